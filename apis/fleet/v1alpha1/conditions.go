@@ -1,0 +1,20 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// ConditionReady of an EnrollmentClass says whether Masthead is connected to every cluster that names the class.
+const ConditionReady = "Ready"
+
+// Reasons of the condition Ready of an EnrollmentClass.
+const (
+	// ReasonAllConnected: Masthead is connected to every cluster that names the class.
+	ReasonAllConnected = "AllConnected"
+
+	// ReasonNoClusters: no enrolled cluster names the class. The class is ready to be used.
+	ReasonNoClusters = "NoClusters"
+
+	// ReasonClustersNotConnected: Masthead is not connected to some of the clusters that name the class. Their
+	// ClusterProfiles say why.
+	ReasonClustersNotConnected = "ClustersNotConnected"
+)

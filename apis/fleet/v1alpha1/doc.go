@@ -1,0 +1,18 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 holds the kinds of the group fleet.masthead.dev, which live in the hub and say how Masthead treats
+// the clusters of its fleet, and the labels, annotations and finalizers that Masthead puts on, or reads from, objects
+// of other kinds.
+//
+// It guarantees that a value which the schema accepts has an effect: a behaviour that is not built is not in the
+// schema. It holds types and constants only and imports nothing of Masthead, so that other programs can import it
+// without importing a controller.
+//
+// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: every kind
+// here is cluster-scoped in the hub, where the owner of a workload cluster has no rights, and nothing in a workload
+// cluster is ever decoded into one of these types.
+//
+// +kubebuilder:object:generate=true
+// +groupName=fleet.masthead.dev
+package v1alpha1

@@ -1,0 +1,126 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// An EnrollmentClass says what Masthead does in the workload clusters that are enrolled with it. A cluster names its
+// class in the value of the label masthead.dev/enroll; the value "true" names the class "default".
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=enrollclass,categories=masthead
+// +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.spec.agent.mode`
+// +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.agent.defaultTargetNamespace`
+// +kubebuilder:printcolumn:name="Match",type=boolean,JSONPath=`.spec.agent.matchNamespaces`,priority=1
+// +kubebuilder:printcolumn:name="Clusters",type=integer,JSONPath=`.status.enrolledClusters`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name != 'true' && self.metadata.name != 'false'",message="an EnrollmentClass cannot be named \"true\" or \"false\": these values of the label masthead.dev/enroll have a meaning of their own"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name of an EnrollmentClass is at most 63 characters long, because it is used as a label value"
+type EnrollmentClass struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what Masthead does in the clusters of this class.
+	// +required
+	Spec EnrollmentClassSpec `json:"spec"`
+
+	// status is what Masthead found about the clusters of this class.
+	// +optional
+	Status EnrollmentClassStatus `json:"status,omitempty"`
+}
+
+// EnrollmentClassSpec is what Masthead does in the clusters of a class, one field for each job.
+type EnrollmentClassSpec struct {
+	// agent is how claims travel between a cluster of this class and the hub.
+	// +required
+	Agent AgentSpec `json:"agent"`
+}
+
+// AgentMode is how much the agent does.
+//
+// +kubebuilder:validation:Enum=ReadWrite;Disabled
+type AgentMode string
+
+const (
+	// AgentModeReadWrite pulls the published claim kinds into the cluster, and carries its claims to the hub and their
+	// status and connection Secrets back.
+	AgentModeReadWrite AgentMode = "ReadWrite"
+
+	// AgentModeDisabled does nothing in the cluster. Claims that are already in the hub stay as they are.
+	AgentModeDisabled AgentMode = "Disabled"
+)
+
+// AgentSpec is how claims travel between the clusters of a class and the hub.
+//
+// +kubebuilder:validation:XValidation:rule="self.mode != 'ReadWrite' || has(self.defaultTargetNamespace) != (has(self.matchNamespaces) && self.matchNamespaces)",message="exactly one of defaultTargetNamespace and matchNamespaces: true is required when mode is ReadWrite"
+type AgentSpec struct {
+	// mode is ReadWrite (the published claim kinds are pulled into the cluster, claims are carried to the hub, and
+	// their status and connection Secrets are carried back) or Disabled (nothing is done in the cluster; claims that
+	// are already in the hub stay as they are).
+	// +kubebuilder:default=ReadWrite
+	// +optional
+	Mode AgentMode `json:"mode,omitempty"`
+
+	// apiGroups are the API groups whose claim kinds are offered to the cluster. Empty means every claim kind that the
+	// hub publishes.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="an API group is a DNS subdomain: lower case letters, digits, \"-\" and \".\", for example database.acmeco.org"
+	// +listType=set
+	// +optional
+	APIGroups []string `json:"apiGroups,omitempty"`
+
+	// defaultTargetNamespace is the namespace in the hub to which all claims of a cluster go. It must exist. Use it or
+	// matchNamespaces.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="a namespace is a DNS label: lower case letters, digits and \"-\", beginning and ending with a letter or digit"
+	// +optional
+	DefaultTargetNamespace string `json:"defaultTargetNamespace,omitempty"`
+
+	// matchNamespaces sends each claim to the namespace in the hub that has the name of the claim's own namespace. It
+	// must exist. Use it only for clusters whose owners may use the hub's namespace of any name, or use
+	// defaultTargetNamespace.
+	// +kubebuilder:default=false
+	// +optional
+	MatchNamespaces bool `json:"matchNamespaces,omitempty"`
+}
+
+// EnrollmentClassStatus is what Masthead found about the clusters of a class.
+type EnrollmentClassStatus struct {
+	// observedGeneration is the generation of the class that this status was computed for.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// enrolledClusters is how many enrolled clusters name this class.
+	// +optional
+	EnrolledClusters int32 `json:"enrolledClusters"`
+
+	// connectedClusters is how many of them Masthead is connected to.
+	// +optional
+	ConnectedClusters int32 `json:"connectedClusters"`
+
+	// conditions of the class. The type Ready says whether Masthead is connected to every cluster that names the class.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// EnrollmentClassList is a list of EnrollmentClasses.
+//
+// +kubebuilder:object:root=true
+type EnrollmentClassList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// Items are the EnrollmentClasses.
+	Items []EnrollmentClass `json:"items"`
+}

@@ -1,0 +1,53 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Enrolment: what people write on the object in the hub that stands for a workload cluster.
+const (
+	// EnrollLabel enrols the cluster that the labelled object stands for. EnrollLabelTrue means the EnrollmentClass
+	// DefaultEnrollmentClassName, any other value than EnrollLabelFalse names an EnrollmentClass, and EnrollLabelFalse,
+	// an empty value or no label mean that the cluster is not enrolled.
+	EnrollLabel = "masthead.dev/enroll"
+
+	// EnrollLabelTrue is the value of EnrollLabel that enrols with the class DefaultEnrollmentClassName.
+	EnrollLabelTrue = "true"
+
+	// EnrollLabelFalse is the value of EnrollLabel that says "not enrolled" in words. No EnrollmentClass of this name can
+	// be used.
+	EnrollLabelFalse = "false"
+
+	// DefaultEnrollmentClassName is the EnrollmentClass that EnrollLabelTrue stands for.
+	DefaultEnrollmentClassName = "default"
+
+	// ClusterIdentifierAnnotation gives an enrolled cluster an identifier that outlives it: a replacement cluster that
+	// carries the same one takes over the hub objects of the cluster it replaces. Without it, the identifier is the UID
+	// of the workload cluster's kube-system namespace. The name is Crossplane's, and kept for compatibility.
+	ClusterIdentifierAnnotation = "agent.crossplane.io/cluster-identifier"
+)
+
+// Requirements: what Masthead writes on claims. The annotations' names are those of the Crossplane agent's design, and
+// kept for compatibility.
+const (
+	// SourceUIDAnnotation is set on a claim in the hub and holds the identifier of the workload cluster that it comes
+	// from. A claim that bears another identifier, or none, is never written.
+	SourceUIDAnnotation = "agent.crossplane.io/source-uid"
+
+	// SourceNamespaceAnnotation is set on a claim in the hub and holds the namespace that it comes from in its workload
+	// cluster.
+	SourceNamespaceAnnotation = "agent.crossplane.io/source-namespace"
+
+	// RequirementFinalizer keeps a claim in a workload cluster until its counterpart in the hub is gone.
+	RequirementFinalizer = "agent.masthead.dev/requirement"
+)
+
+// Ownership: how Masthead recognises what it wrote itself.
+const (
+	// ManagedByLabel is set on objects that Masthead creates in a workload cluster. An object without it is not
+	// Masthead's and never overwritten.
+	ManagedByLabel = "masthead.dev/managed-by"
+
+	// FieldManager is the server-side apply field manager of what Masthead writes on its own behalf, and the name under
+	// which it presents itself as a cluster manager in the cluster inventory.
+	FieldManager = "masthead"
+)
