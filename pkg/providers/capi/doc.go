@@ -1,0 +1,5 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package capi is one part of pkg/providers: see doc.go of connection.
+package capi

@@ -1,0 +1,209 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package capi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+// SourceName is the first part of the names of clusters that come from Cluster API.
+const SourceName = "capi"
+
+// The contract of Cluster API for the Secret with a Cluster's kubeconfig.
+const (
+	kubeconfigSecretSuffix = "-kubeconfig"
+	kubeconfigSecretKey    = "value"
+)
+
+// Options of a Source.
+type Options struct {
+	// Cached reads Clusters from the hub's cache. Required.
+	Cached client.Reader
+	// Live reads single Secrets from the hub's API server. Required.
+	Live client.Reader
+	// SecretMetadata is a cache of the metadata of Secrets, if that is not the hub's. The hub's cache allows one
+	// selector for Secrets; a cache of its own lets each source have the selector that it needs. It must be started by
+	// whoever made it.
+	SecretMetadata cache.Cache
+}
+
+// Source enrols labelled Clusters of Cluster API.
+type Source struct {
+	clusters client.Reader
+	secrets  client.Reader
+	live     client.Reader
+	metadata cache.Cache
+}
+
+var _ connection.Source = &Source{}
+
+// New returns a Source.
+func New(o Options) (*Source, error) {
+	if o.Cached == nil || o.Live == nil {
+		return nil, errors.New("a cached and a live reader of the hub are required")
+	}
+	s := &Source{clusters: o.Cached, secrets: o.Cached, live: o.Live, metadata: o.SecretMetadata}
+	if o.SecretMetadata != nil {
+		s.secrets = o.SecretMetadata
+	}
+	return s, nil
+}
+
+// Name returns SourceName.
+func (s *Source) Name() string { return SourceName }
+
+// Describe returns what the Cluster and the metadata of its Secret say.
+func (s *Source) Describe(ctx context.Context, nn types.NamespacedName) (*connection.Enrolment, error) {
+	c := &clusterv1.Cluster{}
+	if err := s.clusters.Get(ctx, nn, c); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil //nolint:nilnil // The contract of connection.Source: nothing is enrolled.
+		}
+		return nil, fmt.Errorf("cannot get Cluster %q: %w", nn, err)
+	}
+	if _, ok := connection.EnrolledClass(c.Labels); !ok {
+		return nil, nil //nolint:nilnil // As above.
+	}
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	switch err := s.secrets.Get(ctx, secretName(nn), secret); {
+	case apierrors.IsNotFound(err):
+		secret = nil
+	case err != nil:
+		return nil, fmt.Errorf("cannot get the metadata of Secret %q: %w", secretName(nn), err)
+	}
+	return describe(c, secret), nil
+}
+
+// Kubeconfig reads the Secret of the Cluster.
+func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) ([]byte, error) {
+	nn := secretName(types.NamespacedName{Namespace: e.Object.Namespace, Name: e.Object.Name})
+	secret := &corev1.Secret{}
+	if err := s.live.Get(ctx, nn, secret); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("Secret %q does not exist: %w", nn, connection.ErrNoCredentials)
+		}
+		return nil, fmt.Errorf("cannot get Secret %q: %w", nn, err)
+	}
+	return kubeconfigOf(secret, e.Object.Name)
+}
+
+// Watches wakes on every change of a Cluster, and of the metadata of a Secret that has a Cluster's label and name. No
+// predicate looks at the enrolment label: an update that removes it must come through, and Describe decides.
+func (s *Source) Watches(hub cluster.Cluster) ([]source.TypedSource[connection.Key], error) {
+	metadata := s.metadata
+	if metadata == nil {
+		metadata = hub.GetCache()
+	}
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	return []source.TypedSource[connection.Key]{
+		source.TypedKind(hub.GetCache(), &clusterv1.Cluster{}, handler.TypedEnqueueRequestsFromMapFunc(
+			func(_ context.Context, c *clusterv1.Cluster) []connection.Key {
+				return []connection.Key{connection.KeyOf(SourceName, client.ObjectKeyFromObject(c))}
+			})),
+		source.TypedKind(metadata, secret, handler.TypedEnqueueRequestsFromMapFunc(
+			func(_ context.Context, m *metav1.PartialObjectMetadata) []connection.Key { return keysOfSecret(m) })),
+	}, nil
+}
+
+// keysOfSecret maps the kubeconfig Secret of a Cluster to the Cluster. The name of the Secret decides, the label must
+// agree: CAPI puts the label on many other Secrets.
+func keysOfSecret(secret *metav1.PartialObjectMetadata) []connection.Key {
+	name, ok := strings.CutSuffix(secret.Name, kubeconfigSecretSuffix)
+	if !ok || name == "" || secret.Labels[clusterv1.ClusterNameLabel] != name {
+		return nil
+	}
+	return []connection.Key{{Source: SourceName, Namespace: secret.Namespace, Name: name}}
+}
+
+func secretName(nn types.NamespacedName) types.NamespacedName {
+	return types.NamespacedName{Namespace: nn.Namespace, Name: nn.Name + kubeconfigSecretSuffix}
+}
+
+// describe is what a Cluster and the metadata of its Secret, nil if there is none, say.
+func describe(c *clusterv1.Cluster, secret *metav1.PartialObjectMetadata) *connection.Enrolment {
+	class, _ := connection.EnrolledClass(c.Labels)
+	_, paused := c.Annotations[clusterv1.PausedAnnotation]
+	e := &connection.Enrolment{
+		Object: connection.ObjectReference{
+			GroupVersionKind: clusterv1.GroupVersion.WithKind("Cluster"),
+			Namespace:        c.Namespace, Name: c.Name, UID: c.UID, CreationTimestamp: c.CreationTimestamp,
+		},
+		Class:      class,
+		Identifier: c.Annotations[fleetv1alpha1.ClusterIdentifierAnnotation],
+		Paused:     paused || ptr.Deref(c.Spec.Paused, false),
+		Deleting:   !c.DeletionTimestamp.IsZero(),
+		Ready:      true,
+	}
+	if c.Spec.ControlPlaneEndpoint.IsValid() {
+		e.Endpoint = c.Spec.ControlPlaneEndpoint.String()
+	}
+	if secret != nil && secret.Labels[clusterv1.ClusterNameLabel] == c.Name {
+		e.CredentialsVersion = connection.CredentialsVersion(secret)
+	}
+	if message := notReady(c); message != "" {
+		e.Ready, e.NotReadyReason, e.NotReadyMessage = false, connection.ReasonNotReady, message
+	}
+	return e
+}
+
+// notReady says why the Cluster cannot be expected to answer, or nothing. Cluster API reports the initialization of a
+// control plane that it knows. For one that is managed elsewhere, and that no object of Cluster API stands for, nobody
+// does: there, an endpoint and provisioned infrastructure are all that can be asked for.
+func notReady(c *clusterv1.Cluster) string {
+	if ptr.Deref(c.Status.Initialization.ControlPlaneInitialized, false) {
+		return ""
+	}
+	if c.Spec.ControlPlaneRef.IsDefined() {
+		return "Cluster API has not reported yet that the control plane is initialized"
+	}
+	if !c.Spec.ControlPlaneEndpoint.IsValid() {
+		return "The Cluster has neither an initialized control plane nor a control plane endpoint yet"
+	}
+	if !ptr.Deref(c.Status.Initialization.InfrastructureProvisioned, false) {
+		return "Cluster API has not reported yet that the infrastructure is provisioned"
+	}
+	return ""
+}
+
+// kubeconfigOf returns the kubeconfig in the Secret of the Cluster of that name. The Secret must say that it belongs to
+// the Cluster: what has merely the right name may be anything, for example the token of a ServiceAccount.
+func kubeconfigOf(secret *corev1.Secret, clusterName string) ([]byte, error) {
+	if got := secret.Labels[clusterv1.ClusterNameLabel]; got != clusterName {
+		return nil, &credentials.InvalidError{Reason: credentials.ReasonNotOurs, Message: fmt.Sprintf(
+			"Secret %q does not carry the label %s=%s", secret.Name, clusterv1.ClusterNameLabel, clusterName)}
+	}
+	switch secret.Type {
+	case clusterv1.ClusterSecretType, corev1.SecretTypeOpaque, "":
+	default:
+		return nil, &credentials.InvalidError{Reason: credentials.ReasonNotOurs, Message: fmt.Sprintf(
+			"Secret %q has the type %q, which is neither %s nor %s", secret.Name, secret.Type, clusterv1.ClusterSecretType, corev1.SecretTypeOpaque)}
+	}
+	kubeconfig, ok := secret.Data[kubeconfigSecretKey]
+	if !ok {
+		return nil, &credentials.InvalidError{Reason: credentials.ReasonEmpty, Message: fmt.Sprintf(
+			"Secret %q has no key %q", secret.Name, kubeconfigSecretKey)}
+	}
+	return kubeconfig, nil
+}

@@ -1,0 +1,146 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+// An EventRecorder writes events on enrolled objects; the recorder that a manager's GetEventRecorder returns is one.
+type EventRecorder interface {
+	Eventf(regarding runtime.Object, related runtime.Object, eventType, reason, action, note string, args ...any)
+}
+
+// Options of a Provider. Sources and Gate are required, everything else has a default.
+type Options struct {
+	// Sources say which clusters exist. Their names differ.
+	Sources []Source
+	// Gate is told which clusters' queued work may run.
+	Gate Gate
+	// Pins remembers across restarts which cluster an enrolment led to. None: first come, first served after each start.
+	Pins Pins
+	// RequireClass keeps enrolments whose EnrollmentClass does not exist from being connected. The hub must serve
+	// EnrollmentClasses, and the scheme of the hub's client must know them.
+	RequireClass bool
+	// HubUID is the UID of the hub's namespace kube-system, with which the hub itself is recognised. Empty: it is read
+	// from the hub at start.
+	HubUID string
+
+	// Credentials are the limits on what kubeconfigs may hold.
+	Credentials credentials.Options
+	// Scheme of the clients and caches of workload clusters. Default: client-go's.
+	Scheme *runtime.Scheme
+	// CacheByObject narrows what the caches of workload clusters hold (labels, fields, namespaces, transforms).
+	CacheByObject map[client.Object]cache.ByObject
+
+	// Recorder writes events on the enrolled objects when the state of their connection changes. Default: none.
+	Recorder EventRecorder
+	// Registerer takes the metrics. Default: none, they are counted and not shown.
+	Registerer prometheus.Registerer
+	// Clock tells the time. Default: the real one.
+	Clock clock.PassiveClock
+	// Random returns numbers in [0, 1) for jitter. It is called concurrently. Default: math/rand.
+	Random func() float64
+
+	// MaxConcurrentReconciles is how many clusters are worked on at once; at least 50, so that dead ones, which cost a
+	// time-out each, leave room. Default 100.
+	MaxConcurrentReconciles int
+	// ProbeInterval is the time between two health probes of a cluster. Default 10 s.
+	ProbeInterval time.Duration
+	// ProbeTimeout is how long one request of a probe may take. Default 5 s.
+	ProbeTimeout time.Duration
+	// ProbeFailureThreshold is how many probes in a row fail before a cluster is disengaged. Default 5.
+	ProbeFailureThreshold int
+	// ConnectTimeout is how long one attempt to connect may take in all. Default 20 s.
+	ConnectTimeout time.Duration
+	// BackoffBase and BackoffMax bound the exponential back-off between attempts to connect. Default 1 s and 5 min.
+	BackoffBase, BackoffMax time.Duration
+	// NotReadyGracePeriod is how long a connected cluster is kept while its source says that it is not ready or its
+	// Secret is gone. Default 5 min.
+	NotReadyGracePeriod time.Duration
+	// DrainTimeout is how long work that runs may go on before a cluster is disengaged. Default 30 s.
+	DrainTimeout time.Duration
+	// HandoverTimeout is how long an old connection is kept until its successor's caches are filled. Default 30 s.
+	HandoverTimeout time.Duration
+	// RequestTimeout is the deadline of each request that is not a watch. Default 10 s.
+	RequestTimeout time.Duration
+	// QPS and Burst limit the requests to one cluster, over all clients. Default 20 and 30.
+	QPS   float32
+	Burst int
+	// UserAgent is sent with each request. Default "masthead".
+	UserAgent string
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if len(o.Sources) == 0 {
+		return o, errors.New("at least one source is required")
+	}
+	names := map[string]bool{}
+	for _, s := range o.Sources {
+		n := s.Name()
+		if n == "" || strings.Contains(n, "/") || names[n] {
+			return o, fmt.Errorf("source name %q is empty, holds a slash or is used twice", n)
+		}
+		names[n] = true
+	}
+	if o.Gate == nil {
+		return o, errors.New("a gate is required")
+	}
+	if o.Scheme == nil {
+		o.Scheme = scheme.Scheme
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = DefaultUserAgent
+	}
+	if o.QPS == 0 {
+		o.QPS = DefaultQPS
+	}
+	setDefault(&o.Burst, DefaultBurst)
+	setDefault(&o.MaxConcurrentReconciles, DefaultMaxConcurrentReconciles)
+	setDefault(&o.ProbeInterval, DefaultProbeInterval)
+	setDefault(&o.ProbeTimeout, DefaultProbeTimeout)
+	setDefault(&o.ProbeFailureThreshold, DefaultProbeFailureThreshold)
+	setDefault(&o.ConnectTimeout, DefaultConnectTimeout)
+	setDefault(&o.BackoffBase, DefaultBackoffBase)
+	setDefault(&o.BackoffMax, DefaultBackoffMax)
+	setDefault(&o.NotReadyGracePeriod, DefaultNotReadyGracePeriod)
+	setDefault(&o.DrainTimeout, DefaultDrainTimeout)
+	setDefault(&o.HandoverTimeout, DefaultHandoverTimeout)
+	setDefault(&o.RequestTimeout, DefaultRequestTimeout)
+	if o.MaxConcurrentReconciles < minConcurrentReconciles {
+		return o, fmt.Errorf("at least %d clusters must be worked on at once, not %d", minConcurrentReconciles, o.MaxConcurrentReconciles)
+	}
+	if o.QPS < 0 || o.Burst < 0 || o.ProbeFailureThreshold < 0 || o.BackoffMax < o.BackoffBase {
+		return o, errors.New("QPS, burst and the failure threshold must be positive, and the longest back-off not shorter than the first")
+	}
+	return o, nil
+}
+
+// minConcurrentReconciles leaves room for live clusters while dead ones run into their time-outs.
+const minConcurrentReconciles = 50
+
+func setDefault[T int | time.Duration](v *T, d T) {
+	if *v <= 0 {
+		*v = d
+	}
+}

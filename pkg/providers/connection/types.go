@@ -1,0 +1,207 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+)
+
+// Key names one enrolment: the object called Namespace/Name of one source.
+type Key struct {
+	Source, Namespace, Name string
+}
+
+// ClusterName returns the name under which the cluster is engaged. No part can hold a slash (a source's name is a
+// constant, the others are names of Kubernetes objects), so two keys never share a cluster name.
+func (k Key) ClusterName() mcr.ClusterName {
+	return mcr.ClusterName(k.Source + "/" + k.Namespace + "/" + k.Name)
+}
+
+// String returns the cluster name, for logs.
+func (k Key) String() string { return string(k.ClusterName()) }
+
+// ErrNoCredentials is returned by a Source whose Secret with the kubeconfig does not exist.
+var ErrNoCredentials = errors.New("no credentials")
+
+// A Source says which clusters should be connected, and with which credentials. It never talks to them.
+type Source interface {
+	// Name is the first part of the cluster names, for example "capi". It is constant and holds no slash.
+	Name() string
+	// Describe returns what the hub says about an enrolment now, from the hub's cache; nil and no error if the object is gone or
+	// is not enrolled. It is the only place where enrolment is decided: watches do not filter by the label, so that its removal is
+	// seen.
+	Describe(ctx context.Context, key types.NamespacedName) (*Enrolment, error)
+	// Kubeconfig reads the one Secret of the enrolment from the API server, so that no Secret is ever in a cache. It returns
+	// ErrNoCredentials if there is none.
+	Kubeconfig(ctx context.Context, e *Enrolment) ([]byte, error)
+	// Watches returns the watches on the hub that wake the connection reconciler.
+	Watches(hub cluster.Cluster) ([]source.TypedSource[Key], error)
+}
+
+// ObjectReference names the enrolled object in the hub.
+type ObjectReference struct {
+	schema.GroupVersionKind
+	Namespace, Name   string
+	UID               types.UID
+	CreationTimestamp metav1.Time
+}
+
+// Enrolment is what a source says about one cluster.
+type Enrolment struct {
+	// Object is the enrolled object. Its UID is the enrolment's identity: another UID under the same name is another enrolment.
+	Object ObjectReference
+	// Class is the name of the EnrollmentClass.
+	Class string
+	// Identifier is the value of the annotation for the cluster identifier, or empty.
+	Identifier string
+	// Ready says whether the cluster can be expected to answer; if not, the reason and the message say why.
+	Ready                           bool
+	NotReadyReason, NotReadyMessage string
+	// Paused asks for the cluster to be left alone.
+	Paused bool
+	// Deleting says that the enrolled object has a deletion timestamp. The cluster stays engaged until the object is gone.
+	Deleting bool
+	// Endpoint is the address that the source knows, or empty. It is never dialled, it only tells that something changed.
+	Endpoint string
+	// CredentialsVersion is the UID and resource version of the Secret's metadata; empty if there is no Secret.
+	CredentialsVersion string
+}
+
+// A State is where an enrolment stands; doc.go and transition.go hold the machine.
+type State string
+
+const (
+	// StatePending: nothing is tried, because something is missing or the enrolment is paused.
+	StatePending State = "Pending"
+	// StateConnecting: an attempt to connect is under way.
+	StateConnecting State = "Connecting"
+	// StateConnected: engaged, and the last probe succeeded.
+	StateConnected State = "Connected"
+	// StateDegraded: engaged, but the last probes failed. Caches are served, writes fail at once, queued work is held.
+	StateDegraded State = "Degraded"
+	// StateBackoff: not engaged; connecting failed or was refused and is tried again later.
+	StateBackoff State = "Backoff"
+	// StateDraining: still engaged, about to be disengaged; no new work starts.
+	StateDraining State = "Draining"
+	// StateRemoved: the enrolment is gone. Nobody sees a cluster in this state, since it is no longer listed.
+	StateRemoved State = "Removed"
+)
+
+// States lists every State.
+func States() []State {
+	return []State{
+		StatePending, StateConnecting, StateConnected, StateDegraded, StateBackoff, StateDraining, StateRemoved,
+	}
+}
+
+// Engaged says whether controllers are engaged with a cluster in this state.
+func (s State) Engaged() bool {
+	return s == StateConnected || s == StateDegraded || s == StateDraining
+}
+
+// Cluster is what is known about an enrolled cluster: a snapshot, a value.
+type Cluster struct {
+	// Name is the name under which the cluster is engaged.
+	Name mcr.ClusterName
+	// Enrolment is what the source said last.
+	Enrolment Enrolment
+	// State, Reason and Message say where the connection stands, in words that can go into a condition.
+	State           State
+	Reason, Message string
+	// ControlPlaneHealthy is what the API server says about itself on /readyz; Unknown if it could not be asked.
+	ControlPlaneHealthy metav1.ConditionStatus
+	// KubernetesVersion is the API server's version, for example "v1.36.3", or empty.
+	KubernetesVersion string
+	// UID is the UID of the cluster's namespace kube-system; empty before the first connection.
+	UID string
+	// MissingKinds are the kinds, as Kind.group, that a controller wants to watch and the cluster does not serve, sorted.
+	MissingKinds []string
+}
+
+// EffectiveIdentifier is the enrolment's identifier or, without one, the cluster's UID.
+func (c Cluster) EffectiveIdentifier() string {
+	if c.Enrolment.Identifier != "" {
+		return c.Enrolment.Identifier
+	}
+	return c.UID
+}
+
+// Equal says whether two snapshots tell a reader the same.
+func (c Cluster) Equal(o Cluster) bool {
+	return c.Name == o.Name && c.Enrolment.equal(o.Enrolment) && c.State == o.State && c.Reason == o.Reason &&
+		c.Message == o.Message && c.ControlPlaneHealthy == o.ControlPlaneHealthy &&
+		c.KubernetesVersion == o.KubernetesVersion && c.UID == o.UID && slices.Equal(c.MissingKinds, o.MissingKinds)
+}
+
+func (e Enrolment) equal(o Enrolment) bool {
+	if !e.Object.CreationTimestamp.Equal(&o.Object.CreationTimestamp) {
+		return false
+	}
+	e.Object.CreationTimestamp, o.Object.CreationTimestamp = metav1.Time{}, metav1.Time{}
+	return e == o
+}
+
+// A Pin says which cluster an enrolment led to before this process started.
+type Pin struct {
+	// UID is the UID of the cluster's namespace kube-system.
+	UID string
+	// Identifier is the effective identifier.
+	Identifier string
+	// ObjectUID is the UID of the enrolled object at that time; a pin of another object of the same name is ignored. Empty if
+	// unknown.
+	ObjectUID types.UID
+}
+
+// Pins remembers across restarts which cluster an enrolment led to.
+type Pins interface {
+	// Load returns every pin. It is called once, before the first connection is made.
+	Load(ctx context.Context) (map[mcr.ClusterName]Pin, error)
+}
+
+// Connected is implemented by the cluster.Cluster that Provider.Get returns.
+type Connected interface {
+	cluster.Cluster
+	// Dynamic returns a client that goes to the API server, and whose watches are not cut by a client's time-out: callers set
+	// deadlines on requests that are not watches.
+	Dynamic() dynamic.Interface
+	// Context ends when this connection does, with the reason as its cause.
+	Context() context.Context
+}
+
+// Gate is told which clusters' queued work may run; implemented by multicluster.Gate.
+type Gate interface {
+	Open(name mcr.ClusterName)
+	Close(name mcr.ClusterName)
+	Forget(name mcr.ClusterName)
+	Drain(ctx context.Context, name mcr.ClusterName) error
+}
+
+// Defaults of Options.
+const (
+	DefaultMaxConcurrentReconciles = 100
+	DefaultProbeInterval           = 10 * time.Second
+	DefaultProbeTimeout            = 5 * time.Second
+	DefaultProbeFailureThreshold   = 5
+	DefaultConnectTimeout          = 20 * time.Second
+	DefaultBackoffBase             = time.Second
+	DefaultBackoffMax              = 5 * time.Minute
+	DefaultNotReadyGracePeriod     = 5 * time.Minute
+	DefaultDrainTimeout            = 30 * time.Second
+	DefaultHandoverTimeout         = 30 * time.Second
+	DefaultRequestTimeout          = 10 * time.Second
+	DefaultQPS                     = 20
+	DefaultBurst                   = 30
+	DefaultUserAgent               = "masthead"
+)

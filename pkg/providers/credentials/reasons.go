@@ -1,0 +1,26 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+// Reasons of an InvalidError.
+const (
+	// ReasonEmpty: there is no kubeconfig where it should be.
+	ReasonEmpty = "Empty"
+	// ReasonTooLarge: the kubeconfig is larger than MaxSize.
+	ReasonTooLarge = "TooLarge"
+	// ReasonMalformed: it is not a kubeconfig, or a part of it cannot be read.
+	ReasonMalformed = "Malformed"
+	// ReasonAmbiguous: it is not clear which context, or which of two kubeconfigs, is meant.
+	ReasonAmbiguous = "Ambiguous"
+	// ReasonNotOurs: the Secret does not belong to the enrolled object.
+	ReasonNotOurs = "NotOurs"
+	// ReasonBadServer: the server's address is not one that is connected to.
+	ReasonBadServer = "BadServer"
+	// ReasonRefused: it holds something that is never or not by default allowed.
+	ReasonRefused = "Refused"
+	// ReasonBadCertificate: a certificate, an authority or a key cannot be used.
+	ReasonBadCertificate = "BadCertificate"
+	// ReasonNoCredentials: it holds neither a token nor a client certificate.
+	ReasonNoCredentials = "NoCredentials"
+)

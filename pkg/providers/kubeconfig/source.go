@@ -1,0 +1,157 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeconfig
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+// SourceName is the first part of the names of clusters that come from labelled Secrets.
+const SourceName = "kubeconfig"
+
+// The keys of a Secret that may hold the kubeconfig.
+const (
+	keyKubeconfig = "kubeconfig"
+	keyValue      = "value"
+)
+
+// Options of a Source.
+type Options struct {
+	// Cached reads the metadata of Secrets from the hub's cache. Required unless SecretMetadata is given.
+	Cached client.Reader
+	// Live reads single Secrets from the hub's API server. Required.
+	Live client.Reader
+	// SecretMetadata is a cache of the metadata of Secrets, if that is not the hub's. The hub's cache allows one
+	// selector for Secrets; a cache of its own lets each source have the selector that it needs. It must be started by
+	// whoever made it.
+	SecretMetadata cache.Cache
+}
+
+// Source enrols labelled Secrets.
+type Source struct {
+	secrets  client.Reader
+	live     client.Reader
+	metadata cache.Cache
+}
+
+var _ connection.Source = &Source{}
+
+// New returns a Source.
+func New(o Options) (*Source, error) {
+	s := &Source{secrets: o.Cached, live: o.Live, metadata: o.SecretMetadata}
+	if o.SecretMetadata != nil {
+		s.secrets = o.SecretMetadata
+	}
+	if s.secrets == nil || s.live == nil {
+		return nil, errors.New("a cached and a live reader of the hub are required")
+	}
+	return s, nil
+}
+
+// Name returns SourceName.
+func (s *Source) Name() string { return SourceName }
+
+// Describe returns what the metadata of the Secret say.
+func (s *Source) Describe(ctx context.Context, nn types.NamespacedName) (*connection.Enrolment, error) {
+	m := metadataOfSecret()
+	if err := s.secrets.Get(ctx, nn, m); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil //nolint:nilnil // The contract of connection.Source: nothing is enrolled.
+		}
+		return nil, fmt.Errorf("cannot get the metadata of Secret %q: %w", nn, err)
+	}
+	return describe(m), nil
+}
+
+// describe is what the metadata of a Secret say; nil if it is not enrolled.
+func describe(m *metav1.PartialObjectMetadata) *connection.Enrolment {
+	class, ok := connection.EnrolledClass(m.Labels)
+	if !ok {
+		return nil
+	}
+	return &connection.Enrolment{
+		Object: connection.ObjectReference{
+			GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Secret"),
+			Namespace:        m.Namespace, Name: m.Name, UID: m.UID, CreationTimestamp: m.CreationTimestamp,
+		},
+		Class:              class,
+		Identifier:         m.Annotations[fleetv1alpha1.ClusterIdentifierAnnotation],
+		Deleting:           !m.DeletionTimestamp.IsZero(),
+		Ready:              true,
+		CredentialsVersion: connection.CredentialsVersion(m),
+	}
+}
+
+// Kubeconfig reads the Secret.
+func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) ([]byte, error) {
+	nn := types.NamespacedName{Namespace: e.Object.Namespace, Name: e.Object.Name}
+	secret := &corev1.Secret{}
+	if err := s.live.Get(ctx, nn, secret); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("Secret %q does not exist: %w", nn, connection.ErrNoCredentials)
+		}
+		return nil, fmt.Errorf("cannot get Secret %q: %w", nn, err)
+	}
+	if secret.UID != e.Object.UID {
+		// Deleted and made anew since the cache was read: the cache catches up, and then it is another enrolment.
+		return nil, fmt.Errorf("Secret %q is not the enrolled one: %w", nn, connection.ErrNoCredentials)
+	}
+	return kubeconfigOf(secret)
+}
+
+// kubeconfigOf returns the kubeconfig in a Secret. Two different ones are refused: any choice would be a guess.
+func kubeconfigOf(secret *corev1.Secret) ([]byte, error) {
+	a, hasA := secret.Data[keyKubeconfig]
+	b, hasB := secret.Data[keyValue]
+	switch {
+	case hasA && hasB && !bytes.Equal(a, b):
+		return nil, &credentials.InvalidError{Reason: credentials.ReasonAmbiguous, Message: fmt.Sprintf(
+			"Secret %q has different values in the keys %q and %q", secret.Name, keyKubeconfig, keyValue)}
+	case hasA:
+		return a, nil
+	case hasB:
+		return b, nil
+	default:
+		return nil, &credentials.InvalidError{Reason: credentials.ReasonEmpty, Message: fmt.Sprintf(
+			"Secret %q has neither the key %q nor %q", secret.Name, keyKubeconfig, keyValue)}
+	}
+}
+
+// Watches wakes on every change of the metadata of a Secret. No predicate looks at the enrolment label: an update that
+// removes it must come through, and Describe decides.
+func (s *Source) Watches(hub cluster.Cluster) ([]source.TypedSource[connection.Key], error) {
+	metadata := s.metadata
+	if metadata == nil {
+		metadata = hub.GetCache()
+	}
+	return []source.TypedSource[connection.Key]{
+		source.TypedKind(metadata, metadataOfSecret(), handler.TypedEnqueueRequestsFromMapFunc(
+			func(_ context.Context, m *metav1.PartialObjectMetadata) []connection.Key {
+				return []connection.Key{connection.KeyOf(SourceName, client.ObjectKeyFromObject(m))}
+			})),
+	}, nil
+}
+
+func metadataOfSecret() *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	return m
+}
