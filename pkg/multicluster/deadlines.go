@@ -1,0 +1,157 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package multicluster
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// WithDeadlines returns a client whose every call ends after d at the latest, or when the context of the call ends, if that
+// is earlier. d <= 0 means no deadline. If c can watch, the client returned can, too, and a watch has no deadline.
+//
+// A cluster that accepts connections and never answers holds a call of client-go until the context ends, which for a
+// reconcile is by default never, and a read that starts an informer waits for the informer as long. rest.Config.Timeout is
+// no remedy: cluster.New shares one HTTP client between client and cache, and the timeout would cut every watch.
+func WithDeadlines(c client.Client, d time.Duration) client.Client {
+	if d <= 0 {
+		return c
+	}
+	dc := &deadlineClient{Client: c, d: d}
+	if w, ok := c.(client.WithWatch); ok {
+		return &deadlineWatchClient{deadlineClient: dc, watcher: w}
+	}
+	return dc
+}
+
+type deadlineClient struct {
+	client.Client
+	d time.Duration
+}
+
+func (c *deadlineClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	ctx, cancel := context.WithTimeout(ctx, c.d)
+	defer cancel()
+	return c.Client.Get(ctx, key, obj, opts...)
+}
+
+func (c *deadlineClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	ctx, cancel := context.WithTimeout(ctx, c.d)
+	defer cancel()
+	return c.Client.List(ctx, list, opts...)
+}
+
+func (c *deadlineClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	ctx, cancel := context.WithTimeout(ctx, c.d)
+	defer cancel()
+	return c.Client.Apply(ctx, obj, opts...)
+}
+
+func (c *deadlineClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	ctx, cancel := context.WithTimeout(ctx, c.d)
+	defer cancel()
+	return c.Client.Create(ctx, obj, opts...)
+}
+
+func (c *deadlineClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	ctx, cancel := context.WithTimeout(ctx, c.d)
+	defer cancel()
+	return c.Client.Delete(ctx, obj, opts...)
+}
+
+func (c *deadlineClient) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
+	ctx, cancel := context.WithTimeout(ctx, c.d)
+	defer cancel()
+	return c.Client.Update(ctx, obj, opts...)
+}
+
+func (c *deadlineClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	ctx, cancel := context.WithTimeout(ctx, c.d)
+	defer cancel()
+	return c.Client.Patch(ctx, obj, patch, opts...)
+}
+
+func (c *deadlineClient) DeleteAllOf(ctx context.Context, obj client.Object, opts ...client.DeleteAllOfOption) error {
+	ctx, cancel := context.WithTimeout(ctx, c.d)
+	defer cancel()
+	return c.Client.DeleteAllOf(ctx, obj, opts...)
+}
+
+// Status implements client.StatusClient.
+func (c *deadlineClient) Status() client.SubResourceWriter {
+	return &deadlineSubResourceWriter{w: c.Client.Status(), d: c.d}
+}
+
+// SubResource implements client.SubResourceClientConstructor.
+func (c *deadlineClient) SubResource(name string) client.SubResourceClient {
+	sub := c.Client.SubResource(name)
+	return &deadlineSubResource{deadlineSubResourceWriter: deadlineSubResourceWriter{w: sub, d: c.d}, r: sub}
+}
+
+type deadlineSubResource struct {
+	deadlineSubResourceWriter
+	r client.SubResourceReader
+}
+
+func (s *deadlineSubResource) Get(
+	ctx context.Context, obj, sub client.Object, opts ...client.SubResourceGetOption,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, s.d)
+	defer cancel()
+	return s.r.Get(ctx, obj, sub, opts...)
+}
+
+type deadlineSubResourceWriter struct {
+	w client.SubResourceWriter
+	d time.Duration
+}
+
+func (s *deadlineSubResourceWriter) Create(
+	ctx context.Context, obj, sub client.Object, opts ...client.SubResourceCreateOption,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, s.d)
+	defer cancel()
+	return s.w.Create(ctx, obj, sub, opts...)
+}
+
+func (s *deadlineSubResourceWriter) Update(
+	ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, s.d)
+	defer cancel()
+	return s.w.Update(ctx, obj, opts...)
+}
+
+func (s *deadlineSubResourceWriter) Patch(
+	ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, s.d)
+	defer cancel()
+	return s.w.Patch(ctx, obj, patch, opts...)
+}
+
+func (s *deadlineSubResourceWriter) Apply(
+	ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, s.d)
+	defer cancel()
+	return s.w.Apply(ctx, obj, opts...)
+}
+
+// deadlineWatchClient adds Watch, which lasts as long as its context.
+type deadlineWatchClient struct {
+	*deadlineClient
+	watcher client.WithWatch
+}
+
+// Watch implements client.WithWatch.
+func (c *deadlineWatchClient) Watch(
+	ctx context.Context, list client.ObjectList, opts ...client.ListOption,
+) (watch.Interface, error) {
+	return c.watcher.Watch(ctx, list, opts...)
+}

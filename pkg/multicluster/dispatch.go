@@ -1,0 +1,286 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package multicluster
+
+import (
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+)
+
+// This file holds what a fair queue does with its lock held.
+
+// subFor returns the sub-queue to which an item of the cluster may be added, or nil if it must be dropped.
+func (q *fairQueue[R]) subFor(name mcr.ClusterName) *subQueue[R] {
+	sub, ok := q.subs[name]
+	switch {
+	case ok && sub.state != gateUnknown:
+		return sub
+	case q.gate != nil:
+		return nil
+	default:
+		sub = q.newSub(name)
+		sub.state = gateOpen
+		return sub
+	}
+}
+
+func (q *fairQueue[R]) newSub(name mcr.ClusterName) *subQueue[R] {
+	limit := q.clusterLimit
+	if name == hub {
+		limit = q.hubLimit
+	}
+	sub := newSubQueue[R](name, limit)
+	q.subs[name] = sub
+	return sub
+}
+
+// delay computes after how long an item shall be due. If a delay and the rate limiter are both asked for, the shorter wins.
+func (q *fairQueue[R]) delay(sub *subQueue[R], item R, o priorityqueue.AddOpts) time.Duration {
+	if !o.RateLimited {
+		return o.After
+	}
+	sub.limited[item] = struct{}{}
+	limited := q.limiter.When(item)
+	if o.After > 0 {
+		return min(o.After, limited)
+	}
+	return limited
+}
+
+// add queues an item, or merges it with the same item that is queued already.
+func (q *fairQueue[R]) add(sub *subQueue[R], item R, after time.Duration, priority int) {
+	now := q.clock.Now()
+	e, queued := sub.entries[item]
+	if !queued {
+		e = &entry[R]{item: item, sub: sub, priority: priority, seq: q.nextSeq()}
+		sub.entries[item] = e
+		if after > 0 {
+			q.wait(e, now.Add(after))
+			return
+		}
+		q.makeDue(e, now)
+		return
+	}
+
+	if priority > e.priority {
+		e.priority = priority
+		e.seq = q.nextSeq() // It goes to the end of its new priority.
+		if e.place == placeReady {
+			sub.ready.fix(e)
+		}
+	}
+	if e.place != placeWaiting {
+		return
+	}
+	q.waiting.remove(e)
+	if after > 0 {
+		at := now.Add(after)
+		if e.readyAt.Before(at) {
+			at = e.readyAt
+		}
+		q.wait(e, at)
+		return
+	}
+	q.makeDue(e, now)
+}
+
+// wait puts an entry, which is in no heap, among the delayed.
+func (q *fairQueue[R]) wait(e *entry[R], at time.Time) {
+	e.place, e.readyAt = placeWaiting, at
+	q.waiting.push(e)
+	if q.waiting.peek() == e {
+		select {
+		case q.earlier <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// makeDue makes an entry, which is in no heap, available to the workers, once its item is not in flight any more.
+func (q *fairQueue[R]) makeDue(e *entry[R], now time.Time) {
+	q.due++
+	e.since = now
+	if _, busy := q.processing[e.item]; busy {
+		e.place = placeBehind
+		e.sub.behind++
+		return
+	}
+	e.place = placeReady
+	e.sub.ready.push(e)
+	q.schedule(e.sub)
+}
+
+// schedule gives a cluster a place in the ring if it may be served.
+func (q *fairQueue[R]) schedule(sub *subQueue[R]) {
+	if sub.eligible() && !q.ring.has(sub) {
+		q.ring.pushBack(sub)
+		q.available.Signal()
+	}
+}
+
+// unschedule takes a cluster out of the ring.
+func (q *fairQueue[R]) unschedule(sub *subQueue[R]) {
+	if q.ring.has(sub) {
+		q.ring.remove(sub)
+	}
+}
+
+// take hands out the first item of the cluster whose turn it is, and sends that cluster to the end of the ring.
+func (q *fairQueue[R]) take(sub *subQueue[R]) *entry[R] {
+	e := sub.ready.pop()
+	delete(sub.entries, e.item)
+	q.processing[e.item] = struct{}{}
+	sub.inFlight++
+	q.due--
+
+	since := e.since
+	if sub.openedAt.After(since) {
+		since = sub.openedAt
+	}
+	q.metrics.observeWait(q.name, q.clock.Since(since))
+
+	q.ring.remove(sub)
+	if sub.eligible() {
+		q.ring.pushBack(sub)
+	}
+	if q.ring.front() != nil {
+		q.available.Signal()
+	}
+	return e
+}
+
+// purge drops all that is queued for a cluster, and what the rate limiter remembers of it.
+func (q *fairQueue[R]) purge(sub *subQueue[R]) {
+	q.unschedule(sub)
+	for _, e := range sub.entries {
+		if e.place == placeWaiting {
+			q.waiting.remove(e)
+		}
+	}
+	for item := range sub.limited {
+		q.limiter.Forget(item)
+	}
+	q.due -= sub.depth()
+	clear(sub.entries)
+	clear(sub.limited)
+	sub.ready = newEntryHeap(goesBefore[R])
+	sub.behind = 0
+}
+
+// retire drops a sub-queue that nobody needs: of a cluster that was forgotten once nothing is in flight any more, and,
+// without a gate, of any cluster that has no work.
+func (q *fairQueue[R]) retire(sub *subQueue[R]) {
+	if sub.inFlight > 0 {
+		return
+	}
+	unused := q.gate == nil && len(sub.entries) == 0 && len(sub.limited) == 0
+	if sub.state == gateUnknown || unused {
+		delete(q.subs, sub.name)
+	}
+}
+
+func (q *fairQueue[R]) nextSeq() uint64 {
+	q.seq++
+	return q.seq
+}
+
+// setGate implements gatedQueue.
+func (q *fairQueue[R]) setGate(name mcr.ClusterName, state gateState) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	sub, ok := q.subs[name]
+	if !ok {
+		if state == gateUnknown {
+			return
+		}
+		sub = q.newSub(name)
+	}
+	sub.state = state
+	switch state {
+	case gateOpen:
+		sub.openedAt = q.clock.Now()
+		q.schedule(sub)
+	case gateClosed:
+		q.unschedule(sub)
+	case gateUnknown:
+		q.purge(sub)
+		q.retire(sub)
+	}
+}
+
+// idle implements gatedQueue.
+func (q *fairQueue[R]) idle(name mcr.ClusterName) <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	sub, ok := q.subs[name]
+	if !ok || sub.inFlight == 0 {
+		c := make(chan struct{})
+		close(c)
+		return c
+	}
+	if sub.idle == nil {
+		sub.idle = make(chan struct{})
+	}
+	return sub.idle
+}
+
+// inFlight implements gatedQueue.
+func (q *fairQueue[R]) inFlight(name mcr.ClusterName) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if sub, ok := q.subs[name]; ok {
+		return sub.inFlight
+	}
+	return 0
+}
+
+// depths implements depthSource.
+func (q *fairQueue[R]) depths(report func(cluster mcr.ClusterName, depth int)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for name, sub := range q.subs {
+		if sub.state != gateUnknown {
+			report(name, sub.depth())
+		}
+	}
+}
+
+// runTimer makes the delayed entries due, until shutdown.
+func (q *fairQueue[R]) runTimer() {
+	for {
+		next, some := q.promote()
+		var fired <-chan time.Time
+		stop := func() bool { return true }
+		if some {
+			t := q.clock.NewTimer(next)
+			fired, stop = t.C(), t.Stop
+		}
+		select {
+		case <-q.done:
+			stop()
+			return
+		case <-q.earlier:
+		case <-fired:
+		}
+		stop()
+	}
+}
+
+// promote makes every delayed entry due whose time has come, and tells how long it is until the next one.
+func (q *fairQueue[R]) promote() (next time.Duration, some bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.clock.Now()
+	for e := q.waiting.peek(); e != nil; e = q.waiting.peek() {
+		if left := e.readyAt.Sub(now); left > 0 {
+			return left, true
+		}
+		q.waiting.pop()
+		e.seq = q.nextSeq() // In the order in which they became due, not in which they were added.
+		q.makeDue(e, now)
+	}
+	return 0, false
+}

@@ -1,0 +1,158 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package multicluster
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// answer is what a cluster says about a kind.
+type answer int
+
+const (
+	// answerNone: the cluster could not be asked.
+	answerNone answer = iota
+	// answerServed: there is such a kind.
+	answerServed
+	// answerMissing: there is no such kind.
+	answerMissing
+)
+
+// run watches the kind whenever it is served, until ctx ends.
+func (s *lazySource[R]) run(ctx context.Context, q workqueue.TypedRateLimitingInterface[R]) {
+	defs := newDefinitions(s.gvk.Group)
+	defer defs.stop()
+	backoff := s.quick()
+	for ctx.Err() == nil {
+		defs.start(ctx, s.cluster.GetCache())
+		switch s.ask(ctx) {
+		case answerServed:
+			if s.serve(ctx, q, defs) {
+				s.report(ctx, false)
+				// The server may go on to serve the kind for a moment. Asking it at once would start an informer that
+				// nothing stops any more.
+				backoff = wait.Backoff{Duration: s.options.slowRetry, Jitter: 1}
+			}
+		case answerMissing:
+			s.report(ctx, false)
+			s.markSynced()
+		case answerNone:
+		}
+		t := s.options.clock.NewTimer(backoff.Step())
+		select {
+		case <-ctx.Done():
+		case <-t.C():
+		case <-defs.changed:
+			backoff = s.quick()
+		}
+		t.Stop()
+	}
+}
+
+// quick is the back-off with which a source starts, and with which it goes on after something has happened.
+func (s *lazySource[R]) quick() wait.Backoff {
+	return wait.Backoff{Duration: s.options.quickRetry, Factor: 2, Jitter: 0.5, Steps: 20, Cap: s.options.slowRetry}
+}
+
+// ask finds out whether the cluster serves the kind. The RESTMapper alone cannot tell, for it remembers what it has seen
+// once, and an informer alone cannot either: it would ask for a missing kind for ever.
+func (s *lazySource[R]) ask(ctx context.Context) answer {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(s.gvk.GroupVersion().WithKind(s.gvk.Kind + "List"))
+	err := s.cluster.GetAPIReader().List(ctx, list, client.Limit(1))
+	switch {
+	case err == nil:
+		return answerServed
+	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
+		return answerMissing
+	case apierrors.IsForbidden(err):
+		// The RESTMapper knows the kind, else the server would not have been asked. Whether this cache may watch it, in
+		// some namespaces perhaps, is for the informer to find out.
+		return answerServed
+	default:
+		return answerNone
+	}
+}
+
+// serve delivers the events of the kind until ctx ends, until the informer is stopped by somebody else (false), or until
+// the definition of the kind is gone (true).
+func (s *lazySource[R]) serve(ctx context.Context, q workqueue.TypedRateLimitingInterface[R], defs *definitions) (gone bool) {
+	informer, err := s.cluster.GetCache().GetInformer(ctx, s.obj, cache.BlockUntilSynced(false))
+	if err != nil {
+		return false
+	}
+	defs.follow(s.plural())
+	defer defs.follow("")
+	reg, err := informer.AddEventHandler(s.events(ctx, q))
+	if err != nil {
+		return false // It has been stopped.
+	}
+	defer func() { _ = informer.RemoveEventHandler(reg) }()
+	s.report(ctx, true)
+
+	synced := reg.HasSyncedChecker().Done()
+	// Informers do not tell anybody when they are stopped.
+	look := s.options.clock.NewTicker(wait.Jitter(s.options.slowRetry, 1))
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-synced:
+			s.markSynced()
+			synced = nil
+		case <-look.C():
+			defs.start(ctx, s.cluster.GetCache())
+		case <-defs.changed:
+			if defs.takeGone() || s.ask(ctx) == answerMissing {
+				s.bury(ctx, q, informer)
+				return true
+			}
+		}
+		if informer.IsStopped() {
+			return false
+		}
+	}
+}
+
+// plural returns the name of the resource, or "" if it is not known.
+func (s *lazySource[R]) plural() string {
+	m, err := s.cluster.GetRESTMapper().RESTMapping(s.gvk.GroupKind(), s.gvk.Version)
+	if err != nil {
+		return ""
+	}
+	return m.Resource.Resource
+}
+
+// bury announces every object that the informer still holds as deleted, since the watch may have ended before the server
+// could say so, and removes the informer: it would otherwise ask for the missing kind for ever, and would keep the name
+// and scope of the old definition if there is a new one.
+//
+// The informer may be shared. Each of the sources that share it buries it; whoever comes late finds it stopped. Should a
+// late one nevertheless stop the successor, the source of the successor finds out when it looks next.
+func (s *lazySource[R]) bury(ctx context.Context, q workqueue.TypedRateLimitingInterface[R], informer cache.Informer) {
+	if ctx.Err() != nil {
+		return
+	}
+	if st, ok := informer.(interface{ GetStore() toolscache.Store }); ok {
+		events := s.events(ctx, q)
+		for _, obj := range st.GetStore().List() {
+			events.OnDelete(obj)
+		}
+	}
+	if !informer.IsStopped() {
+		_ = s.cluster.GetCache().RemoveInformer(ctx, s.obj)
+	}
+}

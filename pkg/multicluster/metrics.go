@@ -1,0 +1,99 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package multicluster
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+)
+
+// Metrics publishes what the fair queues of a manager do:
+//
+//   - masthead_queue_depth{controller,cluster}: items that are due and wait for a worker or for their cluster's gate;
+//   - masthead_queue_wait_seconds{controller}: how long items waited for a worker, without the time for which their
+//     cluster's gate was closed.
+//
+// The depth is read from the queues when it is collected, so that a series exists exactly as long as its cluster is known
+// to the Gate, and no cluster that left can be left behind. (multicluster-runtime and controller-runtime publish nothing
+// per cluster; Cluster API's cluster cache publishes series that it never deletes.)
+//
+// A nil *Metrics publishes nothing.
+type Metrics struct {
+	depth *prometheus.Desc
+	wait  *prometheus.HistogramVec
+
+	mu     sync.Mutex
+	queues map[string]depthSource
+}
+
+// depthSource is a queue that tells the depth of each of its clusters.
+type depthSource interface {
+	depths(report func(cluster mcr.ClusterName, depth int))
+}
+
+// NewMetrics registers the metrics of this package. It panics if they are registered there already.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		depth: prometheus.NewDesc("masthead_queue_depth",
+			"Items of a cluster that are due and wait for a worker or for the cluster, by controller and cluster.",
+			[]string{"controller", "cluster"}, nil),
+		wait: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "masthead_queue_wait_seconds",
+			Help:    "How long an item of a connected cluster waited for a worker after it became due, by controller.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 10),
+		}, []string{"controller"}),
+		queues: map[string]depthSource{},
+	}
+	reg.MustRegister(m)
+	return m
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(c chan<- *prometheus.Desc) {
+	c <- m.depth
+	m.wait.Describe(c)
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(c chan<- prometheus.Metric) {
+	m.wait.Collect(c)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for controller, q := range m.queues {
+		q.depths(func(cluster mcr.ClusterName, depth int) {
+			c <- prometheus.MustNewConstMetric(m.depth, prometheus.GaugeValue, float64(depth), controller, displayName(cluster))
+		})
+	}
+}
+
+func (m *Metrics) addQueue(controller string, q depthSource) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.queues[controller] = q
+}
+
+func (m *Metrics) removeQueue(controller string, q depthSource) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.queues[controller] == q {
+		delete(m.queues, controller)
+		m.wait.DeleteLabelValues(controller)
+	}
+}
+
+func (m *Metrics) observeWait(controller string, d time.Duration) {
+	if m == nil {
+		return
+	}
+	m.wait.WithLabelValues(controller).Observe(d.Seconds())
+}

@@ -1,0 +1,79 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package multicluster
+
+import (
+	"time"
+
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+)
+
+// subQueue is the part of a fair queue that belongs to one cluster. It is guarded by the lock of the fair queue.
+type subQueue[R comparable] struct {
+	name  mcr.ClusterName
+	state gateState
+	// limit is how many items may be in flight at a time.
+	limit    int
+	inFlight int
+	// entries are all items that are queued, wherever they are.
+	entries map[R]*entry[R]
+	ready   entryHeap[R]
+	// behind counts the entries whose place is placeBehind.
+	behind int
+	// limited are the items for which the rate limiter remembers failures.
+	limited map[R]struct{}
+	// openedAt is when the gate was opened last. What was queued before has waited since then for a worker.
+	openedAt time.Time
+	// idle is closed and dropped when nothing is in flight any more. It is nil while nobody waits for that.
+	idle chan struct{}
+
+	// prev and next link the ring of clusters that wait for their turn; both are nil outside it.
+	prev, next *subQueue[R]
+}
+
+func newSubQueue[R comparable](name mcr.ClusterName, limit int) *subQueue[R] {
+	return &subQueue[R]{
+		name:    name,
+		limit:   limit,
+		entries: map[R]*entry[R]{},
+		ready:   newEntryHeap(goesBefore[R]),
+		limited: map[R]struct{}{},
+	}
+}
+
+// eligible tells whether a worker may take an item of the cluster.
+func (s *subQueue[R]) eligible() bool {
+	return s.state == gateOpen && s.ready.len() > 0 && s.inFlight < s.limit
+}
+
+// depth is the number of items that are due and not in flight.
+func (s *subQueue[R]) depth() int { return s.ready.len() + s.behind }
+
+// ring holds the clusters that a worker may serve, in the order of their turns.
+//
+// It is deficit round robin in the form that it takes when every item costs the same: with a quantum of one item, a
+// cluster's deficit is used up each time it is served and is never carried over, so that no counter is left to keep. The
+// front cluster is served one item and goes to the back.
+type ring[R comparable] struct{ root subQueue[R] }
+
+func (r *ring[R]) init() { r.root.prev, r.root.next = &r.root, &r.root }
+
+func (r *ring[R]) front() *subQueue[R] {
+	if r.root.next == &r.root {
+		return nil
+	}
+	return r.root.next
+}
+
+func (r *ring[R]) has(s *subQueue[R]) bool { return s.next != nil }
+
+func (r *ring[R]) pushBack(s *subQueue[R]) {
+	s.prev, s.next = r.root.prev, &r.root
+	s.prev.next, s.next.prev = s, s
+}
+
+func (r *ring[R]) remove(s *subQueue[R]) {
+	s.prev.next, s.next.prev = s.next, s.prev
+	s.prev, s.next = nil, nil
+}
