@@ -1,0 +1,118 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+const (
+	// classControllerName is the name in logs and metrics of the controller that writes the status of EnrollmentClasses.
+	classControllerName = "enrollmentclass"
+
+	// classDelay is how long a change in the fleet waits for others before it is counted: a fleet that starts is then
+	// counted a few times, and not once for each cluster.
+	classDelay = time.Second
+)
+
+// allClasses is the one request of the class controller. A change of one cluster can alter two classes, the one it names
+// and the one it named before, and counting once serves all of them.
+type allClasses struct{}
+
+// classReconciler writes the status of every EnrollmentClass.
+type classReconciler struct {
+	hub   client.Client
+	fleet Fleet
+	clock clock.Clock
+}
+
+func setupClasses(mgr manager.Manager, o Options) error {
+	c, err := controller.NewTyped(classControllerName, mgr, controller.TypedOptions[allClasses]{
+		Reconciler:         &classReconciler{hub: mgr.GetClient(), fleet: o.Fleet, clock: o.Clock},
+		SkipNameValidation: o.SkipNameValidation,
+		LogConstructor: func(*allClasses) logr.Logger {
+			return mgr.GetLogger().WithValues("controller", classControllerName)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	changes := func(_ context.Context, q workqueue.TypedRateLimitingInterface[allClasses]) error {
+		o.Fleet.Subscribe(func(mcr.ClusterName) { q.AddAfter(allClasses{}, classDelay) })
+		return nil
+	}
+	if err := c.Watch(source.TypedFunc[allClasses](changes)); err != nil {
+		return fmt.Errorf("cannot watch the fleet: %w", err)
+	}
+	toAll := func(context.Context, *fleetv1alpha1.EnrollmentClass) []allClasses { return []allClasses{{}} }
+	classes := source.TypedKind(mgr.GetCache(), &fleetv1alpha1.EnrollmentClass{},
+		handler.TypedEnqueueRequestsFromMapFunc(toAll))
+	if err := c.Watch(classes); err != nil {
+		return fmt.Errorf("cannot watch EnrollmentClasses: %w", err)
+	}
+	return nil
+}
+
+// Reconcile counts the clusters of each class, and writes the statuses that differ.
+func (r *classReconciler) Reconcile(ctx context.Context, _ allClasses) (reconcile.Result, error) {
+	var classes fleetv1alpha1.EnrollmentClassList
+	if err := r.hub.List(ctx, &classes); err != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot list EnrollmentClasses: %w", err)
+	}
+	counts := countByClass(r.fleet.List())
+	var errs []error
+	for i := range classes.Items {
+		class := &classes.Items[i]
+		errs = append(errs, r.write(ctx, class, classStatus(class, counts[class.Name], r.clock.Now())))
+	}
+	return reconcile.Result{}, kerrors.NewAggregate(errs)
+}
+
+func (r *classReconciler) write(
+	ctx context.Context, class *fleetv1alpha1.EnrollmentClass, status fleetv1alpha1.EnrollmentClassStatus,
+) error {
+	if !class.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(class.Status, status) {
+		return nil
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": fleetv1alpha1.GroupVersion.String(),
+		"kind":       "EnrollmentClass",
+		// The UID makes sure that a class that was deleted meanwhile is not created again without a spec.
+		"metadata": map[string]any{"name": class.Name, "uid": string(class.UID)},
+		"status": map[string]any{
+			"observedGeneration": status.ObservedGeneration,
+			"enrolledClusters":   int64(status.EnrolledClusters),
+			"connectedClusters":  int64(status.ConnectedClusters),
+			"conditions":         applyConditions(status.Conditions),
+		},
+	}}
+	err := r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
+		client.FieldOwner(fleetv1alpha1.FieldManager), client.ForceOwnership)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // The class was deleted or replaced, which the watch says too.
+	}
+	if err != nil {
+		return fmt.Errorf("cannot apply the status of EnrollmentClass %q: %w", class.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,332 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// controllerName is the name in logs and metrics of the controller that writes ClusterProfiles.
+const controllerName = "inventory"
+
+// conflictDelay is how long a write that met another writer waits for the cache to catch up.
+const conflictDelay = time.Second
+
+// Options of the controllers of this package.
+type Options struct {
+	// Fleet is the clusters to publish.
+	Fleet Fleet
+
+	// Sources are asked before a profile is removed. A profile of a source that is not here is left as it is.
+	Sources []Source
+
+	// Clock tells the times in conditions and properties. Default: the real one.
+	Clock clock.Clock
+
+	// SkipNameValidation allows several managers in one process, in tests.
+	SkipNameValidation *bool
+}
+
+// request names the cluster whose profile is to be looked at. It has more than a name so that logs and queues, which
+// print requests, say what the name is of.
+type request struct {
+	Cluster mcr.ClusterName
+}
+
+// reconciler writes the ClusterProfile of one cluster at a time.
+type reconciler struct {
+	hub      client.Client
+	fleet    Fleet
+	sources  map[string]Source
+	clock    clock.Clock
+	recorder events.EventRecorder
+	conflict conflicts
+}
+
+// SetupWithManager adds to a hub's manager the controller that writes ClusterProfiles, and the one that writes the
+// status of EnrollmentClasses. The hub must serve both kinds.
+func SetupWithManager(mgr manager.Manager, o Options) error {
+	if o.Fleet == nil || len(o.Sources) == 0 {
+		return errors.New("the inventory needs a fleet and at least one source")
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if err := setupProfiles(mgr, o); err != nil {
+		return fmt.Errorf("cannot set up the controller %q: %w", controllerName, err)
+	}
+	if err := setupClasses(mgr, o); err != nil {
+		return fmt.Errorf("cannot set up the controller %q: %w", classControllerName, err)
+	}
+	return nil
+}
+
+func setupProfiles(mgr manager.Manager, o Options) error {
+	r := &reconciler{
+		hub:      mgr.GetClient(),
+		fleet:    o.Fleet,
+		sources:  map[string]Source{},
+		clock:    o.Clock,
+		recorder: mgr.GetEventRecorder(fleetv1alpha1.FieldManager),
+	}
+	for _, s := range o.Sources {
+		r.sources[s.Name()] = s
+	}
+	c, err := controller.NewTyped(controllerName, mgr, controller.TypedOptions[request]{
+		Reconciler: r,
+		// Each reconcile is at most two small writes to the hub, so a few workers keep up with a fleet that starts.
+		MaxConcurrentReconciles: 5,
+		SkipNameValidation:      o.SkipNameValidation,
+		LogConstructor: func(req *request) logr.Logger {
+			l := mgr.GetLogger().WithValues("controller", controllerName)
+			if req != nil {
+				l = l.WithValues("cluster", req.Cluster)
+			}
+			return l
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.Watch(fleetSource(o.Fleet)); err != nil {
+		return fmt.Errorf("cannot watch the fleet: %w", err)
+	}
+	profiles := source.TypedKind(mgr.GetCache(), &inventoryv1alpha1.ClusterProfile{}, profileHandler())
+	if err := c.Watch(profiles); err != nil {
+		return fmt.Errorf("cannot watch ClusterProfiles: %w", err)
+	}
+	return nil
+}
+
+// fleetSource asks for every cluster that is there, and for each that changes. The fleet has no way to end a
+// subscription, and needs none: the queue takes nothing more once it is shut down.
+func fleetSource(fleet Fleet) source.TypedSource[request] {
+	return source.TypedFunc[request](func(_ context.Context, q workqueue.TypedRateLimitingInterface[request]) error {
+		fleet.Subscribe(func(name mcr.ClusterName) { q.Add(request{Cluster: name}) })
+		for _, c := range fleet.List() {
+			q.Add(request{Cluster: c.Name})
+		}
+		return nil
+	})
+}
+
+// profileHandler asks for the cluster that a profile is about, and for the one whose profile's name it takes. An update
+// that alters our marks asks for both what it was and what it is.
+func profileHandler() handler.TypedEventHandler[*inventoryv1alpha1.ClusterProfile, request] {
+	type queue = workqueue.TypedRateLimitingInterface[request]
+	type profile = *inventoryv1alpha1.ClusterProfile
+	add := func(p profile, q queue) {
+		if name, ok := clusterAffectedBy(p); ok {
+			q.Add(request{Cluster: name})
+		}
+	}
+	return handler.TypedFuncs[profile, request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[profile], q queue) { add(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[profile], q queue) {
+			add(e.ObjectOld, q)
+			add(e.ObjectNew, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[profile], q queue) { add(e.Object, q) },
+	}
+}
+
+// Reconcile makes the ClusterProfile of one cluster say what is known about the cluster.
+func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Result, error) {
+	key, ok := parseClusterName(req.Cluster)
+	if !ok {
+		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("%q is not the name of a cluster", req.Cluster))
+	}
+	existing, err := r.get(ctx, key)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	cluster, enrolled := r.fleet.Lookup(req.Cluster)
+	if !enrolled {
+		return reconcile.Result{}, r.remove(ctx, req.Cluster, key, existing)
+	}
+	if existing != nil && !isOurs(existing) {
+		r.reportConflict(ctx, cluster, existing)
+		return reconcile.Result{}, nil
+	}
+	r.reportRelease(cluster)
+	err = r.publish(ctx, key, cluster, existing)
+	if apierrors.IsConflict(err) {
+		// Somebody wrote in between, so that the cache has news for us; it is not a failure that anybody should read about.
+		return reconcile.Result{RequeueAfter: conflictDelay}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+func (r *reconciler) get(ctx context.Context, key clusterKey) (*inventoryv1alpha1.ClusterProfile, error) {
+	at := profileKey(key)
+	var profile inventoryv1alpha1.ClusterProfile
+	err := r.hub.Get(ctx, at, &profile)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // No profile is an answer, and the callers ask for nothing else.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get ClusterProfile %q: %w", at, err)
+	}
+	return &profile, nil
+}
+
+// publish writes what differs, and nothing if nothing does.
+func (r *reconciler) publish(
+	ctx context.Context, key clusterKey, cluster connection.Cluster, existing *inventoryv1alpha1.ClusterProfile,
+) error {
+	at := profileKey(key)
+	written := applyTo(at)
+	if existing != nil {
+		written.SetUID(existing.UID)
+		written.SetGeneration(existing.Generation)
+	}
+
+	desired := desiredMetadata(key, cluster)
+	if metadataDiffers(existing, desired) {
+		u := applyMetadata(desired, written.GetUID())
+		options := []client.ApplyOption{client.FieldOwner(fleetv1alpha1.FieldManager)}
+		if existing != nil {
+			// Ours was altered, and is put back; its UID makes sure that it is still the one that was looked at. What does
+			// not exist is not forced: if somebody created it in between, the API server says so, and the cache soon will.
+			options = append(options, client.ForceOwnership)
+		}
+		if err := r.hub.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), options...); err != nil {
+			return fmt.Errorf("cannot apply ClusterProfile %q: %w", at, err)
+		}
+		written = u
+	}
+
+	status := desiredStatus(key, cluster, existing, written.GetGeneration(), r.clock.Now())
+	if !statusDiffers(existing, status) {
+		return nil
+	}
+	u := applyStatus(at, written.GetUID(), status)
+	err := r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
+		client.FieldOwner(fleetv1alpha1.FieldManager), client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("cannot apply the status of ClusterProfile %q: %w", at, err)
+	}
+	return nil
+}
+
+// remove removes the profile of a cluster that is not in the fleet, if it is ours and the cluster's source says that the
+// cluster is not enrolled. A cluster that is enrolled and not in the fleet is about to be: nothing is done.
+func (r *reconciler) remove(
+	ctx context.Context, name mcr.ClusterName, key clusterKey, existing *inventoryv1alpha1.ClusterProfile,
+) error {
+	r.conflict.forget(name)
+	if existing == nil || !existing.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	if about, ok := clusterOf(existing); !ok || about != name {
+		return nil
+	}
+	src, ok := r.sources[key.source]
+	if !ok {
+		return nil
+	}
+	enrolment, err := src.Describe(ctx, key.object)
+	if err != nil {
+		return fmt.Errorf("cannot tell whether cluster %q is enrolled: %w", name, err)
+	}
+	if enrolment != nil {
+		return nil
+	}
+	// The preconditions make sure that what goes is what was looked at.
+	err = r.hub.Delete(ctx, existing, client.Preconditions{
+		UID: &existing.UID, ResourceVersion: &existing.ResourceVersion,
+	})
+	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("cannot delete ClusterProfile %q: %w", client.ObjectKeyFromObject(existing), err)
+	}
+	log.FromContext(ctx).Info("Removed the ClusterProfile of a cluster that is no longer enrolled",
+		"namespace", existing.Namespace, "name", existing.Name)
+	return nil
+}
+
+// reportConflict says, once for each holder, that the profile's name is taken.
+func (r *reconciler) reportConflict(
+	ctx context.Context, cluster connection.Cluster, holder *inventoryv1alpha1.ClusterProfile,
+) {
+	manager := bounded(holder.Spec.ClusterManager.Name, maxVersionLength)
+	if !r.conflict.note(cluster.Name, string(holder.UID)+"/"+manager) {
+		return
+	}
+	r.recorder.Eventf(enrolledObject(cluster), nil, corev1.EventTypeWarning, EventClusterProfileConflict, "Publish",
+		"ClusterProfile %q belongs to cluster manager %q and is left as it is; this cluster is not in the inventory",
+		holder.Name, manager)
+	log.FromContext(ctx).Info("Not publishing the cluster, the name of its ClusterProfile is taken",
+		"namespace", holder.Namespace, "name", holder.Name, "clusterManager", manager)
+}
+
+// reportRelease says that a name which was taken is free.
+func (r *reconciler) reportRelease(cluster connection.Cluster) {
+	if r.conflict.forget(cluster.Name) {
+		r.recorder.Eventf(enrolledObject(cluster), nil, corev1.EventTypeNormal, EventClusterProfileReleased, "Publish",
+			"The name of the ClusterProfile is free; this cluster is in the inventory")
+	}
+}
+
+// enrolledObject is what events about a cluster are attached to.
+func enrolledObject(cluster connection.Cluster) *metav1.PartialObjectMetadata {
+	o := cluster.Enrolment.Object
+	return &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: o.GroupVersion().String(), Kind: o.Kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID},
+	}
+}
+
+// conflicts remembers which conflicts were reported, so that each is reported once.
+type conflicts struct {
+	mu       sync.Mutex
+	reported map[mcr.ClusterName]string
+}
+
+// note says whether this holder of a cluster's name is new.
+func (c *conflicts) note(name mcr.ClusterName, holder string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reported[name] == holder {
+		return false
+	}
+	if c.reported == nil {
+		c.reported = map[mcr.ClusterName]string{}
+	}
+	c.reported[name] = holder
+	return true
+}
+
+// forget says whether there was a conflict.
+func (c *conflicts) forget(name mcr.ClusterName) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, was := c.reported[name]
+	delete(c.reported, name)
+	return was
+}

@@ -1,0 +1,60 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"context"
+	"fmt"
+
+	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// NewPins returns the connection.Pins that are kept in ClusterProfiles. The reader should go to the API server: it is
+// asked once, at start, when a cache would have to be waited for.
+func NewPins(hub client.Reader) connection.Pins {
+	return &pins{hub: hub}
+}
+
+type pins struct {
+	hub client.Reader
+}
+
+// Load returns which cluster each published enrolment led to when it was last connected.
+func (p *pins) Load(ctx context.Context) (map[mcr.ClusterName]connection.Pin, error) {
+	var profiles inventoryv1alpha1.ClusterProfileList
+	marked := client.MatchingLabels{inventoryv1alpha1.LabelClusterManagerKey: fleetv1alpha1.FieldManager}
+	if err := p.hub.List(ctx, &profiles, marked); err != nil {
+		return nil, fmt.Errorf("cannot list ClusterProfiles: %w", err)
+	}
+	loaded := make(map[mcr.ClusterName]connection.Pin, len(profiles.Items))
+	for i := range profiles.Items {
+		if name, pin, ok := pinOf(&profiles.Items[i]); ok {
+			loaded[name] = pin
+		}
+	}
+	return loaded, nil
+}
+
+// pinOf reads the pin in one profile. A profile that was never connected holds none, and neither does one with several
+// owners: which of them was connected is not known.
+func pinOf(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, connection.Pin, bool) {
+	name, ok := clusterOf(profile)
+	if !ok || len(profile.OwnerReferences) != 1 {
+		return "", connection.Pin{}, false
+	}
+	pin := connection.Pin{
+		UID:        propertyValue(profile.Status.Properties, PropertyClusterUID),
+		Identifier: propertyValue(profile.Status.Properties, PropertyClusterIdentifier),
+		ObjectUID:  profile.OwnerReferences[0].UID,
+	}
+	if pin.UID == "" {
+		return "", connection.Pin{}, false
+	}
+	return name, pin, true
+}

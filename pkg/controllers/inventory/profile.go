@@ -1,0 +1,160 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// Names of the properties of a ClusterProfile of ours.
+const (
+	// PropertyClusterUID is the UID of the cluster's kube-system namespace.
+	PropertyClusterUID = "fleet.masthead.dev/cluster-uid"
+
+	// PropertyClusterIdentifier is the identifier that the cluster's claims bear in the hub.
+	PropertyClusterIdentifier = "fleet.masthead.dev/cluster-identifier"
+
+	// PropertyEnrollmentClass is the EnrollmentClass that the cluster names.
+	PropertyEnrollmentClass = "fleet.masthead.dev/enrollment-class"
+
+	// PropertySource is the source that the cluster comes from.
+	PropertySource = "fleet.masthead.dev/source"
+)
+
+const (
+	// maxPropertyLength is what the schema of ClusterProfile allows. A longer value is left out: cut, it would be untrue.
+	maxPropertyLength = 1024
+
+	// maxVersionLength bounds what a cluster can say its version is.
+	maxVersionLength = 64
+)
+
+// desiredMetadata is what the metadata and the spec of a cluster's profile have to be.
+func desiredMetadata(key clusterKey, cluster connection.Cluster) *inventoryv1alpha1.ClusterProfile {
+	at := profileKey(key)
+	owner := cluster.Enrolment.Object
+	return &inventoryv1alpha1.ClusterProfile{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   at.Namespace,
+			Name:        at.Name,
+			Labels:      map[string]string{inventoryv1alpha1.LabelClusterManagerKey: fleetv1alpha1.FieldManager},
+			Annotations: map[string]string{ClusterNameAnnotation: string(cluster.Name)},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: owner.GroupVersion().String(),
+				Kind:       owner.Kind,
+				Name:       owner.Name,
+				UID:        owner.UID,
+			}},
+		},
+		Spec: inventoryv1alpha1.ClusterProfileSpec{
+			DisplayName:    key.object.Name,
+			ClusterManager: inventoryv1alpha1.ClusterManager{Name: fleetv1alpha1.FieldManager},
+		},
+	}
+}
+
+// desiredStatus is what the status of a cluster's profile has to be, given what it is now. existing is nil if there is no
+// profile yet; generation is the one that the profile has when the status is written.
+func desiredStatus(
+	key clusterKey, cluster connection.Cluster, existing *inventoryv1alpha1.ClusterProfile, generation int64, now time.Time,
+) inventoryv1alpha1.ClusterProfileStatus {
+	previous := inventoryv1alpha1.ClusterProfileStatus{}
+	if existing != nil {
+		previous = existing.Status
+	}
+
+	// What was seen of an object's cluster says nothing about another object of the same name.
+	remembered := inventoryv1alpha1.ClusterProfileStatus{}
+	if existing != nil && ownedBy(existing, cluster.Enrolment.Object.UID) {
+		remembered = existing.Status
+	}
+
+	status := inventoryv1alpha1.ClusterProfileStatus{
+		Conditions: stamp(previous.Conditions, conditions(cluster), generation, now),
+		Version:    desiredVersion(cluster, remembered),
+	}
+	for _, p := range []struct{ name, value string }{
+		{PropertyClusterIdentifier, observed(cluster, cluster.EffectiveIdentifier(), remembered, PropertyClusterIdentifier)},
+		{PropertyClusterUID, observed(cluster, cluster.UID, remembered, PropertyClusterUID)},
+		{PropertyEnrollmentClass, cluster.Enrolment.Class},
+		{PropertySource, key.source},
+	} {
+		if p.value == "" || len([]rune(p.value)) > maxPropertyLength {
+			continue
+		}
+		status.Properties = append(status.Properties, property(previous.Properties, p.name, p.value, now))
+	}
+	return status
+}
+
+// observed is the value of a property that can only be seen through a connection: the current one if there is a
+// connection, else the one that was published last. A refused connection led to a cluster that is not, or may not be,
+// the one this profile is about, so what it showed is not published.
+func observed(
+	cluster connection.Cluster, current string, remembered inventoryv1alpha1.ClusterProfileStatus, name string,
+) string {
+	if connectedNow(cluster) && current != "" {
+		return current
+	}
+	return propertyValue(remembered.Properties, name)
+}
+
+func desiredVersion(
+	cluster connection.Cluster, remembered inventoryv1alpha1.ClusterProfileStatus,
+) inventoryv1alpha1.ClusterVersion {
+	if connectedNow(cluster) && cluster.KubernetesVersion != "" {
+		return inventoryv1alpha1.ClusterVersion{Kubernetes: bounded(cluster.KubernetesVersion, maxVersionLength)}
+	}
+	return remembered.Version
+}
+
+// stamp gives conditions their generation and the time at which their status last changed.
+func stamp(previous, current []metav1.Condition, generation int64, now time.Time) []metav1.Condition {
+	stamped := make([]metav1.Condition, 0, len(current))
+	for _, c := range current {
+		c.ObservedGeneration = generation
+		c.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
+		if before := meta.FindStatusCondition(previous, c.Type); before != nil && before.Status == c.Status {
+			c.LastTransitionTime = before.LastTransitionTime
+		}
+		stamped = append(stamped, c)
+	}
+	return stamped
+}
+
+// property is a property with the time at which it was first seen to have this value.
+func property(previous []inventoryv1alpha1.Property, name, value string, now time.Time) inventoryv1alpha1.Property {
+	for _, p := range previous {
+		if p.Name == name && p.Value == value {
+			return p
+		}
+	}
+	return inventoryv1alpha1.Property{Name: name, Value: value, LastObservedTime: metav1.NewTime(now).Rfc3339Copy()}
+}
+
+func propertyValue(properties []inventoryv1alpha1.Property, name string) string {
+	for _, p := range properties {
+		if p.Name == name {
+			return p.Value
+		}
+	}
+	return ""
+}
+
+func ownedBy(profile *inventoryv1alpha1.ClusterProfile, uid types.UID) bool {
+	for _, o := range profile.OwnerReferences {
+		if o.UID == uid {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,47 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+// Types of the conditions of a ClusterProfile, besides ControlPlaneHealthy, which the cluster inventory API defines.
+const (
+	// ConditionConnected says whether Masthead has a working connection to the cluster. When it is not True its reason is
+	// that of the connection: see the reasons in pkg/providers/connection. It is Unknown while probes fail and it is not
+	// decided yet whether the cluster is lost.
+	ConditionConnected = "Connected"
+
+	// ConditionKindsServed says whether the cluster serves every kind that Masthead needs to watch there.
+	ConditionKindsServed = "KindsServed"
+)
+
+// Reasons of the conditions ControlPlaneHealthy and KindsServed.
+const (
+	// ReasonHealthy: the API server says that it is ready.
+	ReasonHealthy = "Healthy"
+
+	// ReasonUnhealthy: the API server answers, and says that it is not ready.
+	ReasonUnhealthy = "Unhealthy"
+
+	// ReasonNotProbed: there is a connection and its health has not been asked for yet.
+	ReasonNotProbed = "NotProbed"
+
+	// ReasonNotConnected: it is not known, because there is no working connection; the condition Connected says why.
+	ReasonNotConnected = "NotConnected"
+
+	// ReasonAllServed: the cluster serves every kind that Masthead needs to watch there.
+	ReasonAllServed = "AllServed"
+
+	// ReasonKindsMissing: the cluster does not serve some kinds; the message names them. What Masthead does with other
+	// kinds goes on.
+	ReasonKindsMissing = "KindsMissing"
+)
+
+// Reasons of events.
+const (
+	// EventClusterProfileConflict on an enrolled object: the name of its ClusterProfile is taken by another cluster
+	// manager.
+	EventClusterProfileConflict = "ClusterProfileConflict"
+
+	// EventClusterProfileReleased on an enrolled object: the name of its ClusterProfile is free again.
+	EventClusterProfileReleased = "ClusterProfileReleased"
+)
