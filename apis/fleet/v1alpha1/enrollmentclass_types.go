@@ -86,7 +86,8 @@ type AgentSpec struct {
 	DefaultTargetNamespace string `json:"defaultTargetNamespace,omitempty"`
 
 	// matchNamespaces sends each claim to the namespace in the hub that has the name of the claim's own namespace. It
-	// must exist. Use it only for clusters whose owners may use the hub's namespace of any name, or use
+	// must exist. Whoever can create a namespace in a cluster of this class can then create claims in the hub's namespace
+	// of the same name: use it for clusters whose namespaces the platform team gives out. Use it or
 	// defaultTargetNamespace.
 	// +kubebuilder:default=false
 	// +optional

@@ -1,0 +1,222 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/test/testenv"
+)
+
+var hub client.Client
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	env, err := testenv.New(testenv.CRDs())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	cfg, err := env.Start()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cannot start the API server:", err)
+		return 1
+	}
+	defer func() { _ = env.Stop() }()
+	scheme := runtime.NewScheme()
+	if err := fleetv1alpha1.AddToScheme(scheme); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if hub, err = client.New(cfg, client.Options{Scheme: scheme}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+func TestEnrollmentClassValidation(t *testing.T) {
+	tooMany := make([]any, 65)
+	for i := range tooMany {
+		tooMany[i] = fmt.Sprintf("g%d.acmeco.org", i)
+	}
+	exactlyOne := "exactly one of defaultTargetNamespace and matchNamespaces: true is required when mode is ReadWrite"
+
+	cases := map[string]struct {
+		reason string
+		name   string
+		spec   map[string]any
+		want   string // A part of the API server's message; empty if the object is valid.
+	}{
+		"DefaultTargetNamespace": {
+			reason: "A class that sends every claim to one namespace is valid.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "bar"}),
+		},
+		"MatchNamespaces": {
+			reason: "A class that matches namespaces is valid.",
+			spec:   agent(map[string]any{"mode": "ReadWrite", "matchNamespaces": true}),
+		},
+		"ExplicitlyNotMatching": {
+			reason: "matchNamespaces: false beside a default target namespace is what the default says too.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "matchNamespaces": false}),
+		},
+		"Neither": {
+			reason: "Without a rule for namespaces a claim has nowhere to go.",
+			spec:   agent(map[string]any{}),
+			want:   exactlyOne,
+		},
+		"Both": {
+			reason: "Two rules for namespaces contradict each other.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "matchNamespaces": true}),
+			want:   exactlyOne,
+		},
+		"DisabledNeedsNothing": {
+			reason: "A class that does nothing needs no namespace.",
+			spec:   agent(map[string]any{"mode": "Disabled"}),
+		},
+		"DisabledKeepsItsSettings": {
+			reason: "Disabling a class must not require deleting its settings.",
+			spec:   agent(map[string]any{"mode": "Disabled", "defaultTargetNamespace": "bar"}),
+		},
+		"NoAgent": {
+			reason: "A class without an agent says nothing.",
+			spec:   map[string]any{},
+			want:   "spec.agent: Required value",
+		},
+		"ModeThatIsNotBuilt": {
+			reason: "A mode whose behaviour is not built must not be accepted and ignored.",
+			spec:   agent(map[string]any{"mode": "ReadOnly", "defaultTargetNamespace": "bar"}),
+			want:   `Unsupported value: "ReadOnly"`,
+		},
+		"NamespaceUpperCase": {
+			reason: "A namespace that cannot exist is rejected when it is written, not when it is used.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "Bar"}),
+			want:   "a namespace is a DNS label",
+		},
+		"NamespaceTrailingNewline": {
+			reason: "A pattern that is anchored by lines would let this pass.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "bar\n"}),
+			want:   "a namespace is a DNS label",
+		},
+		"NamespaceWithDots": {
+			reason: "Namespaces are labels, not subdomains.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "a.b"}),
+			want:   "a namespace is a DNS label",
+		},
+		"NamespaceTooLong": {
+			reason: "A DNS label has at most 63 characters.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": strings.Repeat("a", 64)}),
+			want:   "may not be more than 63",
+		},
+		"NamespaceEmpty": {
+			reason: "An empty namespace is not the same as none.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": ""}),
+			want:   "should be at least 1 chars long",
+		},
+		"APIGroups": {
+			reason: "API groups are subdomains; a single label is one.",
+			spec: agent(map[string]any{
+				"defaultTargetNamespace": "bar", "apiGroups": []any{"database.acmeco.org", "apps"},
+			}),
+		},
+		"APIGroupTwice": {
+			reason: "The groups are a set.",
+			spec: agent(map[string]any{
+				"defaultTargetNamespace": "bar", "apiGroups": []any{"a.acmeco.org", "a.acmeco.org"},
+			}),
+			want: "Duplicate value",
+		},
+		"APIGroupWildcard": {
+			reason: "A wildcard is not a group, and looks as if it did something.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "apiGroups": []any{"*.acmeco.org"}}),
+			want:   "an API group is a DNS subdomain",
+		},
+		"APIGroupEmpty": {
+			reason: "The core group has no claims.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "apiGroups": []any{""}}),
+			want:   "should be at least 1 chars long",
+		},
+		"APIGroupWithVersion": {
+			reason: "A group is not a group and version.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "apiGroups": []any{"a.acmeco.org/v1"}}),
+			want:   "an API group is a DNS subdomain",
+		},
+		"TooManyAPIGroups": {
+			reason: "The list is bounded, so that the API server can check it.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "apiGroups": tooMany}),
+			want:   "must have at most 64 items",
+		},
+		"NameTrue": {
+			reason: `The label's value "true" means the class "default".`,
+			name:   "true",
+			spec:   agent(map[string]any{"mode": "Disabled"}),
+			want:   "cannot be named",
+		},
+		"NameFalse": {
+			reason: `The label's value "false" means not enrolled.`,
+			name:   "false",
+			spec:   agent(map[string]any{"mode": "Disabled"}),
+			want:   "cannot be named",
+		},
+		"NameTooLong": {
+			reason: "A class that no label can name cannot be used.",
+			name:   strings.Repeat("a", 64),
+			spec:   agent(map[string]any{"mode": "Disabled"}),
+			want:   "at most 63 characters",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if tc.name == "" {
+				tc.name = "c-" + strings.ToLower(name)
+			}
+			u := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": fleetv1alpha1.GroupVersion.String(),
+				"kind":       "EnrollmentClass",
+				"metadata":   map[string]any{"name": tc.name},
+				"spec":       tc.spec,
+			}}
+			err := hub.Create(t.Context(), u, client.FieldValidation(metav1.FieldValidationStrict))
+			switch {
+			case tc.want == "" && err != nil:
+				t.Errorf("%s\nCreate: unexpected error: %v", tc.reason, err)
+			case tc.want != "" && err == nil:
+				t.Errorf("%s\nCreate: want an error with %q, got none", tc.reason, tc.want)
+			case tc.want != "" && !strings.Contains(err.Error(), tc.want):
+				t.Errorf("%s\nCreate: want an error with %q, got %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
+
+func TestEnrollmentClassDefaults(t *testing.T) {
+	class := &fleetv1alpha1.EnrollmentClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "defaults"},
+		Spec:       fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar"}},
+	}
+	if err := hub.Create(t.Context(), class); err != nil {
+		t.Fatalf("Create: %v", err)
+	}
+	want := fleetv1alpha1.AgentSpec{Mode: fleetv1alpha1.AgentModeReadWrite, DefaultTargetNamespace: "bar"}
+	if diff := cmp.Diff(want, class.Spec.Agent); diff != "" {
+		t.Errorf("An agent without a mode reads and writes: -want, +got:\n%s", diff)
+	}
+}
+
+func agent(spec map[string]any) map[string]any {
+	return map[string]any{"agent": spec}
+}

@@ -1,0 +1,88 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package testenv starts one real API server, with its etcd, for the tests of one package.
+//
+// It guarantees that a test which needs an API server either gets a real one or fails with a message that says how to
+// build it: nothing is skipped, because a skipped test looks like one that passed. Nothing is downloaded; the programs
+// are those that `make controlplane` builds, and the CRDs of others come out of the Go modules that define them.
+//
+// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
+// tests only.
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// BinEnv and AssetsEnv name the folder with the control-plane programs, in this order. Without either it is
+// bin/controlplane at the root of the repository.
+const (
+	BinEnv    = "MASTHEAD_CONTROLPLANE_BIN"
+	AssetsEnv = "KUBEBUILDER_ASSETS"
+)
+
+// Root is the root of the repository.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+}
+
+// CRDs are the CRDs of Masthead itself.
+func CRDs() string {
+	return filepath.Join(Root(), "config", "crd", "bases")
+}
+
+// ModuleCRDs is a folder of a Go module that the repository requires.
+func ModuleCRDs(ctx context.Context, module, folder string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
+	cmd.Dir = Root()
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			err = fmt.Errorf("%w: %s", err, exit.Stderr)
+		}
+		return "", fmt.Errorf("cannot find the Go module %q: %w", module, err)
+	}
+	return filepath.Join(strings.TrimSpace(string(out)), folder), nil
+}
+
+// New returns an environment, not yet started, whose API server serves the CRDs in the given files and folders.
+func New(crds ...string) (*envtest.Environment, error) {
+	bin, err := binaries()
+	if err != nil {
+		return nil, err
+	}
+	return &envtest.Environment{
+		BinaryAssetsDirectory: bin,
+		CRDDirectoryPaths:     crds,
+		ErrorIfCRDPathMissing: true,
+	}, nil
+}
+
+func binaries() (string, error) {
+	bin := os.Getenv(BinEnv)
+	if bin == "" {
+		bin = os.Getenv(AssetsEnv)
+	}
+	if bin == "" {
+		bin = filepath.Join(Root(), "bin", "controlplane")
+	}
+	for _, name := range []string{"etcd", "kube-apiserver"} {
+		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
+			return "", fmt.Errorf("this test needs a real API server and there is no %s: run `make controlplane`, or set %s "+
+				"to a folder that has etcd, kube-apiserver and kubectl: %w", name, BinEnv, err)
+		}
+	}
+	return bin, nil
+}
