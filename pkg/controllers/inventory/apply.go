@@ -19,9 +19,6 @@ import (
 // metadataDiffers says whether the metadata or the spec of a profile has to be written. Labels, annotations and owners
 // that others added are theirs.
 func metadataDiffers(existing, desired *inventoryv1alpha1.ClusterProfile) bool {
-	if existing == nil {
-		return true
-	}
 	for k, v := range desired.Labels {
 		if existing.Labels[k] != v {
 			return true
@@ -45,9 +42,6 @@ func metadataDiffers(existing, desired *inventoryv1alpha1.ClusterProfile) bool {
 // statusDiffers says whether the status of a profile has to be written. Conditions and properties of other writers are
 // theirs; a property with our prefix that is not desired has to go.
 func statusDiffers(existing *inventoryv1alpha1.ClusterProfile, desired inventoryv1alpha1.ClusterProfileStatus) bool {
-	if existing == nil {
-		return true
-	}
 	if existing.Status.Version != desired.Version {
 		return true
 	}

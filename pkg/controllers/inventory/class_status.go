@@ -41,7 +41,7 @@ func classStatus(class *fleetv1alpha1.EnrollmentClass, n classCount, now time.Ti
 		ready.Message = "No enrolled cluster names this class"
 	case n.connected == n.enrolled:
 		ready.Reason = fleetv1alpha1.ReasonAllConnected
-		ready.Message = fmt.Sprintf("All of %d enrolled clusters are connected", n.enrolled)
+		ready.Message = fmt.Sprintf("%d of %d enrolled clusters are connected", n.connected, n.enrolled)
 	default:
 		ready.Status = metav1.ConditionFalse
 		ready.Reason = fleetv1alpha1.ReasonClustersNotConnected

@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -201,36 +203,42 @@ func (r *reconciler) publish(
 	ctx context.Context, key clusterKey, cluster connection.Cluster, existing *inventoryv1alpha1.ClusterProfile,
 ) error {
 	at := profileKey(key)
-	written := applyTo(at)
-	if existing != nil {
-		written.SetUID(existing.UID)
-		written.SetGeneration(existing.Generation)
-	}
-
 	desired := desiredMetadata(key, cluster)
+	if existing == nil {
+		// This is not forced: if somebody else created it in between, the API server says so, and the cache soon will. The
+		// status follows when the cache has the profile: written from here it would be written twice, since the cache's
+		// first word of the profile comes without it.
+		return r.apply(ctx, at, applyMetadata(desired, ""))
+	}
+	generation := existing.Generation
 	if metadataDiffers(existing, desired) {
-		u := applyMetadata(desired, written.GetUID())
-		options := []client.ApplyOption{client.FieldOwner(fleetv1alpha1.FieldManager)}
-		if existing != nil {
-			// Ours was altered, and is put back; its UID makes sure that it is still the one that was looked at. What does
-			// not exist is not forced: if somebody created it in between, the API server says so, and the cache soon will.
-			options = append(options, client.ForceOwnership)
+		// Ours was altered, and is put back; its UID makes sure that it is still the one that was looked at.
+		u := applyMetadata(desired, existing.UID)
+		if err := r.apply(ctx, at, u, client.ForceOwnership); err != nil {
+			return err
 		}
-		if err := r.hub.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), options...); err != nil {
-			return fmt.Errorf("cannot apply ClusterProfile %q: %w", at, err)
-		}
-		written = u
+		generation = u.GetGeneration()
 	}
 
-	status := desiredStatus(key, cluster, existing, written.GetGeneration(), r.clock.Now())
+	status := desiredStatus(key, cluster, existing, generation, r.clock.Now())
 	if !statusDiffers(existing, status) {
 		return nil
 	}
-	u := applyStatus(at, written.GetUID(), status)
+	u := applyStatus(at, existing.UID, status)
 	err := r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
 		client.FieldOwner(fleetv1alpha1.FieldManager), client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("cannot apply the status of ClusterProfile %q: %w", at, err)
+	}
+	return nil
+}
+
+func (r *reconciler) apply(
+	ctx context.Context, at types.NamespacedName, u *unstructured.Unstructured, options ...client.ApplyOption,
+) error {
+	options = append(options, client.FieldOwner(fleetv1alpha1.FieldManager))
+	if err := r.hub.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), options...); err != nil {
+		return fmt.Errorf("cannot apply ClusterProfile %q: %w", at, err)
 	}
 	return nil
 }

@@ -1,0 +1,69 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+func TestClassStatus(t *testing.T) {
+	in := func(class string, state connection.State) connection.Cluster {
+		return connection.Cluster{Enrolment: connection.Enrolment{Class: class}, State: state}
+	}
+	cases := map[string]struct {
+		reason   string
+		clusters []connection.Cluster
+		want     fleetv1alpha1.EnrollmentClassStatus
+	}{
+		"NoClusters": {
+			reason:   "A class that nobody uses is ready to be used.",
+			clusters: []connection.Cluster{in("other", connection.StateConnected)},
+			want: fleetv1alpha1.EnrollmentClassStatus{ObservedGeneration: 3, Conditions: []metav1.Condition{{
+				Type: "Ready", Status: "True", Reason: fleetv1alpha1.ReasonNoClusters,
+				Message: "No enrolled cluster names this class",
+			}}},
+		},
+		"AllConnected": {
+			reason:   "Every cluster of the class is connected; clusters of other classes do not count.",
+			clusters: []connection.Cluster{in("gold", connection.StateConnected), in("other", connection.StateBackoff)},
+			want: fleetv1alpha1.EnrollmentClassStatus{
+				ObservedGeneration: 3, EnrolledClusters: 1, ConnectedClusters: 1,
+				Conditions: []metav1.Condition{{
+					Type: "Ready", Status: "True", Reason: fleetv1alpha1.ReasonAllConnected,
+					Message: "1 of 1 enrolled clusters are connected",
+				}},
+			},
+		},
+		"SomeNotConnected": {
+			reason:   "A cluster whose probes fail is not one that works.",
+			clusters: []connection.Cluster{in("gold", connection.StateConnected), in("gold", connection.StateDegraded)},
+			want: fleetv1alpha1.EnrollmentClassStatus{
+				ObservedGeneration: 3, EnrolledClusters: 2, ConnectedClusters: 1,
+				Conditions: []metav1.Condition{{
+					Type: "Ready", Status: "False", Reason: fleetv1alpha1.ReasonClustersNotConnected,
+					Message: "1 of 2 enrolled clusters are connected",
+				}},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: "gold", Generation: 3}}
+			for i := range tc.want.Conditions {
+				tc.want.Conditions[i].ObservedGeneration = 3
+				tc.want.Conditions[i].LastTransitionTime = metav1.NewTime(now)
+			}
+			got := classStatus(class, countByClass(tc.clusters)[class.Name], now)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
