@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# Copyright The Masthead Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds the programs that test/localfleet starts as processes, from source, into bin/controlplane (or the folder given
+# as the first argument): etcd, kube-apiserver, kube-controller-manager, kubectl, crossplane, cluster-api, kwok, and our own
+# composition function. It needs Go and a Go module proxy, nothing else: no container images, no release archives.
+#
+# The versions are those that the go.mod files in hack/controlplane pin. A binary that is already there for that version,
+# this Go release and these flags (the stamp file beside it says so) is not built again; our own function is always handed
+# to `go build`, which takes a second when nothing changed.
+
+set -euo pipefail
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+out="${1:-${root}/bin/controlplane}"
+mkdir -p "${out}/.stamps"
+out="$(cd "${out}" && pwd)"
+pins="${root}/hack/controlplane"
+
+# Static binaries without the paths of the machine that built them. VCS stamping would make every commit of this
+# repository relink binaries that do not depend on it.
+export CGO_ENABLED=0
+export GOFLAGS="-trimpath -buildvcs=false"
+export GOWORK=off
+heartbeat="${MASTHEAD_BUILD_HEARTBEAT:-15}"
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "build-controlplane: $*"; exit 1; }
+
+command -v go >/dev/null || die "cannot find the go command; install the Go release that go.mod names"
+
+# Two builds at once (make in two terminals) would only take each other's processor time.
+exec 9>"${out}/.lock"
+if command -v flock >/dev/null && ! flock -n 9; then
+  say "Another build into ${out} is running; waiting for it."
+  flock 9
+fi
+
+platform="$(go env GOVERSION GOOS GOARCH | paste -sd' ')"
+
+# version MODULE GOMOD: the version that GOMOD requires of MODULE.
+version() {
+  local found
+  found="$(awk -v module="$1" '
+    $1 == "require" && $2 == module { print $3; exit }
+    $1 == module && $2 ~ /^v/       { print $2; exit }' "$2")"
+  [ -n "${found}" ] || die "cannot find a version of $1 in ${2#"${root}"/}"
+  printf '%s' "${found}"
+}
+
+kubernetes="$(version k8s.io/kubernetes "${pins}/kubernetes/go.mod")"
+etcd="$(version go.etcd.io/etcd/server/v3 "${pins}/kubernetes/go.mod")"
+crossplane="$(version github.com/crossplane/crossplane/v2 "${pins}/crossplane/go.mod")"
+clusterapi="$(version sigs.k8s.io/cluster-api "${pins}/clusterapi/go.mod")"
+kwok="$(version sigs.k8s.io/kwok "${pins}/kwok/go.mod")"
+
+# Without these, an API server says that it is v0.0.0-master, and clients that look at the version misbehave.
+minor="${kubernetes#v*.}"
+kubernetes_version="-X k8s.io/component-base/version.gitVersion=${kubernetes}"
+kubernetes_version+=" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=${minor%%.*}"
+kubernetes_version+=" -X k8s.io/component-base/version.gitTreeState=clean"
+
+# binary | folder with the go.mod | main package | version | extra linker flags
+targets=(
+  "etcd|${pins}/kubernetes|go.etcd.io/etcd/server/v3|${etcd}|"
+  "kube-apiserver|${pins}/kubernetes|k8s.io/kubernetes/cmd/kube-apiserver|${kubernetes}|${kubernetes_version}"
+  "kube-controller-manager|${pins}/kubernetes|k8s.io/kubernetes/cmd/kube-controller-manager|${kubernetes}|${kubernetes_version}"
+  "kubectl|${pins}/kubernetes|k8s.io/kubernetes/cmd/kubectl|${kubernetes}|${kubernetes_version}"
+  "crossplane|${pins}/crossplane|github.com/crossplane/crossplane/v2/cmd/crossplane|${crossplane}|-X github.com/crossplane/crossplane-runtime/v2/pkg/version.version=${crossplane}"
+  "cluster-api|${pins}/clusterapi|sigs.k8s.io/cluster-api|${clusterapi}|-X sigs.k8s.io/cluster-api/version.gitVersion=${clusterapi}"
+  "kwok|${pins}/kwok|sigs.k8s.io/kwok/cmd/kwok|${kwok}|"
+)
+
+stamp() { printf '%s %s\n%s\n' "$1" "$2" "${platform} ${GOFLAGS} -s -w $3"; }
+
+wanted=()
+for target in "${targets[@]}"; do
+  IFS='|' read -r name _ package release ldflags <<<"${target}"
+  if [ ! -x "${out}/${name}" ]; then
+    why="it is not there yet"
+  elif [ ! -f "${out}/.stamps/${name}" ]; then
+    why="it is not known which version it is"
+  elif [ "$(cat "${out}/.stamps/${name}")" != "$(stamp "${package}" "${release}" "${ldflags}")" ]; then
+    why="it was built as $(head -n 1 "${out}/.stamps/${name}" | awk '{print $2}') or with another Go release or other flags"
+  else
+    continue
+  fi
+  wanted+=("${target}|${why}")
+done
+
+builder=""
+cleanup() {
+  [ -z "${builder}" ] || kill "${builder}" 2>/dev/null || true
+  rm -f "${out}"/.building.*
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+clock() { printf '%dm%02ds' $(($1 / 60)) $(($1 % 60)); }
+
+# build NAME DIRECTORY PACKAGE LDFLAGS: `go build -v` names each package when it is compiled; that and the downloads are the progress shown.
+build() {
+  local name="$1" directory="$2" package="$3" ldflags="$4"
+  local log="${out}/.building.${name}.log" binary="${out}/.building.${name}" begun=${SECONDS} shown=${SECONDS} status=0
+  (cd "${directory}" && exec go build -v -o "${binary}" -ldflags "-s -w ${ldflags}" "${package}") >"${log}" 2>&1 9>&- &
+  builder=$!
+  while kill -0 "${builder}" 2>/dev/null; do
+    sleep 0.5
+    if [ $((SECONDS - shown)) -ge "${heartbeat}" ]; then
+      shown=${SECONDS}
+      say "        $(clock $((SECONDS - begun)))  ${name}: $(grep -c '^go: downloading' "${log}" || true) modules downloaded," \
+        "$(grep -vc '^go: ' "${log}" || true) packages compiled"
+    fi
+  done
+  wait "${builder}" || status=$?
+  builder=""
+  if [ "${status}" -ne 0 ]; then
+    grep '^go: downloading' -v "${log}" | tail -n 30 >&2
+    die "cannot build ${name} (${package}): go build ended with status ${status}"
+  fi
+  # Renamed, not overwritten: a fleet that runs the old binary keeps it.
+  mv -f "${binary}" "${out}/${name}"
+  say "        $(clock $((SECONDS - begun)))  ${name}: done ($(grep -vc '^go: ' "${log}" || true) packages compiled, $(($(stat -c %s "${out}/${name}") / 1048576)) MB)"
+  rm -f "${log}"
+}
+
+if [ "${#wanted[@]}" -gt 0 ]; then
+  say "Building ${#wanted[@]} of ${#targets[@]} control-plane programs into ${out#"${root}"/}."
+  say "They are compiled from source, because the fleet for demo and tests is made of the real servers. With an empty Go build cache"
+  say "this takes about a quarter of an hour on two cores, once per version; later builds come from the cache in seconds."
+fi
+number=0
+for target in "${wanted[@]}"; do
+  IFS='|' read -r name directory package release ldflags why <<<"${target}"
+  number=$((number + 1))
+  say "[${number}/${#wanted[@]}] ${name} ${release}: ${why}"
+  build "${name}" "${directory}" "${package}" "${ldflags}"
+  stamp "${package}" "${release}" "${ldflags}" >"${out}/.stamps/${name}"
+done
+
+# Ours, so it has no version: go build decides whether there is something to do.
+(cd "${root}" && go build -o "${out}/.building.localfleet-function" -ldflags "-s -w" ./test/localfleet/cmd/function) 9>&- ||
+  die "cannot build localfleet-function"
+if cmp -s "${out}/.building.localfleet-function" "${out}/localfleet-function"; then
+  rm -f "${out}/.building.localfleet-function"
+else
+  mv -f "${out}/.building.localfleet-function" "${out}/localfleet-function"
+  say "localfleet-function: built"
+fi
+
+if [ "${#wanted[@]}" -gt 0 ]; then
+  say "All ${#targets[@]} control-plane programs are in ${out#"${root}"/}; this took $(clock "${SECONDS}")."
+fi

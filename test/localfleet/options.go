@@ -1,0 +1,114 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localfleet
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// HubName is the name under which the hub's processes are addressed, for example by Pause. No workload cluster can have it.
+const HubName = "hub"
+
+// DefaultDir is where cmd/localfleet puts a fleet unless told otherwise.
+const DefaultDir = ".localfleet"
+
+// Options say what fleet to bring up.
+type Options struct {
+	// Dir holds everything of the fleet: kubeconfigs, certificates, data, logs. It is created when it does not exist.
+	Dir string
+
+	// Workloads are the names of the workload clusters, see WorkloadNames.
+	Workloads []string
+
+	// BinDir holds the programs. Empty: the folder that the environment names, else bin/controlplane in the repository.
+	BinDir string
+
+	// Log receives one line per step. Nil: nothing is printed.
+	Log io.Writer
+
+	// WithCrossplane starts Crossplane core and the composition function in the hub.
+	WithCrossplane bool
+
+	// WithClusterAPI starts Cluster API core in the hub. Without it the fleet itself writes the status of the Cluster
+	// objects, once, which is enough for tests that only read it.
+	WithClusterAPI bool
+
+	// WithKwok starts kwok in every workload cluster, gives it a node and binds every pod to that node, so that pods
+	// become Ready.
+	WithKwok bool
+
+	// Namespace of the Cluster objects in the hub. Empty: "default".
+	Namespace string
+
+	// WorkloadRBAC are YAML files, or folders of them, that are applied to each workload cluster when it is added. They
+	// give the service account masthead-system/masthead its rights. Without them it has none.
+	WorkloadRBAC []string
+
+	// HubManifests are YAML files, or folders of them, that are applied to the hub before any cluster is registered.
+	HubManifests []string
+
+	// Audit makes every API server write one line per request to AuditLog, at the level Metadata.
+	Audit bool
+
+	// StopWithParent ties the processes to this one: when it ends, however it ends, the kernel kills them. Tests want
+	// this. Without it the fleet stays until Down.
+	StopWithParent bool
+
+	// KeepData makes Down leave data and logs in Dir, to be looked at.
+	KeepData bool
+}
+
+// WorkloadNames returns the names w1 to wN.
+func WorkloadNames(n int) []string {
+	names := make([]string, 0, n)
+	for i := range n {
+		names = append(names, "w"+strconv.Itoa(i+1))
+	}
+	return names
+}
+
+// withDefaults returns complete and valid options, or says what is wrong with them.
+func (o Options) withDefaults() (Options, error) {
+	if o.Dir == "" {
+		return Options{}, errors.New("the folder of the fleet is not set")
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return Options{}, fmt.Errorf("cannot make the folder %q absolute: %w", o.Dir, err)
+	}
+	o.Dir = dir
+	if o.Namespace == "" {
+		o.Namespace = "default"
+	}
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	for i, name := range o.Workloads {
+		if err := validateWorkloadName(name); err != nil {
+			return Options{}, err
+		}
+		if slices.Contains(o.Workloads[:i], name) {
+			return Options{}, fmt.Errorf("workload cluster %q is named twice", name)
+		}
+	}
+	return o, nil
+}
+
+// validateWorkloadName accepts names that can be a file name, an object name and part of a Secret's name.
+func validateWorkloadName(name string) error {
+	if name == HubName {
+		return fmt.Errorf("a workload cluster cannot be called %q", HubName)
+	}
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+		return fmt.Errorf("%q cannot be the name of a workload cluster: %s", name, problems[0])
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localfleet
+
+import (
+	"errors"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+)
+
+// spawner starts processes. When they are to end with this one, it asks the kernel to kill them when their parent dies;
+// for the kernel the parent is the thread that started them, so all are started on one thread that lives as long as the
+// spawner.
+type spawner struct {
+	withParent bool
+	requests   chan spawnRequest
+	closed     chan struct{}
+	closeOnce  sync.Once
+}
+
+type spawnRequest struct {
+	command *exec.Cmd
+	result  chan error
+}
+
+var errSpawnerClosed = errors.New("the fleet was taken down")
+
+func newSpawner(withParent bool) *spawner {
+	s := &spawner{withParent: withParent, requests: make(chan spawnRequest), closed: make(chan struct{})}
+	go s.run()
+	return s
+}
+
+func (s *spawner) run() {
+	// Not unlocked while there may be children: the thread of a goroutine could be given another goroutine that locks it
+	// and ends, which ends the thread and with it the children.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for {
+		select {
+		case request := <-s.requests:
+			request.result <- request.command.Start()
+		case <-s.closed:
+			return
+		}
+	}
+}
+
+// start starts the command and reaps it when it ends.
+func (s *spawner) start(command *exec.Cmd) error {
+	// A process group or session of its own keeps an interrupt from the terminal away from the process.
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if s.withParent {
+		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	}
+	request := spawnRequest{command: command, result: make(chan error, 1)}
+	select {
+	case s.requests <- request:
+	case <-s.closed:
+		return errSpawnerClosed
+	}
+	if err := <-request.result; err != nil {
+		return err
+	}
+	go func() { _ = command.Wait() }()
+	return nil
+}
+
+// close ends the spawner's thread. All processes must have ended before.
+func (s *spawner) close() { s.closeOnce.Do(func() { close(s.closed) }) }

@@ -1,0 +1,246 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localfleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Up brings a fleet up and returns when all of it is ready. When a complete fleet runs in the folder already, Up only adds
+// the workload clusters that are missing or have died. What is left of a fleet that is not complete, because it crashed or
+// the machine was restarted, is stopped and removed first.
+//
+// On an error nothing runs that did not run before; the logs stay in the folder.
+func Up(ctx context.Context, o Options) (*Fleet, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot create the folder of the fleet: %w", err)
+	}
+	// As the kernel would name it: processes are recognised by it.
+	lock, err := lockFolder(ctx, o.Dir, true)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.unlock()
+
+	state, err := newFleetState(o)
+	if err != nil {
+		return nil, err
+	}
+	f := newFleet(o, state)
+	if err := f.findSources(ctx); err != nil {
+		f.spawner.close()
+		return nil, err
+	}
+	running, err := f.adopt(ctx)
+	if err != nil {
+		f.spawner.close()
+		return nil, err
+	}
+	if running {
+		err = f.extend(ctx, o)
+	} else {
+		err = f.create(ctx, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func newFleetState(o Options) (*fleetState, error) {
+	repository, err := Repository()
+	if err != nil {
+		return nil, err
+	}
+	needed := []string{Etcd, APIServer, ControllerManager}
+	if o.WithKwok {
+		needed = append(needed, Kwok)
+	}
+	if o.WithCrossplane {
+		needed = append(needed, Crossplane, Function)
+	}
+	if o.WithClusterAPI {
+		needed = append(needed, ClusterAPI)
+	}
+	binDir, err := findBinDir(o.BinDir, repository, needed)
+	if err != nil {
+		return nil, err
+	}
+	state := &fleetState{
+		Version: stateVersion, BinDir: binDir, Namespace: o.Namespace, WorkloadRBAC: o.WorkloadRBAC,
+		WithCrossplane: o.WithCrossplane, WithClusterAPI: o.WithClusterAPI, WithKwok: o.WithKwok,
+		Audit: o.Audit, KeepData: o.KeepData,
+	}
+	if o.StopWithParent {
+		owner, err := identify(os.Getpid())
+		if err != nil {
+			return nil, err
+		}
+		state.Owner = &owner
+	}
+	return state, nil
+}
+
+// adopt looks at what the folder holds. It returns true when that is a fleet that runs, and makes it this one's state;
+// otherwise the folder is empty when it returns, and no process of an earlier fleet in it is left.
+func (f *Fleet) adopt(ctx context.Context) (bool, error) {
+	old, err := readFleetState(f.layout)
+	if errors.Is(err, ErrNoFleet) {
+		if _, err := os.Stat(f.layout.clusters()); err == nil {
+			return false, fmt.Errorf("%s exists, but not %s: this is no folder of a fleet, choose another", f.layout.clusters(), fleetFile)
+		}
+		return false, f.stopLeftovers(ctx)
+	}
+	if err != nil {
+		return false, err
+	}
+	if old.Owner != nil && old.Owner.alive() {
+		return false, fmt.Errorf("the fleet in %s belongs to process %d (%s), which is running", f.layout.dir, old.Owner.PID, old.Owner.Executable)
+	}
+	problem := f.hubProblem(old)
+	if problem == "" {
+		if f.state.Owner != nil {
+			return false, fmt.Errorf("a fleet runs in %s that belongs to nobody; take it down first", f.layout.dir)
+		}
+		if old.WithCrossplane != f.state.WithCrossplane || old.WithClusterAPI != f.state.WithClusterAPI || old.WithKwok != f.state.WithKwok {
+			return false, fmt.Errorf("a fleet with other parts runs in %s; take it down first", f.layout.dir)
+		}
+		f.state = old
+		return true, nil
+	}
+	f.logf("There are remains of a fleet in %s (%s): removing them", f.layout.dir, problem)
+	if err := f.stopLeftovers(ctx); err != nil {
+		return false, err
+	}
+	return false, f.removeFiles()
+}
+
+// hubProblem says why the fleet in the folder cannot be used, or "" when it can.
+func (f *Fleet) hubProblem(old *fleetState) string {
+	if !old.Complete {
+		return "it never came up completely"
+	}
+	hub, err := f.openCluster(HubName)
+	if err != nil {
+		return err.Error()
+	}
+	if ended := hub.endedProcess(); ended != "" {
+		return fmt.Sprintf("%s of the hub does not run", ended)
+	}
+	return ""
+}
+
+// create brings the whole fleet up, all clusters at the same time.
+func (f *Fleet) create(ctx context.Context, o Options) error {
+	err := f.createClusters(ctx, o)
+	if err == nil {
+		return nil
+	}
+	// The context may have ended, which is no reason to leave processes behind.
+	ctx = context.WithoutCancel(ctx)
+	err = errors.Join(err, f.stopAll(ctx))
+	f.spawner.close()
+	return err
+}
+
+func (f *Fleet) createClusters(ctx context.Context, o Options) error {
+	if err := writeJSON(f.layout.fleetFile(), f.state); err != nil {
+		return err
+	}
+	f.logf("Starting the hub and %d workload clusters (%s) in %s", len(o.Workloads), strings.Join(o.Workloads, ", "), f.layout.dir)
+	hubReady := make(chan struct{})
+	waitForHub := func(ctx context.Context) error {
+		select {
+		case <-hubReady:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	steps := []func(context.Context) error{func(ctx context.Context) error {
+		if err := f.startHub(ctx, o.HubManifests); err != nil {
+			return err
+		}
+		f.logf("%s: ready", HubName)
+		close(hubReady)
+		return nil
+	}}
+	for _, name := range o.Workloads {
+		steps = append(steps, func(ctx context.Context) error { return f.addWorkload(ctx, name, waitForHub) })
+	}
+	if err := inParallel(ctx, steps...); err != nil {
+		return err
+	}
+	f.state.Complete = true
+	return writeJSON(f.layout.fleetFile(), f.state)
+}
+
+// extend adds the workload clusters that a running fleet lacks.
+func (f *Fleet) extend(ctx context.Context, o Options) error {
+	existing, err := f.Clusters()
+	if err != nil {
+		return err
+	}
+	f.logf("The fleet in %s runs already: %s", f.layout.dir, strings.Join(existing, ", "))
+	var steps []func(context.Context) error
+	for _, name := range o.Workloads {
+		if slices.Contains(existing, name) {
+			problem := f.workloadProblem(name)
+			if problem == "" {
+				continue
+			}
+			f.logf("%s: %s: replacing the cluster by a new one", name, problem)
+		} else {
+			f.logf("%s: adding it", name)
+		}
+		steps = append(steps, func(ctx context.Context) error { return f.replaceWorkload(ctx, name) })
+	}
+	return inParallel(ctx, steps...)
+}
+
+func (f *Fleet) workloadProblem(name string) string {
+	c, err := f.openCluster(name)
+	if err != nil {
+		return err.Error()
+	}
+	if !c.state.Complete {
+		return "it never came up completely"
+	}
+	if ended := c.endedProcess(); ended != "" {
+		return ended + " does not run"
+	}
+	return ""
+}
+
+// replaceWorkload starts a workload cluster from nothing, whatever there is of it.
+func (f *Fleet) replaceWorkload(ctx context.Context, name string) error {
+	keys, err := f.registrations(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := f.unregister(ctx, key); err != nil {
+			return err
+		}
+	}
+	if err := f.abandonCluster(ctx, name); err != nil {
+		return err
+	}
+	if err := f.layout.removeCluster(name); err != nil {
+		return err
+	}
+	if err := f.addWorkload(ctx, name, nil); err != nil {
+		return errors.Join(err, f.abandonCluster(context.WithoutCancel(ctx), name))
+	}
+	return nil
+}
