@@ -95,8 +95,8 @@ func (g *Gate) IsOpen(name mcr.ClusterName) bool {
 	return g.states[name] == gateOpen
 }
 
-// Drain closes the gate of a cluster, then waits until no queue has an item of it in flight. The hub cannot be drained:
-// for it, and for a cluster that is not known, Drain returns at once.
+// Drain closes the gate of a cluster, then waits until no queue has an item of it in flight. It does not make a cluster
+// known. The hub cannot be drained: for it, Drain returns at once.
 func (g *Gate) Drain(ctx context.Context, name mcr.ClusterName) error {
 	if name == hub {
 		return nil

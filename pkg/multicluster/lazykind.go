@@ -78,7 +78,8 @@ func WithClock(c clock.WithTicker) LazyOption {
 }
 
 // LazyKind returns a source that watches a kind in every cluster, whether or not the cluster serves it or can be reached.
-// The object says the kind: typed, *unstructured.Unstructured or *metav1.PartialObjectMetadata.
+// The object says the kind: typed, *unstructured.Unstructured or *metav1.PartialObjectMetadata. A cluster for which the
+// function returns no handler is not watched.
 //
 // It replaces multicluster-runtime v0.24.1's source.Kind:
 //
@@ -122,17 +123,13 @@ func (k *lazyKind[R]) ForCluster(name mcr.ClusterName, cl cluster.Cluster) (sour
 	if err != nil {
 		return nil, false, fmt.Errorf("cannot tell the kind of %T: %w", k.obj, err)
 	}
-	h := k.handler(name, cl)
-	if h == nil {
-		return nil, false, fmt.Errorf("there is no handler for kind %q of cluster %q", gvk, name)
-	}
 	return &lazySource[R]{
 		options: k.options,
 		name:    name,
 		cluster: cl,
 		gvk:     gvk,
 		obj:     k.obj.DeepCopyObject().(client.Object), //nolint:forcetypeassert // The copy is of the same type.
-		handler: handler.WithLowPriorityWhenUnchanged(h),
+		make:    k.handler,
 		synced:  make(chan struct{}),
 	}, true, nil
 }
@@ -146,6 +143,9 @@ type lazySource[R mcreconcile.ClusterAware[R]] struct {
 	cluster cluster.Cluster
 	gvk     schema.GroupVersionKind
 	obj     client.Object
+	// make makes the handler, perhaps with the help of the cluster's RESTMapper, so that it must not be called with a lock
+	// held.
+	make    mchandler.TypedEventHandlerFunc[client.Object, R]
 	handler handler.TypedEventHandler[client.Object, R]
 
 	once   sync.Once

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 )
 
 // answer is what a cluster says about a kind.
@@ -30,6 +31,13 @@ const (
 
 // run watches the kind whenever it is served, until ctx ends.
 func (s *lazySource[R]) run(ctx context.Context, q workqueue.TypedRateLimitingInterface[R]) {
+	h := s.make(s.name, s.cluster)
+	if h == nil {
+		s.markSynced()
+		return
+	}
+	s.handler = handler.WithLowPriorityWhenUnchanged(h)
+
 	defs := newDefinitions(s.gvk.Group)
 	defer defs.stop()
 	backoff := s.quick()
@@ -37,10 +45,13 @@ func (s *lazySource[R]) run(ctx context.Context, q workqueue.TypedRateLimitingIn
 		defs.start(ctx, s.cluster.GetCache())
 		switch s.ask(ctx) {
 		case answerServed:
-			if s.serve(ctx, q, defs) {
+			switch s.serve(ctx, q, defs) {
+			case endNotBegun:
+			case endStopped:
+				backoff = s.quick()
+			case endGone:
 				s.report(ctx, false)
-				// The server may go on to serve the kind for a moment. Asking it at once would start an informer that
-				// nothing stops any more.
+				// The server may go on to serve the kind for a moment; asking it at once would start an informer in vain.
 				backoff = wait.Backoff{Duration: s.options.slowRetry, Jitter: 1}
 			}
 		case answerMissing:
@@ -86,43 +97,58 @@ func (s *lazySource[R]) ask(ctx context.Context) answer {
 	}
 }
 
-// serve delivers the events of the kind until ctx ends, until the informer is stopped by somebody else (false), or until
-// the definition of the kind is gone (true).
-func (s *lazySource[R]) serve(ctx context.Context, q workqueue.TypedRateLimitingInterface[R], defs *definitions) (gone bool) {
+// end says why a source does not deliver events any more.
+type end int
+
+const (
+	// endNotBegun: there was no informer to deliver them.
+	endNotBegun end = iota
+	// endStopped: ctx has ended, or somebody else has stopped the informer.
+	endStopped
+	// endGone: the kind is not served any more.
+	endGone
+)
+
+// serve delivers the events of the kind for as long as it can.
+func (s *lazySource[R]) serve(ctx context.Context, q workqueue.TypedRateLimitingInterface[R], defs *definitions) end {
 	informer, err := s.cluster.GetCache().GetInformer(ctx, s.obj, cache.BlockUntilSynced(false))
 	if err != nil {
-		return false
+		return endNotBegun
 	}
 	defs.follow(s.plural())
 	defer defs.follow("")
 	reg, err := informer.AddEventHandler(s.events(ctx, q))
 	if err != nil {
-		return false // It has been stopped.
+		return endNotBegun // It has been stopped meanwhile.
 	}
 	defer func() { _ = informer.RemoveEventHandler(reg) }()
 	s.report(ctx, true)
 
 	synced := reg.HasSyncedChecker().Done()
-	// Informers do not tell anybody when they are stopped.
+	// Informers do not tell anybody when they are stopped, and not every cluster lets its definitions be watched.
 	look := s.options.clock.NewTicker(wait.Jitter(s.options.slowRetry, 1))
 	defer look.Stop()
 	for {
+		gone := false
 		select {
 		case <-ctx.Done():
-			return false
+			return endStopped
 		case <-synced:
 			s.markSynced()
 			synced = nil
 		case <-look.C():
 			defs.start(ctx, s.cluster.GetCache())
+			gone = s.ask(ctx) == answerMissing
 		case <-defs.changed:
-			if defs.takeGone() || s.ask(ctx) == answerMissing {
-				s.bury(ctx, q, informer)
-				return true
-			}
+			gone = defs.takeGone() || s.ask(ctx) == answerMissing
 		}
-		if informer.IsStopped() {
-			return false
+		switch {
+		case gone:
+			s.bury(ctx, q, informer)
+			return endGone
+		case informer.IsStopped():
+			s.bury(ctx, q, informer) // Only another source that has found the kind gone does that.
+			return endStopped
 		}
 	}
 }

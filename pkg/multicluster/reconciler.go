@@ -76,19 +76,23 @@ func classify(err error) outcome {
 		return worst(e.Errors())
 	case interface{ Unwrap() error }:
 		o := classify(e.Unwrap())
-		if o == outcomeRetry && errors.Is(err, reconcile.TerminalError(nil)) {
-			return outcomeFailed
+		if o == outcomeNone || o == outcomeRetry && errors.Is(err, reconcile.TerminalError(nil)) {
+			return outcomeFailed // It wraps nothing, or it says that trying again is of no use.
 		}
-		return max(o, outcomeGone)
+		return o
 	default:
 		return outcomeFailed
 	}
 }
 
+// worst is the outcome of an error with several causes.
 func worst(errs []error) outcome {
-	o := outcomeGone
+	o := outcomeNone
 	for _, err := range errs {
 		o = max(o, classify(err))
+	}
+	if o == outcomeNone {
+		return outcomeFailed // An error without a cause is one itself.
 	}
 	return o
 }
