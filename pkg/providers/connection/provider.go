@@ -6,66 +6,418 @@ package connection
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// Provider connects the manager to every cluster that its sources enrol.
+// Provider connects the manager to every cluster that its sources enrol. Its methods are safe for concurrent use, and
+// none that reads waits for anything but a short lock that is never held during I/O.
 type Provider struct {
-	o Options
+	o          Options
+	sources    map[string]Source
+	metrics    *metrics
+	admission  *admission
+	arbiter    *arbiter
+	hub        cluster.Cluster
+	controller controller.TypedController[Key]
+
+	// Set by Start, before the first reconcile.
+	aware mcr.Aware
+	ctx   context.Context //nolint:containedctx // The life of every connection.
+	share connectionOptions
+
+	running sync.WaitGroup
+
+	mu          sync.RWMutex
+	started     bool
+	indexes     map[informerKey][]fieldIndex
+	records     map[Key]*record
+	published   map[mcr.ClusterName]Cluster
+	engaged     map[mcr.ClusterName]*connected
+	missing     map[mcr.ClusterName]map[schema.GroupKind]struct{}
+	subscribers []func(mcr.ClusterName)
+	queue       workqueue.TypedRateLimitingInterface[Key]
 }
 
 var (
-	_ mcr.Provider         = &Provider{}
-	_ mcr.ProviderRunnable = &Provider{}
+	_ mcr.Provider                                  = &Provider{}
+	_ mcr.ProviderRunnable                          = &Provider{}
+	_ reconcile.TypedReconciler[Key]                = &Provider{}
+	_ interface{ Subscribe(func(mcr.ClusterName)) } = &Provider{}
 )
 
-// New returns a Provider. Hand it to mcmanager.New or WithMultiCluster, then call SetupWithManager.
+// New returns a Provider. Make the manager, then the sources over its clients, then the Provider; hand it to
+// mcmanager.WithMultiCluster and call SetupWithManager.
 func New(o Options) (*Provider, error) {
 	o, err := o.withDefaults()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot make a connection provider: %w", err)
 	}
-	return &Provider{o: o}, nil
+	p := &Provider{
+		o:         o,
+		sources:   map[string]Source{},
+		metrics:   newMetrics(o.Registerer),
+		admission: newAdmission(o.MaxConcurrentReconciles),
+		arbiter:   newArbiter(),
+		indexes:   map[informerKey][]fieldIndex{},
+		records:   map[Key]*record{},
+		published: map[mcr.ClusterName]Cluster{},
+		engaged:   map[mcr.ClusterName]*connected{},
+		missing:   map[mcr.ClusterName]map[schema.GroupKind]struct{}{},
+	}
+	for _, s := range o.Sources {
+		p.sources[s.Name()] = s
+	}
+	return p, nil
 }
 
-// SetupWithManager reads the hub through the manager's local cluster. It must be called before the manager starts.
-func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error { return nil }
+// SetupWithManager sets the Provider up to read the hub through the manager's local cluster. Call it before the manager
+// starts. The manager starts the Provider itself, once it is elected.
+func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
+	local := mgr.GetLocalManager()
+	p.hub = local
+	c, err := controller.NewTypedUnmanaged("connection", controller.TypedOptions[Key]{
+		Reconciler:              p,
+		MaxConcurrentReconciles: p.o.MaxConcurrentReconciles,
+		RecoverPanic:            ptr.To(true),
+		UsePriorityQueue:        ptr.To(true),
+		SkipNameValidation:      local.GetControllerOptions().SkipNameValidation,
+		CacheSyncTimeout:        local.GetControllerOptions().CacheSyncTimeout,
+		LogConstructor:          logConstructor(local.GetLogger()),
+	})
+	if err != nil {
+		return fmt.Errorf("cannot make the connection controller: %w", err)
+	}
+	p.controller = c
+	for _, s := range p.o.Sources {
+		watches, err := s.Watches(local)
+		if err != nil {
+			return fmt.Errorf("cannot set up the watches of source %q: %w", s.Name(), err)
+		}
+		for _, w := range watches {
+			if err := c.Watch(w); err != nil {
+				return fmt.Errorf("cannot watch for source %q: %w", s.Name(), err)
+			}
+		}
+	}
+	if p.o.RequireClass {
+		if err := c.Watch(p.classWatch(local)); err != nil {
+			return fmt.Errorf("cannot watch EnrollmentClasses: %w", err)
+		}
+	}
+	return c.Watch(source.TypedFunc[Key](func(_ context.Context, q workqueue.TypedRateLimitingInterface[Key]) error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.queue = q
+		return nil
+	}))
+}
 
-// Start connects clusters until ctx ends. The manager calls it.
+// classWatch wakes the enrolments that name a class when it comes or goes.
+func (p *Provider) classWatch(hub cluster.Cluster) source.TypedSource[Key] {
+	class := &metav1.PartialObjectMetadata{}
+	class.SetGroupVersionKind(fleetv1alpha1.GroupVersion.WithKind("EnrollmentClass"))
+	return source.TypedKind(hub.GetCache(), class, handler.TypedEnqueueRequestsFromMapFunc(
+		func(_ context.Context, m *metav1.PartialObjectMetadata) []Key {
+			p.mu.RLock()
+			defer p.mu.RUnlock()
+			var keys []Key
+			for k, r := range p.records {
+				if p.published[r.name].Enrolment.Class == m.Name {
+					keys = append(keys, k)
+				}
+			}
+			return keys
+		}))
+}
+
+// Start connects clusters until ctx ends, and returns when every connection has ended. The manager calls it.
 func (p *Provider) Start(ctx context.Context, aware mcr.Aware) error {
-	<-ctx.Done()
+	if p.controller == nil {
+		return errors.New("cannot start the connection provider: SetupWithManager was not called")
+	}
+	if err := p.prepare(ctx, aware); err != nil {
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // Told to stop before the hub could be read.
+		}
+		return err
+	}
+	err := p.controller.Start(ctx)
+	p.stop()
+	return err
+}
+
+// prepare reads what must be known before the first connection, and freezes the indexes.
+func (p *Provider) prepare(ctx context.Context, aware mcr.Aware) error {
+	if err := p.loadHubUID(ctx); err != nil {
+		return err
+	}
+	if err := p.loadPins(ctx); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.started {
+		return errors.New("cannot start the connection provider twice")
+	}
+	p.started = true
+	p.aware, p.ctx = aware, ctx
+	p.share = connectionOptions{
+		scheme: p.o.Scheme, byObject: p.o.CacheByObject, indexes: p.indexes, credentials: p.o.Credentials,
+		requestTimeout: p.o.RequestTimeout, probeTimeout: p.o.ProbeTimeout,
+		qps: p.o.QPS, burst: p.o.Burst, userAgent: p.o.UserAgent,
+	}
 	return nil
 }
 
-// Get returns an engaged cluster.
-func (p *Provider) Get(_ context.Context, name mcr.ClusterName) (cluster.Cluster, error) {
-	return nil, mcr.ErrClusterNotFound
+// hubRetry is how reads of the hub at start are repeated: the hub's API server may be restarting as well.
+var hubRetry = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 7}
+
+func (p *Provider) loadHubUID(ctx context.Context) error {
+	if p.o.HubUID != "" {
+		p.arbiter.hubUID = p.o.HubUID
+		return nil
+	}
+	ns := &metav1.PartialObjectMetadata{}
+	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := retryRead(ctx, func() error {
+		return p.hub.GetAPIReader().Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, ns)
+	})
+	if err != nil {
+		return fmt.Errorf("cannot get the hub's namespace kube-system, by whose UID the hub is recognised: %w", err)
+	}
+	p.arbiter.hubUID = string(ns.UID)
+	return nil
 }
 
-// IndexField adds an index to the caches of all clusters. It must be called before the provider starts.
-func (p *Provider) IndexField(_ context.Context, obj client.Object, field string, fn client.IndexerFunc) error {
-	return errors.New("not indexed")
+func (p *Provider) loadPins(ctx context.Context) error {
+	if p.o.Pins == nil {
+		return nil
+	}
+	var pins map[mcr.ClusterName]Pin
+	err := retryRead(ctx, func() error {
+		var err error
+		pins, err = p.o.Pins.Load(ctx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("cannot load which cluster each enrolment led to: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(pins)) {
+		k, ok := keyOfName(name)
+		if _, known := p.sources[k.Source]; ok && known {
+			p.arbiter.pin(k, pins[name])
+		}
+	}
+	return nil
+}
+
+func retryRead(ctx context.Context, read func() error) error {
+	var last error
+	err := wait.ExponentialBackoffWithContext(ctx, hubRetry, func(context.Context) (bool, error) {
+		last = read()
+		return last == nil, nil
+	})
+	if err != nil && last != nil {
+		return last
+	}
+	return err
+}
+
+// stop ends every connection and waits.
+func (p *Provider) stop() {
+	p.mu.Lock()
+	conns := slices.Collect(maps.Values(p.engaged))
+	p.mu.Unlock()
+	for _, c := range conns {
+		c.close(errStopped)
+	}
+	p.running.Wait()
+}
+
+// Get returns an engaged cluster, as a Connected. For one that is enrolled and not engaged, the error is
+// multicluster.ErrClusterNotConnected, for any other mcr.ErrClusterNotFound.
+func (p *Provider) Get(_ context.Context, name mcr.ClusterName) (cluster.Cluster, error) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if c, ok := p.engaged[name]; ok {
+		return c, nil
+	}
+	if _, ok := p.published[name]; ok {
+		return nil, fmt.Errorf("cluster %q: %w", name, multicluster.ErrClusterNotConnected)
+	}
+	return nil, fmt.Errorf("cluster %q: %w", name, mcr.ErrClusterNotFound)
+}
+
+// IndexField adds an index to the caches of all clusters. It must be called before the Provider starts: an index that only
+// some connections have would make reads fail on the others.
+func (p *Provider) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
+	k, err := keyOf(obj, p.o.Scheme)
+	if err != nil {
+		return fmt.Errorf("cannot index by %s: %w", field, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.started {
+		return fmt.Errorf("cannot index %s by %s: the provider has started", k.gvk.Kind, field)
+	}
+	p.indexes[k] = append(p.indexes[k], fieldIndex{obj: obj, field: field, extract: extract})
+	return nil
 }
 
 // List returns every enrolled cluster, sorted by name.
-func (p *Provider) List() []Cluster { return nil }
+func (p *Provider) List() []Cluster {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	all := make([]Cluster, 0, len(p.published))
+	for _, name := range slices.Sorted(maps.Keys(p.published)) {
+		all = append(all, p.published[name])
+	}
+	return all
+}
 
 // Lookup returns one enrolled cluster.
-func (p *Provider) Lookup(name mcr.ClusterName) (Cluster, bool) { return Cluster{}, false }
+func (p *Provider) Lookup(name mcr.ClusterName) (Cluster, bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	c, ok := p.published[name]
+	return c, ok
+}
 
-// ByIdentifier returns the cluster that holds an effective identifier.
-func (p *Provider) ByIdentifier(id string) (Cluster, bool) { return Cluster{}, false }
+// ByIdentifier returns the enrolled cluster that holds an effective identifier, connected or not.
+func (p *Provider) ByIdentifier(id string) (Cluster, bool) {
+	k, ok := p.arbiter.holderOf(id)
+	if !ok {
+		return Cluster{}, false
+	}
+	return p.Lookup(k.ClusterName())
+}
 
 // Subscribe has fn called, without any lock held, after each change that a reader could see. fn must not block.
-func (p *Provider) Subscribe(fn func(mcr.ClusterName)) {}
+func (p *Provider) Subscribe(fn func(mcr.ClusterName)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.subscribers = append(p.subscribers, fn)
+}
 
 // KindMissing records that a cluster does not serve a kind that a controller wants to watch.
-func (p *Provider) KindMissing(name mcr.ClusterName, gk schema.GroupKind) {}
+func (p *Provider) KindMissing(name mcr.ClusterName, gk schema.GroupKind) {
+	p.setMissing(name, func(kinds map[schema.GroupKind]struct{}) { kinds[gk] = struct{}{} })
+}
 
-// KindServed records that a cluster serves a kind.
-func (p *Provider) KindServed(name mcr.ClusterName, gk schema.GroupKind) {}
+// KindServed records that a cluster serves a kind that it may not have served before.
+func (p *Provider) KindServed(name mcr.ClusterName, gk schema.GroupKind) {
+	p.setMissing(name, func(kinds map[schema.GroupKind]struct{}) { delete(kinds, gk) })
+}
+
+func (p *Provider) setMissing(name mcr.ClusterName, change func(map[schema.GroupKind]struct{})) {
+	p.mu.Lock()
+	if _, engaged := p.engaged[name]; !engaged {
+		p.mu.Unlock()
+		return
+	}
+	if p.missing[name] == nil {
+		p.missing[name] = map[schema.GroupKind]struct{}{}
+	}
+	change(p.missing[name])
+	c, visible := p.published[name] // It is engaged a moment before it is visible.
+	kinds := p.missingLocked(name)
+	changed := visible && !slices.Equal(kinds, c.MissingKinds)
+	if changed {
+		c.MissingKinds = kinds
+		p.published[name] = c
+	}
+	subscribers := p.subscribers
+	p.mu.Unlock()
+	if changed {
+		notify(subscribers, name)
+	}
+}
+
+func (p *Provider) missingLocked(name mcr.ClusterName) []string {
+	var kinds []string
+	for gk := range p.missing[name] {
+		kinds = append(kinds, gk.String())
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// publish makes a record visible to readers; gone takes it away.
+func (p *Provider) publish(r *record, gone bool) {
+	c := r.snapshot()
+	p.mu.Lock()
+	old, known := p.published[r.name]
+	var changed bool
+	if gone {
+		delete(p.published, r.name)
+		changed = known
+	} else {
+		c.MissingKinds = p.missingLocked(r.name)
+		p.published[r.name] = c
+		changed = !known || !old.Equal(c)
+	}
+	subscribers := p.subscribers
+	p.mu.Unlock()
+	if !changed {
+		return
+	}
+	if !gone {
+		p.metrics.setState(r.name, old.State, c.State)
+		p.announce(old, c)
+	}
+	notify(subscribers, r.name)
+}
+
+func notify(subscribers []func(mcr.ClusterName), name mcr.ClusterName) {
+	for _, fn := range subscribers {
+		fn(name)
+	}
+}
+
+// wake has a key reconciled soon.
+func (p *Provider) wake(k Key) {
+	p.mu.RLock()
+	q := p.queue
+	p.mu.RUnlock()
+	if q != nil {
+		q.Add(k)
+	}
+}
+
+// wakeRefused has those tried again that were refused because of what has now been released.
+func (p *Provider) wakeRefused() {
+	p.mu.RLock()
+	var keys []Key
+	for k, r := range p.records {
+		if p.published[r.name].Reason == ReasonDuplicateCluster {
+			r.retryNow.Store(true)
+			keys = append(keys, k)
+		}
+	}
+	p.mu.RUnlock()
+	for _, k := range keys {
+		p.wake(k)
+	}
+}

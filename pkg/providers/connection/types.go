@@ -186,6 +186,7 @@ type Gate interface {
 	Close(name mcr.ClusterName)
 	Forget(name mcr.ClusterName)
 	Drain(ctx context.Context, name mcr.ClusterName) error
+	WaitForSync(ctx context.Context, name mcr.ClusterName, cl cluster.Cluster) error
 }
 
 // Defaults of Options.

@@ -1,0 +1,162 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+// watchTimeout is the time-out of the HTTP client of informers. The API server ends a watch after five to ten minutes, so
+// that this never cuts a watch that lives and still ends a list that hangs.
+const watchTimeout = 11 * time.Minute
+
+// Causes with which the context of a connection ends.
+var (
+	errSucceeded = errors.New("succeeded by a new connection")
+	errStopped   = errors.New("the provider stopped")
+)
+
+// connectionOptions are what every connection shares.
+type connectionOptions struct {
+	scheme         *runtime.Scheme
+	byObject       map[client.Object]cache.ByObject
+	indexes        map[informerKey][]fieldIndex
+	credentials    credentials.Options
+	requestTimeout time.Duration
+	probeTimeout   time.Duration
+	qps            float32
+	burst          int
+	userAgent      string
+}
+
+// connected is a live connection to one cluster.
+type connected struct {
+	cluster.Cluster
+	name      mcr.ClusterName
+	creds     *credentials.Credentials // changed by swapToken only, by the worker that holds the key
+	uid       string
+	transport *transport
+	prober    prober
+	dynamic   dynamic.Interface
+	ctx       context.Context //nolint:containedctx // It is the life of this object.
+	cancel    context.CancelCauseFunc
+	// ended is closed when the cache and everything else has stopped.
+	ended chan struct{}
+}
+
+var _ Connected = &connected{}
+
+// Dynamic returns a client without a time-out.
+func (c *connected) Dynamic() dynamic.Interface { return c.dynamic }
+
+// Context ends when this connection does.
+func (c *connected) Context() context.Context { return c.ctx }
+
+// newConnected builds what a cluster.Cluster is made of, and starts nothing. The caller made the transport, through
+// which the cluster has been probed already.
+func newConnected(
+	ctx context.Context, name mcr.ClusterName, creds *credentials.Credentials, uid string, t *transport,
+	limiter flowcontrol.RateLimiter, log logr.Logger, o connectionOptions,
+) (*connected, error) {
+	cfg := &rest.Config{
+		Host:        creds.Host(),
+		Transport:   t,
+		UserAgent:   o.userAgent,
+		RateLimiter: limiter,
+		QPS:         o.qps,
+		Burst:       o.burst,
+	}
+	requests := &http.Client{Transport: t, Timeout: o.requestTimeout}
+	watches := &http.Client{Transport: t, Timeout: watchTimeout}
+
+	dyn, err := dynamic.NewForConfigAndClient(cfg, watches)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a dynamic client: %w", err)
+	}
+	cl, err := cluster.New(cfg, func(co *cluster.Options) {
+		co.Scheme = o.scheme
+		co.Logger = log
+		co.HTTPClient = requests
+		co.Cache = cache.Options{
+			HTTPClient:                  watches,
+			ByObject:                    o.byObject,
+			DefaultTransform:            trim,
+			ReaderFailOnMissingInformer: true,
+			SyncPeriod:                  ptr.To[time.Duration](0),
+		}
+		co.NewCache = func(cfg *rest.Config, opts cache.Options) (cache.Cache, error) {
+			inner, err := cache.New(cfg, opts)
+			if err != nil {
+				return nil, err
+			}
+			return newClosedCache(inner, o.scheme, o.indexes), nil
+		}
+		co.Client = client.Options{Cache: &client.CacheOptions{DisableFor: neverCached(), Unstructured: true}}
+		co.NewClient = func(cfg *rest.Config, opts client.Options) (client.Client, error) {
+			c, err := client.New(cfg, opts)
+			if err != nil {
+				return nil, err
+			}
+			return multicluster.WithDeadlines(c, o.requestTimeout), nil
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client: %w", err)
+	}
+	c := &connected{
+		Cluster: cl, name: name, creds: creds, uid: uid, transport: t, dynamic: dyn,
+		prober: prober{transport: t, timeout: o.probeTimeout},
+		ended:  make(chan struct{}),
+	}
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	return c, nil
+}
+
+// run runs the cache until the connection is closed.
+func (c *connected) run() error {
+	defer close(c.ended)
+	return c.Cluster.Start(c.ctx)
+}
+
+// stoppedByItself says whether the cache has ended though nobody closed the connection.
+func (c *connected) stoppedByItself() bool {
+	select {
+	case <-c.ended:
+		return c.ctx.Err() == nil
+	default:
+		return false
+	}
+}
+
+// close ends everything that belongs to the connection. Whoever still holds a client of it gets
+// multicluster.ErrClusterNotConnected.
+func (c *connected) close(cause error) {
+	c.cancel(cause)
+	c.transport.close()
+}
+
+// swapToken has the next request use the new credentials, which differ in the token only.
+func (c *connected) swapToken(creds *credentials.Credentials) {
+	c.creds = creds
+	c.transport.setToken(creds.Token())
+	c.transport.suspect.Store(false)
+}

@@ -1,0 +1,131 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import "time"
+
+// A step is what the reconciler does next for an enrolment.
+type step string
+
+const (
+	// stepWait: nothing, until something happens or time passes.
+	stepWait step = "Wait"
+	// stepEvent: feed an event to the machine.
+	stepEvent step = "Event"
+	// stepCheckCredentials: read the Secret again and compare.
+	stepCheckCredentials step = "CheckCredentials"
+	// stepProbe: ask the API server how it is.
+	stepProbe step = "Probe"
+)
+
+// observation is all that a decision needs, and nothing that takes I/O to find out.
+type observation struct {
+	now   time.Time
+	state State
+
+	// enrolled: the source described the enrolment. sameObject: its object is the one that is known.
+	enrolled, sameObject bool
+	// held says why it must not be connected, or is empty. heldAtOnce: the grace period does not apply. heldSince: since when.
+	held       string
+	heldAtOnce bool
+	heldSince  time.Time
+	grace      time.Duration
+	// conflict: the identifier that the enrolment asks for now belongs to another.
+	conflict bool
+	// changed: the enrolment differs from the one at the last attempt, or somebody asked for an attempt.
+	changed bool
+
+	// stopped: the cache stopped by itself. drained: nothing runs any more.
+	stopped, drained bool
+	// credentialsStale: the Secret has a version that was not looked at. retryAt: not before then, zero for at once.
+	credentialsStale bool
+	retryAt          time.Time
+	// probeAt is when the next probe is due.
+	probeAt time.Time
+}
+
+// decision is a step, and its event if that is the step.
+type decision struct {
+	step  step
+	event event
+}
+
+// decide says what comes next. The order is the order of importance: what must stop at once, what must not go on, what
+// is known for certain, and then what has to be asked.
+func decide(o observation) decision {
+	held := o.held != "" && (o.heldAtOnce || !o.now.Before(o.heldSince.Add(o.grace)) || !o.state.Engaged())
+	switch {
+	case o.state == StateRemoved:
+		return decision{step: stepWait}
+	case o.enrolled && !o.sameObject:
+		return decision{stepEvent, eventObjectReplaced}
+	case !o.enrolled && o.state != StateDraining:
+		return decision{stepEvent, eventUnenrolled}
+	case o.state == StateDraining:
+		return decideDraining(o, held)
+	case held && o.state != StatePending:
+		return decision{stepEvent, eventHeld}
+	case o.state == StatePending && !held:
+		return decision{stepEvent, eventWanted}
+	case o.state == StateBackoff && (o.changed || !o.now.Before(o.retryAt)):
+		return decision{stepEvent, eventRetry}
+	case o.state == StateConnected, o.state == StateDegraded:
+		return decideEngaged(o)
+	default:
+		return decision{step: stepWait}
+	}
+}
+
+func decideDraining(o observation, held bool) decision {
+	switch {
+	case o.stopped:
+		return decision{stepEvent, eventLost}
+	case o.drained:
+		return decision{stepEvent, eventDrained}
+	case o.enrolled && !held && !o.conflict:
+		return decision{stepEvent, eventWanted}
+	default:
+		return decision{step: stepWait}
+	}
+}
+
+func decideEngaged(o observation) decision {
+	switch {
+	case o.stopped:
+		return decision{stepEvent, eventLost}
+	case o.conflict:
+		return decision{stepEvent, eventRefused}
+	case o.credentialsStale && (o.changed || !o.now.Before(o.retryAt)):
+		return decision{step: stepCheckCredentials}
+	case !o.now.Before(o.probeAt):
+		return decision{step: stepProbe}
+	default:
+		return decision{step: stepWait}
+	}
+}
+
+// wakeAfter says after which time an enrolment that waits has to be looked at again; zero if only an event can change
+// anything.
+func wakeAfter(o observation) time.Duration {
+	var at []time.Time
+	switch o.state {
+	case StateBackoff:
+		at = append(at, o.retryAt)
+	case StateConnected, StateDegraded:
+		at = append(at, o.probeAt)
+		if o.credentialsStale {
+			at = append(at, o.retryAt)
+		}
+		if o.held != "" {
+			at = append(at, o.heldSince.Add(o.grace))
+		}
+	}
+	var wake time.Duration
+	for i, t := range at {
+		if d := max(t.Sub(o.now), time.Millisecond); i == 0 || d < wake {
+			wake = d
+		}
+	}
+	return wake
+}

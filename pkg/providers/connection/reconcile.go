@@ -1,0 +1,303 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+// maxSteps is more than any chain of steps is long. A worker that got that far lets the others have a turn.
+const maxSteps = 16
+
+// errBusy says that there is no room to talk to a suspect cluster now.
+var errBusy = errors.New("too many clusters that do not answer are being tried")
+
+// Reconcile brings one enrolment as far as it gets now.
+func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, error) {
+	s, ok := p.sources[key.Source]
+	if !ok {
+		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("there is no source %q", key.Source))
+	}
+	e, err := s.Describe(ctx, types.NamespacedName{Namespace: key.Namespace, Name: key.Name})
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot describe the enrolment of cluster %q: %w", key, err)
+	}
+	held, err := p.hold(ctx, e)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	r := p.recordOf(key, e)
+	if r == nil {
+		p.releaseClaim(key)
+		return reconcile.Result{}, nil
+	}
+	for range maxSteps {
+		p.take(ctx, r, e, held)
+		d := decide(r.observe(e, p.o.Clock.Now(), p.o.NotReadyGracePeriod))
+		if d.step == stepWait {
+			break
+		}
+		if err := p.perform(ctx, r, d); err != nil {
+			return p.stopHere(r, err)
+		}
+		if r.state == StateRemoved {
+			if r = p.recordOf(key, e); r == nil { // A new object of the same name starts afresh.
+				return reconcile.Result{}, nil
+			}
+		}
+	}
+	p.publish(r, false)
+	return p.resultFor(r, e), nil
+}
+
+// stopHere ends a reconcile that cannot go on.
+func (p *Provider) stopHere(r *record, err error) (reconcile.Result, error) {
+	p.publish(r, false)
+	if errors.Is(err, errBusy) {
+		d := 100*time.Millisecond + time.Duration(float64(200*time.Millisecond)*p.o.Random())
+		return reconcile.Result{RequeueAfter: d, Priority: ptr.To(handler.LowPriority)}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+// resultFor says when to come back. Clusters that failed wait behind those that did not, should there be a queue.
+func (p *Provider) resultFor(r *record, e *Enrolment) reconcile.Result {
+	res := reconcile.Result{
+		RequeueAfter: wakeAfter(r.observe(e, p.o.Clock.Now(), p.o.NotReadyGracePeriod)),
+		Priority:     ptr.To(0),
+	}
+	if r.attempts > 0 || r.probeFailures > 0 {
+		res.Priority = ptr.To(handler.LowPriority)
+	}
+	return res
+}
+
+// recordOf returns the record of a key, and makes one for an enrolment that has none; nil if there is neither.
+func (p *Provider) recordOf(key Key, e *Enrolment) *record {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r, ok := p.records[key]; ok {
+		return r
+	}
+	if e == nil {
+		return nil
+	}
+	name := key.ClusterName()
+	r := &record{
+		key: key, name: name, enrolment: *e, state: StatePending, reason: ReasonConnecting,
+		health: metav1.ConditionUnknown, cause: causeFirst,
+		throttle: newThrottle(p.o.QPS, p.o.Burst, p.o.Clock, func(d time.Duration) { p.metrics.waited(name, d) }),
+	}
+	p.records[key] = r
+	return r
+}
+
+// hold says why an enrolment must not be connected, or nil.
+func (p *Provider) hold(ctx context.Context, e *Enrolment) (*failure, error) {
+	switch {
+	case e == nil:
+		return nil, nil //nolint:nilnil // Nothing to hold.
+	case e.Paused:
+		return &failure{ReasonPaused, "The enrolled object is paused"}, nil
+	case !e.Ready:
+		return &failure{e.NotReadyReason, e.NotReadyMessage}, nil
+	case e.CredentialsVersion == "":
+		return &failure{ReasonNoCredentials, "There is no Secret with the cluster's kubeconfig"}, nil
+	case !p.o.RequireClass:
+		return nil, nil //nolint:nilnil // As above.
+	}
+	class := &metav1.PartialObjectMetadata{}
+	class.SetGroupVersionKind(fleetv1alpha1.GroupVersion.WithKind("EnrollmentClass"))
+	switch err := p.hub.GetClient().Get(ctx, client.ObjectKey{Name: e.Class}, class); {
+	case apierrors.IsNotFound(err):
+		return &failure{ReasonClassNotFound, fmt.Sprintf("There is no EnrollmentClass %q", e.Class)}, nil
+	case err != nil:
+		return nil, fmt.Errorf("cannot get EnrollmentClass %q: %w", e.Class, err)
+	}
+	return nil, nil //nolint:nilnil // As above.
+}
+
+// take notes what the source says, without acting on it. Of another object under the same name nothing is noted: its
+// enrolment gets a record of its own.
+func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *failure) {
+	if e == nil || e.Object.UID != r.enrolment.Object.UID {
+		return
+	}
+	r.enrolment = *e
+	if held != nil && r.held == nil {
+		r.heldSince = p.o.Clock.Now()
+	}
+	r.held, r.heldAtOnce = held, held != nil && held.reason == ReasonPaused
+	if held != nil && r.state == StatePending {
+		r.reason, r.message = held.reason, held.message
+	}
+	r.conflict = nil
+	if r.uid != "" && r.state.Engaged() {
+		r.conflict = p.claim(ctx, r, r.uid)
+	}
+}
+
+// perform takes one step, and those that follow from it without a new decision.
+func (p *Provider) perform(ctx context.Context, r *record, d decision) error {
+	ev, why, err := d.event, (*failure)(nil), error(nil)
+	switch d.step {
+	case stepEvent:
+		if ev == eventLost {
+			why = &failure{ReasonEngageFailed, "The cluster's cache stopped by itself"}
+		}
+	case stepCheckCredentials:
+		ev, why, err = p.checkCredentials(ctx, r)
+	case stepProbe:
+		ev, why, err = p.probe(ctx, r)
+	}
+	if err != nil {
+		return err
+	}
+	for ev != "" {
+		if ev, why, err = p.step(ctx, r, ev, why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step feeds an event to the machine and performs its actions. An action that takes I/O leads to the next event.
+func (p *Provider) step(ctx context.Context, r *record, ev event, why *failure) (event, *failure, error) {
+	from := r.state
+	to, actions := transition(from, ev)
+	r.state = to
+	p.describe(r, from, ev, why)
+	if from != to {
+		log.FromContext(ctx).V(1).Info("Connection changed", "from", from, "to", to, "event", ev, "reason", r.reason, "message", r.message)
+	}
+	for _, a := range actions {
+		next, why, err := p.act(ctx, r, a, ev)
+		if err != nil {
+			r.state = from // Not done: the next reconcile decides again.
+			return "", nil, err
+		}
+		if next != "" {
+			return next, why, nil
+		}
+	}
+	return "", nil, nil
+}
+
+// describe sets the reason and the message for the state that was reached.
+func (p *Provider) describe(r *record, from State, ev event, why *failure) {
+	switch {
+	case ev == eventConnectFailed && from.Engaged(): // Of a shadow, which changes nothing.
+	case r.state == StateConnected:
+		r.reason, r.message = ReasonConnected, "Connected"
+	case r.state == StatePending && r.held != nil:
+		r.reason, r.message = r.held.reason, r.held.message
+	case r.state == StateDraining && from != StateDraining:
+		why = p.drainReason(r, ev)
+		r.reason, r.message = why.reason, why.message
+	case r.state == StateConnecting && r.attempts == 0:
+		r.reason, r.message = ReasonConnecting, "A connection is being made"
+	case why != nil:
+		r.reason, r.message = why.reason, why.message
+	}
+}
+
+func (p *Provider) drainReason(r *record, ev event) *failure {
+	switch {
+	case ev == eventUnenrolled:
+		return &failure{ReasonUnenrolled, "The cluster is no longer enrolled, and is being disconnected"}
+	case ev == eventRefused && r.conflict != nil:
+		return r.conflict
+	case r.held != nil:
+		return r.held
+	default:
+		return &failure{ReasonDraining, "The cluster is being disconnected"}
+	}
+}
+
+// act performs one action.
+func (p *Provider) act(ctx context.Context, r *record, a action, ev event) (event, *failure, error) {
+	now := p.o.Clock.Now()
+	switch a {
+	case actionConnect:
+		return p.connect(ctx, r, false)
+	case actionConnectShadow:
+		return p.connect(ctx, r, true)
+	case actionEngage:
+		return p.engage(r)
+	case actionDisengage:
+		p.disengage(r, ev)
+	case actionOpenGate:
+		if r.pending == nil { // A new connection is open from the start.
+			r.conn.transport.allow(modeOpen)
+		}
+		p.o.Gate.Open(r.name)
+	case actionCloseGate:
+		r.conn.transport.allow(modeReadOnly)
+		p.o.Gate.Close(r.name)
+	case actionSwapToken:
+		r.conn.swapToken(r.next)
+		r.next = nil
+		p.metrics.connectedBy(r.name, credentials.CauseToken)
+	case actionDrain:
+		p.startDrain(r)
+	case actionCancelDrain:
+		p.cancelDrain(r)
+	case actionScheduleProbe:
+		if r.probedAt.IsZero() { // The first: clusters that were connected together are not probed together.
+			r.probeAt = now.Add(time.Duration(float64(p.o.ProbeInterval) * p.o.Random()))
+			break
+		}
+		r.probeAt = now.Add(jitter(p.o.ProbeInterval, p.o.Random()))
+	case actionProbeNow:
+		r.probeAt = now
+	case actionScheduleRetry:
+		r.attempts++
+		r.retryAt = now.Add(backoff(r.attempts, p.o.BackoffBase, p.o.BackoffMax, p.o.Random()))
+	case actionResetRetry:
+		r.attempts, r.retryAt = 0, time.Time{}
+	case actionRelease:
+		p.release(r)
+	}
+	return "", nil, nil
+}
+
+// announce writes an event on the enrolled object when a change is worth one.
+func (p *Provider) announce(old, now Cluster) {
+	if p.o.Recorder == nil || (old.State == now.State && old.Reason == now.Reason) || now.State == StateConnecting {
+		return
+	}
+	if old.State == "" && now.State == StatePending && now.Reason == ReasonConnecting {
+		return
+	}
+	eventType := corev1.EventTypeNormal
+	if now.State == StateDegraded || now.State == StateBackoff {
+		eventType = corev1.EventTypeWarning
+	}
+	p.record(now.Enrolment.Object, eventType, now.Reason, now.Message)
+}
+
+func (p *Provider) record(o ObjectReference, eventType, reason, message string) {
+	if p.o.Recorder == nil {
+		return
+	}
+	apiVersion, kind := o.GroupVersionKind.ToAPIVersionAndKind()
+	ref := &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID}
+	p.o.Recorder.Eventf(ref, nil, eventType, reason, "Connect", "%s", message)
+}

@@ -1,0 +1,110 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+// record is all that is known about one enrolment. Only the worker that holds its key touches it, and a work queue hands a key
+// to one worker at a time; the fields that others touch are atomic and say so. What readers see is a snapshot that the
+// worker publishes.
+type record struct {
+	key      Key
+	name     mcr.ClusterName
+	throttle *throttle
+
+	enrolment       Enrolment
+	state           State
+	reason, message string
+	health          metav1.ConditionStatus
+	version         string
+	uid             string
+
+	// held says why the cluster must not be connected, since when, and whether that takes effect at once.
+	held       *failure
+	heldAtOnce bool
+	heldSince  time.Time
+	// conflict is set while the identifier that the enrolment asks for belongs to another.
+	conflict *failure
+
+	conn *connected // set while engaged
+	// pending is a connection that was made and is not engaged yet.
+	pending *connected
+	// credentialsVersion is the version of the Secret that was last looked at to the end.
+	credentialsVersion string
+	// next are credentials that were read and are about to be used.
+	next *credentials.Credentials
+	// cause says why the next connection is made, for a metric.
+	cause string
+
+	// failures in a row: of attempts to connect, or to replace the connection; of probes.
+	attempts, probeFailures int
+	retryAt, probeAt        time.Time
+	probedAt, versionAt     time.Time
+	// attempted is the enrolment at the last attempt: when it differs, waiting any longer is pointless.
+	attempted Enrolment
+
+	drain *drain
+
+	// retryNow is set by others who know that a refusal has lost its reason.
+	retryNow atomic.Bool
+}
+
+// drain is a drain under way.
+type drain struct {
+	cancel context.CancelFunc
+	done   atomic.Bool // set by the goroutine that waits
+}
+
+// observe gathers what a decision needs.
+func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) observation {
+	o := observation{
+		now: now, state: r.state, grace: grace,
+		enrolled:   e != nil,
+		sameObject: e != nil && e.Object.UID == r.enrolment.Object.UID,
+		heldAtOnce: r.heldAtOnce, heldSince: r.heldSince,
+		conflict: r.conflict != nil,
+		retryAt:  r.retryAt, probeAt: r.probeAt,
+		drained: r.drain != nil && r.drain.done.Load(),
+	}
+	if r.held != nil {
+		o.held = r.held.reason
+	}
+	if e != nil {
+		o.changed = !e.equal(r.attempted) || r.retryNow.Load()
+		o.credentialsStale = e.CredentialsVersion != "" && e.CredentialsVersion != r.credentialsVersion
+	}
+	if r.conn != nil {
+		o.stopped = r.conn.stoppedByItself()
+		if r.conn.transport.suspect.Load() { // A request was answered 401: ask at once, but not again and again.
+			if at := r.probedAt.Add(minProbeInterval); at.Before(o.probeAt) {
+				o.probeAt = at
+			}
+		}
+	}
+	return o
+}
+
+// minProbeInterval limits the probes that requests answered 401 cause.
+const minProbeInterval = time.Second
+
+// snapshot is what readers see.
+func (r *record) snapshot() Cluster {
+	message := r.message
+	if r.state == StateConnected && r.held != nil {
+		message = "Connected, and will be disconnected if this lasts: " + r.held.message
+	}
+	return Cluster{
+		Name: r.name, Enrolment: r.enrolment, State: r.state, Reason: r.reason, Message: message,
+		ControlPlaneHealthy: r.health, KubernetesVersion: r.version, UID: r.uid,
+	}
+}

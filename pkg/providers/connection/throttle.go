@@ -1,0 +1,51 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
+)
+
+// throttle is the rate limiter that all clients of one cluster share, across its connections. client-go would make one for
+// each kind, so that the limit would mean nothing. It counts the time that requests wait.
+type throttle struct {
+	flowcontrol.RateLimiter
+	clock clock.PassiveClock
+
+	mu     sync.Mutex
+	waited func(time.Duration) // nil once the enrolment is gone: its series must not come back
+}
+
+func newThrottle(qps float32, burst int, c clock.PassiveClock, waited func(time.Duration)) *throttle {
+	return &throttle{RateLimiter: flowcontrol.NewTokenBucketRateLimiter(qps, burst), clock: c, waited: waited}
+}
+
+// Wait waits for the rate limiter, and counts the time.
+func (t *throttle) Wait(ctx context.Context) error {
+	if t.TryAccept() {
+		return nil
+	}
+	start := t.clock.Now()
+	err := t.RateLimiter.Wait(ctx)
+	d := t.clock.Since(start)
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waited != nil {
+		t.waited(d)
+	}
+	return err
+}
+
+// retire ends the counting.
+func (t *throttle) retire() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waited = nil
+}

@@ -1,0 +1,210 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/connrotation"
+
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+const (
+	dialTimeout = 5 * time.Second
+	// maxResponseHeaderBytes limits what a hostile API server can make the manager hold. client-go needs a few hundred.
+	maxResponseHeaderBytes = 1 << 20
+)
+
+// mode is what a transport lets through.
+type mode int32
+
+const (
+	modeOpen     mode = iota // everything
+	modeReadOnly             // what writes fails at once
+	modeClosed               // everything fails at once
+)
+
+// transport carries the requests of one connection to one API server. It is the only place that knows the token.
+//
+//   - The token is put in when a request leaves, so that a swapped token is used from the next request on and nothing has
+//     to be built anew. It is sent to the configured host only.
+//   - Redirects are errors: an API server has no reason to redirect, and following one would let the owner of a
+//     workload cluster have the manager send requests to a host of their choice.
+//   - What a name resolves to is checked when it is dialled, see credentials.Options.CheckAddress.
+//   - Each connection has an http.Transport of its own, which is not in client-go's shared cache, so that closing it
+//     closes the sockets and ends their goroutines now, not when they time out. HTTP/2 connections are pinged as client-go's
+//     are.
+type transport struct {
+	base    *http.Transport
+	tracker *connrotation.ConnectionTracker
+	server  *url.URL
+	agent   string
+	name    string
+
+	token atomic.Pointer[string]
+	mode  atomic.Int32
+	// suspect is set when a request of a client is answered 401; unauthorized is called when it becomes set, and must not
+	// block.
+	suspect      atomic.Bool
+	unauthorized func()
+}
+
+var _ utilnet.RoundTripperWrapper = &transport{}
+
+func newTransport(name string, creds *credentials.Credentials, o credentials.Options, agent string, unauthorized func()) (*transport, error) {
+	cfg := creds.RESTConfig()
+	server, err := url.Parse(creds.Host())
+	if err != nil {
+		return nil, errors.New("cannot read the server's address")
+	}
+	tlsConfig, err := rest.TLSConfigFor(cfg)
+	if err != nil {
+		return nil, errors.New("cannot use the certificates")
+	}
+	if tlsConfig == nil {
+		tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	t := &transport{
+		tracker: connrotation.NewConnectionTracker(), server: server, agent: agent, name: name, unauthorized: unauthorized,
+	}
+	dialer := &net.Dialer{
+		Timeout:   dialTimeout,
+		KeepAlive: 30 * time.Second,
+		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+			return checkDial(address, o)
+		},
+	}
+	t.base = utilnet.SetTransportDefaults(&http.Transport{
+		Proxy:                  cfg.Proxy,
+		TLSClientConfig:        tlsConfig,
+		TLSHandshakeTimeout:    dialTimeout,
+		MaxIdleConnsPerHost:    25,
+		MaxResponseHeaderBytes: maxResponseHeaderBytes,
+		DisableCompression:     cfg.DisableCompression,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			c = t.tracker.Track(c)
+			if t.mode.Load() == int32(modeClosed) { // Closed meanwhile: CloseAll may have missed this one.
+				_ = c.Close()
+				return nil, t.notConnected()
+			}
+			return c, nil
+		},
+	})
+	t.setToken(creds.Token())
+	return t, nil
+}
+
+// errRefusedAddress marks an address that is not connected to.
+var errRefusedAddress = errors.New("address refused")
+
+func checkDial(address string, o credentials.Options) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: not an IP address and port", errRefusedAddress)
+	}
+	if err := o.CheckAddress(ap.Addr()); err != nil {
+		return fmt.Errorf("%w: %w", errRefusedAddress, err)
+	}
+	return nil
+}
+
+func (t *transport) setToken(token string) { t.token.Store(&token) }
+
+// allow sets what gets through. A closed transport stays closed.
+func (t *transport) allow(m mode) {
+	for {
+		old := t.mode.Load()
+		if old == int32(modeClosed) || t.mode.CompareAndSwap(old, int32(m)) {
+			return
+		}
+	}
+}
+
+// close fails everything from now on, and closes every socket.
+func (t *transport) close() {
+	t.mode.Store(int32(modeClosed))
+	t.base.CloseIdleConnections()
+	t.tracker.CloseAll()
+}
+
+func (t *transport) notConnected() error {
+	return fmt.Errorf("cluster %q: %w", t.name, multicluster.ErrClusterNotConnected)
+}
+
+// RoundTrip sends a request of a client.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	m := mode(t.mode.Load())
+	if m == modeClosed || (m == modeReadOnly && writes(req.Method)) {
+		closeBody(req)
+		return nil, t.notConnected()
+	}
+	resp, err := t.send(req, *t.token.Load())
+	if err == nil && resp.StatusCode == http.StatusUnauthorized && t.suspect.CompareAndSwap(false, true) {
+		t.unauthorized()
+	}
+	return resp, err
+}
+
+// WrappedRoundTripper lets client-go close idle connections.
+func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.base }
+
+// send is what clients and probes share.
+func (t *transport) send(req *http.Request, token string) (*http.Response, error) {
+	if req.URL.Scheme != t.server.Scheme || req.URL.Host != t.server.Host {
+		closeBody(req)
+		return nil, fmt.Errorf("cluster %q: a request to another host than the API server was refused", t.name)
+	}
+	req = req.Clone(req.Context())
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", t.agent)
+	}
+	resp, err := t.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 && resp.Header.Get("Location") != "" {
+		_ = resp.Body.Close()
+		return nil, fmt.Errorf("cluster %q: %w", t.name, errRedirected)
+	}
+	return resp, nil
+}
+
+// errRedirected says that the API server answered with a redirect.
+var errRedirected = errors.New("the API server answered with a redirect, which is refused")
+
+func writes(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, "":
+		return false
+	default:
+		return true
+	}
+}
+
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
+}

@@ -1,0 +1,400 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+// versionInterval is how long a Kubernetes version is believed: control planes are upgraded without going away.
+const versionInterval = 5 * time.Minute
+
+// connect tries to make a connection, beside the one that serves if it is a shadow.
+func (p *Provider) connect(ctx context.Context, r *record, shadow bool) (event, *failure, error) {
+	if !r.attempted.equal(r.enrolment) && !shadow {
+		r.attempts = 0 // Earlier failures say nothing about what is there now.
+	}
+	leave, ok := p.admission.enter(r.attempts > 0 && !shadow)
+	if !ok {
+		return "", nil, errBusy
+	}
+	defer leave()
+	if !shadow && r.attempts == 0 {
+		p.publish(r, false) // The first attempt is visible; later ones are not, lest a dead cluster's state flaps.
+	}
+	r.attempted = r.enrolment
+	r.retryNow.Store(false)
+
+	ctx, cancel := context.WithTimeout(ctx, p.o.ConnectTimeout)
+	defer cancel()
+	version := r.enrolment.CredentialsVersion
+	conn, why := p.dial(ctx, r)
+	r.next = nil
+	if why == nil {
+		r.pending, r.credentialsVersion = conn, version
+		return eventConnected, nil, nil
+	}
+	p.metrics.failed(r.name, why.reason)
+	switch {
+	case shadow:
+		p.warnKept(r, why)
+		return eventConnectFailed, why, nil
+	case why.reason == ReasonDuplicateCluster, why.reason == ReasonClusterIdentityChanged, why.reason == ReasonHubItself:
+		return eventRefused, why, nil
+	default:
+		return eventConnectFailed, why, nil
+	}
+}
+
+// warnKept tells that changed credentials are of no use, while the connection made with the old ones goes on.
+func (p *Provider) warnKept(r *record, why *failure) {
+	p.record(r.enrolment.Object, corev1.EventTypeWarning, why.reason,
+		"The changed kubeconfig is not used, the connection that serves is kept: "+why.message)
+}
+
+// dial makes a connection: credentials, reachability, identity, arbitration, and only then what costs something.
+func (p *Provider) dial(ctx context.Context, r *record) (*connected, *failure) {
+	creds := r.next
+	if creds == nil {
+		var why *failure
+		if creds, why = p.readCredentials(ctx, r); why != nil {
+			return nil, why
+		}
+	}
+	key := r.key
+	t, err := newTransport(string(r.name), creds, p.o.Credentials, p.o.UserAgent, func() { p.wake(key) })
+	if err != nil {
+		return nil, &failure{ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err)}
+	}
+	conn, why := p.establish(ctx, r, creds, t)
+	if why != nil {
+		t.close()
+		return nil, why
+	}
+	return conn, nil
+}
+
+func (p *Provider) establish(ctx context.Context, r *record, creds *credentials.Credentials, t *transport) (*connected, *failure) {
+	pr := prober{transport: t, timeout: p.o.ProbeTimeout}
+	health, why := p.ask(ctx, pr, creds.Token())
+	if why != nil {
+		return nil, why
+	}
+	leave, err := p.admission.build(ctx)
+	if err != nil {
+		return nil, &failure{ReasonConnecting, "Many other clusters are being connected"}
+	}
+	defer leave()
+	uid, why := pr.identity(ctx, creds.Token())
+	if why != nil {
+		return nil, why
+	}
+	if why := p.claim(ctx, r, uid); why != nil {
+		return nil, why
+	}
+	conn, err := newConnected(p.ctx, r.name, creds, uid, t, r.throttle, log.FromContext(ctx).WithName("cluster"), p.share)
+	if err != nil {
+		return nil, &failure{ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err)}
+	}
+	r.uid, r.health = uid, health
+	r.version, r.versionAt = pr.version(ctx, creds.Token()), p.o.Clock.Now()
+	key, logger := r.key, log.FromContext(ctx)
+	p.running.Go(func() {
+		err := conn.run()
+		if conn.stoppedByItself() {
+			logger.Error(err, "The cluster's cache stopped by itself")
+			p.wake(key)
+		}
+	})
+	return conn, nil
+}
+
+// ask probes and measures.
+func (p *Provider) ask(ctx context.Context, pr prober, token string) (metav1.ConditionStatus, *failure) {
+	start := p.o.Clock.Now()
+	health, why := pr.ready(ctx, token)
+	p.metrics.duration.Observe(p.o.Clock.Since(start).Seconds())
+	return health, why
+}
+
+// claim asks the arbiter for the cluster, and says why it may not be had. A holder that is only known from before the
+// start is looked up in the hub first: its object may be gone since.
+func (p *Provider) claim(ctx context.Context, r *record, uid string) *failure {
+	identifier := r.enrolment.Identifier
+	if identifier == "" {
+		identifier = uid
+	}
+	before, held := p.arbiter.held(r.key)
+	for {
+		ruling := p.arbiter.claim(r.key, r.enrolment.Object.UID, uid, identifier)
+		switch ruling.verdict {
+		case verdictGranted:
+			if held && before.identifier != identifier {
+				p.wakeRefused()
+			}
+			return nil
+		case verdictHub:
+			return &failure{ReasonHubItself, "The kubeconfig leads to the hub itself, which cannot be a workload cluster"}
+		case verdictIdentityChanged:
+			return &failure{ReasonClusterIdentityChanged, fmt.Sprintf(
+				"The kubeconfig leads to a cluster with the UID %q, and led to another one before; un-enrol and enrol it again if that is intended", uid)}
+		}
+		if ruling.pinned && !p.stillEnrolled(ctx, ruling.holder) {
+			continue
+		}
+		if ruling.sameCluster {
+			return &failure{ReasonDuplicateCluster, fmt.Sprintf("The same cluster is already enrolled as %q", ruling.holder)}
+		}
+		return &failure{ReasonDuplicateCluster, fmt.Sprintf("The cluster identifier %q belongs to %q", identifier, ruling.holder)}
+	}
+}
+
+// stillEnrolled looks up the holder of a claim from before the start, and confirms or releases the claim. When the hub
+// cannot be read, the holder keeps it.
+func (p *Provider) stillEnrolled(ctx context.Context, holder Key) bool {
+	e, err := p.sources[holder.Source].Describe(ctx, types.NamespacedName{Namespace: holder.Namespace, Name: holder.Name})
+	if err != nil {
+		return true
+	}
+	c, ok := p.arbiter.held(holder)
+	if ok && e != nil && (c.objectUID == "" || c.objectUID == e.Object.UID) {
+		p.arbiter.confirm(holder)
+		return true
+	}
+	p.arbiter.release(holder)
+	return false
+}
+
+// readCredentials reads the Secret from the hub's API server.
+func (p *Provider) readCredentials(ctx context.Context, r *record) (*credentials.Credentials, *failure) {
+	ctx, cancel := context.WithTimeout(ctx, p.o.RequestTimeout)
+	defer cancel()
+	raw, err := p.sources[r.key.Source].Kubeconfig(ctx, &r.enrolment)
+	var invalid *credentials.InvalidError
+	switch {
+	case errors.Is(err, ErrNoCredentials):
+		return nil, &failure{ReasonNoCredentials, "There is no Secret with the cluster's kubeconfig"}
+	case errors.As(err, &invalid):
+		return nil, &failure{ReasonBadKubeconfig, invalid.Message}
+	case err != nil:
+		log.FromContext(ctx).Error(err, "Cannot read the kubeconfig")
+		return nil, &failure{ReasonNoCredentials, "The Secret with the cluster's kubeconfig cannot be read from the hub"}
+	}
+	creds, err := credentials.Parse(raw, p.o.Credentials)
+	if err != nil {
+		return nil, &failure{ReasonBadKubeconfig, err.Error()}
+	}
+	return creds, nil
+}
+
+// checkCredentials looks at a Secret that has changed.
+func (p *Provider) checkCredentials(ctx context.Context, r *record) (event, *failure, error) {
+	version := r.enrolment.CredentialsVersion
+	r.attempted = r.enrolment
+	creds, why := p.readCredentials(ctx, r)
+	if why != nil {
+		p.metrics.failed(r.name, why.reason)
+		if why.reason != ReasonBadKubeconfig {
+			return eventConnectFailed, why, nil
+		}
+		r.credentialsVersion = version // It stays bad until it changes.
+		p.warnKept(r, why)
+		return "", nil, nil
+	}
+	switch credentials.Compare(r.conn.creds, creds) {
+	case credentials.Unchanged:
+		r.credentialsVersion = version
+		return "", nil, nil
+	case credentials.TokenChanged:
+		return p.tryToken(ctx, r, creds, version)
+	default:
+		r.next, r.cause = creds, credentials.Cause(r.conn.creds, creds)
+		return eventEndpointChanged, nil, nil
+	}
+}
+
+// tryToken has a new token used unless the API server says that it does not accept it: then the old one, which may still be
+// good, is kept and the new one tried again later.
+func (p *Provider) tryToken(ctx context.Context, r *record, creds *credentials.Credentials, version string) (event, *failure, error) {
+	if r.state == StateConnected {
+		if _, why := p.ask(ctx, r.conn.prober, creds.Token()); why != nil && why.reason == ReasonUnauthorized {
+			p.metrics.failed(r.name, why.reason)
+			if r.attempts == 0 {
+				p.warnKept(r, why)
+			}
+			return eventConnectFailed, why, nil
+		}
+	}
+	r.next, r.credentialsVersion = creds, version
+	return eventTokenChanged, nil, nil
+}
+
+// probe asks the API server how it is.
+func (p *Provider) probe(ctx context.Context, r *record) (event, *failure, error) {
+	leave, ok := p.admission.enter(r.probeFailures > 0)
+	if !ok {
+		return "", nil, errBusy
+	}
+	defer leave()
+	r.probedAt = p.o.Clock.Now()
+	r.conn.transport.suspect.Store(false)
+
+	health, why := p.ask(ctx, r.conn.prober, r.conn.creds.Token())
+	if why != nil && why.reason == ReasonUnauthorized {
+		return p.reauthorize(ctx, r, why)
+	}
+	if why == nil && r.state == StateDegraded {
+		// It was away: make sure that what came back is the same cluster before anything is written to it.
+		var uid string
+		if uid, why = r.conn.prober.identity(ctx, r.conn.creds.Token()); why == nil && uid != r.uid {
+			return eventLost, &failure{ReasonClusterIdentityChanged, "Another cluster answers at the same address"}, nil
+		}
+	}
+	if why != nil {
+		return p.probeFailed(r, why)
+	}
+	if r.state == StateDegraded || r.probedAt.Sub(r.versionAt) >= versionInterval {
+		if v := r.conn.prober.version(ctx, r.conn.creds.Token()); v != "" {
+			r.version = v
+		}
+		r.versionAt = r.probedAt
+	}
+	r.probeFailures, r.health = 0, health
+	return eventProbeSucceeded, nil, nil
+}
+
+func (p *Provider) probeFailed(r *record, why *failure) (event, *failure, error) {
+	p.metrics.failed(r.name, why.reason)
+	r.probeFailures++
+	r.health = metav1.ConditionUnknown
+	if r.probeFailures >= p.o.ProbeFailureThreshold {
+		return eventLost, why, nil
+	}
+	return eventProbeFailed, why, nil
+}
+
+// reauthorize reads the Secret once when the API server no longer accepts the credentials: most likely they were
+// rotated a moment ago. If the Secret holds nothing new, the connection is given up.
+func (p *Provider) reauthorize(ctx context.Context, r *record, unauthorized *failure) (event, *failure, error) {
+	version := r.enrolment.CredentialsVersion
+	creds, why := p.readCredentials(ctx, r)
+	if why != nil {
+		p.metrics.failed(r.name, unauthorized.reason)
+		return eventLost, unauthorized, nil
+	}
+	switch credentials.Compare(r.conn.creds, creds) {
+	case credentials.TokenChanged:
+		r.next, r.credentialsVersion = creds, version
+		return eventTokenChanged, nil, nil
+	case credentials.Replaced:
+		// The connection that serves is of no use, so there is nothing to keep: a new one is made at once.
+		r.attempted = Enrolment{}
+		p.metrics.failed(r.name, unauthorized.reason)
+		return eventLost, unauthorized, nil
+	default:
+		p.metrics.failed(r.name, unauthorized.reason)
+		return eventLost, unauthorized, nil
+	}
+}
+
+// engage makes the pending connection the one that serves.
+func (p *Provider) engage(r *record) (event, *failure, error) {
+	old, conn := r.conn, r.pending
+	r.conn, r.pending = conn, nil
+	r.probeFailures, r.probedAt = 0, time.Time{}
+	p.mu.Lock()
+	p.engaged[r.name] = conn
+	p.mu.Unlock()
+
+	p.metrics.connectedBy(r.name, r.cause)
+	r.cause = causeProbe
+	err := p.aware.Engage(conn.ctx, r.name, conn)
+	if old != nil {
+		p.handOver(old, conn)
+	}
+	if err != nil {
+		return eventLost, &failure{ReasonEngageFailed, fmt.Sprintf("A controller refused the cluster: %s", err)}, nil
+	}
+	return "", nil, nil
+}
+
+// handOver ends an old connection as soon as every watch of the new one has delivered what there is. Until then, both
+// deliver: an event may come twice, and none is lost.
+func (p *Provider) handOver(old, conn *connected) {
+	p.running.Go(func() {
+		ctx, cancel := context.WithTimeout(conn.ctx, p.o.HandoverTimeout)
+		defer cancel()
+		_ = p.o.Gate.WaitForSync(ctx, conn.name, conn) // In any case, it is over then.
+		old.close(errSucceeded)
+	})
+}
+
+// disengage ends the connection.
+func (p *Provider) disengage(r *record, ev event) {
+	conn := r.conn
+	if conn == nil {
+		return
+	}
+	r.conn, r.next, r.probeFailures, r.health = nil, nil, 0, metav1.ConditionUnknown
+	r.cause = causeReEnroll
+	if ev == eventLost {
+		r.cause = causeProbe
+	}
+	p.mu.Lock()
+	delete(p.engaged, r.name)
+	delete(p.missing, r.name)
+	p.mu.Unlock()
+	conn.close(&failure{r.reason, fmt.Sprintf("cluster %q was disconnected: %s: %s", r.name, r.reason, r.message)})
+	p.o.Gate.Forget(r.name)
+}
+
+// startDrain waits for work in flight in the background: with many clusters to drain at once, workers would all wait.
+func (p *Provider) startDrain(r *record) {
+	ctx, cancel := context.WithTimeout(p.ctx, p.o.DrainTimeout)
+	d := &drain{cancel: cancel}
+	r.drain = d
+	name, key := r.name, r.key
+	p.running.Go(func() {
+		defer cancel()
+		_ = p.o.Gate.Drain(ctx, name) // Whether it is done or the time is over, the cluster is disengaged.
+		d.done.Store(true)
+		p.wake(key)
+	})
+}
+
+func (p *Provider) cancelDrain(r *record) {
+	if r.drain != nil {
+		r.drain.cancel()
+		r.drain = nil
+	}
+}
+
+// release forgets an enrolment.
+func (p *Provider) release(r *record) {
+	p.mu.Lock()
+	delete(p.records, r.key)
+	delete(p.missing, r.name)
+	p.mu.Unlock()
+	r.throttle.retire()
+	p.publish(r, true)
+	p.metrics.forget(r.name)
+	p.releaseClaim(r.key)
+}
+
+// releaseClaim gives up the hold on a cluster, and has those tried again that were refused because of it.
+func (p *Provider) releaseClaim(k Key) {
+	if p.arbiter.release(k) {
+		p.wakeRefused()
+	}
+}

@@ -1,0 +1,80 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+// A Change says how two sets of credentials differ.
+type Change int
+
+const (
+	// Unchanged: both mean the same.
+	Unchanged Change = iota
+	// TokenChanged: only the bearer token differs, so that it can be swapped in a live connection.
+	TokenChanged
+	// Replaced: the endpoint, its authority or the kind of credentials differs, so that a new connection is needed.
+	Replaced
+)
+
+// String names the change, for logs and test output.
+func (c Change) String() string {
+	switch c {
+	case Unchanged:
+		return "Unchanged"
+	case TokenChanged:
+		return "TokenChanged"
+	case Replaced:
+		return "Replaced"
+	default:
+		return "Unknown"
+	}
+}
+
+// Causes of a new connection, the values of a metric's label.
+const (
+	CauseNone       = "none"
+	CauseToken      = "token"
+	CauseEndpoint   = "endpoint"
+	CauseCA         = "ca"
+	CauseClientCert = "client-cert"
+	CauseTransport  = "transport"
+)
+
+// fingerprint is what is compared: every part in a normal form, secrets as digests.
+type fingerprint struct {
+	host       string // scheme, lower-case name or address, port, path without a trailing slash
+	ca         string // digest over the sorted certificates
+	clientCert string // digest over the chain and the key
+	hasToken   bool
+	transport  string // server name for TLS, insecure TLS, proxy, compression
+}
+
+// Compare says how two sets of credentials differ. The comparison is by meaning: the order and names of entries,
+// comments, text encoding and the order of authorities do not matter, and neither do contexts that are not used.
+func Compare(old, new *Credentials) Change {
+	switch {
+	case old == nil || new == nil || old.print != new.print:
+		return Replaced
+	case old.token != new.token:
+		return TokenChanged
+	default:
+		return Unchanged
+	}
+}
+
+// Cause says what the most important difference between two sets of credentials is, as one of the Cause constants.
+func Cause(old, new *Credentials) string {
+	switch {
+	case old == nil || new == nil || old.print.host != new.print.host:
+		return CauseEndpoint
+	case old.print.ca != new.print.ca:
+		return CauseCA
+	case old.print.clientCert != new.print.clientCert:
+		return CauseClientCert
+	case old.print.transport != new.print.transport:
+		return CauseTransport
+	case old.token != new.token:
+		return CauseToken
+	default:
+		return CauseNone
+	}
+}
