@@ -1,0 +1,103 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// definitionFor returns the CustomResourceDefinition that a workload cluster shall have for one of the hub: the same
+// names, versions and schemas, without what is about the hub.
+//
+//   - Conversion is None. A conversion webhook is a Service of the hub, which the workload cluster cannot call, and its CA
+//     bundle is the hub's. Claims travel in one version, and objects in other served versions are only relabelled; a field
+//     that exists in just one of the versions is lost when an object is written in the other.
+//   - Owner references (the XRD is not there), annotations, labels, finalizers and status are the hub's and stay behind.
+func definitionFor(hub *unstructured.Unstructured) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{}}
+	out.SetGroupVersionKind(crdGVK)
+	out.SetName(hub.GetName())
+	out.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue})
+
+	spec, _ := hub.Object["spec"].(map[string]any)
+	spec = runtime.DeepCopyJSON(spec)
+	if spec == nil {
+		spec = map[string]any{}
+	}
+	spec["conversion"] = map[string]any{"strategy": "None"}
+	out.Object["spec"] = spec
+	return out
+}
+
+// isOurs is whether a definition in a workload cluster was put there by Masthead.
+func isOurs(crd *unstructured.Unstructured) bool {
+	return crd.GetLabels()[fleetv1alpha1.ManagedByLabel] == managedByValue
+}
+
+// sameDefinition is whether a definition in a workload cluster is what it should be.
+func sameDefinition(have, want *unstructured.Unstructured) bool {
+	return isOurs(have) && equality.Semantic.DeepEqual(have.Object["spec"], want.Object["spec"])
+}
+
+// corrected returns the definition to write over one that is Masthead's and not what it should be. It is a whole update
+// rather than a server-side apply: what somebody added to the definition has to go, and an apply leaves what it does not
+// mention. The resource version keeps it from undoing what it has not seen.
+func corrected(have, want *unstructured.Unstructured) *unstructured.Unstructured {
+	out := have.DeepCopy()
+	labels := out.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, want.GetLabels())
+	out.SetLabels(labels)
+	out.Object["spec"] = runtime.DeepCopyJSONValue(want.Object["spec"])
+	unstructured.RemoveNestedField(out.Object, "metadata", "managedFields")
+	return out
+}
+
+// kindOfDefinition returns the kind that a definition in a workload cluster defines, to read its objects.
+func kindOfDefinition(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	name := ""
+	for _, v := range versions {
+		version, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		served, _, _ := unstructured.NestedBool(version, "served")
+		storage, _, _ := unstructured.NestedBool(version, "storage")
+		if n, _, _ := unstructured.NestedString(version, "name"); served && (name == "" || storage) {
+			name = n
+		}
+	}
+	return kindwatch.Kind{
+		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: name, Kind: kind},
+		Resource:         plural,
+	}, group != "" && kind != "" && plural != "" && name != ""
+}
+
+// verifiedDefinition is a definition in a workload cluster that was compared with what it should be. As long as neither
+// has changed, it need not be read again. It also ends what could be an endless correction: an older API server drops
+// fields that it does not know, and its definition never becomes equal.
+type verifiedDefinition struct {
+	uid        types.UID
+	generation int64
+	want       string
+}
+
+func verified(have *unstructured.Unstructured, want string) verifiedDefinition {
+	return verifiedDefinition{uid: have.GetUID(), generation: have.GetGeneration(), want: want}
+}

@@ -1,0 +1,314 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// slowly is how long what cannot be watched for is left alone before it is looked at again. It is jittered.
+const slowly = time.Minute
+
+func slowRetry() time.Duration { return slowly + rand.N(slowly/2) }
+
+// definitionRequest names one CRD in one workload cluster.
+func definitionRequest(cluster mcr.ClusterName, crd string) mcreconcile.Request {
+	return mcreconcile.Request{
+		ClusterName: cluster,
+		Request:     reconcile.Request{NamespacedName: types.NamespacedName{Name: crd}},
+	}
+}
+
+// definitionReconciler keeps the definitions of the published claim kinds in the workload clusters as they are in the hub,
+// and thereby decides which kinds of claims are synchronised in which cluster.
+type definitionReconciler struct {
+	hub       *hub
+	workloads *workloads
+	fleet     Fleet
+	classes   client.Reader
+	hubReader client.Reader
+	recorder  events.EventRecorder
+	reporter  DefinitionReporter
+	metrics   *Metrics
+
+	mu sync.Mutex
+	// wanted are the definitions that the hub's ones lead to, read once for all clusters.
+	wanted map[string]wantedDefinition
+
+	// refused is what was last told about a definition that could not be put into a cluster.
+	refused map[mcreconcile.Request]string
+}
+
+// wantedDefinition is what all workload clusters shall have for one state of a definition of the hub.
+type wantedDefinition struct {
+	of   verifiedDefinition
+	crd  *unstructured.Unstructured
+	hash string
+}
+
+// Reconcile puts one definition into one workload cluster.
+func (r *definitionReconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
+	w, ok := r.workloads.get(req.ClusterName)
+	if !ok {
+		// The cluster's claims are not watched yet, or not any more. Engaging it queues its definitions.
+		return reconcile.Result{}, nil
+	}
+	cluster, ok := r.fleet.Lookup(req.ClusterName)
+	if !ok {
+		return reconcile.Result{}, nil
+	}
+	p, offered, known := r.hub.publication(req.Name)
+	current, err := w.watcher.Get(ownedCRDKind, types.NamespacedName{Name: req.Name})
+	if !known || errors.Is(err, kindwatch.ErrNotSynced) {
+		// Nothing is decided before both sides are known. Their becoming known queues the definition again.
+		return reconcile.Result{}, nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, err
+	}
+	offered, err = r.offered(ctx, cluster, p, offered)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !offered {
+		return reconcile.Result{}, r.retain(ctx, w, req, current)
+	}
+	want, err := r.want(ctx, req.Name)
+	if err != nil || want == nil {
+		return reconcile.Result{}, err
+	}
+	return r.ensure(ctx, w, cluster, req, p, current, want)
+}
+
+// offered is whether the cluster's class offers a published kind. A class that does not exist offers nothing.
+func (r *definitionReconciler) offered(ctx context.Context, cluster connection.Cluster, p publication, offered bool) (bool, error) {
+	if !offered {
+		return false, nil
+	}
+	class := &fleetv1alpha1.EnrollmentClass{}
+	err := r.classes.Get(ctx, types.NamespacedName{Name: cluster.Enrolment.Class}, class)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot get EnrollmentClass %q: %w", cluster.Enrolment.Class, err)
+	}
+	return offers(class.Spec.Agent, p.kind.Group), nil
+}
+
+// retain treats a definition that is not offered. It stays in the cluster, because deleting it would delete the claims of
+// that kind, which is their owners' decision. Its claims are still watched, so that one that is deleted is deleted in the
+// hub, too, and does not hang on our finalizer.
+func (r *definitionReconciler) retain(ctx context.Context, w *workload, req mcreconcile.Request, current *unstructured.Unstructured) error {
+	r.told(req, "")
+	r.reporter.DefinitionForgotten(req.ClusterName, req.Name)
+	r.metrics.forgetDefinition(req.ClusterName, req.Name)
+	if current == nil {
+		r.unfollow(w, req.Name)
+		return nil
+	}
+	if kind, ok := w.kindOf(req.Name); ok {
+		r.hub.enqueueKind(w, kind.GroupResource(), r.hub.requirements.add)
+		return nil
+	}
+	crd, err := r.get(ctx, w.reader, req.Name)
+	if err != nil || crd == nil {
+		return err
+	}
+	if kind, ok := kindOfDefinition(crd); ok && isOurs(crd) {
+		r.follow(w, req.Name, kind)
+	}
+	return nil
+}
+
+// want returns the definition that workload clusters shall have, or nil while the hub's cannot be known.
+func (r *definitionReconciler) want(ctx context.Context, name string) (*wantedDefinition, error) {
+	meta, err := r.hub.watcher.Get(hubCRDKind, types.NamespacedName{Name: name})
+	if err != nil {
+		// Not there yet or not synced yet: its coming queues the definition again.
+		return nil, nil //nolint:nilerr,nilnil // See above.
+	}
+	of := verified(meta, "")
+
+	r.mu.Lock()
+	want, ok := r.wanted[name]
+	r.mu.Unlock()
+	if ok && want.of == of {
+		return &want, nil
+	}
+	crd, err := r.get(ctx, r.hubReader, name)
+	if err != nil || crd == nil {
+		return nil, err
+	}
+	d := definitionFor(crd)
+	want = wantedDefinition{of: verified(crd, ""), crd: d, hash: hashOf(d.Object)}
+
+	r.mu.Lock()
+	r.wanted[name] = want
+	r.mu.Unlock()
+	return &want, nil
+}
+
+// ensure creates or corrects the definition.
+func (r *definitionReconciler) ensure(
+	ctx context.Context, w *workload, cluster connection.Cluster, req mcreconcile.Request, p publication,
+	current *unstructured.Unstructured, want *wantedDefinition,
+) (reconcile.Result, error) {
+	if current != nil && w.isVerified(req.Name, verified(current, want.hash)) {
+		r.accept(w, req, p.kind)
+		return reconcile.Result{}, nil
+	}
+	have, err := r.get(ctx, w.reader, req.Name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	switch {
+	case have == nil:
+		have = want.crd.DeepCopy()
+		err = w.client.Create(ctx, have, client.FieldOwner(fleetv1alpha1.FieldManager))
+	case !isOurs(have):
+		r.unfollow(w, req.Name)
+		r.refuse(ctx, cluster, req, &problem{
+			reason: ReasonDefinitionForeign,
+			message: fmt.Sprintf("The CustomResourceDefinition %q is in the cluster already and was not put there by Masthead. "+
+				"It is left alone, and its objects are not synchronised.", req.Name),
+		})
+		return reconcile.Result{RequeueAfter: slowRetry()}, nil
+	case !sameDefinition(have, want.crd):
+		have = corrected(have, want.crd)
+		err = w.client.Update(ctx, have, client.FieldOwner(fleetv1alpha1.FieldManager))
+	}
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
+		p := &problem{reason: ReasonDefinitionRejected, message: fmt.Sprintf("The cluster refused the CustomResourceDefinition %q: %v", req.Name, err)}
+		if apierrors.IsForbidden(err) {
+			p.reason = ReasonDefinitionForbidden
+		}
+		r.refuse(ctx, cluster, req, p)
+		return reconcile.Result{RequeueAfter: slowRetry()}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", req.Name, req.ClusterName, err)
+	}
+	w.setVerified(req.Name, verified(have, want.hash))
+	r.accept(w, req, p.kind)
+	return reconcile.Result{}, nil
+}
+
+// get reads a definition from an API server; nil if there is none.
+func (r *definitionReconciler) get(ctx context.Context, from client.Reader, name string) (*unstructured.Unstructured, error) {
+	crd := &unstructured.Unstructured{}
+	crd.SetGroupVersionKind(crdGVK)
+	err := from.Get(ctx, types.NamespacedName{Name: name}, crd)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get CustomResourceDefinition %q: %w", name, err)
+	}
+	return crd, nil
+}
+
+// accept synchronises the claims of a kind whose definition is in place. Those that are known already are looked at again:
+// the class or the publication may have changed what they should do.
+func (r *definitionReconciler) accept(w *workload, req mcreconcile.Request, kind kindwatch.Kind) {
+	r.told(req, "")
+	r.reporter.DefinitionServed(req.ClusterName, req.Name)
+	r.metrics.definition(req.ClusterName, req.Name, true)
+	if !r.follow(w, req.Name, kind) {
+		r.hub.enqueueKind(w, kind.GroupResource(), r.hub.requirements.addInitial)
+	}
+}
+
+func (r *definitionReconciler) follow(w *workload, crd string, kind kindwatch.Kind) bool {
+	news := w.follow(crd, kind)
+	if news {
+		r.hub.refreshWatched()
+	}
+	return news
+}
+
+func (r *definitionReconciler) unfollow(w *workload, crd string) {
+	if w.unfollow(crd) {
+		r.hub.refreshWatched()
+	}
+}
+
+// refuse tells everybody who should know that a definition cannot be put into a cluster, once.
+func (r *definitionReconciler) refuse(ctx context.Context, cluster connection.Cluster, req mcreconcile.Request, p *problem) {
+	r.metrics.definition(req.ClusterName, req.Name, false)
+	if !r.told(req, p.reason+p.message) {
+		return
+	}
+	r.reporter.DefinitionRefused(req.ClusterName, req.Name, p.reason, p.message)
+	log.FromContext(ctx).Info("Cannot put a definition into the cluster", "reason", p.reason, "message", p.message)
+	r.recorder.Eventf(objectOf(cluster), nil, corev1.EventTypeWarning, p.reason, "PullDefinition", "%s", p.message)
+}
+
+// told remembers what was told about a definition and says whether that is news.
+func (r *definitionReconciler) told(req mcreconcile.Request, what string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refused[req] == what {
+		return false
+	}
+	r.refused[req] = what
+	if what == "" {
+		delete(r.refused, req)
+	}
+	return true
+}
+
+// forget drops what is kept about a cluster that is gone.
+func (r *definitionReconciler) forget(name mcr.ClusterName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for req := range r.refused {
+		if req.ClusterName == name {
+			delete(r.refused, req)
+		}
+	}
+}
+
+func (w *workload) isVerified(crd string, v verifiedDefinition) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.verified[crd] == v
+}
+
+func (w *workload) setVerified(crd string, v verifiedDefinition) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.verified[crd] = v
+}
+
+// objectOf is the enrolled object of a cluster, as events refer to it.
+func objectOf(cluster connection.Cluster) *metav1.PartialObjectMetadata {
+	o := cluster.Enrolment.Object
+	obj := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID}}
+	obj.SetGroupVersionKind(o.GroupVersionKind)
+	return obj
+}

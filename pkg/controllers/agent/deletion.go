@@ -1,0 +1,120 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// delete lets a claim go once it is gone from the hub.
+//
+// It is deleted wherever in the hub an object names it as its source, which is more than one place only if the target
+// namespace was changed. Objects that name another source, or none, are not touched. The decision that nothing is left is
+// made on a live read: the watch may not know yet what was created a moment ago.
+func (r *requirementReconciler) delete(ctx context.Context, s *scope) (outcome, error) {
+	r.hub.stopWaiting(s.Request)
+	if !slices.Contains(s.claim.GetFinalizers(), fleetv1alpha1.RequirementFinalizer) {
+		r.forget(s.Request)
+		return outcome{silent: true}, nil
+	}
+	if s.class != nil && s.class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled {
+		return r.release(ctx, s)
+	}
+	if state, _ := r.hub.watcher.State(s.Kind); state != kindwatch.StateSynced {
+		if r.goneForGood(s.Kind) {
+			return r.release(ctx, s)
+		}
+		p := r.unknown(s.Kind)
+		return outcome{silent: p == nil, problem: p}, nil
+	}
+
+	for _, place := range r.places(s) {
+		o, err := r.deleteAt(ctx, s, place)
+		if err != nil || o != nil {
+			return deref(o), err
+		}
+	}
+	return r.release(ctx, s)
+}
+
+// places are where in the hub the claim's object can be.
+func (r *requirementReconciler) places(s *scope) []hubKey {
+	places := r.hub.placesOf(origin{source: s.us, kind: s.Kind, name: s.Name})
+	if s.class == nil {
+		return places
+	}
+	target, p := targetNamespace(s.class.Spec.Agent, s.Namespace, r.protected)
+	key := hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: target, Name: s.Name}}
+	if p == nil && !slices.Contains(places, key) {
+		places = append(places, key)
+	}
+	return places
+}
+
+// deleteAt deletes the claim's object at a place of the hub. It returns nothing if none is left there.
+func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place hubKey) (*outcome, error) {
+	waiting := deleting(s.Kind.Kind, place.Namespace, s.Name)
+	known, err := r.hub.watcher.Get(place.kind, place.NamespacedName)
+	if err == nil && ownershipOf(true, known, s.us) == ownershipOurs && known.GetDeletionTimestamp() != nil {
+		// Its going is an event.
+		return &outcome{hub: known, problem: waiting}, nil
+	}
+	live, err := r.getHub(ctx, place)
+	if err != nil {
+		if p := problemOf(err, "get", s.Kind.GroupResource().String(), place.Namespace); p != nil {
+			return &outcome{problem: p, retryAfter: slowRetry()}, nil
+		}
+		return nil, err
+	}
+	if live == nil || ownershipOf(true, live, s.us) != ownershipOurs {
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	r.hub.watcher.Observe(place.kind, live)
+	if live.GetDeletionTimestamp() != nil {
+		return &outcome{hub: live, problem: waiting}, nil
+	}
+
+	uid, version := live.GetUID(), live.GetResourceVersion()
+	err = r.hubClient.Delete(ctx, live, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	switch {
+	case err == nil:
+		r.metrics.wrote(s.ClusterName, writeDeletion)
+	case isMissingObject(err):
+	case problemOf(err, "delete", s.Kind.GroupResource().String(), place.Namespace) != nil:
+		return &outcome{
+			hub: live, problem: problemOf(err, "delete", s.Kind.GroupResource().String(), place.Namespace), retryAfter: slowRetry(),
+		}, nil
+	default:
+		return nil, fmt.Errorf("cannot delete %s %q in the hub: %w", place.kind, place.NamespacedName, err)
+	}
+	return &outcome{hub: live, problem: waiting}, nil
+}
+
+// goneForGood is whether the hub has no definition of a kind any more. Then it has no objects of it: an API server deletes
+// them before it lets the definition go. That a kind is merely not served says nothing about its objects.
+func (r *requirementReconciler) goneForGood(kind kindwatch.Kind) bool {
+	_, err := r.hub.watcher.Get(hubCRDKind, types.NamespacedName{Name: kind.GroupResource().String()})
+	return apierrors.IsNotFound(err)
+}
+
+// release lets the claim go.
+func (r *requirementReconciler) release(ctx context.Context, s *scope) (outcome, error) {
+	claim := s.claim.DeepCopy()
+	controllerutil.RemoveFinalizer(claim, fleetv1alpha1.RequirementFinalizer)
+	if err := r.patchFinalizers(ctx, s, claim); client.IgnoreNotFound(err) != nil {
+		return outcome{}, fmt.Errorf("cannot remove the finalizer of %s: %w", s.Request, err)
+	}
+	r.forget(s.Request)
+	return outcome{silent: true}, nil
+}

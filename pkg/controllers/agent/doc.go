@@ -1,0 +1,61 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agent carries claims from workload clusters to the hub, where Crossplane provisions what they ask for, and
+// brings their status and their connection Secrets back.
+//
+// Two controllers do it. "agent-definitions" keeps, in each workload cluster, the CustomResourceDefinitions of the claim
+// kinds that the hub publishes, and thereby decides which kinds are synchronised where. "agent" works on one claim at a
+// time, whatever its kind. Claims, on both sides, are watched by pkg/kindwatch.
+//
+// # What it guarantees
+//
+//   - A claim has at most one object in the hub. Creation in the hub is the arbiter: the object is created by a
+//     server-side apply that the API server refuses if one exists, whatever our watch knew. An object that names another
+//     source, or none, is never written; the claim says who holds the name, and is tried again when it is free.
+//   - Before anything is created for a claim, the claim has a finalizer. The finalizer goes when a live read of the hub has
+//     shown that nothing of the claim is left there. Objects of other sources are not touched.
+//   - What the user writes travels: spec, labels and annotations, and their removal. What Crossplane writes is not fought
+//     (see crossplanesOwn). What somebody in the hub changes in the user's fields is put back. spec.resourceRef, and labels
+//     and annotations of crossplane.io, masthead.dev and kubectl, do not travel.
+//   - The hub's status is shown whole, with one condition of ours, AgentSynced, whose reasons are constants in reasons.go.
+//   - A connection Secret is copied only if the hub's claim is its controller, and written only where no Secret is or one
+//     that the claim in the workload cluster controls. What somebody changes in it is put back.
+//   - Nothing is written that is there already. A claim costs three requests: its finalizer, the apply in the hub, and one
+//     write of the status, for which our condition waits for the hub's first status. An idle fleet costs none.
+//   - Nothing blocks. What is not known yet makes a request when it becomes known. What cannot be watched for (a missing
+//     namespace or right in the hub, a foreign definition or Secret in the workload cluster) is looked at again after one to
+//     one and a half minutes.
+//
+// # Decisions
+//
+//   - Nothing is decided while the hub's claims of the kind are not known: not a push, and not a deletion.
+//   - A claim kind that is withdrawn, or that the class does not offer any more, keeps its definition in the workload
+//     clusters, because deleting it would delete the users' claims. Claims of it are not pushed (KindNotOffered), and can
+//     still be deleted.
+//   - A class with mode Disabled leaves its clusters alone. A claim that has our finalizer can be deleted there; its object
+//     in the hub stays.
+//   - A target namespace that changes moves nothing: the claim says TargetNamespaceChanged until it is deleted or the change
+//     is undone. A deletion deletes the object wherever it is.
+//   - A definition without the label masthead.dev/managed-by is somebody else's; it is left alone and claims of its kind are
+//     not synchronised.
+//   - Definitions travel without their conversion webhook, which is a Service of the hub. Claims are read and written in
+//     the version that is stored in the hub, if it is served.
+//   - A name of a connection Secret that two claims of different namespaces ask for is, in one target namespace, the same
+//     Secret: Crossplane gives it to the first, and says so in the status of the second.
+//
+// # What does the owner of one workload cluster gain from the hub or another cluster through this?
+//
+// The ability to have claims in the namespaces that the class pairs with the cluster, with the content of the cluster's own
+// claims, and to read the status and the connection Secrets of these. Not more:
+//
+//   - The source annotations in the hub are always ours; those on the claim in the workload cluster are ignored. So nobody
+//     can pass a claim off as another cluster's, or take another's over.
+//   - Names from the workload cluster are never followed: spec.resourceRef is not pushed, and the name of a Secret selects
+//     only among the Secrets that the claim's object in the hub controls.
+//   - With matchNamespaces, the owner of the workload cluster chooses the target namespace by the name of his own. It is a
+//     class for clusters whose owners may use those namespaces. Namespaces of the control plane are always refused.
+//   - A conflict tells the identifier and the namespace of the holder, and nothing else of it.
+//   - Labels such as masthead.dev/managed-by can be forged in the workload cluster. That makes its owner's own definition
+//     or Secret look like ours, in his own cluster; a Secret is written only if the claim controls it as well.
+package agent

@@ -1,0 +1,66 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// missingRight recognises the authorizer's refusal. An admission plugin refuses with the same code.
+var missingRight = regexp.MustCompile(`cannot [a-z]+ resource `) //nolint:gochecknoglobals // A constant.
+
+// problemOf turns what the hub answered to a write into what a user should know, or returns nil for an error that is
+// better retried: the hub could not be reached, was busy, or the object had changed.
+func problemOf(err error, verb, resource, target string) *problem {
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return &problem{
+			reason:  ReasonTargetNamespaceMissing,
+			message: fmt.Sprintf("The namespace %q of the hub is being deleted.", target),
+		}
+	case apierrors.IsForbidden(err) && missingRight.MatchString(err.Error()):
+		return &problem{
+			reason:  ReasonForbidden,
+			message: fmt.Sprintf("Masthead lacks the right to %s %s in the namespace %q of the hub.", verb, resource, target),
+		}
+	case isMissingNamespace(err):
+		return &problem{
+			reason:  ReasonTargetNamespaceMissing,
+			message: fmt.Sprintf("The namespace %q does not exist in the hub.", target),
+		}
+	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err), meta.IsNoMatchError(err):
+		return &problem{
+			reason:  ReasonKindNotServed,
+			message: fmt.Sprintf("The hub does not serve %s now.", resource),
+		}
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
+		return &problem{
+			reason:  ReasonRejected,
+			message: fmt.Sprintf("The hub rejected the claim: %v", err),
+		}
+	}
+	return nil
+}
+
+// isMissingNamespace recognises the answer to a write into a namespace that does not exist.
+func isMissingNamespace(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return status.Status().Details.Kind == "namespaces"
+}
+
+// isMissingObject recognises the answer that there is no such object, as opposed to no such kind, for which a server has
+// the same code.
+func isMissingObject(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}

@@ -1,0 +1,425 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// Kinds of the hub that are always watched.
+var (
+	xrdKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
+		GroupVersionKind: schema.GroupVersionKind{
+			Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositeResourceDefinition",
+		},
+		Resource: "compositeresourcedefinitions",
+	}
+
+	hubCRDKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
+		GroupVersionKind: crdGVK,
+		Resource:         "customresourcedefinitions",
+		MetadataOnly:     true,
+	}
+
+	// hubSecretKind are the connection Secrets of the hub, without their data. Other Secrets are not seen at all.
+	hubSecretKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
+		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
+		Resource:         "secrets",
+		MetadataOnly:     true,
+		FieldSelector:    "type=" + string(secretTypeConnection),
+	}
+)
+
+var crdGVK = schema.GroupVersionKind{ //nolint:gochecknoglobals // A constant.
+	Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+}
+
+// Owners of kinds in the hub's watcher.
+const (
+	ownerFixed  = "fixed"
+	ownerClaims = "claims"
+)
+
+// hubKey names a claim in the hub, or a place where one could be.
+type hubKey struct {
+	kind kindwatch.Kind
+	types.NamespacedName
+}
+
+// origin names a claim in a workload cluster from the hub's point of view.
+type origin struct {
+	source
+	kind kindwatch.Kind
+	name string
+}
+
+// hub is what the agent knows about the hub, and what turns changes there into requests.
+type hub struct {
+	watcher      *kindwatch.Watcher
+	fleet        Fleet
+	workloads    *workloads
+	requirements *enqueuer[Request]
+	definitions  *enqueuer[mcreconcile.Request]
+
+	mu sync.Mutex
+
+	// published are the claim kinds that the hub offers, by the name of their CRD. While the XRDs cannot be watched, they
+	// stay as they were last seen.
+	published map[string]publication
+
+	// publishedKnown is whether the XRDs were ever seen.
+	publishedKnown bool
+
+	// watched are the claim kinds that the hub's watcher is asked for.
+	watched sets.Set[kindwatch.Kind]
+
+	// origins are the claims in the hub that name a source, by that source.
+	origins map[origin]sets.Set[hubKey]
+
+	// waiting are the claims in workload clusters that wait for something to change at a place in the hub.
+	waiting map[hubKey]sets.Set[Request]
+
+	// waitsAt is the inverse of waiting.
+	waitsAt map[Request]hubKey
+}
+
+func newHub(fleet Fleet, w *workloads, requirements *enqueuer[Request], definitions *enqueuer[mcreconcile.Request]) *hub {
+	return &hub{
+		fleet:        fleet,
+		workloads:    w,
+		requirements: requirements,
+		definitions:  definitions,
+		published:    map[string]publication{},
+		watched:      sets.New[kindwatch.Kind](),
+		origins:      map[origin]sets.Set[hubKey]{},
+		waiting:      map[hubKey]sets.Set[Request]{},
+		waitsAt:      map[Request]hubKey{},
+	}
+}
+
+// handle is the handler of the hub's watcher.
+func (h *hub) handle(e kindwatch.Event) {
+	switch e.Kind {
+	case xrdKind:
+		// During the first list each XRD would be one more reason to look at all of them; the end of it is reason enough.
+		if !e.Initial && (e.Type != kindwatch.StateChanged || e.State == kindwatch.StateSynced) {
+			h.refreshPublished()
+		}
+	case hubCRDKind:
+		h.handleCRD(e)
+	case hubSecretKind:
+		if e.Type != kindwatch.StateChanged {
+			h.handleSecret(e)
+		}
+	default:
+		h.handleClaim(e)
+	}
+}
+
+// refreshPublished finds out what the hub offers now.
+func (h *hub) refreshPublished() {
+	xrds, err := h.watcher.List(xrdKind)
+	if err != nil {
+		return
+	}
+	now := map[string]publication{}
+	for _, xrd := range xrds {
+		if p, ok := publicationOf(xrd); ok {
+			now[p.crdName()] = p
+		}
+	}
+
+	h.mu.Lock()
+	before, first := h.published, !h.publishedKnown
+	h.published, h.publishedKnown = now, true
+	h.mu.Unlock()
+
+	changed := sets.New[string]()
+	for name, p := range now {
+		if before[name] != p {
+			changed.Insert(name)
+		}
+	}
+	for name := range before {
+		if _, ok := now[name]; !ok {
+			changed.Insert(name)
+		}
+	}
+	if first || changed.Len() > 0 {
+		h.refreshWatched()
+		for _, w := range h.workloads.all() {
+			h.enqueueDefinitions(w)
+		}
+	}
+}
+
+// refreshWatched makes the hub's watcher follow the claim kinds that are published, and those that are not any more but of
+// which a workload cluster may still have claims.
+func (h *hub) refreshWatched() {
+	kinds := sets.New[kindwatch.Kind]()
+	for _, p := range h.publications() {
+		kinds.Insert(p.kind)
+	}
+	for _, w := range h.workloads.all() {
+		kinds.Insert(w.claimKinds()...)
+	}
+
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if kinds.Equal(h.watched) {
+		return
+	}
+	gone := h.watched.Difference(kinds)
+	h.watched = kinds
+	// Under the lock, so that two refreshes reach the watcher in the order of what they found out. The watcher does not
+	// call its handler from Set.
+	h.watcher.Set(ownerClaims, kinds.UnsortedList()...)
+	for o := range h.origins {
+		if gone.Has(o.kind) {
+			delete(h.origins, o)
+		}
+	}
+}
+
+// publications returns what the hub offers, by the name of the CRD.
+func (h *hub) publications() map[string]publication {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.published)
+}
+
+// publication returns what the hub offers under the name of a CRD. known is false as long as nobody could look.
+func (h *hub) publication(crd string) (p publication, offered, known bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p, offered = h.published[crd]
+	return p, offered, h.publishedKnown
+}
+
+// enqueueDefinitions queues every definition that concerns a workload cluster.
+func (h *hub) enqueueDefinitions(w *workload) {
+	names := sets.New[string]()
+	for name := range h.publications() {
+		names.Insert(name)
+	}
+	names.Insert(w.definitionNames()...)
+	for name := range names {
+		h.definitions.add(definitionRequest(w.name, name))
+	}
+}
+
+func (h *hub) handleCRD(e kindwatch.Event) {
+	if e.Type == kindwatch.StateChanged {
+		if e.State == kindwatch.StateSynced {
+			for _, w := range h.workloads.all() {
+				h.enqueueDefinitions(w)
+			}
+		}
+		return
+	}
+	name := e.Object.GetName()
+	resource := schema.ParseGroupResource(name)
+	h.watcher.Poke(resource)
+	_, offered, _ := h.publication(name)
+	for _, w := range h.workloads.all() {
+		if offered || slices.Contains(w.definitionNames(), name) {
+			h.definitions.add(definitionRequest(w.name, name))
+		}
+		// A claim that is being deleted may have waited for the kind to be gone for good.
+		if e.Type == kindwatch.Deleted {
+			h.enqueueKind(w, resource, h.requirements.add)
+		}
+	}
+}
+
+// handleSecret finds the claim whose connection Secret changed. The Secret itself says whose it is; that is checked
+// against the claim's UID by whoever copies it.
+func (h *hub) handleSecret(e kindwatch.Event) {
+	owner := metav1.GetControllerOfNoCopy(e.Object)
+	if owner == nil {
+		return
+	}
+	gv, err := schema.ParseGroupVersion(owner.APIVersion)
+	if err != nil {
+		return
+	}
+	for _, p := range h.watchedKinds() {
+		if p.Group != gv.Group || p.Kind != owner.Kind {
+			continue
+		}
+		claim, err := h.watcher.Get(p, types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: owner.Name})
+		if err == nil && claim.GetUID() == owner.UID {
+			h.enqueueSource(p, claim, e.Initial)
+		}
+	}
+}
+
+func (h *hub) watchedKinds() []kindwatch.Kind {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.watched.UnsortedList()
+}
+
+func (h *hub) handleClaim(e kindwatch.Event) {
+	if e.Type == kindwatch.StateChanged {
+		// Whoever found the kind not synced has been waiting for this.
+		for _, w := range h.workloads.all() {
+			h.enqueueKind(w, e.Kind.GroupResource(), h.requirements.addInitial)
+		}
+		return
+	}
+	key := hubKey{kind: e.Kind, NamespacedName: types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: e.Object.GetName()}}
+	h.track(key, e)
+	for _, r := range h.waitingFor(key) {
+		h.requirements.add(r)
+	}
+	if e.Old != nil {
+		if before, _ := sourceOf(e.Old); before != mustSource(e.Object) {
+			h.enqueueSource(e.Kind, e.Old, e.Initial)
+		}
+	}
+	h.enqueueSource(e.Kind, e.Object, e.Initial)
+}
+
+func mustSource(obj *unstructured.Unstructured) source {
+	s, _ := sourceOf(obj)
+	return s
+}
+
+// track keeps the index of origins.
+func (h *hub) track(key hubKey, e kindwatch.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e.Old != nil {
+		h.untrack(key, e.Old)
+	}
+	if e.Type == kindwatch.Deleted {
+		h.untrack(key, e.Object)
+		return
+	}
+	s, named := sourceOf(e.Object)
+	if !named || !h.watched.Has(e.Kind) {
+		return
+	}
+	o := origin{source: s, kind: e.Kind, name: e.Object.GetName()}
+	if h.origins[o] == nil {
+		h.origins[o] = sets.New[hubKey]()
+	}
+	h.origins[o].Insert(key)
+}
+
+func (h *hub) untrack(key hubKey, obj *unstructured.Unstructured) {
+	s, named := sourceOf(obj)
+	if !named {
+		return
+	}
+	o := origin{source: s, kind: key.kind, name: key.Name}
+	h.origins[o].Delete(key)
+	if h.origins[o].Len() == 0 {
+		delete(h.origins, o)
+	}
+}
+
+// placesOf returns where in the hub objects name an origin.
+func (h *hub) placesOf(o origin) []hubKey {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.origins[o].UnsortedList()
+}
+
+// enqueueSource queues the claim from which an object of the hub comes, if its cluster is enrolled.
+func (h *hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured, initial bool) {
+	s, named := sourceOf(obj)
+	if !named || s.identifier == "" {
+		return
+	}
+	cluster, ok := h.fleet.ByIdentifier(s.identifier)
+	if !ok {
+		return
+	}
+	add := h.requirements.add
+	if initial {
+		add = h.requirements.addInitial
+	}
+	add(Request{
+		ClusterName: cluster.Name, Kind: kind,
+		NamespacedName: types.NamespacedName{Namespace: s.namespace, Name: obj.GetName()},
+	})
+}
+
+// enqueueKind queues every claim of a kind in a workload cluster.
+func (h *hub) enqueueKind(w *workload, resource schema.GroupResource, add func(...Request)) {
+	for _, kind := range w.claimKinds() {
+		if kind.GroupResource() != resource {
+			continue
+		}
+		claims, err := w.watcher.List(kind)
+		if err != nil {
+			continue
+		}
+		for _, c := range claims {
+			add(w.request(kind, c))
+		}
+	}
+}
+
+// wait makes a request wait for a change at a place of the hub, and at no other.
+func (h *hub) wait(key hubKey, r Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stopWaitingLocked(r)
+	if h.waiting[key] == nil {
+		h.waiting[key] = sets.New[Request]()
+	}
+	h.waiting[key].Insert(r)
+	h.waitsAt[r] = key
+}
+
+// stopWaiting is the opposite of wait.
+func (h *hub) stopWaiting(r Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stopWaitingLocked(r)
+}
+
+func (h *hub) stopWaitingLocked(r Request) {
+	key, ok := h.waitsAt[r]
+	if !ok {
+		return
+	}
+	delete(h.waitsAt, r)
+	h.waiting[key].Delete(r)
+	if h.waiting[key].Len() == 0 {
+		delete(h.waiting, key)
+	}
+}
+
+func (h *hub) waitingFor(key hubKey) []Request {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.waiting[key].UnsortedList()
+}
+
+// forget removes what is kept about the claims of a cluster that is gone.
+func (h *hub) forget(name mcr.ClusterName) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for r := range h.waitsAt {
+		if r.ClusterName == name {
+			h.stopWaitingLocked(r)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// AppliedHashAnnotation is set on a claim in the hub and is the hash of what Masthead applied last. The watch does not
+// keep managedFields, and comparing what is wanted with what is there does not show that a field is not wanted any more;
+// the hash does. It says nothing that is not in the object itself.
+const AppliedHashAnnotation = "agent.masthead.dev/applied-hash"
+
+// maxFieldManagerLength is the API server's limit.
+const maxFieldManagerLength = 128
+
+// fieldManager is the field manager of the claims of one cluster. A cluster that takes over the identifier of another takes
+// over its fields, too. Identifiers are free text: what the API server would refuse is replaced, and the hash keeps apart
+// what was apart.
+func fieldManager(identifier string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r > unicode.MaxASCII || !unicode.IsPrint(r) {
+			return '_'
+		}
+		return r
+	}, identifier)
+	manager := fleetv1alpha1.FieldManager + "-" + clean
+	if clean == identifier && len(manager) <= maxFieldManagerLength {
+		return manager
+	}
+	sum := sha256.Sum256([]byte(identifier))
+	suffix := "-" + hex.EncodeToString(sum[:8])
+	return manager[:min(len(manager), maxFieldManagerLength-len(suffix))] + suffix
+}
+
+// neverPushed are the fields of a claim's spec that never go to the hub. resourceRef names a composite resource, which is
+// cluster-scoped: Crossplane lets a claim that names an unbound one take it over, delete it and read its connection
+// details. In the hub, that would reach out of the tenant's namespace. Crossplane sets the field itself.
+var neverPushed = []string{"resourceRef"} //nolint:gochecknoglobals // A constant.
+
+// crossplanesOwn are the fields of a claim's spec that Crossplane fills in or overrides. What a user writes into them is
+// applied once, together with everything else, and when Crossplane changes it (an enforced composition, an automatic
+// update of the revision) that is not fought.
+var crossplanesOwn = []string{ //nolint:gochecknoglobals // A constant.
+	"resourceRef", "compositionRef", "compositionRevisionRef", "compositionRevisionSelector",
+	"compositionUpdatePolicy", "compositeDeletePolicy",
+}
+
+// intentOf returns what the hub shall hold for a claim of a workload cluster: its spec, its labels and its annotations, as
+// far as they may travel, and the annotations that name its source.
+func intentOf(claim *unstructured.Unstructured, target string, us source) *unstructured.Unstructured {
+	intent := &unstructured.Unstructured{Object: map[string]any{}}
+	intent.SetGroupVersionKind(claim.GroupVersionKind())
+	intent.SetNamespace(target)
+	intent.SetName(claim.GetName())
+
+	if labels := travelling(claim.GetLabels()); len(labels) > 0 {
+		intent.SetLabels(labels)
+	}
+	annotations := travelling(claim.GetAnnotations())
+	maps.Copy(annotations, us.annotations())
+	intent.SetAnnotations(annotations)
+
+	if spec, ok := claim.Object["spec"].(map[string]any); ok {
+		spec = runtime.DeepCopyJSON(spec)
+		for _, field := range neverPushed {
+			delete(spec, field)
+		}
+		intent.Object["spec"] = spec
+	}
+
+	annotations[AppliedHashAnnotation] = hashOf(intent.Object)
+	intent.SetAnnotations(annotations)
+	return intent
+}
+
+// travelling returns the labels or annotations that go to the hub: the user's. Those of Crossplane steer it (pause it, name
+// an external resource, say to which composite a resource belongs) and are for those who may write to the hub; those of
+// Masthead and kubectl are about the object in the workload cluster.
+func travelling(in map[string]string) map[string]string {
+	out := make(map[string]string, len(in)+3)
+	for k, v := range in {
+		domain, _, prefixed := strings.Cut(k, "/")
+		if prefixed && (within(domain, "crossplane.io") || within(domain, "masthead.dev") || within(domain, "kubectl.kubernetes.io")) {
+			continue
+		}
+		out[k] = v
+	}
+	return out
+}
+
+// within is whether a domain is another one or a part of it.
+func within(domain, parent string) bool {
+	return domain == parent || strings.HasSuffix(domain, "."+parent)
+}
+
+// hashOf is a hash of JSON content. Go writes the keys of maps in order.
+func hashOf(content map[string]any) string {
+	data, err := json.Marshal(content)
+	if err != nil {
+		// Content comes from JSON. What cannot go back is different from everything else.
+		return fmt.Sprintf("unknown: %v", err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:16])
+}
+
+// applied is whether an object of the hub already is what the intent says, so that nothing needs to be written: it was
+// applied with this intent, and every field of the intent still has its value.
+func applied(intent, hub *unstructured.Unstructured) bool {
+	if hub.GetAnnotations()[AppliedHashAnnotation] != intent.GetAnnotations()[AppliedHashAnnotation] {
+		return false
+	}
+	want := map[string]any{"labels": toAny(intent.GetLabels()), "annotations": toAny(intent.GetAnnotations())}
+	have := map[string]any{"labels": toAny(hub.GetLabels()), "annotations": toAny(hub.GetAnnotations())}
+	if spec, ok := intent.Object["spec"].(map[string]any); ok {
+		want["spec"] = without(spec, crossplanesOwn)
+		have["spec"] = hub.Object["spec"]
+	}
+	return covers(have, want)
+}
+
+func toAny(in map[string]string) map[string]any {
+	out := make(map[string]any, len(in))
+	for k, v := range in {
+		out[k] = v
+	}
+	return out
+}
+
+func without(in map[string]any, keys []string) map[string]any {
+	out := maps.Clone(in)
+	for _, k := range keys {
+		delete(out, k)
+	}
+	return out
+}
+
+// covers is whether everything that is wanted is there with the same value. Fields that are not mentioned may have any
+// value. Lists must have the same length and cover each other element by element: that allows for fields that were filled
+// in late inside of an element. A null that is wanted is covered by a missing field, since the API server drops it.
+func covers(have, want any) bool {
+	switch w := want.(type) {
+	case nil:
+		return have == nil
+	case map[string]any:
+		h, ok := have.(map[string]any)
+		if !ok {
+			return len(w) == 0 && have == nil
+		}
+		for k, v := range w {
+			if !covers(h[k], v) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		h, ok := have.([]any)
+		if !ok {
+			return len(w) == 0 && have == nil
+		}
+		if len(h) != len(w) {
+			return false
+		}
+		for i := range w {
+			if !covers(h[i], w[i]) {
+				return false
+			}
+		}
+		return true
+	case int64:
+		f, ok := have.(float64)
+		return have == want || ok && f == float64(w)
+	case float64:
+		i, ok := have.(int64)
+		return have == want || ok && w == float64(i)
+	}
+	return have == want
+}
+
+// forCreation makes an intent one that the API server accepts only if there is no object of that name. In server-side
+// apply a resource version of 0 passes for an object that is to be created, and is refused for one that exists, without a
+// window between looking and writing. An ordinary create would do, too, but what it writes belongs to the manager's
+// "Update" fields, and a later apply would not remove them.
+func forCreation(intent *unstructured.Unstructured) *unstructured.Unstructured {
+	out := intent.DeepCopy()
+	out.SetResourceVersion("0")
+	return out
+}
+
+// forUpdate makes an intent one that the API server accepts only for the very object that was looked at, not for another
+// one of the same name that has taken its place meanwhile.
+func forUpdate(intent, hub *unstructured.Unstructured) *unstructured.Unstructured {
+	out := intent.DeepCopy()
+	out.SetUID(hub.GetUID())
+	return out
+}
+
+// connectionSecretName is the name of the connection Secret that a claim asks for, or empty.
+func connectionSecretName(claim *unstructured.Unstructured) string {
+	name, _, _ := unstructured.NestedString(claim.Object, "spec", "writeConnectionSecretToRef", "name")
+	return name
+}
+
+// secretTypeConnection is the type of Crossplane's connection Secrets.
+const secretTypeConnection corev1.SecretType = "connection.crossplane.io/v1alpha1"
+
+// controlledBy is whether an object's controller is the object with a UID.
+func controlledBy(obj metav1.Object, owner metav1.Object) bool {
+	c := metav1.GetControllerOfNoCopy(obj)
+	return c != nil && owner.GetUID() != "" && c.UID == owner.GetUID()
+}

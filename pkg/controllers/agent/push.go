@@ -1,0 +1,142 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// atOnce is for looking again after something turned out to be other than the watch had said.
+const atOnce = time.Millisecond
+
+// addFinalizer makes sure that the claim cannot go without us noticing, before anything is created for it.
+func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope) error {
+	if slices.Contains(s.claim.GetFinalizers(), fleetv1alpha1.RequirementFinalizer) {
+		return nil
+	}
+	claim := s.claim.DeepCopy()
+	controllerutil.AddFinalizer(claim, fleetv1alpha1.RequirementFinalizer)
+	if err := r.patchFinalizers(ctx, s, claim); err != nil {
+		return fmt.Errorf("cannot add a finalizer to %s: %w", s.Request, err)
+	}
+	return nil
+}
+
+// patchFinalizers writes the finalizers of a claim, on condition that the claim has not changed meanwhile: a merge patch
+// replaces the list as a whole, and those of others must not get lost.
+func (r *requirementReconciler) patchFinalizers(ctx context.Context, s *scope, claim *unstructured.Unstructured) error {
+	patch := client.MergeFromWithOptions(s.claim, client.MergeFromWithOptimisticLock{})
+	if err := s.workload.client.Patch(ctx, claim, patch, client.FieldOwner(fleetv1alpha1.FieldManager)); err != nil {
+		return err
+	}
+	s.workload.watcher.Observe(s.Kind, claim)
+	s.claim = claim
+	r.metrics.wrote(s.ClusterName, writeFinalizer)
+	return nil
+}
+
+// push brings the hub's object to what the claim says. It returns the object, or why there is none that could be shown.
+func (r *requirementReconciler) push(
+	ctx context.Context, s *scope, key hubKey, hub *unstructured.Unstructured,
+) (*unstructured.Unstructured, *outcome, error) {
+	intent := intentOf(s.claim, key.Namespace, s.us)
+	if hub != nil && (applied(intent, hub) || r.inVain(s.Request, intent, hub)) {
+		return hub, nil, nil
+	}
+
+	options := []client.ApplyOption{client.FieldOwner(fieldManager(s.us.identifier))}
+	out, verb := forCreation(intent), "create"
+	if hub != nil {
+		// The object is ours, so its fields are. Somebody in the hub who changed one of them is overruled: the claim in
+		// the workload cluster is where the decision is made.
+		out, verb = forUpdate(intent, hub), "patch"
+		options = append(options, client.ForceOwnership)
+	}
+	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), options...)
+	if err != nil {
+		o, err := r.explain(ctx, s, key, verb, err)
+		return nil, o, err
+	}
+	r.hub.watcher.Observe(s.Kind, out)
+	r.remember(s.Request, intent, out)
+	r.metrics.wrote(s.ClusterName, writeClaim)
+	return out, nil, nil
+}
+
+// explain finds out why the hub refused what was applied. If the reason is that there is, or is not, an object about which
+// the watch did not know yet, the claim is looked at again with that knowledge.
+func (r *requirementReconciler) explain(ctx context.Context, s *scope, key hubKey, verb string, cause error) (*outcome, error) {
+	if apierrors.IsInvalid(cause) || apierrors.IsConflict(cause) || apierrors.IsAlreadyExists(cause) {
+		live, err := r.getHub(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		known, _ := r.hub.watcher.Get(key.kind, key.NamespacedName)
+		if !sameObject(live, known) {
+			if live != nil {
+				r.hub.watcher.Observe(key.kind, live)
+			}
+			return &outcome{silent: true, retryAfter: atOnce}, nil
+		}
+	}
+	p := problemOf(cause, verb, s.Kind.GroupResource().String(), key.Namespace)
+	if p == nil {
+		return nil, fmt.Errorf("cannot %s %s %q in the hub: %w", verb, s.Kind, key.NamespacedName, cause)
+	}
+	return &outcome{problem: p, retryAfter: slowRetry()}, nil
+}
+
+// sameObject is whether both are the same object, or both are none.
+func sameObject(a, b *unstructured.Unstructured) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return a.GetUID() == b.GetUID()
+}
+
+// getHub reads a claim from the hub's API server; nil if there is none.
+func (r *requirementReconciler) getHub(ctx context.Context, key hubKey) (*unstructured.Unstructured, error) {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(key.kind.GroupVersionKind)
+	err := r.hubReader.Get(ctx, key.NamespacedName, obj)
+	switch {
+	case isMissingObject(err):
+		return nil, nil //nolint:nilnil // The comment says so.
+	case err != nil:
+		return nil, fmt.Errorf("cannot get %s %q in the hub: %w", key.kind, key.NamespacedName, err)
+	}
+	return obj, nil
+}
+
+// inVain is whether applying an intent has been tried on exactly this state of the hub's object, and has led to it. Then
+// the API server does something to the object that we cannot foresee, and applying it again would change nothing.
+func (r *requirementReconciler) inVain(req Request, intent, hub *unstructured.Unstructured) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pushed[req] == pushOf(intent, hub)
+}
+
+func (r *requirementReconciler) remember(req Request, intent, result *unstructured.Unstructured) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pushed[req] = pushOf(intent, result)
+}
+
+func pushOf(intent, hub *unstructured.Unstructured) pushedClaim {
+	return pushedClaim{
+		hash:            intent.GetAnnotations()[AppliedHashAnnotation],
+		uid:             hub.GetUID(),
+		resourceVersion: hub.GetResourceVersion(),
+	}
+}

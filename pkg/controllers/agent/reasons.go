@@ -1,0 +1,69 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+// ConditionAgentSynced is the condition that Masthead adds to a claim in a workload cluster, beside those of Crossplane
+// that it brings from the hub. It is True when the hub holds what the claim says and the claim shows what the hub says.
+const ConditionAgentSynced = "AgentSynced"
+
+// Reasons of the condition AgentSynced.
+const (
+	// ReasonSynced: the hub holds what the claim says.
+	ReasonSynced = "Synced"
+
+	// ReasonConflict: the name is taken in the hub by a claim of another source, or by one that was made in the hub.
+	ReasonConflict = "Conflict"
+
+	// ReasonTargetNamespaceMissing: the namespace in the hub to which the claim goes does not exist or is being deleted.
+	ReasonTargetNamespaceMissing = "TargetNamespaceMissing"
+
+	// ReasonTargetNamespaceNotAllowed: the namespace in the hub to which the claim would go is reserved for the hub.
+	ReasonTargetNamespaceNotAllowed = "TargetNamespaceNotAllowed"
+
+	// ReasonTargetNamespaceChanged: the claim is in another namespace of the hub than the one to which it would go now.
+	// It stays there, and is not synchronised, until it is deleted or the namespace is changed back.
+	ReasonTargetNamespaceChanged = "TargetNamespaceChanged"
+
+	// ReasonForbidden: Masthead lacks a right in the hub; the message names it.
+	ReasonForbidden = "Forbidden"
+
+	// ReasonRejected: the hub refused the claim's content; the message says why.
+	ReasonRejected = "Rejected"
+
+	// ReasonClassNotFound: the EnrollmentClass that the cluster names does not exist.
+	ReasonClassNotFound = "ClassNotFound"
+
+	// ReasonInvalidClass: the EnrollmentClass that the cluster names does not say where claims go.
+	ReasonInvalidClass = "InvalidClass"
+
+	// ReasonKindNotOffered: the hub does not publish the claim's kind any more, or the class does not offer it.
+	ReasonKindNotOffered = "KindNotOffered"
+
+	// ReasonKindNotServed: the hub does not serve the claim's kind now.
+	ReasonKindNotServed = "KindNotServed"
+
+	// ReasonSecretConflict: the Secret that the claim asks for exists and does not belong to the claim.
+	ReasonSecretConflict = "SecretConflict"
+
+	// ReasonSecretNotControlled: the Secret of that name in the hub does not belong to the hub's claim, and was not copied.
+	ReasonSecretNotControlled = "SecretNotControlled"
+
+	// ReasonDeleting: the claim is being deleted, and waits until it is gone from the hub.
+	ReasonDeleting = "Deleting"
+
+	// ReasonRecreating: the claim in the hub is being deleted although this claim is not. It is created again afterwards.
+	ReasonRecreating = "Recreating"
+)
+
+// Reasons why the definition of a claim kind is not put into a workload cluster.
+const (
+	// ReasonDefinitionForeign: the cluster has a CustomResourceDefinition of that name which is not Masthead's.
+	ReasonDefinitionForeign = "ForeignDefinition"
+
+	// ReasonDefinitionRejected: the cluster refused the CustomResourceDefinition.
+	ReasonDefinitionRejected = "DefinitionRejected"
+
+	// ReasonDefinitionForbidden: the cluster does not let Masthead write CustomResourceDefinitions.
+	ReasonDefinitionForbidden = "DefinitionForbidden"
+)

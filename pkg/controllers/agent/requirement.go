@@ -1,0 +1,315 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// requirementReconciler carries claims to the hub, and their status and connection Secrets back.
+type requirementReconciler struct {
+	hub       *hub
+	workloads *workloads
+	fleet     Fleet
+	classes   client.Reader
+	hubClient client.Client
+	hubReader client.Reader
+	clock     clock.PassiveClock
+	protected []string
+	metrics   *Metrics
+
+	// patience is how long the first status of a claim waits for the hub's; see awaitsFirstStatus.
+	patience time.Duration
+
+	mu sync.Mutex
+	// pushed is what each claim was last applied as, to notice that applying it again would change nothing although the
+	// hub's object does not look like it.
+	pushed map[Request]pushedClaim
+}
+
+// pushedClaim identifies an apply by its input and its result.
+type pushedClaim struct {
+	hash            string
+	uid             types.UID
+	resourceVersion string
+}
+
+// scope is what a reconcile knows when it starts.
+type scope struct {
+	Request
+
+	// workload is the cluster of the claim.
+	workload *workload
+
+	// us is the source of the claim, as the hub's object shall name it.
+	us source
+
+	// class is the cluster's EnrollmentClass; nil if there is none of that name.
+	class     *fleetv1alpha1.EnrollmentClass
+	className string
+
+	// offered is whether the hub publishes the claim's kind, in the version of the request, to the cluster.
+	offered bool
+
+	// claim is the claim in the workload cluster. It is shared, and replaced by what a write returned.
+	claim *unstructured.Unstructured
+}
+
+// outcome is what a reconcile found, to be told to the user.
+type outcome struct {
+	// silent says that there is nothing to tell: the claim is gone, or not ours to touch, or what there is to know will
+	// come as an event.
+	silent bool
+
+	// hub is the object in the hub whose status the claim shall show; nil if there is none, or none of ours.
+	hub *unstructured.Unstructured
+
+	// problem is why the claim is not synchronised; nil if it is.
+	problem *problem
+
+	// retryAfter is when to look again, if nothing would tell that something has changed.
+	retryAfter time.Duration
+}
+
+// Reconcile brings one claim and its object in the hub together.
+func (r *requirementReconciler) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
+	s, err := r.scope(ctx, req)
+	if err != nil || s == nil {
+		return reconcile.Result{}, err
+	}
+	act := r.synchronise
+	if s.claim.GetDeletionTimestamp() != nil {
+		act = r.delete
+	}
+	o, err := act(ctx, s)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return r.report(ctx, s, o)
+}
+
+// scope finds out what the request is about. It returns nil if there is nothing to do.
+func (r *requirementReconciler) scope(ctx context.Context, req Request) (*scope, error) {
+	w, ok := r.workloads.get(req.ClusterName)
+	if !ok {
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	if kind, ok := w.kindOf(req.Kind.GroupResource().String()); !ok || kind != req.Kind {
+		r.forget(req)
+		return nil, nil //nolint:nilnil // As above.
+	}
+	claim, err := w.watcher.Get(req.Kind, req.NamespacedName)
+	switch {
+	case apierrors.IsNotFound(err):
+		r.forget(req)
+		return nil, nil //nolint:nilnil // As above.
+	case errors.Is(err, kindwatch.ErrNotSynced), errors.Is(err, kindwatch.ErrNotWatched):
+		return nil, nil //nolint:nilnil // Its coming makes a new request.
+	case err != nil:
+		return nil, err
+	}
+	cluster, ok := r.fleet.Lookup(req.ClusterName)
+	if !ok || cluster.EffectiveIdentifier() == "" {
+		return nil, nil //nolint:nilnil // A change of the cluster makes a new request.
+	}
+
+	s := &scope{
+		Request:   req,
+		workload:  w,
+		us:        source{identifier: cluster.EffectiveIdentifier(), namespace: req.Namespace},
+		claim:     claim,
+		className: cluster.Enrolment.Class,
+	}
+	class := &fleetv1alpha1.EnrollmentClass{}
+	switch err := r.classes.Get(ctx, types.NamespacedName{Name: s.className}, class); {
+	case err == nil:
+		s.class = class
+	case !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("cannot get EnrollmentClass %q: %w", s.className, err)
+	}
+	p, published, _ := r.hub.publication(req.Kind.GroupResource().String())
+	s.offered = published && p.kind == req.Kind && s.class != nil && offers(s.class.Spec.Agent, req.Kind.Group)
+	return s, nil
+}
+
+// synchronise brings the hub to what a claim says.
+func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outcome, error) {
+	if s.class != nil && s.class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled {
+		return outcome{silent: true}, nil
+	}
+	target, p := r.target(s)
+	if p != nil {
+		return outcome{problem: p}, nil
+	}
+	key := hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: target, Name: s.Name}}
+
+	// Waiting begins before looking, so that nothing happens between the two unseen. Whoever turns out to have no reason
+	// to wait stops.
+	r.hub.wait(key, s.Request)
+	hub, o := r.look(s, key)
+	if o != nil {
+		return *o, nil
+	}
+	r.hub.stopWaiting(s.Request)
+
+	if hub != nil && hub.GetDeletionTimestamp() != nil {
+		return outcome{hub: hub, problem: &problem{
+			reason:  ReasonRecreating,
+			message: fmt.Sprintf("The %s %q in the namespace %q of the hub is being deleted, and will be created again.", s.Kind.Kind, s.Name, target),
+		}}, nil
+	}
+	if err := r.addFinalizer(ctx, s); err != nil {
+		return outcome{}, err
+	}
+	hub, o, err := r.push(ctx, s, key, hub)
+	if err != nil || o != nil {
+		return deref(o), err
+	}
+	p, retryAfter, err := r.pullSecret(ctx, s, hub)
+	return outcome{hub: hub, problem: p, retryAfter: retryAfter}, err
+}
+
+// deref is the outcome, if there is one.
+func deref(o *outcome) outcome {
+	if o == nil {
+		return outcome{}
+	}
+	return *o
+}
+
+// target returns the namespace in the hub to which the claim goes.
+func (r *requirementReconciler) target(s *scope) (string, *problem) {
+	if s.class == nil {
+		return "", &problem{
+			reason:  ReasonClassNotFound,
+			message: fmt.Sprintf("The EnrollmentClass %q, with which this cluster is enrolled, does not exist.", s.className),
+		}
+	}
+	if !s.offered {
+		return "", &problem{
+			reason:  ReasonKindNotOffered,
+			message: fmt.Sprintf("The hub does not offer %s to this cluster.", s.Kind.GroupResource()),
+		}
+	}
+	return targetNamespace(s.class.Spec.Agent, s.Namespace, r.protected)
+}
+
+// look returns the claim's object in the hub, if there is one and it is the claim's, or why nothing can be done.
+func (r *requirementReconciler) look(s *scope, key hubKey) (*unstructured.Unstructured, *outcome) {
+	hub, err := r.hub.watcher.Get(key.kind, key.NamespacedName)
+	if err != nil && !apierrors.IsNotFound(err) {
+		p := r.unknown(s.Kind)
+		return nil, &outcome{silent: p == nil, problem: p}
+	}
+	switch ownershipOf(hub != nil, hub, s.us) {
+	case ownershipForeign, ownershipUnowned:
+		return nil, &outcome{problem: conflict(s.Kind.Kind, key.Namespace, s.Name, hub)}
+	case ownershipNone, ownershipOurs:
+	}
+	for _, place := range r.hub.placesOf(origin{source: s.us, kind: s.Kind, name: s.Name}) {
+		if place == key {
+			continue
+		}
+		r.hub.wait(place, s.Request)
+		return nil, &outcome{problem: &problem{
+			reason: ReasonTargetNamespaceChanged,
+			message: fmt.Sprintf("This claim was pushed to the namespace %q of the hub, and would go to %q now. It is not moved; "+
+				"delete it and create it again, or change the namespace back.", place.Namespace, key.Namespace),
+		}}
+	}
+	return hub, nil
+}
+
+// unknown is why the claims of a kind in the hub are not known, or nil if they will be in a moment.
+func (r *requirementReconciler) unknown(kind kindwatch.Kind) *problem {
+	switch state, _ := r.hub.watcher.State(kind); state {
+	case kindwatch.StateNotServed:
+		return &problem{reason: ReasonKindNotServed, message: fmt.Sprintf("The hub does not serve %s now.", kind.GroupResource())}
+	case kindwatch.StateForbidden:
+		return &problem{
+			reason:  ReasonForbidden,
+			message: fmt.Sprintf("Masthead lacks the right to list and watch %s in the hub.", kind.GroupResource()),
+		}
+	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateUnwatched:
+	}
+	return nil
+}
+
+// report tells the user what was found: the hub's status and our condition in the claim's status, and an event if there is
+// news. Nothing is written that is there already.
+func (r *requirementReconciler) report(ctx context.Context, s *scope, o outcome) (reconcile.Result, error) {
+	result := reconcile.Result{RequeueAfter: o.retryAfter}
+	if o.silent {
+		return result, nil
+	}
+	c := condition(s.claim, o.problem)
+	r.metrics.requirement(s.Request, c.Reason)
+	now := r.clock.Now()
+	if o.problem == nil {
+		if left := awaitsFirstStatus(s.claim, o.hub, now, r.patience); left > 0 {
+			return reconcile.Result{RequeueAfter: left}, nil
+		}
+	}
+	status := statusOf(s.claim, o.hub, c, now)
+	if !statusDiffers(s.claim, status) {
+		return result, nil
+	}
+	before, after := s.claim, s.claim.DeepCopy()
+	after.Object["status"] = status
+	err := s.workload.client.Status().Patch(ctx, after, client.MergeFrom(before), client.FieldOwner(fleetv1alpha1.FieldManager))
+	if apierrors.IsNotFound(err) {
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot write the status of %s: %w", s.Request, err)
+	}
+	s.workload.watcher.Observe(s.Kind, after)
+	r.metrics.wrote(s.ClusterName, writeStatus)
+
+	if reasonChanged(before, c) {
+		switch {
+		case o.problem != nil && c.Reason != ReasonDeleting:
+			s.workload.recorder.Eventf(before, nil, corev1.EventTypeWarning, c.Reason, "Synchronise", "%s", c.Message)
+		case o.problem == nil && agentSynced(before) != nil:
+			s.workload.recorder.Eventf(before, nil, corev1.EventTypeNormal, c.Reason, "Synchronise", "%s", c.Message)
+		}
+	}
+	return result, nil
+}
+
+// forget drops what is kept about a claim that is gone or left alone.
+func (r *requirementReconciler) forget(req Request) {
+	r.hub.stopWaiting(req)
+	r.metrics.requirement(req, "")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.pushed, req)
+}
+
+// forgetCluster drops what is kept about the claims of a cluster that is gone.
+func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for req := range r.pushed {
+		if req.ClusterName == name {
+			delete(r.pushed, req)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// HubSecretVersionAnnotation is set on a connection Secret in a workload cluster and names the state of the hub's Secret
+// that it is a copy of, by UID and resource version. Unlike a hash it says nothing about the content, which is often short
+// enough to be guessed.
+const HubSecretVersionAnnotation = "agent.masthead.dev/hub-secret-version"
+
+// pullSecret brings the connection Secret of the hub's claim to the workload cluster.
+//
+// Which Secret that is, is decided by the hub's claim: the name that it writes to, in its own namespace, and only if the
+// claim controls the Secret of that name. A workload cluster chooses the name, and could choose that of any Secret in the
+// namespace; it gets what Crossplane made for it and nothing else.
+func (r *requirementReconciler) pullSecret(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*problem, time.Duration, error) {
+	from := types.NamespacedName{Namespace: hub.GetNamespace(), Name: connectionSecretName(hub)}
+	to := types.NamespacedName{Namespace: s.Namespace, Name: connectionSecretName(s.claim)}
+	if from.Name == "" || to.Name == "" {
+		return nil, 0, nil
+	}
+	seen, err := r.hub.watcher.Get(hubSecretKind, from)
+	if err != nil {
+		return r.secretUnknown(err), 0, nil
+	}
+	if !controlledBy(seen, hub) {
+		return secretNotControlled(from), 0, nil
+	}
+	have, err := s.workload.watcher.Get(ownedSecretKind, to)
+	if err != nil && !apierrors.IsNotFound(err) {
+		// Not synced yet: its becoming so makes a new request.
+		return nil, 0, nil
+	}
+	if have != nil && upToDate(have, s.claim, versionOf(seen), s.workload.wroteVersion(to)) {
+		s.workload.wrote(to, have.GetResourceVersion())
+		return nil, 0, nil
+	}
+
+	secret := &corev1.Secret{}
+	err = r.hubReader.Get(ctx, from, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, 0, nil
+	case err != nil:
+		return nil, 0, fmt.Errorf("cannot get Secret %q in the hub: %w", from, err)
+	case !controlledBy(secret, hub) || secret.Type != secretTypeConnection:
+		return secretNotControlled(from), 0, nil
+	}
+	return r.writeSecret(ctx, s, to, secret)
+}
+
+// secretUnknown is why the hub's Secret is not known, if that is something that a user should know.
+func (r *requirementReconciler) secretUnknown(err error) *problem {
+	if state, _ := r.hub.watcher.State(hubSecretKind); state == kindwatch.StateForbidden && !apierrors.IsNotFound(err) {
+		return &problem{reason: ReasonForbidden, message: "Masthead lacks the right to list and watch Secrets in the hub."}
+	}
+	return nil
+}
+
+// writeSecret creates or corrects the Secret in the workload cluster.
+func (r *requirementReconciler) writeSecret(ctx context.Context, s *scope, to types.NamespacedName, from *corev1.Secret) (*problem, time.Duration, error) {
+	have := &corev1.Secret{}
+	err := s.workload.reader.Get(ctx, to, have)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, 0, fmt.Errorf("cannot get Secret %q in cluster %q: %w", to, s.ClusterName, err)
+	}
+	exists := err == nil
+	if exists && !controlledBy(have, s.claim) {
+		return &problem{
+			reason:  ReasonSecretConflict,
+			message: fmt.Sprintf("The Secret %q exists and does not belong to this claim. It was not overwritten.", to.Name),
+		}, slowRetry(), nil
+	}
+	want := connectionSecret(have, s.claim, to, from)
+	switch {
+	case !exists:
+		err = s.workload.client.Create(ctx, want, client.FieldOwner(fleetv1alpha1.FieldManager))
+	case have.Type == secretTypeConnection && equality.Semantic.DeepEqual(have, want):
+		s.workload.wrote(to, have.GetResourceVersion())
+		return nil, 0, nil
+	default:
+		err = s.workload.client.Update(ctx, want, client.FieldOwner(fleetv1alpha1.FieldManager))
+	}
+	if apierrors.IsAlreadyExists(err) {
+		return nil, atOnce, nil
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("cannot write Secret %q in cluster %q: %w", to, s.ClusterName, err)
+	}
+	s.workload.wrote(to, want.GetResourceVersion())
+	s.workload.watcher.Observe(ownedSecretKind, metadataOf(want))
+	r.metrics.wrote(s.ClusterName, writeSecret)
+	return nil, 0, nil
+}
+
+// upToDate is whether a Secret in a workload cluster is a copy of the state of the hub's that is known, as far as metadata
+// can tell: it is the claim's, names that state, and is in the state in which we left it, if we remember that.
+func upToDate(have metav1.Object, claim metav1.Object, version, wrote string) bool {
+	return controlledBy(have, claim) &&
+		have.GetAnnotations()[HubSecretVersionAnnotation] == version &&
+		(wrote == "" || wrote == have.GetResourceVersion())
+}
+
+// versionOf identifies a state of a Secret of the hub.
+func versionOf(secret metav1.Object) string {
+	return string(secret.GetUID()) + "/" + secret.GetResourceVersion()
+}
+
+// connectionSecret is the copy of a Secret of the hub for a claim: its data, owned by the claim, so that it goes with it.
+// What others have put into the metadata of an existing copy stays.
+func connectionSecret(have *corev1.Secret, claim *unstructured.Unstructured, to types.NamespacedName, from *corev1.Secret) *corev1.Secret {
+	want := have.DeepCopy()
+	want.Namespace, want.Name = to.Namespace, to.Name
+	want.Type = secretTypeConnection
+	want.Data = maps.Clone(from.Data)
+	if want.Labels == nil {
+		want.Labels = map[string]string{}
+	}
+	want.Labels[fleetv1alpha1.ManagedByLabel] = managedByValue
+	if want.Annotations == nil {
+		want.Annotations = map[string]string{}
+	}
+	want.Annotations[HubSecretVersionAnnotation] = versionOf(from)
+	if !controlledBy(want, claim) {
+		want.OwnerReferences = append(want.OwnerReferences, *metav1.NewControllerRef(claim, claim.GroupVersionKind()))
+	}
+	return want
+}
+
+// metadataOf is a Secret without its content, as the watch keeps it.
+func metadataOf(secret *corev1.Secret) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{}}
+	out.SetGroupVersionKind(ownedSecretKind.GroupVersionKind)
+	out.SetNamespace(secret.Namespace)
+	out.SetName(secret.Name)
+	out.SetUID(secret.UID)
+	out.SetResourceVersion(secret.ResourceVersion)
+	out.SetLabels(secret.Labels)
+	out.SetAnnotations(secret.Annotations)
+	out.SetOwnerReferences(secret.OwnerReferences)
+	return out
+}
+
+func secretNotControlled(from types.NamespacedName) *problem {
+	return &problem{
+		reason:  ReasonSecretNotControlled,
+		message: fmt.Sprintf("The Secret %q in the namespace %q of the hub does not belong to the hub's claim. It was not copied.", from.Name, from.Namespace),
+	}
+}

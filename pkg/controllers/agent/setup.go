@@ -1,0 +1,352 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	crsource "sigs.k8s.io/controller-runtime/pkg/source"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+)
+
+// Names of the controllers, in metrics, logs and events.
+const (
+	controllerName           = "agent"
+	definitionControllerName = "agent-definitions"
+)
+
+// Defaults of Options.
+const (
+	DefaultMaxConcurrentReconciles = 32
+	DefaultReconciliationTimeout   = time.Minute
+	DefaultFirstStatusPatience     = 2 * time.Second
+)
+
+// Options configure the agent.
+type Options struct {
+	// Fleet says which clusters are enrolled, and how. Required.
+	Fleet Fleet
+
+	// Gate is the gate that the provider of clusters turns.
+	Gate *multicluster.Gate
+
+	// Reporter is told about the definitions of claim kinds in the workload clusters.
+	Reporter DefinitionReporter
+
+	// ProtectedNamespaces of the hub are never the target of a claim, in addition to kube-*. They are those of the
+	// manager and of Crossplane.
+	ProtectedNamespaces []string
+
+	// MaxConcurrentReconciles and MaxInFlightPerCluster bound how many claims are worked on at once.
+	MaxConcurrentReconciles int
+	MaxInFlightPerCluster   int
+
+	// ReconciliationTimeout ends a reconcile that hangs.
+	ReconciliationTimeout time.Duration
+
+	// FirstStatusPatience is how long the condition AgentSynced of a new claim waits for the hub's first status, so that
+	// both are one write.
+	FirstStatusPatience time.Duration
+
+	// Clock is the real one by default.
+	Clock clock.PassiveClock
+
+	// Registerer takes the metrics; nil publishes none. QueueMetrics are those of the queues.
+	Registerer   prometheus.Registerer
+	QueueMetrics *multicluster.Metrics
+
+	// SkipNameValidation allows two agents in one process, which only tests need.
+	SkipNameValidation *bool
+}
+
+func (o *Options) setDefaults() error {
+	if o.Fleet == nil {
+		return errors.New("the agent needs to know the fleet")
+	}
+	if o.Reporter == nil {
+		o.Reporter = nopReporter{}
+	}
+	if o.MaxConcurrentReconciles <= 0 {
+		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles
+	}
+	if o.ReconciliationTimeout <= 0 {
+		o.ReconciliationTimeout = DefaultReconciliationTimeout
+	}
+	if o.FirstStatusPatience <= 0 {
+		o.FirstStatusPatience = DefaultFirstStatusPatience
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return nil
+}
+
+// agent is what ties the two controllers, the hub and the workload clusters together.
+type agent struct {
+	hub          *hub
+	workloads    *workloads
+	fleet        Fleet
+	definitions  *definitionReconciler
+	requirements *requirementReconciler
+	metrics      *Metrics
+
+	mu sync.Mutex
+	// enrolments is what was last known about each cluster that matters to its claims.
+	enrolments map[mcr.ClusterName]enrolment
+}
+
+type enrolment struct{ class, identifier string }
+
+// Setup adds the agent to a manager.
+func Setup(mgr mcmanager.Manager, o Options) error {
+	if err := o.setDefaults(); err != nil {
+		return err
+	}
+	a, err := newAgent(mgr, o)
+	if err != nil {
+		return err
+	}
+	if err := a.addDefinitionController(mgr, o); err != nil {
+		return err
+	}
+	if err := a.addRequirementController(mgr, o); err != nil {
+		return err
+	}
+	if err := mgr.GetLocalManager().Add(manager.RunnableFunc(a.hub.watcher.Start)); err != nil {
+		return fmt.Errorf("cannot add the watches of the hub to the manager: %w", err)
+	}
+	o.Fleet.Subscribe(a.enrolmentChanged)
+	return nil
+}
+
+func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
+	local := mgr.GetLocalManager()
+	a := &agent{fleet: o.Fleet, enrolments: map[mcr.ClusterName]enrolment{}}
+	if o.Registerer != nil {
+		a.metrics = NewMetrics(o.Registerer)
+	}
+	a.workloads = &workloads{
+		engaged: a.engaged, disengaged: a.disengaged, handle: a.handleWorkload,
+		byName:   map[mcr.ClusterName]*workload{},
+		instance: map[cluster.Cluster]*workload{},
+	}
+	a.hub = newHub(o.Fleet, a.workloads, &enqueuer[Request]{}, &enqueuer[mcreconcile.Request]{})
+
+	dyn, meta, err := watchClients(local)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make clients for the hub: %w", err)
+	}
+	a.hub.watcher, err = kindwatch.New(kindwatch.Options{Client: dyn, MetadataClient: meta, Handler: a.hub.handle})
+	if err != nil {
+		return nil, fmt.Errorf("cannot watch the hub: %w", err)
+	}
+	a.hub.watcher.Set(ownerFixed, xrdKind, hubCRDKind, hubSecretKind)
+
+	a.definitions = &definitionReconciler{
+		hub: a.hub, workloads: a.workloads, fleet: o.Fleet,
+		classes: local.GetClient(), hubReader: local.GetAPIReader(),
+		recorder: local.GetEventRecorder(controllerName),
+		reporter: o.Reporter, metrics: a.metrics,
+		wanted: map[string]wantedDefinition{}, refused: map[mcreconcile.Request]string{},
+	}
+	a.requirements = &requirementReconciler{
+		hub: a.hub, workloads: a.workloads, fleet: o.Fleet,
+		classes: local.GetClient(), hubClient: local.GetClient(), hubReader: local.GetAPIReader(),
+		clock: o.Clock, protected: o.ProtectedNamespaces, patience: o.FirstStatusPatience,
+		metrics: a.metrics, pushed: map[Request]pushedClaim{},
+	}
+	return a, nil
+}
+
+func (a *agent) addDefinitionController(mgr mcmanager.Manager, o Options) error {
+	c, err := multicluster.NewController(definitionControllerName, mgr, multicluster.ControllerOptions[mcreconcile.Request]{
+		Reconciler: a.definitions, Gate: o.Gate,
+		MaxConcurrentReconciles: o.MaxConcurrentReconciles, MaxInFlightPerCluster: o.MaxInFlightPerCluster,
+		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
+	})
+	if err != nil {
+		return fmt.Errorf("cannot make the controller %q: %w", definitionControllerName, err)
+	}
+	if err := c.Watch(a.hub.definitions); err != nil {
+		return fmt.Errorf("cannot watch for definitions: %w", err)
+	}
+	// The status of a class changes with the fleet, and means nothing here.
+	classes := crsource.TypedKind(mgr.GetLocalManager().GetCache(), &fleetv1alpha1.EnrollmentClass{},
+		a.classHandler(), predicate.TypedGenerationChangedPredicate[*fleetv1alpha1.EnrollmentClass]{})
+	if err := c.Watch(classes); err != nil {
+		return fmt.Errorf("cannot watch EnrollmentClasses: %w", err)
+	}
+	return nil
+}
+
+func (a *agent) addRequirementController(mgr mcmanager.Manager, o Options) error {
+	c, err := multicluster.NewController(controllerName, mgr, multicluster.ControllerOptions[Request]{
+		Reconciler: a.requirements, Gate: o.Gate,
+		MaxConcurrentReconciles: o.MaxConcurrentReconciles, MaxInFlightPerCluster: o.MaxInFlightPerCluster,
+		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
+	})
+	if err != nil {
+		return fmt.Errorf("cannot make the controller %q: %w", controllerName, err)
+	}
+	if err := c.Watch(a.hub.requirements); err != nil {
+		return fmt.Errorf("cannot watch the hub: %w", err)
+	}
+	if err := c.MultiClusterWatch(a.workloads); err != nil {
+		return fmt.Errorf("cannot watch workload clusters: %w", err)
+	}
+	return nil
+}
+
+// classHandler looks at everything in the clusters of a class again.
+func (a *agent) classHandler() handler.TypedEventHandler[*fleetv1alpha1.EnrollmentClass, mcreconcile.Request] {
+	type queue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]
+	changed := func(class *fleetv1alpha1.EnrollmentClass) {
+		for _, c := range a.fleet.List() {
+			if c.Enrolment.Class == class.Name {
+				a.enqueueCluster(c.Name)
+			}
+		}
+	}
+	return handler.TypedFuncs[*fleetv1alpha1.EnrollmentClass, mcreconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*fleetv1alpha1.EnrollmentClass], _ queue) {
+			changed(e.Object)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*fleetv1alpha1.EnrollmentClass], _ queue) {
+			changed(e.ObjectNew)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*fleetv1alpha1.EnrollmentClass], _ queue) {
+			changed(e.Object)
+		},
+	}
+}
+
+// enrolmentChanged is told about every change of every cluster. Most are about its connection.
+func (a *agent) enrolmentChanged(name mcr.ClusterName) {
+	c, ok := a.fleet.Lookup(name)
+	now := enrolment{class: c.Enrolment.Class, identifier: c.EffectiveIdentifier()}
+
+	a.mu.Lock()
+	before, known := a.enrolments[name]
+	if ok {
+		a.enrolments[name] = now
+	} else {
+		delete(a.enrolments, name)
+	}
+	a.mu.Unlock()
+
+	if ok && (!known || before != now) {
+		a.enqueueCluster(name)
+	}
+}
+
+// enqueueCluster queues everything in a cluster.
+func (a *agent) enqueueCluster(name mcr.ClusterName) {
+	w, ok := a.workloads.get(name)
+	if !ok {
+		return
+	}
+	a.hub.enqueueDefinitions(w)
+	a.enqueueClaims(w)
+}
+
+func (a *agent) enqueueClaims(w *workload) {
+	for _, kind := range w.claimKinds() {
+		a.hub.enqueueKind(w, kind.GroupResource(), a.hub.requirements.addInitial)
+	}
+}
+
+func (a *agent) engaged(w *workload) {
+	a.hub.refreshWatched()
+	a.hub.enqueueDefinitions(w)
+}
+
+func (a *agent) disengaged(w *workload) {
+	a.hub.refreshWatched()
+	a.hub.forget(w.name)
+	a.definitions.forget(w.name)
+	a.requirements.forgetCluster(w.name)
+	a.metrics.forget(w.name)
+}
+
+// handleWorkload is the handler of the watcher of a workload cluster.
+func (a *agent) handleWorkload(w *workload, e kindwatch.Event) {
+	if !a.workloads.current(w) {
+		return
+	}
+	switch e.Kind {
+	case ownedCRDKind:
+		if e.Type == kindwatch.StateChanged {
+			a.hub.enqueueDefinitions(w)
+			return
+		}
+		w.watcher.Poke(schema.ParseGroupResource(e.Object.GetName()))
+		a.hub.definitions.add(definitionRequest(w.name, e.Object.GetName()))
+	case ownedSecretKind:
+		if e.Type == kindwatch.StateChanged {
+			a.enqueueClaims(w)
+			return
+		}
+		a.handleOwnedSecret(w, e)
+	default:
+		if e.Type == kindwatch.StateChanged {
+			return
+		}
+		add := a.hub.requirements.add
+		if e.Initial {
+			add = a.hub.requirements.addInitial
+		}
+		add(w.request(e.Kind, e.Object))
+	}
+}
+
+// handleOwnedSecret finds the claim whose connection Secret changed in a workload cluster.
+func (a *agent) handleOwnedSecret(w *workload, e kindwatch.Event) {
+	key := types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: e.Object.GetName()}
+	if e.Type == kindwatch.Deleted {
+		w.forgetSecret(key)
+	}
+	if e.Initial || e.Type != kindwatch.Deleted && w.wroteVersion(key) == e.Object.GetResourceVersion() {
+		return
+	}
+	owner := metav1.GetControllerOfNoCopy(e.Object)
+	if owner == nil && e.Old != nil {
+		owner = metav1.GetControllerOfNoCopy(e.Old)
+	}
+	if owner == nil {
+		return
+	}
+	gv, err := schema.ParseGroupVersion(owner.APIVersion)
+	if err != nil {
+		return
+	}
+	for _, kind := range w.claimKinds() {
+		if kind.Group == gv.Group && kind.Kind == owner.Kind {
+			a.hub.requirements.add(Request{
+				ClusterName: w.name, Kind: kind,
+				NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: owner.Name},
+			})
+		}
+	}
+}

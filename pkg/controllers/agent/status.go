@@ -1,0 +1,144 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// condition makes the condition AgentSynced of a claim: True without a problem.
+func condition(claim *unstructured.Unstructured, p *problem) metav1.Condition {
+	c := metav1.Condition{
+		Type:               ConditionAgentSynced,
+		Status:             metav1.ConditionTrue,
+		ObservedGeneration: claim.GetGeneration(),
+		Reason:             ReasonSynced,
+		Message:            "The hub holds this claim.",
+	}
+	if p != nil {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, p.reason, p.message
+	}
+	return c
+}
+
+// statusOf returns the status that a claim in a workload cluster shall have: that of the hub's object, whole, and our
+// condition. Without an object in the hub of which to speak, it is what the claim shows already, with our condition.
+//
+// A condition AgentSynced that the hub's object has is not brought along: it would be about the hub's own enrolment in yet
+// another hub.
+func statusOf(claim, hub *unstructured.Unstructured, ours metav1.Condition, now time.Time) map[string]any {
+	from := claim
+	if hub != nil {
+		from = hub
+	}
+	status, _ := from.Object["status"].(map[string]any)
+	status, _ = dropNulls(runtime.DeepCopyJSON(status)).(map[string]any)
+	if status == nil {
+		status = map[string]any{}
+	}
+
+	theirs, _ := status["conditions"].([]any)
+	conditions := make([]any, 0, len(theirs)+1)
+	for _, c := range theirs {
+		if c, ok := c.(map[string]any); ok && c["type"] == ConditionAgentSynced {
+			continue
+		}
+		conditions = append(conditions, c)
+	}
+	status["conditions"] = append(conditions, transitioned(agentSynced(claim), ours, now))
+	return status
+}
+
+// agentSynced is our condition as a claim shows it, or nil.
+func agentSynced(claim *unstructured.Unstructured) map[string]any {
+	conditions, _, _ := unstructured.NestedSlice(claim.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == ConditionAgentSynced {
+			return c
+		}
+	}
+	return nil
+}
+
+// transitioned is our condition as it shall be shown. The time of the transition is that of the last change of the status,
+// as everywhere; a field that the definition of the claims does not know, and hence drops, makes no difference.
+func transitioned(shown map[string]any, c metav1.Condition, now time.Time) map[string]any {
+	since := now.UTC().Format(time.RFC3339)
+	if s, ok := shown["lastTransitionTime"].(string); ok && shown["status"] == string(c.Status) {
+		since = s
+	}
+	out := map[string]any{
+		"type":               c.Type,
+		"status":             string(c.Status),
+		"observedGeneration": c.ObservedGeneration,
+		"lastTransitionTime": since,
+		"reason":             c.Reason,
+		"message":            c.Message,
+	}
+	if _, known := shown["observedGeneration"]; shown != nil && !known {
+		delete(out, "observedGeneration")
+	}
+	return out
+}
+
+// statusDiffers is whether a claim has to be written to show a status.
+func statusDiffers(claim *unstructured.Unstructured, status map[string]any) bool {
+	shown, _ := claim.Object["status"].(map[string]any)
+	return !equality.Semantic.DeepEqual(shown, status)
+}
+
+// reasonChanged is whether the condition of a claim tells something that it did not tell before, so that an event is due.
+func reasonChanged(claim *unstructured.Unstructured, c metav1.Condition) bool {
+	shown := agentSynced(claim)
+	return shown == nil || shown["reason"] != c.Reason || shown["status"] != string(c.Status)
+}
+
+// dropNulls removes fields that are null. In a merge patch they would mean "remove", so that an object would never look
+// like what was written.
+func dropNulls(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			if e == nil {
+				delete(v, k)
+				continue
+			}
+			v[k] = dropNulls(e)
+		}
+	case []any:
+		for i := range v {
+			v[i] = dropNulls(v[i])
+		}
+	}
+	return v
+}
+
+// awaitsFirstStatus is how much longer the first status of a claim should wait for the hub's, or zero.
+//
+// A claim that was just created in the hub has no status there for a moment. Writing our condition at once and everything
+// else a moment later would be two writes where one tells the user the same; so our condition waits a little for company.
+func awaitsFirstStatus(claim, hub *unstructured.Unstructured, now time.Time, patience time.Duration) time.Duration {
+	if agentSynced(claim) != nil {
+		return 0
+	}
+	if status, _ := hub.Object["status"].(map[string]any); len(status) > 0 {
+		return 0
+	}
+	left := hub.GetCreationTimestamp().Add(patience).Sub(now)
+	return min(max(left, 0), patience)
+}
+
+// deleting is the condition of a claim that waits for the hub.
+func deleting(kind, target, name string) *problem {
+	return &problem{
+		reason:  ReasonDeleting,
+		message: fmt.Sprintf("Waiting until the %s %q in the namespace %q of the hub is deleted.", kind, name, target),
+	}
+}

@@ -1,0 +1,311 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	crsource "sigs.k8s.io/controller-runtime/pkg/source"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// Kinds of a workload cluster that are always watched: what Masthead itself put there, without content.
+var (
+	ownedCRDKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
+		GroupVersionKind: crdGVK,
+		Resource:         "customresourcedefinitions",
+		MetadataOnly:     true,
+		LabelSelector:    fleetv1alpha1.ManagedByLabel + "=" + managedByValue,
+	}
+
+	ownedSecretKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
+		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
+		Resource:         "secrets",
+		MetadataOnly:     true,
+		LabelSelector:    fleetv1alpha1.ManagedByLabel + "=" + managedByValue,
+	}
+)
+
+// managedByValue is the value of the label masthead.dev/managed-by.
+const managedByValue = fleetv1alpha1.FieldManager
+
+// workload is one instance of an engaged workload cluster. It lives as long as its connection.
+type workload struct {
+	name     mcr.ClusterName
+	client   client.Client
+	reader   client.Reader
+	recorder events.EventRecorder
+	watcher  *kindwatch.Watcher
+
+	mu sync.Mutex
+
+	// kinds are the claim kinds that are synchronised, by the name of their CRD: those whose CRD in this cluster is the
+	// one that Masthead put there.
+	kinds map[string]kindwatch.Kind
+
+	// verified are the definitions that were compared with the hub's and found right, in the state that they had then.
+	verified map[string]verifiedDefinition
+
+	// secrets are the versions of the Secrets that Masthead wrote into the cluster, to notice that somebody else did.
+	secrets map[types.NamespacedName]string
+}
+
+func (w *workload) request(kind kindwatch.Kind, claim *unstructured.Unstructured) Request {
+	return Request{
+		ClusterName: w.name, Kind: kind,
+		NamespacedName: types.NamespacedName{Namespace: claim.GetNamespace(), Name: claim.GetName()},
+	}
+}
+
+func (w *workload) claimKinds() []kindwatch.Kind {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Values(w.kinds))
+}
+
+// definitionNames are the names of the CRDs that Masthead has to do with in this cluster, whether published or not.
+func (w *workload) definitionNames() []string {
+	names := []string{}
+	w.mu.Lock()
+	for name := range w.kinds {
+		names = append(names, name)
+	}
+	w.mu.Unlock()
+	crds, err := w.watcher.List(ownedCRDKind)
+	if err != nil {
+		return names
+	}
+	for _, crd := range crds {
+		names = append(names, crd.GetName())
+	}
+	return names
+}
+
+// kindOf returns the claim kind that is synchronised for a CRD.
+func (w *workload) kindOf(crd string) (kindwatch.Kind, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k, ok := w.kinds[crd]
+	return k, ok
+}
+
+// follow synchronises the claims of a kind from now on, and says whether that is news.
+func (w *workload) follow(crd string, kind kindwatch.Kind) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.kinds[crd] == kind {
+		return false
+	}
+	w.kinds[crd] = kind
+	w.watchKinds()
+	return true
+}
+
+// unfollow leaves the claims of a kind alone from now on, and says whether that is news.
+func (w *workload) unfollow(crd string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := w.kinds[crd]; !ok {
+		return false
+	}
+	delete(w.kinds, crd)
+	w.watchKinds()
+	return true
+}
+
+func (w *workload) watchKinds() {
+	w.watcher.Set(ownerClaims, slices.Collect(maps.Values(w.kinds))...)
+}
+
+// wrote remembers the version of a Secret that Masthead wrote or found right.
+func (w *workload) wrote(key types.NamespacedName, version string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.secrets[key] = version
+}
+
+func (w *workload) wroteVersion(key types.NamespacedName) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.secrets[key]
+}
+
+func (w *workload) forgetSecret(key types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.secrets, key)
+}
+
+// workloads are the engaged workload clusters. It is the source of the requirement controller.
+type workloads struct {
+	// engaged and disengaged are called when a cluster comes and when its last instance goes.
+	engaged    func(*workload)
+	disengaged func(*workload)
+
+	// handle is called for what happens in a cluster.
+	handle func(*workload, kindwatch.Event)
+
+	mu       sync.Mutex
+	byName   map[mcr.ClusterName]*workload
+	instance map[cluster.Cluster]*workload
+}
+
+// get returns the instance of a cluster that was engaged last.
+func (s *workloads) get(name mcr.ClusterName) (*workload, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w, ok := s.byName[name]
+	return w, ok
+}
+
+func (s *workloads) all() []*workload {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.byName))
+}
+
+// current is whether an instance is the one that counts: a cluster that is being replaced, to make before breaking, has
+// two for a while.
+func (s *workloads) current(w *workload) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byName[w.name] == w
+}
+
+// ForCluster implements mcsource.TypedSource.
+func (s *workloads) ForCluster(name mcr.ClusterName, cl cluster.Cluster) (crsource.TypedSource[Request], bool, error) {
+	if name == "" {
+		return nil, false, nil
+	}
+	return &workloadSource{workloads: s, name: name, cluster: cl}, true, nil
+}
+
+// workloadSource watches the claims of one instance of a cluster.
+type workloadSource struct {
+	workloads *workloads
+	name      mcr.ClusterName
+	cluster   cluster.Cluster
+}
+
+var _ crsource.TypedSyncingSource[Request] = &workloadSource{}
+
+// String is the source in logs.
+func (s *workloadSource) String() string { return "claims" }
+
+// Start implements source.TypedSource. It does not block.
+func (s *workloadSource) Start(ctx context.Context, _ workqueue.TypedRateLimitingInterface[Request]) error {
+	w := &workload{
+		name:     s.name,
+		client:   s.cluster.GetClient(),
+		reader:   s.cluster.GetAPIReader(),
+		recorder: s.cluster.GetEventRecorder(controllerName),
+		kinds:    map[string]kindwatch.Kind{},
+		verified: map[string]verifiedDefinition{},
+		secrets:  map[types.NamespacedName]string{},
+	}
+	dyn, meta, err := watchClients(s.cluster)
+	if err != nil {
+		return fmt.Errorf("cannot make clients for cluster %q: %w", s.name, err)
+	}
+	w.watcher, err = kindwatch.New(kindwatch.Options{
+		Client: dyn, MetadataClient: meta,
+		Handler: func(e kindwatch.Event) { s.workloads.handle(w, e) },
+	})
+	if err != nil {
+		return fmt.Errorf("cannot watch cluster %q: %w", s.name, err)
+	}
+	w.watcher.Set(ownerFixed, ownedCRDKind, ownedSecretKind)
+	s.workloads.add(s.cluster, w)
+	go func() {
+		_ = w.watcher.Start(ctx)
+		s.workloads.remove(s.cluster, w)
+	}()
+	s.workloads.engaged(w)
+	return nil
+}
+
+// WaitForSync implements source.TypedSyncingSource: whoever replaces an instance of the cluster by this one can wait until
+// this one knows what the other knew.
+func (s *workloadSource) WaitForSync(ctx context.Context) error {
+	s.workloads.mu.Lock()
+	w := s.workloads.instance[s.cluster]
+	s.workloads.mu.Unlock()
+	if w == nil {
+		return fmt.Errorf("cannot wait for cluster %q: it is not engaged", s.name)
+	}
+	return w.watcher.WaitForSync(ctx)
+}
+
+// add makes an instance the one that counts. It starts with the kinds of its predecessor: another instance under the same
+// name is the same cluster, reached in another way.
+func (s *workloads) add(cl cluster.Cluster, w *workload) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.byName[w.name]; old != nil {
+		old.mu.Lock()
+		maps.Copy(w.kinds, old.kinds)
+		old.mu.Unlock()
+		w.watchKinds()
+	}
+	s.byName[w.name] = w
+	s.instance[cl] = w
+}
+
+func (s *workloads) remove(cl cluster.Cluster, w *workload) {
+	s.mu.Lock()
+	last := s.byName[w.name] == w
+	if last {
+		delete(s.byName, w.name)
+	}
+	if s.instance[cl] == w {
+		delete(s.instance, cl)
+	}
+	s.mu.Unlock()
+	if last {
+		s.disengaged(w)
+	}
+}
+
+// watchClients returns the clients for watches of a cluster. A client's time-out would end every watch; requests that are
+// not watches have deadlines of their own in the cluster's client.
+func watchClients(cl cluster.Cluster) (dynamic.Interface, metadata.Interface, error) {
+	config := rest.CopyConfig(cl.GetConfig())
+	config.Timeout = 0
+	httpClient := &http.Client{}
+	if h := cl.GetHTTPClient(); h != nil {
+		*httpClient = *h
+		httpClient.Timeout = 0
+	}
+
+	meta, err := metadata.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c, ok := cl.(interface{ Dynamic() dynamic.Interface }); ok {
+		return c.Dynamic(), meta, nil
+	}
+	dyn, err := dynamic.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, nil, err
+	}
+	return dyn, meta, nil
+}

@@ -1,0 +1,102 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kindwatch
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A Kind says what to watch, completely enough to do it without a RESTMapper. Kinds that differ in any field are watched
+// and stored apart.
+type Kind struct {
+	schema.GroupVersionKind
+
+	// Resource is the plural that stands in the URL, for example "mysqlinstances".
+	Resource string
+
+	// MetadataOnly watches only the metadata of the objects. They are stored with apiVersion, kind and metadata.
+	MetadataOnly bool
+
+	// LabelSelector and FieldSelector narrow what is watched, in the form that the API takes. Empty means everything.
+	LabelSelector string
+	FieldSelector string
+}
+
+// GroupVersionResource is what the API server calls the kind.
+func (k Kind) GroupVersionResource() schema.GroupVersionResource {
+	return k.GroupVersion().WithResource(k.Resource)
+}
+
+// GroupResource is what the API server calls the kind in any version. It is also the name of a CRD, as its String().
+func (k Kind) GroupResource() schema.GroupResource {
+	return schema.GroupResource{Group: k.Group, Resource: k.Resource}
+}
+
+// String is the kind for people, in the form "mysqlinstances.v1.database.acmeco.org".
+func (k Kind) String() string {
+	parts := make([]string, 0, 3)
+	for _, p := range []string{k.Resource, k.Version, k.Group} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+// State is how far the watch of a kind has come.
+type State string
+
+const (
+	// StateUnwatched: nobody asks for the kind.
+	StateUnwatched State = "Unwatched"
+
+	// StateSyncing: the kind is asked for and its objects are not known yet.
+	StateSyncing State = "Syncing"
+
+	// StateSynced: the objects of the kind are known and followed.
+	StateSynced State = "Synced"
+
+	// StateNotServed: the cluster does not serve the kind. It is tried again, and at once when poked.
+	StateNotServed State = "NotServed"
+
+	// StateForbidden: the cluster does not let us list or watch the kind. It is tried again, and at once when poked.
+	StateForbidden State = "Forbidden"
+)
+
+// EventType says what an Event reports.
+type EventType string
+
+const (
+	// Added: the object was not known before.
+	Added EventType = "Added"
+
+	// Updated: the object is known with another resource version; Old is what was known.
+	Updated EventType = "Updated"
+
+	// Deleted: the object is gone; Object is the last known state of it.
+	Deleted EventType = "Deleted"
+
+	// StateChanged: the kind is in another State. When it is StateSynced, the events of the objects came before.
+	StateChanged EventType = "StateChanged"
+)
+
+// An Event is a change of an object or of the state of a kind. Objects in it are shared with the store and must not be
+// changed.
+type Event struct {
+	Type EventType
+	Kind Kind
+
+	// Object and Old are set as the type says.
+	Object *unstructured.Unstructured
+	Old    *unstructured.Unstructured
+
+	// Initial is true for what the first list of a kind brought, as opposed to something that happened just now.
+	Initial bool
+
+	// State is set for StateChanged.
+	State State
+}

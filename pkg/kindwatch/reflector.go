@@ -1,0 +1,222 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kindwatch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// healthyAfter is how long a watch must have lasted for the next failure to start with the shortest back-off again.
+const healthyAfter = 2 * time.Minute
+
+// kindWatch is the reflector of one kind, what it needs to go on after errors, and the store that it fills.
+type kindWatch struct {
+	kind  Kind
+	o     Options
+	store *store
+	poked chan struct{}
+
+	// settled is closed when the kind leaves StateSyncing, to which it never returns, or is stopped.
+	settled chan struct{}
+
+	mu      sync.Mutex
+	cancel  context.CancelFunc
+	stopped bool
+	state   State
+	message string
+}
+
+func newKindWatch(kind Kind, o Options) *kindWatch {
+	k := &kindWatch{
+		kind: kind, o: o, poked: make(chan struct{}, 1), settled: make(chan struct{}), state: StateSyncing,
+	}
+	k.store = newStore(kind, k.emit, k.synced)
+	return k
+}
+
+func (k *kindWatch) setCancel(cancel context.CancelFunc) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.cancel = cancel
+}
+
+// stop ends the goroutine and suppresses every further event. It does not wait, so that a handler may call it.
+func (k *kindWatch) stop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.stopped && k.state == StateSyncing {
+		close(k.settled)
+	}
+	k.stopped = true
+	if k.cancel != nil {
+		k.cancel()
+	}
+}
+
+func (k *kindWatch) poke() {
+	select {
+	case k.poked <- struct{}{}:
+	default:
+	}
+}
+
+func (k *kindWatch) currentState() (State, string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.state, k.message
+}
+
+func (k *kindWatch) setState(s State, message string) {
+	k.mu.Lock()
+	changed := k.state != s
+	if changed && k.state == StateSyncing && !k.stopped {
+		close(k.settled)
+	}
+	k.state, k.message = s, message
+	k.mu.Unlock()
+	if changed {
+		k.emit(Event{Type: StateChanged, Kind: k.kind, State: s})
+	}
+}
+
+// synced is called by the store after a list has replaced what it knew, and after the events of that.
+func (k *kindWatch) synced() { k.setState(StateSynced, "") }
+
+func (k *kindWatch) emit(e Event) {
+	k.mu.Lock()
+	stopped := k.stopped
+	k.mu.Unlock()
+	if !stopped {
+		k.o.Handler(e)
+	}
+}
+
+// run lists and watches until ctx ends. The loop is ours rather than Reflector.RunWithContext's, because that one can
+// neither be woken during its back-off nor tell why it failed.
+func (k *kindWatch) run(ctx context.Context) {
+	// The reflector logs every failure of a kind that is not served. What there is to say is said by State.
+	ctx = klog.NewContext(ctx, logr.Discard())
+	backoff := k.newBackoff()
+	reflector := k.newReflector()
+
+	for ctx.Err() == nil {
+		started := k.o.Clock.Now()
+		err := reflector.ListAndWatchWithContext(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+
+		switch {
+		case isNotServed(err):
+			k.store.unsync()
+			k.setState(StateNotServed, "the cluster does not serve "+k.kind.String())
+			// A kind that comes back may come back with another history, where the resource version of the old one
+			// means nothing.
+			reflector = k.newReflector()
+		case apierrors.IsForbidden(err):
+			k.store.unsync()
+			k.setState(StateForbidden, "the cluster does not let Masthead list and watch "+k.kind.String())
+		case err != nil && !k.store.isSynced():
+			k.setState(k.parkedState(), "cannot list and watch "+k.kind.String()+": "+err.Error())
+		}
+		if err == nil || k.o.Clock.Since(started) > healthyAfter {
+			backoff = k.newBackoff()
+		}
+
+		timer := k.o.Clock.NewTimer(backoff.Step())
+		select {
+		case <-ctx.Done():
+		case <-k.poked:
+			backoff = k.newBackoff()
+		case <-timer.C():
+		}
+		timer.Stop()
+	}
+}
+
+// parkedState keeps what is known about why a kind is parked when an attempt fails for a passing reason.
+func (k *kindWatch) parkedState() State {
+	if s, _ := k.currentState(); s != StateSynced {
+		return s
+	}
+	return StateSyncing
+}
+
+func (k *kindWatch) newBackoff() *wait.Backoff {
+	return &wait.Backoff{Duration: k.o.MinBackoff, Cap: k.o.MaxBackoff, Factor: 2, Jitter: 1, Steps: 30}
+}
+
+// isNotServed recognises the answers of an API server that has no such kind, or none any more. For a list, 404 cannot
+// mean anything else.
+func isNotServed(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || meta.IsNoMatchError(err)
+}
+
+func (k *kindWatch) newReflector() *cache.Reflector {
+	return cache.NewReflectorWithOptions(k.listWatch(), nil, k.store, cache.ReflectorOptions{
+		Name:            "kindwatch",
+		TypeDescription: k.kind.String(),
+		Clock:           k.o.Clock,
+	})
+}
+
+func (k *kindWatch) listWatch() cache.ListerWatcher {
+	selected := func(o metav1.ListOptions) metav1.ListOptions {
+		o.LabelSelector, o.FieldSelector = k.kind.LabelSelector, k.kind.FieldSelector
+		return o
+	}
+	gvr := k.kind.GroupVersionResource()
+	if k.kind.MetadataOnly {
+		r := k.o.MetadataClient.Resource(gvr)
+		return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				return r.List(ctx, selected(o))
+			},
+			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				return r.Watch(ctx, selected(o))
+			},
+		}, k.o.MetadataClient)
+	}
+	r := k.o.Client.Resource(gvr)
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return r.List(ctx, selected(o))
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return r.Watch(ctx, selected(o))
+		},
+	}, k.o.Client)
+}
+
+// toUnstructured brings what a client returned into the form in which it is kept.
+func (k Kind) toUnstructured(obj any) (*unstructured.Unstructured, bool) {
+	switch o := obj.(type) {
+	case *unstructured.Unstructured:
+		return trimmed(o), true
+	case *metav1.PartialObjectMetadata:
+		m := o.ObjectMeta.DeepCopy()
+		m.ManagedFields = nil
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
+		if err != nil {
+			return nil, false
+		}
+		u := &unstructured.Unstructured{Object: map[string]any{"metadata": fields}}
+		u.SetGroupVersionKind(k.GroupVersionKind)
+		return trimmed(u), true
+	}
+	return nil, false
+}

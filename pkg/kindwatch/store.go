@@ -1,0 +1,254 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kindwatch
+
+import (
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/cache"
+)
+
+// store holds the objects of one kind. It implements cache.ReflectorStore: one reflector writes it, one call after
+// another, everybody reads it. Events are emitted without mu, so that handlers can read.
+type store struct {
+	kind     Kind
+	emit     func(Event)
+	onSynced func()
+
+	mu      sync.RWMutex
+	objects map[types.NamespacedName]*unstructured.Unstructured
+
+	// observed are newer than objects: what somebody here wrote and the watch has not reported yet.
+	observed map[types.NamespacedName]*unstructured.Unstructured
+
+	// synced is whether objects are an answer to a question. When the kind stops being served they are kept, to find out
+	// what changed when it is served again, and are not an answer meanwhile.
+	synced bool
+
+	// listed is whether a list has ever arrived.
+	listed bool
+
+	// reached is the resource version up to which the watch has reported everything.
+	reached string
+}
+
+var (
+	_ cache.TransformingStore      = &store{}
+	_ cache.ResourceVersionUpdater = &store{}
+)
+
+func newStore(kind Kind, emit func(Event), onSynced func()) *store {
+	return &store{
+		kind:     kind,
+		emit:     emit,
+		onSynced: onSynced,
+		objects:  map[types.NamespacedName]*unstructured.Unstructured{},
+		observed: map[types.NamespacedName]*unstructured.Unstructured{},
+	}
+}
+
+func keyOf(obj *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// trimmed removes, in place, what nobody here reads and what is often most of an object.
+func trimmed(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	unstructured.RemoveNestedField(obj.Object, "metadata", "managedFields")
+	unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
+	return obj
+}
+
+// Transformer makes the reflector trim objects while they stream in, before it has all of them.
+func (s *store) Transformer() cache.TransformFunc {
+	return func(obj any) (any, error) {
+		if u, ok := s.kind.toUnstructured(obj); ok {
+			return u, nil
+		}
+		return obj, nil
+	}
+}
+
+// Add is called by the reflector.
+func (s *store) Add(obj any) error { return s.Update(obj) }
+
+// Update is called by the reflector.
+func (s *store) Update(obj any) error {
+	u, ok := s.kind.toUnstructured(obj)
+	if !ok {
+		return fmt.Errorf("unexpected object of type %T of %s", obj, s.kind)
+	}
+	key := keyOf(u)
+
+	s.mu.Lock()
+	old := s.objects[key]
+	s.objects[key] = u
+	if o := s.observed[key]; o != nil && (o.GetUID() != u.GetUID() || !newer(o, u)) {
+		delete(s.observed, key)
+	}
+	s.mu.Unlock()
+
+	s.changed(old, u, false)
+	return nil
+}
+
+// Delete is called by the reflector.
+func (s *store) Delete(obj any) error {
+	u, ok := s.kind.toUnstructured(obj)
+	if !ok {
+		return fmt.Errorf("unexpected object of type %T of %s", obj, s.kind)
+	}
+	key := keyOf(u)
+
+	s.mu.Lock()
+	_, known := s.objects[key]
+	delete(s.objects, key)
+	if o := s.observed[key]; o != nil && o.GetUID() == u.GetUID() {
+		delete(s.observed, key)
+	}
+	s.mu.Unlock()
+
+	if known {
+		s.emit(Event{Type: Deleted, Kind: s.kind, Object: u})
+	}
+	return nil
+}
+
+// Replace is called by the reflector with the result of a list.
+func (s *store) Replace(objs []any, listVersion string) error {
+	fresh := make(map[types.NamespacedName]*unstructured.Unstructured, len(objs))
+	for _, obj := range objs {
+		u, ok := s.kind.toUnstructured(obj)
+		if !ok {
+			return fmt.Errorf("unexpected object of type %T of %s", obj, s.kind)
+		}
+		fresh[keyOf(u)] = u
+	}
+
+	s.mu.Lock()
+	old := s.objects
+	initial := !s.listed
+	s.objects, s.synced, s.listed = fresh, true, true
+	s.reach(listVersion)
+	s.mu.Unlock()
+
+	for key, u := range old {
+		if fresh[key] == nil {
+			s.emit(Event{Type: Deleted, Kind: s.kind, Object: u})
+		}
+	}
+	for key, u := range fresh {
+		s.changed(old[key], u, initial)
+	}
+	s.onSynced()
+	return nil
+}
+
+// UpdateResourceVersion is called by the reflector after every event and bookmark.
+func (s *store) UpdateResourceVersion(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reach(version)
+}
+
+// reach notes how far the watch has come, and forgets what was observed up to there: the watch has reported it, or it was
+// replaced or deleted before the watch could. The caller holds mu.
+func (s *store) reach(version string) {
+	s.reached = version
+	for key, o := range s.observed {
+		if !newerVersion(o.GetResourceVersion(), version) {
+			delete(s.observed, key)
+		}
+	}
+}
+
+// Resync is called by reflectors that resync, which ours do not.
+func (s *store) Resync() error { return nil }
+
+func (s *store) changed(old, u *unstructured.Unstructured, initial bool) {
+	switch {
+	case old == nil:
+		s.emit(Event{Type: Added, Kind: s.kind, Object: u, Initial: initial})
+	case old.GetUID() != u.GetUID():
+		s.emit(Event{Type: Deleted, Kind: s.kind, Object: old})
+		s.emit(Event{Type: Added, Kind: s.kind, Object: u, Initial: initial})
+	case old.GetResourceVersion() != u.GetResourceVersion():
+		s.emit(Event{Type: Updated, Kind: s.kind, Object: u, Old: old})
+	}
+}
+
+func (s *store) unsync() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.synced = false
+}
+
+func (s *store) isSynced() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.synced
+}
+
+func (s *store) observe(obj *unstructured.Unstructured) {
+	key := keyOf(obj)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// The answer to a write can arrive later than the watch event of it, and of what happened to the object afterwards.
+	if !newerVersion(obj.GetResourceVersion(), s.reached) {
+		return
+	}
+	if known := s.objects[key]; known != nil && known.GetUID() == obj.GetUID() && !newer(obj, known) {
+		return
+	}
+	if seen := s.observed[key]; seen != nil && seen.GetUID() == obj.GetUID() && !newer(obj, seen) {
+		return
+	}
+	s.observed[key] = obj
+}
+
+func (s *store) get(key types.NamespacedName) (*unstructured.Unstructured, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if !s.synced {
+		return nil, false
+	}
+	if o := s.observed[key]; o != nil {
+		return o, true
+	}
+	return s.objects[key], true
+}
+
+func (s *store) list() ([]*unstructured.Unstructured, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if !s.synced {
+		return nil, false
+	}
+	out := make([]*unstructured.Unstructured, 0, len(s.objects)+len(s.observed))
+	for key, u := range s.objects {
+		if s.observed[key] == nil {
+			out = append(out, u)
+		}
+	}
+	for _, o := range s.observed {
+		out = append(out, o)
+	}
+	return out, true
+}
+
+// newer is whether a is a later state than b of the same object.
+func newer(a, b *unstructured.Unstructured) bool {
+	return newerVersion(a.GetResourceVersion(), b.GetResourceVersion())
+}
+
+// newerVersion is whether resource version a is later than b. Versions that cannot be compared are not: then the watch is
+// believed.
+func newerVersion(a, b string) bool {
+	c, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && c > 0
+}
