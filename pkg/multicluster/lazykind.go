@@ -124,13 +124,13 @@ func (k *lazyKind[R]) ForCluster(name mcr.ClusterName, cl cluster.Cluster) (sour
 		return nil, false, fmt.Errorf("cannot tell the kind of %T: %w", k.obj, err)
 	}
 	return &lazySource[R]{
-		options: k.options,
-		name:    name,
-		cluster: cl,
-		gvk:     gvk,
-		obj:     k.obj.DeepCopyObject().(client.Object), //nolint:forcetypeassert // The copy is of the same type.
-		make:    k.handler,
-		synced:  make(chan struct{}),
+		options:     k.options,
+		name:        name,
+		cluster:     cl,
+		gvk:         gvk,
+		obj:         k.obj.DeepCopyObject().(client.Object), //nolint:forcetypeassert // The copy is of the same type.
+		makeHandler: k.handler,
+		synced:      make(chan struct{}),
 	}, true, nil
 }
 
@@ -143,10 +143,10 @@ type lazySource[R mcreconcile.ClusterAware[R]] struct {
 	cluster cluster.Cluster
 	gvk     schema.GroupVersionKind
 	obj     client.Object
-	// make makes the handler, perhaps with the help of the cluster's RESTMapper, so that it must not be called with a lock
+	// makeHandler makes the handler, perhaps with the help of the cluster's RESTMapper, so that it must not be called with a lock
 	// held.
-	make    mchandler.TypedEventHandlerFunc[client.Object, R]
-	handler handler.TypedEventHandler[client.Object, R]
+	makeHandler mchandler.TypedEventHandlerFunc[client.Object, R]
+	handler     handler.TypedEventHandler[client.Object, R]
 
 	once   sync.Once
 	synced chan struct{}

@@ -31,7 +31,7 @@ const (
 
 // run watches the kind whenever it is served, until ctx ends.
 func (s *lazySource[R]) run(ctx context.Context, q workqueue.TypedRateLimitingInterface[R]) {
-	h := s.make(s.name, s.cluster)
+	h := s.makeHandler(s.name, s.cluster)
 	if h == nil {
 		s.markSynced()
 		return
