@@ -28,12 +28,13 @@ func connectedNow(cluster connection.Cluster) bool {
 	return cluster.State == connection.StateConnected || cluster.State == connection.StateDegraded
 }
 
-// conditions computes the conditions of a cluster's profile, without times and generations.
-func conditions(cluster connection.Cluster) []metav1.Condition {
+// conditions computes the conditions of a cluster's profile, without times and generations. refused are the definitions
+// that could not be put into the cluster, and why.
+func conditions(cluster connection.Cluster, refused map[string]string) []metav1.Condition {
 	return []metav1.Condition{
 		controlPlaneHealthy(cluster),
 		connected(cluster),
-		kindsServed(cluster),
+		kindsServed(cluster, refused),
 	}
 }
 
@@ -75,24 +76,38 @@ func controlPlaneHealthy(cluster connection.Cluster) metav1.Condition {
 	return c
 }
 
-func kindsServed(cluster connection.Cluster) metav1.Condition {
+func kindsServed(cluster connection.Cluster, refused map[string]string) metav1.Condition {
 	c := metav1.Condition{Type: ConditionKindsServed}
 	if cluster.State != connection.StateConnected {
 		return notConnected(c)
 	}
-	if len(cluster.MissingKinds) == 0 {
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonAllServed, "Every kind that is needed is served"
-		return c
+	var parts []string
+	c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonAllServed, "Every kind that is needed is served"
+	if len(cluster.MissingKinds) > 0 {
+		c.Status, c.Reason = metav1.ConditionFalse, ReasonKindsMissing
+		parts = append(parts, "Not served: "+someOf(slices.Clone(cluster.MissingKinds)))
 	}
-	missing := slices.Clone(cluster.MissingKinds)
-	slices.Sort(missing)
-	more := ""
-	if n := len(missing) - namedKinds; n > 0 {
-		missing, more = missing[:namedKinds], fmt.Sprintf(" and %d more", n)
+	if len(refused) > 0 {
+		c.Status, c.Reason = metav1.ConditionFalse, ReasonDefinitionsRefused
+		list := make([]string, 0, len(refused))
+		for crd, reason := range refused {
+			list = append(list, crd+" ("+reason+")")
+		}
+		parts = append(parts, "Definitions refused: "+someOf(list))
 	}
-	c.Status, c.Reason = metav1.ConditionFalse, ReasonKindsMissing
-	c.Message = bounded("Not served: "+strings.Join(missing, ", "), maxMessageLength) + more
+	if len(parts) > 0 {
+		c.Message = bounded(strings.Join(parts, "; "), maxMessageLength)
+	}
 	return c
+}
+
+// someOf names the first of a list, in a stable order, and counts the rest.
+func someOf(list []string) string {
+	slices.Sort(list)
+	if n := len(list) - namedKinds; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:namedKinds], ", "), n)
+	}
+	return strings.Join(list, ", ")
 }
 
 func notConnected(c metav1.Condition) metav1.Condition {

@@ -27,6 +27,7 @@ func TestConditions(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		cluster connection.Cluster
+		refused map[string]string
 		want    []metav1.Condition
 	}{
 		"Connected": {
@@ -82,6 +83,21 @@ func TestConditions(t *testing.T) {
 				},
 			},
 		},
+		"DefinitionsRefused": {
+			reason: "Definitions that the cluster did not take are named with the reason, beside kinds that it lacks.",
+			cluster: connection.Cluster{
+				State: connection.StateConnected, ControlPlaneHealthy: metav1.ConditionTrue, MissingKinds: []string{"A.x"},
+			},
+			refused: map[string]string{"b.x": "DefinitionForbidden", "a.x": "ForeignDefinition"},
+			want: []metav1.Condition{
+				{Type: "ControlPlaneHealthy", Status: "True", Reason: ReasonHealthy, Message: "The API server is ready"},
+				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
+				{
+					Type: ConditionKindsServed, Status: "False", Reason: ReasonDefinitionsRefused,
+					Message: "Not served: A.x; Definitions refused: a.x (ForeignDefinition), b.x (DefinitionForbidden)",
+				},
+			},
+		},
 		"Degraded": {
 			reason: "While probes fail it is not known whether the cluster is lost, and the rest is not known either.",
 			cluster: connection.Cluster{
@@ -124,7 +140,7 @@ func TestConditions(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, conditions(tc.cluster)); diff != "" {
+			if diff := cmp.Diff(tc.want, conditions(tc.cluster, tc.refused)); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -133,7 +149,7 @@ func TestConditions(t *testing.T) {
 
 func TestConditionsOfEveryState(t *testing.T) {
 	for _, state := range connection.States() {
-		for _, c := range conditions(connection.Cluster{State: state}) {
+		for _, c := range conditions(connection.Cluster{State: state}, nil) {
 			if c.Reason == "" || c.Status == "" {
 				t.Errorf("State %q: condition %q has no reason or no status, which the API server refuses", state, c.Type)
 			}

@@ -48,6 +48,9 @@ type Options struct {
 	// Sources are asked before a profile is removed. A profile of a source that is not here is left as it is.
 	Sources []Source
 
+	// Definitions are what is known about the definitions that were put into clusters. Default: nothing.
+	Definitions *Definitions
+
 	// Clock tells the times in conditions and properties. Default: the real one.
 	Clock clock.Clock
 
@@ -63,12 +66,13 @@ type request struct {
 
 // reconciler writes the ClusterProfile of one cluster at a time.
 type reconciler struct {
-	hub      client.Client
-	fleet    Fleet
-	sources  map[string]Source
-	clock    clock.Clock
-	recorder events.EventRecorder
-	conflict conflicts
+	hub         client.Client
+	fleet       Fleet
+	sources     map[string]Source
+	definitions *Definitions
+	clock       clock.Clock
+	recorder    events.EventRecorder
+	conflict    conflicts
 }
 
 // SetupWithManager adds to a hub's manager the controller that writes ClusterProfiles, and the one that writes the
@@ -79,6 +83,9 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
+	}
+	if o.Definitions == nil {
+		o.Definitions = &Definitions{}
 	}
 	if err := setupProfiles(mgr, o); err != nil {
 		return fmt.Errorf("cannot set up the controller %q: %w", controllerName, err)
@@ -91,11 +98,12 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 
 func setupProfiles(mgr manager.Manager, o Options) error {
 	r := &reconciler{
-		hub:      mgr.GetClient(),
-		fleet:    o.Fleet,
-		sources:  map[string]Source{},
-		clock:    o.Clock,
-		recorder: mgr.GetEventRecorder(fleetv1alpha1.FieldManager),
+		hub:         mgr.GetClient(),
+		fleet:       o.Fleet,
+		sources:     map[string]Source{},
+		definitions: o.Definitions,
+		clock:       o.Clock,
+		recorder:    mgr.GetEventRecorder(fleetv1alpha1.FieldManager),
 	}
 	for _, s := range o.Sources {
 		r.sources[s.Name()] = s
@@ -118,6 +126,9 @@ func setupProfiles(mgr manager.Manager, o Options) error {
 	}
 	if err := c.Watch(fleetSource(o.Fleet)); err != nil {
 		return fmt.Errorf("cannot watch the fleet: %w", err)
+	}
+	if err := c.Watch(o.Definitions.source()); err != nil {
+		return fmt.Errorf("cannot watch definitions: %w", err)
 	}
 	profiles := source.TypedKind(mgr.GetCache(), &inventoryv1alpha1.ClusterProfile{}, profileHandler())
 	if err := c.Watch(profiles); err != nil {
@@ -220,7 +231,7 @@ func (r *reconciler) publish(
 		generation = u.GetGeneration()
 	}
 
-	status := desiredStatus(key, cluster, existing, generation, r.clock.Now())
+	status := desiredStatus(key, cluster, r.definitions.refusedBy(cluster.Name), existing, generation, r.clock.Now())
 	if !statusDiffers(existing, status) {
 		return nil
 	}

@@ -167,7 +167,7 @@ type hub struct {
 	writes    *atomic.Int64
 }
 
-func startHub(t *testing.T, fleet *fakeFleet, prepare func(hub)) hub {
+func startHub(t *testing.T, fleet *fakeFleet, prepare func(hub), modify ...func(*Options)) hub {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -203,7 +203,11 @@ func startHub(t *testing.T, fleet *fakeFleet, prepare func(hub)) hub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = SetupWithManager(mgr, Options{Fleet: fleet, Sources: []Source{fleet}, SkipNameValidation: ptr.To(true)})
+	options := Options{Fleet: fleet, Sources: []Source{fleet}, SkipNameValidation: ptr.To(true)}
+	for _, m := range modify {
+		m(&options)
+	}
+	err = SetupWithManager(mgr, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -482,6 +486,36 @@ func (h hub) eventReasons(t *testing.T, name string) []string {
 		}
 	}
 	return reasons
+}
+
+func TestPublishesRefusedDefinitions(t *testing.T) {
+	fleet := newFakeFleet()
+	definitions := &Definitions{}
+	h := startHub(t, fleet, nil, func(o *Options) { o.Definitions = definitions })
+	c := h.cluster("w1")
+	const crd = "mysqls.database.acmeco.org"
+	definitions.DefinitionRefused(c.Name, crd, "ForeignDefinition", "It belongs to somebody else")
+	reason := func() string {
+		if p := h.profile(t, "capi-w1"); p != nil {
+			if c := meta.FindStatusCondition(p.Status.Conditions, ConditionKindsServed); c != nil {
+				return c.Reason
+			}
+		}
+		return ""
+	}
+	fleet.set(c)
+	eventually(t, "a definition refused before the cluster was seen", func() bool {
+		return reason() == ReasonDefinitionsRefused
+	})
+	definitions.DefinitionServed(c.Name, crd)
+	eventually(t, "the definition being served", func() bool { return reason() == ReasonAllServed })
+	definitions.DefinitionRefused(c.Name, crd, "DefinitionForbidden", "")
+	eventually(t, "the definition being refused", func() bool { return reason() == ReasonDefinitionsRefused })
+	definitions.DefinitionForgotten(c.Name, crd)
+	eventually(t, "the definition being forgotten", func() bool { return reason() == ReasonAllServed })
+	if len(definitions.refused) != 0 {
+		t.Errorf("Nothing may be kept about a cluster without refused definitions, got %v", definitions.refused)
+	}
 }
 
 func TestPinsSurviveARestart(t *testing.T) {

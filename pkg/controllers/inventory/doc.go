@@ -12,6 +12,8 @@
 //     property's time of observation changes with the property's value and not before.
 //   - What was last seen of a cluster (its version and its identity) stays published while the cluster is not connected,
 //     and is never replaced by what a refused connection led to. Pins reads it back after a restart.
+//   - A restart of the manager changes nothing in it: while a first attempt to connect has no outcome, its conditions
+//     stay as they were.
 //   - One is removed only if it bears Masthead's label, Masthead's name as its cluster manager, and the name of a cluster
 //     that the cluster's own source says is not enrolled. The source answers from a cache that has been filled, so that
 //     a start, or a fleet that looks empty for another reason, never removes one.

@@ -63,9 +63,11 @@ func desiredMetadata(key clusterKey, cluster connection.Cluster) *inventoryv1alp
 }
 
 // desiredStatus is what the status of a cluster's profile has to be, given what it is now. existing is nil if there is no
-// profile yet; generation is the one that the profile has when the status is written.
+// profile yet; generation is the one that the profile has when the status is written; refused are the definitions that
+// could not be put into the cluster.
 func desiredStatus(
-	key clusterKey, cluster connection.Cluster, existing *inventoryv1alpha1.ClusterProfile, generation int64, now time.Time,
+	key clusterKey, cluster connection.Cluster, refused map[string]string,
+	existing *inventoryv1alpha1.ClusterProfile, generation int64, now time.Time,
 ) inventoryv1alpha1.ClusterProfileStatus {
 	previous := inventoryv1alpha1.ClusterProfileStatus{}
 	if existing != nil {
@@ -79,7 +81,7 @@ func desiredStatus(
 	}
 
 	status := inventoryv1alpha1.ClusterProfileStatus{
-		Conditions: stamp(previous.Conditions, conditions(cluster), generation, now),
+		Conditions: stamp(previous.Conditions, currentConditions(cluster, refused, remembered), generation, now),
 		Version:    desiredVersion(cluster, remembered),
 	}
 	for _, p := range []struct{ name, value string }{
@@ -94,6 +96,23 @@ func desiredStatus(
 		status.Properties = append(status.Properties, property(previous.Properties, p.name, p.value, now))
 	}
 	return status
+}
+
+// currentConditions are the conditions of a cluster, or those that were published last while a first attempt to connect
+// has no outcome yet. Otherwise each restart of the manager would take every cluster of the fleet through False.
+func currentConditions(
+	cluster connection.Cluster, refused map[string]string, remembered inventoryv1alpha1.ClusterProfileStatus,
+) []metav1.Condition {
+	current := conditions(cluster, refused)
+	if connectedNow(cluster) || cluster.Reason != connection.ReasonConnecting {
+		return current
+	}
+	for i, c := range current {
+		if before := meta.FindStatusCondition(remembered.Conditions, c.Type); before != nil {
+			current[i] = *before
+		}
+	}
+	return current
 }
 
 // observed is the value of a property that can only be seen through a connection: the current one if there is a

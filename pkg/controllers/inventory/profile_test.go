@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -50,7 +51,7 @@ func testCluster(modify ...func(*connection.Cluster)) connection.Cluster {
 func published(modify ...func(*inventoryv1alpha1.ClusterProfile)) *inventoryv1alpha1.ClusterProfile {
 	p := desiredMetadata(testKey, testCluster())
 	p.UID, p.Generation = "profile-1", 1
-	p.Status = desiredStatus(testKey, testCluster(), nil, 1, before)
+	p.Status = desiredStatus(testKey, testCluster(), nil, nil, 1, before)
 	for _, m := range modify {
 		m(p)
 	}
@@ -166,7 +167,7 @@ func TestDesiredStatus(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := desiredStatus(testKey, tc.cluster, tc.existing, 1, now)
+			got := desiredStatus(testKey, tc.cluster, nil, tc.existing, 1, now)
 			if got.Version.Kubernetes != tc.wantVersion {
 				t.Errorf("%s\nversion: want %q, got %q", tc.reason, tc.wantVersion, got.Version.Kubernetes)
 			}
@@ -265,9 +266,70 @@ func TestDiffers(t *testing.T) {
 			if got := metadataDiffers(tc.existing, desiredMetadata(testKey, tc.cluster)); got != tc.wantMetadata {
 				t.Errorf("%s\nmetadataDiffers: want %v, got %v", tc.reason, tc.wantMetadata, got)
 			}
-			status := desiredStatus(testKey, tc.cluster, tc.existing, 1, now)
+			status := desiredStatus(testKey, tc.cluster, nil, tc.existing, 1, now)
 			if got := statusDiffers(tc.existing, status); got != tc.wantStatus {
 				t.Errorf("%s\nstatusDiffers: want %v, got %v", tc.reason, tc.wantStatus, got)
+			}
+		})
+	}
+}
+
+func TestConditionsWhileConnecting(t *testing.T) {
+	connecting := func(c *connection.Cluster) {
+		c.State, c.Reason, c.Message = connection.StateConnecting, connection.ReasonConnecting, "A connection is being made"
+	}
+	cases := map[string]struct {
+		reason   string
+		cluster  connection.Cluster
+		existing *inventoryv1alpha1.ClusterProfile
+		want     metav1.Condition
+	}{
+		"FirstTime": {
+			reason:  "A cluster that was never connected is not.",
+			cluster: testCluster(connecting),
+			want: metav1.Condition{
+				Type: ConditionConnected, Status: "False", Reason: connection.ReasonConnecting,
+				Message: "A connection is being made", LastTransitionTime: metav1.NewTime(now), ObservedGeneration: 1,
+			},
+		},
+		"AfterRestart": {
+			reason:   "A restart of the manager says nothing about the cluster.",
+			cluster:  testCluster(connecting),
+			existing: published(),
+			want: metav1.Condition{
+				Type: ConditionConnected, Status: "True", Reason: connection.ReasonConnected,
+				LastTransitionTime: metav1.NewTime(before), ObservedGeneration: 1,
+			},
+		},
+		"ObjectRecreated": {
+			reason: "What was published about another object says nothing about this one.",
+			cluster: testCluster(connecting, func(c *connection.Cluster) {
+				c.Enrolment.Object.UID = "object-2"
+			}),
+			existing: published(),
+			want: metav1.Condition{
+				Type: ConditionConnected, Status: "False", Reason: connection.ReasonConnecting,
+				Message: "A connection is being made", LastTransitionTime: metav1.NewTime(now), ObservedGeneration: 1,
+			},
+		},
+		"Outcome": {
+			reason: "The outcome of the attempt is published at once.",
+			cluster: testCluster(func(c *connection.Cluster) {
+				c.State, c.Reason, c.Message = connection.StateBackoff, connection.ReasonDialError, "No answer"
+			}),
+			existing: published(),
+			want: metav1.Condition{
+				Type: ConditionConnected, Status: "False", Reason: connection.ReasonDialError, Message: "No answer",
+				LastTransitionTime: metav1.NewTime(now), ObservedGeneration: 1,
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			status := desiredStatus(testKey, tc.cluster, nil, tc.existing, 1, now)
+			got := meta.FindStatusCondition(status.Conditions, ConditionConnected)
+			if diff := cmp.Diff(&tc.want, got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

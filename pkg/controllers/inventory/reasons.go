@@ -10,7 +10,8 @@ const (
 	// decided yet whether the cluster is lost.
 	ConditionConnected = "Connected"
 
-	// ConditionKindsServed says whether the cluster serves every kind that Masthead needs to watch there.
+	// ConditionKindsServed says whether the cluster serves every kind that Masthead needs to watch there, and took every
+	// definition that Masthead put there.
 	ConditionKindsServed = "KindsServed"
 )
 
@@ -34,6 +35,10 @@ const (
 	// ReasonKindsMissing: the cluster does not serve some kinds; the message names them. What Masthead does with other
 	// kinds goes on.
 	ReasonKindsMissing = "KindsMissing"
+
+	// ReasonDefinitionsRefused: the definitions of some kinds could not be put into the cluster; the message names them,
+	// each with the reason that the agent gives.
+	ReasonDefinitionsRefused = "DefinitionsRefused"
 )
 
 // Reasons of events.
