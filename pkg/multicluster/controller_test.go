@@ -1,0 +1,579 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package multicluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+	"sigs.k8s.io/multicluster-runtime/pkg/clusters"
+	mccontroller "sigs.k8s.io/multicluster-runtime/pkg/controller"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+	mcsource "sigs.k8s.io/multicluster-runtime/pkg/source"
+)
+
+// newController returns a controller of ours on a manager.
+func newController(
+	t *testing.T, m mcmanager.Manager, r recorder, change ...func(*ControllerOptions[mcreconcile.Request]),
+) *Controller[mcreconcile.Request] {
+	t.Helper()
+	o := ControllerOptions[mcreconcile.Request]{Reconciler: r, MaxConcurrentReconciles: 4}
+	for _, f := range change {
+		f(&o)
+	}
+	c, err := NewController("test", m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// newUpstreamController returns multicluster-runtime's controller on a manager.
+func newUpstreamController(t *testing.T, m mcmanager.Manager, r recorder, cacheSyncTimeout time.Duration) mccontroller.Controller {
+	t.Helper()
+	c, err := mccontroller.New("test", m, mccontroller.Options{
+		Reconciler: r, SkipNameValidation: ptr.To(true), CacheSyncTimeout: cacheSyncTimeout,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func watchWith(
+	t *testing.T,
+	c interface {
+		MultiClusterWatch(src mcsource.TypedSource[client.Object, mcreconcile.Request]) error
+	},
+	sources ...mcsource.TypedSource[client.Object, mcreconcile.Request],
+) {
+	t.Helper()
+	for _, s := range sources {
+		if err := c.MultiClusterWatch(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// started waits until a controller runs, by means of a source of the hub.
+func started(
+	t *testing.T, c interface {
+		Watch(src source.TypedSource[mcreconcile.Request]) error
+	}, m mcmanager.Manager,
+) <-chan error {
+	t.Helper()
+	events := make(chan event.TypedGenericEvent[int])
+	got := make(chan struct{})
+	src := source.TypedChannel(events, handler.TypedFuncs[int, mcreconcile.Request]{
+		GenericFunc: func(context.Context, event.TypedGenericEvent[int], queue) { close(got) },
+	})
+	if err := c.Watch(src); err != nil {
+		t.Fatal(err)
+	}
+	done := run(t, m)
+	events <- event.TypedGenericEvent[int]{}
+	<-got
+	return done
+}
+
+func TestUpstreamEngageBlocksOnDeadCluster(t *testing.T) {
+	engageBoth := func(t *testing.T, m mcmanager.Manager) (dead, live chan error) {
+		t.Helper()
+		deadCluster, liveCluster := start(t, newCluster(t, blackHole(t))), start(t, newCluster(t, newFakeAPI(t).host))
+		ctx, cancel := context.WithCancel(t.Context())
+		t.Cleanup(cancel)
+		dead, live = make(chan error, 1), make(chan error, 1)
+		entered := make(chan struct{})
+		go func() {
+			close(entered)
+			dead <- m.Engage(ctx, "dead", deadCluster)
+		}()
+		<-entered
+		time.Sleep(100 * time.Millisecond) // Let it get its locks; there is nothing to wait for.
+		go func() { live <- m.Engage(ctx, "live", liveCluster) }()
+		return dead, live
+	}
+
+	t.Run("Upstream", func(t *testing.T) {
+		m, r := newManager(t), newRecorder()
+		c := newUpstreamController(t, m, r, time.Minute)
+		watchWith(t, c, mcsource.TypedKind[client.Object, mcreconcile.Request](&corev1.ConfigMap{}, enqueueObject))
+		started(t, c, m)
+		dead, live := engageBoth(t, m)
+		select {
+		case err := <-dead:
+			t.Errorf("the dead cluster is engaged (%v); is our controller needed?", err)
+		case err := <-live:
+			t.Errorf("the live cluster is engaged (%v); is our controller needed?", err)
+		case <-r:
+			t.Error("the live cluster is reconciled; is our controller needed?")
+		case <-time.After(time.Second):
+		}
+	})
+	t.Run("Ours", func(t *testing.T) {
+		m, r := newManager(t), newRecorder()
+		c := newController(t, m, r)
+		watchWith(t, c, LazyKind(&corev1.ConfigMap{}, enqueueObject))
+		started(t, c, m)
+		dead, live := engageBoth(t, m)
+		for _, engaged := range []chan error{dead, live} {
+			if err := <-engaged; err != nil {
+				t.Errorf("Engage: %v", err)
+			}
+		}
+		r.await(t, configMap("live", "a"))
+	})
+}
+
+func configMap(name mcr.ClusterName, object string) mcreconcile.Request {
+	r := request(name, object)
+	r.Namespace = "d"
+	return r
+}
+
+func TestUpstreamDeadClusterEndsManager(t *testing.T) {
+	t.Run("Upstream", func(t *testing.T) {
+		m := newManager(t)
+		c := newUpstreamController(t, m, newRecorder(), 200*time.Millisecond)
+		watchWith(t, c, mcsource.TypedKind[client.Object, mcreconcile.Request](&corev1.ConfigMap{}, enqueueObject))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if err := m.Engage(ctx, "dead", start(t, newCluster(t, blackHole(t)))); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-run(t, m); err == nil || !strings.Contains(err.Error(), "timed out waiting for source") {
+			t.Errorf("the manager ended with %v; is our controller needed?", err)
+		}
+	})
+	t.Run("Ours", func(t *testing.T) {
+		m, r := newManager(t, func(o *manager.Options) { o.Controller.CacheSyncTimeout = 200 * time.Millisecond }), newRecorder()
+		c := newController(t, m, r)
+		watchWith(t, c, LazyKind(&corev1.ConfigMap{}, enqueueObject))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for _, name := range []mcr.ClusterName{"dead", "live"} {
+			host := blackHole(t)
+			if name == "live" {
+				host = newFakeAPI(t).host
+			}
+			if err := m.Engage(ctx, name, start(t, newCluster(t, host))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		done := run(t, m)
+		r.await(t, configMap("live", "a"))
+		select {
+		case err := <-done:
+			t.Errorf("the manager ended: %v", err)
+		case <-time.After(400 * time.Millisecond): // The time after which it would have ended has passed.
+		}
+		if c.Synced("dead", nil) {
+			t.Error("an instance that was never engaged is in sync")
+		}
+	})
+}
+
+func TestUpstreamMissingKindRefusesCluster(t *testing.T) {
+	t.Run("Upstream", func(t *testing.T) {
+		m := newManager(t)
+		c := newUpstreamController(t, m, newRecorder(), time.Minute)
+		watchWith(t, c, mcsource.TypedKind[client.Object, mcreconcile.Request](&corev1.Pod{}, enqueueObject))
+		started(t, c, m)
+		if err := m.Engage(t.Context(), "x", start(t, newCluster(t, newFakeAPI(t).host))); err == nil {
+			t.Error("a cluster that lacks a kind is engaged; is our source needed?")
+		}
+	})
+	t.Run("Ours", func(t *testing.T) {
+		m, r := newManager(t), newRecorder()
+		c := newController(t, m, r)
+		missing := newMissingKinds()
+		watchWith(t, c, LazyKind(&corev1.Pod{}, enqueueObject, WithMissingKinds(missing)), LazyKind(&corev1.ConfigMap{}, enqueueObject))
+		started(t, c, m)
+		cl := start(t, newCluster(t, newFakeAPI(t).host))
+		if err := m.Engage(t.Context(), "x", cl); err != nil {
+			t.Errorf("Engage: %v", err)
+		}
+		r.await(t, configMap("x", "a"))
+		missing.await(t, "x", "Pod", false)
+		if err := c.WaitForSync(t.Context(), "x", cl); err != nil {
+			t.Errorf("a missing kind does not keep a cluster from being in sync: %v", err)
+		}
+	})
+}
+
+// stacks counts the goroutines in whose stack a text occurs.
+func stacks(text string) int {
+	buf := make([]byte, 4<<20)
+	buf = buf[:runtime.Stack(buf, true)]
+	n := 0
+	for s := range strings.SplitSeq(string(buf), "\n\n") {
+		if strings.Contains(s, text) {
+			n++
+		}
+	}
+	return n
+}
+
+// baseLine remembers which goroutines run, once the workers of the one controller that runs have started.
+func baseLine(t *testing.T) goleak.Option {
+	t.Helper()
+	eventually(t, "the workers do not start", func() bool { return stacks("GetWithPriority") == 4 })
+	return goleak.IgnoreCurrent()
+}
+
+func TestUpstreamGoroutineLeakPerEngagement(t *testing.T) {
+	const rounds = 20
+	flap := func(t *testing.T, m mcmanager.Manager, s *fakeSource) {
+		t.Helper()
+		for i := range rounds {
+			ctx, cancel := context.WithCancel(t.Context())
+			if err := m.Engage(ctx, "flapping", &fakeCluster{}); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the source is not started", func() bool { return len(s.started("flapping")) == i+1 })
+			cancel()
+		}
+	}
+	t.Run("Upstream", func(t *testing.T) {
+		m, s := newManager(t), newFakeSource()
+		c := newUpstreamController(t, m, newRecorder(), time.Minute)
+		watchWith(t, c, s)
+		started(t, c, m)
+		flap(t, m, s)
+		if n := stacks("multicluster-runtime/pkg/controller"); n < rounds {
+			t.Errorf("%d goroutines are left of %d engagements; is our controller needed?", n, rounds)
+		}
+	})
+	t.Run("Ours", func(t *testing.T) {
+		m, s := newManager(t), newFakeSource()
+		c := newController(t, m, newRecorder())
+		watchWith(t, c, s)
+		started(t, c, m)
+		base := baseLine(t)
+		flap(t, m, s)
+		if err := goleak.Find(base); err != nil {
+			t.Error(err)
+		}
+		eventually(t, "an engagement is left", func() bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return len(c.engagements) == 0
+		})
+	})
+}
+
+func TestUpstreamNeedLeaderElectionIgnored(t *testing.T) {
+	upstream, err := mccontroller.New("test", newManager(t), mccontroller.Options{
+		Reconciler: newRecorder(), SkipNameValidation: ptr.To(true), NeedLeaderElection: ptr.To(false), EnableWarmup: ptr.To(true),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := upstream.(manager.LeaderElectionRunnable); ok {
+		t.Error("multicluster-runtime's controller has NeedLeaderElection; is ours needed?")
+	}
+
+	for _, want := range []bool{true, false} {
+		c := newController(t, newManager(t), newRecorder(), func(o *ControllerOptions[mcreconcile.Request]) {
+			o.NeedLeaderElection = &want
+			o.EnableWarmup = ptr.To(true)
+		})
+		if got := c.NeedLeaderElection(); got != want {
+			t.Errorf("NeedLeaderElection: want %v, got %v", want, got)
+		}
+	}
+	if !newController(t, newManager(t), newRecorder()).NeedLeaderElection() {
+		t.Error("NeedLeaderElection is true by default")
+	}
+}
+
+func TestControllerWarmsUp(t *testing.T) {
+	c := newController(t, newManager(t), newRecorder(), func(o *ControllerOptions[mcreconcile.Request]) {
+		o.EnableWarmup = ptr.To(true)
+	})
+	s := newFakeSource()
+	watchWith(t, c, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if err := c.Engage(ctx, "x", &fakeCluster{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.started("x")) != 0 {
+		t.Error("a source was started before the controller")
+	}
+	if err := c.Warmup(ctx); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the source is not started", func() bool { return len(s.started("x")) == 1 })
+}
+
+func TestUpstreamIgnoresManagerOptions(t *testing.T) {
+	// The manager allows two controllers of one name.
+	const name = "twice"
+	m := newManager(t)
+	if _, err := mccontroller.New(name, m, mccontroller.Options{Reconciler: newRecorder()}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mccontroller.New(name, m, mccontroller.Options{Reconciler: newRecorder()}); err == nil {
+		t.Error("multicluster-runtime's controller takes the manager's options; is ours needed?")
+	}
+	for range 2 {
+		if _, err := NewController(name, m, ControllerOptions[mcreconcile.Request]{Reconciler: newRecorder()}); err != nil {
+			t.Errorf("our controller does not take the manager's options: %v", err)
+		}
+	}
+}
+
+func TestUpstreamAddOrReplaceLosesCluster(t *testing.T) {
+	// What replaces a cluster in multicluster-runtime's providers: the end of the old instance removes the new one.
+	all := clusters.New[cluster.Cluster]()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if err := all.AddOrReplace(ctx, "x", newCluster(t, newFakeAPI(t).host), nil); err != nil {
+		t.Fatal(err)
+	}
+	// Depending on when the old instance ends, this one says that it failed, or says nothing.
+	_ = all.AddOrReplace(ctx, "x", newCluster(t, newFakeAPI(t).host), nil)
+	eventually(t, "the replaced cluster is still there; is make-before-break needed?", func() bool {
+		_, err := all.Get(ctx, "x")
+		return errors.Is(err, mcr.ErrClusterNotFound)
+	})
+}
+
+func TestUpstreamBreaksBeforeItMakes(t *testing.T) {
+	replace := func(t *testing.T, m mcmanager.Manager, s *fakeSource) (first context.Context, endFirst context.CancelFunc) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		t.Cleanup(cancel)
+		if err := m.Engage(ctx, "x", &fakeCluster{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the first source is not started", func() bool { return len(s.started("x")) == 1 })
+		if err := m.Engage(t.Context(), "x", &fakeCluster{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the second source is not started", func() bool { return len(s.started("x")) == 2 })
+		return s.started("x")[0], cancel
+	}
+	t.Run("Upstream", func(t *testing.T) {
+		m, s := newManager(t), newFakeSource()
+		c := newUpstreamController(t, m, newRecorder(), time.Minute)
+		watchWith(t, c, s)
+		started(t, c, m)
+		if first, _ := replace(t, m, s); first.Err() == nil {
+			t.Error("the old instance is still watched; is our controller needed?")
+		}
+	})
+	t.Run("Ours", func(t *testing.T) {
+		m, s := newManager(t), newFakeSource()
+		c := newController(t, m, newRecorder())
+		watchWith(t, c, s)
+		started(t, c, m)
+		first, endFirst := replace(t, m, s)
+		if first.Err() != nil {
+			t.Error("the old instance is not watched any more")
+		}
+		endFirst()
+		<-first.Done()
+		eventually(t, "the engagement of the old instance is left", func() bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return len(c.engagements["x"]) == 1
+		})
+		if s.started("x")[1].Err() != nil {
+			t.Error("the end of the old instance ended the new one")
+		}
+	})
+}
+
+func TestControllerEngage(t *testing.T) {
+	m, s := newManager(t), newFakeSource()
+	c := newController(t, m, newRecorder())
+	watchWith(t, c, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	cl := &fakeCluster{}
+
+	// Before the start; twice, the second time to no effect.
+	for range 2 {
+		if err := c.Engage(ctx, "x", cl); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone, end := context.WithCancel(t.Context())
+	if err := c.Engage(gone, "gone-before-start", &fakeCluster{}); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	eventually(t, "an engagement that ended before the start is left", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.engagements) == 1
+	})
+	started(t, c, m)
+	eventually(t, "the source is not started", func() bool { return len(s.started("x")) == 1 })
+	if err := c.Engage(ctx, "x", cl); err != nil {
+		t.Fatal(err)
+	}
+
+	// A source that is added later watches what is engaged.
+	later := newFakeSource()
+	watchWith(t, c, later)
+	eventually(t, "the later source is not started", func() bool { return len(later.started("x")) == 1 })
+	if err := c.WaitForSync(t.Context(), "x", cl); err != nil {
+		t.Error(err)
+	}
+	if !c.Synced("x", cl) {
+		t.Error("Synced: want true after WaitForSync")
+	}
+	if n := len(s.started("x")); n != 1 {
+		t.Errorf("engaging the same instance again is a no-op: want 1 start, got %d", n)
+	}
+
+	cancel()
+	<-later.started("x")[0].Done()
+	if c.Synced("x", cl) {
+		t.Error("what is not engaged any more is not in sync")
+	}
+	if err := c.WaitForSync(t.Context(), "x", cl); !errors.Is(err, errNotEngaged) {
+		t.Errorf("WaitForSync after the end: want errNotEngaged, got %v", err)
+	}
+	// The same instance under a new context is engaged again.
+	if err := c.Engage(t.Context(), "x", cl); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the source is not started again", func() bool { return len(s.started("x")) == 2 })
+	if n := len(s.started("gone-before-start")); n != 0 {
+		t.Errorf("a cluster that went before the start was watched %d times", n)
+	}
+}
+
+func TestControllerRetriesSource(t *testing.T) {
+	m, s := newManager(t), newFakeSource()
+	s.failures.Store(2)
+	fake := clocktesting.NewFakeClock(time.Unix(0, 0))
+	c := newController(t, m, newRecorder(), func(o *ControllerOptions[mcreconcile.Request]) { o.Clock = fake })
+	watchWith(t, c, s)
+	started(t, c, m)
+	if err := c.Engage(t.Context(), "x", &fakeCluster{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a source that could not start is not tried again", func() bool {
+		if fake.HasWaiters() {
+			fake.Step(time.Minute)
+		}
+		return len(s.started("x")) == 1
+	})
+}
+
+func TestGateWaitForSync(t *testing.T) {
+	g, m := NewGate(), newManager(t)
+	slow, quick := newFakeSource(), newFakeSource()
+	slow.syncs = make(chan struct{})
+	for _, s := range []*fakeSource{slow, quick} {
+		c := newController(t, m, newRecorder(), func(o *ControllerOptions[mcreconcile.Request]) { o.Gate = g })
+		watchWith(t, c, s)
+	}
+	run(t, m)
+	cl := &fakeCluster{}
+	if err := g.WaitForSync(t.Context(), "x", cl); !errors.Is(err, errNotEngaged) {
+		t.Errorf("before Engage: want errNotEngaged, got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if err := m.Engage(ctx, "x", cl); err != nil {
+		t.Fatal(err)
+	}
+	impatient, stop := context.WithCancelCause(t.Context())
+	because := errors.New("because")
+	stop(because)
+	if err := g.WaitForSync(impatient, "x", cl); !errors.Is(err, because) {
+		t.Errorf("with an ended context: want its cause, got %v", err)
+	}
+	close(slow.syncs)
+	if err := g.WaitForSync(t.Context(), "x", cl); err != nil {
+		t.Errorf("WaitForSync: %v", err)
+	}
+}
+
+// failingSource cannot be made for any cluster.
+type failingSource struct{ err error }
+
+func (s failingSource) ForCluster(mcr.ClusterName, cluster.Cluster) (source.TypedSource[mcreconcile.Request], bool, error) {
+	return nil, s.err == nil, s.err
+}
+
+func TestControllerSourceNotForCluster(t *testing.T) {
+	c := newController(t, newManager(t), newRecorder())
+	if err := c.Engage(t.Context(), "x", &fakeCluster{}); err != nil {
+		t.Fatal(err)
+	}
+	boom := errors.New("boom")
+	if err := c.MultiClusterWatch(failingSource{boom}); !errors.Is(err, boom) {
+		t.Errorf("MultiClusterWatch: want the source's error, got %v", err)
+	}
+	if err := c.Engage(t.Context(), "y", &fakeCluster{}); err != nil {
+		t.Errorf("a source that could not be added is not kept: %v", err)
+	}
+}
+
+func TestNewControllerErrors(t *testing.T) {
+	if _, err := NewController("x", newManager(t), ControllerOptions[mcreconcile.Request]{}); err == nil {
+		t.Error("without a reconciler: want an error")
+	}
+	if _, err := NewController("", newManager(t), ControllerOptions[mcreconcile.Request]{Reconciler: newRecorder()}); err == nil {
+		t.Error("without a name: want an error")
+	}
+}
+
+// TestControllerSurvivesManyEngagements has clusters come and go from many goroutines, for the race detector.
+func TestControllerSurvivesManyEngagements(t *testing.T) {
+	m, s := newManager(t), newFakeSource()
+	c := newController(t, m, newRecorder())
+	watchWith(t, c, s)
+	started(t, c, m)
+	base := baseLine(t)
+	done := make(chan struct{})
+	const parallel = 20
+	for i := range parallel {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			for range 50 {
+				ctx, cancel := context.WithCancel(t.Context())
+				cl := &fakeCluster{}
+				if err := c.Engage(ctx, mcr.ClusterName(fmt.Sprint(i%7)), cl); err != nil {
+					t.Error(err)
+				}
+				c.Synced("0", cl)
+				cancel()
+			}
+		}()
+	}
+	for range parallel {
+		<-done
+	}
+	if err := goleak.Find(base); err != nil {
+		t.Error(err)
+	}
+}
+
+// queue is what sources and handlers fill.
+type queue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]
