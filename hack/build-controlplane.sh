@@ -57,9 +57,11 @@ kwok="$(version sigs.k8s.io/kwok "${pins}/kwok/go.mod")"
 
 # Without these, an API server says that it is v0.0.0-master, and clients that look at the version misbehave.
 minor="${kubernetes#v*.}"
-kubernetes_version="-X k8s.io/component-base/version.gitVersion=${kubernetes}"
-kubernetes_version+=" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=${minor%%.*}"
-kubernetes_version+=" -X k8s.io/component-base/version.gitTreeState=clean"
+kubernetes_version=""
+for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+  kubernetes_version+=" -X ${package}.gitVersion=${kubernetes} -X ${package}.gitTreeState=clean"
+  kubernetes_version+=" -X ${package}.gitMajor=1 -X ${package}.gitMinor=${minor%%.*}"
+done
 
 # binary | folder with the go.mod | main package | version | extra linker flags
 targets=(

@@ -1,0 +1,74 @@
+# Masthead. `make help` explains every target.
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+BIN := $(CURDIR)/bin
+CONTROLPLANE := $(BIN)/controlplane
+KUBECTL := $(CONTROLPLANE)/kubectl
+export MASTHEAD_CONTROLPLANE_BIN := $(CONTROLPLANE)
+export KUBEBUILDER_ASSETS := $(CONTROLPLANE)
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X github.com/masthead-dev/masthead/internal/version.Version=$(VERSION)
+
+##@ Use it
+
+.PHONY: demo
+demo: controlplane build ## Start a hub and two workload clusters on this machine and walk a requirement through; leaves them running.
+	@hack/demo.sh
+
+.PHONY: demo-down
+demo-down: ## Stop everything that `make demo` left running and remove its data.
+	@hack/demo-down.sh
+
+.PHONY: build
+build: ## Build bin/manager and bin/localfleet.
+	@mkdir -p $(BIN)
+	@echo "building bin/manager and bin/localfleet"
+	@CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/manager ./cmd/manager
+	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/localfleet ./cmd/localfleet
+
+.PHONY: controlplane
+controlplane: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kwok, Crossplane and Cluster API into bin/controlplane (about ten minutes the first time, seconds afterwards).
+	@hack/build-controlplane.sh
+
+##@ Check it
+
+.PHONY: test
+test: controlplane build ## Run every test: unit, integration and end to end, against real control planes, with the race detector.
+	@hack/test.sh
+
+.PHONY: test-unit
+test-unit: controlplane ## Run the unit and integration tests only (no fleet).
+	@hack/test.sh unit
+
+.PHONY: test-e2e
+test-e2e: controlplane build ## Run the end-to-end tests only. FOCUS=regexp chooses specs.
+	@hack/test.sh e2e
+
+.PHONY: fuzz
+fuzz: ## Fuzz the parsers of untrusted input for FUZZTIME each (default 30s).
+	@hack/fuzz.sh
+
+.PHONY: bench
+bench: controlplane build ## Measure: benchmarks of the packages, then memory, goroutines and latencies of the manager on a real fleet (WORKLOADS="2 10").
+	@hack/bench.sh
+
+.PHONY: lint
+lint: ## Run golangci-lint and check that the generated files, go.mod and formatting are up to date.
+	@hack/lint.sh
+
+##@ Change it
+
+.PHONY: generate
+generate: ## Regenerate deep copies and CRDs from the Go types in apis/.
+	@hack/generate.sh
+
+.PHONY: clean
+clean: ## Remove bin/ (the control planes are then built again, from Go's cache).
+	rm -rf $(BIN)
+
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN {FS = ":.*## "; printf "Usage: make TARGET\n"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

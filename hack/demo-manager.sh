@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Runs bin/manager in the background against the hub of a local fleet, as its service account: `demo-manager.sh DIR`.
+# A manager that an earlier run left is replaced. Its pid is in DIR/manager.pid, its log in DIR/manager.log.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+fleet=${1:?the folder of the fleet}
+kubectl=bin/controlplane/kubectl
+
+hack/demo-stop-manager.sh "$fleet"
+
+# The administrator's kubeconfig with the user replaced by a token of the service account masthead-system/masthead.
+token=$("$kubectl" --kubeconfig "$fleet/hub.kubeconfig" create token masthead --namespace masthead-system --duration 24h)
+(
+  umask 077
+  cp "$fleet/hub.kubeconfig" "$fleet/manager.kubeconfig"
+)
+context=$("$kubectl" --kubeconfig "$fleet/manager.kubeconfig" config current-context)
+"$kubectl" --kubeconfig "$fleet/manager.kubeconfig" config set-credentials masthead --token "$token" >/dev/null
+"$kubectl" --kubeconfig "$fleet/manager.kubeconfig" config set-context "$context" --user masthead >/dev/null
+for user in $("$kubectl" --kubeconfig "$fleet/manager.kubeconfig" config get-users | tail -n +2 | grep -v '^masthead$'); do
+  "$kubectl" --kubeconfig "$fleet/manager.kubeconfig" config delete-user "$user" >/dev/null
+done
+
+flags=(--kubeconfig "$fleet/manager.kubeconfig" --leader-elect=false
+  --metrics-bind-address 127.0.0.1:18080 --metrics-secure=false
+  --health-probe-bind-address 127.0.0.1:18081
+  --allow-loopback-endpoints)
+echo "\$ bin/manager ${flags[*]}"
+setsid nohup bin/manager "${flags[@]}" >"$fleet/manager.log" 2>&1 </dev/null &
+pid=$!
+# The start time makes sure that a pid that was given to another program later is not mistaken for the manager.
+echo "$pid $(awk '{print $22}' "/proc/$pid/stat")" >"$fleet/manager.pid"
+
+deadline=$((SECONDS + 60))
+until curl_out=$(exec 3<>/dev/tcp/127.0.0.1/18081 && printf 'GET /readyz HTTP/1.0\r\n\r\n' >&3 && head -n 1 <&3) 2>/dev/null &&
+  [[ $curl_out == *" 200 "* ]]; do
+  kill -0 "$pid" 2>/dev/null || { tail -n 20 "$fleet/manager.log" >&2; echo "demo: the manager has exited" >&2; exit 1; }
+  ((SECONDS < deadline)) || { tail -n 20 "$fleet/manager.log" >&2; echo "demo: the manager does not become ready" >&2; exit 1; }
+  sleep 0.2
+done
+echo "the manager is ready (pid $pid)"

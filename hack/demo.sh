@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# The demo: a hub and two workload clusters on this machine, the manager, and one requirement that travels end to end.
+# Everything is real: etcd, kube-apiserver, kube-controller-manager, kwok, Crossplane and Cluster API run as processes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fleet=.localfleet
+kubectl=bin/controlplane/kubectl
+started=$SECONDS
+
+bold=$'\e[1m'; dim=$'\e[2m'; off=$'\e[0m'
+[[ -t 1 && -z ${NO_COLOR:-} ]] || { bold=; dim=; off=; }
+step() { printf '\n%s== %s%s\n' "$bold" "$*" "$off"; }
+say() { printf '%s\n' "$*"; }
+die() { printf 'demo: %s\n' "$*" >&2; exit 1; }
+
+# on hub|w1|w2 ARGS...: kubectl against one cluster. show does the same and prints the command first.
+on() { local where=$1; shift; "$kubectl" --kubeconfig "$fleet/$where.kubeconfig" --cache-dir "$fleet/kubectl-cache/$where" "$@"; }
+show() {
+  local where=$1; shift
+  printf '%s$ kubectl --kubeconfig %s' "$dim" "$fleet/$where.kubeconfig"
+  printf ' %q' "$@"
+  printf '%s\n' "$off"
+  on "$where" "$@"
+}
+# wait_for WHAT COMMAND...: repeats the command until it succeeds, and says what is missing if it never does.
+wait_for() {
+  local what=$1 deadline=$((SECONDS + 120)); shift
+  until "$@" >/dev/null 2>&1; do
+    ((SECONDS < deadline)) || die "still waiting for $what after 120 s; the manager's log is $fleet/manager.log"
+    sleep 0.2
+  done
+}
+
+step "1. A hub (Kubernetes, Crossplane, Cluster API) and the workload clusters w1 and w2"
+say "\$ bin/localfleet up --workloads 2"
+bin/localfleet up --workloads 2 --dir "$fleet"
+
+step "2. Install Masthead: CRDs and rights in the hub, rights in the workload clusters"
+show hub apply --server-side -k config/default/crds-and-rights
+show w1 apply --server-side -f config/workload -f config/samples/workload/claims-rights.yaml
+show w2 apply --server-side -f config/workload -f config/samples/workload/claims-rights.yaml
+
+step "3. The platform team's part: an API, a namespace for what is claimed, the class of the clusters to be enrolled"
+show hub apply --server-side -f test/localfleet/manifests/samples/mysql-claimed.yaml
+on hub get namespace bar >/dev/null 2>&1 || show hub create namespace bar
+show hub apply --server-side -f config/samples/hub
+wait_for "Crossplane to offer the API" on hub wait --for=condition=Offered --timeout=5s \
+  compositeresourcedefinitions/compositemysqlinstances.database.acmeco.org
+show hub get compositeresourcedefinitions,enrollmentclasses
+
+step "4. Run the manager, with the rights of its service account"
+hack/demo-manager.sh "$fleet"
+
+step "5. Enrol both clusters: a label on their Cluster API objects"
+show hub get clusters.cluster.x-k8s.io
+show hub label --overwrite clusters.cluster.x-k8s.io w1 w2 masthead.dev/enroll=true
+for name in w1 w2; do
+  wait_for "$name to be connected" on hub wait --for=condition=Connected --timeout=5s clusterprofiles/capi-"$name"
+  wait_for "the API to be served in $name" on "$name" wait --for=condition=Established --timeout=5s \
+    crd/mysqlinstancerequirements.database.acmeco.org
+done
+columns='NAME:.metadata.name,CONNECTED:.status.conditions[?(@.type=="Connected")].status'
+columns+=',HEALTHY:.status.conditions[?(@.type=="ControlPlaneHealthy")].status,VERSION:.status.version.kubernetes'
+show hub get clusterprofiles -o custom-columns="$columns"
+
+step "6. An application team in w1 asks for a database, as if Crossplane ran there"
+cat hack/demo-requirement.yaml
+show w1 apply --server-side -f hack/demo-requirement.yaml
+wait_for "the requirement to be ready" on w1 wait --for=condition=Ready --timeout=5s mysqlinstancerequirements/sqldb
+
+step "7. In the hub: it is in the namespace bar and says where it came from; Crossplane has provisioned it"
+show hub get mysqlinstancerequirements --namespace bar
+show hub get mysqlinstancerequirements sqldb --namespace bar -o jsonpath='{.metadata.annotations}{"\n"}'
+
+step "8. Back in w1: the status, and the connection Secret, owned by the requirement"
+wait_for "the connection Secret" on w1 get secret sql-creds
+show w1 get mysqlinstancerequirements sqldb
+show w1 get secret sql-creds -o custom-columns='NAME:.metadata.name,TYPE:.type,OWNER:.metadata.ownerReferences[0].kind,KEYS:.data' |
+  sed -E 's/(endpoint|password|username):[^] ]*/\1/g'
+
+step "Done in $((SECONDS - started)) s. Everything is still up:"
+cat <<TXT
+  hub          export KUBECONFIG=$PWD/$fleet/hub.kubeconfig
+  w1           export KUBECONFIG=$PWD/$fleet/w1.kubeconfig
+  w2           export KUBECONFIG=$PWD/$fleet/w2.kubeconfig
+  kubectl      $PWD/$kubectl
+  manager log  $PWD/$fleet/manager.log
+
+  Try: bin/localfleet pause w2, then look at the clusterprofiles in the hub; bin/localfleet resume w2; bin/localfleet rotate w1.
+  Stop and remove everything: make demo-down
+TXT

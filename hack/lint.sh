@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# The linters, and a check that nothing that is generated or tidied has drifted.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+lint=$(hack/tool.sh golangci-lint)
+echo "== go mod tidy leaves no difference"
+go mod tidy -diff
+echo "== the generated files are up to date"
+before=$(find apis config/crd -type f -exec sha256sum {} + | sort -k2)
+hack/generate.sh
+after=$(find apis config/crd -type f -exec sha256sum {} + | sort -k2)
+if [[ $before != "$after" ]]; then
+  diff <(echo "$before") <(echo "$after") || true
+  echo "lint: 'make generate' changed files; commit what it made" >&2
+  exit 1
+fi
+echo "== golangci-lint"
+"$lint" run ./...

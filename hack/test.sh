@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Runs the tests: `test.sh` all, `test.sh unit` without the fleet, `test.sh e2e` with the fleet only.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+what=${1:-all}
+export MASTHEAD_CONTROLPLANE_BIN=${MASTHEAD_CONTROLPLANE_BIN:-$PWD/bin/controlplane}
+export KUBEBUILDER_ASSETS=$MASTHEAD_CONTROLPLANE_BIN
+
+if [[ $what != e2e ]]; then
+  echo "== unit and integration tests, with the race detector (the first run compiles everything twice: allow some minutes)"
+  mapfile -t packages < <(go list ./... | grep -v '/test/e2e$')
+  # Packages run two at a time: some start API servers of their own.
+  go test -race -p 2 -timeout 20m "${packages[@]}"
+fi
+if [[ $what != unit ]]; then
+  echo "== end-to-end tests: a real hub, real workload clusters, and bin/manager as a process"
+  go test -timeout 40m -count=1 ./test/e2e -v -ginkgo.v=${VERBOSE:-false} ${FOCUS:+-ginkgo.focus="$FOCUS"}
+fi

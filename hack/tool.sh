@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Builds a pinned tool into bin/tools, once per version, and prints its path: `tool.sh controller-gen`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+name=${1:?which tool}
+case $name in
+  controller-gen) module=hack/tools package=sigs.k8s.io/controller-tools/cmd/controller-gen path=sigs.k8s.io/controller-tools ;;
+  golangci-lint) module=hack/tools/golangci-lint package=github.com/golangci/golangci-lint/v2/cmd/golangci-lint path=github.com/golangci/golangci-lint/v2 ;;
+  *) echo "tool.sh: no tool is called \"$name\"" >&2; exit 2 ;;
+esac
+version=$(cd "$module" && go list -m -f '{{.Version}}' "$path")
+binary=$PWD/bin/tools/$name-$version
+if [[ ! -x $binary ]]; then
+  echo "building $name $version into bin/tools (once; some minutes with an empty cache)" >&2
+  mkdir -p bin/tools
+  (cd "$module" && go build -trimpath -o "$binary" "$package")
+fi
+echo "$binary"

@@ -1,0 +1,140 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/masthead-dev/masthead/test/localfleet"
+)
+
+// watchesStarted is how many LIST and WATCH requests the manager has ever sent to a workload cluster.
+func watchesStarted(ctx context.Context, name string) float64 {
+	GinkgoHelper()
+	return metrics(ctx).Value("masthead_cluster_watches_started_total", "cluster", clusterName(name))
+}
+
+var _ = Describe("A cluster whose API server freezes", func() {
+	It("harms no other, shows as Degraded, then Disconnected with a reason, and recovers", func(ctx SpecContext) {
+		enrolAll(ctx, "w1", "w2", "w3")
+		travels(ctx, "w2", "before-freeze")
+
+		Expect(fleet.Pause(ctx, "w2")).To(Succeed())
+		resumed := false
+		DeferCleanup(func(ctx context.Context) {
+			if !resumed {
+				Expect(fleet.Resume(ctx, "w2")).To(Succeed())
+			}
+		})
+		Eventually(func() float64 {
+			return metrics(ctx).Value("masthead_cluster_state", "cluster", clusterName("w2"), "state", "Degraded")
+		}).WithContext(ctx).Should(Equal(1.0))
+		for i := range 5 {
+			travels(ctx, "w1", fmt.Sprintf("beside-frozen-w1-%d", i))
+			travels(ctx, "w3", fmt.Sprintf("beside-frozen-w3-%d", i))
+		}
+		Eventually(connection).WithArguments(ctx, "w2").WithContext(ctx).Should(Equal("False/DialError"))
+		Expect(connection(ctx, "w1")).To(Equal("True/Connected"))
+		Expect(connection(ctx, "w3")).To(Equal("True/Connected"))
+
+		Expect(fleet.Resume(ctx, "w2")).To(Succeed())
+		resumed = true
+		eventuallyConnected(ctx, "w2")
+		travels(ctx, "w2", "after-freeze")
+	})
+
+	It("keeps what was asked for while it was frozen", func(ctx SpecContext) {
+		enrolAll(ctx, "w1", "w2")
+		travels(ctx, "w1", "edited")
+		Expect(fleet.Kill(ctx, "w1")).To(Succeed())
+		Eventually(connection).WithArguments(ctx, "w1").WithContext(ctx).Should(Equal("False/DialError"))
+		travels(ctx, "w2", "beside-killed")
+		Expect(fleet.Restart(ctx, "w1", localfleet.RestartOptions{})).To(Succeed())
+		kubectl(ctx, "w1", "patch", "mysqlinstancerequirements", "edited", "--type=merge", "-p", `{"spec":{"storageGB":99}}`)
+		eventuallyConnected(ctx, "w1")
+		Eventually(func() string {
+			return get(ctx, hub, "{.spec.storageGB}", "mysqlinstancerequirements", "edited", "--namespace", "bar")
+		}).WithContext(ctx).Should(Equal("99"))
+	})
+})
+
+var _ = Describe("Credentials that change", func() {
+	It("restart no informer when only the token does, twenty times, and lose no event", func(ctx SpecContext) {
+		enrolAll(ctx, "w1")
+		travels(ctx, "w1", "before-rotation")
+		before := watchesStarted(ctx, "w1")
+		connects := metrics(ctx).Value("masthead_cluster_connects_total", "cluster", clusterName("w1"))
+		Expect(before).To(BeNumerically(">", 0))
+		for i := range 20 {
+			Expect(fleet.Rotate(ctx, "w1")).To(Succeed())
+			claim(ctx, "w1", fmt.Sprintf("rotated-%d", i))
+		}
+		for i := range 20 {
+			travels(ctx, "w1", fmt.Sprintf("rotated-%d", i))
+		}
+		Expect(watchesStarted(ctx, "w1")).To(Equal(before), "no LIST or WATCH was sent again")
+		Expect(metrics(ctx).Value("masthead_cluster_connects_total", "cluster", clusterName("w1"))).To(Equal(connects))
+		Expect(connection(ctx, "w1")).To(Equal("True/Connected"))
+	})
+
+	It("leave no gap when the endpoint moves", func(ctx SpecContext) {
+		enrolAll(ctx, "w1")
+		travels(ctx, "w1", "before-move")
+
+		// A sampler that would see a gap: the manager says all the time that the cluster is connected.
+		sampling, stop := context.WithCancel(ctx)
+		defer stop()
+		var gaps, samples atomic.Int64
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			tick := time.NewTicker(20 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				select {
+				case <-sampling.Done():
+					return
+				case <-tick.C:
+					m, err := manager.Metrics(sampling)
+					if err != nil {
+						continue
+					}
+					samples.Add(1)
+					if m.Value("masthead_cluster_connected", "cluster", clusterName("w1")) != 1 {
+						gaps.Add(1)
+					}
+				}
+			}
+		}()
+		endpointConnects := func() float64 {
+			return metrics(ctx).Value("masthead_cluster_connects_total", "cluster", clusterName("w1"), "cause", "endpoint")
+		}
+		before := endpointConnects()
+		stopPrevious, err := fleet.Move(ctx, "w1")
+		Expect(err).NotTo(HaveOccurred())
+		claim(ctx, "w1", "during-move")
+		Eventually(endpointConnects).WithContext(ctx).Should(Equal(before + 1))
+		travels(ctx, "w1", "during-move")
+		Expect(stopPrevious(ctx)).To(Succeed())
+		travels(ctx, "w1", "after-move")
+		stop()
+		<-done
+		Expect(samples.Load()).To(BeNumerically(">", 0))
+		Expect(gaps.Load()).To(BeZero(), "of %d samples", samples.Load())
+	})
+
+	It("are followed when the API server died and comes back on another port", func(ctx SpecContext) {
+		enrolAll(ctx, "w1")
+		Expect(fleet.Kill(ctx, "w1")).To(Succeed())
+		Expect(fleet.Restart(ctx, "w1", localfleet.RestartOptions{NewPort: true})).To(Succeed())
+		eventuallyConnected(ctx, "w1")
+		travels(ctx, "w1", "on-new-port")
+	})
+})

@@ -1,0 +1,169 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/masthead-dev/masthead/test/harness"
+	"github.com/masthead-dev/masthead/test/localfleet"
+)
+
+const hub = localfleet.HubName
+
+// kubectl runs kubectl against one cluster of the fleet and fails the spec if kubectl fails.
+func kubectl(ctx context.Context, cluster string, args ...string) string {
+	GinkgoHelper()
+	out, err := harness.Kubectl(ctx, fleet, cluster, args...)
+	Expect(err).NotTo(HaveOccurred())
+	return out
+}
+
+// get returns a JSONPath of an object, or "" if there is no such object or field.
+func get(ctx context.Context, cluster, path string, args ...string) string {
+	GinkgoHelper()
+	return strings.TrimSpace(kubectl(ctx, cluster, append([]string{"get", "--ignore-not-found", "-o", "jsonpath=" + path}, args...)...))
+}
+
+func enrol(ctx context.Context, clusters ...string) {
+	GinkgoHelper()
+	for _, name := range clusters {
+		kubectl(ctx, hub, "label", "--overwrite", "clusters.cluster.x-k8s.io", name, "masthead.dev/enroll=true")
+	}
+}
+
+func unenrol(ctx context.Context, clusters ...string) {
+	GinkgoHelper()
+	for _, name := range clusters {
+		kubectl(ctx, hub, "label", "clusters.cluster.x-k8s.io", name, "masthead.dev/enroll-")
+	}
+}
+
+// condition is what a ClusterProfile says of a cluster: "True/Connected", or "" if there is none.
+func condition(ctx context.Context, name, conditionType string) string {
+	GinkgoHelper()
+	return get(ctx, hub, fmt.Sprintf(`{range .status.conditions[?(@.type=="%s")]}{.status}/{.reason}{end}`, conditionType),
+		"clusterprofiles", "capi-"+name)
+}
+
+func connection(ctx context.Context, name string) string {
+	GinkgoHelper()
+	return condition(ctx, name, "Connected")
+}
+
+func eventuallyConnected(ctx context.Context, clusters ...string) {
+	GinkgoHelper()
+	for _, name := range clusters {
+		Eventually(connection).WithArguments(ctx, name).WithContext(ctx).Should(Equal("True/Connected"), "cluster %s", name)
+	}
+}
+
+// eventuallyServesRequirements waits until a user of the cluster could create a requirement.
+func eventuallyServesRequirements(ctx context.Context, clusters ...string) {
+	GinkgoHelper()
+	for _, name := range clusters {
+		Eventually(func() string {
+			return get(ctx, name, `{.status.conditions[?(@.type=="Established")].status}`,
+				"crd", "mysqlinstancerequirements.database.acmeco.org")
+		}).WithContext(ctx).Should(Equal("True"), "cluster %s", name)
+	}
+}
+
+// claim creates a requirement in the namespace default of a workload cluster.
+func claim(ctx context.Context, cluster, name string, annotations ...string) {
+	GinkgoHelper()
+	notes := map[string]string{}
+	for i := 0; i+1 < len(annotations); i += 2 {
+		notes[annotations[i]] = annotations[i+1]
+	}
+	encoded, err := json.Marshal(notes)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(harness.Apply(ctx, fleet, cluster, fmt.Sprintf(`
+apiVersion: database.acmeco.org/v1alpha1
+kind: MySQLInstanceRequirement
+metadata:
+  name: %s
+  namespace: default
+  annotations: %s
+spec:
+  version: "5.7"
+  storageGB: 20
+  writeConnectionSecretToRef:
+    name: %s-creds
+`, name, encoded, name))).To(Succeed())
+}
+
+func deleteClaim(ctx context.Context, cluster, name string) {
+	GinkgoHelper()
+	kubectl(ctx, cluster, "delete", "mysqlinstancerequirements", name, "--ignore-not-found", "--wait=false")
+}
+
+// sourceInHub is the source of the requirement's object in the hub, as UID/namespace, or "" if there is none.
+func sourceInHub(ctx context.Context, name string) string {
+	GinkgoHelper()
+	return get(ctx, hub, `{.metadata.annotations.agent\.crossplane\.io/source-uid}/{.metadata.annotations.agent\.crossplane\.io/source-namespace}`,
+		"mysqlinstancerequirements", name, "--namespace", "bar")
+}
+
+// agentSynced is what the agent says of a requirement: "True/Synced".
+func agentSynced(ctx context.Context, cluster, name string) string {
+	GinkgoHelper()
+	return get(ctx, cluster, `{range .status.conditions[?(@.type=="AgentSynced")]}{.status}/{.reason}{end}`,
+		"mysqlinstancerequirements", name)
+}
+
+// travels shows that the manager works on a cluster: a requirement that is created there gets to the hub and is
+// answered.
+func travels(ctx context.Context, cluster, name string) {
+	GinkgoHelper()
+	claim(ctx, cluster, name)
+	Eventually(agentSynced).WithArguments(ctx, cluster, name).WithContext(ctx).Should(Equal("True/Synced"), "requirement %s of cluster %s", name, cluster)
+	DeferCleanup(func(ctx context.Context) { cleanClaim(ctx, cluster, name) })
+}
+
+// cleanClaim removes a requirement for good, even if its cluster is not connected any more.
+func cleanClaim(ctx context.Context, cluster, name string) {
+	GinkgoHelper()
+	if get(ctx, cluster, "{.metadata.name}", "crd", "mysqlinstancerequirements.database.acmeco.org") != "" {
+		deleteClaim(ctx, cluster, name)
+		if get(ctx, cluster, "{.metadata.name}", "mysqlinstancerequirements", name) != "" && !strings.HasPrefix(connection(ctx, cluster), "True") {
+			_, _ = harness.Kubectl(ctx, fleet, cluster, "patch", "mysqlinstancerequirements", name, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+			kubectl(ctx, hub, "delete", "mysqlinstancerequirements", name, "--namespace", "bar", "--ignore-not-found", "--wait=false")
+		}
+		Eventually(func() string {
+			return get(ctx, cluster, "{.metadata.name}", "mysqlinstancerequirements", name)
+		}).WithContext(ctx).Should(BeEmpty())
+	}
+	Eventually(sourceInHub).WithArguments(ctx, name).WithContext(ctx).Should(BeEmpty())
+}
+
+// enrolAll enrols clusters for one spec.
+func enrolAll(ctx context.Context, clusters ...string) {
+	GinkgoHelper()
+	enrol(ctx, clusters...)
+	DeferCleanup(func(ctx context.Context) {
+		unenrol(ctx, clusters...)
+		for _, name := range clusters {
+			Eventually(connection).WithArguments(ctx, name).WithContext(ctx).Should(BeEmpty(), "no profile is left of %s", name)
+		}
+	})
+	eventuallyConnected(ctx, clusters...)
+	eventuallyServesRequirements(ctx, clusters...)
+}
+
+func metrics(ctx context.Context) harness.Metrics {
+	GinkgoHelper()
+	m, err := manager.Metrics(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return m
+}
+
+// clusterName is what the manager calls a Cluster of the namespace default.
+func clusterName(name string) string { return "capi/default/" + name }

@@ -1,0 +1,95 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/masthead-dev/masthead/test/harness"
+	"github.com/masthead-dev/masthead/test/localfleet"
+)
+
+func TestEndToEnd(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(2 * time.Minute)
+	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
+	RunSpecs(t, "Masthead end to end")
+}
+
+// What all specs share. The specs run one after the other, and each leaves no cluster enrolled.
+var (
+	fleet   *localfleet.Fleet
+	manager *harness.Manager
+)
+
+// managerFlags make the manager notice trouble sooner than in production, so that the specs wait for less.
+var managerFlags = []string{
+	"--cluster-probe-interval=1s",
+	"--cluster-probe-timeout=1s",
+	"--cluster-probe-failures=3",
+	"--cluster-backoff-max=2s",
+}
+
+var _ = BeforeSuite(func(ctx context.Context) {
+	dir := os.Getenv("MASTHEAD_E2E_DIR") // to look at the logs afterwards
+	keep := dir != ""
+	if !keep {
+		dir = GinkgoT().TempDir()
+	}
+	repository, err := localfleet.Repository()
+	Expect(err).NotTo(HaveOccurred())
+
+	By("starting a hub and three workload clusters")
+	fleet, err = localfleet.Up(ctx, localfleet.Options{
+		Dir:            dir,
+		Workloads:      []string{"w1", "w2", "w3"},
+		Log:            GinkgoWriter,
+		WithCrossplane: true,
+		WithClusterAPI: true,
+		WithKwok:       true,
+		WorkloadRBAC: []string{
+			filepath.Join(repository, "config", "workload"),
+			filepath.Join(repository, "config", "samples", "workload", "claims-rights.yaml"),
+		},
+		StopWithParent: true,
+		KeepData:       keep,
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func(ctx context.Context) { Expect(fleet.Down(ctx)).To(Succeed()) }, NodeTimeout(2*time.Minute))
+
+	By("installing Masthead")
+	Expect(harness.Install(ctx, fleet)).To(Succeed())
+	startManager(ctx)
+	DeferCleanup(func(ctx context.Context) {
+		Expect(manager.Stop(ctx)).To(Succeed(), "the manager ends by itself when it is asked to")
+	}, NodeTimeout(time.Minute))
+}, NodeTimeout(10*time.Minute))
+
+// ReportAfterEach shows what the manager said when a spec failed.
+var _ = ReportAfterEach(func(report SpecReport) {
+	if report.Failed() && manager != nil {
+		GinkgoWriter.Println("the end of the manager's log:\n" + manager.LogTail(60))
+		GinkgoLogr.Info("spec failed", "managerLog", manager.LogTail(60))
+	}
+})
+
+func startManager(ctx context.Context) {
+	GinkgoHelper()
+	var err error
+	manager, err = harness.StartManager(ctx, fleet, managerFlags...)
+	Expect(err).NotTo(HaveOccurred())
+}
+
+func restartManager(ctx context.Context) {
+	GinkgoHelper()
+	Expect(manager.Stop(ctx)).To(Succeed())
+	startManager(ctx)
+}

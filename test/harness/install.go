@@ -1,0 +1,83 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/masthead-dev/masthead/test/localfleet"
+)
+
+// Kubectl runs the kubectl that belongs to the fleet's Kubernetes version, against one cluster, and returns its standard
+// output. The error holds what it printed to standard error.
+func Kubectl(ctx context.Context, fleet *localfleet.Fleet, cluster string, args ...string) (string, error) {
+	return kubectl(ctx, fleet, cluster, nil, args...)
+}
+
+// Apply applies YAML to one cluster, server-side.
+func Apply(ctx context.Context, fleet *localfleet.Fleet, cluster, yaml string) error {
+	_, err := kubectl(ctx, fleet, cluster, []byte(yaml), "apply", "--server-side", "-f", "-")
+	return err
+}
+
+func kubectl(ctx context.Context, fleet *localfleet.Fleet, cluster string, stdin []byte, args ...string) (string, error) {
+	args = append([]string{"--kubeconfig", fleet.Kubeconfig(cluster), "--cache-dir", filepath.Join(fleet.Dir(), "kubectl-cache", cluster)}, args...)
+	cmd := exec.CommandContext(ctx, filepath.Join(fleet.BinDir(), "kubectl"), args...)
+	var out, problems bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &out, &problems
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("kubectl %s: %w: %s", strings.Join(args[4:], " "), err, strings.TrimSpace(problems.String()))
+	}
+	return out.String(), nil
+}
+
+// Install installs Masthead in the hub as its README says, and what the tests claim: the sample API of the fleet, the rights
+// for its group, the namespace "bar" and the EnrollmentClass "default" that targets it.
+func Install(ctx context.Context, fleet *localfleet.Fleet) error {
+	repository, err := localfleet.Repository()
+	if err != nil {
+		return err
+	}
+	for _, args := range [][]string{
+		{"-k", filepath.Join(repository, "config", "default", "crds-and-rights")},
+		{"-f", filepath.Join(repository, "config", "samples", "hub")},
+	} {
+		args = append([]string{"apply", "--server-side"}, args...)
+		if _, err := Kubectl(ctx, fleet, localfleet.HubName, args...); err != nil {
+			return fmt.Errorf("cannot install Masthead in the hub: %w", err)
+		}
+	}
+	if err := Apply(ctx, fleet, localfleet.HubName, targetNamespace); err != nil {
+		return fmt.Errorf("cannot create the target namespace: %w", err)
+	}
+	return fleet.InstallSamples(ctx)
+}
+
+// targetNamespace is where the sample EnrollmentClass sends the claims of its clusters.
+const targetNamespace = `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "bar"}}`
+
+// managerKubeconfig writes a kubeconfig for the manager's service account and returns its path.
+func managerKubeconfig(ctx context.Context, fleet *localfleet.Fleet) (string, error) {
+	token, err := Kubectl(ctx, fleet, localfleet.HubName,
+		"create", "token", "masthead", "--namespace", "masthead-system", "--duration", "24h")
+	if err != nil {
+		return "", fmt.Errorf("cannot make a token for the manager: %w", err)
+	}
+	path := filepath.Join(fleet.Dir(), "manager.kubeconfig")
+	admin, err := os.ReadFile(fleet.Kubeconfig(localfleet.HubName))
+	if err != nil {
+		return "", err
+	}
+	data, err := withToken(admin, strings.TrimSpace(token))
+	if err != nil {
+		return "", err
+	}
+	return path, os.WriteFile(path, data, 0o600)
+}

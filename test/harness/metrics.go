@@ -1,0 +1,91 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// Metrics is what the manager published at one moment.
+type Metrics map[string]*dto.MetricFamily
+
+// Metrics reads the manager's metrics.
+func (m *Manager) Metrics(ctx context.Context) (Metrics, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.metricsAddress+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the manager's metrics: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("cannot parse the manager's metrics: %w", err)
+	}
+	return families, nil
+}
+
+// Value sums the samples of a counter or gauge whose labels include the given ones ("name", "value", ...).
+func (m Metrics) Value(name string, labels ...string) float64 {
+	sum := 0.0
+	for _, metric := range m[name].GetMetric() {
+		if !hasLabels(metric, labels) {
+			continue
+		}
+		switch {
+		case metric.GetGauge() != nil:
+			sum += metric.GetGauge().GetValue()
+		case metric.GetCounter() != nil:
+			sum += metric.GetCounter().GetValue()
+		case metric.GetUntyped() != nil:
+			sum += metric.GetUntyped().GetValue()
+		}
+	}
+	return sum
+}
+
+// Series lists the series whose labels mention a cluster, as name{labels}.
+func (m Metrics) Series(mention string) []string {
+	var series []string
+	for name, family := range m {
+		for _, metric := range family.GetMetric() {
+			var labels []string
+			mentions := false
+			for _, l := range metric.GetLabel() {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+				mentions = mentions || strings.Contains(l.GetValue(), mention)
+			}
+			if mentions {
+				series = append(series, name+"{"+strings.Join(labels, ",")+"}")
+			}
+		}
+	}
+	return series
+}
+
+func hasLabels(metric *dto.Metric, labels []string) bool {
+	for i := 0; i+1 < len(labels); i += 2 {
+		found := false
+		for _, l := range metric.GetLabel() {
+			found = found || l.GetName() == labels[i] && l.GetValue() == labels[i+1]
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
