@@ -19,12 +19,7 @@ func newDownCommand(dir *string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			fleet, err := localfleet.Load(cmd.Context(), *dir, cmd.ErrOrStderr())
 			if errors.Is(err, localfleet.ErrNoFleet) {
-				stopped, err := localfleet.StopLeftovers(cmd.Context(), *dir)
-				if err != nil {
-					return err
-				}
-				say(cmd, "There is no fleet in %s; %d processes of an earlier one were stopped.\n", *dir, stopped)
-				return nil
+				return stopLeftovers(cmd, *dir)
 			}
 			if err != nil {
 				return err
@@ -32,4 +27,13 @@ func newDownCommand(dir *string) *cobra.Command {
 			return fleet.Down(cmd.Context())
 		},
 	}
+}
+
+func stopLeftovers(cmd *cobra.Command, dir string) error {
+	stopped, err := localfleet.StopLeftovers(cmd.Context(), dir)
+	if err != nil {
+		return err
+	}
+	say(cmd, "There is no fleet in %s; %d processes of an earlier one were stopped.\n", dir, stopped)
+	return nil
 }

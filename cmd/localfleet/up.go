@@ -67,11 +67,11 @@ func defaultWorkloadRBAC(given []string) ([]string, error) {
 	}
 	paths := make([]string, 0, len(given))
 	for _, path := range given {
-		path, err := filepath.Abs(path)
+		absolute, err := filepath.Abs(path)
 		if err != nil {
 			return nil, fmt.Errorf("cannot make a path absolute: %w", err)
 		}
-		paths = append(paths, path)
+		paths = append(paths, absolute)
 	}
 	return paths, nil
 }

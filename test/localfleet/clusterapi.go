@@ -32,7 +32,7 @@ func (c *cluster) clusterAPI() (server, error) {
 		return server{}, err
 	}
 	certificates := filepath.Join(c.fleet.layout.pki(c.name), ClusterAPI)
-	if err := os.MkdirAll(certificates, 0o700); err != nil {
+	if err = os.MkdirAll(certificates, 0o700); err != nil {
 		return server{}, fmt.Errorf("cannot create a folder for certificates: %w", err)
 	}
 	pair, err := ca.server(ClusterAPI)

@@ -26,6 +26,9 @@ func (f *Fleet) Down(ctx context.Context) error {
 	}
 	f.spawner.close()
 	if f.state.KeepData {
+		if err := f.disown(); err != nil {
+			return err
+		}
 		f.logf("Stopped the fleet; its data and logs stay in %s", f.layout.dir)
 		return nil
 	}

@@ -41,7 +41,7 @@ func (f *Fleet) signalAPIServer(ctx context.Context, name string, signal os.Sign
 		}
 		return fmt.Errorf("the API server of cluster %q does not run", name)
 	}
-	if err := record.signal(signal); err != nil {
+	if err = record.signal(signal); err != nil {
 		return err
 	}
 	err = wait.PollUntilContextTimeout(ctx, readyInterval/10, killGrace, true, func(context.Context) (bool, error) {

@@ -45,9 +45,9 @@ func Load(ctx context.Context, dir string, log io.Writer) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
+	// What another process starts in the fleet stays when that process ends.
 	f := newFleet(o, state)
 	if err := f.findSources(ctx); err != nil {
-		f.spawner.close()
 		return nil, err
 	}
 	return f, nil
@@ -116,7 +116,7 @@ func (f *Fleet) lockCluster(ctx context.Context, name string) (*cluster, func(),
 		return nil, nil, err
 	}
 	// Read before the lock is taken, for a message that says more than that a folder is missing.
-	if _, err := readClusterState(f.layout, name); err != nil {
+	if _, err = readClusterState(f.layout, name); err != nil {
 		shared.unlock()
 		return nil, nil, err
 	}

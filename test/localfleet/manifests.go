@@ -73,10 +73,10 @@ func applyObjects(ctx context.Context, config *rest.Config, objects []*unstructu
 		if err != nil {
 			return err
 		}
-		group, ctx := errgroup.WithContext(ctx)
+		group, groupCtx := errgroup.WithContext(ctx)
 		group.SetLimit(applyParallelism)
 		for _, object := range stage {
-			group.Go(func() error { return applyObject(ctx, c, object) })
+			group.Go(func() error { return applyObject(groupCtx, c, object) })
 		}
 		if err := group.Wait(); err != nil {
 			return err
@@ -190,6 +190,14 @@ func embeddedManifests(folder string) ([]*unstructured.Unstructured, error) {
 		objects = append(objects, found...)
 	}
 	return objects, nil
+}
+
+func applyEmbedded(ctx context.Context, config *rest.Config, folder string) error {
+	objects, err := embeddedManifests(folder)
+	if err != nil {
+		return err
+	}
+	return applyObjects(ctx, config, objects)
 }
 
 func parseManifests(content []byte) ([]*unstructured.Unstructured, error) {

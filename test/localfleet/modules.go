@@ -129,10 +129,6 @@ func findBinDir(wanted, repository string, needed []string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot find the control-plane programs: %w", err)
 	}
-	// Processes are recognised by the file that the kernel says they run, which is never a link.
-	if resolved, err := filepath.EvalSymlinks(folder); err == nil {
-		folder = resolved
-	}
 	var missing []string
 	for _, program := range needed {
 		if _, err := os.Stat(filepath.Join(folder, program)); err != nil {

@@ -84,6 +84,10 @@ func (o Options) withDefaults() (Options, error) {
 	if err != nil {
 		return Options{}, fmt.Errorf("cannot make the folder %q absolute: %w", o.Dir, err)
 	}
+	// One folder has one name: leftover processes are found by it.
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = resolved
+	}
 	o.Dir = dir
 	if o.Namespace == "" {
 		o.Namespace = "default"

@@ -79,23 +79,14 @@ var errAddressInUse = errors.New(addressInUse)
 
 func (c *cluster) startOnce(ctx context.Context, s server) error {
 	record, offset, err := c.launch(s)
-	if err != nil {
-		return err
+	if err == nil && s.ready != nil {
+		err = c.waitReady(ctx, s, record, offset)
 	}
-	if s.ready == nil {
-		return nil
+	// A process that runs and does not become ready is left to the caller, who decides what becomes of the whole cluster.
+	if err != nil && !record.alive() && strings.Contains(err.Error(), addressInUse) {
+		return fmt.Errorf("%w: %w", errAddressInUse, err)
 	}
-	if err := c.waitReady(ctx, s, record, offset); err != nil {
-		if record.alive() {
-			// Not ready in time, or ctx has ended: the caller decides what becomes of the rest of the cluster.
-			return err
-		}
-		if strings.Contains(err.Error(), addressInUse) {
-			return fmt.Errorf("%w: %w", errAddressInUse, err)
-		}
-		return err
-	}
-	return nil
+	return err
 }
 
 // launch starts the process and records it. It returns where in its log this run begins.
@@ -120,7 +111,7 @@ func (c *cluster) launch(s server) (processRecord, int64, error) {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + c.fleet.layout.cluster(c.name), "TMPDIR=" + os.TempDir(),
 		environmentMarker + "=" + c.fleet.layout.dir,
 	}, s.environment...)
-	if err := c.fleet.spawner.start(command); err != nil {
+	if err = c.fleet.spawner.start(command); err != nil {
 		return processRecord{}, 0, fmt.Errorf("cannot start %s of cluster %q: %w", s.program, c.name, err)
 	}
 	identity, err := identify(command.Process.Pid)

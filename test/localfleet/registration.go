@@ -233,18 +233,17 @@ func (f *Fleet) unregister(ctx context.Context, key client.ObjectKey) error {
 	if err != nil {
 		return err
 	}
-	objects := []*unstructured.Unstructured{newObject(clusterKind, key.Namespace, key.Name, nil)}
-	if !f.state.WithClusterAPI {
-		// Nobody else deletes them.
-		objects = append(objects, newObject(localControlPlaneKind, key.Namespace, key.Name, nil), newObject(localClusterKind, key.Namespace, key.Name, nil))
-	}
-	for _, object := range objects {
+	// Cluster API core would delete the infrastructure and the control plane with the Cluster, and the garbage collector the
+	// Secret, which may take it half a minute while it does not know the kind of the Secret's owner yet.
+	for _, object := range []*unstructured.Unstructured{
+		newObject(clusterKind, key.Namespace, key.Name, nil),
+		newObject(localControlPlaneKind, key.Namespace, key.Name, nil),
+		newObject(localClusterKind, key.Namespace, key.Name, nil),
+		newObject(corev1.SchemeGroupVersion.WithKind("Secret"), key.Namespace, key.Name+"-kubeconfig", nil),
+	} {
 		if err := hub.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("cannot delete %s %s from the hub: %w", object.GetKind(), key, err)
 		}
-	}
-	secret := newObject(corev1.SchemeGroupVersion.WithKind("Secret"), key.Namespace, key.Name+"-kubeconfig", nil)
-	for _, object := range append(objects, secret) {
 		if err := waitGone(ctx, hub, object); err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ func (f *Fleet) Restart(ctx context.Context, name string, o RestartOptions) erro
 	}
 	defer unlock()
 	if record, found := c.process(APIServer); found {
-		if err := stopProcess(ctx, record.processIdentity, 0); err != nil {
+		if err = stopProcess(ctx, record.processIdentity, 0); err != nil {
 			return err
 		}
 	}

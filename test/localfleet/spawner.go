@@ -30,7 +30,9 @@ var errSpawnerClosed = errors.New("the fleet was taken down")
 
 func newSpawner(withParent bool) *spawner {
 	s := &spawner{withParent: withParent, requests: make(chan spawnRequest), closed: make(chan struct{})}
-	go s.run()
+	if withParent {
+		go s.run()
+	}
 	return s
 }
 
@@ -51,22 +53,28 @@ func (s *spawner) run() {
 
 // start starts the command and reaps it when it ends.
 func (s *spawner) start(command *exec.Cmd) error {
-	// A process group or session of its own keeps an interrupt from the terminal away from the process.
-	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if s.withParent {
-		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	}
-	request := spawnRequest{command: command, result: make(chan error, 1)}
-	select {
-	case s.requests <- request:
-	case <-s.closed:
-		return errSpawnerClosed
-	}
-	if err := <-request.result; err != nil {
+	if err := s.startOnThread(command); err != nil {
 		return err
 	}
 	go func() { _ = command.Wait() }()
 	return nil
+}
+
+// startOnThread starts the command on the thread that it needs. A process group or session of its own keeps an interrupt
+// from the terminal away from the process.
+func (s *spawner) startOnThread(command *exec.Cmd) error {
+	if !s.withParent {
+		command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		return command.Start()
+	}
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	request := spawnRequest{command: command, result: make(chan error, 1)}
+	select {
+	case s.requests <- request:
+		return <-request.result
+	case <-s.closed:
+		return errSpawnerClosed
+	}
 }
 
 // close ends the spawner's thread. All processes must have ended before.

@@ -18,14 +18,15 @@ import (
 //
 // On an error nothing runs that did not run before; the logs stay in the folder.
 func Up(ctx context.Context, o Options) (*Fleet, error) {
+	if o.Dir != "" {
+		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+			return nil, fmt.Errorf("cannot create the folder of the fleet: %w", err)
+		}
+	}
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot create the folder of the fleet: %w", err)
-	}
-	// As the kernel would name it: processes are recognised by it.
 	lock, err := lockFolder(ctx, o.Dir, true)
 	if err != nil {
 		return nil, err
@@ -37,24 +38,35 @@ func Up(ctx context.Context, o Options) (*Fleet, error) {
 		return nil, err
 	}
 	f := newFleet(o, state)
-	if err := f.findSources(ctx); err != nil {
+	if err := f.up(ctx, o); err != nil {
 		f.spawner.close()
-		return nil, err
-	}
-	running, err := f.adopt(ctx)
-	if err != nil {
-		f.spawner.close()
-		return nil, err
-	}
-	if running {
-		err = f.extend(ctx, o)
-	} else {
-		err = f.create(ctx, o)
-	}
-	if err != nil {
 		return nil, err
 	}
 	return f, nil
+}
+
+func (f *Fleet) up(ctx context.Context, o Options) error {
+	if err := f.findSources(ctx); err != nil {
+		return err
+	}
+	running, err := f.adopt(ctx)
+	if err != nil {
+		return err
+	}
+	if running {
+		return f.extend(ctx, o)
+	}
+	if err := f.create(ctx, o); err != nil {
+		// The context may have ended, which is no reason to leave processes behind.
+		return errors.Join(err, f.stopAll(context.WithoutCancel(ctx)), f.disown())
+	}
+	return nil
+}
+
+// disown marks the folder as one with remains that the next Up may remove.
+func (f *Fleet) disown() error {
+	f.state.Owner, f.state.Complete = nil, false
+	return writeJSON(f.layout.fleetFile(), f.state)
 }
 
 func newFleetState(o Options) (*fleetState, error) {
@@ -96,7 +108,7 @@ func newFleetState(o Options) (*fleetState, error) {
 func (f *Fleet) adopt(ctx context.Context) (bool, error) {
 	old, err := readFleetState(f.layout)
 	if errors.Is(err, ErrNoFleet) {
-		if _, err := os.Stat(f.layout.clusters()); err == nil {
+		if _, statErr := os.Stat(f.layout.clusters()); statErr == nil {
 			return false, fmt.Errorf("%s exists, but not %s: this is no folder of a fleet, choose another", f.layout.clusters(), fleetFile)
 		}
 		return false, f.stopLeftovers(ctx)
@@ -142,18 +154,6 @@ func (f *Fleet) hubProblem(old *fleetState) string {
 
 // create brings the whole fleet up, all clusters at the same time.
 func (f *Fleet) create(ctx context.Context, o Options) error {
-	err := f.createClusters(ctx, o)
-	if err == nil {
-		return nil
-	}
-	// The context may have ended, which is no reason to leave processes behind.
-	ctx = context.WithoutCancel(ctx)
-	err = errors.Join(err, f.stopAll(ctx))
-	f.spawner.close()
-	return err
-}
-
-func (f *Fleet) createClusters(ctx context.Context, o Options) error {
 	if err := writeJSON(f.layout.fleetFile(), f.state); err != nil {
 		return err
 	}
@@ -185,18 +185,26 @@ func (f *Fleet) createClusters(ctx context.Context, o Options) error {
 	return writeJSON(f.layout.fleetFile(), f.state)
 }
 
-// extend adds the workload clusters that a running fleet lacks.
+// extend adds the workload clusters that a running fleet lacks, and applies the manifests of the options to what it has.
 func (f *Fleet) extend(ctx context.Context, o Options) error {
 	existing, err := f.Clusters()
 	if err != nil {
 		return err
 	}
 	f.logf("The fleet in %s runs already: %s", f.layout.dir, strings.Join(existing, ", "))
+	f.state.WorkloadRBAC = o.WorkloadRBAC
+	if err := writeJSON(f.layout.fleetFile(), f.state); err != nil {
+		return err
+	}
+	if err := f.applyTo(ctx, HubName, o.HubManifests); err != nil {
+		return err
+	}
 	var steps []func(context.Context) error
 	for _, name := range o.Workloads {
 		if slices.Contains(existing, name) {
 			problem := f.workloadProblem(name)
 			if problem == "" {
+				steps = append(steps, func(ctx context.Context) error { return f.applyTo(ctx, name, o.WorkloadRBAC) })
 				continue
 			}
 			f.logf("%s: %s: replacing the cluster by a new one", name, problem)
@@ -206,6 +214,18 @@ func (f *Fleet) extend(ctx context.Context, o Options) error {
 		steps = append(steps, func(ctx context.Context) error { return f.replaceWorkload(ctx, name) })
 	}
 	return inParallel(ctx, steps...)
+}
+
+// applyTo applies manifests to a running cluster.
+func (f *Fleet) applyTo(ctx context.Context, name string, paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	config, err := f.Config(name)
+	if err != nil {
+		return err
+	}
+	return Apply(ctx, config, paths...)
 }
 
 func (f *Fleet) workloadProblem(name string) string {

@@ -5,6 +5,8 @@ package localfleet
 
 import (
 	"context"
+
+	"k8s.io/client-go/rest"
 )
 
 // startWorkload brings a new workload cluster up, with its node and the rights of the service account whose token the hub
@@ -14,37 +16,43 @@ func (f *Fleet) startWorkload(ctx context.Context, name string) (*cluster, error
 	if err != nil {
 		return nil, err
 	}
-	err = c.startControlPlane(ctx, func(ctx context.Context) error {
-		config, err := c.adminConfig()
-		if err != nil {
-			return err
-		}
-		if err := ensureServiceAccount(ctx, config); err != nil {
-			return err
-		}
-		if len(f.state.WorkloadRBAC) > 0 {
-			if err := Apply(ctx, config, f.state.WorkloadRBAC...); err != nil {
-				return err
-			}
-		}
-		if !f.state.WithKwok {
-			return nil
-		}
-		objects, err := embeddedManifests("workload")
-		if err != nil {
-			return err
-		}
-		if err := applyObjects(ctx, config, objects); err != nil {
-			return err
-		}
-		kwok, err := c.kwok()
-		if err != nil {
-			return err
-		}
-		return c.startServer(ctx, kwok)
-	})
-	if err != nil {
+	if err := c.startControlPlane(ctx, c.setUpWorkload); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// setUpWorkload does what a workload cluster needs once its API server is ready.
+func (c *cluster) setUpWorkload(ctx context.Context) error {
+	config, err := c.adminConfig()
+	if err != nil {
+		return err
+	}
+	if err := ensureServiceAccount(ctx, config); err != nil {
+		return err
+	}
+	if err := c.fleet.applyTo(ctx, c.name, c.fleet.state.WorkloadRBAC); err != nil {
+		return err
+	}
+	if c.fleet.state.WithClusterAPI {
+		if err := applyEmbedded(ctx, config, "cluster-api"); err != nil {
+			return err
+		}
+	}
+	return c.startKwok(ctx, config)
+}
+
+// startKwok gives the cluster a node and starts kwok when the options ask for it.
+func (c *cluster) startKwok(ctx context.Context, config *rest.Config) error {
+	if !c.fleet.state.WithKwok {
+		return nil
+	}
+	if err := applyEmbedded(ctx, config, "workload"); err != nil {
+		return err
+	}
+	kwok, err := c.kwok()
+	if err != nil {
+		return err
+	}
+	return c.startServer(ctx, kwok)
 }
