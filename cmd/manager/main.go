@@ -1,0 +1,100 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/masthead-dev/masthead/internal/version"
+)
+
+// Exit codes.
+const (
+	exitFailed  = 1
+	exitMisused = 2
+)
+
+func main() {
+	os.Exit(run(ctrl.SetupSignalHandler(), os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+}
+
+// run is main with everything that it uses given to it. It returns the exit code.
+func run(ctx context.Context, args []string, env func(string) string, stdout, stderr io.Writer) int {
+	in, err := parse(args, env, stderr)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return 0
+	case err != nil:
+		_, _ = fmt.Fprintln(stderr, "manager:", err)
+		return exitMisused
+	case in.Version:
+		_, _ = fmt.Fprintln(stdout, version.Version)
+		return 0
+	}
+	log := newLogger(in.Options.Log, stderr)
+	useLogger(log)
+	log.Info("Masthead starts", "version", version.Version)
+	if err := serve(ctx, in.Options, log); err != nil {
+		log.Error(err, "Masthead ends")
+		return exitFailed
+	}
+	log.Info("Masthead ends")
+	return 0
+}
+
+// serve runs the manager until ctx ends.
+func serve(ctx context.Context, o Options, log logr.Logger) error {
+	cfg, err := hubConfig(o.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	h := newHealth()
+	stop, err := h.listen(ctx, o.Health.BindAddress)
+	if err != nil {
+		return err
+	}
+	defer stop()
+
+	hub, err := newHubQuestions(cfg)
+	if err != nil {
+		return err
+	}
+	if err := preflight(ctx, hub, o, h, log); err != nil {
+		return nil //nolint:nilerr // It only ends without success when it is told to stop.
+	}
+	mgr, err := setup(cfg, o, h)
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// hubConfig is the way to the hub.
+func hubConfig(kubeconfig string) (*rest.Config, error) {
+	var cfg *rest.Config
+	var err error
+	if kubeconfig == "" {
+		cfg, err = ctrl.GetConfig()
+	} else {
+		cfg, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot find the way to the hub: %w", err)
+	}
+	// The hub's API server shares itself out fairly (API Priority and Fairness); a limit here would only delay the
+	// requests of all clusters alike.
+	cfg.QPS = -1
+	cfg.UserAgent = "masthead/" + version.Version
+	return cfg, nil
+}

@@ -1,0 +1,344 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/test/testenv"
+)
+
+// output is a buffer that the manager writes while the test reads.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// TestManagerAgainstAHub starts the manager as the ServiceAccount of config/rbac on a hub that has nothing, and then gives
+// the hub one thing after another.
+func TestManagerAgainstAHub(t *testing.T) {
+	env, err := testenv.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, err := env.Start()
+	if err != nil {
+		t.Fatalf("cannot start the API server: %v", err)
+	}
+	t.Cleanup(func() { _ = env.Stop() })
+	scheme, err := hubScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub, err := client.New(admin, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	health, metrics := freeAddress(t), freeAddress(t)
+	var log output
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	exited := make(chan int, 1)
+	go func() {
+		exited <- run(ctx, []string{
+			"--kubeconfig", kubeconfigOf(t, env), "--leader-elect",
+			"--health-bind-address", health, "--metrics-bind-address", metrics,
+		}, noEnv, io.Discard, &log)
+	}()
+
+	awaitReadyz(t, health, http.StatusServiceUnavailable, "the CRD enrollmentclasses.fleet.masthead.dev", "the CRD clusterprofiles",
+		"the CRD clusters.cluster.x-k8s.io", "the right to get, list, watch secrets", installOurCRDs, installRights)
+	if code, _ := get(t, "http://"+health+"/healthz"); code != http.StatusOK {
+		t.Errorf("A manager that waits is alive: want 200, got %d", code)
+	}
+
+	applyAll(t, hub, "config/rbac")
+	if got := awaitReadyz(t, health, http.StatusServiceUnavailable, "the CRD clusters.cluster.x-k8s.io"); strings.Contains(got, "right") {
+		awaitNot(t, health, "the right")
+	}
+	installCRDs(t, env)
+	awaitReadyz(t, health, http.StatusOK, "ok")
+	for what, want := range map[string]int{"the right to get, list, watch secrets": 1, "The hub has what Masthead needs": 1} {
+		if got := strings.Count(log.String(), what); got != want {
+			t.Errorf("What is missing is logged once: want %q %d times, got %d in\n%s", what, want, got, log.String())
+		}
+	}
+
+	// With these rights and no others the manager publishes an enrolled cluster, and says why it is not connected.
+	publishesAnEnrolledSecret(t, hub)
+	answersOnlyTheAuthorised(t, metrics)
+
+	cancel()
+	if code := <-exited; code != 0 {
+		t.Errorf("A manager that is told to stop has not failed: want 0, got %d\n%s", code, log.String())
+	}
+	t.Log(log.String())
+	var lease coordinationv1.Lease
+	if err := hub.Get(t.Context(), client.ObjectKey{Namespace: defaultNamespace, Name: leaseName}, &lease); err != nil {
+		t.Fatal(err)
+	}
+	if holder := lease.Spec.HolderIdentity; holder != nil && *holder != "" {
+		t.Errorf("A leader that stops gives the lease back: it is still held by %q", *holder)
+	}
+	if strings.Contains(log.String(), "is forbidden") {
+		t.Errorf("The manager asked for something that config/rbac does not grant:\n%s", log.String())
+	}
+}
+
+func publishesAnEnrolledSecret(t *testing.T, hub client.Client) {
+	t.Helper()
+	for _, o := range []client.Object{
+		&fleetv1alpha1.EnrollmentClass{
+			ObjectMeta: metav1.ObjectMeta{Name: fleetv1alpha1.DefaultEnrollmentClassName},
+			Spec:       fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "default"}},
+		},
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "default", Name: "w1",
+				Labels: map[string]string{fleetv1alpha1.EnrollLabel: fleetv1alpha1.EnrollLabelTrue},
+			},
+			StringData: map[string]string{"kubeconfig": "not a kubeconfig"},
+		},
+	} {
+		if err := hub.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the ClusterProfile of the enrolled Secret", func() bool {
+		var p inventoryv1alpha1.ClusterProfile
+		if err := hub.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "kubeconfig-w1"}, &p); err != nil {
+			return false
+		}
+		c := meta.FindStatusCondition(p.Status.Conditions, "Connected")
+		return c != nil && c.Status == metav1.ConditionFalse && c.Reason == "BadKubeconfig"
+	})
+	eventually(t, "the cluster in the status of its class", func() bool {
+		var class fleetv1alpha1.EnrollmentClass
+		key := client.ObjectKey{Name: fleetv1alpha1.DefaultEnrollmentClassName}
+		return hub.Get(t.Context(), key, &class) == nil && class.Status.EnrolledClusters == 1
+	})
+}
+
+func answersOnlyTheAuthorised(t *testing.T, address string) {
+	t.Helper()
+	if code, _ := get(t, "https://"+address+"/metrics"); code != http.StatusUnauthorized {
+		t.Errorf("Metrics without a token: want 401, got %d", code)
+	}
+}
+
+func kubeconfigOf(t *testing.T, env *envtest.Environment) string {
+	t.Helper()
+	user, err := env.AddUser(envtest.User{
+		Name:   "system:serviceaccount:" + defaultNamespace + ":masthead",
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + defaultNamespace},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := user.KubeConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "hub.kubeconfig")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func applyAll(t *testing.T, hub client.Client, folder string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(testenv.Root(), folder, "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var namespaced []*unstructured.Unstructured
+	for _, file := range files {
+		for _, u := range manifests(t, file) {
+			if u.GetKind() == "Kustomization" {
+				continue
+			}
+			if u.GetNamespace() != "" {
+				namespaced = append(namespaced, u)
+				continue
+			}
+			if err := hub.Create(t.Context(), u); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, u := range namespaced {
+		if err := hub.Create(t.Context(), u); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func installCRDs(t *testing.T, env *envtest.Environment) {
+	t.Helper()
+	profiles, err := testenv.ModuleCRDs(t.Context(), "sigs.k8s.io/cluster-inventory-api", "config/crd/bases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	capi, err := testenv.ModuleCRDs(t.Context(), "sigs.k8s.io/cluster-api", "config/crd/bases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{
+		Paths: []string{
+			testenv.CRDs(),
+			filepath.Join(profiles, "multicluster.x-k8s.io_clusterprofiles.yaml"),
+			filepath.Join(capi, "cluster.x-k8s.io_clusters.yaml"),
+		},
+		ErrorIfPathMissing: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func manifests(t *testing.T, file string) []*unstructured.Unstructured {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	var list []*unstructured.Unstructured
+	decoder := utilyaml.NewYAMLOrJSONDecoder(f, 4096)
+	for {
+		u := &unstructured.Unstructured{}
+		if err := decoder.Decode(u); errors.Is(err, io.EOF) {
+			return list
+		} else if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if len(u.Object) > 0 {
+			list = append(list, u)
+		}
+	}
+}
+
+func roles(t *testing.T, file string) []rbacv1.ClusterRole {
+	t.Helper()
+	var list []rbacv1.ClusterRole
+	for _, u := range manifests(t, file) {
+		if kind := u.GetKind(); kind != "ClusterRole" && kind != "Role" {
+			continue
+		}
+		data, err := u.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var role rbacv1.ClusterRole
+		if err := utilyaml.Unmarshal(data, &role); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		list = append(list, role)
+	}
+	return list
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	insecure := &http.Client{
+		Timeout:   10 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
+	}
+	response, err := insecure.Do(request)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return response.StatusCode, string(body)
+}
+
+func awaitReadyz(t *testing.T, address string, wantCode int, want ...string) string {
+	t.Helper()
+	var last string
+	eventually(t, "an answer of /readyz with "+strings.Join(want, ", "), func() bool {
+		var code int
+		code, last = get(t, "http://"+address+"/readyz")
+		for _, w := range want {
+			if !strings.Contains(last, w) {
+				return false
+			}
+		}
+		return code == wantCode
+	})
+	return last
+}
+
+func awaitNot(t *testing.T, address, unwanted string) {
+	t.Helper()
+	eventually(t, "an answer of /readyz without "+unwanted, func() bool {
+		code, body := get(t, "http://"+address+"/readyz")
+		return code != 0 && !strings.Contains(body, unwanted)
+	})
+}
+
+func eventually(t *testing.T, what string, met func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) { return met(), nil })
+	if err != nil {
+		t.Fatalf("Not seen within a minute: %s", what)
+	}
+}

@@ -1,0 +1,365 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// Options are the settings of the manager. Each can be given as a flag and in the file that --config names, which is
+// these Options as YAML; a flag wins over the file. A field that the file misspells is an error.
+type Options struct {
+	// Kubeconfig of the hub. Empty: $KUBECONFIG, else the ServiceAccount of the Pod, else ~/.kube/config.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+
+	// Namespace that the manager runs in, and in which it holds its lease. Claims never go there. Default: $POD_NAMESPACE,
+	// else masthead-system.
+	Namespace string `json:"namespace,omitempty"`
+
+	// GracefulShutdownTimeout is how long work that runs is given to end when the manager is stopped.
+	GracefulShutdownTimeout metav1.Duration `json:"gracefulShutdownTimeout,omitempty"`
+
+	Log            LogOptions            `json:"log,omitempty"`
+	Metrics        MetricsOptions        `json:"metrics,omitempty"`
+	Health         HealthOptions         `json:"health,omitempty"`
+	Pprof          PprofOptions          `json:"pprof,omitempty"`
+	LeaderElection LeaderElectionOptions `json:"leaderElection,omitempty"`
+	Connections    ConnectionOptions     `json:"connections,omitempty"`
+	Agent          AgentOptions          `json:"agent,omitempty"`
+}
+
+// LogOptions say what is logged, and how.
+type LogOptions struct {
+	// Level is error, info, debug or trace.
+	Level string `json:"level,omitempty"`
+
+	// Format is json or text.
+	Format string `json:"format,omitempty"`
+}
+
+// MetricsOptions say where metrics can be read.
+type MetricsOptions struct {
+	// BindAddress of the endpoint; "0" for none.
+	BindAddress string `json:"bindAddress,omitempty"`
+
+	// Secure serves HTTPS, and answers only those whose token may get the path /metrics in the hub.
+	Secure bool `json:"secure"`
+
+	// CertDir holds tls.crt and tls.key for HTTPS. Empty: a certificate that nobody signed is made at each start.
+	CertDir string `json:"certDir,omitempty"`
+}
+
+// HealthOptions say where /healthz and /readyz can be asked.
+type HealthOptions struct {
+	// BindAddress of the endpoint; "0" for none.
+	BindAddress string `json:"bindAddress,omitempty"`
+}
+
+// PprofOptions say where profiles can be taken.
+type PprofOptions struct {
+	// BindAddress of the endpoint, which must be a loopback address because it has no authentication. Empty: none.
+	BindAddress string `json:"bindAddress,omitempty"`
+}
+
+// LeaderElectionOptions say how several replicas agree on the one that works.
+type LeaderElectionOptions struct {
+	// Enabled makes this replica wait until it holds the lease.
+	Enabled bool `json:"enabled,omitempty"`
+
+	// LeaseDuration is how long the others wait for a leader that stopped renewing.
+	LeaseDuration metav1.Duration `json:"leaseDuration,omitempty"`
+
+	// RenewDeadline is how long the leader tries to renew before it gives up.
+	RenewDeadline metav1.Duration `json:"renewDeadline,omitempty"`
+
+	// RetryPeriod is the time between two attempts.
+	RetryPeriod metav1.Duration `json:"retryPeriod,omitempty"`
+}
+
+// ConnectionOptions are the limits of each connection to a workload cluster.
+type ConnectionOptions struct {
+	// Workers is how many clusters are connected, probed or disconnected at once.
+	Workers int `json:"workers,omitempty"`
+
+	// ProbeInterval is the time between two health probes of a cluster.
+	ProbeInterval metav1.Duration `json:"probeInterval,omitempty"`
+
+	// ProbeTimeout is how long one request of a probe may take.
+	ProbeTimeout metav1.Duration `json:"probeTimeout,omitempty"`
+
+	// ProbeFailures is how many probes in a row fail before a cluster is disconnected.
+	ProbeFailures int `json:"probeFailures,omitempty"`
+
+	// ConnectTimeout is how long one attempt to connect may take.
+	ConnectTimeout metav1.Duration `json:"connectTimeout,omitempty"`
+
+	// BackoffBase is the longest wait before the second attempt to connect.
+	BackoffBase metav1.Duration `json:"backoffBase,omitempty"`
+
+	// BackoffMax is the longest wait before any attempt to connect.
+	BackoffMax metav1.Duration `json:"backoffMax,omitempty"`
+
+	// GracePeriod is how long a connected cluster is kept while its source says that it is not ready.
+	GracePeriod metav1.Duration `json:"gracePeriod,omitempty"`
+
+	// DrainTimeout is how long work that runs may go on before a cluster is disconnected.
+	DrainTimeout metav1.Duration `json:"drainTimeout,omitempty"`
+
+	// RequestTimeout is the deadline of each request to a workload cluster that is not a watch.
+	RequestTimeout metav1.Duration `json:"requestTimeout,omitempty"`
+
+	// QPS limits the requests to one cluster, over all clients.
+	QPS float32 `json:"qps,omitempty"`
+
+	// Burst is how many requests may go over QPS for a moment.
+	Burst int `json:"burst,omitempty"`
+
+	// AllowInsecureKubeconfigTLS accepts kubeconfigs that say insecure-skip-tls-verify.
+	AllowInsecureKubeconfigTLS bool `json:"allowInsecureKubeconfigTLS,omitempty"`
+
+	// AllowKubeconfigProxy accepts kubeconfigs that say proxy-url.
+	AllowKubeconfigProxy bool `json:"allowKubeconfigProxy,omitempty"`
+
+	// AllowLoopbackEndpoints accepts API servers on this machine's loopback interface, for development.
+	AllowLoopbackEndpoints bool `json:"allowLoopbackEndpoints,omitempty"`
+}
+
+// AgentOptions are the limits of the agent.
+type AgentOptions struct {
+	// Workers is how many claims are worked on at once.
+	Workers int `json:"workers,omitempty"`
+
+	// WorkersPerCluster is how many of them may be of one cluster; 0 leaves it to the agent.
+	WorkersPerCluster int `json:"workersPerCluster,omitempty"`
+
+	// ProtectedNamespaces of the hub are never the target of a claim, beside kube-* and the manager's own.
+	ProtectedNamespaces []string `json:"protectedNamespaces,omitempty"`
+}
+
+// defaultNamespace is where config/ installs the manager.
+const defaultNamespace = "masthead-system"
+
+// Values of LogOptions.
+var (
+	logLevels  = []string{"error", "info", "debug", "trace"} //nolint:gochecknoglobals // A constant.
+	logFormats = []string{"json", "text"}                    //nolint:gochecknoglobals // A constant.
+)
+
+// defaultOptions are the settings of a manager that was told nothing.
+func defaultOptions(env func(string) string) Options {
+	duration := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
+	o := Options{
+		Namespace:               env("POD_NAMESPACE"),
+		GracefulShutdownTimeout: duration(30 * time.Second),
+		Log:                     LogOptions{Level: "info", Format: "json"},
+		Metrics:                 MetricsOptions{BindAddress: ":8443", Secure: true},
+		Health:                  HealthOptions{BindAddress: ":8081"},
+		LeaderElection: LeaderElectionOptions{
+			// Those of controller-runtime, to be seen in --help.
+			LeaseDuration: duration(15 * time.Second),
+			RenewDeadline: duration(10 * time.Second),
+			RetryPeriod:   duration(2 * time.Second),
+		},
+		Connections: ConnectionOptions{
+			Workers:        connection.DefaultMaxConcurrentReconciles,
+			ProbeInterval:  duration(connection.DefaultProbeInterval),
+			ProbeTimeout:   duration(connection.DefaultProbeTimeout),
+			ProbeFailures:  connection.DefaultProbeFailureThreshold,
+			ConnectTimeout: duration(connection.DefaultConnectTimeout),
+			BackoffBase:    duration(connection.DefaultBackoffBase),
+			BackoffMax:     duration(connection.DefaultBackoffMax),
+			GracePeriod:    duration(connection.DefaultNotReadyGracePeriod),
+			DrainTimeout:   duration(connection.DefaultDrainTimeout),
+			RequestTimeout: duration(connection.DefaultRequestTimeout),
+			QPS:            connection.DefaultQPS,
+			Burst:          connection.DefaultBurst,
+		},
+		Agent: AgentOptions{
+			Workers:             agent.DefaultMaxConcurrentReconciles,
+			ProtectedNamespaces: []string{"crossplane-system"},
+		},
+	}
+	if o.Namespace == "" {
+		o.Namespace = defaultNamespace
+	}
+	return o
+}
+
+// invocation is what a command line asks for.
+type invocation struct {
+	Options Options
+	// Version asks for the version instead of a manager.
+	Version bool
+}
+
+// parse reads the command line, and the file that it names. It returns pflag.ErrHelp if help was asked for, which it
+// wrote to usage.
+func parse(args []string, env func(string) string, usage io.Writer) (invocation, error) {
+	var in invocation
+	in.Options = defaultOptions(env)
+	var config string
+	flags := bind(&in, &config, usage)
+	if err := flags.Parse(args); err != nil {
+		return invocation{}, err
+	}
+	if config != "" {
+		in.Options = defaultOptions(env)
+		data, err := os.ReadFile(config) //nolint:gosec // Whoever starts the manager says which file.
+		if err != nil {
+			return invocation{}, fmt.Errorf("cannot read the config file: %w", err)
+		}
+		if err := yaml.UnmarshalStrict(data, &in.Options); err != nil {
+			return invocation{}, fmt.Errorf("cannot decode the config file %s: %w", config, err)
+		}
+		// Binding a flag sets its default, which is now what the file says; parsing again puts the flags over it.
+		if err := bind(&in, &config, usage).Parse(args); err != nil {
+			return invocation{}, err
+		}
+	}
+	if flags.NArg() > 0 {
+		return invocation{}, fmt.Errorf("unexpected arguments: %q", flags.Args())
+	}
+	return in, in.Options.Validate()
+}
+
+// bind makes a flag of each option, with the option's present value as its default.
+func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
+	o := &in.Options
+	f := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	f.SortFlags = false
+	f.SetOutput(usage)
+	f.Usage = func() {
+		_, _ = fmt.Fprintf(usage, "Usage: manager [flags]\n\nThe Masthead controller manager.\n\n%s", f.FlagUsagesWrapped(120))
+	}
+	text := func(p *string, name, help string) { f.StringVar(p, name, *p, help) }
+	number := func(p *int, name, help string) { f.IntVar(p, name, *p, help) }
+	toggle := func(p *bool, name, help string) { f.BoolVar(p, name, *p, help) }
+	span := func(p *metav1.Duration, name, help string) { f.DurationVar(&p.Duration, name, p.Duration, help) }
+
+	f.StringVar(config, "config", "", "file with these options as YAML; flags win over it")
+	toggle(&in.Version, "version", "print the version and exit")
+	text(&o.Kubeconfig, "kubeconfig", "kubeconfig of the hub (default: $KUBECONFIG, else the Pod's ServiceAccount, else ~/.kube/config)")
+	text(&o.Namespace, "namespace", "namespace that the manager runs in, and in which it holds its lease")
+	span(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", "how long work that runs is given to end when the manager is stopped")
+
+	text(&o.Log.Level, "log-level", "what is logged: "+strings.Join(logLevels, ", "))
+	text(&o.Log.Format, "log-format", "how it is logged: "+strings.Join(logFormats, ", "))
+	text(&o.Metrics.BindAddress, "metrics-bind-address", `address of the metrics endpoint, or "0" for none`)
+	toggle(&o.Metrics.Secure, "metrics-secure", "serve metrics over HTTPS, to those who may get /metrics in the hub")
+	text(&o.Metrics.CertDir, "metrics-cert-dir", "folder with tls.crt and tls.key for the metrics endpoint (default: a certificate that nobody signed)")
+	text(&o.Health.BindAddress, "health-bind-address", `address of /healthz and /readyz, or "0" for none`)
+	text(&o.Pprof.BindAddress, "pprof-bind-address", "loopback address of the profiles, without authentication (default: none)")
+
+	toggle(&o.LeaderElection.Enabled, "leader-elect", "wait until this replica holds the lease")
+	span(&o.LeaderElection.LeaseDuration, "leader-elect-lease-duration", "how long others wait for a leader that stopped renewing")
+	span(&o.LeaderElection.RenewDeadline, "leader-elect-renew-deadline", "how long the leader tries to renew before it gives up")
+	span(&o.LeaderElection.RetryPeriod, "leader-elect-retry-period", "time between two attempts to get or renew the lease")
+
+	c := &o.Connections
+	number(&c.Workers, "connection-workers", "how many clusters are connected, probed or disconnected at once")
+	span(&c.ProbeInterval, "probe-interval", "time between two health probes of a cluster")
+	span(&c.ProbeTimeout, "probe-timeout", "how long one request of a probe may take")
+	number(&c.ProbeFailures, "probe-failures", "how many probes in a row fail before a cluster is disconnected")
+	span(&c.ConnectTimeout, "connect-timeout", "how long one attempt to connect may take")
+	span(&c.BackoffBase, "backoff-base", "longest wait before the second attempt to connect")
+	span(&c.BackoffMax, "backoff-max", "longest wait before any attempt to connect")
+	span(&c.GracePeriod, "grace-period", "how long a connected cluster is kept while its source says that it is not ready")
+	span(&c.DrainTimeout, "drain-timeout", "how long work that runs may go on before a cluster is disconnected")
+	span(&c.RequestTimeout, "request-timeout", "deadline of each request to a workload cluster that is not a watch")
+	f.Float32Var(&c.QPS, "cluster-qps", c.QPS, "requests per second to one cluster, over all clients")
+	number(&c.Burst, "cluster-burst", "requests that may go over that for a moment")
+	toggle(&c.AllowInsecureKubeconfigTLS, "allow-insecure-kubeconfig-tls", "accept kubeconfigs that say insecure-skip-tls-verify")
+	toggle(&c.AllowKubeconfigProxy, "allow-kubeconfig-proxy", "accept kubeconfigs that say proxy-url")
+	toggle(&c.AllowLoopbackEndpoints, "allow-loopback-endpoints", "accept API servers on this machine's loopback interface, for development")
+
+	number(&o.Agent.Workers, "agent-workers", "how many claims are worked on at once")
+	number(&o.Agent.WorkersPerCluster, "agent-workers-per-cluster", "how many of them may be of one cluster (default: left to the agent)")
+	f.StringSliceVar(&o.Agent.ProtectedNamespaces, "protected-namespaces", o.Agent.ProtectedNamespaces,
+		"namespaces of the hub that are never the target of a claim, beside kube-* and the manager's own")
+	return f
+}
+
+// minConnectionWorkers is what the connection provider asks for: dead clusters cost a time-out each, and leave room only
+// if there are many workers.
+const minConnectionWorkers = 50
+
+// Validate names everything that is wrong with the options.
+func (o *Options) Validate() error {
+	var errs []error
+	problem := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	problem(len(validation.IsDNS1123Label(o.Namespace)) > 0, "namespace: %q is not the name of a namespace", o.Namespace)
+	for _, ns := range o.Agent.ProtectedNamespaces {
+		problem(len(validation.IsDNS1123Label(ns)) > 0, "protected-namespaces: %q is not the name of a namespace", ns)
+	}
+	problem(!slices.Contains(logLevels, o.Log.Level), "log-level: %q is none of %s", o.Log.Level, strings.Join(logLevels, ", "))
+	problem(!slices.Contains(logFormats, o.Log.Format), "log-format: %q is none of %s", o.Log.Format, strings.Join(logFormats, ", "))
+	problem(!isAddress(o.Metrics.BindAddress), "metrics-bind-address: %q is not an address", o.Metrics.BindAddress)
+	problem(!isAddress(o.Health.BindAddress), "health-bind-address: %q is not an address", o.Health.BindAddress)
+	problem(o.Pprof.BindAddress != "" && !isLoopback(o.Pprof.BindAddress),
+		"pprof-bind-address: %q is not a loopback address, and profiles have no authentication", o.Pprof.BindAddress)
+	le := o.LeaderElection
+	problem(le.LeaseDuration.Duration <= le.RenewDeadline.Duration || le.RenewDeadline.Duration <= le.RetryPeriod.Duration,
+		"leader-elect-lease-duration must be longer than leader-elect-renew-deadline, and that longer than leader-elect-retry-period")
+
+	c := o.Connections
+	for name, d := range map[string]metav1.Duration{
+		"graceful-shutdown-timeout": o.GracefulShutdownTimeout, "leader-elect-retry-period": le.RetryPeriod,
+		"probe-interval": c.ProbeInterval, "probe-timeout": c.ProbeTimeout, "connect-timeout": c.ConnectTimeout,
+		"backoff-base": c.BackoffBase, "backoff-max": c.BackoffMax, "grace-period": c.GracePeriod,
+		"drain-timeout": c.DrainTimeout, "request-timeout": c.RequestTimeout,
+	} {
+		problem(d.Duration <= 0, "%s: must be longer than zero", name)
+	}
+	problem(c.Workers < minConnectionWorkers, "connection-workers: must be at least %d", minConnectionWorkers)
+	problem(c.ProbeFailures < 1, "probe-failures: must be at least 1")
+	problem(c.BackoffMax.Duration < c.BackoffBase.Duration, "backoff-max: must not be shorter than backoff-base")
+	problem(c.QPS <= 0, "cluster-qps: must be more than zero")
+	problem(c.Burst < 1, "cluster-burst: must be at least 1")
+	problem(o.Agent.Workers < 1, "agent-workers: must be at least 1")
+	problem(o.Agent.WorkersPerCluster < 0, "agent-workers-per-cluster: must not be negative")
+
+	// Some come out of a map: a stable order makes one message out of one mistake.
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	if err := kerrors.NewAggregate(errs); err != nil {
+		return fmt.Errorf("invalid options: %w", err)
+	}
+	return nil
+}
+
+// isAddress says whether an address can be listened on, or is "0" for none.
+func isAddress(address string) bool {
+	if address == "0" {
+		return true
+	}
+	_, port, err := net.SplitHostPort(address)
+	return err == nil && port != ""
+}
+
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,172 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// preflightTimeout is how long one look at the hub may take.
+const preflightTimeout = 30 * time.Second
+
+// hubQuestions are what the preflight asks the hub.
+type hubQuestions interface {
+	// Serves says whether the hub serves a resource.
+	Serves(ctx context.Context, resource schema.GroupVersionResource) (bool, error)
+
+	// May says whether the manager may do something.
+	May(ctx context.Context, r right, verb string) (bool, error)
+}
+
+// missing is what the hub lacks, and how to install it.
+type missing struct {
+	what, install string
+}
+
+// lacking returns what the hub lacks.
+func lacking(ctx context.Context, hub hubQuestions, kinds []requiredKind, rights []right) ([]missing, error) {
+	var lacks []missing
+	for _, k := range kinds {
+		served, err := hub.Serves(ctx, k.GroupVersionResource)
+		if err != nil {
+			return nil, fmt.Errorf("cannot ask the hub for the kinds that it serves: %w", err)
+		}
+		if !served {
+			lacks = append(lacks, missing{"the CRD " + k.GroupResource().String() + " in version " + k.Version, k.install})
+		}
+	}
+	for _, r := range rights {
+		var verbs []string
+		for _, verb := range r.verbs {
+			may, err := hub.May(ctx, r, verb)
+			if err != nil {
+				return nil, fmt.Errorf("cannot ask the hub for the manager's rights: %w", err)
+			}
+			if !may {
+				verbs = append(verbs, verb)
+			}
+		}
+		if len(verbs) > 0 {
+			lacks = append(lacks, missing{"the right to " + strings.Join(verbs, ", ") + " " + r.String(), installRights})
+		}
+	}
+	return lacks, nil
+}
+
+// String names what the right is about, as in a sentence.
+func (r right) String() string {
+	s := schema.GroupResource{Group: r.group, Resource: r.resource}.String()
+	if sub, ok := strings.CutSuffix(r.resource, "/status"); ok {
+		s = "the status of " + schema.GroupResource{Group: r.group, Resource: sub}.String()
+	}
+	if r.name != "" {
+		s += fmt.Sprintf(" %q", r.name)
+	}
+	if r.namespace != "" {
+		s += fmt.Sprintf(" in namespace %q", r.namespace)
+	}
+	return s
+}
+
+// explain says in one text what the hub lacks and what to install, each command once.
+func explain(lacks []missing) string {
+	var installs []string
+	byInstall := map[string][]string{}
+	for _, l := range lacks {
+		if !slices.Contains(installs, l.install) {
+			installs = append(installs, l.install)
+		}
+		byInstall[l.install] = append(byInstall[l.install], l.what)
+	}
+	var b strings.Builder
+	b.WriteString("the hub lacks what Masthead needs, and Masthead waits for it")
+	for _, install := range installs {
+		fmt.Fprintf(&b, "; install %s with: %s", strings.Join(byInstall[install], " and "), install)
+	}
+	return b.String()
+}
+
+// preflight waits until the hub has everything that the manager needs. What it lacks is logged once, and again when it
+// changes, and is what /readyz answers meanwhile.
+func preflight(ctx context.Context, hub hubQuestions, o Options, h *health, log logr.Logger) error {
+	kinds, rights := requiredKinds(), requiredRights(o.Namespace)
+	said := ""
+	again := wait.Backoff{Duration: time.Second, Factor: 1.5, Jitter: 0.1, Steps: 10, Cap: 15 * time.Second}
+	return again.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, preflightTimeout)
+		defer cancel()
+		lacks, err := lacking(ctx, hub, kinds, rights)
+		if err == nil && len(lacks) == 0 {
+			if said != "" {
+				log.Info("The hub has what Masthead needs")
+			}
+			h.notReady("the caches of the hub are being filled")
+			return true, nil
+		}
+		says := explain(lacks)
+		if err != nil {
+			says = err.Error()
+		}
+		h.notReady(says)
+		if says != said && ctx.Err() == nil {
+			log.Error(nil, says)
+		}
+		said = says
+		return false, nil
+	})
+}
+
+// apiQuestions asks the hub's API server. Both questions are open to every authenticated user.
+type apiQuestions struct {
+	client kubernetes.Interface
+}
+
+func newHubQuestions(cfg *rest.Config) (hubQuestions, error) {
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client for the hub: %w", err)
+	}
+	return &apiQuestions{client: client}, nil
+}
+
+// Serves asks discovery, since that needs no right to read CRDs.
+func (q *apiQuestions) Serves(_ context.Context, resource schema.GroupVersionResource) (bool, error) {
+	list, err := q.client.Discovery().ServerResourcesForGroupVersion(resource.GroupVersion().String())
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Resource }), nil
+}
+
+// May asks whether the manager itself may.
+func (q *apiQuestions) May(ctx context.Context, r right, verb string) (bool, error) {
+	resource, subresource, _ := strings.Cut(r.resource, "/")
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Group: r.group, Resource: resource, Subresource: subresource,
+			Namespace: r.namespace, Name: r.name, Verb: verb,
+		},
+	}}
+	review, err := q.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return review.Status.Allowed, nil
+}

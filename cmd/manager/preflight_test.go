@@ -1,0 +1,172 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/masthead-dev/masthead/test/testenv"
+)
+
+// fakeHub lacks what it is told to lack.
+type fakeHub struct {
+	lacksKind  map[string]bool
+	lacksRight map[string]bool
+	err        error
+}
+
+func (f fakeHub) Serves(_ context.Context, r schema.GroupVersionResource) (bool, error) {
+	return !f.lacksKind[r.Resource], f.err
+}
+
+func (f fakeHub) May(_ context.Context, r right, verb string) (bool, error) {
+	return !f.lacksRight[verb+" "+r.resource], nil
+}
+
+func TestLacking(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		hub     fakeHub
+		want    string
+		wantErr bool
+	}{
+		"Nothing": {
+			reason: "A hub that has everything is not complained about.",
+		},
+		"OneCRD": {
+			reason: "A missing CRD is named with the command that installs it.",
+			hub:    fakeHub{lacksKind: map[string]bool{"enrollmentclasses": true}},
+			want: "the hub lacks what Masthead needs, and Masthead waits for it; " +
+				"install the CRD enrollmentclasses.fleet.masthead.dev in version v1alpha1 with: " + installOurCRDs,
+		},
+		"SeveralRights": {
+			reason: "All that one command installs is named before it, with all verbs of a resource together.",
+			hub: fakeHub{lacksRight: map[string]bool{
+				"list clusters": true, "watch clusters": true, "patch clusterprofiles/status": true, "get namespaces": true,
+				"create leases": true,
+			}},
+			want: "the hub lacks what Masthead needs, and Masthead waits for it; install " +
+				"the right to list, watch clusters.cluster.x-k8s.io and " +
+				`the right to get namespaces "kube-system" and ` +
+				"the right to patch the status of clusterprofiles.multicluster.x-k8s.io and " +
+				`the right to create leases.coordination.k8s.io in namespace "masthead-system" with: ` + installRights,
+		},
+		"CRDAndRight": {
+			reason: "Everything that is missing is in one message.",
+			hub: fakeHub{
+				lacksKind: map[string]bool{"clusters": true}, lacksRight: map[string]bool{"get secrets": true},
+			},
+			want: "the hub lacks what Masthead needs, and Masthead waits for it; " +
+				"install the CRD clusters.cluster.x-k8s.io in version v1beta2 with: " + installClusterAPI +
+				"; install the right to get secrets with: " + installRights,
+		},
+		"NoAnswer": {
+			reason:  "A hub that does not answer lacks nothing that is known.",
+			hub:     fakeHub{err: errors.New("connection refused")},
+			wantErr: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			lacks, err := lacking(t.Context(), tc.hub, requiredKinds(), requiredRights(defaultNamespace))
+			if (err != nil) != tc.wantErr {
+				t.Fatalf("%s\nwant an error: %v, got %v", tc.reason, tc.wantErr, err)
+			}
+			got := ""
+			if len(lacks) > 0 {
+				got = explain(lacks)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestRightsAreThoseOfTheManifests compares what the preflight asks for with what config/rbac grants. A right that is
+// granted and not asked for is one that nothing needs; one that is asked for and not granted keeps the manager waiting.
+func TestRightsAreThoseOfTheManifests(t *testing.T) {
+	var want []string
+	for _, r := range requiredRights(defaultNamespace) {
+		want = append(want, grants(r.namespace, rbacv1.PolicyRule{
+			APIGroups: []string{r.group}, Resources: []string{r.resource}, ResourceNames: nonEmpty(r.name), Verbs: r.verbs,
+		})...)
+	}
+	var got []string
+	for _, file := range []string{"role.yaml", "role-leader-election.yaml"} {
+		data, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "rbac", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var role rbacv1.Role // A ClusterRole without a namespace has the same rules.
+		if err := yaml.Unmarshal(data, &role); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			got = append(got, grants(role.Namespace, rule)...)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-asked for in requirements.go, +granted in config/rbac:\n%s", diff)
+	}
+}
+
+func grants(namespace string, rule rbacv1.PolicyRule) []string {
+	names := rule.ResourceNames
+	if len(names) == 0 {
+		names = []string{"any"}
+	}
+	var list []string
+	for _, g := range rule.APIGroups {
+		for _, r := range rule.Resources {
+			for _, n := range names {
+				for _, v := range rule.Verbs {
+					list = append(list, fmt.Sprintf("%s %q %s %s in %q", v, g, r, n, namespace))
+				}
+			}
+		}
+	}
+	return list
+}
+
+func nonEmpty(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+// TestManifestsHaveNoWildcards reads every manifest with rules.
+func TestManifestsHaveNoWildcards(t *testing.T) {
+	for _, pattern := range []string{"config/rbac/*.yaml", "config/workload/*.yaml", "config/samples/*/*rights.yaml"} {
+		files, err := filepath.Glob(filepath.Join(testenv.Root(), pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files match %s: %v", pattern, err)
+		}
+		for _, file := range files {
+			for _, role := range roles(t, file) {
+				for _, rule := range role.Rules {
+					for _, list := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs, rule.NonResourceURLs} {
+						if slices.Contains(list, "*") {
+							t.Errorf("%s: role %q has a wildcard: %v", file, role.Name, rule)
+						}
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,79 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// How to install what can be missing.
+const (
+	installOurCRDs  = "kubectl apply --server-side -k config/crd"
+	installRights   = "kubectl apply --server-side -k config/rbac"
+	installProfiles = "kubectl apply --server-side -f https://raw.githubusercontent.com/kubernetes-sigs/cluster-inventory-api/" +
+		"v0.1.2/config/crd/bases/multicluster.x-k8s.io_clusterprofiles.yaml"
+	installClusterAPI = "clusterctl init, see https://cluster-api.sigs.k8s.io"
+)
+
+// requiredKind is a kind that the hub must serve before the manager can work.
+type requiredKind struct {
+	schema.GroupVersionResource
+	install string
+}
+
+// requiredKinds are the kinds without which the manager cannot work. Crossplane is not among them: the agent waits for
+// its XRDs, so that a hub can have a fleet before it has anything to offer to it.
+func requiredKinds() []requiredKind {
+	return []requiredKind{
+		{fleetv1alpha1.GroupVersion.WithResource("enrollmentclasses"), installOurCRDs},
+		{schema.GroupVersionResource{
+			Group: "multicluster.x-k8s.io", Version: "v1alpha1", Resource: "clusterprofiles",
+		}, installProfiles},
+		{schema.GroupVersionResource{
+			Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "clusters",
+		}, installClusterAPI},
+	}
+}
+
+// right is what the manager must be allowed to do with one resource.
+type right struct {
+	group, resource string
+	// namespace is empty for all namespaces.
+	namespace string
+	// name is empty for all objects.
+	name  string
+	verbs []string
+}
+
+// requiredRights are the rights without which some part of the manager would fail later. They are those of config/rbac,
+// no more and no fewer; a test compares the two. Rights on claims are not among them: they are granted one API group at
+// a time, and a claim whose group is not granted says so.
+func requiredRights(namespace string) []right {
+	read := []string{"get", "list", "watch"}
+	return []right{
+		{group: "cluster.x-k8s.io", resource: "clusters", verbs: read},
+		{group: "", resource: "secrets", verbs: read},
+		{group: "", resource: "namespaces", name: "kube-system", verbs: []string{"get"}},
+		{
+			group: "multicluster.x-k8s.io", resource: "clusterprofiles",
+			verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
+		},
+		{group: "multicluster.x-k8s.io", resource: "clusterprofiles/status", verbs: []string{"patch"}},
+		{group: "fleet.masthead.dev", resource: "enrollmentclasses", verbs: read},
+		{group: "fleet.masthead.dev", resource: "enrollmentclasses/status", verbs: []string{"patch"}},
+		{group: "apiextensions.crossplane.io", resource: "compositeresourcedefinitions", verbs: read},
+		{group: "apiextensions.k8s.io", resource: "customresourcedefinitions", verbs: read},
+		{group: "events.k8s.io", resource: "events", verbs: []string{"create", "patch"}},
+		{group: "authentication.k8s.io", resource: "tokenreviews", verbs: []string{"create"}},
+		{group: "authorization.k8s.io", resource: "subjectaccessreviews", verbs: []string{"create"}},
+		{group: "coordination.k8s.io", resource: "leases", namespace: namespace, verbs: []string{"create"}},
+		{
+			group: "coordination.k8s.io", resource: "leases", namespace: namespace, name: leaseName,
+			verbs: []string{"get", "update"},
+		},
+		{group: "", resource: "events", namespace: namespace, verbs: []string{"create", "patch"}},
+	}
+}

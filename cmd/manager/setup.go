@@ -1,0 +1,258 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent"
+	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/capi"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
+)
+
+// leaseName is the name of the lease; config/rbac names it too.
+const leaseName = "masthead-leader"
+
+// hubScheme holds the kinds that are read and written in the hub.
+func hubScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme, inventoryv1alpha1.AddToScheme, fleetv1alpha1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("cannot make the scheme of the hub: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// newLocalManager makes the manager of the hub, with a cache that holds only what a controller asked for, trimmed, and
+// never a Secret or a ConfigMap.
+func newLocalManager(cfg *rest.Config, o Options) (manager.Manager, error) {
+	scheme, err := hubScheme()
+	if err != nil {
+		return nil, err
+	}
+	mo := manager.Options{
+		Scheme: scheme,
+		Cache:  cache.Options{DefaultTransform: trim, ReaderFailOnMissingInformer: true},
+		Client: client.Options{Cache: &client.CacheOptions{
+			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
+		}},
+		Metrics: metricsserver.Options{BindAddress: o.Metrics.BindAddress, CertDir: o.Metrics.CertDir},
+		// Health is answered from before the manager exists, see health.
+		HealthProbeBindAddress:  "0",
+		PprofBindAddress:        o.Pprof.BindAddress,
+		GracefulShutdownTimeout: &o.GracefulShutdownTimeout.Duration,
+		LeaderElection:          o.LeaderElection.Enabled,
+		LeaderElectionID:        leaseName,
+		LeaderElectionNamespace: o.Namespace,
+		// The process ends as soon as the manager has, so the lease can be given back and the next leader need not wait.
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &o.LeaderElection.LeaseDuration.Duration,
+		RenewDeadline:                 &o.LeaderElection.RenewDeadline.Duration,
+		RetryPeriod:                   &o.LeaderElection.RetryPeriod.Duration,
+		Controller:                    config.Controller{Logger: ctrl.Log},
+	}
+	if o.Metrics.Secure {
+		mo.Metrics.SecureServing = true
+		mo.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	mgr, err := manager.New(cfg, mo)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// setup wires everything that runs. What it returns is ready to start.
+func setup(cfg *rest.Config, o Options, h *health) (mcmanager.Manager, error) {
+	local, err := newLocalManager(cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	sources, err := newSources(local)
+	if err != nil {
+		return nil, err
+	}
+	gate := multicluster.NewGate()
+	provider, err := newProvider(local, o.Connections, gate, sources)
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := mcmanager.WithMultiCluster(local, provider)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the multi-cluster manager: %w", err)
+	}
+	if err := provider.SetupWithManager(mgr); err != nil {
+		return nil, fmt.Errorf("cannot set up the connections: %w", err)
+	}
+
+	definitions := &inventory.Definitions{}
+	published := make([]inventory.Source, 0, len(sources))
+	for _, s := range sources {
+		published = append(published, s)
+	}
+	err = inventory.SetupWithManager(local, inventory.Options{
+		Fleet: provider, Sources: published, Definitions: definitions,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot set up the inventory: %w", err)
+	}
+	err = agent.Setup(mgr, agent.Options{
+		Fleet: provider, Gate: gate, Reporter: definitions,
+		ProtectedNamespaces:     append([]string{o.Namespace}, o.Agent.ProtectedNamespaces...),
+		MaxConcurrentReconciles: o.Agent.Workers,
+		MaxInFlightPerCluster:   o.Agent.WorkersPerCluster,
+		Registerer:              metrics.Registry,
+		QueueMetrics:            multicluster.NewMetrics(metrics.Registry),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot set up the agent: %w", err)
+	}
+	if err := local.Add(&readiness{health: h}); err != nil {
+		return nil, fmt.Errorf("cannot set up the readiness: %w", err)
+	}
+	return mgr, nil
+}
+
+// newSources makes the sources of clusters. Each sees the metadata of the Secrets that it needs and of no others: a
+// manager's own cache has one selector for each kind, so that it would have to hold those of every Secret.
+func newSources(local manager.Manager) ([]connection.Source, error) {
+	ofClusters, err := secretMetadata(local, clusterv1.ClusterNameLabel)
+	if err != nil {
+		return nil, err
+	}
+	enrolled, err := secretMetadata(local, fleetv1alpha1.EnrollLabel)
+	if err != nil {
+		return nil, err
+	}
+	fromCAPI, err := capi.New(capi.Options{
+		Cached: local.GetClient(), Live: local.GetAPIReader(), SecretMetadata: ofClusters,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the source of Cluster API's clusters: %w", err)
+	}
+	fromSecrets, err := kubeconfig.New(kubeconfig.Options{Live: local.GetAPIReader(), SecretMetadata: enrolled})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the source of enrolled Secrets: %w", err)
+	}
+	return []connection.Source{fromCAPI, fromSecrets}, nil
+}
+
+// secretMetadata is a cache of the metadata of Secrets that have a label. A Secret that loses it leaves the cache, which
+// is seen as its deletion.
+func secretMetadata(local manager.Manager, label string) (cache.Cache, error) {
+	labelled, err := labels.NewRequirement(label, selection.Exists, nil)
+	if err != nil {
+		return nil, fmt.Errorf("cannot select Secrets by the label %q: %w", label, err)
+	}
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	c, err := cache.New(local.GetConfig(), cache.Options{
+		HTTPClient: local.GetHTTPClient(), Scheme: local.GetScheme(), Mapper: local.GetRESTMapper(),
+		ByObject:                    map[client.Object]cache.ByObject{secret: {Label: labels.NewSelector().Add(*labelled)}},
+		DefaultTransform:            trim,
+		ReaderFailOnMissingInformer: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a cache of the metadata of Secrets: %w", err)
+	}
+	if err := local.Add(c); err != nil {
+		return nil, fmt.Errorf("cannot add a cache of the metadata of Secrets: %w", err)
+	}
+	return c, nil
+}
+
+func newProvider(
+	local manager.Manager, o ConnectionOptions, gate *multicluster.Gate, sources []connection.Source,
+) (*connection.Provider, error) {
+	provider, err := connection.New(connection.Options{
+		Sources:      sources,
+		Gate:         gate,
+		Pins:         inventory.NewPins(local.GetAPIReader()),
+		RequireClass: true,
+		Credentials: credentials.Options{
+			AllowInsecureTLS: o.AllowInsecureKubeconfigTLS,
+			AllowProxy:       o.AllowKubeconfigProxy,
+			AllowLoopback:    o.AllowLoopbackEndpoints,
+		},
+		Recorder:                local.GetEventRecorder(fleetv1alpha1.FieldManager),
+		Registerer:              metrics.Registry,
+		MaxConcurrentReconciles: o.Workers,
+		ProbeInterval:           o.ProbeInterval.Duration,
+		ProbeTimeout:            o.ProbeTimeout.Duration,
+		ProbeFailureThreshold:   o.ProbeFailures,
+		ConnectTimeout:          o.ConnectTimeout.Duration,
+		BackoffBase:             o.BackoffBase.Duration,
+		BackoffMax:              o.BackoffMax.Duration,
+		NotReadyGracePeriod:     o.GracePeriod.Duration,
+		DrainTimeout:            o.DrainTimeout.Duration,
+		RequestTimeout:          o.RequestTimeout.Duration,
+		QPS:                     o.QPS,
+		Burst:                   o.Burst,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the connections: %w", err)
+	}
+	return provider, nil
+}
+
+// trim removes from an object what no controller reads: managed fields, and the whole object once more that kubectl
+// apply keeps in an annotation, which in the metadata of a Secret is the Secret.
+func trim(in any) (any, error) {
+	obj, err := meta.Accessor(in)
+	if err != nil {
+		return in, nil //nolint:nilerr // Not an object: a tombstone, for example.
+	}
+	obj.SetManagedFields(nil)
+	if annotations := obj.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		obj.SetAnnotations(annotations)
+	}
+	return in, nil
+}
+
+// readiness makes the process ready once the caches of the hub are filled. A replica that waits for the lease is ready
+// too: ready means that it can take over.
+type readiness struct {
+	health *health
+}
+
+// Start is called after the caches were filled.
+func (r *readiness) Start(ctx context.Context) error {
+	r.health.ready()
+	<-ctx.Done()
+	r.health.notReady("stopping")
+	return nil
+}
+
+// NeedLeaderElection is false: see readiness.
+func (r *readiness) NeedLeaderElection() bool { return false }
