@@ -97,6 +97,10 @@ type Event struct {
 	// Initial is true for what the first list of a kind brought, as opposed to something that happened just now.
 	Initial bool
 
+	// Relisted is true for a deletion of which only the result was seen: the object is missing from a list. What happened
+	// to it between its last known state and its end is not known.
+	Relisted bool
+
 	// State is set for StateChanged.
 	State State
 }

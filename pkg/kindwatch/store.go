@@ -139,7 +139,7 @@ func (s *store) Replace(objs []any, listVersion string) error {
 
 	for key, u := range old {
 		if fresh[key] == nil {
-			s.emit(Event{Type: Deleted, Kind: s.kind, Object: u})
+			s.emit(Event{Type: Deleted, Kind: s.kind, Object: u, Relisted: true})
 		}
 	}
 	for key, u := range fresh {
@@ -175,7 +175,7 @@ func (s *store) changed(old, u *unstructured.Unstructured, initial bool) {
 	case old == nil:
 		s.emit(Event{Type: Added, Kind: s.kind, Object: u, Initial: initial})
 	case old.GetUID() != u.GetUID():
-		s.emit(Event{Type: Deleted, Kind: s.kind, Object: old})
+		s.emit(Event{Type: Deleted, Kind: s.kind, Object: old, Relisted: true})
 		s.emit(Event{Type: Added, Kind: s.kind, Object: u, Initial: initial})
 	case old.GetResourceVersion() != u.GetResourceVersion():
 		s.emit(Event{Type: Updated, Kind: s.kind, Object: u, Old: old})

@@ -42,6 +42,9 @@ type requirementReconciler struct {
 	// pushed is what each claim was last applied as, to notice that applying it again would change nothing although the
 	// hub's object does not look like it.
 	pushed map[Request]pushedClaim
+
+	// vanished are claims that are gone although they had our finalizer, in their last state; see vanished.go.
+	vanished map[Request]*unstructured.Unstructured
 }
 
 // pushedClaim identifies an apply by its input and its result.
@@ -70,6 +73,9 @@ type scope struct {
 
 	// claim is the claim in the workload cluster. It is shared, and replaced by what a write returned.
 	claim *unstructured.Unstructured
+
+	// vanished says that the claim is gone, and claim is its last state.
+	vanished bool
 }
 
 // outcome is what a reconcile found, to be told to the user.
@@ -95,7 +101,10 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req Request) (rec
 		return reconcile.Result{}, err
 	}
 	act := r.synchronise
-	if s.claim.GetDeletionTimestamp() != nil {
+	switch {
+	case s.vanished:
+		act = r.deleteVanished
+	case s.claim.GetDeletionTimestamp() != nil:
 		act = r.delete
 	}
 	o, err := act(ctx, s)
@@ -116,7 +125,10 @@ func (r *requirementReconciler) scope(ctx context.Context, req Request) (*scope,
 		return nil, nil //nolint:nilnil // As above.
 	}
 	claim, err := w.watcher.Get(req.Kind, req.NamespacedName)
+	last := r.vanishedClaim(req, claim != nil)
 	switch {
+	case apierrors.IsNotFound(err) && last != nil:
+		claim = last
 	case apierrors.IsNotFound(err):
 		r.forget(req)
 		return nil, nil //nolint:nilnil // As above.
@@ -136,6 +148,7 @@ func (r *requirementReconciler) scope(ctx context.Context, req Request) (*scope,
 		us:        source{identifier: cluster.EffectiveIdentifier(), namespace: req.Namespace},
 		claim:     claim,
 		className: cluster.Enrolment.Class,
+		vanished:  last != nil,
 	}
 	class := &fleetv1alpha1.EnrollmentClass{}
 	switch err := r.classes.Get(ctx, types.NamespacedName{Name: s.className}, class); {
@@ -301,6 +314,7 @@ func (r *requirementReconciler) forget(req Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.pushed, req)
+	delete(r.vanished, req)
 }
 
 // forgetCluster drops what is kept about the claims of a cluster that is gone.
@@ -310,6 +324,11 @@ func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
 	for req := range r.pushed {
 		if req.ClusterName == name {
 			delete(r.pushed, req)
+		}
+	}
+	for req := range r.vanished {
+		if req.ClusterName == name {
+			delete(r.vanished, req)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -124,21 +125,26 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 	if err := o.setDefaults(); err != nil {
 		return err
 	}
+	_, err := setup(mgr, o)
+	return err
+}
+
+func setup(mgr mcmanager.Manager, o Options) (*agent, error) {
 	a, err := newAgent(mgr, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := a.addDefinitionController(mgr, o); err != nil {
-		return err
+		return nil, err
 	}
 	if err := a.addRequirementController(mgr, o); err != nil {
-		return err
+		return nil, err
 	}
 	if err := mgr.GetLocalManager().Add(manager.RunnableFunc(a.hub.watcher.Start)); err != nil {
-		return fmt.Errorf("cannot add the watches of the hub to the manager: %w", err)
+		return nil, fmt.Errorf("cannot add the watches of the hub to the manager: %w", err)
 	}
 	o.Fleet.Subscribe(a.enrolmentChanged)
-	return nil
+	return a, nil
 }
 
 func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
@@ -175,7 +181,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		hub: a.hub, workloads: a.workloads, fleet: o.Fleet,
 		classes: local.GetClient(), hubClient: local.GetClient(), hubReader: local.GetAPIReader(),
 		clock: o.Clock, protected: o.ProtectedNamespaces, patience: o.FirstStatusPatience,
-		metrics: a.metrics, pushed: map[Request]pushedClaim{},
+		metrics: a.metrics, pushed: map[Request]pushedClaim{}, vanished: map[Request]*unstructured.Unstructured{},
 	}
 	return a, nil
 }
@@ -317,7 +323,11 @@ func (a *agent) handleWorkload(w *workload, e kindwatch.Event) {
 		if e.Initial {
 			add = a.hub.requirements.addInitial
 		}
-		add(w.request(e.Kind, e.Object))
+		req := w.request(e.Kind, e.Object)
+		if vanished(e) {
+			a.requirements.vanish(req, e.Object)
+		}
+		add(req)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -285,16 +286,20 @@ func (s *workloads) remove(cl cluster.Cluster, w *workload) {
 	}
 }
 
-// watchClients returns the clients for watches of a cluster. A client's time-out would end every watch; requests that are
-// not watches have deadlines of their own in the cluster's client.
+// watchTimeout is the time-out of the HTTP client of watches. An API server ends a watch after five to ten minutes, so that
+// this never cuts one that lives, and still ends a list that hangs.
+const watchTimeout = 11 * time.Minute
+
+// watchClients returns the clients for watches of a cluster. They go through the connection of the cluster, without the
+// time-out that is meant for single requests.
 func watchClients(cl cluster.Cluster) (dynamic.Interface, metadata.Interface, error) {
 	config := rest.CopyConfig(cl.GetConfig())
-	config.Timeout = 0
+	config.Timeout = watchTimeout
 	httpClient := &http.Client{}
 	if h := cl.GetHTTPClient(); h != nil {
 		*httpClient = *h
-		httpClient.Timeout = 0
 	}
+	httpClient.Timeout = watchTimeout
 
 	meta, err := metadata.NewForConfigAndClient(config, httpClient)
 	if err != nil {

@@ -1,0 +1,205 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	eventsv1 "k8s.io/api/events/v1"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+func rule(expression, message string) extv1.ValidationRule {
+	return extv1.ValidationRule{Rule: expression, Message: message}
+}
+
+func TestDefinitionIsPulledAndDriftPutBack(t *testing.T) {
+	f := newFixture(t)
+	f.served()
+	hub, got := f.crd(), f.crd()
+	if err := f.hub.Get(f.ctx, client.ObjectKeyFromObject(hub), hub); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(got), got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(hub.Spec, got.Spec); diff != "" {
+		t.Errorf("want the hub's spec (-want +got):\n%s", diff)
+	}
+	if len(got.OwnerReferences) != 0 || len(got.Annotations) != 0 {
+		t.Errorf("want nothing of the hub's metadata, got %v %v", got.OwnerReferences, got.Annotations)
+	}
+	if diff := cmp.Diff(map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue}, got.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	f.settled()
+
+	f.edit(f.workload, got, func() {
+		got.Spec.Names.ShortNames = []string{"hijacked"}
+		got.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["extra"] = extv1.JSONSchemaProps{Type: "string"}
+	})
+	f.eventually("drift is put back", func() error {
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(got), got); err != nil {
+			return err
+		}
+		if diff := cmp.Diff(hub.Spec, got.Spec); diff != "" {
+			return fmt.Errorf("(-want +got):\n%s", diff)
+		}
+		return nil
+	})
+
+	f.edit(f.hub, hub, func() {
+		hub.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["engine"] = extv1.JSONSchemaProps{Type: "string"}
+	})
+	f.eventually("a change in the hub follows", func() error {
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(got), got); err != nil {
+			return err
+		}
+		if _, ok := got.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["engine"]; !ok {
+			return errors.New("the new field is not there")
+		}
+		return nil
+	})
+	f.settled()
+	before := len(f.workloadAsked.writes())
+	f.settled()
+	if after := len(f.workloadAsked.writes()); after != before {
+		t.Errorf("want no more writes, got %d", after-before)
+	}
+}
+
+func TestForeignDefinitionIsLeftAlone(t *testing.T) {
+	groups := fmt.Sprintf("db%d.acmeco.org", fixtures.Load()+1)
+	foreign := (&fixture{group: groups}).crd()
+	foreign.OwnerReferences, foreign.Annotations = nil, nil
+	foreign.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["theirs"] = extv1.JSONSchemaProps{Type: "string"}
+	if err := mustClient(t, workloadConfig).Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+
+	f := newFixture(t)
+	if f.group != groups {
+		t.Fatalf("want the group %q, got %q", groups, f.group)
+	}
+	f.eventually("an event on the enrolled object tells", func() error {
+		l := &eventsv1.EventList{}
+		if err := f.hub.List(f.ctx, l); err != nil {
+			return err
+		}
+		for _, e := range l.Items {
+			if e.Reason == ReasonDefinitionForeign && e.Regarding.Name == f.class {
+				return nil
+			}
+		}
+		return errors.New("there is none")
+	})
+	f.claim("db")
+	f.settled()
+	if _, err := f.get(f.hub, f.target, "db"); err == nil {
+		t.Error("want claims of a foreign definition not to be pushed")
+	}
+	if u, err := f.get(f.workload, f.namespace, "db"); err != nil || len(u.GetFinalizers()) != 0 || u.Object["status"] != nil {
+		t.Errorf("want claims of a foreign definition untouched, got %v (%v)", u.Object, err)
+	}
+	got := &extv1.CustomResourceDefinition{}
+	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(foreign), got); err != nil || got.Generation != foreign.Generation || len(got.Labels) != 0 {
+		t.Errorf("want the definition as it was, got %v (%v)", got.ObjectMeta, err)
+	}
+}
+
+func TestWithdrawnKindKeepsItsDefinitionAndLetsClaimsGo(t *testing.T) {
+	f := newFixture(t)
+	claim := f.claim("db")
+	f.pushed("db")
+	f.synced("db", ReasonSynced)
+
+	xrd := &unstructured.Unstructured{}
+	xrd.SetGroupVersionKind(xrdKind.GroupVersionKind)
+	xrd.SetName(f.xrdName())
+	if err := f.hub.Delete(f.ctx, xrd); err != nil {
+		t.Fatal(err)
+	}
+	f.synced("db", ReasonKindNotOffered)
+	// Even an agent that never knew the kind to be published.
+	f.restart()
+	if err := f.workload.Delete(f.ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+	f.gone(f.hub, f.target, "db")
+	if err := f.workload.List(f.ctx, f.list()); err != nil {
+		t.Errorf("want the definition to stay, got %v", err)
+	}
+}
+
+func TestClaimsGoWhenTheHubHasNoDefinitionAnyMore(t *testing.T) {
+	f := newFixture(t)
+	claim := f.claim("db")
+	f.pushed("db")
+	f.synced("db", ReasonSynced)
+	xrd := &unstructured.Unstructured{}
+	xrd.SetGroupVersionKind(xrdKind.GroupVersionKind)
+	xrd.SetName(f.xrdName())
+	for _, obj := range []client.Object{xrd, f.crd()} {
+		if err := f.hub.Delete(f.ctx, obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.synced("db", ReasonKindNotOffered)
+	if _, err := f.get(f.workload, f.namespace, "db"); err != nil {
+		t.Fatalf("want the claim to stay when its kind goes from the hub, got %v", err)
+	}
+	if err := f.workload.Delete(f.ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+}
+
+func TestClassThatDoesNotOfferTheGroup(t *testing.T) {
+	f := newFixture(t)
+	f.claim("db")
+	f.pushed("db")
+	f.synced("db", ReasonSynced)
+	class := &fleetv1alpha1.EnrollmentClass{}
+	class.Name = f.class
+	f.edit(f.hub, class, func() { class.Spec.Agent.APIGroups = []string{"other.acmeco.org"} })
+	f.synced("db", ReasonKindNotOffered)
+	f.edit(f.hub, class, func() { class.Spec.Agent.APIGroups = []string{f.group} })
+	f.synced("db", ReasonSynced)
+}
+
+func TestMetricsOfAClusterGoWithIt(t *testing.T) {
+	f := newFixture(t)
+	f.claim("db")
+	f.pushed("db")
+	f.synced("db", ReasonSynced)
+	series := func() int {
+		families, err := f.registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, family := range families {
+			n += len(family.GetMetric())
+		}
+		return n
+	}
+	if series() == 0 {
+		t.Fatal("want metrics while the cluster is engaged")
+	}
+	f.disengageCluster()
+	f.eventually("the series are deleted", func() error {
+		if n := series(); n != 0 {
+			return fmt.Errorf("%d are left", n)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,592 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/test/testenv"
+)
+
+// The API servers of a hub and of a workload cluster. Each test has API groups and namespaces of its own in them.
+var hubConfig, workloadConfig *rest.Config
+
+func TestMain(m *testing.M) { os.Exit(runWithServers(m)) }
+
+func runWithServers(m *testing.M) int {
+	for config, crds := range map[**rest.Config][]string{&hubConfig: {testenv.CRDs()}, &workloadConfig: nil} {
+		env, err := testenv.New(crds...)
+		if err == nil {
+			*config, err = env.Start()
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "cannot start an API server:", err)
+			return 1
+		}
+		defer func() { _ = env.Stop() }()
+	}
+	if err := installXRDs(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+func scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, extv1.AddToScheme, fleetv1alpha1.AddToScheme} {
+		if err := add(s); err != nil {
+			panic(err)
+		}
+	}
+	return s
+}
+
+// installXRDs makes the hub serve CompositeResourceDefinitions, in a shape that takes whatever a test writes.
+func installXRDs() error {
+	c, err := client.New(hubConfig, client.Options{Scheme: scheme()})
+	if err != nil {
+		return err
+	}
+	open := &extv1.CustomResourceValidation{OpenAPIV3Schema: &extv1.JSONSchemaProps{
+		Type: "object", XPreserveUnknownFields: ptr.To(true),
+	}}
+	crd := &extv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "compositeresourcedefinitions.apiextensions.crossplane.io"},
+		Spec: extv1.CustomResourceDefinitionSpec{
+			Group: xrdKind.Group, Scope: extv1.ClusterScoped,
+			Names: extv1.CustomResourceDefinitionNames{Plural: xrdKind.Resource, Kind: xrdKind.Kind},
+			Versions: []extv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true, Schema: open,
+				Subresources: &extv1.CustomResourceSubresources{Status: &extv1.CustomResourceSubresourceStatus{}},
+			}},
+		},
+	}
+	if err := c.Create(context.Background(), crd); err != nil {
+		return fmt.Errorf("cannot install XRDs: %w", err)
+	}
+	return nil
+}
+
+// requests records what the agent asks of one API server.
+type requests struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		r.mu.Lock()
+		r.seen = append(r.seen, req.Method+" "+req.URL.Path+"?"+req.URL.RawQuery)
+		r.mu.Unlock()
+		return next.RoundTrip(req)
+	})
+}
+
+// about returns the requests about objects, as opposed to watches, lists and discovery, whose path contains all of parts.
+func (r *requests) about(parts ...string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for _, s := range r.seen {
+		if strings.Contains(s, "watch=true") || strings.Contains(s, "/leases") {
+			continue
+		}
+		ok := true
+		for _, p := range parts {
+			ok = ok && strings.Contains(s, p)
+		}
+		if ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// writes returns the requests that are not reads.
+func (r *requests) writes() []string {
+	var out []string
+	for _, s := range r.about() {
+		if !strings.HasPrefix(s, http.MethodGet) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// fakeFleet is a fleet that does what it is told.
+type fakeFleet struct {
+	mu          sync.Mutex
+	clusters    map[mcr.ClusterName]connection.Cluster
+	subscribers []func(mcr.ClusterName)
+}
+
+func (f *fakeFleet) Lookup(name mcr.ClusterName) (connection.Cluster, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c, ok := f.clusters[name]
+	return c, ok
+}
+
+func (f *fakeFleet) ByIdentifier(id string) (connection.Cluster, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.clusters {
+		if c.EffectiveIdentifier() == id {
+			return c, true
+		}
+	}
+	return connection.Cluster{}, false
+}
+
+func (f *fakeFleet) List() []connection.Cluster {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make([]connection.Cluster, 0, len(f.clusters))
+	for _, c := range f.clusters {
+		out = append(out, c)
+	}
+	return out
+}
+
+func (f *fakeFleet) Subscribe(fn func(mcr.ClusterName)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.subscribers = append(f.subscribers, fn)
+}
+
+func (f *fakeFleet) set(c connection.Cluster) {
+	f.mu.Lock()
+	f.clusters[c.Name] = c
+	subscribers := f.subscribers
+	f.mu.Unlock()
+	for _, fn := range subscribers {
+		fn(c.Name)
+	}
+}
+
+// fixture is a hub and a workload cluster with an agent between them, and the means to be their users and the hub's
+// Crossplane.
+type fixture struct {
+	t   *testing.T
+	ctx context.Context
+
+	hub, workload               client.Client
+	hubRequests, workloadAsked  *requests
+	fleet                       *fakeFleet
+	agent                       *agent
+	registry                    *prometheus.Registry
+	cluster                     mcr.ClusterName
+	identifier, class           string
+	group, target, namespace    string
+	stopAgent, disengageCluster context.CancelFunc
+}
+
+var fixtures atomic.Int32 //nolint:gochecknoglobals // Numbers the fixtures.
+
+// newFixture starts an agent for a cluster whose claims go to one target namespace. The claim kind is published; options
+// change the class before the agent starts.
+func newFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass)) *fixture {
+	t.Helper()
+	n := fixtures.Add(1)
+	f := &fixture{
+		t: t, ctx: t.Context(),
+		hubRequests: &requests{}, workloadAsked: &requests{},
+		fleet:      &fakeFleet{clusters: map[mcr.ClusterName]connection.Cluster{}},
+		registry:   prometheus.NewRegistry(),
+		cluster:    mcr.ClusterName(fmt.Sprintf("capi/fleet/w%d", n)),
+		identifier: fmt.Sprintf("identifier-%d", n),
+		class:      fmt.Sprintf("class-%d", n),
+		group:      fmt.Sprintf("db%d.acmeco.org", n),
+		target:     fmt.Sprintf("target-%d", n),
+		namespace:  fmt.Sprintf("team-%d", n),
+	}
+	f.hub = mustClient(t, hubConfig)
+	f.workload = mustClient(t, workloadConfig)
+	f.create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.target}})
+	f.create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
+	class := &fleetv1alpha1.EnrollmentClass{
+		ObjectMeta: metav1.ObjectMeta{Name: f.class},
+		Spec: fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{
+			Mode: fleetv1alpha1.AgentModeReadWrite, APIGroups: []string{f.group}, DefaultTargetNamespace: f.target,
+		}},
+	}
+	for _, o := range options {
+		o(class)
+	}
+	f.create(f.hub, class)
+	f.publish()
+	f.start()
+	return f
+}
+
+func mustClient(t *testing.T, cfg *rest.Config) client.Client {
+	t.Helper()
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1
+	c, err := client.New(cfg, client.Options{Scheme: scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// start runs the agent and engages the cluster.
+func (f *fixture) start() {
+	f.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	hub := rest.CopyConfig(hubConfig)
+	hub.QPS = -1
+	hub.Wrap(f.hubRequests.wrap)
+	gate := multicluster.NewGate()
+	mgr, err := mcmanager.New(hub, nil, ctrl.Options{
+		Scheme: scheme(), Metrics: metricsserver.Options{BindAddress: "0"}, LeaderElection: false,
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	o := Options{Fleet: f.fleet, Gate: gate, Registerer: f.registry, SkipNameValidation: ptr.To(true), ProtectedNamespaces: []string{"crossplane-system"}}
+	if err := o.setDefaults(); err != nil {
+		f.t.Fatal(err)
+	}
+	if f.agent, err = setup(mgr, o); err != nil {
+		f.t.Fatal(err)
+	}
+
+	f.fleet.set(connection.Cluster{
+		Name: f.cluster, State: connection.StateConnected, UID: f.identifier,
+		Enrolment: connection.Enrolment{
+			Class: f.class,
+			Object: connection.ObjectReference{
+				GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+				Namespace:        "default", Name: f.class, UID: types.UID(f.class),
+			},
+		},
+	})
+	workload := rest.CopyConfig(workloadConfig)
+	workload.QPS = -1
+	workload.Wrap(f.workloadAsked.wrap)
+	cl, err := cluster.New(workload, func(o *cluster.Options) { o.Scheme = scheme() })
+	if err != nil {
+		f.t.Fatal(err)
+	}
+
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := mgr.Start(ctx); err != nil {
+			f.t.Errorf("manager: %v", err)
+		}
+	})
+	clusterCtx, disengage := context.WithCancel(ctx)
+	f.disengageCluster = disengage
+	running.Go(func() { _ = cl.Start(clusterCtx) })
+	gate.Open(f.cluster)
+	if err := mgr.Engage(clusterCtx, f.cluster, cl); err != nil {
+		f.t.Fatal(err)
+	}
+	f.stopAgent = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+	})
+	f.t.Cleanup(f.stopAgent)
+}
+
+// restart stops the agent and starts another one.
+func (f *fixture) restart() {
+	f.t.Helper()
+	f.stopAgent()
+	f.registry = prometheus.NewRegistry()
+	f.start()
+}
+
+func (f *fixture) create(c client.Client, obj client.Object) {
+	f.t.Helper()
+	if err := c.Create(f.ctx, obj); err != nil {
+		f.t.Fatalf("cannot create %T %q: %v", obj, obj.GetName(), err)
+	}
+}
+
+// eventually waits until fn returns no error.
+func (f *fixture) eventually(what string, fn func() error) {
+	f.t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(f.ctx, 20*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		last = fn()
+		return last == nil, nil
+	})
+	if err != nil {
+		f.t.Fatalf("%s: %v (%v)", what, last, err)
+	}
+}
+
+// settled waits until the agent has nothing to do any more: nothing is queued, and nothing is being worked on.
+func (f *fixture) settled() {
+	f.t.Helper()
+	quiet, before := 0, -1
+	f.eventually("the agent does not come to rest", func() error {
+		now := len(f.hubRequests.about()) + len(f.workloadAsked.about())
+		if now == before {
+			quiet++
+		} else {
+			quiet, before = 0, now
+		}
+		if quiet < 25 {
+			return errors.New("it still asks the API servers")
+		}
+		return nil
+	})
+}
+
+// crd is the claim CRD as Crossplane makes it.
+func (f *fixture) crd() *extv1.CustomResourceDefinition {
+	str := extv1.JSONSchemaProps{Type: "string"}
+	return &extv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        "mysqlinstances." + f.group,
+			Annotations: map[string]string{"hub.example.org/note": "stays in the hub"},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "apiextensions.crossplane.io/v1", Kind: "CompositeResourceDefinition", Name: f.xrdName(), UID: "x",
+			}},
+		},
+		Spec: extv1.CustomResourceDefinitionSpec{
+			Group: f.group, Scope: extv1.NamespaceScoped,
+			Names: extv1.CustomResourceDefinitionNames{
+				Plural: "mysqlinstances", Kind: "MySQLInstance", Singular: "mysqlinstance", ListKind: "MySQLInstanceList", Categories: []string{"claim"},
+			},
+			Versions: []extv1.CustomResourceDefinitionVersion{{
+				Name: "v1alpha1", Served: true, Storage: true,
+				Subresources: &extv1.CustomResourceSubresources{Status: &extv1.CustomResourceSubresourceStatus{}},
+				Schema: &extv1.CustomResourceValidation{OpenAPIV3Schema: &extv1.JSONSchemaProps{
+					Type: "object",
+					Properties: map[string]extv1.JSONSchemaProps{
+						"spec": {Type: "object", Properties: map[string]extv1.JSONSchemaProps{
+							"version":   str,
+							"storageGB": {Type: "integer", Minimum: ptr.To(1.0)},
+							"tags":      {Type: "array", Items: &extv1.JSONSchemaPropsOrArray{Schema: &str}},
+							"compositionRef": {Type: "object", Properties: map[string]extv1.JSONSchemaProps{
+								"name": str,
+							}},
+							"compositeDeletePolicy": {Type: "string", Default: &extv1.JSON{Raw: []byte(`"Background"`)}},
+							"resourceRef": {Type: "object", Properties: map[string]extv1.JSONSchemaProps{
+								"apiVersion": str, "kind": str, "name": str,
+							}},
+							"writeConnectionSecretToRef": {Type: "object", Properties: map[string]extv1.JSONSchemaProps{"name": str}},
+						}},
+						"status": {Type: "object", Properties: map[string]extv1.JSONSchemaProps{
+							"address": str,
+							"conditions": {
+								Type: "array", XListType: ptr.To("map"), XListMapKeys: []string{"type"},
+								Items: &extv1.JSONSchemaPropsOrArray{Schema: &extv1.JSONSchemaProps{
+									Type:     "object",
+									Required: []string{"lastTransitionTime", "reason", "status", "type"},
+									Properties: map[string]extv1.JSONSchemaProps{
+										"lastTransitionTime": {Type: "string", Format: "date-time"},
+										"message":            str, "reason": str, "status": str, "type": str,
+										"observedGeneration": {Type: "integer", Format: "int64"},
+									},
+								}},
+							},
+						}},
+					},
+				}},
+			}},
+		},
+	}
+}
+
+func (f *fixture) xrdName() string { return "xmysqlinstances." + f.group }
+
+// publish installs the claim CRD in the hub and offers it, as Crossplane does for an XRD.
+func (f *fixture) publish() {
+	f.t.Helper()
+	f.create(f.hub, f.crd())
+	xrd := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{
+			"group":      f.group,
+			"claimNames": map[string]any{"kind": "MySQLInstance", "plural": "mysqlinstances"},
+			"versions":   []any{map[string]any{"name": "v1alpha1", "served": true, "referenceable": true}},
+		},
+	}}
+	xrd.SetGroupVersionKind(xrdKind.GroupVersionKind)
+	xrd.SetName(f.xrdName())
+	f.create(f.hub, xrd)
+	f.eventually("the hub serves the claim kind", func() error {
+		return f.hub.List(f.ctx, f.list())
+	})
+	xrd.Object["status"] = map[string]any{"conditions": []any{
+		map[string]any{"type": "Established", "status": "True"}, map[string]any{"type": "Offered", "status": "True"},
+	}}
+	if err := f.hub.Status().Update(f.ctx, xrd); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fixture) gvk() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: f.group, Version: "v1alpha1", Kind: "MySQLInstance"}
+}
+
+func (f *fixture) list() *unstructured.UnstructuredList {
+	l := &unstructured.UnstructuredList{}
+	l.SetGroupVersionKind(f.gvk().GroupVersion().WithKind("MySQLInstanceList"))
+	return l
+}
+
+// served waits until the workload cluster serves the claim kind.
+func (f *fixture) served() {
+	f.t.Helper()
+	f.eventually("the workload cluster serves the claim kind", func() error { return f.workload.List(f.ctx, f.list()) })
+}
+
+// object returns an empty claim.
+func (f *fixture) object(namespace, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetGroupVersionKind(f.gvk())
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
+}
+
+// claim creates a claim in the workload cluster.
+func (f *fixture) claim(name string, edit ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	f.t.Helper()
+	f.served()
+	u := f.object(f.namespace, name)
+	u.Object["spec"] = map[string]any{"version": "5.7", "storageGB": int64(20)}
+	for _, e := range edit {
+		e(u)
+	}
+	f.create(f.workload, u)
+	return u
+}
+
+func withSecret(name string) func(*unstructured.Unstructured) {
+	return func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(u.Object, name, "spec", "writeConnectionSecretToRef", "name")
+	}
+}
+
+// get reads a claim, from the hub or the workload cluster.
+func (f *fixture) get(c client.Client, namespace, name string) (*unstructured.Unstructured, error) {
+	u := f.object(namespace, name)
+	return u, c.Get(f.ctx, client.ObjectKeyFromObject(u), u)
+}
+
+// pushed waits until a claim is in the hub, and returns it.
+func (f *fixture) pushed(name string) *unstructured.Unstructured {
+	f.t.Helper()
+	var u *unstructured.Unstructured
+	f.eventually("claim "+name+" is pushed", func() (err error) {
+		u, err = f.get(f.hub, f.target, name)
+		return err
+	})
+	return u
+}
+
+// synced waits until a claim in the workload cluster has the condition AgentSynced with a reason, and returns it.
+func (f *fixture) synced(name, reason string) *unstructured.Unstructured {
+	f.t.Helper()
+	var u *unstructured.Unstructured
+	f.eventually("claim "+name+" has AgentSynced with reason "+reason, func() (err error) {
+		if u, err = f.get(f.workload, f.namespace, name); err != nil {
+			return err
+		}
+		if c := agentSynced(u); c["reason"] != reason {
+			return fmt.Errorf("its condition is %v", c)
+		}
+		return nil
+	})
+	return u
+}
+
+// gone waits until a claim does not exist.
+func (f *fixture) gone(c client.Client, namespace, name string) {
+	f.t.Helper()
+	f.eventually("claim "+name+" is gone from "+namespace, func() error {
+		u, err := f.get(c, namespace, name)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it exists, %v: %w", u.Object, errors.Join(err, errors.New("not gone")))
+	})
+}
+
+// edit changes an object, whoever else changes it meanwhile.
+func (f *fixture) edit(c client.Client, obj client.Object, change func()) {
+	f.t.Helper()
+	f.eventually("editing "+obj.GetName(), func() error {
+		if err := c.Get(f.ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		change()
+		return c.Update(f.ctx, obj)
+	})
+}
+
+// ready does what Crossplane does when a claim's composite resource is ready.
+func (f *fixture) ready(name, address string) {
+	f.t.Helper()
+	f.eventually("Crossplane sets the status of "+name, func() error {
+		u, err := f.get(f.hub, f.target, name)
+		if err != nil {
+			return err
+		}
+		u.Object["status"] = map[string]any{
+			"address": address,
+			"conditions": []any{
+				map[string]any{"type": "Ready", "status": "True", "reason": "Available", "lastTransitionTime": "2026-01-02T03:04:05Z"},
+			},
+		}
+		return f.hub.Status().Update(f.ctx, u)
+	})
+}
+
+// connectionSecret does what Crossplane does to publish connection details: a Secret that the owner controls.
+func (f *fixture) connectionSecret(name string, owner *unstructured.Unstructured, password string) *corev1.Secret {
+	f.t.Helper()
+	s := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.target, Name: name},
+		Type:       secretTypeConnection, Data: map[string][]byte{"password": []byte(password)},
+	}
+	if owner != nil {
+		s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}
+	}
+	f.create(f.hub, s)
+	return s
+}

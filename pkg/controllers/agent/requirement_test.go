@@ -1,0 +1,531 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
+	f := newFixture(t)
+	f.claim("db", func(u *unstructured.Unstructured) {
+		u.SetLabels(map[string]string{"team": "a", "crossplane.io/claim-name": "forged"})
+		u.SetAnnotations(map[string]string{
+			"example.org/note": "mine", "crossplane.io/external-name": "somebody-elses",
+			fleetv1alpha1.SourceUIDAnnotation: "forged", fleetv1alpha1.SourceNamespaceAnnotation: "forged",
+		})
+		_ = unstructured.SetNestedField(u.Object, "somebody-elses", "spec", "resourceRef", "name")
+	})
+
+	hub := f.pushed("db")
+	wantSpec := map[string]any{"version": "5.7", "storageGB": int64(20), "compositeDeletePolicy": "Background"}
+	if diff := cmp.Diff(wantSpec, hub.Object["spec"]); diff != "" {
+		t.Errorf("the spec in the hub is not what may travel (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"team": "a"}, hub.GetLabels()); diff != "" {
+		t.Errorf("the labels in the hub are not what may travel (-want +got):\n%s", diff)
+	}
+	annotations := hub.GetAnnotations()
+	delete(annotations, AppliedHashAnnotation)
+	wantAnnotations := map[string]string{
+		"example.org/note":                      "mine",
+		fleetv1alpha1.SourceUIDAnnotation:       f.identifier,
+		fleetv1alpha1.SourceNamespaceAnnotation: f.namespace,
+	}
+	if diff := cmp.Diff(wantAnnotations, annotations); diff != "" {
+		t.Errorf("the annotations in the hub are not what may travel and the source (-want +got):\n%s", diff)
+	}
+
+	f.ready("db", "db.example.org")
+	claim := f.synced("db", ReasonSynced)
+	if got, _, _ := unstructured.NestedString(claim.Object, "status", "address"); got != "db.example.org" {
+		f.eventually("the status comes back", func() error {
+			u, err := f.get(f.workload, f.namespace, "db")
+			if got, _, _ := unstructured.NestedString(u.Object, "status", "address"); err != nil || got != "db.example.org" {
+				return fmt.Errorf("address is %q: %w", got, errors.Join(err, errors.New("not there")))
+			}
+			return nil
+		})
+	}
+	if !conditionTrue(claim, "Ready") {
+		t.Errorf("want the hub's condition Ready, got %v", claim.Object["status"])
+	}
+	if !controllerutil.ContainsFinalizer(claim, fleetv1alpha1.RequirementFinalizer) {
+		t.Errorf("want the finalizer, got %v", claim.GetFinalizers())
+	}
+}
+
+func TestSpecChangesAndRemovalsTravel(t *testing.T) {
+	f := newFixture(t)
+	claim := f.claim("db", func(u *unstructured.Unstructured) {
+		u.SetLabels(map[string]string{"team": "a", "stage": "dev"})
+		_ = unstructured.SetNestedStringSlice(u.Object, []string{"x", "y"}, "spec", "tags")
+	})
+	f.pushed("db")
+	// Crossplane fills in fields of its own, as it does, by an update.
+	hub := f.object(f.target, "db")
+	f.edit(f.hub, hub, func() {
+		_ = unstructured.SetNestedField(hub.Object, "c", "spec", "compositionRef", "name")
+		_ = unstructured.SetNestedField(hub.Object, "xdb-1", "spec", "resourceRef", "name")
+	})
+
+	f.edit(f.workload, claim, func() {
+		claim.SetLabels(map[string]string{"team": "b"})
+		unstructured.RemoveNestedField(claim.Object, "spec", "tags")
+		_ = unstructured.SetNestedField(claim.Object, int64(40), "spec", "storageGB")
+	})
+	want := map[string]any{
+		"version": "5.7", "storageGB": int64(40), "compositeDeletePolicy": "Background",
+		"compositionRef": map[string]any{"name": "c"}, "resourceRef": map[string]any{"name": "xdb-1"},
+	}
+	f.eventually("the change travels", func() error {
+		hub, err := f.get(f.hub, f.target, "db")
+		if err != nil {
+			return err
+		}
+		if diff := cmp.Diff(want, hub.Object["spec"]); diff != "" {
+			return fmt.Errorf("spec (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string]string{"team": "b"}, hub.GetLabels()); diff != "" {
+			return fmt.Errorf("labels (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+
+	// What somebody in the hub changes in the user's fields is put back, what Crossplane owns is not.
+	f.edit(f.hub, hub, func() {
+		_ = unstructured.SetNestedField(hub.Object, int64(1), "spec", "storageGB")
+		_ = unstructured.SetNestedField(hub.Object, "Foreground", "spec", "compositeDeletePolicy")
+	})
+	f.eventually("drift is put back", func() error {
+		hub, err := f.get(f.hub, f.target, "db")
+		if got, _, _ := unstructured.NestedInt64(hub.Object, "spec", "storageGB"); err != nil || got != 40 {
+			return fmt.Errorf("storageGB is %d: %w", got, errors.Join(err, errors.New("not put back")))
+		}
+		return nil
+	})
+}
+
+func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
+	f := newFixture(t)
+	f.claim("first")
+	f.pushed("first")
+	f.ready("first", "a")
+	f.synced("first", ReasonSynced)
+	f.settled()
+
+	f.claim("db")
+	f.pushed("db")
+	f.ready("db", "db.example.org")
+	f.synced("db", ReasonSynced)
+	f.settled()
+
+	got := append(f.hubRequests.about(f.group, "/mysqlinstances/db"), f.workloadAsked.about(f.group, "/mysqlinstances/db")...)
+	if len(got) != 3 {
+		t.Errorf("want 3 requests for a claim and its status: the finalizer, the apply, the status; got %d:\n%s", len(got), strings.Join(got, "\n"))
+	}
+
+	before := len(f.hubRequests.writes()) + len(f.workloadAsked.writes())
+	reads := len(f.hubRequests.about()) + len(f.workloadAsked.about())
+	w, ok := f.agent.workloads.get(f.cluster)
+	if !ok {
+		t.Fatal("the cluster is not engaged")
+	}
+	f.agent.enqueueClaims(w)
+	f.agent.hub.enqueueDefinitions(w)
+	f.settled()
+	if after := len(f.hubRequests.writes()) + len(f.workloadAsked.writes()); after != before {
+		t.Errorf("want no write when everything is looked at again, got %d", after-before)
+	}
+	if after := len(f.hubRequests.about()) + len(f.workloadAsked.about()); after != reads {
+		t.Errorf("want no read either, got %d", after-reads)
+	}
+
+	// A restarted agent finds everything as it should be.
+	f.stopAgent()
+	f.hubRequests, f.workloadAsked = &requests{}, &requests{}
+	f.restart()
+	f.eventually("the restarted agent watches", func() error {
+		if len(f.hubRequests.about("customresourcedefinitions/mysqlinstances."+f.group)) == 0 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	f.settled()
+	if got := append(f.hubRequests.writes(), f.workloadAsked.writes()...); len(got) != 0 {
+		t.Errorf("want no write after a restart, got:\n%s", strings.Join(got, "\n"))
+	}
+}
+
+func TestConnectionSecretComesBack(t *testing.T) {
+	f := newFixture(t)
+	claim := f.claim("db", withSecret("db-conn"))
+	hub := f.pushed("db")
+	source := f.connectionSecret("db-conn", hub, "one")
+	f.ready("db", "a")
+
+	key := types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}
+	arrived := func(password string) func() error {
+		return func() error {
+			s := &corev1.Secret{}
+			if err := f.workload.Get(f.ctx, key, s); err != nil {
+				return err
+			}
+			if got := string(s.Data["password"]); got != password {
+				return fmt.Errorf("password is %q", got)
+			}
+			if !metav1.IsControlledBy(s, claim) || s.Type != secretTypeConnection || s.Labels[fleetv1alpha1.ManagedByLabel] != managedByValue {
+				return fmt.Errorf("it is not the claim's: %v", s.ObjectMeta)
+			}
+			return nil
+		}
+	}
+	f.eventually("the Secret arrives", arrived("one"))
+
+	source.Data["password"] = []byte("two")
+	if err := f.hub.Update(f.ctx, source); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("a rotated value follows", arrived("two"))
+	f.settled()
+
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	f.edit(f.workload, s, func() { s.Data["password"] = []byte("mine") })
+	f.eventually("a tampered value is put back", arrived("two"))
+	f.edit(f.workload, s, func() { s.Labels = nil })
+	f.eventually("a removed label is put back", arrived("two"))
+	if err := f.workload.Delete(f.ctx, s); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("a deleted Secret comes back", arrived("two"))
+
+	f.settled()
+	before := len(f.workloadAsked.writes())
+	f.edit(f.workload, s, func() { metav1.SetMetaDataAnnotation(&s.ObjectMeta, "example.org/seen", "yes") })
+	f.settled()
+	if err := f.workload.Get(f.ctx, key, s); err != nil || s.Annotations["example.org/seen"] != "yes" {
+		t.Errorf("want somebody else's annotation to stay, got %v (%v)", s.Annotations, err)
+	}
+	if after := len(f.workloadAsked.writes()); after != before {
+		t.Errorf("want no write because of somebody else's annotation, got %v", f.workloadAsked.writes()[before:])
+	}
+}
+
+func TestSecretThatTheHubsClaimDoesNotControlIsNotCopied(t *testing.T) {
+	f := newFixture(t)
+	other := f.object(f.target, "other")
+	other.Object["spec"] = map[string]any{"version": "8"}
+	f.create(f.hub, other)
+	f.connectionSecret("others", other, "secret")
+	f.connectionSecret("nobodys", nil, "secret")
+	f.create(f.hub, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.target, Name: "opaque"}, Data: map[string][]byte{"password": []byte("secret")},
+	})
+
+	for name, reason := range map[string]string{
+		"others": ReasonSecretNotControlled, "nobodys": ReasonSecretNotControlled, "opaque": ReasonSynced,
+	} {
+		f.claim(name+"-db", withSecret(name))
+		f.pushed(name + "-db")
+		f.ready(name+"-db", "a")
+		f.synced(name+"-db", reason)
+	}
+	f.settled()
+	for _, name := range []string{"others", "nobodys", "opaque"} {
+		err := f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, &corev1.Secret{})
+		if !apierrors.IsNotFound(err) {
+			t.Errorf("want no Secret %q in the workload cluster, got %v", name, err)
+		}
+		if got := f.hubRequests.about("GET", "/secrets/"+name); len(got) != 0 {
+			t.Errorf("want the Secret %q never to be read, got %v", name, got)
+		}
+	}
+}
+
+func TestForeignSecretInTheWorkloadClusterIsNotOverwritten(t *testing.T) {
+	f := newFixture(t)
+	f.served()
+	mine := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn", Labels: map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue}},
+		StringData: map[string]string{"mine": "yes"},
+	}
+	f.create(f.workload, mine)
+	f.claim("db", withSecret("db-conn"))
+	hub := f.pushed("db")
+	f.connectionSecret("db-conn", hub, "one")
+	f.ready("db", "a")
+	f.synced("db", ReasonSecretConflict)
+	got := &corev1.Secret{}
+	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(mine), got); err != nil || got.ResourceVersion != mine.ResourceVersion {
+		t.Errorf("want the Secret as it was, got %v (%v)", got.ObjectMeta, err)
+	}
+}
+
+func TestConflictWritesNothingAndEndsWhenTheHolderGoes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason      string
+		annotations map[string]string
+		says        string
+	}{
+		"Foreign": {
+			reason: "An object of another cluster is not ours.",
+			annotations: map[string]string{
+				fleetv1alpha1.SourceUIDAnnotation: "another", fleetv1alpha1.SourceNamespaceAnnotation: "theirs",
+			},
+			says: `the namespace "theirs" of the cluster with the identifier "another"`,
+		},
+		"Unowned": {reason: "An object that somebody created in the hub is not ours.", says: "created in the hub"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			holder := f.object(f.target, "db")
+			holder.SetAnnotations(tc.annotations)
+			// The very content that the claim has: even an apply without force would succeed on it.
+			holder.Object["spec"] = map[string]any{"version": "5.7", "storageGB": int64(20)}
+			f.create(f.hub, holder)
+			f.claim("db")
+
+			claim := f.synced("db", ReasonConflict)
+			if message, _ := agentSynced(claim)["message"].(string); !strings.Contains(message, tc.says) {
+				t.Errorf("%s want the holder named by %q, got %q", tc.reason, tc.says, message)
+			}
+			if len(claim.GetFinalizers()) != 0 {
+				t.Errorf("%s want no finalizer, got %v", tc.reason, claim.GetFinalizers())
+			}
+			f.settled()
+			now, err := f.get(f.hub, f.target, "db")
+			if err != nil || now.GetResourceVersion() != holder.GetResourceVersion() {
+				t.Errorf("%s want the holder as it was, got %v (%v)", tc.reason, now.Object, err)
+			}
+
+			if err := f.hub.Delete(f.ctx, holder); err != nil {
+				t.Fatal(err)
+			}
+			f.eventually("the claim is pushed when the holder is gone", func() error {
+				hub, err := f.get(f.hub, f.target, "db")
+				if err == nil && ownershipOf(true, hub, source{f.identifier, f.namespace}) != ownershipOurs {
+					err = errors.New("it is not ours")
+				}
+				return err
+			})
+			f.synced("db", ReasonSynced)
+		})
+	}
+}
+
+func TestCreationInTheHubIsTheArbiter(t *testing.T) {
+	f := newFixture(t)
+	f.claim("first")
+	f.pushed("first")
+	f.settled()
+
+	// Somebody creates the object between our look and our apply, with content on which an apply would not conflict.
+	holder := f.object(f.target, "db")
+	holder.Object["spec"] = map[string]any{"version": "5.7"}
+	f.create(f.hub, holder)
+	intent := intentOf(f.object(f.namespace, "db"), f.target, source{f.identifier, f.namespace})
+	err := f.hub.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(forCreation(intent)), client.FieldOwner("test"), client.ForceOwnership)
+	if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
+		t.Errorf("want an apply for creation to be refused for an existing object, got %v", err)
+	}
+	stale := holder.DeepCopy()
+	stale.SetUID("another")
+	err = f.hub.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(forUpdate(intent, stale)), client.FieldOwner("test"), client.ForceOwnership)
+	if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
+		t.Errorf("want an apply for another object to be refused, got %v", err)
+	}
+	stale.SetName("nothing")
+	intent.SetName("nothing")
+	err = f.hub.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(forUpdate(intent, stale)), client.FieldOwner("test"), client.ForceOwnership)
+	if !apierrors.IsConflict(err) {
+		t.Errorf("want an apply for an object that is gone to be refused, got %v", err)
+	}
+}
+
+func TestDeletionWaitsForTheHub(t *testing.T) {
+	f := newFixture(t)
+	claim := f.claim("db")
+	f.pushed("db")
+	hub := f.object(f.target, "db")
+	f.edit(f.hub, hub, func() { controllerutil.AddFinalizer(hub, "finalizer.apiextensions.crossplane.io") })
+	f.synced("db", ReasonSynced)
+
+	if err := f.workload.Delete(f.ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.synced("db", ReasonDeleting)
+	f.settled()
+	now, err := f.get(f.hub, f.target, "db")
+	if err != nil || now.GetDeletionTimestamp() == nil {
+		t.Fatalf("want the hub's object to be deleted and to wait for Crossplane, got %v (%v)", now.Object, err)
+	}
+	if _, err := f.get(f.workload, f.namespace, "db"); err != nil {
+		t.Fatalf("want the claim to wait for the hub, got %v", err)
+	}
+	f.edit(f.hub, hub, func() { controllerutil.RemoveFinalizer(hub, "finalizer.apiextensions.crossplane.io") })
+	f.gone(f.workload, f.namespace, "db")
+	f.gone(f.hub, f.target, "db")
+}
+
+func TestDeletionRightAfterCreationLeavesNothingBehind(t *testing.T) {
+	f := newFixture(t)
+	f.served()
+	for i := range 20 {
+		name := fmt.Sprintf("db-%d", i)
+		claim := f.claim(name)
+		if i%2 == 0 {
+			f.pushed(name)
+		}
+		if err := f.workload.Delete(f.ctx, claim); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.eventually("all claims are gone", func() error {
+		l := f.list()
+		if err := f.workload.List(f.ctx, l, client.InNamespace(f.namespace)); err != nil {
+			return err
+		}
+		if len(l.Items) > 0 {
+			return fmt.Errorf("%d are left", len(l.Items))
+		}
+		return nil
+	})
+	f.settled()
+	l := f.list()
+	if err := f.hub.List(f.ctx, l); err != nil || len(l.Items) != 0 {
+		t.Errorf("want nothing left in the hub, got %d (%v)", len(l.Items), err)
+		for _, u := range l.Items {
+			t.Errorf("%s is left, of which was asked:\n%s\n%s", u.GetName(),
+				strings.Join(f.hubRequests.about("/"+u.GetName()+"?"), "\n"), strings.Join(f.workloadAsked.about("/"+u.GetName()), "\n"))
+		}
+	}
+}
+
+func TestDeletionLeavesForeignObjectsAlone(t *testing.T) {
+	f := newFixture(t)
+	claim := f.claim("db")
+	f.pushed("db")
+	f.synced("db", ReasonSynced)
+	// The hub's administrator gives the object to somebody else.
+	hub := f.object(f.target, "db")
+	f.edit(f.hub, hub, func() {
+		hub.SetAnnotations(map[string]string{
+			fleetv1alpha1.SourceUIDAnnotation: "another", fleetv1alpha1.SourceNamespaceAnnotation: "theirs",
+		})
+	})
+	f.synced("db", ReasonConflict)
+	if err := f.workload.Delete(f.ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+	f.settled()
+	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetDeletionTimestamp() != nil {
+		t.Errorf("want the other's object to stay, got %v (%v)", now.Object, err)
+	}
+}
+
+func TestObjectDeletedInTheHubIsCreatedAgain(t *testing.T) {
+	f := newFixture(t)
+	f.claim("db")
+	before := f.pushed("db")
+	f.synced("db", ReasonSynced)
+	if err := f.hub.Delete(f.ctx, before); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("the object is created again", func() error {
+		now, err := f.get(f.hub, f.target, "db")
+		if err == nil && now.GetUID() == before.GetUID() {
+			err = errors.New("it is the old one")
+		}
+		return err
+	})
+}
+
+func TestNamespacePairing(t *testing.T) {
+	t.Run("MissingNamespaceIsNamedAndNothingElseHappens", func(t *testing.T) {
+		f := newFixture(t, func(c *fleetv1alpha1.EnrollmentClass) { c.Spec.Agent.DefaultTargetNamespace = "nowhere" })
+		f.claim("db")
+		c := agentSynced(f.synced("db", ReasonTargetNamespaceMissing))
+		if want := `The namespace "nowhere" does not exist in the hub.`; c["message"] != want {
+			t.Errorf("want the message %q, got %q", want, c["message"])
+		}
+	})
+	t.Run("MatchNamespaces", func(t *testing.T) {
+		f := newFixture(t, func(c *fleetv1alpha1.EnrollmentClass) {
+			c.Spec.Agent.DefaultTargetNamespace, c.Spec.Agent.MatchNamespaces = "", true
+		})
+		f.create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
+		f.claim("db")
+		f.eventually("the claim goes to the namespace of its own name", func() error {
+			_, err := f.get(f.hub, f.namespace, "db")
+			return err
+		})
+		system := f.object("kube-system", "db")
+		system.Object["spec"] = map[string]any{}
+		f.create(f.workload, system)
+		f.eventually("a namespace of the control plane is refused", func() error {
+			u, err := f.get(f.workload, "kube-system", "db")
+			if c := agentSynced(u); err != nil || c["reason"] != ReasonTargetNamespaceNotAllowed {
+				return fmt.Errorf("the condition is %v: %w", c, errors.Join(err, errors.New("not refused")))
+			}
+			return nil
+		})
+	})
+	t.Run("ChangedTargetMovesNothing", func(t *testing.T) {
+		f := newFixture(t)
+		claim := f.claim("db")
+		f.pushed("db")
+		f.synced("db", ReasonSynced)
+		f.create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.target + "-new"}})
+		class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.class}}
+		f.edit(f.hub, class, func() { class.Spec.Agent.DefaultTargetNamespace = f.target + "-new" })
+		f.synced("db", ReasonTargetNamespaceChanged)
+		f.settled()
+		if _, err := f.get(f.hub, f.target+"-new", "db"); !apierrors.IsNotFound(err) {
+			t.Errorf("want no second object, got %v", err)
+		}
+		if err := f.workload.Delete(f.ctx, claim); err != nil {
+			t.Fatal(err)
+		}
+		f.gone(f.workload, f.namespace, "db")
+		f.gone(f.hub, f.target, "db")
+	})
+}
+
+func TestRejectedClaimSaysWhy(t *testing.T) {
+	f := newFixture(t)
+	f.served()
+	// The hub is stricter than the definition that the workload cluster has.
+	crd := f.crd()
+	f.edit(f.hub, crd, func() {
+		props := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+		props.XValidations = append(props.XValidations, rule("self.storageGB <= 10", "too large for the hub"))
+		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = props
+	})
+	f.eventually("the change of the definition follows", func() error {
+		err := f.workload.Create(f.ctx, func() *unstructured.Unstructured {
+			u := f.object(f.namespace, "probe")
+			u.Object["spec"] = map[string]any{"storageGB": int64(20)}
+			return u
+		}(), client.DryRunAll)
+		if !apierrors.IsInvalid(err) {
+			return fmt.Errorf("want the workload cluster to refuse it at once, got %w", errors.Join(err, errors.New("not refused")))
+		}
+		return nil
+	})
+}

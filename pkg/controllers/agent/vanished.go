@@ -1,0 +1,68 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// A finalizer does not always keep an object. An API server decides whether a deletion has to wait when it begins, and does
+// not look again before it deletes: a finalizer that is added in between is written, and the object goes all the same. For
+// us that is a claim that is deleted right after it was created, whose object in the hub nobody would delete any more.
+//
+// Such an end can be told from every other: the watch reports the deletion of an object that bears our finalizer and no
+// deletion timestamp. An object that waited for a finalizer has the timestamp, even if somebody removed the finalizer by
+// force, which we respect: then the object in the hub stays. An object that is merely missing from a list says nothing, and
+// the absence of a claim never does: a cluster that replaces a lost one under the same identifier begins empty.
+
+// vanished is whether an event tells such an end of a claim.
+func vanished(e kindwatch.Event) bool {
+	return e.Type == kindwatch.Deleted && !e.Relisted && e.Object.GetDeletionTimestamp() == nil &&
+		slices.Contains(e.Object.GetFinalizers(), fleetv1alpha1.RequirementFinalizer)
+}
+
+// vanish remembers the last state of a claim until its object in the hub is deleted.
+func (r *requirementReconciler) vanish(req Request, last *unstructured.Unstructured) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.vanished[req] = last
+}
+
+// vanishedClaim returns the last state of a claim that vanished. One that exists again takes its object in the hub over.
+func (r *requirementReconciler) vanishedClaim(req Request, exists bool) *unstructured.Unstructured {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if exists {
+		delete(r.vanished, req)
+	}
+	return r.vanished[req]
+}
+
+// deleteVanished deletes the object in the hub of a claim that vanished. There is nobody to tell about it.
+func (r *requirementReconciler) deleteVanished(ctx context.Context, s *scope) (outcome, error) {
+	if s.class != nil && s.class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled {
+		r.forget(s.Request)
+		return outcome{silent: true}, nil
+	}
+	if state, _ := r.hub.watcher.State(s.Kind); state != kindwatch.StateSynced && !r.goneForGood(s.Kind) {
+		return outcome{silent: true, retryAfter: slowRetry()}, nil
+	}
+	for _, place := range r.places(s) {
+		o, err := r.deleteAt(ctx, s, place)
+		if err != nil {
+			return outcome{}, err
+		}
+		if o != nil {
+			return outcome{silent: true, retryAfter: o.retryAfter}, nil
+		}
+	}
+	r.forget(s.Request)
+	return outcome{silent: true}, nil
+}
