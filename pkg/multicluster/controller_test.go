@@ -328,8 +328,8 @@ func TestControllerWarmsUp(t *testing.T) {
 
 func TestUpstreamIgnoresManagerOptions(t *testing.T) {
 	// The manager allows two controllers of one name.
-	const name = "twice"
 	m := newManager(t)
+	name := fmt.Sprintf("twice-%p", m) // The names are remembered for as long as the process lives.
 	if _, err := mccontroller.New(name, m, mccontroller.Options{Reconciler: newRecorder()}); err != nil {
 		t.Fatal(err)
 	}
