@@ -23,7 +23,7 @@ done
 
 flags=(--kubeconfig "$fleet/manager.kubeconfig" --leader-elect=false
   --metrics-bind-address 127.0.0.1:18080 --metrics-secure=false
-  --health-probe-bind-address 127.0.0.1:18081
+  --health-bind-address 127.0.0.1:18081
   --allow-loopback-endpoints)
 echo "\$ bin/manager ${flags[*]}"
 setsid nohup bin/manager "${flags[@]}" >"$fleet/manager.log" 2>&1 </dev/null &
@@ -31,9 +31,16 @@ pid=$!
 # The start time makes sure that a pid that was given to another program later is not mistaken for the manager.
 echo "$pid $(awk '{print $22}' "/proc/$pid/stat")" >"$fleet/manager.pid"
 
+ready() { # whether /readyz answers 200; bash speaks enough HTTP for that, so that curl is not needed
+  { exec 3<>/dev/tcp/127.0.0.1/18081; } 2>/dev/null || return 1
+  printf 'GET /readyz HTTP/1.0\r\n\r\n' >&3
+  local status
+  read -r status <&3
+  exec 3>&-
+  [[ $status == *" 200 "* ]]
+}
 deadline=$((SECONDS + 60))
-until curl_out=$(exec 3<>/dev/tcp/127.0.0.1/18081 && printf 'GET /readyz HTTP/1.0\r\n\r\n' >&3 && head -n 1 <&3) 2>/dev/null &&
-  [[ $curl_out == *" 200 "* ]]; do
+until ready; do
   kill -0 "$pid" 2>/dev/null || { tail -n 20 "$fleet/manager.log" >&2; echo "demo: the manager has exited" >&2; exit 1; }
   ((SECONDS < deadline)) || { tail -n 20 "$fleet/manager.log" >&2; echo "demo: the manager does not become ready" >&2; exit 1; }
   sleep 0.2

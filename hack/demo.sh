@@ -19,7 +19,10 @@ on() { local where=$1; shift; "$kubectl" --kubeconfig "$fleet/$where.kubeconfig"
 show() {
   local where=$1; shift
   printf '%s$ kubectl --kubeconfig %s' "$dim" "$fleet/$where.kubeconfig"
-  printf ' %q' "$@"
+  local word
+  for word in "$@"; do
+    [[ $word =~ ^[A-Za-z0-9_./:=,@-]+$ ]] && printf ' %s' "$word" || printf " '%s'" "$word"
+  done
   printf '%s\n' "$off"
   on "$where" "$@"
 }
@@ -47,7 +50,7 @@ on hub get namespace bar >/dev/null 2>&1 || show hub create namespace bar
 show hub apply --server-side -f config/samples/hub
 wait_for "Crossplane to offer the API" on hub wait --for=condition=Offered --timeout=5s \
   compositeresourcedefinitions/compositemysqlinstances.database.acmeco.org
-show hub get compositeresourcedefinitions,enrollmentclasses
+show hub get compositeresourcedefinitions
 
 step "4. Run the manager, with the rights of its service account"
 hack/demo-manager.sh "$fleet"
@@ -63,6 +66,8 @@ done
 columns='NAME:.metadata.name,CONNECTED:.status.conditions[?(@.type=="Connected")].status'
 columns+=',HEALTHY:.status.conditions[?(@.type=="ControlPlaneHealthy")].status,VERSION:.status.version.kubernetes'
 show hub get clusterprofiles -o custom-columns="$columns"
+
+show hub get enrollmentclasses
 
 step "6. An application team in w1 asks for a database, as if Crossplane ran there"
 cat hack/demo-requirement.yaml

@@ -32,10 +32,10 @@ var (
 
 // managerFlags make the manager notice trouble sooner than in production, so that the specs wait for less.
 var managerFlags = []string{
-	"--cluster-probe-interval=1s",
-	"--cluster-probe-timeout=1s",
-	"--cluster-probe-failures=3",
-	"--cluster-backoff-max=2s",
+	"--probe-interval=1s",
+	"--probe-timeout=1s",
+	"--probe-failures=3",
+	"--backoff-max=2s",
 }
 
 var _ = BeforeSuite(func(ctx context.Context) {

@@ -66,7 +66,7 @@ func StartManager(ctx context.Context, fleet *localfleet.Fleet, flags ...string)
 	m.cmd = exec.Command(filepath.Join(repository, "bin", "manager"), append([]string{ //nolint:noctx // Stop ends it.
 		"--kubeconfig", kubeconfig,
 		"--metrics-bind-address", metrics, "--metrics-secure=false",
-		"--health-probe-bind-address", health,
+		"--health-bind-address", health,
 		"--leader-elect=false",
 		"--allow-loopback-endpoints",
 	}, flags...)...)
