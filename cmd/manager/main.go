@@ -71,9 +71,9 @@ func serve(ctx context.Context, o Options, log logr.Logger) error {
 		return err
 	}
 	if err := preflight(ctx, hub, o, h, log); err != nil {
-		return nil //nolint:nilerr // It only ends without success when it is told to stop.
+		return nil // It only ends without success when it is told to stop.
 	}
-	mgr, err := setup(cfg, o, h)
+	mgr, err := setup(cfg, o, h) //nolint:contextcheck // What it sets up gets its context from the manager's Start.
 	if err != nil {
 		return err
 	}

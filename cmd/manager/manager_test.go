@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -105,13 +106,12 @@ func TestManagerAgainstAHub(t *testing.T) {
 
 	// With these rights and no others the manager publishes an enrolled cluster, and says why it is not connected.
 	publishesAnEnrolledSecret(t, hub)
-	answersOnlyTheAuthorised(t, metrics)
+	answersOnlyTheAuthorised(t, hub, metrics)
 
 	cancel()
 	if code := <-exited; code != 0 {
 		t.Errorf("A manager that is told to stop has not failed: want 0, got %d\n%s", code, log.String())
 	}
-	t.Log(log.String())
 	var lease coordinationv1.Lease
 	if err := hub.Get(t.Context(), client.ObjectKey{Namespace: defaultNamespace, Name: leaseName}, &lease); err != nil {
 		t.Fatal(err)
@@ -158,11 +158,38 @@ func publishesAnEnrolledSecret(t *testing.T, hub client.Client) {
 	})
 }
 
-func answersOnlyTheAuthorised(t *testing.T, address string) {
+func answersOnlyTheAuthorised(t *testing.T, hub client.Client, address string) {
 	t.Helper()
-	if code, _ := get(t, "https://"+address+"/metrics"); code != http.StatusUnauthorized {
+	url := "https://" + address + "/metrics"
+	if code, _ := get(t, url); code != http.StatusUnauthorized {
 		t.Errorf("Metrics without a token: want 401, got %d", code)
 	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "prometheus"}}
+	if err := hub.Create(t.Context(), account); err != nil {
+		t.Fatal(err)
+	}
+	token := &authenticationv1.TokenRequest{}
+	if err := hub.SubResource("token").Create(t.Context(), account, token); err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := get(t, url, token.Status.Token); code != http.StatusForbidden {
+		t.Errorf("Metrics with a token whose owner may not read them: want 403, got %d", code)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "prometheus"},
+		RoleRef: rbacv1.RoleRef{
+			APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "masthead-metrics-reader",
+		},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: "prometheus"}},
+	}
+	if err := hub.Create(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	// What was refused is remembered for some seconds, per path and user.
+	eventually(t, "metrics with a token whose owner may read them", func() bool {
+		code, body := get(t, url, token.Status.Token)
+		return code == http.StatusOK && strings.Contains(body, "masthead_")
+	})
 }
 
 func kubeconfigOf(t *testing.T, env *envtest.Environment) string {
@@ -288,11 +315,14 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func get(t *testing.T, url string) (int, string) {
+func get(t *testing.T, url string, token ...string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, t := range token {
+		request.Header.Set("Authorization", "Bearer "+t)
 	}
 	insecure := &http.Client{
 		Timeout:   10 * time.Second,

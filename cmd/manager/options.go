@@ -26,130 +26,130 @@ import (
 // these Options as YAML; a flag wins over the file. A field that the file misspells is an error.
 type Options struct {
 	// Kubeconfig of the hub. Empty: $KUBECONFIG, else the ServiceAccount of the Pod, else ~/.kube/config.
-	Kubeconfig string `json:"kubeconfig,omitempty"`
+	Kubeconfig string `json:"kubeconfig"`
 
 	// Namespace that the manager runs in, and in which it holds its lease. Claims never go there. Default: $POD_NAMESPACE,
 	// else masthead-system.
-	Namespace string `json:"namespace,omitempty"`
+	Namespace string `json:"namespace"`
 
 	// GracefulShutdownTimeout is how long work that runs is given to end when the manager is stopped.
-	GracefulShutdownTimeout metav1.Duration `json:"gracefulShutdownTimeout,omitempty"`
+	GracefulShutdownTimeout metav1.Duration `json:"gracefulShutdownTimeout"`
 
-	Log            LogOptions            `json:"log,omitempty"`
-	Metrics        MetricsOptions        `json:"metrics,omitempty"`
-	Health         HealthOptions         `json:"health,omitempty"`
-	Pprof          PprofOptions          `json:"pprof,omitempty"`
-	LeaderElection LeaderElectionOptions `json:"leaderElection,omitempty"`
-	Connections    ConnectionOptions     `json:"connections,omitempty"`
-	Agent          AgentOptions          `json:"agent,omitempty"`
+	Log            LogOptions            `json:"log"`
+	Metrics        MetricsOptions        `json:"metrics"`
+	Health         HealthOptions         `json:"health"`
+	Pprof          PprofOptions          `json:"pprof"`
+	LeaderElection LeaderElectionOptions `json:"leaderElection"`
+	Connections    ConnectionOptions     `json:"connections"`
+	Agent          AgentOptions          `json:"agent"`
 }
 
 // LogOptions say what is logged, and how.
 type LogOptions struct {
 	// Level is error, info, debug or trace.
-	Level string `json:"level,omitempty"`
+	Level string `json:"level"`
 
 	// Format is json or text.
-	Format string `json:"format,omitempty"`
+	Format string `json:"format"`
 }
 
 // MetricsOptions say where metrics can be read.
 type MetricsOptions struct {
 	// BindAddress of the endpoint; "0" for none.
-	BindAddress string `json:"bindAddress,omitempty"`
+	BindAddress string `json:"bindAddress"`
 
 	// Secure serves HTTPS, and answers only those whose token may get the path /metrics in the hub.
 	Secure bool `json:"secure"`
 
 	// CertDir holds tls.crt and tls.key for HTTPS. Empty: a certificate that nobody signed is made at each start.
-	CertDir string `json:"certDir,omitempty"`
+	CertDir string `json:"certDir"`
 }
 
 // HealthOptions say where /healthz and /readyz can be asked.
 type HealthOptions struct {
 	// BindAddress of the endpoint; "0" for none.
-	BindAddress string `json:"bindAddress,omitempty"`
+	BindAddress string `json:"bindAddress"`
 }
 
 // PprofOptions say where profiles can be taken.
 type PprofOptions struct {
 	// BindAddress of the endpoint, which must be a loopback address because it has no authentication. Empty: none.
-	BindAddress string `json:"bindAddress,omitempty"`
+	BindAddress string `json:"bindAddress"`
 }
 
 // LeaderElectionOptions say how several replicas agree on the one that works.
 type LeaderElectionOptions struct {
 	// Enabled makes this replica wait until it holds the lease.
-	Enabled bool `json:"enabled,omitempty"`
+	Enabled bool `json:"enabled"`
 
 	// LeaseDuration is how long the others wait for a leader that stopped renewing.
-	LeaseDuration metav1.Duration `json:"leaseDuration,omitempty"`
+	LeaseDuration metav1.Duration `json:"leaseDuration"`
 
 	// RenewDeadline is how long the leader tries to renew before it gives up.
-	RenewDeadline metav1.Duration `json:"renewDeadline,omitempty"`
+	RenewDeadline metav1.Duration `json:"renewDeadline"`
 
 	// RetryPeriod is the time between two attempts.
-	RetryPeriod metav1.Duration `json:"retryPeriod,omitempty"`
+	RetryPeriod metav1.Duration `json:"retryPeriod"`
 }
 
 // ConnectionOptions are the limits of each connection to a workload cluster.
 type ConnectionOptions struct {
 	// Workers is how many clusters are connected, probed or disconnected at once.
-	Workers int `json:"workers,omitempty"`
+	Workers int `json:"workers"`
 
 	// ProbeInterval is the time between two health probes of a cluster.
-	ProbeInterval metav1.Duration `json:"probeInterval,omitempty"`
+	ProbeInterval metav1.Duration `json:"probeInterval"`
 
 	// ProbeTimeout is how long one request of a probe may take.
-	ProbeTimeout metav1.Duration `json:"probeTimeout,omitempty"`
+	ProbeTimeout metav1.Duration `json:"probeTimeout"`
 
 	// ProbeFailures is how many probes in a row fail before a cluster is disconnected.
-	ProbeFailures int `json:"probeFailures,omitempty"`
+	ProbeFailures int `json:"probeFailures"`
 
 	// ConnectTimeout is how long one attempt to connect may take.
-	ConnectTimeout metav1.Duration `json:"connectTimeout,omitempty"`
+	ConnectTimeout metav1.Duration `json:"connectTimeout"`
 
 	// BackoffBase is the longest wait before the second attempt to connect.
-	BackoffBase metav1.Duration `json:"backoffBase,omitempty"`
+	BackoffBase metav1.Duration `json:"backoffBase"`
 
 	// BackoffMax is the longest wait before any attempt to connect.
-	BackoffMax metav1.Duration `json:"backoffMax,omitempty"`
+	BackoffMax metav1.Duration `json:"backoffMax"`
 
 	// GracePeriod is how long a connected cluster is kept while its source says that it is not ready.
-	GracePeriod metav1.Duration `json:"gracePeriod,omitempty"`
+	GracePeriod metav1.Duration `json:"gracePeriod"`
 
 	// DrainTimeout is how long work that runs may go on before a cluster is disconnected.
-	DrainTimeout metav1.Duration `json:"drainTimeout,omitempty"`
+	DrainTimeout metav1.Duration `json:"drainTimeout"`
 
 	// RequestTimeout is the deadline of each request to a workload cluster that is not a watch.
-	RequestTimeout metav1.Duration `json:"requestTimeout,omitempty"`
+	RequestTimeout metav1.Duration `json:"requestTimeout"`
 
 	// QPS limits the requests to one cluster, over all clients.
-	QPS float32 `json:"qps,omitempty"`
+	QPS float32 `json:"qps"`
 
 	// Burst is how many requests may go over QPS for a moment.
-	Burst int `json:"burst,omitempty"`
+	Burst int `json:"burst"`
 
 	// AllowInsecureKubeconfigTLS accepts kubeconfigs that say insecure-skip-tls-verify.
-	AllowInsecureKubeconfigTLS bool `json:"allowInsecureKubeconfigTLS,omitempty"`
+	AllowInsecureKubeconfigTLS bool `json:"allowInsecureKubeconfigTLS"`
 
 	// AllowKubeconfigProxy accepts kubeconfigs that say proxy-url.
-	AllowKubeconfigProxy bool `json:"allowKubeconfigProxy,omitempty"`
+	AllowKubeconfigProxy bool `json:"allowKubeconfigProxy"`
 
 	// AllowLoopbackEndpoints accepts API servers on this machine's loopback interface, for development.
-	AllowLoopbackEndpoints bool `json:"allowLoopbackEndpoints,omitempty"`
+	AllowLoopbackEndpoints bool `json:"allowLoopbackEndpoints"`
 }
 
 // AgentOptions are the limits of the agent.
 type AgentOptions struct {
 	// Workers is how many claims are worked on at once.
-	Workers int `json:"workers,omitempty"`
+	Workers int `json:"workers"`
 
 	// WorkersPerCluster is how many of them may be of one cluster; 0 leaves it to the agent.
-	WorkersPerCluster int `json:"workersPerCluster,omitempty"`
+	WorkersPerCluster int `json:"workersPerCluster"`
 
 	// ProtectedNamespaces of the hub are never the target of a claim, beside kube-* and the manager's own.
-	ProtectedNamespaces []string `json:"protectedNamespaces,omitempty"`
+	ProtectedNamespaces []string `json:"protectedNamespaces"`
 }
 
 // defaultNamespace is where config/ installs the manager.

@@ -27,7 +27,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -203,7 +202,7 @@ func startHub(t *testing.T, fleet *fakeFleet, prepare func(hub), modify ...func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := Options{Fleet: fleet, Sources: []Source{fleet}, SkipNameValidation: ptr.To(true)}
+	options := Options{Fleet: fleet, Sources: []Source{fleet}, SkipNameValidation: new(true)}
 	for _, m := range modify {
 		m(&options)
 	}
