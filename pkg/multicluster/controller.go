@@ -206,10 +206,10 @@ func (c *Controller[R]) Engage(ctx context.Context, name mcr.ClusterName, cl clu
 			e.runs = append(e.runs, run)
 		}
 	}
-	e.ctx, e.cancel = context.WithCancel(ctx)
+	e.ctx, e.cancel = context.WithCancel(ctx) //nolint:gosec // disengage cancels it.
 	c.engagements[name] = append(c.engagements[name], e)
 	// A goroutine that waits for the end would be one per engagement; this one is started by the end.
-	context.AfterFunc(e.ctx, func() { c.disengage(e) })
+	context.AfterFunc(e.ctx, func() { c.disengage(e) }) //nolint:contextcheck // It is the end of ctx that is waited for.
 	if c.queue != nil {
 		c.start(e)
 	}

@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -51,7 +50,7 @@ func newController(
 func newUpstreamController(t *testing.T, m mcmanager.Manager, r recorder, cacheSyncTimeout time.Duration) mccontroller.Controller {
 	t.Helper()
 	c, err := mccontroller.New("test", m, mccontroller.Options{
-		Reconciler: r, SkipNameValidation: ptr.To(true), CacheSyncTimeout: cacheSyncTimeout,
+		Reconciler: r, SkipNameValidation: new(true), CacheSyncTimeout: cacheSyncTimeout,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -96,19 +95,14 @@ func started(
 }
 
 func TestUpstreamEngageBlocksOnDeadCluster(t *testing.T) {
-	engageBoth := func(t *testing.T, m mcmanager.Manager) (dead, live chan error) {
+	engageBoth := func(t *testing.T, m mcmanager.Manager, entered func() bool) (dead, live chan error) {
 		t.Helper()
 		deadCluster, liveCluster := start(t, newCluster(t, blackHole(t))), start(t, newCluster(t, newFakeAPI(t).host))
 		ctx, cancel := context.WithCancel(t.Context())
 		t.Cleanup(cancel)
 		dead, live = make(chan error, 1), make(chan error, 1)
-		entered := make(chan struct{})
-		go func() {
-			close(entered)
-			dead <- m.Engage(ctx, "dead", deadCluster)
-		}()
-		<-entered
-		time.Sleep(100 * time.Millisecond) // Let it get its locks; there is nothing to wait for.
+		go func() { dead <- m.Engage(ctx, "dead", deadCluster) }()
+		eventually(t, "the dead cluster is not being engaged", entered)
 		go func() { live <- m.Engage(ctx, "live", liveCluster) }()
 		return dead, live
 	}
@@ -118,7 +112,7 @@ func TestUpstreamEngageBlocksOnDeadCluster(t *testing.T) {
 		c := newUpstreamController(t, m, r, time.Minute)
 		watchWith(t, c, mcsource.TypedKind[client.Object, mcreconcile.Request](&corev1.ConfigMap{}, enqueueObject))
 		started(t, c, m)
-		dead, live := engageBoth(t, m)
+		dead, live := engageBoth(t, m, func() bool { return stacks("clusterKind[") > 0 })
 		select {
 		case err := <-dead:
 			t.Errorf("the dead cluster is engaged (%v); is our controller needed?", err)
@@ -134,7 +128,7 @@ func TestUpstreamEngageBlocksOnDeadCluster(t *testing.T) {
 		c := newController(t, m, r)
 		watchWith(t, c, LazyKind(&corev1.ConfigMap{}, enqueueObject))
 		started(t, c, m)
-		dead, live := engageBoth(t, m)
+		dead, live := engageBoth(t, m, func() bool { return stacks("lazySource[") > 0 })
 		for _, engaged := range []chan error{dead, live} {
 			if err := <-engaged; err != nil {
 				t.Errorf("Engage: %v", err)
@@ -240,6 +234,18 @@ func baseLine(t *testing.T) goleak.Option {
 	return goleak.IgnoreCurrent()
 }
 
+// noLeak waits until no goroutine runs but those of the base line.
+func noLeak(t *testing.T, base goleak.Option) {
+	t.Helper()
+	var err error
+	for range 20 { // Each waits a while for what is about to end.
+		if err = goleak.Find(base); err == nil {
+			return
+		}
+	}
+	t.Error(err)
+}
+
 func TestUpstreamGoroutineLeakPerEngagement(t *testing.T) {
 	const rounds = 20
 	flap := func(t *testing.T, m mcmanager.Manager, s *fakeSource) {
@@ -270,9 +276,7 @@ func TestUpstreamGoroutineLeakPerEngagement(t *testing.T) {
 		started(t, c, m)
 		base := baseLine(t)
 		flap(t, m, s)
-		if err := goleak.Find(base); err != nil {
-			t.Error(err)
-		}
+		noLeak(t, base)
 		eventually(t, "an engagement is left", func() bool {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -283,7 +287,7 @@ func TestUpstreamGoroutineLeakPerEngagement(t *testing.T) {
 
 func TestUpstreamNeedLeaderElectionIgnored(t *testing.T) {
 	upstream, err := mccontroller.New("test", newManager(t), mccontroller.Options{
-		Reconciler: newRecorder(), SkipNameValidation: ptr.To(true), NeedLeaderElection: ptr.To(false), EnableWarmup: ptr.To(true),
+		Reconciler: newRecorder(), SkipNameValidation: new(true), NeedLeaderElection: new(false), EnableWarmup: new(true),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -295,7 +299,7 @@ func TestUpstreamNeedLeaderElectionIgnored(t *testing.T) {
 	for _, want := range []bool{true, false} {
 		c := newController(t, newManager(t), newRecorder(), func(o *ControllerOptions[mcreconcile.Request]) {
 			o.NeedLeaderElection = &want
-			o.EnableWarmup = ptr.To(true)
+			o.EnableWarmup = new(true)
 		})
 		if got := c.NeedLeaderElection(); got != want {
 			t.Errorf("NeedLeaderElection: want %v, got %v", want, got)
@@ -308,7 +312,7 @@ func TestUpstreamNeedLeaderElectionIgnored(t *testing.T) {
 
 func TestControllerWarmsUp(t *testing.T) {
 	c := newController(t, newManager(t), newRecorder(), func(o *ControllerOptions[mcreconcile.Request]) {
-		o.EnableWarmup = ptr.To(true)
+		o.EnableWarmup = new(true)
 	})
 	s := newFakeSource()
 	watchWith(t, c, s)
@@ -570,9 +574,7 @@ func TestControllerSurvivesManyEngagements(t *testing.T) {
 	for range parallel {
 		<-done
 	}
-	if err := goleak.Find(base); err != nil {
-		t.Error(err)
-	}
+	noLeak(t, base)
 }
 
 // queue is what sources and handlers fill.

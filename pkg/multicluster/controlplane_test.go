@@ -80,7 +80,7 @@ type widget struct {
 }
 
 func (w *widget) DeepCopyObject() runtime.Object {
-	return &widget{TypeMeta: w.TypeMeta, ObjectMeta: *w.ObjectMeta.DeepCopy()}
+	return &widget{TypeMeta: w.TypeMeta, ObjectMeta: *w.DeepCopy()}
 }
 
 // widgetList is a list of them.
@@ -92,7 +92,7 @@ type widgetList struct {
 }
 
 func (l *widgetList) DeepCopyObject() runtime.Object {
-	out := &widgetList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
+	out := &widgetList{TypeMeta: l.TypeMeta, ListMeta: *l.DeepCopy()}
 	for i := range l.Items {
 		out.Items = append(out.Items, *l.Items[i].DeepCopyObject().(*widget))
 	}

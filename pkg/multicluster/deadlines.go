@@ -34,48 +34,56 @@ type deadlineClient struct {
 	d time.Duration
 }
 
+// Get implements client.Reader.
 func (c *deadlineClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	ctx, cancel := context.WithTimeout(ctx, c.d)
 	defer cancel()
 	return c.Client.Get(ctx, key, obj, opts...)
 }
 
+// List implements client.Reader.
 func (c *deadlineClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	ctx, cancel := context.WithTimeout(ctx, c.d)
 	defer cancel()
 	return c.Client.List(ctx, list, opts...)
 }
 
+// Apply implements client.Writer.
 func (c *deadlineClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	ctx, cancel := context.WithTimeout(ctx, c.d)
 	defer cancel()
 	return c.Client.Apply(ctx, obj, opts...)
 }
 
+// Create implements client.Writer.
 func (c *deadlineClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
 	ctx, cancel := context.WithTimeout(ctx, c.d)
 	defer cancel()
 	return c.Client.Create(ctx, obj, opts...)
 }
 
+// Delete implements client.Writer.
 func (c *deadlineClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
 	ctx, cancel := context.WithTimeout(ctx, c.d)
 	defer cancel()
 	return c.Client.Delete(ctx, obj, opts...)
 }
 
+// Update implements client.Writer.
 func (c *deadlineClient) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
 	ctx, cancel := context.WithTimeout(ctx, c.d)
 	defer cancel()
 	return c.Client.Update(ctx, obj, opts...)
 }
 
+// Patch implements client.Writer.
 func (c *deadlineClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	ctx, cancel := context.WithTimeout(ctx, c.d)
 	defer cancel()
 	return c.Client.Patch(ctx, obj, patch, opts...)
 }
 
+// DeleteAllOf implements client.Writer.
 func (c *deadlineClient) DeleteAllOf(ctx context.Context, obj client.Object, opts ...client.DeleteAllOfOption) error {
 	ctx, cancel := context.WithTimeout(ctx, c.d)
 	defer cancel()
@@ -98,6 +106,7 @@ type deadlineSubResource struct {
 	r client.SubResourceReader
 }
 
+// Get implements client.SubResourceReader.
 func (s *deadlineSubResource) Get(
 	ctx context.Context, obj, sub client.Object, opts ...client.SubResourceGetOption,
 ) error {
@@ -111,6 +120,7 @@ type deadlineSubResourceWriter struct {
 	d time.Duration
 }
 
+// Create implements client.SubResourceWriter.
 func (s *deadlineSubResourceWriter) Create(
 	ctx context.Context, obj, sub client.Object, opts ...client.SubResourceCreateOption,
 ) error {
@@ -119,6 +129,7 @@ func (s *deadlineSubResourceWriter) Create(
 	return s.w.Create(ctx, obj, sub, opts...)
 }
 
+// Update implements client.SubResourceWriter.
 func (s *deadlineSubResourceWriter) Update(
 	ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption,
 ) error {
@@ -127,6 +138,7 @@ func (s *deadlineSubResourceWriter) Update(
 	return s.w.Update(ctx, obj, opts...)
 }
 
+// Patch implements client.SubResourceWriter.
 func (s *deadlineSubResourceWriter) Patch(
 	ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
 ) error {
@@ -135,6 +147,7 @@ func (s *deadlineSubResourceWriter) Patch(
 	return s.w.Patch(ctx, obj, patch, opts...)
 }
 
+// Apply implements client.SubResourceWriter.
 func (s *deadlineSubResourceWriter) Apply(
 	ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption,
 ) error {

@@ -19,72 +19,72 @@ import (
 )
 
 // recordingClient returns a client whose calls do nothing but tell the context that they got.
-func recordingClient(seen *context.Context) client.WithWatch {
+func recordingClient(seen chan<- context.Context) client.WithWatch {
 	return interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		Get: func(ctx context.Context, _ client.WithWatch, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
-			*seen = ctx
+			seen <- ctx
 			return nil
 		},
 		List: func(ctx context.Context, _ client.WithWatch, _ client.ObjectList, _ ...client.ListOption) error {
-			*seen = ctx
+			seen <- ctx
 			return nil
 		},
 		Create: func(ctx context.Context, _ client.WithWatch, _ client.Object, _ ...client.CreateOption) error {
-			*seen = ctx
+			seen <- ctx
 			return nil
 		},
 		Delete: func(ctx context.Context, _ client.WithWatch, _ client.Object, _ ...client.DeleteOption) error {
-			*seen = ctx
+			seen <- ctx
 			return nil
 		},
 		DeleteAllOf: func(ctx context.Context, _ client.WithWatch, _ client.Object, _ ...client.DeleteAllOfOption) error {
-			*seen = ctx
+			seen <- ctx
 			return nil
 		},
 		Update: func(ctx context.Context, _ client.WithWatch, _ client.Object, _ ...client.UpdateOption) error {
-			*seen = ctx
+			seen <- ctx
 			return nil
 		},
 		Patch: func(ctx context.Context, _ client.WithWatch, _ client.Object, _ client.Patch, _ ...client.PatchOption) error {
-			*seen = ctx
+			seen <- ctx
 			return nil
 		},
 		Apply: func(ctx context.Context, _ client.WithWatch, _ runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
-			*seen = ctx
+			seen <- ctx
 			return nil
 		},
 		Watch: func(ctx context.Context, _ client.WithWatch, _ client.ObjectList, _ ...client.ListOption) (watch.Interface, error) {
-			*seen = ctx
+			seen <- ctx
 			return watch.NewFake(), nil
 		},
 		SubResourceGet: func(
 			ctx context.Context, _ client.Client, _ string, _, _ client.Object, _ ...client.SubResourceGetOption,
 		) error {
-			*seen = ctx
+			seen <- ctx
 			return nil
 		},
 		SubResourceCreate: func(
 			ctx context.Context, _ client.Client, _ string, _, _ client.Object, _ ...client.SubResourceCreateOption,
 		) error {
-			*seen = ctx
+			seen <- ctx
 			return nil
 		},
 		SubResourceUpdate: func(
 			ctx context.Context, _ client.Client, _ string, _ client.Object, _ ...client.SubResourceUpdateOption,
 		) error {
-			*seen = ctx
+			seen <- ctx
 			return nil
 		},
 		SubResourcePatch: func(
 			ctx context.Context, _ client.Client, _ string, _ client.Object, _ client.Patch, _ ...client.SubResourcePatchOption,
 		) error {
-			*seen = ctx
+			seen <- ctx
 			return nil
 		},
 		SubResourceApply: func(
 			ctx context.Context, _ client.Client, _ string, _ runtime.ApplyConfiguration, _ ...client.SubResourceApplyOption,
 		) error {
-			*seen = ctx
+			seen <- ctx
 			return nil
 		},
 	})
@@ -125,11 +125,12 @@ func TestWithDeadlines(t *testing.T) {
 	}
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
-			var seen context.Context
-			c := WithDeadlines(recordingClient(&seen), time.Hour)
+			contexts := make(chan context.Context, 1)
+			c := WithDeadlines(recordingClient(contexts), time.Hour)
 			if err := call(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
+			seen := <-contexts
 			if deadline, ok := seen.Deadline(); !ok || time.Until(deadline) > time.Hour {
 				t.Errorf("want a deadline within the hour, got %v (%v)", deadline, ok)
 			}
@@ -142,7 +143,7 @@ func TestWithDeadlines(t *testing.T) {
 			if err := call(ctx, c); err != nil {
 				t.Fatal(err)
 			}
-			if deadline, _ := seen.Deadline(); time.Until(deadline) > time.Minute {
+			if deadline, _ := (<-contexts).Deadline(); time.Until(deadline) > time.Minute {
 				t.Errorf("an earlier deadline is kept: got %v", deadline)
 			}
 		})
@@ -150,8 +151,8 @@ func TestWithDeadlines(t *testing.T) {
 }
 
 func TestWithDeadlinesDoesNotBoundWatches(t *testing.T) {
-	var seen context.Context
-	c, ok := WithDeadlines(recordingClient(&seen), time.Hour).(client.WithWatch)
+	contexts := make(chan context.Context, 1)
+	c, ok := WithDeadlines(recordingClient(contexts), time.Hour).(client.WithWatch)
 	if !ok {
 		t.Fatal("a client that can watch cannot any more")
 	}
@@ -160,6 +161,7 @@ func TestWithDeadlinesDoesNotBoundWatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Stop()
+	seen := <-contexts
 	if _, ok := seen.Deadline(); ok || seen.Err() != nil {
 		t.Error("a watch has a deadline")
 	}

@@ -48,7 +48,7 @@ func newSourceRun[R mcreconcile.ClusterAware[R]](
 		return nil, fmt.Errorf("cannot make a source for cluster %q: %w", name, err)
 	}
 	if !engage {
-		return nil, nil //nolint:nilnil // Says what the comment says.
+		return nil, nil
 	}
 	return &sourceRun[R]{source: s, synced: make(chan struct{})}, nil
 }

@@ -62,7 +62,7 @@ func newEntryHeap[R comparable](less func(a, b *entry[R]) bool) entryHeap[R] {
 
 func (h *entryHeap[R]) len() int           { return len(h.s.entries) }
 func (h *entryHeap[R]) push(e *entry[R])   { heap.Push(&h.s, e) }
-func (h *entryHeap[R]) pop() *entry[R]     { return heap.Pop(&h.s).(*entry[R]) } //nolint:forcetypeassert // Only entries are pushed.
+func (h *entryHeap[R]) pop() *entry[R]     { return heap.Pop(&h.s).(*entry[R]) }
 func (h *entryHeap[R]) remove(e *entry[R]) { heap.Remove(&h.s, e.index) }
 func (h *entryHeap[R]) fix(e *entry[R])    { heap.Fix(&h.s, e.index) }
 
@@ -88,12 +88,14 @@ func (s *entrySlice[R]) Swap(i, j int) {
 	s.entries[i].index, s.entries[j].index = i, j
 }
 
+// Push implements heap.Interface.
 func (s *entrySlice[R]) Push(x any) {
-	e := x.(*entry[R]) //nolint:forcetypeassert // Only entries are pushed.
+	e := x.(*entry[R])
 	e.index = len(s.entries)
 	s.entries = append(s.entries, e)
 }
 
+// Pop implements heap.Interface.
 func (s *entrySlice[R]) Pop() any {
 	last := len(s.entries) - 1
 	e := s.entries[last]

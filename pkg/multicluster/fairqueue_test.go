@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -140,9 +138,9 @@ func TestFairQueueOrder(t *testing.T) {
 		"PrioritiesInsideACluster": {
 			reason: "A higher priority goes first, but only inside its cluster: y's turn comes all the same.",
 			add: func(q *testQueue) {
-				q.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(-100)}, request("x", "low"))
-				q.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(100)}, request("x", "high"), request("x", "high2"))
-				q.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(-100)}, request("y", "low"))
+				q.AddWithOpts(priorityqueue.AddOpts{Priority: new(-100)}, request("x", "low"))
+				q.AddWithOpts(priorityqueue.AddOpts{Priority: new(100)}, request("x", "high"), request("x", "high2"))
+				q.AddWithOpts(priorityqueue.AddOpts{Priority: new(-100)}, request("y", "low"))
 			},
 			want: []string{"x/high@100", "y/low@-100", "x/high2@100", "x/low@-100"},
 		},
@@ -165,10 +163,10 @@ func TestFairQueueOrder(t *testing.T) {
 		"KeepsTheHighestPriority": {
 			reason: "Adding again raises the priority, never lowers it, and a raised item goes behind its equals.",
 			add: func(q *testQueue) {
-				q.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(-100)}, request("x", "raised"))
-				q.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(5)}, request("x", "equal"))
-				q.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(5)}, request("x", "raised"))
-				q.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(-5)}, request("x", "equal"))
+				q.AddWithOpts(priorityqueue.AddOpts{Priority: new(-100)}, request("x", "raised"))
+				q.AddWithOpts(priorityqueue.AddOpts{Priority: new(5)}, request("x", "equal"))
+				q.AddWithOpts(priorityqueue.AddOpts{Priority: new(5)}, request("x", "raised"))
+				q.AddWithOpts(priorityqueue.AddOpts{Priority: new(-5)}, request("x", "equal"))
 			},
 			want: []string{"x/equal@5", "x/raised@5"},
 		},
@@ -201,7 +199,7 @@ func TestFairQueueOrder(t *testing.T) {
 		"AddMakesDelayedDue": {
 			reason: "An item that is added without a delay is due at once, with the higher of the two priorities.",
 			add: func(q *testQueue) {
-				q.AddWithOpts(priorityqueue.AddOpts{After: time.Hour, Priority: ptr.To(7)}, request("x", "1"))
+				q.AddWithOpts(priorityqueue.AddOpts{After: time.Hour, Priority: new(7)}, request("x", "1"))
 				q.Add(request("x", "1"))
 			},
 			want: []string{"x/1@7"},
@@ -262,8 +260,8 @@ func TestFairQueueAddWhileInFlight(t *testing.T) {
 		t.Fatal("the queue is shut down")
 	}
 
-	q.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(-3)}, item)
-	q.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(4)}, item)
+	q.AddWithOpts(priorityqueue.AddOpts{Priority: new(-3)}, item)
+	q.AddWithOpts(priorityqueue.AddOpts{Priority: new(4)}, item)
 	q.AddAfter(item, time.Hour)
 	if got := q.ready(); got != nil {
 		t.Errorf("an item that is in flight was handed out again: %v", got)
@@ -602,37 +600,25 @@ func TestUpstreamQueueLetsBigClusterGoFirst(t *testing.T) {
 // TestUpstreamQueueGivesAllWorkersToOneCluster shows what the limit is for.
 func TestUpstreamQueueGivesAllWorkersToOneCluster(t *testing.T) {
 	const workers = 8
-	taken := func(q priorityqueue.PriorityQueue[mcreconcile.Request]) []string {
-		defer q.ShutDown()
+	fill := func(q priorityqueue.PriorityQueue[mcreconcile.Request]) {
 		for i := range workers {
 			q.Add(request("hanging", fmt.Sprint(i)))
 		}
 		q.Add(request("live", "1"))
-		var clusters []string
-		for range workers {
-			got := make(chan string, 1)
-			go func() {
-				item, shutdown := q.Get()
-				if !shutdown {
-					got <- string(item.ClusterName)
-				}
-			}()
-			select {
-			case c := <-got:
-				clusters = append(clusters, c)
-			case <-time.After(100 * time.Millisecond): // The limit is reached: this worker is free.
-				return clusters
-			}
+	}
+	upstream := priorityqueue.New[mcreconcile.Request]("")
+	defer upstream.ShutDown()
+	fill(upstream)
+	for range workers {
+		if item, _ := upstream.Get(); item.ClusterName == "live" {
+			t.Error("controller-runtime's queue gave a worker to the live cluster; is the limit needed?")
 		}
-		return clusters
 	}
-	if got := taken(priorityqueue.New[mcreconcile.Request]("")); slices.Contains(got, "live") {
-		t.Errorf("controller-runtime's queue: the live cluster got a worker (%v); is the limit needed?", got)
-	}
-	want := []string{"hanging", "hanging", "live"}
-	got := taken(NewFairQueue("", FairQueueOptions[mcreconcile.Request]{Workers: workers}))
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
+
+	ours := newTestQueue(t, FairQueueOptions[mcreconcile.Request]{Workers: workers})
+	fill(ours)
+	want := []string{"hanging/0@0", "live/1@0", "hanging/1@0"}
+	if diff := cmp.Diff(want, ours.ready()); diff != "" {
 		t.Errorf("our queue: -want, +got:\n%s", diff)
 	}
 }

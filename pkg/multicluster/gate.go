@@ -35,7 +35,8 @@ const (
 type SyncWaiter interface {
 	// WaitForSync returns nil as soon as every source that watches this instance of the cluster has delivered its
 	// initial list, or has found that its kind is not served there. It returns an error if ctx or the engagement ends
-	// first, or if the instance is not engaged. It waits as long as the controller has not started.
+	// first, or if the instance is not engaged. It waits as long as the controller has not started, and for a kind that
+	// the credentials may not list it waits for good: give ctx a deadline.
 	WaitForSync(ctx context.Context, name mcr.ClusterName, cl cluster.Cluster) error
 }
 
@@ -47,6 +48,9 @@ var _ SyncWaiter = &Gate{}
 // A cluster is unknown (what is queued for it is dropped), closed (what is queued for it is held, nothing is lost) or open
 // (dispatched). The hub is always open. A change holds for every queue when the call that made it returns: no item of a
 // cluster is handed to a worker after Close or Forget returned.
+//
+// What is dropped comes back with the initial lists when the cluster is engaged. A controller whose hub sources make
+// requests for workload clusters must hence be able to make the same requests when a cluster is engaged.
 //
 // multicluster-runtime has no such thing: the only signal that it gives for a cluster is the end of its context, which
 // leaves the items in the queue, and the workers find out one by one that there is no such cluster.

@@ -98,6 +98,11 @@ func WithClock(c clock.WithTicker) LazyOption {
 // has ReaderFailOnMissingInformer; field indexes on the kind are lost, so that a kind that may come and go should not be
 // read by index.
 //
+// The cluster's credentials should be allowed to list and watch CustomResourceDefinitions. If they are not, a kind that comes
+// or goes is noticed by the slow retry only, and the cache as a whole never counts as synced.
+//
+// The cluster's cache should make its informers with NewInformer, or each end of an engagement leaves goroutines behind.
+//
 // A goroutine per cluster and kind lives as long as the engagement. While it waits for a cluster that does not answer, it
 // ends only with the HTTP request of the cluster's RESTMapper, which no context reaches: the cluster's HTTP client needs
 // time limits on connecting and on response headers.
@@ -128,7 +133,7 @@ func (k *lazyKind[R]) ForCluster(name mcr.ClusterName, cl cluster.Cluster) (sour
 		name:        name,
 		cluster:     cl,
 		gvk:         gvk,
-		obj:         k.obj.DeepCopyObject().(client.Object), //nolint:forcetypeassert // The copy is of the same type.
+		obj:         k.obj.DeepCopyObject().(client.Object),
 		makeHandler: k.handler,
 		synced:      make(chan struct{}),
 	}, true, nil

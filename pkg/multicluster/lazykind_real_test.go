@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -223,9 +222,7 @@ func TestEngagementsLeaveNothingBehind(t *testing.T) {
 		}
 		cl.GetHTTPClient().CloseIdleConnections()
 	}
-	if err := goleak.Find(base); err != nil {
-		t.Error(err)
-	}
+	noLeak(t, base)
 }
 
 // TestControllerMakesBeforeItBreaks replaces the instance of a cluster again and again while objects are created: none of

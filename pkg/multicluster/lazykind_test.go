@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -148,7 +147,7 @@ func TestUpstreamLogHasNoCluster(t *testing.T) {
 		t.Helper()
 		err := mcbuilder.ControllerManagedBy(m).Named("test").
 			For(&corev1.ConfigMap{}, mcbuilder.WithEngageWithLocalCluster(false), mcbuilder.WithEngageWithProviderClusters(true)).
-			WithOptions(mccontroller.Options{SkipNameValidation: ptr.To(true)}).Complete(r)
+			WithOptions(mccontroller.Options{SkipNameValidation: new(true)}).Complete(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,15 +190,14 @@ func TestLazyKindWithoutHandler(t *testing.T) {
 	) handler.TypedEventHandler[client.Object, mcreconcile.Request] {
 		return nil
 	})
-	c := newController(t, newManager(t), newRecorder())
+	m := newManager(t)
+	c := newController(t, m, newRecorder())
 	watchWith(t, c, src)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	cl := newCluster(t, "http://127.0.0.1:0")
-	if err := c.Engage(ctx, "x", cl); err != nil {
+	if err := m.Engage(t.Context(), "x", cl); err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = c.Start(ctx) }()
+	run(t, m)
 	if err := c.WaitForSync(t.Context(), "x", cl); err != nil {
 		t.Errorf("a cluster that is not to be watched is in sync: %v", err)
 	}

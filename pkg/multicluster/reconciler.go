@@ -30,7 +30,7 @@ func (r *clusterReconciler[R]) Reconcile(ctx context.Context, req R) (reconcile.
 	case outcomeRetry:
 		// Requeue is the only way to ask for the rate limiter's back-off without an error in the log. A fixed
 		// RequeueAfter would reset that back-off each time.
-		return reconcile.Result{Requeue: true, Priority: res.Priority}, nil //nolint:staticcheck // See above.
+		return reconcile.Result{Requeue: true, Priority: res.Priority}, nil
 	default:
 		return res, err
 	}
@@ -57,14 +57,7 @@ func classify(err error) outcome {
 	if err == nil {
 		return outcomeNone
 	}
-	// The very values, not errors.Is: what is inside is looked at below.
-	switch err { //nolint:errorlint // See above.
-	case mcr.ErrClusterNotFound:
-		return outcomeGone
-	case ErrClusterNotConnected:
-		return outcomeRetry
-	}
-	switch e := err.(type) { //nolint:errorlint // See above.
+	switch e := err.(type) { //nolint:errorlint // What is wrapped is looked at one by one.
 	case apierrors.APIStatus:
 		if isOptimisticLock(err) {
 			return outcomeRetry
@@ -81,6 +74,12 @@ func classify(err error) outcome {
 		}
 		return o
 	default:
+		switch {
+		case errors.Is(err, mcr.ErrClusterNotFound):
+			return outcomeGone
+		case errors.Is(err, ErrClusterNotConnected):
+			return outcomeRetry
+		}
 		return outcomeFailed
 	}
 }

@@ -31,7 +31,7 @@ func TestClusterReconciler(t *testing.T) {
 	owned := apierrors.NewApplyConflict([]metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict}}, "owned")
 	priority := 5
 	later := reconcile.Result{RequeueAfter: 7, Priority: &priority}
-	retry := reconcile.Result{Requeue: true, Priority: &priority} //nolint:staticcheck // It is what is wanted.
+	retry := reconcile.Result{Requeue: true, Priority: &priority}
 
 	cases := map[string]struct {
 		reason string
@@ -83,7 +83,7 @@ func TestClusterReconciler(t *testing.T) {
 			err:    fmt.Errorf("%w: %w", ErrClusterNotConnected, boom), want: later, fails: true,
 		},
 		"WrapsNothing": {reason: "An error that wraps nothing is a failure.", err: emptyError{boom}, want: later, fails: true},
-		"JoinsNothing": {reason: "An empty aggregate is a failure.", err: kerrors.Aggregate(emptyAggregate{}), want: later, fails: true},
+		"JoinsNothing": {reason: "An empty aggregate is a failure.", err: kerrors.Aggregate(noCauseError{}), want: later, fails: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -115,11 +115,11 @@ func TestClusterReconciler(t *testing.T) {
 	}
 }
 
-type emptyAggregate struct{}
+type noCauseError struct{}
 
-func (emptyAggregate) Error() string   { return "nothing" }
-func (emptyAggregate) Errors() []error { return nil }
-func (emptyAggregate) Is(error) bool   { return false }
+func (noCauseError) Error() string   { return "nothing" }
+func (noCauseError) Errors() []error { return nil }
+func (noCauseError) Is(error) bool   { return false }
 
 // TestUpstreamNotFoundWrapperHidesErrors shows why multicluster-runtime's wrapper is not used.
 func TestUpstreamNotFoundWrapperHidesErrors(t *testing.T) {
