@@ -17,10 +17,6 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-func rule(expression, message string) extv1.ValidationRule {
-	return extv1.ValidationRule{Rule: expression, Message: message}
-}
-
 func TestDefinitionIsPulledAndDriftPutBack(t *testing.T) {
 	f := newFixture(t)
 	f.served()
@@ -77,6 +73,7 @@ func TestDefinitionIsPulledAndDriftPutBack(t *testing.T) {
 }
 
 func TestForeignDefinitionIsLeftAlone(t *testing.T) {
+	needServers(t)
 	groups := fmt.Sprintf("db%d.acmeco.org", fixtures.Load()+1)
 	foreign := (&fixture{group: groups}).crd()
 	foreign.OwnerReferences, foreign.Annotations = nil, nil

@@ -37,6 +37,11 @@
 //     in the hub stays.
 //   - A target namespace that changes moves nothing: the claim says TargetNamespaceChanged until it is deleted or the change
 //     is undone. A deletion deletes the object wherever it is.
+//   - A finalizer does not keep a claim that is deleted in the instant in which the finalizer is added; what such a claim left
+//     in the hub is deleted when the watch reports its end (vanished.go). No other absence of a claim deletes anything in
+//     the hub: not an empty cluster, not a cluster that is gone, not a finalizer that somebody removed by force.
+//   - A cluster whose identifier changes has other claims from then on: what it pushed under the old identifier is somebody
+//     else's, and stays in the hub until a cluster has that identifier again.
 //   - A definition without the label masthead.dev/managed-by is somebody else's; it is left alone and claims of its kind are
 //     not synchronised.
 //   - Definitions travel without their conversion webhook, which is a Service of the hub. Claims are read and written in

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -31,6 +32,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -41,28 +43,42 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// The API servers of a hub and of a workload cluster. Each test has API groups and namespaces of its own in them.
-var hubConfig, workloadConfig *rest.Config
+// The API servers of a hub and of a workload cluster. Each test has API groups and namespaces of its own in them. They are
+// started by the first test that needs them, since fuzzing and the tests of pure functions do not.
+var (
+	hubConfig, workloadConfig *rest.Config
 
-func TestMain(m *testing.M) { os.Exit(runWithServers(m)) }
+	startServers = sync.OnceValue(func() error {
+		for config, crds := range map[**rest.Config][]string{&hubConfig: {testenv.CRDs()}, &workloadConfig: nil} {
+			env, err := testenv.New(crds...)
+			if err != nil {
+				return err
+			}
+			servers = append(servers, env)
+			if *config, err = env.Start(); err != nil {
+				return fmt.Errorf("cannot start an API server: %w", err)
+			}
+		}
+		return installXRDs()
+	})
+	servers []*envtest.Environment
+)
 
-func runWithServers(m *testing.M) int {
-	for config, crds := range map[**rest.Config][]string{&hubConfig: {testenv.CRDs()}, &workloadConfig: nil} {
-		env, err := testenv.New(crds...)
-		if err == nil {
-			*config, err = env.Start()
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "cannot start an API server:", err)
-			return 1
-		}
-		defer func() { _ = env.Stop() }()
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	code := m.Run()
+	for _, s := range servers {
+		_ = s.Stop()
 	}
-	if err := installXRDs(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+	os.Exit(code)
+}
+
+// needServers starts the API servers.
+func needServers(t *testing.T) {
+	t.Helper()
+	if err := startServers(); err != nil {
+		t.Fatal(err)
 	}
-	return m.Run()
 }
 
 func scheme() *runtime.Scheme {
@@ -225,6 +241,7 @@ var fixtures atomic.Int32 //nolint:gochecknoglobals // Numbers the fixtures.
 // change the class before the agent starts.
 func newFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass)) *fixture {
 	t.Helper()
+	needServers(t)
 	n := fixtures.Add(1)
 	f := &fixture{
 		t: t, ctx: t.Context(),
@@ -590,3 +607,5 @@ func (f *fixture) connectionSecret(name string, owner *unstructured.Unstructured
 	f.create(f.hub, s)
 	return s
 }
+
+var _ Fleet = &connection.Provider{}

@@ -6,11 +6,14 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -507,24 +510,73 @@ func TestNamespacePairing(t *testing.T) {
 	})
 }
 
-func TestRejectedClaimSaysWhy(t *testing.T) {
+func TestRejectedClaimSaysWhyAndIsTriedAgain(t *testing.T) {
 	f := newFixture(t)
 	f.served()
-	// The hub is stricter than the definition that the workload cluster has.
-	crd := f.crd()
-	f.edit(f.hub, crd, func() {
-		props := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
-		props.XValidations = append(props.XValidations, rule("self.storageGB <= 10", "too large for the hub"))
-		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = props
+	// A policy of the hub, of which the definition says nothing.
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: f.class},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+					Rule:       admissionv1.Rule{APIGroups: []string{f.group}, APIVersions: []string{"*"}, Resources: []string{"mysqlinstances"}},
+				},
+			}}},
+			Validations: []admissionv1.Validation{{Expression: "object.spec.storageGB <= 10", Message: "too large for the hub"}},
+		},
+	}
+	f.create(f.hub, policy)
+	f.create(f.hub, &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: f.class},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: f.class, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
 	})
-	f.eventually("the change of the definition follows", func() error {
-		err := f.workload.Create(f.ctx, func() *unstructured.Unstructured {
-			u := f.object(f.namespace, "probe")
-			u.Object["spec"] = map[string]any{"storageGB": int64(20)}
-			return u
-		}(), client.DryRunAll)
-		if !apierrors.IsInvalid(err) {
-			return fmt.Errorf("want the workload cluster to refuse it at once, got %w", errors.Join(err, errors.New("not refused")))
+	f.eventually("the policy is in force", func() error {
+		u := f.object(f.target, "probe")
+		u.Object["spec"] = map[string]any{"storageGB": int64(20)}
+		if err := f.hub.Create(f.ctx, u, client.DryRunAll); err == nil {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	claim := f.claim("db")
+	c := agentSynced(f.synced("db", ReasonRejected))
+	if message, _ := c["message"].(string); !strings.Contains(message, "too large for the hub") {
+		t.Errorf("want the hub's reason, got %q", message)
+	}
+	f.edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(5), "spec", "storageGB") })
+	f.synced("db", ReasonSynced)
+}
+
+func TestEventsTellOfTransitionsOnly(t *testing.T) {
+	f := newFixture(t)
+	holder := f.object(f.target, "db")
+	holder.Object["spec"] = map[string]any{"version": "8"}
+	f.create(f.hub, holder)
+	f.claim("db")
+	f.synced("db", ReasonConflict)
+	if err := f.hub.Delete(f.ctx, holder); err != nil {
+		t.Fatal(err)
+	}
+	f.synced("db", ReasonSynced)
+	var got []string
+	f.eventually("both transitions are told", func() error {
+		l := &eventsv1.EventList{}
+		if err := f.workload.List(f.ctx, l, client.InNamespace(f.namespace)); err != nil {
+			return err
+		}
+		got = nil
+		for _, e := range l.Items {
+			if e.Series != nil {
+				return fmt.Errorf("%s is told several times", e.Reason)
+			}
+			got = append(got, e.Type+" "+e.Reason)
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff([]string{"Normal Synced", "Warning Conflict"}, got); diff != "" {
+			return fmt.Errorf("(-want +got):\n%s", diff)
 		}
 		return nil
 	})

@@ -140,7 +140,10 @@ func connectionSecret(have *corev1.Secret, claim *unstructured.Unstructured, to 
 	}
 	want.Annotations[HubSecretVersionAnnotation] = versionOf(from)
 	if !controlledBy(want, claim) {
-		want.OwnerReferences = append(want.OwnerReferences, *metav1.NewControllerRef(claim, claim.GroupVersionKind()))
+		owner := metav1.NewControllerRef(claim, claim.GroupVersionKind())
+		// Blocking the owner's deletion is a right of its own in clusters that enforce it, and nothing waits for the Secret.
+		owner.BlockOwnerDeletion = nil
+		want.OwnerReferences = append(want.OwnerReferences, *owner)
 	}
 	return want
 }
