@@ -20,16 +20,25 @@ func blackHole() string {
 	GinkgoHelper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(l.Close)
+	done := make(chan struct{})
 	go func() {
+		defer close(done)
+		var held []net.Conn
 		for {
 			c, err := l.Accept()
 			if err != nil {
-				return
+				break
 			}
-			DeferCleanup(c.Close)
+			held = append(held, c)
+		}
+		for _, c := range held {
+			_ = c.Close()
 		}
 	}()
+	DeferCleanup(func() {
+		Expect(l.Close()).To(Succeed())
+		<-done
+	})
 	return l.Addr().String()
 }
 

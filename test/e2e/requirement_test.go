@@ -83,22 +83,44 @@ var _ = Describe("A requirement", func() {
 		Expect(sourceInHub(ctx, "shared")).To(Equal(get(ctx, "w2", "{.metadata.uid}", "namespace", "kube-system") + "/default"))
 	})
 
+	// A Secret of the type connection.crossplane.io/v1alpha1 that nobody controls is no case for this: Crossplane itself lets
+	// a claim that names it take it over and overwrite it.
 	It("cannot fetch a Secret of the hub by naming it", func(ctx SpecContext) {
 		enrolAll(ctx, "w1")
 		Expect(harness.Apply(ctx, fleet, hub, `
 apiVersion: v1
 kind: Secret
 metadata: {name: thief-creds, namespace: bar}
-type: connection.crossplane.io/v1alpha1
-stringData: {password: somebody-elses}
+stringData: {password: the-platform-teams}
 `)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) {
 			kubectl(ctx, hub, "delete", "secret", "thief-creds", "--namespace", "bar")
 		})
+		kubectl(ctx, "w1", "create", "namespace", "den")
+		DeferCleanup(func(ctx context.Context) { kubectl(ctx, "w1", "delete", "namespace", "den") })
+
+		By("naming a Secret that is nobody's connection Secret")
 		travels(ctx, "w1", "thief")
+		By("naming the Secret of another requirement, from another namespace that has the same target")
 		travels(ctx, "w1", "honest")
 		Eventually(func() string { return get(ctx, "w1", "{.metadata.name}", "secret", "honest-creds") }).
 			WithContext(ctx).Should(Equal("honest-creds"), "Secrets do arrive")
+		Expect(harness.Apply(ctx, fleet, "w1", `
+apiVersion: database.acmeco.org/v1alpha1
+kind: MySQLInstanceRequirement
+metadata: {name: burglar, namespace: den}
+spec: {version: "5.7", storageGB: 20, writeConnectionSecretToRef: {name: honest-creds}}
+`)).To(Succeed())
+		Eventually(sourceInHub).WithArguments(ctx, "burglar").WithContext(ctx).Should(HaveSuffix("/den"))
+
+		By("giving the manager a reason to look at all of them again")
+		for _, where := range []string{"thief", "burglar"} {
+			kubectl(ctx, hub, "annotate", "mysqlinstancerequirements", where, "--namespace", "bar", "look=again")
+		}
+		travels(ctx, "w1", "later")
+		Eventually(func() string { return get(ctx, "w1", "{.metadata.name}", "secret", "later-creds") }).
+			WithContext(ctx).Should(Equal("later-creds"))
 		Expect(get(ctx, "w1", "{.metadata.name}", "secret", "thief-creds")).To(BeEmpty())
+		Expect(get(ctx, "w1", "{.metadata.name}", "secret", "honest-creds", "--namespace", "den")).To(BeEmpty())
 	})
 })

@@ -77,7 +77,6 @@ var _ = BeforeSuite(func(ctx context.Context) {
 var _ = ReportAfterEach(func(report SpecReport) {
 	if report.Failed() && manager != nil {
 		GinkgoWriter.Println("the end of the manager's log:\n" + manager.LogTail(60))
-		GinkgoLogr.Info("spec failed", "managerLog", manager.LogTail(60))
 	}
 })
 

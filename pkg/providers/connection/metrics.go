@@ -25,6 +25,7 @@ type metrics struct {
 	failures  *prometheus.CounterVec
 	connects  *prometheus.CounterVec
 	throttled *prometheus.CounterVec
+	watches   *prometheus.CounterVec
 	duration  prometheus.Histogram
 }
 
@@ -50,6 +51,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "masthead_cluster_client_throttled_seconds_total",
 			Help: "Time that requests to a cluster waited for this manager's own rate limit.",
 		}, []string{"cluster"}),
+		watches: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "masthead_cluster_watches_started_total",
+			Help: "WATCH requests sent to a cluster. An API server ends each after five to ten minutes; more than that many means that informers restart.",
+		}, []string{"cluster"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "masthead_cluster_probe_duration_seconds",
 			Help:    "Duration of the health probes of all clusters.",
@@ -57,7 +62,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.state, m.connected, m.failures, m.connects, m.throttled, m.duration)
+		reg.MustRegister(m.state, m.connected, m.failures, m.connects, m.throttled, m.watches, m.duration)
 	}
 	return m
 }
@@ -87,6 +92,12 @@ func (m *metrics) waited(name mcr.ClusterName, d time.Duration) {
 	m.throttled.WithLabelValues(string(name)).Add(d.Seconds())
 }
 
+// watchesOf counts the watches of one connection. A request that is still under way when the series is deleted adds to a
+// counter that nobody reads any more; it does not bring the series back.
+func (m *metrics) watchesOf(name mcr.ClusterName) prometheus.Counter {
+	return m.watches.WithLabelValues(string(name))
+}
+
 // forget deletes every series of a cluster.
 func (m *metrics) forget(name mcr.ClusterName) {
 	l := prometheus.Labels{"cluster": string(name)}
@@ -95,4 +106,5 @@ func (m *metrics) forget(name mcr.ClusterName) {
 	m.failures.DeletePartialMatch(l)
 	m.connects.DeletePartialMatch(l)
 	m.throttled.DeletePartialMatch(l)
+	m.watches.DeletePartialMatch(l)
 }

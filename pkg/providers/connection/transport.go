@@ -12,10 +12,12 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
@@ -62,6 +64,8 @@ type transport struct {
 	// block.
 	suspect      atomic.Bool
 	unauthorized func()
+	// watches counts the WATCH requests; nil if nobody asks.
+	watches prometheus.Counter
 }
 
 var _ utilnet.RoundTripperWrapper = &transport{}
@@ -157,6 +161,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		closeBody(req)
 		return nil, t.notConnected()
 	}
+	if t.watches != nil && isWatch(req) {
+		t.watches.Inc()
+	}
 	resp, err := t.send(req, *t.token.Load())
 	if err == nil && resp.StatusCode == http.StatusUnauthorized && t.suspect.CompareAndSwap(false, true) {
 		t.unauthorized()
@@ -193,6 +200,11 @@ func (t *transport) send(req *http.Request, token string) (*http.Response, error
 
 // errRedirected says that the API server answered with a redirect.
 var errRedirected = errors.New("the API server answered with a redirect, which is refused")
+
+func isWatch(req *http.Request) bool {
+	on, err := strconv.ParseBool(req.URL.Query().Get("watch"))
+	return err == nil && on
+}
 
 func writes(method string) bool {
 	switch method {
