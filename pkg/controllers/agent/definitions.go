@@ -177,7 +177,7 @@ func (r *definitionReconciler) ensure(
 	current *unstructured.Unstructured, want *wantedDefinition,
 ) (reconcile.Result, error) {
 	if current != nil && w.isVerified(req.Name, verified(current, want.hash)) {
-		r.accept(w, req, p.kind)
+		r.accept(ctx, w, cluster, req, p.kind)
 		return reconcile.Result{}, nil
 	}
 	have, err := r.get(ctx, w.reader, req.Name)
@@ -214,7 +214,7 @@ func (r *definitionReconciler) ensure(
 		return reconcile.Result{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", req.Name, req.ClusterName, err)
 	}
 	w.setVerified(req.Name, verified(have, want.hash))
-	r.accept(w, req, p.kind)
+	r.accept(ctx, w, cluster, req, p.kind)
 	return reconcile.Result{}, nil
 }
 
@@ -234,7 +234,15 @@ func (r *definitionReconciler) get(ctx context.Context, from client.Reader, name
 
 // accept synchronises the claims of a kind whose definition is in place. Those that are known already are looked at again:
 // the class or the publication may have changed what they should do.
-func (r *definitionReconciler) accept(w *workload, req mcreconcile.Request, kind kindwatch.Kind) {
+func (r *definitionReconciler) accept(ctx context.Context, w *workload, cluster connection.Cluster, req mcreconcile.Request, kind kindwatch.Kind) {
+	if state, _ := w.watcher.State(kind); state == kindwatch.StateForbidden {
+		// The watch is tried again with back-off, and its coming through makes a new request.
+		r.refuse(ctx, cluster, req, &problem{
+			reason:  ReasonClaimsForbidden,
+			message: fmt.Sprintf("Masthead lacks the right to list and watch %s in the cluster.", req.Name),
+		})
+		return
+	}
 	r.told(req, "")
 	r.reporter.DefinitionServed(req.ClusterName, req.Name)
 	r.metrics.definition(req.ClusterName, req.Name, true)

@@ -6,15 +6,20 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 func TestDefinitionIsPulledAndDriftPutBack(t *testing.T) {
@@ -199,4 +204,101 @@ func TestMetricsOfAClusterGoWithIt(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestMissingRightsInTheWorkloadClusterAreTold(t *testing.T) {
+	f := prepareFixture(t)
+	f.workloadUser = f.class
+	grant := func(name string, rules ...rbacv1.PolicyRule) {
+		t.Helper()
+		f.create(f.workload, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.class + name}, Rules: rules})
+		f.create(f.workload, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: f.class + name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.class + name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.workloadUser}},
+		})
+	}
+	grant("-own",
+		rbacv1.PolicyRule{
+			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"},
+			Verbs: []string{"get", "list", "watch", "create", "update"},
+		},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "create", "update"}},
+		rbacv1.PolicyRule{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+	)
+	f.start()
+	f.eventually("an event on the enrolled object tells", func() error {
+		l := &eventsv1.EventList{}
+		if err := f.hub.List(f.ctx, l); err != nil {
+			return err
+		}
+		for _, e := range l.Items {
+			if e.Reason == ReasonClaimsForbidden && e.Regarding.Name == f.class {
+				return nil
+			}
+		}
+		return errors.New("there is none")
+	})
+	grant("-claims",
+		rbacv1.PolicyRule{APIGroups: []string{f.group}, Resources: []string{"mysqlinstances"}, Verbs: []string{"get", "list", "watch", "patch"}},
+		rbacv1.PolicyRule{APIGroups: []string{f.group}, Resources: []string{"mysqlinstances/status"}, Verbs: []string{"patch"}},
+	)
+	// These rights are all that it takes.
+	claim := f.claim("db", withSecret("db-conn"))
+	hub := f.pushed("db")
+	f.connectionSecret("db-conn", hub, "one")
+	f.ready("db", "a")
+	f.synced("db", ReasonSynced)
+	f.eventually("the Secret arrives", func() error {
+		return f.workload.Get(f.ctx, client.ObjectKey{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{})
+	})
+	if err := f.workload.Delete(f.ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+}
+
+// TestNothingIsLeftOfClustersThatCameAndWent engages and disengages a cluster many times.
+func TestNothingIsLeftOfClustersThatCameAndWent(t *testing.T) {
+	f := newFixture(t)
+	f.claim("db")
+	f.pushed("db")
+	f.synced("db", ReasonSynced)
+	f.settled()
+	round := func() {
+		f.disengageCluster()
+		f.eventually("the cluster is disengaged", func() error {
+			if _, ok := f.agent.workloads.get(f.cluster); ok {
+				return errors.New("it is not")
+			}
+			return nil
+		})
+		f.engage()
+		f.eventually("the cluster's claims are watched", func() error {
+			w, ok := f.agent.workloads.get(f.cluster)
+			if !ok {
+				return errors.New("it is not engaged")
+			}
+			kind, ok := w.kindOf("mysqlinstances." + f.group)
+			if state, _ := w.watcher.State(kind); !ok || state != kindwatch.StateSynced {
+				return fmt.Errorf("state is %s", state)
+			}
+			return nil
+		})
+	}
+	round()
+	f.settled()
+	before := runtime.NumGoroutine()
+	for range 20 {
+		round()
+	}
+	f.settled()
+	f.eventually("the goroutines are gone", func() error {
+		// Less than one for each round: what idle connections hold comes and goes.
+		if after := runtime.NumGoroutine(); after > before+15 {
+			return fmt.Errorf("there were %d, there are %d", before, after)
+		}
+		return nil
+	})
+	f.synced("db", ReasonSynced)
 }

@@ -224,14 +224,20 @@ type fixture struct {
 	t   *testing.T
 	ctx context.Context
 
-	hub, workload               client.Client
-	hubRequests, workloadAsked  *requests
-	fleet                       *fakeFleet
-	agent                       *agent
-	registry                    *prometheus.Registry
-	cluster                     mcr.ClusterName
-	identifier, class           string
-	group, target, namespace    string
+	hub, workload              client.Client
+	hubRequests, workloadAsked *requests
+	fleet                      *fakeFleet
+	agent                      *agent
+	registry                   *prometheus.Registry
+	cluster                    mcr.ClusterName
+	identifier, class          string
+	group, target, namespace   string
+	workloadUser               string
+
+	mgr                         mcmanager.Manager
+	gate                        *multicluster.Gate
+	managerCtx                  context.Context
+	running                     *sync.WaitGroup
 	stopAgent, disengageCluster context.CancelFunc
 }
 
@@ -240,6 +246,14 @@ var fixtures atomic.Int32 //nolint:gochecknoglobals // Numbers the fixtures.
 // newFixture starts an agent for a cluster whose claims go to one target namespace. The claim kind is published; options
 // change the class before the agent starts.
 func newFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass)) *fixture {
+	t.Helper()
+	f := prepareFixture(t, options...)
+	f.start()
+	return f
+}
+
+// prepareFixture is newFixture without starting the agent.
+func prepareFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass)) *fixture {
 	t.Helper()
 	needServers(t)
 	n := fixtures.Add(1)
@@ -270,7 +284,6 @@ func newFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass)) *
 	}
 	f.create(f.hub, class)
 	f.publish()
-	f.start()
 	return f
 }
 
@@ -317,32 +330,43 @@ func (f *fixture) start() {
 			},
 		},
 	})
+
+	f.mgr, f.gate, f.managerCtx = mgr, gate, ctx
+	f.running = &sync.WaitGroup{}
+	f.running.Go(func() {
+		if err := mgr.Start(ctx); err != nil {
+			f.t.Errorf("manager: %v", err)
+		}
+	})
+	f.engage()
+	f.stopAgent = sync.OnceFunc(func() {
+		cancel()
+		f.running.Wait()
+	})
+	f.t.Cleanup(f.stopAgent)
+}
+
+// engage connects the cluster, as the provider would.
+func (f *fixture) engage() {
+	f.t.Helper()
 	workload := rest.CopyConfig(workloadConfig)
 	workload.QPS = -1
+	workload.Impersonate.UserName = f.workloadUser
 	workload.Wrap(f.workloadAsked.wrap)
 	cl, err := cluster.New(workload, func(o *cluster.Options) { o.Scheme = scheme() })
 	if err != nil {
 		f.t.Fatal(err)
 	}
-
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := mgr.Start(ctx); err != nil {
-			f.t.Errorf("manager: %v", err)
-		}
-	})
-	clusterCtx, disengage := context.WithCancel(ctx)
-	f.disengageCluster = disengage
-	running.Go(func() { _ = cl.Start(clusterCtx) })
-	gate.Open(f.cluster)
-	if err := mgr.Engage(clusterCtx, f.cluster, cl); err != nil {
+	ctx, disengage := context.WithCancel(f.managerCtx)
+	f.running.Go(func() { _ = cl.Start(ctx) })
+	f.gate.Open(f.cluster)
+	if err := f.mgr.Engage(ctx, f.cluster, cl); err != nil {
 		f.t.Fatal(err)
 	}
-	f.stopAgent = sync.OnceFunc(func() {
-		cancel()
-		running.Wait()
-	})
-	f.t.Cleanup(f.stopAgent)
+	f.disengageCluster = func() {
+		disengage()
+		f.gate.Forget(f.cluster)
+	}
 }
 
 // restart stops the agent and starts another one.

@@ -66,4 +66,7 @@ const (
 
 	// ReasonDefinitionForbidden: the cluster does not let Masthead write CustomResourceDefinitions.
 	ReasonDefinitionForbidden = "DefinitionForbidden"
+
+	// ReasonClaimsForbidden: the definition is there, and the cluster does not let Masthead list and watch its claims.
+	ReasonClaimsForbidden = "ClaimsForbidden"
 )

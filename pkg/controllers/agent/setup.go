@@ -317,6 +317,7 @@ func (a *agent) handleWorkload(w *workload, e kindwatch.Event) {
 		a.handleOwnedSecret(w, e)
 	default:
 		if e.Type == kindwatch.StateChanged {
+			a.hub.definitions.add(definitionRequest(w.name, e.Kind.GroupResource().String()))
 			return
 		}
 		add := a.hub.requirements.add
