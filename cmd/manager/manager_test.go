@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -96,6 +97,7 @@ func TestManagerAgainstAHub(t *testing.T) {
 	if got := awaitReadyz(t, health, http.StatusServiceUnavailable, "the CRD clusters.cluster.x-k8s.io"); strings.Contains(got, "right") {
 		awaitNot(t, health, "the right")
 	}
+	acceptsTheDeployment(t, hub)
 	installCRDs(t, env)
 	awaitReadyz(t, health, http.StatusOK, "ok")
 	for what, want := range map[string]int{"the right to get, list, watch secrets": 1, "The hub has what Masthead needs": 1} {
@@ -121,6 +123,31 @@ func TestManagerAgainstAHub(t *testing.T) {
 	}
 	if strings.Contains(log.String(), "is forbidden") {
 		t.Errorf("The manager asked for something that config/rbac does not grant:\n%s", log.String())
+	}
+}
+
+// acceptsTheDeployment creates what config/manager holds, and a Pod of the Deployment as its controllers would: the
+// namespace enforces the Pod Security Standard "restricted".
+func acceptsTheDeployment(t *testing.T, hub client.Client) {
+	t.Helper()
+	applyAll(t, hub, "config/manager")
+	var deployment appsv1.Deployment
+	if err := hub.Get(t.Context(), client.ObjectKey{Namespace: defaultNamespace, Name: "masthead"}, &deployment); err != nil {
+		t.Fatal(err)
+	}
+	template := deployment.Spec.Template
+	template.Namespace, template.Name = defaultNamespace, "masthead"
+	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	if err := hub.Create(t.Context(), pod, client.DryRunAll); err != nil {
+		t.Errorf("The Pod of config/manager must be allowed in its own namespace: %v", err)
+	}
+	in, err := parse(template.Spec.Containers[0].Args, func(string) string { return defaultNamespace }, io.Discard)
+	if err != nil {
+		t.Fatalf("The arguments in config/manager must be flags of the manager: %v", err)
+	}
+	grace := time.Duration(*template.Spec.TerminationGracePeriodSeconds) * time.Second
+	if o := in.Options; grace <= o.GracefulShutdownTimeout.Duration {
+		t.Errorf("The Pod is killed after %s, before the manager gives up waiting after %s", grace, o.GracefulShutdownTimeout.Duration)
 	}
 }
 
@@ -164,15 +191,7 @@ func answersOnlyTheAuthorised(t *testing.T, hub client.Client, address string) {
 	if code, _ := get(t, url); code != http.StatusUnauthorized {
 		t.Errorf("Metrics without a token: want 401, got %d", code)
 	}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "prometheus"}}
-	if err := hub.Create(t.Context(), account); err != nil {
-		t.Fatal(err)
-	}
-	token := &authenticationv1.TokenRequest{}
-	if err := hub.SubResource("token").Create(t.Context(), account, token); err != nil {
-		t.Fatal(err)
-	}
-	if code, _ := get(t, url, token.Status.Token); code != http.StatusForbidden {
+	if code, _ := get(t, url, tokenOf(t, hub, "somebody")); code != http.StatusForbidden {
 		t.Errorf("Metrics with a token whose owner may not read them: want 403, got %d", code)
 	}
 	binding := &rbacv1.ClusterRoleBinding{
@@ -185,11 +204,22 @@ func answersOnlyTheAuthorised(t *testing.T, hub client.Client, address string) {
 	if err := hub.Create(t.Context(), binding); err != nil {
 		t.Fatal(err)
 	}
-	// What was refused is remembered for some seconds, per path and user.
-	eventually(t, "metrics with a token whose owner may read them", func() bool {
-		code, body := get(t, url, token.Status.Token)
-		return code == http.StatusOK && strings.Contains(body, "masthead_")
-	})
+	if code, body := get(t, url, tokenOf(t, hub, "prometheus")); code != http.StatusOK || !strings.Contains(body, "masthead_") {
+		t.Errorf("Metrics with a token whose owner may read them: want 200 and our metrics, got %d and\n%s", code, body)
+	}
+}
+
+func tokenOf(t *testing.T, hub client.Client, name string) string {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	if err := hub.Create(t.Context(), account); err != nil {
+		t.Fatal(err)
+	}
+	token := &authenticationv1.TokenRequest{}
+	if err := hub.SubResource("token").Create(t.Context(), account, token); err != nil {
+		t.Fatal(err)
+	}
+	return token.Status.Token
 }
 
 func kubeconfigOf(t *testing.T, env *envtest.Environment) string {

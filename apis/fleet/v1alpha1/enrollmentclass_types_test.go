@@ -6,6 +6,7 @@ package v1alpha1_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/test/testenv"
@@ -214,6 +216,20 @@ func TestEnrollmentClassDefaults(t *testing.T) {
 	want := fleetv1alpha1.AgentSpec{Mode: fleetv1alpha1.AgentModeReadWrite, DefaultTargetNamespace: "bar"}
 	if diff := cmp.Diff(want, class.Spec.Agent); diff != "" {
 		t.Errorf("An agent without a mode reads and writes: -want, +got:\n%s", diff)
+	}
+}
+
+func TestSampleIsValid(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "samples", "hub", "enrollmentclass.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := yaml.UnmarshalStrict(data, &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	if err := hub.Create(t.Context(), u, client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
+		t.Errorf("What people copy must work: %v", err)
 	}
 }
 
