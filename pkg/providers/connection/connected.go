@@ -59,6 +59,9 @@ type connected struct {
 	dynamic   dynamic.Interface
 	ctx       context.Context //nolint:containedctx // It is the life of this object.
 	cancel    context.CancelCauseFunc
+	// cacheCtx ends with ctx, or alone with stopCache, which is what a cache that fails by itself looks like.
+	cacheCtx  context.Context //nolint:containedctx // As above.
+	stopCache context.CancelFunc
 	// ended is closed when the cache and everything else has stopped.
 	ended chan struct{}
 }
@@ -128,13 +131,15 @@ func newConnected(
 		ended:  make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	c.cacheCtx, c.stopCache = context.WithCancel(c.ctx)
 	return c, nil
 }
 
 // run runs the cache until the connection is closed.
 func (c *connected) run() error {
 	defer close(c.ended)
-	return c.Cluster.Start(c.ctx)
+	defer c.stopCache()
+	return c.Cluster.Start(c.cacheCtx)
 }
 
 // stoppedByItself says whether the cache has ended though nobody closed the connection.

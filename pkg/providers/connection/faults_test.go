@@ -1,0 +1,274 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestTwentyRoundsLeaveNothingBehind enrols and removes a cluster twenty times, one time in two with an event recorder in use,
+// and holds goroutines and metric series against what there was before.
+func TestTwentyRoundsLeaveNothingBehind(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	h := newHarness(t, src)
+	kubeconfig := f.kubeconfig(t, s.token(t))
+	round := func(i int) {
+		src.set("a", kubeconfig)
+		h.waitFor(t, "a", StateConnected, "")
+		name := fmt.Sprintf("round-%d", i)
+		s.createObject(t, name)
+		h.waitReconciled(t, "a", name)
+		if i%2 == 0 {
+			cl, err := h.Get(t.Context(), clusterName("a"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cl.GetEventRecorder("test").Eventf(&corev1.ObjectReference{Kind: "ServiceAccount", Namespace: "default", Name: name}, nil,
+				corev1.EventTypeNormal, "Round", "Test", "Round %d", i)
+		}
+		src.remove("a")
+		eventually(t, "the cluster is gone", func() bool {
+			_, ok := h.Lookup(clusterName("a"))
+			return !ok
+		})
+	}
+	round(-1) // Whatever is started once is started now.
+	series := func() int {
+		families, err := h.registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, fam := range families {
+			n += len(fam.GetMetric())
+		}
+		return n
+	}
+	settle(t)
+	base, baseSeries := runtime.NumGoroutine(), series()
+	for i := range 20 {
+		round(i)
+	}
+	eventually(t, "goroutines are back at the base line", func() bool { return runtime.NumGoroutine() <= base },
+		func() any { return fmt.Sprintf("%d, not %d\n%s", runtime.NumGoroutine(), base, stacks()) })
+	if got := series(); got != baseSeries {
+		t.Errorf("series: want %d, got %d", baseSeries, got)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.engaged {
+		if e.ctx.Err() == nil {
+			t.Error("the context of an engagement lives on")
+		}
+	}
+}
+
+// settle waits until the number of goroutines has not changed for a while.
+func settle(t *testing.T) {
+	t.Helper()
+	last, since := runtime.NumGoroutine(), time.Now()
+	eventually(t, "the number of goroutines settles", func() bool {
+		if n := runtime.NumGoroutine(); n != last {
+			last, since = n, time.Now()
+		}
+		return time.Since(since) > time.Second
+	})
+}
+
+func stacks() string {
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
+}
+
+// TestDeadClustersDelayNobody enrols more clusters that never answer than there is room for suspects, before and after a
+// live one, and a live one between them. What is dead stays dead for the whole test: whoever waited for it would
+// wait in vain.
+func TestDeadClustersDelayNobody(t *testing.T) {
+	s0, s1 := realServer(t, 0), realServer(t, 1)
+	f0, f1 := newFrontend(t, s0), newFrontend(t, s1)
+	src := newFakeSource()
+	const dead = 40 // Of 50 workers; suspects have a quarter of them.
+	hole := blackHole(t)
+	enrolDead := func(group string) {
+		for i := range dead / 2 {
+			src.set(fmt.Sprintf("dead-%s-%d", group, i), kubeconfigFor(t, hole, nil, "x"))
+		}
+	}
+	enrolDead("before")
+	h := newHarness(t, src, func(o *Options) { o.ProbeTimeout = time.Hour; o.ConnectTimeout = time.Hour })
+	enrolDead("after")
+	src.set("a", f0.kubeconfig(t, s0.token(t)))
+	h.waitReconciled(t, "a", "masthead")
+	for _, c := range h.List() {
+		if strings.Contains(string(c.Name), "dead") && c.State != StateConnecting && c.State != StatePending {
+			t.Errorf("%s is %s, though nothing can have timed out", c.Name, c.State)
+		}
+	}
+	src.set("b", f1.kubeconfig(t, s1.token(t)))
+	h.waitReconciled(t, "b", "masthead")
+}
+
+// TestDeadClustersThatFailedBeforeLeaveRoom has more suspects than workers: all of them are tried again and again, and a
+// newcomer connects, and one that is connected is probed, as if they were not there.
+func TestDeadClustersThatFailedBeforeLeaveRoom(t *testing.T) {
+	s0, s1 := realServer(t, 0), realServer(t, 1)
+	f0, f1 := newFrontend(t, s0), newFrontend(t, s1)
+	src := newFakeSource()
+	h := newHarness(t, src, func(o *Options) { o.ProbeTimeout = time.Second })
+	src.set("a", f0.kubeconfig(t, s0.token(t)))
+	h.waitFor(t, "a", StateConnected, "")
+	const dead = 60 // Of 50 workers.
+	hole := blackHole(t)
+	for i := range dead {
+		src.set(fmt.Sprintf("dead-%d", i), kubeconfigFor(t, hole, nil, "x"))
+	}
+	for i := range dead {
+		h.waitFor(t, fmt.Sprintf("dead-%d", i), StateBackoff, ReasonDialError)
+	}
+	probes := func() int { return f0.count(func(l string) bool { return l == "GET /readyz" }) }
+	before := probes()
+	src.set("b", f1.kubeconfig(t, s1.token(t)))
+	h.waitReconciled(t, "b", "masthead")
+	eventually(t, "the connected cluster is probed", func() bool { return probes() >= before+3 })
+	if state, reason := h.state("a"); state != StateConnected {
+		t.Errorf("a: want Connected, got %s %s", state, reason)
+	}
+}
+
+// TestStoppedProcess stops the process of a real API server and lets it go on.
+func TestStoppedProcess(t *testing.T) {
+	s0, s1 := realServer(t, 0), realServer(t, 1)
+	src := newFakeSource()
+	h := newHarness(t, src, func(o *Options) { o.ProbeTimeout = 500 * time.Millisecond })
+	src.set("a", kubeconfigFor(t, s0.cfg.Host, s0.cfg.CAData, s0.token(t)))
+	src.set("b", kubeconfigFor(t, s1.cfg.Host, s1.cfg.CAData, s1.token(t)))
+	h.waitReconciled(t, "a", "masthead")
+	h.waitReconciled(t, "b", "masthead")
+	cl, err := h.Get(t.Context(), clusterName("b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	pid := processOf(t, s1)
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	resume := func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
+	t.Cleanup(resume)
+	h.waitFor(t, "b", StateDegraded, ReasonDialError)
+	s0.createObject(t, "meanwhile")
+	h.waitReconciled(t, "a", "meanwhile")
+	h.waitFor(t, "b", StateBackoff, ReasonDialError)
+	if ctx := cl.(Connected).Context(); ctx.Err() == nil || !strings.Contains(context.Cause(ctx).Error(), ReasonDialError) {
+		t.Errorf("the context of the connection must end with the reason, got %v", context.Cause(ctx))
+	}
+	if state, _ := h.state("a"); state != StateConnected {
+		t.Errorf("a is %s", state)
+	}
+	resume()
+	h.waitFor(t, "b", StateConnected, "")
+	s1.createObject(t, "after")
+	h.waitReconciled(t, "b", "after")
+}
+
+// processOf finds the process of an API server that this test binary started.
+func processOf(t *testing.T, s *apiServer) int {
+	t.Helper()
+	u, err := url.Parse(s.cfg.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := u.Port()
+	if port == "" {
+		port = s.cfg.Host[strings.LastIndex(s.cfg.Host, ":")+1:]
+	}
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		args, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(args, []byte("kube-apiserver")) || !bytes.Contains(args, []byte("--secure-port="+port+"\x00")) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err == nil {
+			return pid
+		}
+	}
+	t.Fatalf("there is no kube-apiserver on port %s", port)
+	return 0
+}
+
+// TestCacheThatStopsByItselfIsNoticed ends a cluster's cache from within.
+func TestCacheThatStopsByItselfIsNoticed(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	h := newHarness(t, src)
+	src.set("a", f.kubeconfig(t, s.token(t)))
+	h.waitFor(t, "a", StateConnected, "")
+	h.engagements("a")[0].cl.(*connected).stopCache()
+	eventually(t, "it is connected anew", func() bool { return len(h.engagements("a")) == 2 })
+	h.waitFor(t, "a", StateConnected, "")
+	if !strings.Contains(strings.Join(h.events.list(), "\n"), ReasonEngageFailed) {
+		t.Errorf("no event says why: %v", h.events.list())
+	}
+}
+
+func TestIndexesAreFrozenAndAppliedToEveryCluster(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	index := func(p *Provider) error {
+		return p.IndexField(t.Context(), &corev1.ServiceAccount{}, "initial", func(o client.Object) []string { return []string{o.GetName()[:1]} })
+	}
+	missing := func(p *Provider) error {
+		return p.IndexField(t.Context(), unserved(), "x", func(client.Object) []string { return nil })
+	}
+	h := newHarnessWith(t, src, func(p *Provider) {
+		for _, fn := range []func(*Provider) error{index, missing} {
+			if err := fn(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	src.set("a", f.kubeconfig(t, s.token(t)))
+	h.waitReconciled(t, "a", "masthead")
+	cl, err := h.Get(t.Context(), clusterName("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := &corev1.ServiceAccountList{}
+	if err := cl.GetClient().List(t.Context(), list, client.InNamespace("default"), client.MatchingFields{"initial": "m"}); err != nil || len(list.Items) != 1 {
+		t.Errorf("list by index: want one, got %d: %v", len(list.Items), err)
+	}
+	if err := index(h.Provider); err == nil {
+		t.Error("an index after the start must be refused")
+	}
+}
+
+func unserved() client.Object {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "nobody.example.org", Version: "v1", Kind: "Unserved"})
+	return u
+}

@@ -1,0 +1,507 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+)
+
+func TestConnectsAndReconciles(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	h := newHarness(t, src)
+	src.set("a", f.kubeconfig(t, s.token(t)))
+	h.waitFor(t, "a", StateConnected, ReasonConnected)
+	h.waitReconciled(t, "a", "masthead")
+
+	c, ok := h.Lookup(clusterName("a"))
+	if !ok || c.UID != s.uid || c.EffectiveIdentifier() != s.uid || c.ControlPlaneHealthy != metav1.ConditionTrue ||
+		!strings.HasPrefix(c.KubernetesVersion, "v1.") {
+		t.Errorf("unexpected snapshot %+v", c)
+	}
+	if got, ok := h.ByIdentifier(s.uid); !ok || got.Name != c.Name {
+		t.Errorf("ByIdentifier: want %q, got %q %t", c.Name, got.Name, ok)
+	}
+	if _, err := h.Get(t.Context(), "fake/ns/unknown"); !errors.Is(err, mcr.ErrClusterNotFound) {
+		t.Errorf("Get of an unknown cluster: want ErrClusterNotFound, got %v", err)
+	}
+	cl, err := h.Get(t.Context(), c.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cl.GetConfig().BearerToken != "" {
+		t.Error("the token is in the rest.Config")
+	}
+	if err := cl.GetClient().Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "default"}, &corev1.ConfigMap{}); !isNotFound(err) {
+		t.Errorf("ConfigMaps are read live: want NotFound, got %v", err)
+	}
+	if err := cl.GetClient().List(t.Context(), &corev1.PodList{}); err == nil || !strings.Contains(err.Error(), "not cached") {
+		t.Errorf("a kind without an informer must not get one by being read: got %v", err)
+	}
+	if _, err := cl.GetCache().GetInformer(t.Context(), &corev1.Secret{}); err == nil {
+		t.Error("an informer for whole Secrets must be refused")
+	}
+	for _, e := range h.events.list() {
+		if strings.Contains(e, "Warning") {
+			t.Errorf("unexpected event %s", e)
+		}
+	}
+}
+
+func TestTokenRotatedTwentyTimesRestartsNoInformerAndLosesNoEvent(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	h := newHarness(t, src)
+	token := s.token(t)
+	f.accept(token)
+	src.set("a", f.kubeconfig(t, token))
+	h.waitReconciled(t, "a", "masthead")
+	before := f.informerRequests()
+	for i := range 20 {
+		token = s.token(t)
+		f.accept(token) // The old one is refused from here on.
+		src.set("a", f.kubeconfig(t, token))
+		name := fmt.Sprintf("rotation-%d", i)
+		s.createObject(t, name)
+		h.waitReconciled(t, "a", name)
+		eventually(t, "the new token is in use", func() bool {
+			cl, err := h.Get(t.Context(), clusterName("a"))
+			if err != nil {
+				t.Fatalf("the cluster was disengaged: %v", err)
+			}
+			return cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}) == nil
+		})
+	}
+	if got := f.informerRequests(); got != before {
+		t.Errorf("lists and watches: want %d as before the rotations, got %d", before, got)
+	}
+	if got := len(h.engagements("a")); got != 1 {
+		t.Errorf("engagements: want 1, got %d", got)
+	}
+}
+
+func TestTokenThatIsNotAcceptedIsNotUsed(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	h := newHarness(t, src)
+	good := s.token(t)
+	f.accept(good)
+	src.set("a", f.kubeconfig(t, good))
+	h.waitFor(t, "a", StateConnected, "")
+	src.set("a", f.kubeconfig(t, "bad-token"))
+	eventually(t, "the bad token is reported", func() bool {
+		return strings.Contains(strings.Join(h.events.list(), "\n"), "a Warning Unauthorized The changed kubeconfig is not used")
+	})
+	h.waitFor(t, "a", StateConnected, "")
+	better := s.token(t)
+	f.accept(good, better)
+	src.set("a", f.kubeconfig(t, better))
+	f.accept(better)
+	eventually(t, "the better token is in use", func() bool {
+		cl, err := h.Get(t.Context(), clusterName("a"))
+		return err == nil && cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}) == nil
+	})
+	if got := len(h.engagements("a")); got != 1 {
+		t.Errorf("engagements: want 1, got %d", got)
+	}
+}
+
+func TestUnauthorizedReadsTheSecretAgain(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	h := newHarness(t, src)
+	first, second := s.token(t), s.token(t)
+	f.accept(first)
+	src.set("a", f.kubeconfig(t, first))
+	h.waitFor(t, "a", StateConnected, "")
+
+	// The Secret was changed, and the watch has not said so yet.
+	src.setQuietly("a", f.kubeconfig(t, second))
+	f.accept(second)
+	eventually(t, "the new token is in use", func() bool {
+		cl, err := h.Get(t.Context(), clusterName("a"))
+		if err != nil {
+			t.Fatalf("the cluster was disengaged: %v", err)
+		}
+		return cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}) == nil
+	})
+
+	// There is no newer token: disengaged with a reason.
+	f.accept()
+	h.waitFor(t, "a", StateBackoff, ReasonUnauthorized)
+	if _, err := h.Get(t.Context(), clusterName("a")); !errors.Is(err, multicluster.ErrClusterNotConnected) {
+		t.Errorf("Get: want ErrClusterNotConnected, got %v", err)
+	}
+	third := s.token(t)
+	f.accept(third)
+	src.set("a", f.kubeconfig(t, third))
+	h.waitFor(t, "a", StateConnected, "")
+	if got := len(h.engagements("a")); got != 2 {
+		t.Errorf("engagements: want 2, got %d", got)
+	}
+}
+
+func TestEndpointChangeLeavesNoGap(t *testing.T) {
+	s := realServer(t, 0)
+	old, next := newFrontend(t, s), newFrontend(t, s)
+	src := newFakeSource()
+	h := newHarness(t, src)
+	src.set("a", old.kubeconfig(t, s.token(t)))
+	h.waitReconciled(t, "a", "masthead")
+	first := h.engagements("a")[0]
+
+	// A new endpoint that does not answer: what serves goes on.
+	src.set("a", kubeconfigFor(t, blackHole(t), nil, s.token(t)))
+	eventually(t, "the failure is reported", func() bool {
+		return strings.Contains(strings.Join(h.events.list(), "\n"), "a Warning DialError The changed kubeconfig is not used")
+	})
+	if first.ctx.Err() != nil {
+		t.Fatal("the connection that served was ended")
+	}
+
+	var gaps atomic.Int64
+	ctx, cancel := context.WithCancel(t.Context())
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		for ctx.Err() == nil {
+			if _, err := h.Get(ctx, clusterName("a")); err != nil {
+				gaps.Add(1)
+			}
+			if first.ctx.Err() != nil && len(h.engagements("a")) < 2 {
+				gaps.Add(1)
+			}
+		}
+	}()
+	src.set("a", next.kubeconfig(t, s.token(t)))
+	for i := range 5 {
+		name := fmt.Sprintf("moving-%d", i)
+		s.createObject(t, name)
+		h.waitReconciled(t, "a", name)
+	}
+	eventually(t, "the old connection is ended", func() bool { return first.ctx.Err() != nil })
+	cancel()
+	<-watched
+	if gaps.Load() != 0 {
+		t.Errorf("there were %d moments without a connection", gaps.Load())
+	}
+	if cause := context.Cause(first.ctx); !errors.Is(cause, errSucceeded) {
+		t.Errorf("cause: want %v, got %v", errSucceeded, cause)
+	}
+	cl, err := h.Get(t.Context(), clusterName("a"))
+	if err != nil || cl != h.engagements("a")[1].cl || cl.GetConfig().Host != strings.ToLower(next.URL) {
+		t.Errorf("Get does not return the new connection: %v", err)
+	}
+	if err := first.cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}); !errors.Is(err, multicluster.ErrClusterNotConnected) {
+		t.Errorf("a client of the old connection: want ErrClusterNotConnected, got %v", err)
+	}
+	s.createObject(t, "moved")
+	h.waitReconciled(t, "a", "moved")
+}
+
+func TestDegradedFailsWritesHoldsWorkAndRecoversWithoutRestart(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	h := newHarness(t, src, func(o *Options) { o.ProbeFailureThreshold = 1000 })
+	src.set("a", f.kubeconfig(t, s.token(t)))
+	h.waitReconciled(t, "a", "masthead")
+	before := f.informerRequests()
+	cl, err := h.Get(t.Context(), clusterName("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.setHang(true)
+	h.waitFor(t, "a", StateDegraded, ReasonDialError)
+	if h.gate.IsOpen(clusterName("a")) {
+		t.Error("the gate is open though the cluster is degraded")
+	}
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "never"}}
+	for what, err := range map[string]error{
+		"Create": cl.GetClient().Create(t.Context(), obj),
+		"Patch":  cl.GetClient().Patch(t.Context(), obj, client.RawPatch(types.MergePatchType, []byte("{}"))),
+		"Delete": cl.GetClient().Delete(t.Context(), obj),
+	} {
+		if !errors.Is(err, multicluster.ErrClusterNotConnected) {
+			t.Errorf("%s while degraded: want ErrClusterNotConnected, got %v", what, err)
+		}
+	}
+	sa := &corev1.ServiceAccount{}
+	if err := cl.GetClient().Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "masthead"}, sa); err != nil {
+		t.Errorf("caches are served while degraded: %v", err)
+	}
+	if len(sa.ManagedFields) != 0 {
+		t.Error("the cache holds managed fields")
+	}
+	f.setHang(false)
+	h.waitFor(t, "a", StateConnected, "")
+	if !h.gate.IsOpen(clusterName("a")) {
+		t.Error("the gate is closed though the cluster is connected")
+	}
+	if got := f.informerRequests(); got != before {
+		t.Errorf("lists and watches: want %d as before, got %d", before, got)
+	}
+	if err := cl.GetClient().Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "recovered"}}); err != nil {
+		t.Errorf("writes go on: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = s.client.CoreV1().ServiceAccounts("default").Delete(context.Background(), "recovered", metav1.DeleteOptions{})
+	})
+	h.waitReconciled(t, "a", "recovered")
+}
+
+func TestDuplicatesAreRefusedAndTriedAgainWhenTheHolderGoes(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	h := newHarness(t, src, func(o *Options) { o.BackoffBase, o.BackoffMax = DefaultBackoffMax, DefaultBackoffMax })
+	src.set("a", f.kubeconfig(t, s.token(t)))
+	h.waitFor(t, "a", StateConnected, "")
+	src.set("b", f.kubeconfig(t, s.token(t)))
+	h.waitFor(t, "b", StateBackoff, ReasonDuplicateCluster)
+	if c, _ := h.Lookup(clusterName("b")); !strings.Contains(c.Message, `"fake/ns/a"`) {
+		t.Errorf("the message does not name the holder: %s", c.Message)
+	}
+	src.remove("a")
+	h.waitFor(t, "b", StateConnected, "")
+	if _, ok := h.Lookup(clusterName("a")); ok {
+		t.Error("a is still listed")
+	}
+	src.set("a", f.kubeconfig(t, s.token(t)))
+	h.waitFor(t, "a", StateBackoff, ReasonDuplicateCluster)
+}
+
+func TestIdentifierConflictDrainsTheOneThatTakesIt(t *testing.T) {
+	s0, s1 := realServer(t, 0), realServer(t, 1)
+	f0, f1 := newFrontend(t, s0), newFrontend(t, s1)
+	src := newFakeSource()
+	h := newHarness(t, src)
+	src.set("a", f0.kubeconfig(t, s0.token(t)), func(e *Enrolment) { e.Identifier = "blue" })
+	src.set("b", f1.kubeconfig(t, s1.token(t)))
+	h.waitFor(t, "a", StateConnected, "")
+	h.waitFor(t, "b", StateConnected, "")
+	src.change("b", func(e *Enrolment) { e.Identifier = "blue" })
+	h.waitFor(t, "b", StateBackoff, ReasonDuplicateCluster)
+	src.change("b", func(e *Enrolment) { e.Identifier = "green" })
+	h.waitFor(t, "b", StateConnected, "")
+	if c, ok := h.ByIdentifier("green"); !ok || c.Name != clusterName("b") {
+		t.Errorf("ByIdentifier: got %v %t", c.Name, ok)
+	}
+	h.waitFor(t, "a", StateConnected, "")
+}
+
+type pins map[mcr.ClusterName]Pin
+
+func (p pins) Load(context.Context) (map[mcr.ClusterName]Pin, error) { return p, nil }
+
+func TestPinsHoldAcrossARestart(t *testing.T) {
+	s0, s1 := realServer(t, 0), realServer(t, 1)
+	f0, f1 := newFrontend(t, s0), newFrontend(t, s1)
+	src := newFakeSource()
+	// a held the cluster, and cannot be reached now; c's object is gone; d led to another cluster.
+	src.set("a", kubeconfigFor(t, blackHole(t), nil, "x"))
+	src.set("b", f0.kubeconfig(t, s0.token(t)))
+	src.set("d", f1.kubeconfig(t, s1.token(t)))
+	h := newHarness(t, src, func(o *Options) {
+		o.Pins = pins{clusterName("a"): {UID: s0.uid}, clusterName("c"): {UID: s1.uid}, clusterName("d"): {UID: "another"}, "other/ns/x": {UID: "x"}}
+	})
+	h.waitFor(t, "b", StateBackoff, ReasonDuplicateCluster)
+	h.waitFor(t, "d", StateBackoff, ReasonClusterIdentityChanged)
+	src.set("e", f1.kubeconfig(t, s1.token(t)))
+	h.waitFor(t, "e", StateConnected, "")
+	src.remove("a")
+	h.waitFor(t, "b", StateConnected, "")
+}
+
+func TestHubItselfIsRefused(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	h := newHarness(t, src, func(o *Options) { o.HubUID = s.uid })
+	src.set("a", f.kubeconfig(t, s.token(t)))
+	h.waitFor(t, "a", StateBackoff, ReasonHubItself)
+}
+
+func TestRecreatedObjectIsNeverServedByTheOldConnection(t *testing.T) {
+	s0, s1 := realServer(t, 0), realServer(t, 1)
+	f0, f1 := newFrontend(t, s0), newFrontend(t, s1)
+	src := newFakeSource()
+	h := newHarness(t, src)
+	src.set("a", f0.kubeconfig(t, s0.token(t)))
+	h.waitReconciled(t, "a", "masthead")
+	old := h.engagements("a")[0]
+	src.set("a", f1.kubeconfig(t, s1.token(t)), func(e *Enrolment) { e.Object.UID = "recreated" })
+	eventually(t, "the new cluster is engaged", func() bool { return len(h.engagements("a")) == 2 })
+	if old.ctx.Err() == nil {
+		t.Error("the old connection lives though the new one is engaged")
+	}
+	h.waitFor(t, "a", StateConnected, "")
+	cl, err := h.Get(t.Context(), clusterName("a"))
+	if err != nil || cl != h.engagements("a")[1].cl {
+		t.Errorf("Get: %v", err)
+	}
+	if c, _ := h.Lookup(clusterName("a")); c.UID != s1.uid {
+		t.Errorf("UID: want %s, got %s", s1.uid, c.UID)
+	}
+}
+
+func TestAnotherClusterUnderTheSameObjectIsRefused(t *testing.T) {
+	s0, s1 := realServer(t, 0), realServer(t, 1)
+	f0, f1 := newFrontend(t, s0), newFrontend(t, s1)
+	src := newFakeSource()
+	h := newHarness(t, src)
+	src.set("a", f0.kubeconfig(t, s0.token(t)))
+	h.waitFor(t, "a", StateConnected, "")
+	src.set("a", f1.kubeconfig(t, s1.token(t)))
+	eventually(t, "it is reported", func() bool {
+		return strings.Contains(strings.Join(h.events.list(), "\n"), "a Warning ClusterIdentityChanged The changed kubeconfig is not used")
+	})
+	if got := len(h.engagements("a")); got != 1 {
+		t.Errorf("engagements: want 1, got %d", got)
+	}
+	f0.setHang(true) // The cluster that served goes.
+	h.waitFor(t, "a", StateBackoff, ReasonClusterIdentityChanged)
+}
+
+func TestLabelRemovedAndPutBack(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	h := newHarness(t, src)
+	kubeconfig := f.kubeconfig(t, s.token(t))
+	src.set("a", kubeconfig)
+	h.waitReconciled(t, "a", "masthead")
+	first := h.engagements("a")[0]
+
+	// Put back while work still runs: the same connection goes on.
+	h.setBlock(true)
+	s.createObject(t, "slow")
+	eventually(t, "a reconcile is in flight", func() bool {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if h.gate.Drain(ctx, clusterName("a")) != nil {
+			return true
+		}
+		h.gate.Open(clusterName("a"))
+		return false
+	})
+	src.remove("a")
+	h.waitFor(t, "a", StateDraining, ReasonUnenrolled)
+	src.set("a", kubeconfig)
+	h.waitFor(t, "a", StateConnected, "")
+	h.setBlock(false)
+	h.waitReconciled(t, "a", "slow")
+	if first.ctx.Err() != nil || len(h.engagements("a")) != 1 {
+		t.Error("the connection was made anew though the drain was called off")
+	}
+
+	// Put back after the drain: a new connection.
+	src.remove("a")
+	eventually(t, "it is disengaged", func() bool { _, ok := h.Lookup(clusterName("a")); return !ok && first.ctx.Err() != nil })
+	if _, err := h.Get(t.Context(), clusterName("a")); !errors.Is(err, mcr.ErrClusterNotFound) {
+		t.Errorf("Get: want ErrClusterNotFound, got %v", err)
+	}
+	src.set("a", kubeconfig)
+	h.waitFor(t, "a", StateConnected, "")
+	s.createObject(t, "again")
+	h.waitReconciled(t, "a", "again")
+}
+
+func TestPausedNotReadyAndDeleting(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	h := newHarness(t, src)
+	src.set("a", f.kubeconfig(t, s.token(t)), func(e *Enrolment) { e.Paused = true })
+	h.waitFor(t, "a", StatePending, ReasonPaused)
+	src.change("a", func(e *Enrolment) { e.Paused = false })
+	h.waitFor(t, "a", StateConnected, "")
+	src.change("a", func(e *Enrolment) { e.Deleting = true })
+	eventually(t, "it is seen as deleting", func() bool {
+		c, _ := h.Lookup(clusterName("a"))
+		return c.Enrolment.Deleting && c.State == StateConnected
+	})
+	src.change("a", func(e *Enrolment) {
+		e.Ready, e.NotReadyReason, e.NotReadyMessage = false, ReasonNotReady, "Being rebuilt"
+	})
+	eventually(t, "it is kept at first", func() bool {
+		c, _ := h.Lookup(clusterName("a"))
+		return c.State == StateConnected && strings.Contains(c.Message, "Being rebuilt")
+	})
+	h.waitFor(t, "a", StatePending, ReasonNotReady)
+	src.change("a", func(e *Enrolment) { e.Ready = true })
+	h.waitFor(t, "a", StateConnected, "")
+	src.change("a", func(e *Enrolment) { e.CredentialsVersion = "" })
+	h.waitFor(t, "a", StatePending, ReasonNoCredentials)
+}
+
+func TestBadKubeconfigIsReportedAndWhatServesIsKept(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	h := newHarness(t, src)
+	src.set("a", []byte("nonsense"))
+	h.waitFor(t, "a", StateBackoff, ReasonBadKubeconfig)
+	src.set("a", f.kubeconfig(t, s.token(t)))
+	h.waitFor(t, "a", StateConnected, "")
+	src.set("a", []byte("nonsense"))
+	eventually(t, "it is reported", func() bool {
+		return strings.Contains(strings.Join(h.events.list(), "\n"), "a Warning BadKubeconfig The changed kubeconfig is not used")
+	})
+	h.waitFor(t, "a", StateConnected, "")
+}
+
+func TestRedirectsAreRefusedAndTheTokenStaysHome(t *testing.T) {
+	s := realServer(t, 0)
+	f, thief := newFrontend(t, s), newFrontend(t, s)
+	src := newFakeSource()
+	h := newHarness(t, src)
+	src.set("a", f.kubeconfig(t, s.token(t)))
+	h.waitFor(t, "a", StateConnected, "")
+	f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/namespaces/default") {
+			http.Redirect(w, r, thief.URL+r.URL.Path, http.StatusTemporaryRedirect)
+			return true
+		}
+		return false
+	})
+	cl, err := h.Get(t.Context(), clusterName("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}); !errors.Is(err, errRedirected) {
+		t.Errorf("want %v, got %v", errRedirected, err)
+	}
+	if n := thief.count(func(string) bool { return true }); n != 0 {
+		t.Errorf("%d requests went to another host", n)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, thief.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := cl.GetHTTPClient().Do(req); err == nil {
+		_ = resp.Body.Close()
+		t.Error("a request to another host was sent")
+	}
+}
+
+func isNotFound(err error) bool { return client.IgnoreNotFound(err) == nil && err != nil }

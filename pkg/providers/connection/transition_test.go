@@ -1,0 +1,280 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+type edge struct {
+	State State
+	Event event
+}
+
+type target struct {
+	reason  string
+	to      State
+	actions []action
+}
+
+// changes lists every pair of a state and an event that changes something. TestTransition holds that all others change
+// nothing, so that together they say what every state does on every event.
+func changes() map[edge]target {
+	connected := []action{actionOpenGate, actionEngage, actionResetRetry, actionScheduleProbe}
+	gone := []action{actionRelease}
+	goneAtOnce := []action{actionCancelDrain, actionDisengage, actionRelease}
+	lost := []action{actionDisengage, actionScheduleRetry}
+	down := []action{actionCancelDrain, actionDisengage, actionResetRetry}
+	drain := []action{actionDrain}
+	m := map[edge]target{
+		{StatePending, eventWanted}:         {"All that is needed is there.", StateConnecting, []action{actionConnect}},
+		{StatePending, eventUnenrolled}:     {"Nothing was connected: nothing to drain.", StateRemoved, gone},
+		{StatePending, eventObjectReplaced}: {"The new object starts with a new record.", StateRemoved, gone},
+
+		{StateConnecting, eventConnected}:      {"The gate opens before the initial list arrives, else it is dropped.", StateConnected, connected},
+		{StateConnecting, eventConnectFailed}:  {"Tried again after a back-off.", StateBackoff, []action{actionScheduleRetry}},
+		{StateConnecting, eventRefused}:        {"A duplicate, the hub, or another cluster than before: nothing is engaged.", StateBackoff, []action{actionScheduleRetry}},
+		{StateConnecting, eventHeld}:           {"It is not to be connected after all.", StatePending, []action{actionResetRetry}},
+		{StateConnecting, eventUnenrolled}:     {"Nothing is connected yet: nothing to drain.", StateRemoved, gone},
+		{StateConnecting, eventObjectReplaced}: {"The new object starts with a new record.", StateRemoved, gone},
+
+		{StateBackoff, eventRetry}:          {"The back-off has passed.", StateConnecting, []action{actionConnect}},
+		{StateBackoff, eventHeld}:           {"Trying is pointless while it is paused or not ready.", StatePending, []action{actionResetRetry}},
+		{StateBackoff, eventUnenrolled}:     {"Nothing is connected: nothing to drain.", StateRemoved, gone},
+		{StateBackoff, eventObjectReplaced}: {"The new object starts with a new record, and without the back-off.", StateRemoved, gone},
+
+		{StateConnected, eventProbeSucceeded}: {"All is well.", StateConnected, []action{actionScheduleProbe}},
+		{StateConnected, eventProbeFailed}:    {"The first failure holds work and writes.", StateDegraded, []action{actionCloseGate, actionScheduleProbe}},
+		{StateDegraded, eventProbeSucceeded}:  {"It is back: nothing is engaged anew.", StateConnected, []action{actionOpenGate, actionScheduleProbe}},
+		{StateDegraded, eventProbeFailed}:     {"Not often enough yet.", StateDegraded, []action{actionScheduleProbe}},
+
+		{StateDraining, eventWanted}:         {"Called off; the gate opens after a probe.", StateDegraded, []action{actionCancelDrain, actionProbeNow}},
+		{StateDraining, eventDrained}:        {"No work runs any more, or the time is over.", StatePending, down},
+		{StateDraining, eventLost}:           {"There is nothing left to wait for.", StatePending, down},
+		{StateDraining, eventObjectReplaced}: {"The successor must not wait for, nor be served by, the predecessor.", StateRemoved, goneAtOnce},
+	}
+	for _, s := range []State{StateConnected, StateDegraded} {
+		m[edge{s, eventLost}] = target{"Of no use any more: disengaged, and tried again later.", StateBackoff, lost}
+		m[edge{s, eventTokenChanged}] = target{"Swapped in place: no informer restarts.", s, []action{actionSwapToken, actionProbeNow}}
+		m[edge{s, eventEndpointChanged}] = target{"Make before break.", s, []action{actionConnectShadow}}
+		m[edge{s, eventConnected}] = target{"The shadow takes over.", StateConnected, connected}
+		m[edge{s, eventConnectFailed}] = target{"The shadow failed: what serves goes on.", s, []action{actionScheduleRetry}}
+		m[edge{s, eventHeld}] = target{"Paused, or not ready for longer than the grace period.", StateDraining, drain}
+		m[edge{s, eventRefused}] = target{"It now claims an identifier that belongs to another.", StateDraining, drain}
+		m[edge{s, eventUnenrolled}] = target{"Work that runs may end.", StateDraining, drain}
+		m[edge{s, eventObjectReplaced}] = target{"Not drained: the successor must never be served by this connection.", StateRemoved, goneAtOnce}
+	}
+	return m
+}
+
+func TestTransition(t *testing.T) {
+	table := changes()
+	for _, s := range States() {
+		for _, e := range events() {
+			t.Run(string(s)+"/"+string(e), func(t *testing.T) {
+				want, ok := table[edge{s, e}]
+				if !ok {
+					want = target{reason: "It means nothing in this state, and must change nothing.", to: s}
+				}
+				to, actions := transition(s, e)
+				if to != want.to {
+					t.Errorf("%s\nwant state %s, got %s", want.reason, want.to, to)
+				}
+				if diff := cmp.Diff(want.actions, actions); diff != "" {
+					t.Errorf("%s\n-want actions +got actions:\n%s", want.reason, diff)
+				}
+			})
+		}
+	}
+}
+
+// TestTransitionKeepsItsWord holds rules over all edges, so that a new edge cannot break one unseen.
+func TestTransitionKeepsItsWord(t *testing.T) {
+	for _, s := range States() {
+		for _, e := range events() {
+			to, actions := transition(s, e)
+			has := map[action]bool{}
+			for _, a := range actions {
+				has[a] = true
+			}
+			if s.Engaged() && !to.Engaged() && !has[actionDisengage] {
+				t.Errorf("%s on %s: leaves the engaged states without disengaging", s, e)
+			}
+			if !s.Engaged() && to.Engaged() && !has[actionEngage] {
+				t.Errorf("%s on %s: enters an engaged state without engaging", s, e)
+			}
+			if to == StateRemoved && s != StateRemoved && !has[actionRelease] {
+				t.Errorf("%s on %s: is removed without a release", s, e)
+			}
+			if to == StateBackoff && s != StateBackoff && !has[actionScheduleRetry] {
+				t.Errorf("%s on %s: backs off without an end", s, e)
+			}
+			if s == StateDraining && to != StateDraining && !has[actionCancelDrain] {
+				t.Errorf("%s on %s: leaves a drain running", s, e)
+			}
+		}
+	}
+}
+
+func TestDecide(t *testing.T) {
+	now := time.Unix(1000, 0)
+	before, after := now.Add(-time.Second), now.Add(time.Second)
+	cases := map[string]struct {
+		reason string
+		o      observation
+		want   decision
+	}{
+		"Pending":                   {"Nothing holds it.", observation{state: StatePending, enrolled: true, sameObject: true}, decision{stepEvent, eventWanted}},
+		"PendingHeld":               {"It stays pending as long as something is missing.", observation{state: StatePending, enrolled: true, sameObject: true, held: ReasonNotReady, heldSince: now, grace: time.Hour}, decision{step: stepWait}},
+		"PendingGone":               {"It is forgotten.", observation{state: StatePending}, decision{stepEvent, eventUnenrolled}},
+		"ReplacedBeatsAll":          {"Another object of the same name comes before everything else.", observation{state: StateConnected, enrolled: true, held: ReasonPaused, heldAtOnce: true, stopped: true}, decision{stepEvent, eventObjectReplaced}},
+		"ReplacedWhileDraining":     {"The successor does not wait.", observation{state: StateDraining, enrolled: true}, decision{stepEvent, eventObjectReplaced}},
+		"BackoffWaits":              {"Its time has not come.", observation{state: StateBackoff, enrolled: true, sameObject: true, retryAt: after}, decision{step: stepWait}},
+		"BackoffOver":               {"Its time has come.", observation{state: StateBackoff, enrolled: true, sameObject: true, retryAt: now}, decision{stepEvent, eventRetry}},
+		"BackoffChanged":            {"What changed makes waiting pointless.", observation{state: StateBackoff, enrolled: true, sameObject: true, retryAt: after, changed: true}, decision{stepEvent, eventRetry}},
+		"BackoffHeld":               {"No grace without a connection.", observation{state: StateBackoff, enrolled: true, sameObject: true, held: ReasonNotReady, heldSince: now, grace: time.Hour, retryAt: before}, decision{stepEvent, eventHeld}},
+		"ConnectedInGrace":          {"It is kept for the grace period.", observation{state: StateConnected, enrolled: true, sameObject: true, held: ReasonNotReady, heldSince: before, grace: time.Minute, probeAt: after}, decision{step: stepWait}},
+		"ConnectedProbedInGrace":    {"And probed as ever.", observation{state: StateConnected, enrolled: true, sameObject: true, held: ReasonNotReady, heldSince: before, grace: time.Minute, probeAt: before}, decision{step: stepProbe}},
+		"ConnectedAfterGrace":       {"The grace period is over.", observation{state: StateConnected, enrolled: true, sameObject: true, held: ReasonNotReady, heldSince: now.Add(-time.Minute), grace: time.Minute, probeAt: after}, decision{stepEvent, eventHeld}},
+		"ConnectedPaused":           {"Pausing takes effect at once.", observation{state: StateConnected, enrolled: true, sameObject: true, held: ReasonPaused, heldAtOnce: true, heldSince: now, grace: time.Hour, probeAt: after}, decision{stepEvent, eventHeld}},
+		"ConnectedGone":             {"Drained first.", observation{state: StateConnected}, decision{stepEvent, eventUnenrolled}},
+		"ConnectedConflict":         {"It claims what belongs to another.", observation{state: StateConnected, enrolled: true, sameObject: true, conflict: true, probeAt: after}, decision{stepEvent, eventRefused}},
+		"ConnectedStopped":          {"The cache ended by itself.", observation{state: StateConnected, enrolled: true, sameObject: true, stopped: true, probeAt: after}, decision{stepEvent, eventLost}},
+		"ConnectedStale":            {"A changed Secret comes before a probe.", observation{state: StateConnected, enrolled: true, sameObject: true, credentialsStale: true, probeAt: before}, decision{step: stepCheckCredentials}},
+		"ConnectedStaleBacksOff":    {"Changed credentials that did not work wait for their turn.", observation{state: StateConnected, enrolled: true, sameObject: true, credentialsStale: true, retryAt: after, probeAt: after}, decision{step: stepWait}},
+		"ConnectedStaleChanged":     {"Newer ones do not.", observation{state: StateConnected, enrolled: true, sameObject: true, credentialsStale: true, retryAt: after, probeAt: after, changed: true}, decision{step: stepCheckCredentials}},
+		"DegradedProbeDue":          {"Degraded clusters are probed, too.", observation{state: StateDegraded, enrolled: true, sameObject: true, probeAt: now}, decision{step: stepProbe}},
+		"DrainingWaits":             {"Work still runs.", observation{state: StateDraining}, decision{step: stepWait}},
+		"DrainingDone":              {"None does.", observation{state: StateDraining, drained: true}, decision{stepEvent, eventDrained}},
+		"DrainingDoneThoughWanted":  {"Once drained, it is too late to call it off.", observation{state: StateDraining, enrolled: true, sameObject: true, drained: true}, decision{stepEvent, eventDrained}},
+		"DrainingWanted":            {"The label is back.", observation{state: StateDraining, enrolled: true, sameObject: true}, decision{stepEvent, eventWanted}},
+		"DrainingWantedConflicting": {"What was drained for a conflict is not wanted while the conflict lasts.", observation{state: StateDraining, enrolled: true, sameObject: true, conflict: true}, decision{step: stepWait}},
+		"DrainingHeld":              {"Nor is what is paused.", observation{state: StateDraining, enrolled: true, sameObject: true, held: ReasonPaused, heldAtOnce: true}, decision{step: stepWait}},
+		"DrainingStopped":           {"There is nothing to wait for.", observation{state: StateDraining, stopped: true}, decision{stepEvent, eventLost}},
+		"Removed":                   {"It is over.", observation{state: StateRemoved, enrolled: true, sameObject: true}, decision{step: stepWait}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.o.now = now
+			if got := decide(tc.o); got != tc.want {
+				t.Errorf("%s\nwant %v, got %v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func TestWakeAfter(t *testing.T) {
+	now := time.Unix(1000, 0)
+	cases := map[string]struct {
+		reason string
+		o      observation
+		want   time.Duration
+	}{
+		"Pending":         {"Only an event changes anything.", observation{state: StatePending}, 0},
+		"Draining":        {"The drain wakes the worker.", observation{state: StateDraining}, 0},
+		"Backoff":         {"The next attempt.", observation{state: StateBackoff, retryAt: now.Add(3 * time.Second)}, 3 * time.Second},
+		"BackoffPast":     {"Never zero, which would mean never.", observation{state: StateBackoff, retryAt: now.Add(-time.Second)}, time.Millisecond},
+		"Connected":       {"The next probe.", observation{state: StateConnected, probeAt: now.Add(time.Second)}, time.Second},
+		"ConnectedStale":  {"The next attempt with changed credentials, if that is sooner.", observation{state: StateConnected, probeAt: now.Add(time.Minute), credentialsStale: true, retryAt: now.Add(2 * time.Second)}, 2 * time.Second},
+		"ConnectedHeld":   {"The end of the grace period, if that is sooner.", observation{state: StateConnected, probeAt: now.Add(time.Minute), held: ReasonNotReady, heldSince: now, grace: 5 * time.Second}, 5 * time.Second},
+		"DegradedUnstale": {"A retry time of long ago does not matter without changed credentials.", observation{state: StateDegraded, probeAt: now.Add(time.Second)}, time.Second},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.o.now = now
+			if got := wakeAfter(tc.o); got != tc.want {
+				t.Errorf("%s\nwant %s, got %s", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		failures int
+		random   float64
+		want     time.Duration
+	}{
+		"First":       {"The base, times the jitter.", 1, 0.5, 500 * time.Millisecond},
+		"Third":       {"Doubled each time.", 3, 0.5, 2 * time.Second},
+		"Capped":      {"Never longer than the longest.", 1000, 0.5, 150 * time.Second},
+		"NeverAtOnce": {"Full jitter may be zero, waiting may not.", 4, 0, minRetry},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := backoff(tc.failures, time.Second, 5*time.Minute, tc.random); got != tc.want {
+				t.Errorf("%s\nwant %s, got %s", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func TestArbiter(t *testing.T) {
+	a, b := Key{"capi", "ns", "a"}, Key{"kubeconfig", "ns", "b"}
+	type ask struct {
+		key             Key
+		object          types.UID
+		uid, identifier string
+	}
+	cases := map[string]struct {
+		reason string
+		pins   map[Key]Pin
+		before []ask
+		ask    ask
+		want   ruling
+	}{
+		"First":       {reason: "Nobody holds it.", ask: ask{a, "o1", "u1", "u1"}, want: ruling{verdict: verdictGranted}},
+		"Again":       {reason: "A claim that was granted is granted again.", before: []ask{{a, "o1", "u1", "u1"}}, ask: ask{a, "o1", "u1", "u1"}, want: ruling{verdict: verdictGranted}},
+		"Duplicate":   {reason: "The first holds the cluster.", before: []ask{{a, "o1", "u1", "u1"}}, ask: ask{b, "o2", "u1", "other"}, want: ruling{verdict: verdictDuplicate, holder: a, sameCluster: true}},
+		"Identifier":  {reason: "The first holds the identifier.", before: []ask{{a, "o1", "u1", "id"}}, ask: ask{b, "o2", "u2", "id"}, want: ruling{verdict: verdictDuplicate, holder: a}},
+		"UIDAsName":   {reason: "An identifier that is another's UID is that other's identifier.", before: []ask{{a, "o1", "u1", "u1"}}, ask: ask{b, "o2", "u2", "u1"}, want: ruling{verdict: verdictDuplicate, holder: a}},
+		"NewName":     {reason: "A holder may take another identifier.", before: []ask{{a, "o1", "u1", "id"}}, ask: ask{a, "o1", "u1", "id2"}, want: ruling{verdict: verdictGranted}},
+		"OldNameFree": {reason: "And frees the old one.", before: []ask{{a, "o1", "u1", "id"}, {a, "o1", "u1", "id2"}}, ask: ask{b, "o2", "u2", "id"}, want: ruling{verdict: verdictGranted}},
+		"Changed":     {reason: "A name does not come to mean another cluster.", before: []ask{{a, "o1", "u1", "u1"}}, ask: ask{a, "o1", "u2", "u2"}, want: ruling{verdict: verdictIdentityChanged}},
+		"NewObject":   {reason: "A new object of that name may lead elsewhere.", before: []ask{{a, "o1", "u1", "u1"}}, ask: ask{a, "o2", "u2", "u2"}, want: ruling{verdict: verdictGranted}},
+		"Hub":         {reason: "The hub is no workload cluster.", ask: ask{a, "o1", "hub", "x"}, want: ruling{verdict: verdictHub}},
+		"Pinned":      {reason: "A pin holds before its enrolment is connected.", pins: map[Key]Pin{a: {UID: "u1"}}, ask: ask{b, "o2", "u1", "x"}, want: ruling{verdict: verdictDuplicate, holder: a, pinned: true, sameCluster: true}},
+		"PinnedSame":  {reason: "The pinned one gets what it had.", pins: map[Key]Pin{a: {UID: "u1", Identifier: "id"}}, ask: ask{a, "o1", "u1", "id"}, want: ruling{verdict: verdictGranted}},
+		"PinnedOther": {reason: "A restart is no way to another cluster.", pins: map[Key]Pin{a: {UID: "u1"}}, ask: ask{a, "o1", "u2", "u2"}, want: ruling{verdict: verdictIdentityChanged}},
+		"PinnedOld":   {reason: "The pin of an earlier object does not count.", pins: map[Key]Pin{a: {UID: "u1", ObjectUID: "o0"}}, ask: ask{a, "o1", "u2", "u2"}, want: ruling{verdict: verdictGranted}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ar := newArbiter()
+			ar.hubUID = "hub"
+			for k, p := range tc.pins {
+				ar.pin(k, p)
+			}
+			for _, q := range tc.before {
+				if got := ar.claim(q.key, q.object, q.uid, q.identifier); got.verdict != verdictGranted {
+					t.Fatalf("claim %v: %v", q, got)
+				}
+			}
+			got := ar.claim(tc.ask.key, tc.ask.object, tc.ask.uid, tc.ask.identifier)
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(ruling{})); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestArbiterReleaseFreesEverything(t *testing.T) {
+	a, b := Key{"capi", "ns", "a"}, Key{"capi", "ns", "b"}
+	ar := newArbiter()
+	ar.claim(a, "o1", "u1", "id")
+	if !ar.release(a) || ar.release(a) {
+		t.Error("release: want true once")
+	}
+	if got := ar.claim(b, "o2", "u1", "id"); got.verdict != verdictGranted {
+		t.Errorf("after the release: want Granted, got %v", got)
+	}
+	if k, ok := ar.holderOf("id"); !ok || k != b {
+		t.Errorf("holder: want %v, got %v %t", b, k, ok)
+	}
+}
