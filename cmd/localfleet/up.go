@@ -53,27 +53,23 @@ Cluster API. When the fleet runs already, only workload clusters that are missin
 	return command
 }
 
-// defaultWorkloadRBAC returns the given paths made absolute, for commands that run in another folder later, or the repository's own.
+// defaultWorkloadRBAC returns the given paths, or the repository's own folder if there is one.
 func defaultWorkloadRBAC(given []string) ([]string, error) {
-	if len(given) == 0 {
-		repository, err := localfleet.Repository()
-		if err != nil {
-			return nil, err
-		}
-		given = []string{filepath.Join(repository, filepath.FromSlash(repositoryRBAC))}
-		if _, err := os.Stat(given[0]); os.IsNotExist(err) {
+	if len(given) > 0 {
+		return given, nil
+	}
+	repository, err := localfleet.Repository()
+	if err != nil {
+		return nil, err
+	}
+	folder := filepath.Join(repository, filepath.FromSlash(repositoryRBAC))
+	if _, err := os.Stat(folder); err != nil {
+		if os.IsNotExist(err) {
 			return nil, nil
 		}
+		return nil, fmt.Errorf("cannot look for the manifests of the workload clusters: %w", err)
 	}
-	paths := make([]string, 0, len(given))
-	for _, path := range given {
-		absolute, err := filepath.Abs(path)
-		if err != nil {
-			return nil, fmt.Errorf("cannot make a path absolute: %w", err)
-		}
-		paths = append(paths, absolute)
-	}
-	return paths, nil
+	return []string{folder}, nil
 }
 
 // printFleet says where everything is, in a form that can be pasted into a shell.

@@ -53,6 +53,8 @@ func (c *cluster) apiServer() (server, error) {
 				"--shutdown-send-retry-after=false",
 			}, audit...)
 		},
+		// A smaller heap for some more processor time: by far the largest process gets a quarter smaller.
+		environment: []string{"GOGC=50"},
 		ready: func(ctx context.Context, ports map[string]int) error {
 			client, err := tlsClient(file(authorityName+".crt"), pki, adminName)
 			if err != nil {

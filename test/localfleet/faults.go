@@ -27,13 +27,18 @@ func (f *Fleet) Kill(ctx context.Context, name string) error {
 	return f.signalAPIServer(ctx, name, syscall.SIGKILL, stateExited)
 }
 
-// signalAPIServer sends the signal and returns when the process is in the state that the signal leads to.
+// signalAPIServer sends the signal and returns when the process is in the state that the signal leads to. It does not wait
+// for other work on the cluster, which may itself be waiting for a paused API server.
 func (f *Fleet) signalAPIServer(ctx context.Context, name string, signal os.Signal, want processState) error {
-	c, unlock, err := f.lockCluster(ctx, name)
+	lock, err := lockFolder(ctx, f.layout.dir, false)
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	defer lock.unlock()
+	c, err := f.openCluster(name)
+	if err != nil {
+		return err
+	}
 	record, found := c.process(APIServer)
 	if !found || !record.alive() {
 		if want == stateExited {

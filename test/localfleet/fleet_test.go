@@ -28,6 +28,13 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet/function"
 )
 
+// fleetTest is one step of TestFleet.
+type fleetTest struct {
+	*testing.T
+
+	fleet *Fleet
+}
+
 // TestFleet brings up a hub and a workload cluster with everything there is and looks at each part. The steps build on
 // each other; the last takes the fleet down.
 func TestFleet(t *testing.T) {
@@ -48,38 +55,39 @@ func TestFleet(t *testing.T) {
 	})
 	steps := []struct {
 		name string
-		run  func(*testing.T, *Fleet)
+		run  func(fleetTest)
 	}{
-		{"StatusIsReady", testStatus},
-		{"ClusterAPIProvisionsTheCluster", testClusterAPI},
-		{"SecretHoldsServiceAccountToken", testKubeconfigSecret},
-		{"ClaimGetsConnectionSecret", testClaim},
-		{"FunctionFollowsOrders", testFunctionOrders},
-		{"CompositeComposesSecrets", testComposite},
-		{"PodBecomesReady", testPod},
-		{"RightsAreEnforced", testRBAC},
-		{"RequestsAreAudited", testAudit},
-		{"PauseAndResume", testPause},
-		{"RotateRevokes", testRotate},
-		{"RestartOnSamePort", testRestart},
-		{"RestartOnNewPort", testRestartNewPort},
-		{"MoveKeepsPreviousServer", testMove},
-		{"RestartHubOnNewPort", testRestartHub},
-		{"AddRegisterRemove", testAddRegisterRemove},
-		{"UpRefusesFleetOfRunningProcess", testUpRefuses},
+		{"StatusIsReady", fleetTest.status},
+		{"ClusterAPIProvisionsTheCluster", fleetTest.clusterAPI},
+		{"SecretHoldsServiceAccountToken", fleetTest.kubeconfigSecret},
+		{"ClaimGetsConnectionSecret", fleetTest.claim},
+		{"FunctionFollowsOrders", fleetTest.functionOrders},
+		{"CompositeComposesSecrets", fleetTest.composite},
+		{"PodBecomesReady", fleetTest.pod},
+		{"RightsAreEnforced", fleetTest.rbac},
+		{"RequestsAreAudited", fleetTest.audit},
+		{"PauseAndResume", fleetTest.pause},
+		{"RotateRevokes", fleetTest.rotate},
+		{"RestartOnSamePort", fleetTest.restart},
+		{"RestartOnNewPort", fleetTest.restartNewPort},
+		{"MoveKeepsPreviousServer", fleetTest.move},
+		{"RestartHubOnNewPort", fleetTest.restartHub},
+		{"AddRegisterRemove", fleetTest.addRegisterRemove},
+		{"UpRefusesFleetOfRunningProcess", fleetTest.upRefuses},
 	}
 	for _, step := range steps {
-		if !t.Run(step.name, func(t *testing.T) { step.run(t, f) }) {
+		if !t.Run(step.name, func(t *testing.T) { step.run(fleetTest{T: t, fleet: f}) }) {
 			t.FailNow()
 		}
 	}
 	t.Run("DownLeavesNothing", func(t *testing.T) {
 		down = true
-		testDown(t, f)
+		fleetTest{T: t, fleet: f}.down()
 	})
 }
 
-func testStatus(t *testing.T, f *Fleet) {
+func (t fleetTest) status() {
+	f := t.fleet
 	statuses, err := f.Status(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -109,9 +117,10 @@ func testStatus(t *testing.T, f *Fleet) {
 	}
 }
 
-func testClusterAPI(t *testing.T, f *Fleet) {
-	hub := objectClient(t, f, HubName)
-	eventually(t, "Cluster API core finds the cluster provisioned and reachable", func() bool {
+func (t fleetTest) clusterAPI() {
+	f := t.fleet
+	hub := objectClient(t.T, f, HubName)
+	eventually(t.T, "Cluster API core finds the cluster provisioned and reachable", func() bool {
 		cluster := newObject(clusterKind, "default", "w1", nil)
 		if err := hub.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
 			return false
@@ -124,12 +133,13 @@ func testClusterAPI(t *testing.T, f *Fleet) {
 	})
 }
 
-func testKubeconfigSecret(t *testing.T, f *Fleet) {
-	secret := kubeconfigSecret(t, f, "w1")
+func (t fleetTest) kubeconfigSecret() {
+	f := t.fleet
+	secret := kubeconfigSecret(t.T, f, "w1")
 	if string(secret.Type) != secretType || secret.Labels[clusterv1.ClusterNameLabel] != "w1" {
 		t.Errorf("want type %s and label %s=w1, got type %s and labels %v", secretType, clusterv1.ClusterNameLabel, secret.Type, secret.Labels)
 	}
-	config := secretConfig(t, secret)
+	config := secretConfig(t.T, secret)
 	if config.Insecure || len(config.CAData) == 0 {
 		t.Error("the kubeconfig must verify the server")
 	}
@@ -139,18 +149,19 @@ func testKubeconfigSecret(t *testing.T, f *Fleet) {
 	}
 }
 
-func testClaim(t *testing.T, f *Fleet) {
+func (t fleetTest) claim() {
+	f := t.fleet
 	if err := f.InstallSamples(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hub := objectClient(t, f, HubName)
+	hub := objectClient(t.T, f, HubName)
 	claim := newClaim("sqldb", nil)
 	if err := hub.Create(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
-	secrets := clientset(t, f, HubName).CoreV1().Secrets("default")
+	secrets := clientset(t.T, f, HubName).CoreV1().Secrets("default")
 	var first string
-	eventually(t, "the claim is ready and its connection Secret complete", func() bool {
+	eventually(t.T, "the claim is ready and its connection Secret complete", func() bool {
 		if err := hub.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil || !conditionIsTrue(claim, "Ready") {
 			return false
 		}
@@ -166,14 +177,15 @@ func testClaim(t *testing.T, f *Fleet) {
 	if err := hub.Patch(t.Context(), claim, patch); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a new version of the database rotates the password in the connection Secret", func() bool {
+	eventually(t.T, "a new version of the database rotates the password in the connection Secret", func() bool {
 		secret, err := secrets.Get(t.Context(), "sqldb-conn", metav1.GetOptions{})
 		return err == nil && string(secret.Data["password"]) != first
 	})
 }
 
-func testFunctionOrders(t *testing.T, f *Fleet) {
-	hub := objectClient(t, f, HubName)
+func (t fleetTest) functionOrders() {
+	f := t.fleet
+	hub := objectClient(t.T, f, HubName)
 	failing := newClaim("failing", map[string]string{function.AnnotationFail: "asked to"})
 	withheld := newClaim("withheld", map[string]string{function.AnnotationWithholdConnection: "true"})
 	delayed := newClaim("delayed", map[string]string{function.AnnotationReadyAfter: "3s"})
@@ -185,12 +197,12 @@ func testFunctionOrders(t *testing.T, f *Fleet) {
 	ready := func(claim *unstructured.Unstructured) bool {
 		return hub.Get(t.Context(), client.ObjectKeyFromObject(claim), claim) == nil && conditionIsTrue(claim, "Ready")
 	}
-	eventually(t, "the claim whose connection details are withheld is ready", func() bool { return ready(withheld) })
-	eventually(t, "the delayed claim is ready", func() bool { return ready(delayed) })
+	eventually(t.T, "the claim whose connection details are withheld is ready", func() bool { return ready(withheld) })
+	eventually(t.T, "the delayed claim is ready", func() bool { return ready(delayed) })
 	if age := time.Since(delayed.GetCreationTimestamp().Time); age < 3*time.Second {
 		t.Errorf("the delayed claim was ready after %s already", age)
 	}
-	secret, err := clientset(t, f, HubName).CoreV1().Secrets("default").Get(t.Context(), "withheld-conn", metav1.GetOptions{})
+	secret, err := clientset(t.T, f, HubName).CoreV1().Secrets("default").Get(t.Context(), "withheld-conn", metav1.GetOptions{})
 	if client.IgnoreNotFound(err) != nil || len(secret.Data) != 0 {
 		t.Errorf("want no connection details, got %d, %v", len(secret.Data), err)
 	}
@@ -199,24 +211,26 @@ func testFunctionOrders(t *testing.T, f *Fleet) {
 	}
 }
 
-func testComposite(t *testing.T, f *Fleet) {
-	hub := objectClient(t, f, HubName)
+func (t fleetTest) composite() {
+	f := t.fleet
+	hub := objectClient(t.T, f, HubName)
 	composite := newObject(CacheKind, "default", "cache", nil)
 	composite.SetAnnotations(map[string]string{function.AnnotationSecrets: "1", function.AnnotationConfigMaps: "1"})
 	composite.Object["spec"] = map[string]any{"version": "7"}
 	if err := hub.Create(t.Context(), composite); err != nil {
 		t.Fatal(err)
 	}
-	core := clientset(t, f, HubName).CoreV1()
-	eventually(t, "the composed Secret and ConfigMap are there", func() bool {
+	core := clientset(t.T, f, HubName).CoreV1()
+	eventually(t.T, "the composed Secret and ConfigMap are there", func() bool {
 		_, secretErr := core.Secrets("default").Get(t.Context(), "cache-secret-0", metav1.GetOptions{})
 		_, configMapErr := core.ConfigMaps("default").Get(t.Context(), "cache-configmap-0", metav1.GetOptions{})
 		return secretErr == nil && configMapErr == nil
 	})
 }
 
-func testPod(t *testing.T, f *Fleet) {
-	pods := clientset(t, f, "w1").CoreV1().Pods("default")
+func (t fleetTest) pod() {
+	f := t.fleet
+	pods := clientset(t.T, f, "w1").CoreV1().Pods("default")
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "example.org/web"}}},
@@ -224,7 +238,7 @@ func testPod(t *testing.T, f *Fleet) {
 	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the pod is Ready", func() bool {
+	eventually(t.T, "the pod is Ready", func() bool {
 		pod, err := pods.Get(t.Context(), "web", metav1.GetOptions{})
 		return err == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
@@ -232,7 +246,8 @@ func testPod(t *testing.T, f *Fleet) {
 	})
 }
 
-func testRBAC(t *testing.T, f *Fleet) {
+func (t fleetTest) rbac() {
+	f := t.fleet
 	config, err := f.UserConfig("w1", "alice")
 	if err != nil {
 		t.Fatal(err)
@@ -245,8 +260,8 @@ func testRBAC(t *testing.T, f *Fleet) {
 		t.Errorf("a user without rights lists Secrets: want it forbidden, got %v", err)
 	}
 	// Each cluster has an authority of its own.
-	config.Host = hubServer(t, f)
-	config.CAData = configOf(t, f, HubName).CAData
+	config.Host = hubServer(t.T, f)
+	config.CAData = configOf(t.T, f, HubName).CAData
 	hub, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -256,20 +271,22 @@ func testRBAC(t *testing.T, f *Fleet) {
 	}
 }
 
-func testAudit(t *testing.T, f *Fleet) {
+func (t fleetTest) audit() {
+	f := t.fleet
 	for _, name := range []string{HubName, "w1"} {
-		eventually(t, "the audit log of "+name+" has content", func() bool {
+		eventually(t.T, "the audit log of "+name+" has content", func() bool {
 			info, err := os.Stat(f.AuditLog(name))
 			return err == nil && info.Size() > 0
 		})
 	}
 }
 
-func testPause(t *testing.T, f *Fleet) {
+func (t fleetTest) pause() {
+	f := t.fleet
 	if err := f.Pause(t.Context(), "w1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := listNamespaces(t, f, "w1", time.Second); !isTimeout(err) {
+	if err := listNamespaces(t.T, f, "w1", time.Second); !isTimeout(err) {
 		t.Errorf("a request to a paused API server: want a timeout, got %v", err)
 	}
 	statuses, err := f.Status(t.Context())
@@ -282,13 +299,14 @@ func testPause(t *testing.T, f *Fleet) {
 	if err := f.Resume(t.Context(), "w1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := listNamespaces(t, f, "w1", time.Minute); err != nil {
+	if err := listNamespaces(t.T, f, "w1", time.Minute); err != nil {
 		t.Errorf("a request after the API server was resumed: %v", err)
 	}
 }
 
-func testRotate(t *testing.T, f *Fleet) {
-	before := secretConfig(t, kubeconfigSecret(t, f, "w1"))
+func (t fleetTest) rotate() {
+	f := t.fleet
+	before := secretConfig(t.T, kubeconfigSecret(t.T, f, "w1"))
 	other, err := f.NewKubeconfig(t.Context(), "w1")
 	if err != nil {
 		t.Fatal(err)
@@ -296,7 +314,7 @@ func testRotate(t *testing.T, f *Fleet) {
 	if err = f.Rotate(t.Context(), "w1"); err != nil {
 		t.Fatal(err)
 	}
-	after := secretConfig(t, kubeconfigSecret(t, f, "w1"))
+	after := secretConfig(t.T, kubeconfigSecret(t.T, f, "w1"))
 	if before.BearerToken == after.BearerToken {
 		t.Error("Rotate(): the token is the same")
 	}
@@ -304,7 +322,7 @@ func testRotate(t *testing.T, f *Fleet) {
 		t.Errorf("the new token must work at once: %v", err)
 	}
 	// Found valid a moment ago, the old token is accepted until the API server forgets that.
-	eventually(t, "the old token is refused", func() bool {
+	eventually(t.T, "the old token is refused", func() bool {
 		_, err := whoAmI(t.Context(), before)
 		return apierrors.IsUnauthorized(err)
 	})
@@ -317,60 +335,63 @@ func testRotate(t *testing.T, f *Fleet) {
 	}
 }
 
-func testRestart(t *testing.T, f *Fleet) {
-	server := configOf(t, f, "w1").Host
+func (t fleetTest) restart() {
+	f := t.fleet
+	server := configOf(t.T, f, "w1").Host
 	if err := f.Kill(t.Context(), "w1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := listNamespaces(t, f, "w1", 5*time.Second); err == nil {
+	if err := listNamespaces(t.T, f, "w1", 5*time.Second); err == nil {
 		t.Error("a request to a killed API server was answered")
 	}
 	if err := f.Restart(t.Context(), "w1", RestartOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := configOf(t, f, "w1").Host; got != server {
+	if got := configOf(t.T, f, "w1").Host; got != server {
 		t.Errorf("Restart(): want the server at %s again, got %s", server, got)
 	}
-	if _, err := clientset(t, f, "w1").CoreV1().Pods("default").Get(t.Context(), "web", metav1.GetOptions{}); err != nil {
+	if _, err := clientset(t.T, f, "w1").CoreV1().Pods("default").Get(t.Context(), "web", metav1.GetOptions{}); err != nil {
 		t.Errorf("what was there before the restart must be there after it: %v", err)
 	}
 }
 
-func testRestartNewPort(t *testing.T, f *Fleet) {
-	old := configOf(t, f, "w1").Host
+func (t fleetTest) restartNewPort() {
+	f := t.fleet
+	old := configOf(t.T, f, "w1").Host
 	if err := f.Restart(t.Context(), "w1", RestartOptions{NewPort: true}); err != nil {
 		t.Fatal(err)
 	}
-	server := configOf(t, f, "w1").Host
+	server := configOf(t.T, f, "w1").Host
 	if server == old {
 		t.Errorf("Restart(): want another server than %s", old)
 	}
 	if isOpen(old) {
 		t.Errorf("Restart(): somebody still listens at %s", old)
 	}
-	checkHubLeadsTo(t, f, "w1", server)
+	checkHubLeadsTo(t.T, f, "w1", server)
 	// The cluster's own controllers have followed.
-	namespaces := clientset(t, f, "w1").CoreV1().Namespaces()
+	namespaces := clientset(t.T, f, "w1").CoreV1().Namespaces()
 	if _, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "passing"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := namespaces.Delete(t.Context(), "passing", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the controller manager has deleted the namespace", func() bool {
+	eventually(t.T, "the controller manager has deleted the namespace", func() bool {
 		_, err := namespaces.Get(t.Context(), "passing", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
 }
 
-func testMove(t *testing.T, f *Fleet) {
-	old := configOf(t, f, "w1")
+func (t fleetTest) move() {
+	f := t.fleet
+	old := configOf(t.T, f, "w1")
 	stopPrevious, err := f.Move(t.Context(), "w1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := configOf(t, f, "w1").Host
-	checkHubLeadsTo(t, f, "w1", server)
+	server := configOf(t.T, f, "w1").Host
+	checkHubLeadsTo(t.T, f, "w1", server)
 	if _, err := whoAmI(t.Context(), old); err != nil {
 		t.Errorf("Move(): the previous server must go on: %v", err)
 	}
@@ -380,26 +401,28 @@ func testMove(t *testing.T, f *Fleet) {
 	if isOpen(old.Host) {
 		t.Errorf("somebody still listens at %s after the previous server was stopped", old.Host)
 	}
-	if err := listNamespaces(t, f, "w1", time.Minute); err != nil {
+	if err := listNamespaces(t.T, f, "w1", time.Minute); err != nil {
 		t.Errorf("the new server must go on: %v", err)
 	}
 }
 
-func testRestartHub(t *testing.T, f *Fleet) {
+func (t fleetTest) restartHub() {
+	f := t.fleet
 	if err := f.Restart(t.Context(), HubName, RestartOptions{NewPort: true}); err != nil {
 		t.Fatal(err)
 	}
-	hub := objectClient(t, f, HubName)
+	hub := objectClient(t.T, f, HubName)
 	claim := newClaim("after-restart", nil)
 	if err := hub.Create(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "Crossplane serves claims after the hub moved to another port", func() bool {
+	eventually(t.T, "Crossplane serves claims after the hub moved to another port", func() bool {
 		return hub.Get(t.Context(), client.ObjectKeyFromObject(claim), claim) == nil && conditionIsTrue(claim, "Ready")
 	})
 }
 
-func testAddRegisterRemove(t *testing.T, f *Fleet) {
+func (t fleetTest) addRegisterRemove() {
+	f := t.fleet
 	if err := f.Add(t.Context(), "w1"); err == nil {
 		t.Error("Add(): want an error for a name that is taken")
 	}
@@ -426,7 +449,7 @@ func testAddRegisterRemove(t *testing.T, f *Fleet) {
 	if err := f.Register(t.Context(), Registration{Workload: "w2"}); err != nil {
 		t.Fatalf("a cluster can be registered again under its old name: %v", err)
 	}
-	server := configOf(t, f, "w2").Host
+	server := configOf(t.T, f, "w2").Host
 	if err := f.Remove(t.Context(), "w2"); err != nil {
 		t.Fatal(err)
 	}
@@ -445,13 +468,15 @@ func testAddRegisterRemove(t *testing.T, f *Fleet) {
 	}
 }
 
-func testUpRefuses(t *testing.T, f *Fleet) {
+func (t fleetTest) upRefuses() {
+	f := t.fleet
 	if _, err := Up(t.Context(), Options{Dir: f.Dir()}); err == nil {
 		t.Error("Up(): want an error for a folder whose fleet belongs to a running process")
 	}
 }
 
-func testDown(t *testing.T, f *Fleet) {
+func (t fleetTest) down() {
+	f := t.fleet
 	var open []string
 	for _, name := range []string{HubName, "w1"} {
 		c, err := f.openCluster(name)
@@ -469,7 +494,7 @@ func testDown(t *testing.T, f *Fleet) {
 	if err := f.Down(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	checkNoLeftovers(t, f.Dir())
+	checkNoLeftovers(t.T, f.Dir())
 	for _, server := range open {
 		if isOpen(server) {
 			t.Errorf("Down(): somebody still listens at %s", server)

@@ -105,6 +105,21 @@ func TestIdentityOfZombie(t *testing.T) {
 	_ = command.Wait()
 }
 
+// TestIdentityOfReplacedProgram: a build replaces the file of a program that runs; the process is still ours.
+func TestIdentityOfReplacedProgram(t *testing.T) {
+	program := copyOfSleep(t, Etcd)
+	identity := startCommand(t, exec.Command(program, "1000"), nil)
+	if err := os.Remove(program); err != nil {
+		t.Fatal(err)
+	}
+	if got := identity.state(); got != stateRunning {
+		t.Errorf("state(): want %s after the program's file was removed, got %s", stateRunning, got)
+	}
+	if again, err := identify(identity.PID); err != nil || again != identity {
+		t.Errorf("identify(): want %+v, got %+v, %v", identity, again, err)
+	}
+}
+
 func TestStopProcess(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -138,19 +153,7 @@ func TestStopProcess(t *testing.T) {
 
 func TestLeftovers(t *testing.T) {
 	dir := t.TempDir()
-	// A copy of sleep stands in for a program of the fleet.
-	program := filepath.Join(t.TempDir(), Etcd)
-	sleep, err := exec.LookPath("sleep")
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(sleep)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(program, content, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	program := copyOfSleep(t, Etcd)
 	marker := environmentMarker + "=" + dir
 	ours := startCommand(t, exec.Command(program, "1000"), []string{marker})
 	startCommand(t, exec.Command(program, "1000"), []string{marker + "/other"})
@@ -164,6 +167,24 @@ func TestLeftovers(t *testing.T) {
 	if diff := cmp.Diff([]processIdentity{ours}, got); diff != "" {
 		t.Errorf("leftovers(): only the fleet's own programs with the fleet's folder in their environment: -want, +got:\n%s", diff)
 	}
+}
+
+// copyOfSleep returns a program that stands in for one of the fleet.
+func copyOfSleep(t *testing.T, name string) string {
+	t.Helper()
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(sleep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(program, content, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return program
 }
 
 // startSleeper starts a process that does nothing.

@@ -89,6 +89,12 @@ func (o Options) withDefaults() (Options, error) {
 		dir = resolved
 	}
 	o.Dir = dir
+	if o.WorkloadRBAC, err = absolutePaths(o.WorkloadRBAC); err != nil {
+		return Options{}, err
+	}
+	if o.HubManifests, err = absolutePaths(o.HubManifests); err != nil {
+		return Options{}, err
+	}
 	if o.Namespace == "" {
 		o.Namespace = "default"
 	}
@@ -115,4 +121,17 @@ func validateWorkloadName(name string) error {
 		return fmt.Errorf("%q cannot be the name of a workload cluster: %s", name, problems[0])
 	}
 	return nil
+}
+
+// absolutePaths makes paths independent of the folder in which a later command runs.
+func absolutePaths(paths []string) ([]string, error) {
+	absolute := make([]string, 0, len(paths))
+	for _, path := range paths {
+		path, err := filepath.Abs(path)
+		if err != nil {
+			return nil, fmt.Errorf("cannot make the path %q absolute: %w", path, err)
+		}
+		absolute = append(absolute, path)
+	}
+	return absolute, nil
 }
