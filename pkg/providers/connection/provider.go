@@ -136,15 +136,13 @@ func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 
 // classWatch wakes the enrolments that name a class when it comes or goes.
 func (p *Provider) classWatch(hub cluster.Cluster) source.TypedSource[Key] {
-	class := &metav1.PartialObjectMetadata{}
-	class.SetGroupVersionKind(fleetv1alpha1.GroupVersion.WithKind("EnrollmentClass"))
-	return source.TypedKind(hub.GetCache(), class, handler.TypedEnqueueRequestsFromMapFunc(
-		func(_ context.Context, m *metav1.PartialObjectMetadata) []Key {
+	return source.TypedKind(hub.GetCache(), &fleetv1alpha1.EnrollmentClass{}, handler.TypedEnqueueRequestsFromMapFunc(
+		func(_ context.Context, class *fleetv1alpha1.EnrollmentClass) []Key {
 			p.mu.RLock()
 			defer p.mu.RUnlock()
 			var keys []Key
 			for k, r := range p.records {
-				if p.published[r.name].Enrolment.Class == m.Name {
+				if p.published[r.name].Enrolment.Class == class.Name {
 					keys = append(keys, k)
 				}
 			}

@@ -123,9 +123,7 @@ func (p *Provider) hold(ctx context.Context, e *Enrolment) (*failure, error) {
 	case !p.o.RequireClass:
 		return nil, nil //nolint:nilnil // As above.
 	}
-	class := &metav1.PartialObjectMetadata{}
-	class.SetGroupVersionKind(fleetv1alpha1.GroupVersion.WithKind("EnrollmentClass"))
-	switch err := p.hub.GetClient().Get(ctx, client.ObjectKey{Name: e.Class}, class); {
+	switch err := p.hub.GetClient().Get(ctx, client.ObjectKey{Name: e.Class}, &fleetv1alpha1.EnrollmentClass{}); {
 	case apierrors.IsNotFound(err):
 		return &failure{ReasonClassNotFound, fmt.Sprintf("There is no EnrollmentClass %q", e.Class)}, nil
 	case err != nil:
