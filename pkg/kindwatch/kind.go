@@ -51,19 +51,19 @@ func (k Kind) String() string {
 type State string
 
 const (
-	// StateUnwatched: nobody asks for the kind.
+	// StateUnwatched means that nobody asks for the kind.
 	StateUnwatched State = "Unwatched"
 
-	// StateSyncing: the kind is asked for and its objects are not known yet.
+	// StateSyncing means that the kind is asked for and its objects are not known yet.
 	StateSyncing State = "Syncing"
 
-	// StateSynced: the objects of the kind are known and followed.
+	// StateSynced means that the objects of the kind are known and followed.
 	StateSynced State = "Synced"
 
-	// StateNotServed: the cluster does not serve the kind. It is tried again, and at once when poked.
+	// StateNotServed means that the cluster does not serve the kind. It is tried again, and at once when poked.
 	StateNotServed State = "NotServed"
 
-	// StateForbidden: the cluster does not let us list or watch the kind. It is tried again, and at once when poked.
+	// StateForbidden means that the cluster does not let us list or watch the kind. It is tried again, and at once when poked.
 	StateForbidden State = "Forbidden"
 )
 
@@ -71,16 +71,16 @@ const (
 type EventType string
 
 const (
-	// Added: the object was not known before.
+	// Added means that the object was not known before.
 	Added EventType = "Added"
 
-	// Updated: the object is known with another resource version; Old is what was known.
+	// Updated means that the object is known with another resource version; Old is what was known.
 	Updated EventType = "Updated"
 
-	// Deleted: the object is gone; Object is the last known state of it.
+	// Deleted means that the object is gone; Object is the last known state of it.
 	Deleted EventType = "Deleted"
 
-	// StateChanged: the kind is in another State. When it is StateSynced, the events of the objects came before.
+	// StateChanged means that the kind is in another State. When it is StateSynced, the events of the objects came before.
 	StateChanged EventType = "StateChanged"
 )
 

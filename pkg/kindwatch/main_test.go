@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,7 +24,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/test/testenv"
@@ -120,7 +119,7 @@ func testClient(t *testing.T) client.Client {
 	t.Helper()
 	s := runtime.NewScheme()
 	_ = clientgoscheme.AddToScheme(s)
-	_ = extv1.AddToScheme(s)
+	_ = apiextensionsv1.AddToScheme(s)
 	c, err := client.New(config, client.Options{Scheme: s})
 	if err != nil {
 		t.Fatal(err)
@@ -150,18 +149,18 @@ func inState(w *Watcher, kind Kind, want State) func() error {
 }
 
 // widgets returns a kind of its own for each test, and its definition.
-func widgets(t *testing.T, name string) (Kind, *extv1.CustomResourceDefinition) {
+func widgets(t *testing.T, name string) (Kind, *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	group := name + ".example.org"
 	kind := Kind{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Widget"}, Resource: "widgets"}
-	return kind, &extv1.CustomResourceDefinition{
+	return kind, &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "widgets." + group},
-		Spec: extv1.CustomResourceDefinitionSpec{
-			Group: group, Scope: extv1.NamespaceScoped,
-			Names: extv1.CustomResourceDefinitionNames{Plural: "widgets", Kind: "Widget"},
-			Versions: []extv1.CustomResourceDefinitionVersion{{
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Kind: "Widget"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
-				Schema: &extv1.CustomResourceValidation{OpenAPIV3Schema: &extv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}},
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}},
 			}},
 		},
 	}

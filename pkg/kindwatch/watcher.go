@@ -98,7 +98,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 	}
 	w.ctx = ctx
 	for _, k := range w.kinds {
-		w.run(k)
+		w.run(ctx, k)
 	}
 	w.mu.Unlock()
 
@@ -139,16 +139,17 @@ func (w *Watcher) Set(owner string, kinds ...Kind) {
 		}
 		k := newKindWatch(kind, w.o)
 		w.kinds[kind] = k
-		w.run(k)
+		// What Set starts lives as long as the Watcher.
+		w.run(w.ctx, k)
 	}
 }
 
 // run starts the goroutine of a kind if the Watcher runs. The caller holds mu.
-func (w *Watcher) run(k *kindWatch) {
-	if w.ctx == nil || w.stopped || w.ctx.Err() != nil {
+func (w *Watcher) run(life context.Context, k *kindWatch) {
+	if life == nil || w.stopped || life.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithCancel(w.ctx)
+	ctx, cancel := context.WithCancel(life)
 	k.setCancel(cancel)
 	w.running.Go(func() {
 		defer cancel()

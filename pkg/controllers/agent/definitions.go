@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -31,7 +31,7 @@ import (
 // slowly is how long what cannot be watched for is left alone before it is looked at again. It is jittered.
 const slowly = time.Minute
 
-func slowRetry() time.Duration { return slowly + rand.N(slowly/2) }
+func slowRetry() time.Duration { return wait.Jitter(slowly, 0.5) }
 
 // definitionRequest names one CRD in one workload cluster.
 func definitionRequest(cluster mcr.ClusterName, crd string) mcreconcile.Request {
@@ -107,13 +107,9 @@ func (r *definitionReconciler) offered(ctx context.Context, cluster connection.C
 	if !offered {
 		return false, nil
 	}
-	class := &fleetv1alpha1.EnrollmentClass{}
-	err := r.classes.Get(ctx, types.NamespacedName{Name: cluster.Enrolment.Class}, class)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("cannot get EnrollmentClass %q: %w", cluster.Enrolment.Class, err)
+	class, err := getClass(ctx, r.classes, cluster.Enrolment.Class)
+	if err != nil || class == nil {
+		return false, err
 	}
 	return offers(class.Spec.Agent, p.kind.Group), nil
 }

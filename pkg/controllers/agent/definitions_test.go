@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,7 +45,7 @@ func TestDefinitionIsPulledAndDriftPutBack(t *testing.T) {
 
 	f.edit(f.workload, got, func() {
 		got.Spec.Names.ShortNames = []string{"hijacked"}
-		got.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["extra"] = extv1.JSONSchemaProps{Type: "string"}
+		got.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["extra"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	})
 	f.eventually("drift is put back", func() error {
 		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(got), got); err != nil {
@@ -58,7 +58,7 @@ func TestDefinitionIsPulledAndDriftPutBack(t *testing.T) {
 	})
 
 	f.edit(f.hub, hub, func() {
-		hub.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["engine"] = extv1.JSONSchemaProps{Type: "string"}
+		hub.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["engine"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	})
 	f.eventually("a change in the hub follows", func() error {
 		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(got), got); err != nil {
@@ -82,7 +82,7 @@ func TestForeignDefinitionIsLeftAlone(t *testing.T) {
 	groups := fmt.Sprintf("db%d.acmeco.org", fixtures.Load()+1)
 	foreign := (&fixture{group: groups}).crd()
 	foreign.OwnerReferences, foreign.Annotations = nil, nil
-	foreign.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["theirs"] = extv1.JSONSchemaProps{Type: "string"}
+	foreign.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["theirs"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	if err := mustClient(t, workloadConfig).Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestForeignDefinitionIsLeftAlone(t *testing.T) {
 	if u, err := f.get(f.workload, f.namespace, "db"); err != nil || len(u.GetFinalizers()) != 0 || u.Object["status"] != nil {
 		t.Errorf("want claims of a foreign definition untouched, got %v (%v)", u.Object, err)
 	}
-	got := &extv1.CustomResourceDefinition{}
+	got := &apiextensionsv1.CustomResourceDefinition{}
 	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(foreign), got); err != nil || got.Generation != foreign.Generation || len(got.Labels) != 0 {
 		t.Errorf("want the definition as it was, got %v (%v)", got.ObjectMeta, err)
 	}

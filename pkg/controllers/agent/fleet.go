@@ -42,6 +42,11 @@ type DefinitionReporter interface {
 // nopReporter is used when nobody wants to know.
 type nopReporter struct{}
 
-func (nopReporter) DefinitionServed(mcr.ClusterName, string)                  {}
+// DefinitionServed implements DefinitionReporter.
+func (nopReporter) DefinitionServed(mcr.ClusterName, string) {}
+
+// DefinitionRefused implements DefinitionReporter.
 func (nopReporter) DefinitionRefused(mcr.ClusterName, string, string, string) {}
-func (nopReporter) DefinitionForgotten(mcr.ClusterName, string)               {}
+
+// DefinitionForgotten implements DefinitionReporter.
+func (nopReporter) DefinitionForgotten(mcr.ClusterName, string) {}

@@ -158,30 +158,9 @@ func covers(have, want any) bool {
 	case nil:
 		return have == nil
 	case map[string]any:
-		h, ok := have.(map[string]any)
-		if !ok {
-			return len(w) == 0 && have == nil
-		}
-		for k, v := range w {
-			if !covers(h[k], v) {
-				return false
-			}
-		}
-		return true
+		return coversMap(have, w)
 	case []any:
-		h, ok := have.([]any)
-		if !ok {
-			return len(w) == 0 && have == nil
-		}
-		if len(h) != len(w) {
-			return false
-		}
-		for i := range w {
-			if !covers(h[i], w[i]) {
-				return false
-			}
-		}
-		return true
+		return coversList(have, w)
 	case int64:
 		f, ok := have.(float64)
 		return have == want || ok && f == float64(w)
@@ -190,6 +169,35 @@ func covers(have, want any) bool {
 		return have == want || ok && w == float64(i)
 	}
 	return have == want
+}
+
+func coversMap(have any, want map[string]any) bool {
+	h, ok := have.(map[string]any)
+	if !ok {
+		return len(want) == 0 && have == nil
+	}
+	for k, v := range want {
+		if !covers(h[k], v) {
+			return false
+		}
+	}
+	return true
+}
+
+func coversList(have any, want []any) bool {
+	h, ok := have.([]any)
+	if !ok {
+		return len(want) == 0 && have == nil
+	}
+	if len(h) != len(want) {
+		return false
+	}
+	for i := range want {
+		if !covers(h[i], want[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // forCreation makes an intent one that the API server accepts only if there is no object of that name. In server-side

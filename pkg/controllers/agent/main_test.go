@@ -18,7 +18,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,7 +28,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -83,7 +82,7 @@ func needServers(t *testing.T) {
 
 func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, extv1.AddToScheme, fleetv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, fleetv1alpha1.AddToScheme} {
 		if err := add(s); err != nil {
 			panic(err)
 		}
@@ -97,17 +96,17 @@ func installXRDs() error {
 	if err != nil {
 		return err
 	}
-	open := &extv1.CustomResourceValidation{OpenAPIV3Schema: &extv1.JSONSchemaProps{
-		Type: "object", XPreserveUnknownFields: ptr.To(true),
+	open := &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+		Type: "object", XPreserveUnknownFields: new(true),
 	}}
-	crd := &extv1.CustomResourceDefinition{
+	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "compositeresourcedefinitions.apiextensions.crossplane.io"},
-		Spec: extv1.CustomResourceDefinitionSpec{
-			Group: xrdKind.Group, Scope: extv1.ClusterScoped,
-			Names: extv1.CustomResourceDefinitionNames{Plural: xrdKind.Resource, Kind: xrdKind.Kind},
-			Versions: []extv1.CustomResourceDefinitionVersion{{
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: xrdKind.Group, Scope: apiextensionsv1.ClusterScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: xrdKind.Resource, Kind: xrdKind.Kind},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true, Schema: open,
-				Subresources: &extv1.CustomResourceSubresources{Status: &extv1.CustomResourceSubresourceStatus{}},
+				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
 			}},
 		},
 	}
@@ -312,7 +311,7 @@ func (f *fixture) start() {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	o := Options{Fleet: f.fleet, Gate: gate, Registerer: f.registry, SkipNameValidation: ptr.To(true), ProtectedNamespaces: []string{"crossplane-system"}}
+	o := Options{Fleet: f.fleet, Gate: gate, Registerer: f.registry, SkipNameValidation: new(true), ProtectedNamespaces: []string{"crossplane-system"}}
 	if err := o.setDefaults(); err != nil {
 		f.t.Fatal(err)
 	}
@@ -416,9 +415,9 @@ func (f *fixture) settled() {
 }
 
 // crd is the claim CRD as Crossplane makes it.
-func (f *fixture) crd() *extv1.CustomResourceDefinition {
-	str := extv1.JSONSchemaProps{Type: "string"}
-	return &extv1.CustomResourceDefinition{
+func (f *fixture) crd() *apiextensionsv1.CustomResourceDefinition {
+	str := apiextensionsv1.JSONSchemaProps{Type: "string"}
+	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        "mysqlinstances." + f.group,
 			Annotations: map[string]string{"hub.example.org/note": "stays in the hub"},
@@ -426,38 +425,38 @@ func (f *fixture) crd() *extv1.CustomResourceDefinition {
 				APIVersion: "apiextensions.crossplane.io/v1", Kind: "CompositeResourceDefinition", Name: f.xrdName(), UID: "x",
 			}},
 		},
-		Spec: extv1.CustomResourceDefinitionSpec{
-			Group: f.group, Scope: extv1.NamespaceScoped,
-			Names: extv1.CustomResourceDefinitionNames{
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: f.group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
 				Plural: "mysqlinstances", Kind: "MySQLInstance", Singular: "mysqlinstance", ListKind: "MySQLInstanceList", Categories: []string{"claim"},
 			},
-			Versions: []extv1.CustomResourceDefinitionVersion{{
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1alpha1", Served: true, Storage: true,
-				Subresources: &extv1.CustomResourceSubresources{Status: &extv1.CustomResourceSubresourceStatus{}},
-				Schema: &extv1.CustomResourceValidation{OpenAPIV3Schema: &extv1.JSONSchemaProps{
+				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 					Type: "object",
-					Properties: map[string]extv1.JSONSchemaProps{
-						"spec": {Type: "object", Properties: map[string]extv1.JSONSchemaProps{
+					Properties: map[string]apiextensionsv1.JSONSchemaProps{
+						"spec": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
 							"version":   str,
-							"storageGB": {Type: "integer", Minimum: ptr.To(1.0)},
-							"tags":      {Type: "array", Items: &extv1.JSONSchemaPropsOrArray{Schema: &str}},
-							"compositionRef": {Type: "object", Properties: map[string]extv1.JSONSchemaProps{
+							"storageGB": {Type: "integer", Minimum: new(1.0)},
+							"tags":      {Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &str}},
+							"compositionRef": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
 								"name": str,
 							}},
-							"compositeDeletePolicy": {Type: "string", Default: &extv1.JSON{Raw: []byte(`"Background"`)}},
-							"resourceRef": {Type: "object", Properties: map[string]extv1.JSONSchemaProps{
+							"compositeDeletePolicy": {Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"Background"`)}},
+							"resourceRef": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
 								"apiVersion": str, "kind": str, "name": str,
 							}},
-							"writeConnectionSecretToRef": {Type: "object", Properties: map[string]extv1.JSONSchemaProps{"name": str}},
+							"writeConnectionSecretToRef": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"name": str}},
 						}},
-						"status": {Type: "object", Properties: map[string]extv1.JSONSchemaProps{
+						"status": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
 							"address": str,
 							"conditions": {
-								Type: "array", XListType: ptr.To("map"), XListMapKeys: []string{"type"},
-								Items: &extv1.JSONSchemaPropsOrArray{Schema: &extv1.JSONSchemaProps{
+								Type: "array", XListType: new("map"), XListMapKeys: []string{"type"},
+								Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{
 									Type:     "object",
 									Required: []string{"lastTransitionTime", "reason", "status", "type"},
-									Properties: map[string]extv1.JSONSchemaProps{
+									Properties: map[string]apiextensionsv1.JSONSchemaProps{
 										"lastTransitionTime": {Type: "string", Format: "date-time"},
 										"message":            str, "reason": str, "status": str, "type": str,
 										"observedGeneration": {Type: "integer", Format: "int64"},

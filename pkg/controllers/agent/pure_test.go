@@ -22,7 +22,7 @@ import (
 )
 
 // parse makes an object of JSON, in which single quotes stand for double ones.
-func parse(t testing.TB, s string) *unstructured.Unstructured {
+func parse(t *testing.T, s string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	if s = strings.ReplaceAll(s, "'", `"`); s == "" {

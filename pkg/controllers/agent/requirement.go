@@ -150,16 +150,25 @@ func (r *requirementReconciler) scope(ctx context.Context, req Request) (*scope,
 		className: cluster.Enrolment.Class,
 		vanished:  last != nil,
 	}
-	class := &fleetv1alpha1.EnrollmentClass{}
-	switch err := r.classes.Get(ctx, types.NamespacedName{Name: s.className}, class); {
-	case err == nil:
-		s.class = class
-	case !apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("cannot get EnrollmentClass %q: %w", s.className, err)
+	if s.class, err = getClass(ctx, r.classes, s.className); err != nil {
+		return nil, err
 	}
 	p, published, _ := r.hub.publication(req.Kind.GroupResource().String())
 	s.offered = published && p.kind == req.Kind && s.class != nil && offers(s.class.Spec.Agent, req.Kind.Group)
 	return s, nil
+}
+
+// getClass returns an EnrollmentClass, or nil if there is none of that name.
+func getClass(ctx context.Context, from client.Reader, name string) (*fleetv1alpha1.EnrollmentClass, error) {
+	class := &fleetv1alpha1.EnrollmentClass{}
+	err := from.Get(ctx, types.NamespacedName{Name: name}, class)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get EnrollmentClass %q: %w", name, err)
+	}
+	return class, nil
 }
 
 // synchronise brings the hub to what a claim says.
