@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -69,10 +70,11 @@ func TestLockFolderRemoved(t *testing.T) {
 		}
 		result <- err
 	}()
-	if err := os.Rename(folder, folder+".old"); err != nil {
+	// Another folder takes its place at once, as rename(2) does with an empty one.
+	if err := os.Mkdir(folder+".new", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(folder, 0o700); err != nil {
+	if err := syscall.Rename(folder+".new", folder); err != nil {
 		t.Fatal(err)
 	}
 	first.unlock()

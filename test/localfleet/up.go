@@ -28,6 +28,10 @@ func Up(ctx context.Context, o Options) (*Fleet, error) {
 		return nil, err
 	}
 	lock, err := lockFolder(ctx, o.Dir, true)
+	if errors.Is(err, os.ErrNotExist) && ctx.Err() == nil {
+		// The fleet that was there was just taken down, and its folder with it.
+		return Up(ctx, o)
+	}
 	if err != nil {
 		return nil, err
 	}
