@@ -1,5 +1,107 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connection is one part of pkg/providers: see doc.go of connection.
+// Package connection keeps a live connection to every enrolled cluster, and is the provider of clusters for
+// multicluster-runtime.
+//
+// Sources (packages capi and kubeconfig) say which clusters should be connected and with which credentials. One
+// reconciler per enrolment does the rest: it connects, probes, backs off, rotates, replaces and drains, as the pure
+// functions decide (what comes next) and transition (what an event leads to) say.
+//
+//	Pending → Connecting → Connected ⇄ Degraded → Backoff → Connecting …
+//	                           any engaged state → Draining → Pending or Removed
+//
+// # Guarantees
+//
+//   - A cluster that is dead, slow or half-broken never holds up another for longer than the time-out of one probe, and
+//     that only if at the same moment more clusters than there are workers are tried for the first time and do not
+//     answer. Clusters that have failed before are confined to a quarter of the workers and queue behind all others.
+//   - Get, List, Lookup and ByIdentifier never wait for anything but a short lock.
+//   - A rotated token is swapped in place: no informer restarts, no watch is cut. A new endpoint, authority or client
+//     certificate is connected to, found to be the same cluster, engaged and filled before the old connection ends. New
+//     credentials that do not work leave the connection that serves alone.
+//   - From the first probe that fails, writes to the cluster fail at once with multicluster.ErrClusterNotConnected and queued work
+//     is held; caches are still served. After the threshold (five) it is disengaged. When it comes back before that, it is
+//     made sure that it is the same cluster, and nothing restarts.
+//   - A name leads to one cluster, recognised by the UID of its namespace kube-system, for as long as the enrolled object
+//     lives; across restarts if Pins are given. Of two enrolments that lead to one cluster or ask for one identifier,
+//     the first holds it until it is un-enrolled, connected or not. The hub is refused.
+//   - An object that is deleted and made anew under the same name starts afresh and is never served by its
+//     predecessor's connection.
+//   - A connection that has ended keeps no goroutine, no socket, no metric series, and its clients return
+//     multicluster.ErrClusterNotConnected. Its context ends with the reason as the cause.
+//   - No Secret of the hub is held in a cache, and Secrets and ConfigMaps of workload clusters are not either, but for
+//     their metadata. No token is in a rest.Config, a log line, an event, a condition or a metric.
+//   - Nothing is written to any cluster, but events on the enrolled objects in the hub, on transitions.
+//
+// # Locking
+//
+// A work queue gives a key to one worker at a time, so that the fields of a record need no lock; what others set there is
+// atomic. Provider.mu guards the maps that readers see, and arbiter.mu the claims; both are held for map operations only, never
+// during I/O and never while calling out (subscribers, the gate, Engage, the recorder). Nothing takes one while holding the
+// other. Besides workers, there are these goroutines: what the cache of a connection needs; one while a cluster is drained; one
+// while a connection is handed over.
+//
+// Drains and hand-overs are not waited for by a worker, because a thousand clusters that are un-enrolled at once would hold all
+// of them. Probes are made by workers, since a goroutine and a timer for each cluster cost more than a queue.
+//
+// # Choices
+//
+//   - The probe is GET /readyz. Cluster API asks for /, which an API server does not let everybody read; /readyz is
+//     readable by every authenticated user, and says how the control plane is. Whatever answers, but with 401, is
+//     reachable: an API server that says it is not ready is engaged, with ControlPlaneHealthy False. 403 and 404 mean
+//     Unknown.
+//   - A request of any client that is answered 401 causes a probe, so that an expired token is noticed within a second; the
+//     Secret is then read once. What it holds decides between a swap, a new connection and Backoff.
+//   - No finalizer is put on the objects that people enrol: they belong to somebody else, whose deletion must not hang
+//     on this manager. A cluster stays engaged while its object is being deleted, until the object is gone; what
+//     controllers have to undo in the cluster they must do within that time.
+//   - The back-off is exponential with full jitter, and ends at once when the enrolment or its Secret changes.
+//   - A cluster that becomes not ready, or loses its Secret or its class, is kept for a grace period, as these are
+//     often brief and the connection works; pausing takes effect at once, because somebody asked for it.
+//
+// # The list P1–P26 of what a provider must withstand
+//
+//	P1  serial connect           workers, admission: TestDeadClustersDelayNobody, TestDeadClustersThatFailedBeforeLeaveRoom
+//	P2  blocking Engage          multicluster.LazyKind; nothing here waits in Engage
+//	P3  missing CRD              multicluster.LazyKind; indexes are added with their informer:
+//	                             TestIndexesAreFrozenAndAppliedToEveryCluster
+//	P4  crash at start           no failure of a cluster ends Start: TestDeadClustersDelayNobody
+//	P5  no health check          TestDegradedFailsWritesHoldsWorkAndRecoversWithoutRestart, TestStoppedProcess
+//	P6  no back-off              TestBackoff, TestDecide
+//	P7  Secret changes unseen    package capi: TestKeysOfSecret, TestEnrolmentOnARealHub
+//	P8  tear-down on any change  credentials.Compare: TestCompare;
+//	                             TestTokenRotatedTwentyTimesRestartsNoInformerAndLosesNoEvent
+//	P9  break before make        TestEndpointChangeLeavesNoGap
+//	P10 never disengages         TestPausedNotReadyAndDeleting
+//	P11 label removal unseen     package capi: TestEnrolmentOnARealHub; TestLabelRemovedAndPutBack
+//	P12 paused, deleting         TestPausedNotReadyAndDeleting; without a finalizer, see above
+//	P13 name collisions          Key.ClusterName holds source, namespace and name: TestKeyAndClusterName
+//	P14 recreated, stale client  TestRecreatedObjectIsNeverServedByTheOldConnection
+//	P15 full caches              closedCache, trim: TestConnectsAndReconciles, TestTrim
+//	P16 5 QPS for each kind      one throttle for each cluster: TestThrottleCountsTheTimeThatRequestsWait
+//	P17 no time-outs on reads    TestReadsHaveADeadlineAndWatchesHaveNone
+//	P18 dangerous kubeconfigs    package credentials: TestParse, TestCheckAddress, FuzzParse; TestProberExplainsErrors
+//	P19 context of the engage    from Start, with a cause: TestStoppedProcess, TestEndpointChangeLeavesNoGap
+//	P20 Start errors             TestCacheThatStopsByItselfIsNoticed
+//	P21 status, events, metrics  snapshots, TestTwentyRoundsLeaveNothingBehind, TestMetricsFollowTheState
+//	P22 indexes after the start  refused: TestIndexesAreFrozenAndAppliedToEveryCluster
+//	P23 leader only              not handled: a replica that waits for the lease has no clusters. Warm connections
+//	                             would double the load on every workload cluster to save seconds in a fail-over, and
+//	                             nothing here answers requests of others, as webhooks would.
+//	P24 access to itself         not handled, because it cannot arise: the hub is refused, TestHubItselfIsRefused
+//	P25 goroutine leaks          TestTwentyRoundsLeaveNothingBehind
+//	P26 storms                   admission, first probes spread, one read of the Secret for a 401: TestAdmissionLeavesRoom,
+//	                             TestUnauthorizedReadsTheSecretAgain
+//
+// # What does the owner of one workload cluster gain from the hub or another cluster through this?
+//
+// The manager's requests to their cluster, which carry that cluster's own credentials and no other's. The answers can
+// not steer it: redirects are errors, other hosts are refused, headers and answers to probes are limited, and what an
+// API server says of itself is taken only if it looks like a UID or a version. They can pretend to be another cluster by
+// giving kube-system its UID; if that cluster is or was enrolled, they are refused as a duplicate, and if it is not yet,
+// its later enrolment is refused with a condition that names them. A slow or hostile API server costs the
+// manager one worker for the time of a time-out, and memory for what its own informers list. Who may write kubeconfigs in the
+// hub is covered by package credentials; the message of a refused duplicate tells them the name of the enrolment
+// that holds the cluster.
 package connection

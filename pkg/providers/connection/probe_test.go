@@ -1,0 +1,210 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"encoding/pem"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+func proberFor(t *testing.T, server string, ca []byte, o credentials.Options, timeout time.Duration) prober {
+	t.Helper()
+	creds, err := credentials.Parse(kubeconfigFor(t, server, ca, "token"), credentials.Options{AllowLoopback: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := newTransport("fake/ns/a", creds, o, "test", func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tr.close)
+	return prober{transport: tr, timeout: timeout}
+}
+
+func caOf(s *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+}
+
+func TestProberAnswers(t *testing.T) {
+	code := func(c int) http.HandlerFunc { return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(c) } }
+	body := func(b string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(b)) }
+	}
+	type want struct {
+		health      metav1.ConditionStatus
+		ready       string // reasons, empty if it worked
+		uid, uidWhy string
+		version     string
+	}
+	cases := map[string]struct {
+		reason  string
+		handler http.HandlerFunc
+		want    want
+	}{
+		"Healthy":      {"All questions get the same good answer.", body(`{"metadata":{"uid":"u-1"},"gitVersion":"v1.36.3+k3s1"}`), want{health: metav1.ConditionTrue, uid: "u-1", version: "v1.36.3+k3s1"}},
+		"Ill":          {"It answers, and says that it is not well.", code(500), want{health: metav1.ConditionFalse, uidWhy: ReasonProbeFailed}},
+		"Forbidden":    {"It answers, and does not say how it is.", code(403), want{health: metav1.ConditionUnknown, uidWhy: ReasonForbidden}},
+		"NotFound":     {"As above.", code(404), want{health: metav1.ConditionUnknown, uidWhy: ReasonProbeFailed}},
+		"Unauthorized": {"The one answer that is a failure.", code(401), want{health: metav1.ConditionUnknown, ready: ReasonUnauthorized, uidWhy: ReasonUnauthorized}},
+		"Redirect": {
+			"It is not followed.", func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, "https://example.org", http.StatusFound)
+			},
+			want{health: metav1.ConditionFalse, uidWhy: ReasonDialError},
+		},
+		"HostileUID":     {"What would break a condition or a label is not taken.", body(`{"metadata":{"uid":"<b>\n"},"gitVersion":"v1\n.2"}`), want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},
+		"NoNamespace":    {"An answer that is no namespace identifies nothing.", body(`hello`), want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},
+		"EndlessAnswer":  {"No more than a little is read.", func(w http.ResponseWriter, r *http.Request) { endless(w, r) }, want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},
+		"HangUp":         {"A connection that ends is an error of the network.", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want{health: metav1.ConditionUnknown, ready: ReasonDialError, uidWhy: ReasonDialError}},
+		"NeverAnswering": {"Waiting has an end.", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, want{health: metav1.ConditionUnknown, ready: ReasonDialError, uidWhy: ReasonDialError}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewUnstartedServer(tc.handler)
+			s.EnableHTTP2 = true
+			s.StartTLS()
+			defer s.Close()
+			p := proberFor(t, s.URL, caOf(s), credentials.Options{AllowLoopback: true}, time.Second)
+			var got want
+			health, why := p.ready(t.Context(), "token")
+			got.health, got.ready = health, reasonOf(why)
+			got.uid, why = p.identity(t.Context(), "token")
+			got.uidWhy = reasonOf(why)
+			got.version = p.version(t.Context(), "token")
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func endless(w http.ResponseWriter, r *http.Request) {
+	chunk := []byte(strings.Repeat("x", 1<<16))
+	for r.Context().Err() == nil {
+		if _, err := w.Write(chunk); err != nil {
+			return
+		}
+	}
+}
+
+func reasonOf(f *failure) string {
+	if f == nil {
+		return ""
+	}
+	return f.reason
+}
+
+func TestProberExplainsErrors(t *testing.T) {
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	secure, other := httptest.NewTLSServer(http.NotFoundHandler()), newFrontend(t, nil)
+	defer secure.Close()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = closed.Close()
+	allowed := credentials.Options{AllowLoopback: true}
+	cases := map[string]struct {
+		reason, server string
+		ca             []byte
+		o              credentials.Options
+		want           failure
+	}{
+		"PlainHTTP": {reason: "It does not speak TLS.", server: strings.Replace(plain.URL, "http:", "https:", 1), o: allowed, want: failure{ReasonTLSError, "does not speak TLS"}},
+		"Authority": {reason: "Nobody known signed the certificate.", server: secure.URL, o: allowed, want: failure{ReasonTLSError, "unknown authority"}},
+		"Name":      {reason: "The certificate is for 127.0.0.1 and example.com.", server: strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), ca: caOf(secure), o: allowed, want: failure{ReasonTLSError, "another name"}},
+		"Refused":   {reason: "Nobody listens.", server: "https://" + closed.Addr().String(), o: allowed, want: failure{ReasonDialError, "refused the connection"}},
+		"BlackHole": {reason: "Nobody answers.", server: blackHole(t), o: allowed, want: failure{ReasonDialError, "did not answer in time"}},
+		"NoName":    {reason: "The name does not exist.", server: "https://does-not-exist.invalid", o: allowed, want: failure{ReasonDialError, "has a name that"}},
+		"Address":   {reason: "The name leads to an address that is refused: DNS is no way around the check.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), want: failure{ReasonDialError, "address that is refused"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := proberFor(t, tc.server, tc.ca, tc.o, time.Second)
+			for range 2 { // The message must not change from one attempt to the next.
+				_, why := p.ready(t.Context(), "token")
+				if why == nil || why.reason != tc.want.reason || !strings.Contains(why.message, tc.want.message) {
+					t.Errorf("%s\nwant %v, got %v", tc.reason, tc.want, why)
+				}
+			}
+			if n := other.count(func(string) bool { return true }); n != 0 {
+				t.Errorf("%d requests arrived at an address that is refused", n)
+			}
+		})
+	}
+}
+
+func TestClosedTransportKeepsNoSocketAndLetsNothingThrough(t *testing.T) {
+	s := httptest.NewTLSServer(http.NotFoundHandler())
+	defer s.Close()
+	p := proberFor(t, s.URL, caOf(s), credentials.Options{AllowLoopback: true}, time.Second)
+	if _, why := p.ready(t.Context(), "token"); why != nil {
+		t.Fatal(why)
+	}
+	p.transport.close()
+	p.transport.allow(modeOpen) // Closed is for good.
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := p.transport.RoundTrip(req); err == nil {
+		_ = resp.Body.Close()
+		t.Error("a request went through a closed transport")
+	}
+}
+
+func TestThrottleCountsTheTimeThatRequestsWait(t *testing.T) {
+	var waited time.Duration
+	clock := testingclock.NewFakePassiveClock(time.Unix(0, 0))
+	limiter := newThrottle(0.001, 1, clock, func(d time.Duration) { waited += d })
+	if err := limiter.Wait(t.Context()); err != nil || waited != 0 {
+		t.Fatalf("the first request does not wait: %v %s", err, waited)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	called := 0
+	limiter.waited = func(time.Duration) { called++ }
+	if err := limiter.Wait(ctx); err == nil {
+		t.Error("the wait must end with the context")
+	}
+	limiter.retire()
+	_ = limiter.Wait(ctx)
+	if called != 1 {
+		t.Errorf("want one wait counted, and none after the end, got %d", called)
+	}
+}
+
+func TestAdmissionLeavesRoom(t *testing.T) {
+	a := newAdmission(8) // Two suspects.
+	var leaves []func()
+	for i := range 3 {
+		leave, ok := a.enter(true)
+		if want := i < 2; ok != want {
+			t.Fatalf("suspect %d: want room %t, got %t", i, want, ok)
+		}
+		if ok {
+			leaves = append(leaves, leave)
+		}
+	}
+	if _, ok := a.enter(false); !ok {
+		t.Error("a cluster that has not failed must not be kept out by suspects")
+	}
+	leaves[0]()
+	if _, ok := a.enter(true); !ok {
+		t.Error("there is room again")
+	}
+}

@@ -1,0 +1,201 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+)
+
+func TestKeyAndClusterName(t *testing.T) {
+	k := Key{Source: "capi", Namespace: "ns", Name: "c1"}
+	if got := k.ClusterName(); got != "capi/ns/c1" {
+		t.Errorf("want capi/ns/c1, got %s", got)
+	}
+	if got, ok := keyOfName("capi/ns/c1"); !ok || got != k {
+		t.Errorf("want %v, got %v %t", k, got, ok)
+	}
+	for _, name := range []mcr.ClusterName{"", "a", "a/b", "a/b/c/d"} {
+		if _, ok := keyOfName(name); ok {
+			t.Errorf("%q is not a cluster name of ours", name)
+		}
+	}
+}
+
+func TestEnrolledClass(t *testing.T) {
+	type want struct {
+		class    string
+		enrolled bool
+	}
+	cases := map[string]struct {
+		reason string
+		labels map[string]string
+		want   want
+	}{
+		"None":  {"Not enrolled.", nil, want{}},
+		"Empty": {"Names no class.", map[string]string{"masthead.dev/enroll": ""}, want{}},
+		"False": {"Not enrolled, in words.", map[string]string{"masthead.dev/enroll": "false"}, want{}},
+		"True":  {"The default class.", map[string]string{"masthead.dev/enroll": "true"}, want{"default", true}},
+		"Other": {"A class by name.", map[string]string{"masthead.dev/enroll": "gold"}, want{"gold", true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got want
+			got.class, got.enrolled = EnrolledClass(tc.labels)
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestTrim(t *testing.T) {
+	in := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "p", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "x"}},
+		Annotations: map[string]string{lastApplied: "{}", "kept": "yes"},
+	}}
+	want := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{"kept": "yes"}}}
+	got, err := trim(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	tombstone := cache.DeletedFinalStateUnknown{Key: "a"}
+	if got, err := trim(tombstone); err != nil || got != tombstone {
+		t.Errorf("what is no object passes unchanged, got %v %v", got, err)
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		change func(*Options)
+		ok     bool
+	}{
+		"Good":       {"Sources and a gate are enough.", func(*Options) {}, true},
+		"NoSource":   {"Nothing would ever be connected.", func(o *Options) { o.Sources = nil }, false},
+		"NoGate":     {"Work could not be held.", func(o *Options) { o.Gate = nil }, false},
+		"TwoOfAName": {"Cluster names would collide.", func(o *Options) { o.Sources = append(o.Sources, newFakeSource()) }, false},
+		"FewWorkers": {"Dead clusters would hold them all.", func(o *Options) { o.MaxConcurrentReconciles = 10 }, false},
+		"Backoff":    {"The longest is shorter than the first.", func(o *Options) { o.BackoffBase = time.Hour }, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := Options{Sources: []Source{newFakeSource()}, Gate: nopGate{}}
+			tc.change(&o)
+			if _, err := New(o); (err == nil) != tc.ok {
+				t.Errorf("%s\nwant ok %t, got %v", tc.reason, tc.ok, err)
+			}
+		})
+	}
+}
+
+type nopGate struct{ Gate }
+
+func TestSubscribersHearOfWhatReadersCanSee(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	var mu sync.Mutex
+	var seen []string
+	h := newHarnessWith(t, src, func(p *Provider) {
+		p.Subscribe(func(name mcr.ClusterName) {
+			c, _ := p.Lookup(name) // No lock is held: reading must not hang.
+			mu.Lock()
+			defer mu.Unlock()
+			if line := string(c.State) + " " + strings.Join(c.MissingKinds, ","); len(seen) == 0 || seen[len(seen)-1] != line {
+				seen = append(seen, line)
+			}
+		})
+	})
+	src.set("a", f.kubeconfig(t, s.token(t)))
+	h.waitReconciled(t, "a", "masthead")
+	h.waitFor(t, "a", StateConnected, "")
+	kind := schema.GroupKind{Group: "example.org", Kind: "Thing"}
+	h.KindMissing(clusterName("a"), kind)
+	h.KindMissing(clusterName("a"), kind)
+	h.KindMissing("fake/ns/unknown", kind)
+	h.KindServed(clusterName("a"), kind)
+	src.remove("a")
+	eventually(t, "it is gone", func() bool { _, ok := h.Lookup(clusterName("a")); return !ok })
+	want := []string{"Connecting ", "Connected ", "Connected Thing.example.org", "Connected "}
+	mu.Lock()
+	defer mu.Unlock()
+	if diff := cmp.Diff(want, seen[:min(len(seen), len(want))]); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if last := seen[len(seen)-1]; last != " " {
+		t.Errorf("the end is not told: %q", last)
+	}
+}
+
+func TestMetricsFollowTheState(t *testing.T) {
+	m := newMetrics(nil)
+	m.setState("a", "", StateConnecting)
+	m.setState("a", StateConnecting, StateConnected)
+	m.connectedBy("a", causeFirst)
+	m.setState("b", "", StateBackoff)
+	m.failed("b", ReasonDialError)
+	m.waited("b", time.Second)
+	if got := testutil.CollectAndCount(m.state); got != 2 {
+		t.Errorf("want one series of the state for each cluster, got %d", got)
+	}
+	if got := testutil.ToFloat64(m.connected.WithLabelValues("a")); got != 1 {
+		t.Errorf("a is connected, got %v", got)
+	}
+	if got := testutil.ToFloat64(m.connected.WithLabelValues("b")); got != 0 {
+		t.Errorf("b is not connected, got %v", got)
+	}
+	m.forget("b")
+	m.forget("a")
+	for _, c := range []int{
+		testutil.CollectAndCount(m.state), testutil.CollectAndCount(m.connected), testutil.CollectAndCount(m.failures),
+		testutil.CollectAndCount(m.connects), testutil.CollectAndCount(m.throttled),
+	} {
+		if c != 0 {
+			t.Errorf("want no series, got %d", c)
+		}
+	}
+}
+
+func TestReadsHaveADeadlineAndWatchesHaveNone(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	h := newHarness(t, src, func(o *Options) { o.RequestTimeout = 300 * time.Millisecond; o.ProbeFailureThreshold = 1000 })
+	src.set("a", f.kubeconfig(t, s.token(t)))
+	h.waitReconciled(t, "a", "masthead")
+	before := f.informerRequests()
+	cl, err := h.Get(t.Context(), clusterName("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.setHang(true)
+	if err := cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}); err == nil {
+		t.Error("a read of an API server that does not answer must end")
+	}
+	if err := cl.GetClient().Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "x"}, &corev1.Secret{}); err == nil {
+		t.Error("a read of an API server that does not answer must end")
+	}
+	f.setHang(false)
+	h.waitFor(t, "a", StateConnected, "")
+	s.createObject(t, "later")
+	h.waitReconciled(t, "a", "later")
+	if got := f.informerRequests(); got != before {
+		t.Errorf("the time-out of requests cut a watch: want %d lists and watches, got %d", before, got)
+	}
+}
