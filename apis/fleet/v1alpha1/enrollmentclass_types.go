@@ -100,11 +100,12 @@ type EnrollmentClassStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// enrolledClusters is how many enrolled clusters name this class.
+	// enrolledClusters is how many clusters in the inventory, which has a ClusterProfile for each enrolled cluster, name
+	// this class.
 	// +optional
 	EnrolledClusters int32 `json:"enrolledClusters"`
 
-	// connectedClusters is how many of them Masthead is connected to.
+	// connectedClusters is how many of them Masthead is connected to, as their ClusterProfiles say.
 	// +optional
 	ConnectedClusters int32 `json:"connectedClusters"`
 

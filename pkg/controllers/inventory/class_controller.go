@@ -15,13 +15,14 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
-	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
@@ -30,8 +31,8 @@ const (
 	// classControllerName is the name in logs and metrics of the controller that writes the status of EnrollmentClasses.
 	classControllerName = "enrollmentclass"
 
-	// classDelay is how long a change in the fleet waits for others before it is counted: a fleet that starts is then
-	// counted a few times, and not once for each cluster.
+	// classDelay is how long a change in the inventory waits for others before it is counted: a fleet that is enrolled at
+	// once is then counted a few times, and not once for each cluster.
 	classDelay = time.Second
 )
 
@@ -39,16 +40,16 @@ const (
 // and the one it named before, and counting once serves all of them.
 type allClasses struct{}
 
-// classReconciler writes the status of every EnrollmentClass.
+// classReconciler writes the status of every EnrollmentClass. It counts ClusterProfiles and not the fleet, because they
+// outlive the manager: a fleet that was just started is empty, and would be counted as such.
 type classReconciler struct {
 	hub   client.Client
-	fleet Fleet
 	clock clock.Clock
 }
 
 func setupClasses(mgr manager.Manager, o Options) error {
 	c, err := controller.NewTyped(classControllerName, mgr, controller.TypedOptions[allClasses]{
-		Reconciler:         &classReconciler{hub: mgr.GetClient(), fleet: o.Fleet, clock: o.Clock},
+		Reconciler:         &classReconciler{hub: mgr.GetClient(), clock: o.Clock},
 		SkipNameValidation: o.SkipNameValidation,
 		LogConstructor: func(*allClasses) logr.Logger {
 			return mgr.GetLogger().WithValues("controller", classControllerName)
@@ -57,12 +58,16 @@ func setupClasses(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	changes := func(_ context.Context, q workqueue.TypedRateLimitingInterface[allClasses]) error {
-		o.Fleet.Subscribe(func(mcr.ClusterName) { q.AddAfter(allClasses{}, classDelay) })
-		return nil
-	}
-	if err := c.Watch(source.TypedFunc[allClasses](changes)); err != nil {
-		return fmt.Errorf("cannot watch the fleet: %w", err)
+	type profile = *inventoryv1alpha1.ClusterProfile
+	type queue = workqueue.TypedRateLimitingInterface[allClasses]
+	soon := func(q queue) { q.AddAfter(allClasses{}, classDelay) }
+	profiles := source.TypedKind(mgr.GetCache(), &inventoryv1alpha1.ClusterProfile{}, handler.TypedFuncs[profile, allClasses]{
+		CreateFunc: func(_ context.Context, _ event.TypedCreateEvent[profile], q queue) { soon(q) },
+		UpdateFunc: func(_ context.Context, _ event.TypedUpdateEvent[profile], q queue) { soon(q) },
+		DeleteFunc: func(_ context.Context, _ event.TypedDeleteEvent[profile], q queue) { soon(q) },
+	})
+	if err := c.Watch(profiles); err != nil {
+		return fmt.Errorf("cannot watch ClusterProfiles: %w", err)
 	}
 	toAll := func(context.Context, *fleetv1alpha1.EnrollmentClass) []allClasses { return []allClasses{{}} }
 	classes := source.TypedKind(mgr.GetCache(), &fleetv1alpha1.EnrollmentClass{},
@@ -79,7 +84,11 @@ func (r *classReconciler) Reconcile(ctx context.Context, _ allClasses) (reconcil
 	if err := r.hub.List(ctx, &classes); err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot list EnrollmentClasses: %w", err)
 	}
-	counts := countByClass(r.fleet.List())
+	var profiles inventoryv1alpha1.ClusterProfileList
+	if err := r.hub.List(ctx, &profiles); err != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot list ClusterProfiles: %w", err)
+	}
+	counts := countByClass(profiles.Items)
 	var errs []error
 	for i := range classes.Items {
 		class := &classes.Items[i]

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 // classCount is how many clusters name a class.
@@ -18,16 +19,21 @@ type classCount struct {
 	enrolled, connected int32
 }
 
-// countByClass counts the clusters of each class, by the class's name.
-func countByClass(clusters []connection.Cluster) map[string]classCount {
+// countByClass counts the clusters in the inventory by the name of their class.
+func countByClass(profiles []inventoryv1alpha1.ClusterProfile) map[string]classCount {
 	counts := map[string]classCount{}
-	for _, c := range clusters {
-		n := counts[c.Enrolment.Class]
+	for i := range profiles {
+		p := &profiles[i]
+		class := propertyValue(p.Status.Properties, PropertyEnrollmentClass)
+		if _, ours := clusterOf(p); !ours || class == "" {
+			continue
+		}
+		n := counts[class]
 		n.enrolled++
-		if c.State == connection.StateConnected {
+		if meta.IsStatusConditionTrue(p.Status.Conditions, ConditionConnected) {
 			n.connected++
 		}
-		counts[c.Enrolment.Class] = n
+		counts[class] = n
 	}
 	return counts
 }

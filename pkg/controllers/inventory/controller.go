@@ -281,7 +281,10 @@ func (r *reconciler) remove(
 	err = r.hub.Delete(ctx, existing, client.Preconditions{
 		UID: &existing.UID, ResourceVersion: &existing.ResourceVersion,
 	})
-	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // Somebody was faster; the watch says what there is now.
+	}
+	if err != nil {
 		return fmt.Errorf("cannot delete ClusterProfile %q: %w", client.ObjectKeyFromObject(existing), err)
 	}
 	log.FromContext(ctx).Info("Removed the ClusterProfile of a cluster that is no longer enrolled",
@@ -297,9 +300,12 @@ func (r *reconciler) reportConflict(
 	if !r.conflict.note(cluster.Name, string(holder.UID)+"/"+manager) {
 		return
 	}
+	whose := fmt.Sprintf("belongs to cluster manager %q", manager)
+	if manager == fleetv1alpha1.FieldManager {
+		whose = fmt.Sprintf("lacks the label %s=%s", inventoryv1alpha1.LabelClusterManagerKey, fleetv1alpha1.FieldManager)
+	}
 	r.recorder.Eventf(enrolledObject(cluster), nil, corev1.EventTypeWarning, EventClusterProfileConflict, "Publish",
-		"ClusterProfile %q belongs to cluster manager %q and is left as it is; this cluster is not in the inventory",
-		holder.Name, manager)
+		"ClusterProfile %q %s and is left as it is; what it says about this cluster is not Masthead's", holder.Name, whose)
 	log.FromContext(ctx).Info("Not publishing the cluster, the name of its ClusterProfile is taken",
 		"namespace", holder.Namespace, "name", holder.Name, "clusterManager", manager)
 }

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -347,27 +348,40 @@ func TestPutsBackWhatWasAltered(t *testing.T) {
 	fleet.set(h.cluster("w1"))
 	eventually(t, "the profile", func() bool { return connectedReason(h.profile(t, "capi-w1")) != "" })
 
-	p := h.profile(t, "capi-w1")
-	p.Spec.DisplayName = "altered"
-	delete(p.Labels, inventoryv1alpha1.LabelClusterManagerKey)
-	p.Labels = map[string]string{"region": "eu", inventoryv1alpha1.LabelClusterManagerKey: fleetv1alpha1.FieldManager}
-	if err := h.Update(t.Context(), p); err != nil {
-		t.Fatal(err)
+	alter := func(write func(p *inventoryv1alpha1.ClusterProfile) error) {
+		t.Helper()
+		// The controller may be writing too.
+		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return write(h.profile(t, "capi-w1")) })
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
+	alter(func(p *inventoryv1alpha1.ClusterProfile) error {
+		p.Spec.DisplayName = "altered"
+		p.Labels["region"] = "eu"
+		return h.Update(t.Context(), p)
+	})
 	eventually(t, "the display name as it was", func() bool { return h.profile(t, "capi-w1").Spec.DisplayName == "w1" })
 	if got := h.profile(t, "capi-w1").Labels["region"]; got != "eu" {
 		t.Errorf("A label of somebody else must stay: want eu, got %q", got)
 	}
 
-	p = h.profile(t, "capi-w1")
-	p.Status.Conditions[0].Status = metav1.ConditionUnknown
-	if err := h.Status().Update(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	alter(func(p *inventoryv1alpha1.ClusterProfile) error {
+		p.Status.Conditions[0].Status = metav1.ConditionUnknown
+		return h.Status().Update(t.Context(), p)
+	})
 	eventually(t, "the condition as it was", func() bool {
 		return h.profile(t, "capi-w1").Status.Conditions[0].Status == metav1.ConditionTrue
 	})
 
+	alter(func(p *inventoryv1alpha1.ClusterProfile) error {
+		delete(p.Labels, inventoryv1alpha1.LabelClusterManagerKey)
+		return h.Update(t.Context(), p)
+	})
+	eventually(t, "the profile without our label, which is not ours any more, being left alone", func() bool {
+		return slices.Contains(h.eventReasons(t, "w1"), EventClusterProfileConflict)
+	})
+	p := h.profile(t, "capi-w1")
 	if err := h.Delete(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -567,6 +581,20 @@ func TestCountsTheClustersOfAClass(t *testing.T) {
 		t.Errorf("want 2 enrolled and 1 connected, got %d and %d",
 			class.Status.EnrolledClusters, class.Status.ConnectedClusters)
 	}
+	// A manager that was just started knows no clusters, and leaves the class as it is.
+	restarted := newFakeFleet()
+	restarted.enrol(h.namespace, "w1")
+	restarted.enrol(h.namespace, "w2")
+	version := class.ResourceVersion
+	again := startHub(t, restarted, nil)
+	restarted.set(again.cluster("other"))
+	eventually(t, "the second manager's own work", func() bool {
+		return connectedReason(again.profile(t, "capi-other")) != ""
+	})
+	if reason(); class.ResourceVersion != version {
+		t.Errorf("The class was written by a manager that has no clusters yet: %v", class.Status)
+	}
+
 	fleet.remove(h.cluster("w2").Name)
 	fleet.set(h.cluster("w1"))
 	eventually(t, "a class that its clusters left", func() bool { return reason() == fleetv1alpha1.ReasonNoClusters })

@@ -20,6 +20,9 @@
 //   - One that belongs to another cluster manager is neither written nor removed, even if its name is ours; an event on
 //     the enrolled object says so once.
 //
+// And for EnrollmentClasses: the counts are those of the ClusterProfiles, at most a second or two behind them, and a
+// restart of the manager does not change them.
+//
 // The namespace of an enrolled object is the tenant. Whoever may write ClusterProfiles in it can alter what Masthead
 // remembers about the clusters of that namespace: that right belongs to the platform's administrators only. A
 // ClusterProfile never speaks for a cluster of another namespace.
