@@ -73,7 +73,7 @@ func serve(ctx context.Context, o Options, log logr.Logger) error {
 	if err := preflight(ctx, hub, o, h, log); err != nil {
 		return nil // It only ends without success when it is told to stop.
 	}
-	mgr, err := setup(cfg, o, h) //nolint:contextcheck // What it sets up gets its context from the manager's Start.
+	mgr, err := setup(cfg, o, h)
 	if err != nil {
 		return err
 	}
