@@ -22,9 +22,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,7 +70,7 @@ func TestEnrolmentOnARealHub(t *testing.T) {
 		return c
 	}
 	provision := func(c *clusterv1.Cluster) {
-		c.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+		c.Status.Initialization.InfrastructureProvisioned = new(true)
 		must(t, hub.Status().Update(ctx, c))
 	}
 	const fromCluster, fromSecret = mcr.ClusterName("capi/default/c1"), mcr.ClusterName("kubeconfig/default/s1")
@@ -211,7 +211,7 @@ func kubeconfigOf(t *testing.T, hub client.Client, cfg *rest.Config) []byte {
 func startProvider(t *testing.T, cfg *rest.Config, scheme *kruntime.Scheme) *connection.Provider {
 	t.Helper()
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	must(t, err)
 	clusters, err := capi.New(capi.Options{Cached: mgr.GetClient(), Live: mgr.GetAPIReader()})
@@ -256,13 +256,13 @@ func waitGone(t *testing.T, p *connection.Provider, name mcr.ClusterName) {
 
 func eventually(t *testing.T, what string, check func() (bool, string)) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		ok, got := check()
-		if ok {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s; it is %s", what, got)
-		}
+	var got string
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		var ok bool
+		ok, got = check()
+		return ok, nil
+	})
+	if err != nil {
+		t.Fatalf("waited in vain until %s; it is %s", what, got)
 	}
 }

@@ -31,7 +31,7 @@ const SourceName = "capi"
 
 // The contract of Cluster API for the Secret with a Cluster's kubeconfig.
 const (
-	kubeconfigSecretSuffix = "-kubeconfig"
+	kubeconfigSecretSuffix = "-kubeconfig" //nolint:gosec // A part of a name, not a credential.
 	kubeconfigSecretKey    = "value"
 )
 
@@ -101,7 +101,7 @@ func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) ([]byt
 	secret := &corev1.Secret{}
 	if err := s.live.Get(ctx, nn, secret); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("Secret %q does not exist: %w", nn, connection.ErrNoCredentials)
+			return nil, fmt.Errorf("cannot find Secret %q: %w", nn, connection.ErrNoCredentials)
 		}
 		return nil, fmt.Errorf("cannot get Secret %q: %w", nn, err)
 	}

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -33,7 +32,7 @@ func newCluster(change ...func(*clusterv1.Cluster)) *clusterv1.Cluster {
 	}}
 	c.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: "g", Kind: "K", Name: "c1"}
 	c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443}
-	c.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
+	c.Status.Initialization.ControlPlaneInitialized = new(true)
 	for _, fn := range change {
 		fn(c)
 	}
@@ -114,12 +113,12 @@ func TestDescribe(t *testing.T) {
 			}), newSecret()},
 			want: enrolled(func(e *enrolment) { e.Identifier = "blue" }),
 		},
-		"PausedBySpec":       {reason: "Cluster API's own field.", objects: []client.Object{newCluster(func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) }), newSecret()}, want: enrolled(func(e *enrolment) { e.Paused = true })},
+		"PausedBySpec":       {reason: "Cluster API's own field.", objects: []client.Object{newCluster(func(c *clusterv1.Cluster) { c.Spec.Paused = new(true) }), newSecret()}, want: enrolled(func(e *enrolment) { e.Paused = true })},
 		"PausedByAnnotation": {reason: "Cluster API's own annotation, whatever its value.", objects: []client.Object{newCluster(func(c *clusterv1.Cluster) { c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} }), newSecret()}, want: enrolled(func(e *enrolment) { e.Paused = true })},
 		"Deleting": {
 			reason: "It stays enrolled until it is gone.",
 			objects: []client.Object{newCluster(func(c *clusterv1.Cluster) {
-				c.DeletionTimestamp, c.Finalizers = ptr.To(created), []string{clusterv1.ClusterFinalizer}
+				c.DeletionTimestamp, c.Finalizers = new(created), []string{clusterv1.ClusterFinalizer}
 			}), newSecret()},
 			want: enrolled(func(e *enrolment) { e.Deleting = true }),
 		},
@@ -131,7 +130,7 @@ func TestDescribe(t *testing.T) {
 		"External": {
 			reason: "Nobody reports the initialization of a control plane that is managed elsewhere.",
 			objects: []client.Object{newCluster(func(c *clusterv1.Cluster) {
-				c.Status.Initialization = clusterv1.ClusterInitializationStatus{InfrastructureProvisioned: ptr.To(true)}
+				c.Status.Initialization = clusterv1.ClusterInitializationStatus{InfrastructureProvisioned: new(true)}
 				c.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{}
 			}), newSecret()},
 			want: enrolled(),

@@ -137,7 +137,7 @@ func (c *closedCache) prepare(ctx context.Context, k informerKey) error {
 		return nil
 	}
 	for _, i := range c.indexes[k] {
-		if err := c.Cache.IndexField(ctx, i.obj, i.field, i.extract); err != nil {
+		if err := c.IndexField(ctx, i.obj, i.field, i.extract); err != nil {
 			return fmt.Errorf("cannot index %s by %s: %w", k.gvk.Kind, i.field, err)
 		}
 	}

@@ -139,7 +139,7 @@ func newConnected(
 func (c *connected) run() error {
 	defer close(c.ended)
 	defer c.stopCache()
-	return c.Cluster.Start(c.cacheCtx)
+	return c.Start(c.cacheCtx)
 }
 
 // stoppedByItself says whether the cache has ended though nobody closed the connection.

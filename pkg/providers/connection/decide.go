@@ -54,7 +54,7 @@ type decision struct {
 // decide says what comes next. The order is the order of importance: what must stop at once, what must not go on, what
 // is known for certain, and then what has to be asked.
 func decide(o observation) decision {
-	held := o.held != "" && (o.heldAtOnce || !o.now.Before(o.heldSince.Add(o.grace)) || !o.state.Engaged())
+	held := o.mustHold()
 	switch {
 	case o.state == StateRemoved:
 		return decision{step: stepWait}
@@ -70,11 +70,20 @@ func decide(o observation) decision {
 		return decision{stepEvent, eventWanted}
 	case o.state == StateBackoff && (o.changed || !o.now.Before(o.retryAt)):
 		return decision{stepEvent, eventRetry}
-	case o.state == StateConnected, o.state == StateDegraded:
+	case o.state.Engaged():
 		return decideEngaged(o)
 	default:
 		return decision{step: stepWait}
 	}
+}
+
+// mustHold says whether what holds the enrolment takes effect: at once, unless a cluster is engaged and has a grace
+// period.
+func (o observation) mustHold() bool {
+	if o.held == "" {
+		return false
+	}
+	return o.heldAtOnce || !o.state.Engaged() || !o.now.Before(o.heldSince.Add(o.grace))
 }
 
 func decideDraining(o observation, held bool) decision {
@@ -112,6 +121,8 @@ func wakeAfter(o observation) time.Duration {
 	switch o.state {
 	case StateBackoff:
 		at = append(at, o.retryAt)
+	case StatePending, StateConnecting, StateDraining, StateRemoved:
+		return 0
 	case StateConnected, StateDegraded:
 		at = append(at, o.probeAt)
 		if o.credentialsStale {

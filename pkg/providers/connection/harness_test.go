@@ -30,10 +30,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -143,7 +143,7 @@ func controlPlaneBinaries(t *testing.T) string {
 func (s *apiServer) token(t *testing.T) string {
 	t.Helper()
 	r, err := s.client.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "masthead",
-		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](3600)}}, metav1.CreateOptions{})
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(3600))}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatalf("cannot create a token: %v", err)
 	}
@@ -451,8 +451,9 @@ type harness struct {
 	registry *prometheus.Registry
 
 	mu         sync.Mutex
-	reconciled map[string]int // "cluster object"
-	block      chan struct{}  // while not nil, reconciles wait for it
+	reconciled map[string]int  // "cluster object"
+	block      chan struct{}   // while not nil, reconciles wait for it
+	blocked    map[string]bool // objects whose reconcile waited
 	engaged    []engagement
 
 	stop func()
@@ -460,7 +461,7 @@ type harness struct {
 
 // engagement is one call of Engage.
 type engagement struct {
-	ctx  context.Context //nolint:containedctx // Observed by tests.
+	ctx  context.Context
 	name mcr.ClusterName
 	cl   cluster.Cluster
 }
@@ -508,7 +509,7 @@ func newHarnessWith(t *testing.T, src *fakeSource, prepare func(*Provider), chan
 	t.Helper()
 	h := &harness{
 		source: src, gate: multicluster.NewGate(), events: &recorder{}, registry: prometheus.NewRegistry(),
-		reconciled: map[string]int{},
+		reconciled: map[string]int{}, blocked: map[string]bool{},
 	}
 	o := Options{
 		Sources: []Source{src}, Gate: h.gate, HubUID: "the-hub", Recorder: h.events, Registerer: h.registry,
@@ -529,8 +530,8 @@ func newHarnessWith(t *testing.T, src *fakeSource, prepare func(*Provider), chan
 	h.Provider = p
 	prepare(p)
 	mgr, err := ctrl.NewManager(&rest.Config{Host: "https://127.0.0.1:1"}, ctrl.Options{
-		Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-		GracefulShutdownTimeout: ptr.To(30 * time.Second),
+		Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
+		GracefulShutdownTimeout: new(30 * time.Second),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -543,7 +544,7 @@ func newHarnessWith(t *testing.T, src *fakeSource, prepare func(*Provider), chan
 		t.Fatal(err)
 	}
 	c, err := multicluster.NewController[mcreconcile.Request]("test", mc, multicluster.ControllerOptions[mcreconcile.Request]{
-		Reconciler: reconcile.TypedFunc[mcreconcile.Request](h.reconcileRequest), Gate: h.gate, SkipNameValidation: ptr.To(true),
+		Reconciler: reconcile.TypedFunc[mcreconcile.Request](h.reconcileRequest), Gate: h.gate, SkipNameValidation: new(true),
 		MaxConcurrentReconciles: 4,
 	})
 	if err != nil {
@@ -590,6 +591,9 @@ func (h *harness) setBlock(on bool) {
 func (h *harness) reconcileRequest(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
 	h.mu.Lock()
 	block := h.block
+	if block != nil {
+		h.blocked[req.Name] = true
+	}
 	h.mu.Unlock()
 	if block != nil {
 		select {
@@ -630,15 +634,12 @@ func (h *harness) waitReconciled(t *testing.T, name, object string) {
 
 func eventually(t *testing.T, what string, ok func() bool, state ...func() any) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !ok() {
-		if time.Now().After(deadline) {
-			var got []any
-			for _, s := range state {
-				got = append(got, s())
-			}
-			t.Fatalf("waited in vain until %s; got %v", what, got)
+	err := wait.PollUntilContextTimeout(t.Context(), tick, patience, true, func(context.Context) (bool, error) { return ok(), nil })
+	if err != nil {
+		var got []any
+		for _, s := range state {
+			got = append(got, s())
 		}
-		time.Sleep(tick)
+		t.Fatalf("waited in vain until %s; got %v", what, got)
 	}
 }

@@ -86,20 +86,6 @@ type Options struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if len(o.Sources) == 0 {
-		return o, errors.New("at least one source is required")
-	}
-	names := map[string]bool{}
-	for _, s := range o.Sources {
-		n := s.Name()
-		if n == "" || strings.Contains(n, "/") || names[n] {
-			return o, fmt.Errorf("source name %q is empty, holds a slash or is used twice", n)
-		}
-		names[n] = true
-	}
-	if o.Gate == nil {
-		return o, errors.New("a gate is required")
-	}
 	if o.Scheme == nil {
 		o.Scheme = scheme.Scheme
 	}
@@ -127,13 +113,32 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.DrainTimeout, DefaultDrainTimeout)
 	setDefault(&o.HandoverTimeout, DefaultHandoverTimeout)
 	setDefault(&o.RequestTimeout, DefaultRequestTimeout)
-	if o.MaxConcurrentReconciles < minConcurrentReconciles {
-		return o, fmt.Errorf("at least %d clusters must be worked on at once, not %d", minConcurrentReconciles, o.MaxConcurrentReconciles)
+	return o, o.validate()
+}
+
+func (o Options) validate() error {
+	if len(o.Sources) == 0 {
+		return errors.New("at least one source is required")
 	}
-	if o.QPS < 0 || o.Burst < 0 || o.ProbeFailureThreshold < 0 || o.BackoffMax < o.BackoffBase {
-		return o, errors.New("QPS, burst and the failure threshold must be positive, and the longest back-off not shorter than the first")
+	names := map[string]bool{}
+	for _, s := range o.Sources {
+		n := s.Name()
+		if n == "" || strings.Contains(n, "/") || names[n] {
+			return fmt.Errorf("source name %q is empty, holds a slash or is used twice", n)
+		}
+		names[n] = true
 	}
-	return o, nil
+	switch {
+	case o.Gate == nil:
+		return errors.New("a gate is required")
+	case o.MaxConcurrentReconciles < minConcurrentReconciles:
+		return fmt.Errorf("at least %d clusters must be worked on at once, not %d", minConcurrentReconciles, o.MaxConcurrentReconciles)
+	case o.QPS < 0:
+		return errors.New("the limit of requests per second must be positive")
+	case o.BackoffMax < o.BackoffBase:
+		return errors.New("the longest back-off must not be shorter than the first")
+	}
+	return nil
 }
 
 // minConcurrentReconciles leaves room for live clusters while dead ones run into their time-outs.

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -100,8 +99,8 @@ func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 	c, err := controller.NewTypedUnmanaged("connection", controller.TypedOptions[Key]{
 		Reconciler:              p,
 		MaxConcurrentReconciles: p.o.MaxConcurrentReconciles,
-		RecoverPanic:            ptr.To(true),
-		UsePriorityQueue:        ptr.To(true),
+		RecoverPanic:            new(true),
+		UsePriorityQueue:        new(true),
 		SkipNameValidation:      local.GetControllerOptions().SkipNameValidation,
 		CacheSyncTimeout:        local.GetControllerOptions().CacheSyncTimeout,
 		LogConstructor:          logConstructor(local.GetLogger()),

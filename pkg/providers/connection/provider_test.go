@@ -396,13 +396,9 @@ func TestLabelRemovedAndPutBack(t *testing.T) {
 	h.setBlock(true)
 	s.createObject(t, "slow")
 	eventually(t, "a reconcile is in flight", func() bool {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if h.gate.Drain(ctx, clusterName("a")) != nil {
-			return true
-		}
-		h.gate.Open(clusterName("a"))
-		return false
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.blocked["slow"]
 	})
 	src.remove("a")
 	h.waitFor(t, "a", StateDraining, ReasonUnenrolled)

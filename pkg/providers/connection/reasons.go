@@ -6,42 +6,42 @@ package connection
 // Reasons say why a cluster is in its state. They are the reasons of the conditions that the inventory publishes, of
 // the events on the enrolled object, and the values of the label "reason" of the probe metrics.
 const (
-	// ReasonConnected: the cluster is engaged and its last probe succeeded.
+	// ReasonConnected means: the cluster is engaged and its last probe succeeded.
 	ReasonConnected = "Connected"
-	// ReasonConnecting: a connection is being made.
+	// ReasonConnecting means: a connection is being made.
 	ReasonConnecting = "Connecting"
-	// ReasonDialError: the API server's address cannot be resolved or reached, or does not answer in time.
+	// ReasonDialError means: the API server's address cannot be resolved or reached, or does not answer in time.
 	ReasonDialError = "DialError"
-	// ReasonTLSError: something answered, but not with a certificate that the kubeconfig's authority signed for that
+	// ReasonTLSError means: something answered, but not with a certificate that the kubeconfig's authority signed for that
 	// name, or it does not speak TLS.
 	ReasonTLSError = "TLSError"
-	// ReasonUnauthorized: the API server does not accept the credentials (401), and the Secret holds no newer ones.
+	// ReasonUnauthorized means: the API server does not accept the credentials (401), and the Secret holds no newer ones.
 	ReasonUnauthorized = "Unauthorized"
-	// ReasonForbidden: the credentials are accepted, but may not read the namespace kube-system, whose UID is the
+	// ReasonForbidden means: the credentials are accepted, but may not read the namespace kube-system, whose UID is the
 	// cluster's identity.
 	ReasonForbidden = "Forbidden"
-	// ReasonBadKubeconfig: the kubeconfig cannot be used or holds something that is refused.
+	// ReasonBadKubeconfig means: the kubeconfig cannot be used or holds something that is refused.
 	ReasonBadKubeconfig = "BadKubeconfig"
-	// ReasonNoCredentials: the Secret with the kubeconfig does not exist.
+	// ReasonNoCredentials means: the Secret with the kubeconfig does not exist.
 	ReasonNoCredentials = "NoCredentials"
-	// ReasonNotReady: the source says that the cluster is not ready to be connected.
+	// ReasonNotReady means: the source says that the cluster is not ready to be connected.
 	ReasonNotReady = "NotReady"
-	// ReasonPaused: the enrolled object is paused.
+	// ReasonPaused means: the enrolled object is paused.
 	ReasonPaused = "Paused"
-	// ReasonDuplicateCluster: another enrolment holds the same cluster, or the same cluster identifier.
+	// ReasonDuplicateCluster means: another enrolment holds the same cluster, or the same cluster identifier.
 	ReasonDuplicateCluster = "DuplicateCluster"
-	// ReasonClusterIdentityChanged: the credentials lead to another cluster than before.
+	// ReasonClusterIdentityChanged means: the credentials lead to another cluster than before.
 	ReasonClusterIdentityChanged = "ClusterIdentityChanged"
-	// ReasonHubItself: the credentials lead to the hub.
+	// ReasonHubItself means: the credentials lead to the hub.
 	ReasonHubItself = "HubItself"
-	// ReasonProbeFailed: the API server answered a question that connecting needs with something unexpected.
+	// ReasonProbeFailed means: the API server answered a question that connecting needs with something unexpected.
 	ReasonProbeFailed = "ProbeFailed"
-	// ReasonClassNotFound: the EnrollmentClass that the enrolment names does not exist.
+	// ReasonClassNotFound means: the EnrollmentClass that the enrolment names does not exist.
 	ReasonClassNotFound = "ClassNotFound"
-	// ReasonDraining: the cluster is being disengaged, and work that runs is given time to end.
+	// ReasonDraining means: the cluster is being disengaged, and work that runs is given time to end.
 	ReasonDraining = "Draining"
-	// ReasonEngageFailed: a controller refused the cluster, or its cache stopped by itself.
+	// ReasonEngageFailed means: a controller refused the cluster, or its cache stopped by itself.
 	ReasonEngageFailed = "EngageFailed"
-	// ReasonUnenrolled: the object is gone or no longer enrolled.
+	// ReasonUnenrolled means: the object is gone or no longer enrolled.
 	ReasonUnenrolled = "Unenrolled"
 )

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -72,7 +71,7 @@ func (p *Provider) stopHere(r *record, err error) (reconcile.Result, error) {
 	p.publish(r, false)
 	if errors.Is(err, errBusy) {
 		d := 100*time.Millisecond + time.Duration(float64(200*time.Millisecond)*p.o.Random())
-		return reconcile.Result{RequeueAfter: d, Priority: ptr.To(handler.LowPriority)}, nil
+		return reconcile.Result{RequeueAfter: d, Priority: new(handler.LowPriority)}, nil
 	}
 	return reconcile.Result{}, err
 }
@@ -81,10 +80,10 @@ func (p *Provider) stopHere(r *record, err error) (reconcile.Result, error) {
 func (p *Provider) resultFor(r *record, e *Enrolment) reconcile.Result {
 	res := reconcile.Result{
 		RequeueAfter: wakeAfter(r.observe(e, p.o.Clock.Now(), p.o.NotReadyGracePeriod)),
-		Priority:     ptr.To(0),
+		Priority:     new(0),
 	}
 	if r.attempts > 0 || r.probeFailures > 0 {
-		res.Priority = ptr.To(handler.LowPriority)
+		res.Priority = new(handler.LowPriority)
 	}
 	return res
 }
@@ -156,6 +155,8 @@ func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *fail
 func (p *Provider) perform(ctx context.Context, r *record, d decision) error {
 	ev, why, err := d.event, (*failure)(nil), error(nil)
 	switch d.step {
+	case stepWait:
+		return nil
 	case stepEvent:
 		if ev == eventLost {
 			why = &failure{ReasonEngageFailed, "The cluster's cache stopped by itself"}
@@ -229,23 +230,20 @@ func (p *Provider) drainReason(r *record, ev event) *failure {
 	}
 }
 
-// act performs one action.
+// act performs one action. Those that talk to a cluster lead to the next event.
 func (p *Provider) act(ctx context.Context, r *record, a action, ev event) (event, *failure, error) {
-	now := p.o.Clock.Now()
 	switch a {
 	case actionConnect:
 		return p.connect(ctx, r, false)
 	case actionConnectShadow:
 		return p.connect(ctx, r, true)
 	case actionEngage:
-		return p.engage(r)
+		ev, why := p.engage(r) //nolint:contextcheck // A connection outlives the reconcile that made it.
+		return ev, why, nil
 	case actionDisengage:
 		p.disengage(r, ev)
 	case actionOpenGate:
-		if r.pending == nil { // A new connection is open from the start.
-			r.conn.transport.allow(modeOpen)
-		}
-		p.o.Gate.Open(r.name)
+		p.openGate(r)
 	case actionCloseGate:
 		r.conn.transport.allow(modeReadOnly)
 		p.o.Gate.Close(r.name)
@@ -254,26 +252,34 @@ func (p *Provider) act(ctx context.Context, r *record, a action, ev event) (even
 		r.next = nil
 		p.metrics.connectedBy(r.name, credentials.CauseToken)
 	case actionDrain:
-		p.startDrain(r)
+		p.startDrain(r) //nolint:contextcheck // So does a drain.
 	case actionCancelDrain:
 		p.cancelDrain(r)
-	case actionScheduleProbe:
-		if r.probedAt.IsZero() { // The first: clusters that were connected together are not probed together.
-			r.probeAt = now.Add(time.Duration(float64(p.o.ProbeInterval) * p.o.Random()))
-			break
-		}
-		r.probeAt = now.Add(jitter(p.o.ProbeInterval, p.o.Random()))
-	case actionProbeNow:
-		r.probeAt = now
-	case actionScheduleRetry:
-		r.attempts++
-		r.retryAt = now.Add(backoff(r.attempts, p.o.BackoffBase, p.o.BackoffMax, p.o.Random()))
-	case actionResetRetry:
-		r.attempts, r.retryAt = 0, time.Time{}
 	case actionRelease:
 		p.release(r)
+	case actionScheduleProbe, actionProbeNow, actionScheduleRetry, actionResetRetry:
+		p.schedule(r, a)
 	}
 	return "", nil, nil
+}
+
+// schedule sets a time.
+func (p *Provider) schedule(r *record, a action) {
+	now := p.o.Clock.Now()
+	switch {
+	case a == actionProbeNow:
+		r.probeAt = now
+	case a == actionScheduleProbe && r.probedAt.IsZero():
+		// The first: clusters that were connected together are not probed together.
+		r.probeAt = now.Add(time.Duration(float64(p.o.ProbeInterval) * p.o.Random()))
+	case a == actionScheduleProbe:
+		r.probeAt = now.Add(jitter(p.o.ProbeInterval, p.o.Random()))
+	case a == actionScheduleRetry:
+		r.attempts++
+		r.retryAt = now.Add(backoff(r.attempts, p.o.BackoffBase, p.o.BackoffMax, p.o.Random()))
+	case a == actionResetRetry:
+		r.attempts, r.retryAt = 0, time.Time{}
+	}
 }
 
 // announce writes an event on the enrolled object when a change is worth one.
@@ -295,7 +301,7 @@ func (p *Provider) record(o ObjectReference, eventType, reason, message string) 
 	if p.o.Recorder == nil {
 		return
 	}
-	apiVersion, kind := o.GroupVersionKind.ToAPIVersionAndKind()
+	apiVersion, kind := o.ToAPIVersionAndKind()
 	ref := &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID}
 	p.o.Recorder.Eventf(ref, nil, eventType, reason, "Connect", "%s", message)
 }

@@ -84,27 +84,27 @@ const (
 
 // transition is the connection state machine. It is total: an event that means nothing in a state changes nothing.
 //
-//	From       Event                              To          Actions
-//	Pending    Wanted                             Connecting  Connect
-//	Backoff    Retry                              Connecting  Connect
-//	Connecting Connected                          Connected   OpenGate, Engage, ResetRetry, ScheduleProbe
-//	Connecting ConnectFailed, Refused             Backoff     ScheduleRetry
-//	Connecting, Backoff   Held                    Pending     ResetRetry
-//	Connected  ProbeSucceeded                     Connected   ScheduleProbe
-//	Connected  ProbeFailed                        Degraded    CloseGate, ScheduleProbe
-//	Degraded   ProbeSucceeded                     Connected   OpenGate, ScheduleProbe
-//	Degraded   ProbeFailed                        Degraded    ScheduleProbe
-//	Connected, Degraded   Lost                    Backoff     Disengage, ScheduleRetry
-//	Connected, Degraded   TokenChanged            (same)      SwapToken, ProbeNow
-//	Connected, Degraded   EndpointChanged         (same)      ConnectShadow
-//	Connected, Degraded   Connected               Connected   OpenGate, Engage, ResetRetry, ScheduleProbe
-//	Connected, Degraded   ConnectFailed           (same)      ScheduleRetry
-//	Connected, Degraded   Held, Refused, Unenrolled  Draining Drain
-//	Draining   Wanted                             Degraded    CancelDrain, ProbeNow
-//	Draining   Drained, Lost                      Pending     CancelDrain, Disengage, ResetRetry
-//	Pending, Connecting, Backoff  Unenrolled      Removed     Release
-//	Pending, Connecting, Backoff  ObjectReplaced  Removed     Release
-//	Connected, Degraded, Draining ObjectReplaced  Removed     CancelDrain, Disengage, Release
+//	From                           | Event                     | To         | Actions
+//	Pending                        | Wanted                    | Connecting | Connect
+//	Backoff                        | Retry                     | Connecting | Connect
+//	Connecting                     | Connected                 | Connected  | OpenGate, Engage, ResetRetry, ScheduleProbe
+//	Connecting                     | ConnectFailed, Refused    | Backoff    | ScheduleRetry
+//	Connecting, Backoff            | Held                      | Pending    | ResetRetry
+//	Connected                      | ProbeSucceeded            | Connected  | ScheduleProbe
+//	Connected                      | ProbeFailed               | Degraded   | CloseGate, ScheduleProbe
+//	Degraded                       | ProbeSucceeded            | Connected  | OpenGate, ScheduleProbe
+//	Degraded                       | ProbeFailed               | Degraded   | ScheduleProbe
+//	Connected, Degraded            | Lost                      | Backoff    | Disengage, ScheduleRetry
+//	Connected, Degraded            | TokenChanged              | the same   | SwapToken, ProbeNow
+//	Connected, Degraded            | EndpointChanged           | the same   | ConnectShadow
+//	Connected, Degraded            | Connected                 | Connected  | OpenGate, Engage, ResetRetry, ScheduleProbe
+//	Connected, Degraded            | ConnectFailed             | the same   | ScheduleRetry
+//	Connected, Degraded            | Held, Refused, Unenrolled | Draining   | Drain
+//	Draining                       | Wanted                    | Degraded   | CancelDrain, ProbeNow
+//	Draining                       | Drained, Lost             | Pending    | CancelDrain, Disengage, ResetRetry
+//	Pending, Connecting, Backoff   | Unenrolled                | Removed    | Release
+//	Pending, Connecting, Backoff   | ObjectReplaced            | Removed    | Release
+//	Connected, Degraded, Draining  | ObjectReplaced            | Removed    | CancelDrain, Disengage, Release
 //
 // A drain that was called off goes on as Degraded, and so only opens the gate after a probe: it is not known how the
 // cluster fared meanwhile. A shadow connection that fails, for whatever reason, leaves the connection that serves alone; the

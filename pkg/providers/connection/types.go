@@ -83,19 +83,19 @@ type Enrolment struct {
 type State string
 
 const (
-	// StatePending: nothing is tried, because something is missing or the enrolment is paused.
+	// StatePending means: nothing is tried, because something is missing or the enrolment is paused.
 	StatePending State = "Pending"
-	// StateConnecting: an attempt to connect is under way.
+	// StateConnecting means: an attempt to connect is under way.
 	StateConnecting State = "Connecting"
-	// StateConnected: engaged, and the last probe succeeded.
+	// StateConnected means: engaged, and the last probe succeeded.
 	StateConnected State = "Connected"
-	// StateDegraded: engaged, but the last probes failed. Caches are served, writes fail at once, queued work is held.
+	// StateDegraded means: engaged, but the last probes failed. Caches are served, writes fail at once, queued work is held.
 	StateDegraded State = "Degraded"
-	// StateBackoff: not engaged; connecting failed or was refused and is tried again later.
+	// StateBackoff means: not engaged; connecting failed or was refused and is tried again later.
 	StateBackoff State = "Backoff"
-	// StateDraining: still engaged, about to be disengaged; no new work starts.
+	// StateDraining means: still engaged, about to be disengaged; no new work starts.
 	StateDraining State = "Draining"
-	// StateRemoved: the enrolment is gone. Nobody sees a cluster in this state, since it is no longer listed.
+	// StateRemoved means: the enrolment is gone. Nobody sees a cluster in this state, since it is no longer listed.
 	StateRemoved State = "Removed"
 )
 

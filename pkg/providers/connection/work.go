@@ -104,6 +104,7 @@ func (p *Provider) establish(ctx context.Context, r *record, creds *credentials.
 	if why := p.claim(ctx, r, uid); why != nil {
 		return nil, why
 	}
+	//nolint:contextcheck // The connection outlives the reconcile that makes it: its context is the provider's.
 	conn, err := newConnected(p.ctx, r.name, creds, uid, t, r.throttle, log.FromContext(ctx).WithName("cluster"), p.share)
 	if err != nil {
 		return nil, &failure{ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err)}
@@ -150,6 +151,7 @@ func (p *Provider) claim(ctx context.Context, r *record, uid string) *failure {
 		case verdictIdentityChanged:
 			return &failure{ReasonClusterIdentityChanged, fmt.Sprintf(
 				"The kubeconfig leads to a cluster with the UID %q, and led to another one before; un-enrol and enrol it again if that is intended", uid)}
+		case verdictDuplicate:
 		}
 		if ruling.pinned && !p.stillEnrolled(ctx, ruling.holder) {
 			continue
@@ -253,7 +255,8 @@ func (p *Provider) probe(ctx context.Context, r *record) (event, *failure, error
 
 	health, why := p.ask(ctx, r.conn.prober, r.conn.creds.Token())
 	if why != nil && why.reason == ReasonUnauthorized {
-		return p.reauthorize(ctx, r, why)
+		ev, why := p.reauthorize(ctx, r, why)
+		return ev, why, nil
 	}
 	if why == nil && r.state == StateDegraded {
 		// It was away: make sure that what came back is the same cluster before anything is written to it.
@@ -263,7 +266,8 @@ func (p *Provider) probe(ctx context.Context, r *record) (event, *failure, error
 		}
 	}
 	if why != nil {
-		return p.probeFailed(r, why)
+		ev, why := p.probeFailed(r, why)
+		return ev, why, nil
 	}
 	if r.state == StateDegraded || r.probedAt.Sub(r.versionAt) >= versionInterval {
 		if v := r.conn.prober.version(ctx, r.conn.creds.Token()); v != "" {
@@ -275,42 +279,42 @@ func (p *Provider) probe(ctx context.Context, r *record) (event, *failure, error
 	return eventProbeSucceeded, nil, nil
 }
 
-func (p *Provider) probeFailed(r *record, why *failure) (event, *failure, error) {
+func (p *Provider) probeFailed(r *record, why *failure) (event, *failure) {
 	p.metrics.failed(r.name, why.reason)
 	r.probeFailures++
 	r.health = metav1.ConditionUnknown
 	if r.probeFailures >= p.o.ProbeFailureThreshold {
-		return eventLost, why, nil
+		return eventLost, why
 	}
-	return eventProbeFailed, why, nil
+	return eventProbeFailed, why
 }
 
 // reauthorize reads the Secret once when the API server no longer accepts the credentials: most likely they were
 // rotated a moment ago. If the Secret holds nothing new, the connection is given up.
-func (p *Provider) reauthorize(ctx context.Context, r *record, unauthorized *failure) (event, *failure, error) {
+func (p *Provider) reauthorize(ctx context.Context, r *record, unauthorized *failure) (event, *failure) {
 	version := r.enrolment.CredentialsVersion
 	creds, why := p.readCredentials(ctx, r)
 	if why != nil {
 		p.metrics.failed(r.name, unauthorized.reason)
-		return eventLost, unauthorized, nil
+		return eventLost, unauthorized
 	}
 	switch credentials.Compare(r.conn.creds, creds) {
 	case credentials.TokenChanged:
 		r.next, r.credentialsVersion = creds, version
-		return eventTokenChanged, nil, nil
+		return eventTokenChanged, nil
 	case credentials.Replaced:
 		// The connection that serves is of no use, so there is nothing to keep: a new one is made at once.
 		r.attempted = Enrolment{}
 		p.metrics.failed(r.name, unauthorized.reason)
-		return eventLost, unauthorized, nil
+		return eventLost, unauthorized
 	default:
 		p.metrics.failed(r.name, unauthorized.reason)
-		return eventLost, unauthorized, nil
+		return eventLost, unauthorized
 	}
 }
 
 // engage makes the pending connection the one that serves.
-func (p *Provider) engage(r *record) (event, *failure, error) {
+func (p *Provider) engage(r *record) (event, *failure) {
 	old, conn := r.conn, r.pending
 	r.conn, r.pending = conn, nil
 	r.probeFailures, r.probedAt = 0, time.Time{}
@@ -325,9 +329,17 @@ func (p *Provider) engage(r *record) (event, *failure, error) {
 		p.handOver(old, conn)
 	}
 	if err != nil {
-		return eventLost, &failure{ReasonEngageFailed, fmt.Sprintf("A controller refused the cluster: %s", err)}, nil
+		return eventLost, &failure{ReasonEngageFailed, fmt.Sprintf("A controller refused the cluster: %s", err)}
 	}
-	return "", nil, nil
+	return "", nil
+}
+
+// openGate lets queued work and writes through. A new connection lets them through from the start.
+func (p *Provider) openGate(r *record) {
+	if r.pending == nil {
+		r.conn.transport.allow(modeOpen)
+	}
+	p.o.Gate.Open(r.name)
 }
 
 // handOver ends an old connection as soon as every watch of the new one has delivered what there is. Until then, both
@@ -362,7 +374,7 @@ func (p *Provider) disengage(r *record, ev event) {
 
 // startDrain waits for work in flight in the background: with many clusters to drain at once, workers would all wait.
 func (p *Provider) startDrain(r *record) {
-	ctx, cancel := context.WithTimeout(p.ctx, p.o.DrainTimeout)
+	ctx, cancel := context.WithTimeout(p.ctx, p.o.DrainTimeout) //nolint:gosec // cancel is called when the drain ends.
 	d := &drain{cancel: cancel}
 	r.drain = d
 	name, key := r.name, r.key

@@ -4,6 +4,7 @@
 package credentials
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 )
@@ -34,7 +35,7 @@ func (o Options) CheckAddress(a netip.Addr) error {
 	}
 	switch {
 	case !a.IsValid():
-		return fmt.Errorf("not an IP address")
+		return errors.New("not an IP address")
 	case a.IsLoopback():
 		if !o.AllowLoopback {
 			return fmt.Errorf("loopback addresses are refused: %s", a)

@@ -7,11 +7,11 @@ package credentials
 type Change int
 
 const (
-	// Unchanged: both mean the same.
+	// Unchanged means: both mean the same.
 	Unchanged Change = iota
-	// TokenChanged: only the bearer token differs, so that it can be swapped in a live connection.
+	// TokenChanged means: only the bearer token differs, so that it can be swapped in a live connection.
 	TokenChanged
-	// Replaced: the endpoint, its authority or the kind of credentials differs, so that a new connection is needed.
+	// Replaced means: the endpoint, its authority or the kind of credentials differs, so that a new connection is needed.
 	Replaced
 )
 
@@ -50,11 +50,11 @@ type fingerprint struct {
 
 // Compare says how two sets of credentials differ. The comparison is by meaning: the order and names of entries,
 // comments, text encoding and the order of authorities do not matter, and neither do contexts that are not used.
-func Compare(old, new *Credentials) Change {
+func Compare(old, now *Credentials) Change {
 	switch {
-	case old == nil || new == nil || old.print != new.print:
+	case old == nil || now == nil || old.print != now.print:
 		return Replaced
-	case old.token != new.token:
+	case old.token != now.token:
 		return TokenChanged
 	default:
 		return Unchanged
@@ -62,17 +62,17 @@ func Compare(old, new *Credentials) Change {
 }
 
 // Cause says what the most important difference between two sets of credentials is, as one of the Cause constants.
-func Cause(old, new *Credentials) string {
+func Cause(old, now *Credentials) string {
 	switch {
-	case old == nil || new == nil || old.print.host != new.print.host:
+	case old == nil || now == nil || old.print.host != now.print.host:
 		return CauseEndpoint
-	case old.print.ca != new.print.ca:
+	case old.print.ca != now.print.ca:
 		return CauseCA
-	case old.print.clientCert != new.print.clientCert:
+	case old.print.clientCert != now.print.clientCert:
 		return CauseClientCert
-	case old.print.transport != new.print.transport:
+	case old.print.transport != now.print.transport:
 		return CauseTransport
-	case old.token != new.token:
+	case old.token != now.token:
 		return CauseToken
 	default:
 		return CauseNone

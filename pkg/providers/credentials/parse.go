@@ -196,23 +196,14 @@ func checkCluster(c *clientcmdv1.Cluster, o Options) *InvalidError {
 // as it was written, which may hold a password or a token.
 func parseServer(server string, o Options) (string, *InvalidError) {
 	u, err := url.Parse(server)
-	switch {
-	case server == "":
+	if server == "" {
 		return "", invalid(ReasonBadServer, "The kubeconfig's cluster has no server")
-	case err != nil || u.Opaque != "":
+	}
+	if err != nil || u.Opaque != "" {
 		return "", invalid(ReasonBadServer, "The kubeconfig's server is not a URL")
-	case u.Scheme == "http":
-		return "", invalid(ReasonBadServer, "The kubeconfig's server is an http URL, which is refused: the credentials would be sent in plain text")
-	case u.Scheme != "https":
-		return "", invalid(ReasonBadServer, "The kubeconfig's server is not an https URL")
-	case u.User != nil:
-		return "", invalid(ReasonBadServer, "The kubeconfig's server holds a user name, which is refused")
-	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.RawFragment != "" || strings.Contains(server, "#"):
-		return "", invalid(ReasonBadServer, "The kubeconfig's server holds a query or a fragment, which is refused")
-	case u.Hostname() == "":
-		return "", invalid(ReasonBadServer, "The kubeconfig's server has no host")
-	case slices.Contains(strings.Split(u.Path, "/"), ".."):
-		return "", invalid(ReasonBadServer, "The kubeconfig's server has a path with .. in it, which is refused")
+	}
+	if err := checkURL(u, server); err != nil {
+		return "", err
 	}
 	port := u.Port()
 	if port == "" {
@@ -221,23 +212,61 @@ func parseServer(server string, o Options) (string, *InvalidError) {
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return "", invalid(ReasonBadServer, "The kubeconfig's server has a port that is not a number from 1 to 65535")
 	}
-	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-	if a, err := netip.ParseAddr(host); err == nil {
-		if a.Zone() != "" {
-			return "", invalid(ReasonBadServer, "The kubeconfig's server is an address with a zone, which is refused")
-		}
-		if err := o.CheckAddress(a); err != nil {
-			return "", invalid(ReasonBadServer, "The kubeconfig's server is refused: %s", err)
-		}
-		if host = a.String(); a.Is6() {
-			host = "[" + host + "]"
-		}
-	} else if !validHostname(host) {
-		return "", invalid(ReasonBadServer, "The kubeconfig's server is neither an IP address nor a host name")
-	} else if !o.AllowLoopback && (host == "localhost" || strings.HasSuffix(host, ".localhost")) {
-		return "", invalid(ReasonBadServer, "The kubeconfig's server is refused: loopback addresses are refused")
+	host, refused := parseHost(u.Hostname(), o)
+	if refused != nil {
+		return "", refused
 	}
 	return (&url.URL{Scheme: "https", Host: host + ":" + port, Path: strings.TrimRight(u.Path, "/")}).String(), nil
+}
+
+// checkURL refuses whatever of a URL has no place in the address of an API server.
+func checkURL(u *url.URL, server string) *InvalidError {
+	switch {
+	case u.Scheme == "http":
+		return invalid(ReasonBadServer, "The kubeconfig's server is an http URL, which is refused: the credentials would be sent in plain text")
+	case u.Scheme != "https":
+		return invalid(ReasonBadServer, "The kubeconfig's server is not an https URL")
+	case u.User != nil:
+		return invalid(ReasonBadServer, "The kubeconfig's server holds a user name, which is refused")
+	case u.RawQuery != "" || u.ForceQuery || strings.Contains(server, "#"):
+		return invalid(ReasonBadServer, "The kubeconfig's server holds a query or a fragment, which is refused")
+	case u.Hostname() == "":
+		return invalid(ReasonBadServer, "The kubeconfig's server has no host")
+	case slices.Contains(strings.Split(u.Path, "/"), ".."):
+		return invalid(ReasonBadServer, "The kubeconfig's server has a path with .. in it, which is refused")
+	default:
+		return nil
+	}
+}
+
+// parseHost returns the normal form of a name or an address, ready to have a port appended.
+func parseHost(host string, o Options) (string, *InvalidError) {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	a, err := netip.ParseAddr(host)
+	if err != nil {
+		return host, checkName(host, o)
+	}
+	if a.Zone() != "" {
+		return "", invalid(ReasonBadServer, "The kubeconfig's server is an address with a zone, which is refused")
+	}
+	if err := o.CheckAddress(a); err != nil {
+		return "", invalid(ReasonBadServer, "The kubeconfig's server is refused: %s", err)
+	}
+	if a.Is6() {
+		return "[" + a.String() + "]", nil
+	}
+	return a.String(), nil
+}
+
+func checkName(host string, o Options) *InvalidError {
+	switch {
+	case !validHostname(host):
+		return invalid(ReasonBadServer, "The kubeconfig's server is neither an IP address nor a host name")
+	case !o.AllowLoopback && (host == "localhost" || strings.HasSuffix(host, ".localhost")):
+		return invalid(ReasonBadServer, "The kubeconfig's server is refused: loopback addresses are refused")
+	default:
+		return nil
+	}
 }
 
 // validHostname is a little wider than DNS allows, since resolvers are: letters, digits, dots, hyphens and underscores.
@@ -292,7 +321,7 @@ func build(c *clientcmdv1.Cluster, u *clientcmdv1.AuthInfo, o Options) (*Credent
 		token:  u.Token,
 		print: fingerprint{
 			host: host, ca: ca, clientCert: clientCert, hasToken: u.Token != "",
-			transport: digest([]byte(fmt.Sprintf("%q %t %q %t", c.TLSServerName, c.InsecureSkipTLSVerify, c.ProxyURL, c.DisableCompression))),
+			transport: digest(fmt.Appendf(nil, "%q %t %q %t", c.TLSServerName, c.InsecureSkipTLSVerify, c.ProxyURL, c.DisableCompression)),
 		},
 	}, nil
 }

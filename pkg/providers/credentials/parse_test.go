@@ -14,6 +14,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"net/netip"
 	"strings"
@@ -26,11 +27,11 @@ import (
 // pair is a self-signed certificate and its key, as PEM.
 type pair struct{ cert, key []byte }
 
-func newPair(t testing.TB, name string) pair {
-	t.Helper()
+func newPair(tb testing.TB, name string) pair {
+	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
@@ -38,11 +39,11 @@ func newPair(t testing.TB, name string) pair {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return pair{
 		cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
@@ -64,19 +65,17 @@ func newFile() *file {
 	}
 }
 
-func (f *file) bytes(t testing.TB) []byte {
-	t.Helper()
+func (f *file) bytes(tb testing.TB) []byte {
+	tb.Helper()
 	doc := map[string]any{
 		"clusters": []any{map[string]any{"name": "c", "cluster": f.cluster}},
 		"users":    []any{map[string]any{"name": "u", "user": f.user}},
 		"contexts": []any{map[string]any{"name": "ctx", "context": map[string]any{"cluster": "c", "user": "u"}}},
 	}
-	for k, v := range f.top {
-		doc[k] = v
-	}
+	maps.Copy(doc, f.top)
 	b, err := json.Marshal(doc)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return b
 }
@@ -317,12 +316,12 @@ func TestCompare(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason   string
-		old, new func(*file)
+		old, now func(*file)
 		yaml     string
 		want     want
 	}{
 		"Same":  {reason: "The same means the same.", want: want{Unchanged, CauseNone}},
-		"Token": {reason: "Only the token differs.", new: func(f *file) { f.user["token"] = "other" }, want: want{TokenChanged, CauseToken}},
+		"Token": {reason: "Only the token differs.", now: func(f *file) { f.user["token"] = "other" }, want: want{TokenChanged, CauseToken}},
 		"Names": {
 			reason: "Names, order, comments and other entries do not matter.",
 			yaml: `# a comment
@@ -336,7 +335,7 @@ clusters: [{name: here, cluster: {server: "https://API.example.org:6443/"}}]
 		"Authorities": {
 			reason: "The order of authorities, and what is around them, does not matter.",
 			old:    func(f *file) { f.cluster["certificate-authority-data"] = b64(append(a.cert, b.cert...)) },
-			new: func(f *file) {
+			now: func(f *file) {
 				f.cluster["certificate-authority-data"] = b64([]byte("# comment\n" + string(b.cert) + "\n\n" + string(a.cert) + string(a.cert)))
 			},
 			want: want{Unchanged, CauseNone},
@@ -344,30 +343,30 @@ clusters: [{name: here, cluster: {server: "https://API.example.org:6443/"}}]
 		"Authority": {
 			reason: "Another authority needs a new connection.",
 			old:    func(f *file) { f.cluster["certificate-authority-data"] = b64(a.cert) },
-			new:    func(f *file) { f.cluster["certificate-authority-data"] = b64(b.cert) },
+			now:    func(f *file) { f.cluster["certificate-authority-data"] = b64(b.cert) },
 			want:   want{Replaced, CauseCA},
 		},
-		"Port":       {reason: "Another port is another endpoint.", new: func(f *file) { f.cluster["server"] = "https://api.example.org:6444" }, want: want{Replaced, CauseEndpoint}},
-		"Path":       {reason: "So is another path.", new: func(f *file) { f.cluster["server"] = "https://api.example.org:6443/x" }, want: want{Replaced, CauseEndpoint}},
-		"ClientCert": {reason: "A new client certificate needs a new TLS handshake.", old: withCert(a), new: withCert(b), want: want{Replaced, CauseClientCert}},
+		"Port":       {reason: "Another port is another endpoint.", now: func(f *file) { f.cluster["server"] = "https://api.example.org:6444" }, want: want{Replaced, CauseEndpoint}},
+		"Path":       {reason: "So is another path.", now: func(f *file) { f.cluster["server"] = "https://api.example.org:6443/x" }, want: want{Replaced, CauseEndpoint}},
+		"ClientCert": {reason: "A new client certificate needs a new TLS handshake.", old: withCert(a), now: withCert(b), want: want{Replaced, CauseClientCert}},
 		"CertToToken": {
 			reason: "Another kind of credentials needs a new connection: the old one presented its certificate already.",
 			old:    withCert(a), want: want{Replaced, CauseClientCert},
 		},
-		"ServerName":    {reason: "Another server name needs a new TLS handshake.", new: func(f *file) { f.cluster["tls-server-name"] = "x" }, want: want{Replaced, CauseTransport}},
-		"TokenAndPort":  {reason: "More than the token changed.", new: func(f *file) { f.user["token"] = "x"; f.cluster["server"] = "https://api.example.org:1" }, want: want{Replaced, CauseEndpoint}},
-		"SameWithCerts": {reason: "Certificates are compared by content.", old: withCert(a), new: withCert(a), want: want{Unchanged, CauseNone}},
+		"ServerName":    {reason: "Another server name needs a new TLS handshake.", now: func(f *file) { f.cluster["tls-server-name"] = "x" }, want: want{Replaced, CauseTransport}},
+		"TokenAndPort":  {reason: "More than the token changed.", now: func(f *file) { f.user["token"] = "x"; f.cluster["server"] = "https://api.example.org:1" }, want: want{Replaced, CauseEndpoint}},
+		"SameWithCerts": {reason: "Certificates are compared by content.", old: withCert(a), now: withCert(a), want: want{Unchanged, CauseNone}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			old, new := newFile(), newFile()
+			old, now := newFile(), newFile()
 			if tc.old != nil {
 				tc.old(old)
 			}
-			if tc.new != nil {
-				tc.new(new)
+			if tc.now != nil {
+				tc.now(now)
 			}
-			raw := new.bytes(t)
+			raw := now.bytes(t)
 			if tc.yaml != "" {
 				raw = []byte(tc.yaml)
 			}

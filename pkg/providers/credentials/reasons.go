@@ -5,22 +5,22 @@ package credentials
 
 // Reasons of an InvalidError.
 const (
-	// ReasonEmpty: there is no kubeconfig where it should be.
+	// ReasonEmpty means: there is no kubeconfig where it should be.
 	ReasonEmpty = "Empty"
-	// ReasonTooLarge: the kubeconfig is larger than MaxSize.
+	// ReasonTooLarge means: the kubeconfig is larger than MaxSize.
 	ReasonTooLarge = "TooLarge"
-	// ReasonMalformed: it is not a kubeconfig, or a part of it cannot be read.
+	// ReasonMalformed means: it is not a kubeconfig, or a part of it cannot be read.
 	ReasonMalformed = "Malformed"
-	// ReasonAmbiguous: it is not clear which context, or which of two kubeconfigs, is meant.
+	// ReasonAmbiguous means: it is not clear which context, or which of two kubeconfigs, is meant.
 	ReasonAmbiguous = "Ambiguous"
-	// ReasonNotOurs: the Secret does not belong to the enrolled object.
+	// ReasonNotOurs means: the Secret does not belong to the enrolled object.
 	ReasonNotOurs = "NotOurs"
-	// ReasonBadServer: the server's address is not one that is connected to.
+	// ReasonBadServer means: the server's address is not one that is connected to.
 	ReasonBadServer = "BadServer"
-	// ReasonRefused: it holds something that is never or not by default allowed.
+	// ReasonRefused means: it holds something that is never or not by default allowed.
 	ReasonRefused = "Refused"
-	// ReasonBadCertificate: a certificate, an authority or a key cannot be used.
+	// ReasonBadCertificate means: a certificate, an authority or a key cannot be used.
 	ReasonBadCertificate = "BadCertificate"
-	// ReasonNoCredentials: it holds neither a token nor a client certificate.
+	// ReasonNoCredentials means: it holds neither a token nor a client certificate.
 	ReasonNoCredentials = "NoCredentials"
 )

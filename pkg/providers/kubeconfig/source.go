@@ -106,13 +106,13 @@ func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) ([]byt
 	secret := &corev1.Secret{}
 	if err := s.live.Get(ctx, nn, secret); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("Secret %q does not exist: %w", nn, connection.ErrNoCredentials)
+			return nil, fmt.Errorf("cannot find Secret %q: %w", nn, connection.ErrNoCredentials)
 		}
 		return nil, fmt.Errorf("cannot get Secret %q: %w", nn, err)
 	}
 	if secret.UID != e.Object.UID {
 		// Deleted and made anew since the cache was read: the cache catches up, and then it is another enrolment.
-		return nil, fmt.Errorf("Secret %q is not the enrolled one: %w", nn, connection.ErrNoCredentials)
+		return nil, fmt.Errorf("cannot use Secret %q, which is not the enrolled one: %w", nn, connection.ErrNoCredentials)
 	}
 	return kubeconfigOf(secret)
 }
