@@ -13,9 +13,10 @@
 //
 // # Guarantees
 //
-//   - A cluster that is dead, slow or half-broken never holds up another for longer than the time-out of one probe, and
-//     that only if at the same moment more clusters than there are workers are tried for the first time and do not
-//     answer. Clusters that have failed before are confined to a quarter of the workers and queue behind all others.
+//   - A cluster that is dead, slow or half-broken does not hold up another. Clusters that have failed before are confined to
+//     a quarter of the workers and queue behind all others. The limit: when more clusters than there are workers (100
+//     unless set) are tried for the first time at the same moment, as at start, and do not answer, the others wait for one
+//     time-out of a probe (5 s) for each such round.
 //   - Get, List, Lookup and ByIdentifier never wait for anything but a short lock.
 //   - A rotated token is swapped in place: no informer restarts, no watch is cut. A new endpoint, authority or client
 //     certificate is connected to, found to be the same cluster, engaged and filled before the old connection ends. New

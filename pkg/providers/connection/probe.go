@@ -128,6 +128,9 @@ func (p prober) get(ctx context.Context, path, token string) (int, []byte, error
 // explain turns an error of the network into a reason and a message that stays the same from one attempt to the next.
 func (p prober) explain(err error) *failure {
 	host := p.transport.server.Host
+	if errors.Is(err, errRedirected) {
+		return &failure{ReasonProbeFailed, fmt.Sprintf("The API server at %s answered with a redirect, which is refused", host)}
+	}
 	if message := tlsMessage(err); message != "" {
 		return &failure{ReasonTLSError, fmt.Sprintf("The API server at %s %s", host, message)}
 	}

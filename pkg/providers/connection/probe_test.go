@@ -63,7 +63,7 @@ func TestProberAnswers(t *testing.T) {
 			"It is not followed.", func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, "https://example.org", http.StatusFound)
 			},
-			want{health: metav1.ConditionFalse, uidWhy: ReasonDialError},
+			want{health: metav1.ConditionFalse, uidWhy: ReasonProbeFailed},
 		},
 		"HostileUID":     {"What would break a condition or a label is not taken.", body(`{"metadata":{"uid":"<b>\n"},"gitVersion":"v1\n.2"}`), want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},
 		"NoNamespace":    {"An answer that is no namespace identifies nothing.", body(`hello`), want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},

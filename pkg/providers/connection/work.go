@@ -25,7 +25,7 @@ func (p *Provider) connect(ctx context.Context, r *record, shadow bool) (event, 
 	if !r.attempted.equal(r.enrolment) && !shadow {
 		r.attempts = 0 // Earlier failures say nothing about what is there now.
 	}
-	leave, ok := p.admission.enter(r.attempts > 0 && !shadow)
+	leave, ok := p.admission.enter(r.attempts > 0)
 	if !ok {
 		return "", nil, errBusy
 	}
@@ -218,6 +218,7 @@ func (p *Provider) checkCredentials(ctx context.Context, r *record) (event, *fai
 	switch credentials.Compare(r.conn.creds, creds) {
 	case credentials.Unchanged:
 		r.credentialsVersion = version
+		p.schedule(r, actionResetRetry) // Should other credentials have failed meanwhile.
 		return "", nil, nil
 	case credentials.TokenChanged:
 		return p.tryToken(ctx, r, creds, version)
@@ -240,6 +241,7 @@ func (p *Provider) tryToken(ctx context.Context, r *record, creds *credentials.C
 		}
 	}
 	r.next, r.credentialsVersion = creds, version
+	p.schedule(r, actionResetRetry)
 	return eventTokenChanged, nil, nil
 }
 
