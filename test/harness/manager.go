@@ -63,7 +63,7 @@ func StartManager(ctx context.Context, fleet *localfleet.Fleet, flags ...string)
 		return nil, fmt.Errorf("cannot open the manager's log: %w", err)
 	}
 	defer func() { _ = log.Close() }()
-	m.cmd = exec.Command(filepath.Join(repository, "bin", "manager"), append([]string{ //nolint:noctx // Stop ends it.
+	m.cmd = exec.Command(filepath.Join(repository, "bin", "manager"), append([]string{
 		"--kubeconfig", kubeconfig,
 		"--metrics-bind-address", metrics, "--metrics-secure=false",
 		"--health-bind-address", health,

@@ -103,6 +103,7 @@ func newConnected(
 			HTTPClient:                  watches,
 			ByObject:                    o.byObject,
 			DefaultTransform:            trim,
+			NewInformer:                 multicluster.NewInformer,
 			ReaderFailOnMissingInformer: true,
 			SyncPeriod:                  ptr.To[time.Duration](0),
 		}
