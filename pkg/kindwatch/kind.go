@@ -18,6 +18,9 @@ type Kind struct {
 	// Resource is the plural that stands in the URL, for example "mysqlinstances".
 	Resource string
 
+	// ClusterScoped says that objects of the kind have no namespace.
+	ClusterScoped bool
+
 	// MetadataOnly watches only the metadata of the objects. They are stored with apiVersion, kind and metadata.
 	MetadataOnly bool
 

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
@@ -38,6 +37,9 @@ type kindWatch struct {
 	stopped bool
 	state   State
 	message string
+
+	// invalid says that the kind cannot exist.
+	invalid bool
 }
 
 func newKindWatch(kind Kind, o Options) *kindWatch {
@@ -45,6 +47,11 @@ func newKindWatch(kind Kind, o Options) *kindWatch {
 		kind: kind, o: o, poked: make(chan struct{}, 1), settled: make(chan struct{}), state: StateSyncing,
 	}
 	k.store = newStore(kind, k.emit, k.synced)
+	if err := kind.Validate(); err != nil {
+		// No server can serve it, so none is asked.
+		k.state, k.message, k.invalid = StateNotServed, err.Error(), true
+		close(k.settled)
+	}
 	return k
 }
 
@@ -200,23 +207,4 @@ func (k *kindWatch) listWatch() cache.ListerWatcher {
 			return r.Watch(ctx, selected(o))
 		},
 	}, k.o.Client)
-}
-
-// toUnstructured brings what a client returned into the form in which it is kept.
-func (k Kind) toUnstructured(obj any) (*unstructured.Unstructured, bool) {
-	switch o := obj.(type) {
-	case *unstructured.Unstructured:
-		return trimmed(o), true
-	case *metav1.PartialObjectMetadata:
-		m := o.ObjectMeta.DeepCopy()
-		m.ManagedFields = nil
-		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
-		if err != nil {
-			return nil, false
-		}
-		u := &unstructured.Unstructured{Object: map[string]any{"metadata": fields}}
-		u.SetGroupVersionKind(k.GroupVersionKind)
-		return trimmed(u), true
-	}
-	return nil, false
 }

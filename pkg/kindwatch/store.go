@@ -4,10 +4,8 @@
 package kindwatch
 
 import (
-	"fmt"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -57,17 +55,10 @@ func keyOf(obj *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// trimmed removes, in place, what nobody here reads and what is often most of an object.
-func trimmed(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	unstructured.RemoveNestedField(obj.Object, "metadata", "managedFields")
-	unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
-	return obj
-}
-
 // Transformer makes the reflector trim objects while they stream in, before it has all of them.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
-		if u, ok := s.kind.toUnstructured(obj); ok {
+		if u, ok := s.kind.admitted(obj); ok {
 			return u, nil
 		}
 		return obj, nil
@@ -79,9 +70,9 @@ func (s *store) Add(obj any) error { return s.Update(obj) }
 
 // Update is called by the reflector.
 func (s *store) Update(obj any) error {
-	u, ok := s.kind.toUnstructured(obj)
+	u, ok := s.kind.admitted(obj)
 	if !ok {
-		return fmt.Errorf("unexpected object of type %T of %s", obj, s.kind)
+		return nil
 	}
 	key := keyOf(u)
 
@@ -99,9 +90,9 @@ func (s *store) Update(obj any) error {
 
 // Delete is called by the reflector.
 func (s *store) Delete(obj any) error {
-	u, ok := s.kind.toUnstructured(obj)
+	u, ok := s.kind.admitted(obj)
 	if !ok {
-		return fmt.Errorf("unexpected object of type %T of %s", obj, s.kind)
+		return nil
 	}
 	key := keyOf(u)
 
@@ -123,11 +114,10 @@ func (s *store) Delete(obj any) error {
 func (s *store) Replace(objs []any, listVersion string) error {
 	fresh := make(map[types.NamespacedName]*unstructured.Unstructured, len(objs))
 	for _, obj := range objs {
-		u, ok := s.kind.toUnstructured(obj)
-		if !ok {
-			return fmt.Errorf("unexpected object of type %T of %s", obj, s.kind)
+		u, ok := s.kind.admitted(obj)
+		if ok {
+			fresh[keyOf(u)] = u
 		}
-		fresh[keyOf(u)] = u
 	}
 
 	s.mu.Lock()
@@ -195,6 +185,10 @@ func (s *store) isSynced() bool {
 }
 
 func (s *store) observe(obj *unstructured.Unstructured) {
+	obj, ok := s.kind.admitted(obj)
+	if !ok {
+		return
+	}
 	key := keyOf(obj)
 	s.mu.Lock()
 	defer s.mu.Unlock()

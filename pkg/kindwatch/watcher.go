@@ -146,7 +146,7 @@ func (w *Watcher) Set(owner string, kinds ...Kind) {
 
 // run starts the goroutine of a kind if the Watcher runs. The caller holds mu.
 func (w *Watcher) run(life context.Context, k *kindWatch) {
-	if life == nil || w.stopped || life.Err() != nil {
+	if k.invalid || life == nil || w.stopped || life.Err() != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(life)
@@ -235,7 +235,7 @@ func (w *Watcher) syncing() *kindWatch {
 // return it until the watch has caught up with it. Objects of kinds that are not watched are ignored.
 func (w *Watcher) Observe(kind Kind, obj *unstructured.Unstructured) {
 	if k := w.kind(kind); k != nil {
-		k.store.observe(trimmed(obj))
+		k.store.observe(obj)
 	}
 }
 

@@ -25,12 +25,14 @@ var (
 		GroupVersionKind: schema.GroupVersionKind{
 			Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositeResourceDefinition",
 		},
-		Resource: "compositeresourcedefinitions",
+		Resource:      "compositeresourcedefinitions",
+		ClusterScoped: true,
 	}
 
 	hubCRDKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 		GroupVersionKind: crdGVK,
 		Resource:         "customresourcedefinitions",
+		ClusterScoped:    true,
 		MetadataOnly:     true,
 	}
 

@@ -61,12 +61,13 @@ var crossplanesOwn = []string{ //nolint:gochecknoglobals // A constant.
 }
 
 // intentOf returns what the hub shall hold for a claim of a workload cluster: its spec, its labels and its annotations, as
-// far as they may travel, and the annotations that name its source.
-func intentOf(claim *unstructured.Unstructured, target string, us source) *unstructured.Unstructured {
+// far as they may travel, and the annotations that name its source. What it is called and of which kind it is says the place
+// in the hub, never the claim: the claim is what a workload cluster's API server answered.
+func intentOf(claim *unstructured.Unstructured, place hubKey, us source) *unstructured.Unstructured {
 	intent := &unstructured.Unstructured{Object: map[string]any{}}
-	intent.SetGroupVersionKind(claim.GroupVersionKind())
-	intent.SetNamespace(target)
-	intent.SetName(claim.GetName())
+	intent.SetGroupVersionKind(place.kind.GroupVersionKind)
+	intent.SetNamespace(place.Namespace)
+	intent.SetName(place.Name)
 
 	if labels := travelling(claim.GetLabels()); len(labels) > 0 {
 		intent.SetLabels(labels)

@@ -38,6 +38,24 @@ func parse(t *testing.T, s string) *unstructured.Unstructured {
 	return u
 }
 
+// bar is a place in the namespace "bar" of the hub.
+func bar(name string) hubKey {
+	return hubKey{
+		kind: kindwatch.Kind{
+			GroupVersionKind: schema.GroupVersionKind{Group: "db.acmeco.org", Version: "v1", Kind: "MySQLInstance"}, Resource: "mysqlinstances",
+		},
+		NamespacedName: types.NamespacedName{Namespace: "bar", Name: name},
+	}
+}
+
+func TestIntentIsOfTheKindAndNameThatWereAskedFor(t *testing.T) {
+	forged := parse(t, `{'apiVersion':'v1','kind':'Secret','metadata':{'name':'other','namespace':'kube-system'},'spec':{}}`)
+	got := intentOf(forged, bar("db"), source{"w1", "foo"})
+	if got.GroupVersionKind() != bar("").kind.GroupVersionKind || got.GetNamespace() != "bar" || got.GetName() != "db" {
+		t.Errorf("want the kind and name of the request whatever the claim says, got %v", got.Object)
+	}
+}
+
 func TestPublicationOf(t *testing.T) {
 	const offeredStatus = `'status':{'conditions':[{'type':'Established','status':'True'},{'type':'Offered','status':'True'}]}`
 	xrd := func(spec, status, metadata string) string {
@@ -244,7 +262,7 @@ func TestApplied(t *testing.T) {
 		}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			intent := intentOf(parse(t, claim), "bar", us)
+			intent := intentOf(parse(t, claim), bar("db"), us)
 			hub := intent.DeepCopy()
 			unstructured.RemoveNestedField(hub.Object, "spec", "nothing")
 			tc.change(hub)
@@ -262,7 +280,7 @@ func set(u *unstructured.Unstructured, value string, path ...string) {
 func TestIntentChangesWithTheClaimOnly(t *testing.T) {
 	us := source{"w1", "foo"}
 	claim := parse(t, `{'metadata':{'name':'db','labels':{'team':'a'}},'spec':{'version':'5.7'}}`)
-	before := intentOf(claim, "bar", us).GetAnnotations()[AppliedHashAnnotation]
+	before := intentOf(claim, bar("db"), us).GetAnnotations()[AppliedHashAnnotation]
 
 	// What happens to the claim in the workload cluster that does not travel makes no other intent.
 	claim.SetFinalizers([]string{"x"})
@@ -272,7 +290,7 @@ func TestIntentChangesWithTheClaimOnly(t *testing.T) {
 	claim.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}", "crossplane.io/paused": "true"})
 	set(claim, "x", "status", "address")
 	set(claim, "x", "spec", "resourceRef", "name")
-	intent := intentOf(claim, "bar", us)
+	intent := intentOf(claim, bar("db"), us)
 	if got := intent.GetAnnotations()[AppliedHashAnnotation]; got != before {
 		t.Errorf("want the same hash, got %q and %q", before, got)
 	}
@@ -281,7 +299,7 @@ func TestIntentChangesWithTheClaimOnly(t *testing.T) {
 	}
 
 	unstructured.RemoveNestedField(claim.Object, "spec", "version")
-	if got := intentOf(claim, "bar", us).GetAnnotations()[AppliedHashAnnotation]; got == before {
+	if got := intentOf(claim, bar("db"), us).GetAnnotations()[AppliedHashAnnotation]; got == before {
 		t.Error("want another hash when a field is removed")
 	}
 }
@@ -307,7 +325,7 @@ func FuzzIntentOf(f *testing.F) {
 		}
 		us := source{"w1", "foo"}
 		before := claim.DeepCopy()
-		intent := intentOf(claim, "bar", us)
+		intent := intentOf(claim, bar("db"), us)
 		if diff := cmp.Diff(before.Object, claim.Object); diff != "" {
 			t.Errorf("want the claim unchanged (-before +after):\n%s", diff)
 		}

@@ -40,9 +40,12 @@ func (r *requirementReconciler) patchFinalizers(ctx context.Context, s *scope, c
 	if err := s.workload.client.Patch(ctx, claim, patch, client.FieldOwner(fleetv1alpha1.FieldManager)); err != nil {
 		return err
 	}
+	r.metrics.wrote(s.ClusterName, writeFinalizer)
+	if claim.GetUID() != s.claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
+		return fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)
+	}
 	s.workload.watcher.Observe(s.Kind, claim)
 	s.claim = claim
-	r.metrics.wrote(s.ClusterName, writeFinalizer)
 	return nil
 }
 
@@ -50,7 +53,7 @@ func (r *requirementReconciler) patchFinalizers(ctx context.Context, s *scope, c
 func (r *requirementReconciler) push(
 	ctx context.Context, s *scope, key hubKey, hub *unstructured.Unstructured,
 ) (*unstructured.Unstructured, *outcome, error) {
-	intent := intentOf(s.claim, key.Namespace, s.us)
+	intent := intentOf(s.claim, key, s.us)
 	if hub != nil && (applied(intent, hub) || r.inVain(s.Request, intent, hub)) {
 		return hub, nil, nil
 	}

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
@@ -341,7 +342,10 @@ func TestCreationInTheHubIsTheArbiter(t *testing.T) {
 	holder := f.object(f.target, "db")
 	holder.Object["spec"] = map[string]any{"version": "5.7"}
 	f.create(f.hub, holder)
-	intent := intentOf(f.object(f.namespace, "db"), f.target, source{f.identifier, f.namespace})
+	intent := intentOf(f.object(f.namespace, "db"), hubKey{
+		kind:           kindwatch.Kind{GroupVersionKind: f.gvk(), Resource: "mysqlinstances"},
+		NamespacedName: types.NamespacedName{Namespace: f.target, Name: "db"},
+	}, source{f.identifier, f.namespace})
 	err := f.hub.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(forCreation(intent)), client.FieldOwner("test"), client.ForceOwnership)
 	if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
 		t.Errorf("want an apply for creation to be refused for an existing object, got %v", err)

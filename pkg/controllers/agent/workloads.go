@@ -34,6 +34,7 @@ var (
 	ownedCRDKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 		GroupVersionKind: crdGVK,
 		Resource:         "customresourcedefinitions",
+		ClusterScoped:    true,
 		MetadataOnly:     true,
 		LabelSelector:    fleetv1alpha1.ManagedByLabel + "=" + managedByValue,
 	}

@@ -1,0 +1,74 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kindwatch
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Validate returns why a Kind cannot be one that an API server serves, or nil. Group, version and resource become a path, and
+// may come from an object that somebody else wrote: what is not a plain segment of a path would be a request for something
+// else.
+func (k Kind) Validate() error {
+	if k.Group != "" {
+		if errs := validation.IsDNS1123Subdomain(k.Group); len(errs) > 0 {
+			return fmt.Errorf("invalid group %q: %s", k.Group, errs[0])
+		}
+	}
+	for what, part := range map[string]string{"version": k.Version, "resource": k.Resource} {
+		if errs := validation.IsDNS1123Label(part); len(errs) > 0 {
+			return fmt.Errorf("invalid %s %q: %s", what, part, errs[0])
+		}
+	}
+	if k.Kind == "" {
+		return fmt.Errorf("kind of %s.%s is empty", k.Resource, k.Group)
+	}
+	return nil
+}
+
+// admitted brings what a server sent into the form in which it is kept, or returns false for what cannot be an object of the
+// kind. What is asked for is not what a server has to answer: an aggregated API decides alone what its items say. So the kind
+// is always the one that was asked for, and an object whose name or namespace could not be part of its own path, or that has
+// a namespace where the kind has none or the other way round, is dropped as if it had not been sent.
+func (k Kind) admitted(obj any) (*unstructured.Unstructured, bool) {
+	u := (*unstructured.Unstructured)(nil)
+	switch o := obj.(type) {
+	case *unstructured.Unstructured:
+		u = o
+	case *metav1.PartialObjectMetadata:
+		m := o.ObjectMeta.DeepCopy()
+		m.ManagedFields = nil
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
+		if err != nil {
+			return nil, false
+		}
+		u = &unstructured.Unstructured{Object: map[string]any{"metadata": fields}}
+	}
+	if u == nil || u.Object == nil || !isSegment(u.GetName()) {
+		return nil, false
+	}
+	if namespace := u.GetNamespace(); k.ClusterScoped && namespace != "" || !k.ClusterScoped && !isSegment(namespace) {
+		return nil, false
+	}
+	if u.GroupVersionKind() != k.GroupVersionKind {
+		u.SetGroupVersionKind(k.GroupVersionKind)
+	}
+	return trimmed(u), true
+}
+
+func isSegment(s string) bool { return s != "" && len(path.IsValidPathSegmentName(s)) == 0 }
+
+// trimmed removes, in place, what nobody here reads and what is often most of an object.
+func trimmed(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	unstructured.RemoveNestedField(obj.Object, "metadata", "managedFields")
+	unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
+	return obj
+}

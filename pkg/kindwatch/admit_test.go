@@ -1,0 +1,95 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kindwatch
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestForgedItemsAreOfTheKindThatWasAskedForOrDropped(t *testing.T) {
+	kind, _ := widgets(t, "forged")
+	for name, tc := range map[string]struct {
+		reason          string
+		clusterScoped   bool
+		namespace, item string
+		want            bool
+	}{
+		"OtherKind":        {reason: "An item that says to be a Secret is kept as what was asked for.", namespace: "default", item: "a", want: true},
+		"Nameless":         {reason: "What has no name is not an object.", namespace: "default"},
+		"NoNamespace":      {reason: "An object of a namespaced kind has a namespace.", item: "a"},
+		"Namespaced":       {reason: "One of a cluster-scoped kind has none.", clusterScoped: true, namespace: "default", item: "a"},
+		"ClusterScoped":    {reason: "And is kept without.", clusterScoped: true, item: "a", want: true},
+		"PathInName":       {reason: "A name does not lead elsewhere.", namespace: "default", item: "../secrets/a"},
+		"PathInNamespace":  {reason: "Nor does a namespace.", namespace: "..", item: "a"},
+		"EscapedNamespace": {reason: "Nor an escaped one.", namespace: "a%2fb", item: "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kind := kind
+			kind.ClusterScoped = tc.clusterScoped
+			forged := object(tc.item, "1", "5")
+			forged.SetNamespace(tc.namespace)
+			forged.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+			metadata := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				Namespace: tc.namespace, Name: tc.item, UID: "1", ResourceVersion: "5",
+			}}
+			for how, put := range map[string]func(*store) error{
+				"list":     func(s *store) error { return s.Replace([]any{forged.DeepCopy()}, "6") },
+				"event":    func(s *store) error { _ = s.Replace(nil, "4"); return s.Add(forged.DeepCopy()) },
+				"observed": func(s *store) error { _ = s.Replace(nil, "4"); s.observe(forged.DeepCopy()); return nil },
+				"metadata": func(s *store) error { return s.Replace([]any{metadata.DeepCopy()}, "6") },
+			} {
+				s := newStore(kind, func(Event) {}, func() {})
+				if err := put(s); err != nil {
+					t.Fatalf("%s: %v", how, err)
+				}
+				got, _ := s.list()
+				if (len(got) == 1) != tc.want {
+					t.Fatalf("%s: %s want kept %v, got %v", how, tc.reason, tc.want, got)
+				}
+				if tc.want && got[0].GroupVersionKind() != kind.GroupVersionKind {
+					t.Errorf("%s: %s want %s, got %s", how, tc.reason, kind.GroupVersionKind, got[0].GroupVersionKind())
+				}
+			}
+		})
+	}
+}
+
+func TestKindsThatAreNotPathSegmentsAreRefused(t *testing.T) {
+	good := Kind{GroupVersionKind: schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}, Resource: "widgets"}
+	if err := good.Validate(); err != nil {
+		t.Errorf("want an ordinary kind to be valid, got %v", err)
+	}
+	if err := configMaps.Validate(); err != nil {
+		t.Errorf("want a kind of the core group to be valid, got %v", err)
+	}
+	for name, change := range map[string]func(*Kind){
+		"PathInResource":  func(k *Kind) { k.Resource = "../../../api/v1/secrets" },
+		"Subresource":     func(k *Kind) { k.Resource = "widgets/status" },
+		"PathInGroup":     func(k *Kind) { k.Group = "../api" },
+		"PathInVersion":   func(k *Kind) { k.Version = "v1/namespaces/kube-system" },
+		"QueryInResource": func(k *Kind) { k.Resource = "widgets?x" },
+		"NoVersion":       func(k *Kind) { k.Version = "" },
+		"NoKind":          func(k *Kind) { k.Kind = "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			kind := good
+			change(&kind)
+			if kind.Validate() == nil {
+				t.Errorf("want %v to be invalid", kind)
+			}
+			w, _ := start(t, config, func(Event) {})
+			w.Set("test", kind)
+			if state, message := w.State(kind); state != StateNotServed || message == "" {
+				t.Errorf("want it to be NotServed at once, got %s %q", state, message)
+			}
+			if err := w.WaitForSync(t.Context()); err != nil {
+				t.Error(err)
+			}
+			w.Set("test")
+		})
+	}
+}
