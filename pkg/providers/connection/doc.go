@@ -31,6 +31,10 @@
 //     predecessor's connection.
 //   - A connection that has ended keeps no goroutine, no socket, no metric series, and its clients return
 //     multicluster.ErrClusterNotConnected. Its context ends with the reason as the cause.
+//   - No answer of an API server is read beyond a limit (Limits): 8 MiB, 64 MiB for a list, 8 MiB for each event of a
+//     watch. Compression is not asked for and not undone. What is not limited is how many objects an informer lists.
+//   - Requests go to the API server directly, or through the proxy of a kubeconfig if the operator allows those; never
+//     through the proxy in this process's environment, which would resolve names that credentials.CheckAddress must see.
 //   - No Secret of the hub is held in a cache, and Secrets and ConfigMaps of workload clusters are not either, but for
 //     their metadata. No token is in a rest.Config, a log line, an event, a condition or a metric.
 //   - Nothing is written to any cluster, but events on the enrolled objects in the hub, on transitions.
@@ -102,7 +106,9 @@
 // API server says of itself is taken only if it looks like a UID or a version. They can pretend to be another cluster by
 // giving kube-system its UID; if that cluster is or was enrolled, they are refused as a duplicate, and if it is not yet,
 // its later enrolment is refused with a condition that names them. A slow or hostile API server costs the
-// manager one worker for the time of a time-out, and memory for what its own informers list. Who may write kubeconfigs in the
+// manager one worker for the time of a time-out, and memory: for each request under way up to the limit of its answer a
+// few times over (as it was sent, and decoded), and without a limit for what its own informers hold, because the number of
+// objects in a cluster has none. Against that, the operator has CacheByObject, and the process its own memory limit. Who may write kubeconfigs in the
 // hub is covered by package credentials; the message of a refused duplicate tells them the name of the enrolment
 // that holds the cluster.
 package connection

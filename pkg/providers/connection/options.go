@@ -81,6 +81,8 @@ type Options struct {
 	// QPS and Burst limit the requests to one cluster, over all clients. Default 20 and 30.
 	QPS   float32
 	Burst int
+	// Limits are how much of an API server's answers is read.
+	Limits Limits
 	// UserAgent is sent with each request. Default "masthead".
 	UserAgent string
 }
@@ -101,6 +103,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.QPS == 0 {
 		o.QPS = DefaultQPS
 	}
+	o.Limits = o.Limits.withDefaults()
 	setDefault(&o.Burst, DefaultBurst)
 	setDefault(&o.MaxConcurrentReconciles, DefaultMaxConcurrentReconciles)
 	setDefault(&o.ProbeInterval, DefaultProbeInterval)

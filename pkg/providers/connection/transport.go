@@ -47,7 +47,11 @@ const (
 //     to be built anew. It is sent to the configured host only.
 //   - Redirects are errors: an API server has no reason to redirect, and following one would let the owner of a
 //     workload cluster have the manager send requests to a host of their choice.
-//   - What a name resolves to is checked when it is dialled, see credentials.Options.CheckAddress.
+//   - What a name resolves to is checked when it is dialled, see credentials.Options.CheckAddress. So that this is the API
+//     server's address, the proxy that the environment of this process names is not used: a proxy resolves names itself,
+//     and reaches what the manager must not. The proxy of a kubeconfig is, if the operator allows such kubeconfigs.
+//   - Answers are limited in size, see Limits, and compression is not asked for: an API server could pack a thousand
+//     times as much into an answer as its limit says. Lists cost more traffic for it.
 //   - Each connection has an http.Transport of its own, which is not in client-go's shared cache, so that closing it
 //     closes the sockets and ends their goroutines now, not when they time out. HTTP/2 connections are pinged as client-go's
 //     are.
@@ -57,6 +61,7 @@ type transport struct {
 	server  *url.URL
 	agent   string
 	name    string
+	limits  Limits
 
 	token atomic.Pointer[string]
 	mode  atomic.Int32
@@ -83,8 +88,14 @@ func newTransport(name string, creds *credentials.Credentials, o credentials.Opt
 	if tlsConfig == nil {
 		tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
+	proxy := cfg.Proxy
+	if proxy == nil {
+		// Not nil, for which SetTransportDefaults would put the environment's proxy.
+		proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // No proxy, as http.Transport has it.
+	}
 	t := &transport{
 		tracker: connrotation.NewConnectionTracker(), server: server, agent: agent, name: name, unauthorized: unauthorized,
+		limits: Limits{}.withDefaults(),
 	}
 	dialer := &net.Dialer{
 		Timeout:   dialTimeout,
@@ -94,12 +105,12 @@ func newTransport(name string, creds *credentials.Credentials, o credentials.Opt
 		},
 	}
 	t.base = utilnet.SetTransportDefaults(&http.Transport{
-		Proxy:                  cfg.Proxy,
+		Proxy:                  proxy,
 		TLSClientConfig:        tlsConfig,
 		TLSHandshakeTimeout:    dialTimeout,
 		MaxIdleConnsPerHost:    25,
 		MaxResponseHeaderBytes: maxResponseHeaderBytes,
-		DisableCompression:     cfg.DisableCompression,
+		DisableCompression:     true,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := dialer.DialContext(ctx, network, address)
 			if err != nil {
@@ -194,6 +205,9 @@ func (t *transport) send(req *http.Request, token string) (*http.Response, error
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 && resp.Header.Get("Location") != "" {
 		_ = resp.Body.Close()
 		return nil, fmt.Errorf("cluster %q: %w", t.name, errRedirected)
+	}
+	if err := limitAnswer(resp, req, t.server.Path, t.limits); err != nil {
+		return nil, fmt.Errorf("cluster %q: %w", t.name, err)
 	}
 	return resp, nil
 }

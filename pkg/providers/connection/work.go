@@ -77,7 +77,7 @@ func (p *Provider) dial(ctx context.Context, r *record) (*connected, *failure) {
 	if err != nil {
 		return nil, &failure{ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err)}
 	}
-	t.watches = p.metrics.watchesOf(r.name)
+	t.watches, t.limits = p.metrics.watchesOf(r.name), p.o.Limits
 	conn, why := p.establish(ctx, r, creds, t)
 	if why != nil {
 		t.close()
