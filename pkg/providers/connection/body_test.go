@@ -25,6 +25,41 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
+// TestProxyOfTheEnvironmentIsNotUsed has a proxy in the environment, which would resolve names where CheckAddress does
+// not see them. Go reads the environment at the first request of a process, so that this test stands first, lest it pass
+// whatever the transport does.
+func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
+	t.Setenv("HTTPS_PROXY", "http://environment.example.org:3128")
+	creds, err := credentials.Parse(kubeconfigFor(t, "https://api.example.org", nil, "x"), credentials.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := newTransport("fake/ns/a", creds, credentials.Options{}, "test", func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.close()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://api.example.org/readyz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u, err := tr.base.Proxy(req); u != nil || err != nil {
+		t.Errorf("want no proxy, got %v %v", u, err)
+	}
+	raw := strings.Replace(string(kubeconfigFor(t, "https://api.example.org", nil, "x")),
+		`"server":`, `"proxy-url":"http://proxy.example.org:3128","server":`, 1)
+	if creds, err = credentials.Parse([]byte(raw), credentials.Options{AllowProxy: true}); err != nil {
+		t.Fatal(err)
+	}
+	if tr, err = newTransport("fake/ns/a", creds, credentials.Options{AllowProxy: true}, "test", func() {}); err != nil {
+		t.Fatal(err)
+	}
+	defer tr.close()
+	if u, err := tr.base.Proxy(req); err != nil || u == nil || u.Host != "proxy.example.org:3128" {
+		t.Errorf("want the kubeconfig's proxy, which is allowed, got %v %v", u, err)
+	}
+}
+
 // clientOf returns a client whose answers are limited, of a server that speaks HTTP/2 as API servers do.
 func clientOf(t *testing.T, h http.Handler, l Limits) kubernetes.Interface {
 	t.Helper()
@@ -213,39 +248,5 @@ func TestDiscoveryIsNotToldToWait(t *testing.T) {
 		}
 	case <-time.After(patience):
 		t.Fatal("it waits for as long as the API server says")
-	}
-}
-
-// TestProxyOfTheEnvironmentIsNotUsed has a proxy in the environment, which would resolve names where CheckAddress does
-// not see them.
-func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
-	t.Setenv("HTTPS_PROXY", "http://environment.example.org:3128")
-	creds, err := credentials.Parse(kubeconfigFor(t, "https://api.example.org", nil, "x"), credentials.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr, err := newTransport("fake/ns/a", creds, credentials.Options{}, "test", func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.close()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://api.example.org/readyz", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if u, err := tr.base.Proxy(req); u != nil || err != nil {
-		t.Errorf("want no proxy, got %v %v", u, err)
-	}
-	raw := strings.Replace(string(kubeconfigFor(t, "https://api.example.org", nil, "x")),
-		`"server":`, `"proxy-url":"http://proxy.example.org:3128","server":`, 1)
-	if creds, err = credentials.Parse([]byte(raw), credentials.Options{AllowProxy: true}); err != nil {
-		t.Fatal(err)
-	}
-	if tr, err = newTransport("fake/ns/a", creds, credentials.Options{AllowProxy: true}, "test", func() {}); err != nil {
-		t.Fatal(err)
-	}
-	defer tr.close()
-	if u, err := tr.base.Proxy(req); err != nil || u == nil || u.Host != "proxy.example.org:3128" {
-		t.Errorf("want the kubeconfig's proxy, which is allowed, got %v %v", u, err)
 	}
 }
