@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -81,7 +82,7 @@ func (r *definitionReconciler) Reconcile(ctx context.Context, req mcreconcile.Re
 	}
 	p, offered, known := r.hub.publication(req.Name)
 	current, err := w.watcher.Get(ownedCRDKind, types.NamespacedName{Name: req.Name})
-	if !known || errors.Is(err, kindwatch.ErrNotSynced) {
+	if !known && !r.hub.cannotKnowPublications() || errors.Is(err, kindwatch.ErrNotSynced) {
 		// Nothing is decided before both sides are known. Their becoming known queues the definition again.
 		return reconcile.Result{}, nil
 	}
@@ -93,7 +94,7 @@ func (r *definitionReconciler) Reconcile(ctx context.Context, req mcreconcile.Re
 		return reconcile.Result{}, err
 	}
 	if !offered {
-		return reconcile.Result{}, r.retain(ctx, w, req, current)
+		return r.retain(ctx, w, req, current)
 	}
 	want, err := r.want(ctx, req.Name)
 	if err != nil || want == nil {
@@ -117,26 +118,62 @@ func (r *definitionReconciler) offered(ctx context.Context, cluster connection.C
 // retain treats a definition that is not offered. It stays in the cluster, because deleting it would delete the claims of
 // that kind, which is their owners' decision. Its claims are still watched, so that one that is deleted is deleted in the
 // hub, too, and does not hang on our finalizer.
-func (r *definitionReconciler) retain(ctx context.Context, w *workload, req mcreconcile.Request, current *unstructured.Unstructured) error {
+func (r *definitionReconciler) retain(
+	ctx context.Context, w *workload, req mcreconcile.Request, current *unstructured.Unstructured,
+) (reconcile.Result, error) {
 	r.told(req, "")
 	r.reporter.DefinitionForgotten(req.ClusterName, req.Name)
 	r.metrics.forgetDefinition(req.ClusterName, req.Name)
-	if current == nil {
-		r.unfollow(w, req.Name)
-		return nil
+	before, following := w.followed(req.Name)
+	if current == nil && !following {
+		return reconcile.Result{}, nil
 	}
-	if kind, ok := w.kindOf(req.Name); ok {
-		r.hub.enqueueKind(w, kind.GroupResource(), r.hub.requirements.add)
-		return nil
+	if current != nil && following && before.inHub && !before.deletionsOnly {
+		r.hub.enqueueKind(w, before.kind.GroupResource(), r.hub.requirements.add)
+		return reconcile.Result{}, nil
 	}
 	crd, err := r.get(ctx, w.reader, req.Name)
-	if err != nil || crd == nil {
-		return err
+	switch {
+	case err != nil:
+		return reconcile.Result{}, err
+	case crd == nil:
+		// Its claims are gone, too.
+		r.unfollow(w, req.Name)
+		return reconcile.Result{}, nil
+	case !isOurs(crd):
+		return r.drain(w, req.Name, before.kind), nil
 	}
-	if kind, ok := kindOfDefinition(crd); ok && isOurs(crd) {
-		r.follow(w, req.Name, kind)
+	hub, err := r.get(ctx, r.hubReader, req.Name)
+	if err != nil {
+		return reconcile.Result{}, err
 	}
-	return nil
+	f, ok := retainedKind(crd, hub)
+	if !ok || !following && w.retainedKinds() >= maxRetainedKinds {
+		r.unfollow(w, req.Name)
+		return reconcile.Result{}, nil
+	}
+	r.follow(w, req.Name, f)
+	return reconcile.Result{}, nil
+}
+
+// drain treats a definition that has the name of one of ours and is not ours, or not any more. Its claims are left alone,
+// except that those which bear our finalizer, because it was ours once, can be deleted. When there are none, it is not
+// followed any more; only we could add the finalizer.
+func (r *definitionReconciler) drain(w *workload, crd string, kind kindwatch.Kind) reconcile.Result {
+	result := reconcile.Result{RequeueAfter: slowRetry()}
+	if w.isDrained(crd) {
+		r.unfollow(w, crd)
+		return result
+	}
+	if r.follow(w, crd, followed{kind: kind, inHub: true, deletionsOnly: true}) {
+		return result
+	}
+	claims, err := w.watcher.List(kind)
+	if err == nil && !slices.ContainsFunc(claims, bearsFinalizer) {
+		w.setDrained(crd)
+		r.unfollow(w, crd)
+	}
+	return result
 }
 
 // want returns the definition that workload clusters shall have, or nil while the hub's cannot be known.
@@ -185,13 +222,18 @@ func (r *definitionReconciler) ensure(
 		have = want.crd.DeepCopy()
 		err = w.client.Create(ctx, have, client.FieldOwner(fleetv1alpha1.FieldManager))
 	case !isOurs(have):
-		r.unfollow(w, req.Name)
+		result := reconcile.Result{RequeueAfter: slowRetry()}
+		if theirs, ok := claimKindOf(have); ok && theirs.GroupKind() == p.kind.GroupKind() {
+			result = r.drain(w, req.Name, p.kind)
+		} else {
+			r.unfollow(w, req.Name)
+		}
 		r.refuse(ctx, cluster, req, &problem{
 			reason: ReasonDefinitionForeign,
 			message: fmt.Sprintf("The CustomResourceDefinition %q is in the cluster already and was not put there by Masthead. "+
 				"It is left alone, and its objects are not synchronised.", req.Name),
 		})
-		return reconcile.Result{RequeueAfter: slowRetry()}, nil
+		return result, nil
 	case !sameDefinition(have, want.crd):
 		have = corrected(have, want.crd)
 		err = w.client.Update(ctx, have, client.FieldOwner(fleetv1alpha1.FieldManager))
@@ -242,13 +284,14 @@ func (r *definitionReconciler) accept(ctx context.Context, w *workload, cluster 
 	r.told(req, "")
 	r.reporter.DefinitionServed(req.ClusterName, req.Name)
 	r.metrics.definition(req.ClusterName, req.Name, true)
-	if !r.follow(w, req.Name, kind) {
+	w.setAccepted(req.Name)
+	if !r.follow(w, req.Name, followed{kind: kind, inHub: true}) {
 		r.hub.enqueueKind(w, kind.GroupResource(), r.hub.requirements.addInitial)
 	}
 }
 
-func (r *definitionReconciler) follow(w *workload, crd string, kind kindwatch.Kind) bool {
-	news := w.follow(crd, kind)
+func (r *definitionReconciler) follow(w *workload, crd string, f followed) bool {
+	news := w.follow(crd, f)
 	if news {
 		r.hub.refreshWatched()
 	}

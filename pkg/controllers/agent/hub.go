@@ -120,6 +120,12 @@ func (h *hub) handle(e kindwatch.Event) {
 		if !e.Initial && (e.Type != kindwatch.StateChanged || e.State == kindwatch.StateSynced) {
 			h.refreshPublished()
 		}
+		if e.Type == kindwatch.StateChanged && e.State != kindwatch.StateSynced && h.cannotKnowPublications() {
+			// What the clusters have can go without knowing what is offered.
+			for _, w := range h.workloads.all() {
+				h.enqueueDefinitions(w)
+			}
+		}
 	case hubCRDKind:
 		h.handleCRD(e)
 	case hubSecretKind:
@@ -176,7 +182,7 @@ func (h *hub) refreshWatched() {
 		kinds.Insert(p.kind)
 	}
 	for _, w := range h.workloads.all() {
-		kinds.Insert(w.claimKinds()...)
+		kinds.Insert(w.hubKinds()...)
 	}
 
 	h.mu.Lock()
@@ -209,6 +215,15 @@ func (h *hub) publication(crd string) (p publication, offered, known bool) {
 	defer h.mu.Unlock()
 	p, offered = h.published[crd]
 	return p, offered, h.publishedKnown
+}
+
+// cannotKnowPublications is whether the hub has answered that it cannot say what it offers, since this process runs.
+func (h *hub) cannotKnowPublications() bool {
+	h.mu.Lock()
+	known := h.publishedKnown
+	h.mu.Unlock()
+	state, _ := h.watcher.State(xrdKind)
+	return !known && (state == kindwatch.StateNotServed || state == kindwatch.StateForbidden)
 }
 
 // enqueueDefinitions queues every definition that concerns a workload cluster.

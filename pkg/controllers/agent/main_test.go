@@ -231,7 +231,7 @@ type fixture struct {
 	cluster                    mcr.ClusterName
 	identifier, class          string
 	group, target, namespace   string
-	workloadUser               string
+	workloadUser, hubUser      string
 
 	mgr                         mcmanager.Manager
 	gate                        *multicluster.Gate
@@ -303,6 +303,7 @@ func (f *fixture) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	hub := rest.CopyConfig(hubConfig)
 	hub.QPS = -1
+	hub.Impersonate.UserName = f.hubUser
 	hub.Wrap(f.hubRequests.wrap)
 	gate := multicluster.NewGate()
 	mgr, err := mcmanager.New(hub, nil, ctrl.Options{
@@ -422,7 +423,7 @@ func (f *fixture) crd() *apiextensionsv1.CustomResourceDefinition {
 			Name:        "mysqlinstances." + f.group,
 			Annotations: map[string]string{"hub.example.org/note": "stays in the hub"},
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "apiextensions.crossplane.io/v1", Kind: "CompositeResourceDefinition", Name: f.xrdName(), UID: "x",
+				APIVersion: "apiextensions.crossplane.io/v1", Kind: "CompositeResourceDefinition", Name: f.xrdName(), UID: "x", Controller: new(true),
 			}},
 		},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{

@@ -68,6 +68,9 @@ type scope struct {
 	class     *fleetv1alpha1.EnrollmentClass
 	className string
 
+	// publishedKnown is whether it is known what the hub publishes.
+	publishedKnown bool
+
 	// offered is whether the hub publishes the claim's kind, in the version of the request, to the cluster.
 	offered bool
 
@@ -120,7 +123,8 @@ func (r *requirementReconciler) scope(ctx context.Context, req Request) (*scope,
 	if !ok {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
-	if kind, ok := w.kindOf(req.Kind.GroupResource().String()); !ok || kind != req.Kind {
+	f, ok := w.followed(req.Kind.GroupResource().String())
+	if !ok || f.kind != req.Kind {
 		r.forget(req)
 		return nil, nil //nolint:nilnil // As above.
 	}
@@ -136,6 +140,10 @@ func (r *requirementReconciler) scope(ctx context.Context, req Request) (*scope,
 		return nil, nil //nolint:nilnil // Its coming makes a new request.
 	case err != nil:
 		return nil, err
+	}
+	if f.deletionsOnly && last == nil && (claim.GetDeletionTimestamp() == nil || !bearsFinalizer(claim)) {
+		r.forget(req)
+		return nil, nil //nolint:nilnil // Not ours to touch.
 	}
 	cluster, ok := r.fleet.Lookup(req.ClusterName)
 	if !ok || cluster.EffectiveIdentifier() == "" {
@@ -153,7 +161,8 @@ func (r *requirementReconciler) scope(ctx context.Context, req Request) (*scope,
 	if s.class, err = getClass(ctx, r.classes, s.className); err != nil {
 		return nil, err
 	}
-	p, published, _ := r.hub.publication(req.Kind.GroupResource().String())
+	p, published, known := r.hub.publication(req.Kind.GroupResource().String())
+	s.publishedKnown = known
 	s.offered = published && p.kind == req.Kind && s.class != nil && offers(s.class.Spec.Agent, req.Kind.Group)
 	return s, nil
 }
@@ -174,6 +183,9 @@ func getClass(ctx context.Context, from client.Reader, name string) (*fleetv1alp
 // synchronise brings the hub to what a claim says.
 func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outcome, error) {
 	if s.class != nil && s.class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled {
+		return outcome{silent: true}, nil
+	}
+	if !s.publishedKnown {
 		return outcome{silent: true}, nil
 	}
 	target, p := r.target(s)

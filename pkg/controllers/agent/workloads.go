@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -61,8 +62,11 @@ type workload struct {
 	mu sync.Mutex
 
 	// kinds are the claim kinds that are synchronised, by the name of their CRD: those whose CRD in this cluster is the
-	// one that Masthead put there.
-	kinds map[string]kindwatch.Kind
+	// one that Masthead put there, and those of which claims may be left that need us to go.
+	kinds map[string]followed
+
+	// drained are the CRDs that are not Masthead's, and of which no claim bears our finalizer.
+	drained sets.Set[string]
 
 	// verified are the definitions that were compared with the hub's and found right, in the state that they had then.
 	verified map[string]verifiedDefinition
@@ -81,7 +85,55 @@ func (w *workload) request(kind kindwatch.Kind, claim *unstructured.Unstructured
 func (w *workload) claimKinds() []kindwatch.Kind {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Collect(maps.Values(w.kinds))
+	out := make([]kindwatch.Kind, 0, len(w.kinds))
+	for _, f := range w.kinds {
+		out = append(out, f.kind)
+	}
+	return out
+}
+
+// hubKinds are the claim kinds that have to be followed in the hub because of this cluster.
+func (w *workload) hubKinds() []kindwatch.Kind {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []kindwatch.Kind
+	for _, f := range w.kinds {
+		if f.inHub {
+			out = append(out, f.kind)
+		}
+	}
+	return out
+}
+
+func (w *workload) retainedKinds() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, f := range w.kinds {
+		if f.retained {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *workload) isDrained(crd string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.drained.Has(crd)
+}
+
+func (w *workload) setDrained(crd string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.drained.Insert(crd)
+}
+
+// setAccepted notes that a definition is Masthead's, so that claims can get our finalizer.
+func (w *workload) setAccepted(crd string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.drained.Delete(crd)
 }
 
 // definitionNames are the names of the CRDs that Masthead has to do with in this cluster, whether published or not.
@@ -102,22 +154,28 @@ func (w *workload) definitionNames() []string {
 	return names
 }
 
-// kindOf returns the claim kind that is synchronised for a CRD.
-func (w *workload) kindOf(crd string) (kindwatch.Kind, bool) {
+// followed returns how the claims of a CRD are followed.
+func (w *workload) followed(crd string) (followed, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	k, ok := w.kinds[crd]
-	return k, ok
+	f, ok := w.kinds[crd]
+	return f, ok
 }
 
-// follow synchronises the claims of a kind from now on, and says whether that is news.
-func (w *workload) follow(crd string, kind kindwatch.Kind) bool {
+// kindOf returns the claim kind that is followed for a CRD.
+func (w *workload) kindOf(crd string) (kindwatch.Kind, bool) {
+	f, ok := w.followed(crd)
+	return f.kind, ok
+}
+
+// follow follows the claims of a kind from now on, and says whether that is news.
+func (w *workload) follow(crd string, f followed) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.kinds[crd] == kind {
+	if w.kinds[crd] == f {
 		return false
 	}
-	w.kinds[crd] = kind
+	w.kinds[crd] = f
 	w.watchKinds()
 	return true
 }
@@ -135,7 +193,11 @@ func (w *workload) unfollow(crd string) bool {
 }
 
 func (w *workload) watchKinds() {
-	w.watcher.Set(ownerClaims, slices.Collect(maps.Values(w.kinds))...)
+	kinds := make([]kindwatch.Kind, 0, len(w.kinds))
+	for _, f := range w.kinds {
+		kinds = append(kinds, f.kind)
+	}
+	w.watcher.Set(ownerClaims, kinds...)
 }
 
 // wrote remembers the version of a Secret that Masthead wrote or found right.
@@ -220,7 +282,8 @@ func (s *workloadSource) Start(ctx context.Context, _ workqueue.TypedRateLimitin
 		client:   s.cluster.GetClient(),
 		reader:   s.cluster.GetAPIReader(),
 		recorder: s.cluster.GetEventRecorder(controllerName),
-		kinds:    map[string]kindwatch.Kind{},
+		kinds:    map[string]followed{},
+		drained:  sets.New[string](),
 		verified: map[string]verifiedDefinition{},
 		secrets:  map[types.NamespacedName]string{},
 	}
@@ -265,6 +328,7 @@ func (s *workloads) add(cl cluster.Cluster, w *workload) {
 	if old := s.byName[w.name]; old != nil {
 		old.mu.Lock()
 		maps.Copy(w.kinds, old.kinds)
+		w.drained = old.drained.Clone()
 		old.mu.Unlock()
 		w.watchKinds()
 	}

@@ -1,0 +1,99 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// maxRetainedKinds is how many kinds of a cluster are followed that the hub does not offer to it. A cluster whose owner
+// labels more definitions than any hub ever withdrew does so for another purpose.
+const maxRetainedKinds = 100
+
+// followed is a kind of claims that is followed in a workload cluster.
+type followed struct {
+	kind kindwatch.Kind
+
+	// inHub is whether the kind is followed in the hub because of this cluster. The hub says so, never the cluster alone.
+	inHub bool
+
+	// retained is whether the kind is not offered, and followed only because the cluster has claims of it.
+	retained bool
+
+	// deletionsOnly is whether nothing is done but to let claims go that bear our finalizer: the definition is not
+	// Masthead's any more.
+	deletionsOnly bool
+}
+
+// retainedKind decides how a kind is followed of which a workload cluster has a definition with our label, and which is not
+// offered. The label is no proof, because the owner of the cluster can write it. So the definition counts only if it is of the
+// form of a claim's, and then:
+//
+//   - if the hub has a definition of that name, only if that is one that Crossplane made for claims, of the same kind. Its
+//     kind is then followed in the hub, too, in a version that both serve;
+//   - if the hub has none, there is nothing in the hub to be deleted, and the kind is followed in the workload cluster only.
+func retainedKind(crd, hub *unstructured.Unstructured) (followed, bool) {
+	kind, ok := claimKindOf(crd)
+	if !ok {
+		return followed{}, false
+	}
+	if hub == nil {
+		return followed{kind: kind, retained: true}, true
+	}
+	theirs, ok := claimKindOf(hub)
+	if !ok || !isClaimDefinition(hub) || theirs.GroupKind() != kind.GroupKind() || theirs.Resource != kind.Resource {
+		return followed{}, false
+	}
+	both := servedVersions(crd)
+	for _, version := range append([]string{theirs.Version}, servedVersions(hub)...) {
+		if slices.Contains(both, version) {
+			theirs.Version = version
+			return followed{kind: theirs, inHub: true, retained: true}, true
+		}
+	}
+	return followed{}, false
+}
+
+// isClaimDefinition is whether Crossplane made a definition in the hub for claims.
+func isClaimDefinition(crd *unstructured.Unstructured) bool {
+	owner := metav1.GetControllerOfNoCopy(crd)
+	if owner == nil || owner.Kind != xrdKind.Kind {
+		return false
+	}
+	gv, err := schema.ParseGroupVersion(owner.APIVersion)
+	categories, _, _ := unstructured.NestedStringSlice(crd.Object, "spec", "names", "categories")
+	return err == nil && gv.Group == xrdKind.Group && slices.Contains(categories, "claim")
+}
+
+// claimKindOf returns the kind that a definition defines, if it could be that of claims.
+func claimKindOf(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
+	kind, ok := kindOfDefinition(crd)
+	scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
+	return kind, ok && kind.Validate() == nil && crd.GetName() == kind.GroupResource().String() && scope == "Namespaced"
+}
+
+func servedVersions(crd *unstructured.Unstructured) []string {
+	var out []string
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		name, _ := version["name"].(string)
+		if served, _ := version["served"].(bool); served && name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// bearsFinalizer is whether a claim has our finalizer.
+func bearsFinalizer(claim *unstructured.Unstructured) bool {
+	return slices.Contains(claim.GetFinalizers(), fleetv1alpha1.RequirementFinalizer)
+}

@@ -1,0 +1,155 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+func TestRetainedKind(t *testing.T) {
+	const labelled = `{'kind':'CustomResourceDefinition','apiVersion':'apiextensions.k8s.io/v1','metadata':{'name':'dbs.acmeco.org'},` +
+		`'spec':{'group':'acmeco.org','scope':'Namespaced','names':{'kind':'DB','plural':'dbs','categories':['claim']},` +
+		`'versions':[{'name':'v1','served':true},{'name':'v2','served':true,'storage':true}]}}`
+	hubs := strings.Replace(labelled, `'metadata':{`, `'metadata':{'ownerReferences':[{'apiVersion':'apiextensions.crossplane.io/v1',`+
+		`'kind':'CompositeResourceDefinition','name':'xdbs','uid':'x','controller':true}],`, 1)
+	change := func(s, from, to string) string {
+		out := strings.ReplaceAll(s, from, to)
+		if out == s {
+			t.Fatalf("%q is not in %s", from, s)
+		}
+		return out
+	}
+	kind := func(version string, inHub bool) followed {
+		return followed{inHub: inHub, retained: true, kind: kindwatch.Kind{
+			GroupVersionKind: schema.GroupVersionKind{Group: "acmeco.org", Version: version, Kind: "DB"}, Resource: "dbs",
+		}}
+	}
+	for name, tc := range map[string]struct {
+		reason    string
+		crd, hubs string
+		want      followed
+	}{
+		"Withdrawn":   {reason: "What Crossplane made for claims is followed on both sides.", crd: labelled, hubs: hubs, want: kind("v2", true)},
+		"NotInHub":    {reason: "What the hub does not have is never asked of the hub.", crd: labelled, want: kind("v2", false)},
+		"OlderInside": {reason: "The version is one that both serve.", crd: change(labelled, "v2", "v3"), hubs: hubs, want: kind("v1", true)},
+		"NoCommon":    {reason: "Without one, nothing can be read on both sides.", crd: change(labelled, "{'name':'v1','served':true},{'name':'v2'", "{'name':'v9'"), hubs: hubs},
+		"NotCrossplanes": {
+			reason: "A definition of the hub that is not an XRD's is none of the cluster's business.", crd: labelled, hubs: labelled,
+		},
+		"OtherController": {reason: "Nor is one that another kind controls.", crd: labelled, hubs: change(hubs, "'CompositeResourceDefinition'", "'Other'")},
+		"Composite":       {reason: "Nor is that of the composites.", crd: labelled, hubs: change(hubs, "'claim'", "'composite'")},
+		"ClusterScoped":   {reason: "Claims are namespaced.", crd: change(labelled, "Namespaced", "Cluster"), hubs: hubs},
+		"OtherKind":       {reason: "Another kind under the same name is another.", crd: change(labelled, "'DB'", "'Secret'"), hubs: hubs},
+		"OtherName":       {reason: "The name of a definition says what it defines.", crd: change(labelled, "'plural':'dbs'", "'plural':'secrets'"), hubs: hubs},
+		"Path": {
+			reason: "What becomes a path has to be a part of one.",
+			crd:    change(change(labelled, "'plural':'dbs'", "'plural':'../../../api/v1/secrets'"), "dbs.acmeco", "../../../api/v1/secrets.acmeco"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, ok := retainedKind(parse(t, tc.crd), parse(t, tc.hubs))
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(followed{})); diff != "" || ok != (tc.want != followed{}) {
+				t.Errorf("%s got %v (-want +got):\n%s", tc.reason, ok, diff)
+			}
+		})
+	}
+}
+
+func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
+	f := newFixture(t)
+	f.served()
+	var names []string
+	for name, inHub := range map[string]bool{"theirs": true, "nowhere": false} {
+		crd := (&fixture{group: name + "." + f.group}).crd()
+		crd.OwnerReferences = nil
+		if inHub {
+			f.create(f.hub, crd.DeepCopy())
+		}
+		crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue}
+		f.create(f.workload, crd)
+		names = append(names, crd.Name)
+	}
+	for _, name := range names {
+		f.eventually("the definition is looked at", func() error {
+			if len(f.workloadAsked.about("customresourcedefinitions/"+name)) == 0 {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+	}
+	f.settled()
+	for _, kind := range f.agent.hub.watchedKinds() {
+		if strings.HasSuffix(kind.Group, "."+f.group) {
+			t.Errorf("want the hub not to be asked for %s", kind)
+		}
+	}
+}
+
+func TestClaimsGoWhenTheirDefinitionIsNotOursAnyMore(t *testing.T) {
+	f := newFixture(t)
+	claim := f.claim("db")
+	f.pushed("db")
+	f.synced("db", ReasonSynced)
+	crd := f.crd()
+	f.edit(f.workload, crd, func() { crd.Labels = nil })
+	// The last look at it has noticed.
+	f.eventually("the kind is followed for deletions only", func() error {
+		w, ok := f.agent.workloads.get(f.cluster)
+		if followed, _ := w.followed(crd.Name); !ok || !followed.deletionsOnly {
+			return fmt.Errorf("it is %v", followed)
+		}
+		return nil
+	})
+	f.restart()
+	f.edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, "8", "spec", "version") })
+	if err := f.workload.Delete(f.ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+	f.gone(f.hub, f.target, "db")
+	f.claim("other")
+	f.settled()
+	if u, err := f.get(f.workload, f.namespace, "other"); err != nil || bearsFinalizer(u) {
+		t.Errorf("want other claims untouched, got %v (%v)", u.Object, err)
+	}
+}
+
+func TestClaimsGoWhenTheHubDoesNotSayWhatItOffers(t *testing.T) {
+	f := newFixture(t)
+	claim := f.claim("db")
+	f.pushed("db")
+	f.synced("db", ReasonSynced)
+	f.stopAgent()
+	f.hubUser = f.class
+	f.create(f.hub, &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: f.class},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"", "events.k8s.io", f.group, fleetv1alpha1.GroupVersion.Group, apiextensionsv1.GroupName}, Resources: []string{"*"}, Verbs: []string{"*"}},
+		},
+	})
+	f.create(f.hub, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: f.class},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.class},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.hubUser}},
+	})
+	f.restart()
+	if err := f.workload.Delete(f.ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+	f.gone(f.hub, f.target, "db")
+}
