@@ -22,7 +22,8 @@ const (
 
 	// ClusterIdentifierAnnotation gives an enrolled cluster an identifier that outlives it: a replacement cluster that
 	// carries the same one takes over the hub objects of the cluster it replaces. Without it, the identifier is the UID
-	// of the workload cluster's kube-system namespace. The name is Crossplane's, and kept for compatibility.
+	// of the workload cluster's kube-system namespace. A value that has the form of a UUID is refused, so that nobody can
+	// pass a cluster off as one that has no identifier. The name is Crossplane's, and kept for compatibility.
 	ClusterIdentifierAnnotation = "agent.crossplane.io/cluster-identifier"
 )
 

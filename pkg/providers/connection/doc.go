@@ -26,7 +26,8 @@
 //     made sure that it is the same cluster, and nothing restarts.
 //   - A name leads to one cluster, recognised by the UID of its namespace kube-system, for as long as the enrolled object
 //     lives; across restarts if Pins are given. Of two enrolments that lead to one cluster or ask for one identifier,
-//     the first holds it until it is un-enrolled, connected or not. The hub is refused.
+//     the first holds it until it is un-enrolled, connected or not. The hub is refused. UIDs, which a cluster says of
+//     itself, and identifiers, which people in the hub write, have no value in common.
 //   - An object that is deleted and made anew under the same name starts afresh and is never served by its
 //     predecessor's connection.
 //   - A connection that has ended keeps no goroutine, no socket, no metric series, and its clients return
@@ -104,8 +105,18 @@
 // The manager's requests to their cluster, which carry that cluster's own credentials and no other's. The answers can
 // not steer it: redirects are errors, other hosts are refused, headers and answers to probes are limited, and what an
 // API server says of itself is taken only if it looks like a UID or a version. They can pretend to be another cluster by
-// giving kube-system its UID; if that cluster is or was enrolled, they are refused as a duplicate, and if it is not yet,
-// its later enrolment is refused with a condition that names them. A slow or hostile API server costs the
+// giving kube-system its UID, since an API server's word is all there is. While that cluster is enrolled, connected or
+// not, they are refused as a duplicate; if it is enrolled later, it is refused, with a condition that names them. And they
+// must say so from the first connection of their enrolment on: a change is refused (ClusterIdentityChanged). They cannot
+// take an identifier that an annotation gave.
+//
+// What remains: a cluster that is enrolled for the first time, with the UID of one that was un-enrolled before, acts in
+// its name, and so gets at what that one left in the hub: claims that were not deleted there before, and the Secrets of these.
+// It takes the right to enrol a cluster with a class that leads to the same namespaces (EnrollmentClass
+// spec.allowedNamespaces), and knowledge of the UID, which is no secret. Give clusters whose objects outlive them an
+// identifier by annotation, and delete what a cluster left when it is un-enrolled for good. To remember the UIDs of all
+// clusters that ever were was rejected: a record that nobody may delete grows for ever, and one that the tenant may delete, as
+// a ClusterProfile, protects nothing; and enrolling a cluster again after a mistake would need an administrator. A slow or hostile API server costs the
 // manager one worker for the time of a time-out, and memory: for each request under way up to the limit of its answer a
 // few times over (as it was sent, and decoded), and without a limit for what its own informers hold, because the number of
 // objects in a cluster has none. Against that, the operator has CacheByObject, and the process its own memory limit. Who may write kubeconfigs in the

@@ -25,11 +25,8 @@ import (
 // maxProbeBody is how much of an answer to a probe is read.
 const maxProbeBody = 64 << 10
 
-// What an API server says about itself goes into conditions and labels: anything odd is not taken.
-var (
-	validUID     = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
-	validVersion = regexp.MustCompile(`^v[0-9][0-9A-Za-z.+-]{0,62}$`)
-)
+// What an API server says about itself goes into conditions and labels: anything odd is not taken. See also validUID.
+var validVersion = regexp.MustCompile(`^v[0-9][0-9A-Za-z.+-]{0,62}$`)
 
 // failure says why something did not work, in words for a condition: no timestamps, no port numbers of this side.
 type failure struct {
@@ -97,8 +94,8 @@ func (p prober) identity(ctx context.Context, token string) (string, *failure) {
 		return "", &failure{ReasonProbeFailed, fmt.Sprintf("The API server answered %d when asked for the namespace kube-system", code)}
 	}
 	ns := metav1.PartialObjectMetadata{}
-	if json.Unmarshal(body, &ns) != nil || !validUID.MatchString(string(ns.UID)) {
-		return "", &failure{ReasonProbeFailed, "The API server's answer to a request for the namespace kube-system is not a namespace"}
+	if json.Unmarshal(body, &ns) != nil || !validUID(string(ns.UID)) {
+		return "", &failure{ReasonProbeFailed, "The API server's answer to a request for the namespace kube-system is not a namespace with a UUID"}
 	}
 	return string(ns.UID), nil
 }

@@ -54,7 +54,7 @@ func TestProberAnswers(t *testing.T) {
 		handler http.HandlerFunc
 		want    want
 	}{
-		"Healthy":      {"All questions get the same good answer.", body(`{"metadata":{"uid":"u-1"},"gitVersion":"v1.36.3+k3s1"}`), want{health: metav1.ConditionTrue, uid: "u-1", version: "v1.36.3+k3s1"}},
+		"Healthy":      {"All questions get the same good answer.", body(`{"metadata":{"uid":"0b7e9a4c-9d1f-4e0a-8a53-2f6c1d7e8b90"},"gitVersion":"v1.36.3+k3s1"}`), want{health: metav1.ConditionTrue, uid: "0b7e9a4c-9d1f-4e0a-8a53-2f6c1d7e8b90", version: "v1.36.3+k3s1"}},
 		"Ill":          {"It answers, and says that it is not well.", code(500), want{health: metav1.ConditionFalse, uidWhy: ReasonProbeFailed}},
 		"Forbidden":    {"It answers, and does not say how it is.", code(403), want{health: metav1.ConditionUnknown, uidWhy: ReasonForbidden}},
 		"NotFound":     {"As above.", code(404), want{health: metav1.ConditionUnknown, uidWhy: ReasonProbeFailed}},
@@ -65,11 +65,13 @@ func TestProberAnswers(t *testing.T) {
 			},
 			want{health: metav1.ConditionFalse, uidWhy: ReasonProbeFailed},
 		},
-		"HostileUID":     {"What would break a condition or a label is not taken.", body(`{"metadata":{"uid":"<b>\n"},"gitVersion":"v1\n.2"}`), want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},
-		"NoNamespace":    {"An answer that is no namespace identifies nothing.", body(`hello`), want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},
-		"EndlessAnswer":  {"No more than a little is read.", func(w http.ResponseWriter, r *http.Request) { endless(w, r) }, want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},
-		"HangUp":         {"A connection that ends is an error of the network.", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want{health: metav1.ConditionUnknown, ready: ReasonDialError, uidWhy: ReasonDialError}},
-		"NeverAnswering": {"Waiting has an end.", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, want{health: metav1.ConditionUnknown, ready: ReasonDialError, uidWhy: ReasonDialError}},
+		"HostileUID":        {"What would break a condition or a label is not taken.", body(`{"metadata":{"uid":"<b>\n"},"gitVersion":"v1\n.2"}`), want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},
+		"ClaimedIdentifier": {"A cluster must not call itself by the identifier that somebody gave to another.", body(`{"metadata":{"uid":"prod-eu"}}`), want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},
+		"UpperCaseUID":      {"Nor be taken for another one because of letters.", body(`{"metadata":{"uid":"0B7E9A4C-9D1F-4E0A-8A53-2F6C1D7E8B90"}}`), want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},
+		"NoNamespace":       {"An answer that is no namespace identifies nothing.", body(`hello`), want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},
+		"EndlessAnswer":     {"No more than a little is read.", func(w http.ResponseWriter, r *http.Request) { endless(w, r) }, want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},
+		"HangUp":            {"A connection that ends is an error of the network.", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want{health: metav1.ConditionUnknown, ready: ReasonDialError, uidWhy: ReasonDialError}},
+		"NeverAnswering":    {"Waiting has an end.", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, want{health: metav1.ConditionUnknown, ready: ReasonDialError, uidWhy: ReasonDialError}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

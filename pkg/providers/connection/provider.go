@@ -223,7 +223,7 @@ func (p *Provider) loadPins(ctx context.Context) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(pins)) {
 		k, ok := keyOfName(name)
-		if _, known := p.sources[k.Source]; ok && known {
+		if _, known := p.sources[k.Source]; ok && known && pins[name].valid() {
 			p.arbiter.pin(k, pins[name])
 		}
 	}

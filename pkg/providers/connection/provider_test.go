@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -294,19 +295,72 @@ func TestIdentifierConflictDrainsTheOneThatTakesIt(t *testing.T) {
 	s0, s1 := realServer(t, 0), realServer(t, 1)
 	f0, f1 := newFrontend(t, s0), newFrontend(t, s1)
 	src := newFakeSource()
-	h := newHarness(t, src)
+	var pretended atomic.Bool
+	h := newHarnessWith(t, src, func(p *Provider) {
+		p.Subscribe(func(name mcr.ClusterName) {
+			if c, _ := p.Lookup(name); name == clusterName("b") && c.EffectiveIdentifier() == "blue" {
+				pretended.Store(true)
+			}
+		})
+	})
 	src.set("a", f0.kubeconfig(t, s0.token(t)), func(e *Enrolment) { e.Identifier = "blue" })
 	src.set("b", f1.kubeconfig(t, s1.token(t)))
 	h.waitFor(t, "a", StateConnected, "")
 	h.waitFor(t, "b", StateConnected, "")
 	src.change("b", func(e *Enrolment) { e.Identifier = "blue" })
 	h.waitFor(t, "b", StateBackoff, ReasonDuplicateCluster)
+	if pretended.Load() {
+		t.Error("b acted under an identifier that was refused, while its work was given time to end")
+	}
 	src.change("b", func(e *Enrolment) { e.Identifier = "green" })
 	h.waitFor(t, "b", StateConnected, "")
 	if c, ok := h.ByIdentifier("green"); !ok || c.Name != clusterName("b") {
 		t.Errorf("ByIdentifier: got %v %t", c.Name, ok)
 	}
 	h.waitFor(t, "a", StateConnected, "")
+}
+
+func TestIdentifierInTheFormOfAUIDIsRefused(t *testing.T) {
+	s0, s1 := realServer(t, 0), realServer(t, 1)
+	f0, f1 := newFrontend(t, s0), newFrontend(t, s1)
+	src := newFakeSource()
+	var pretended atomic.Bool
+	h := newHarnessWith(t, src, func(p *Provider) {
+		p.Subscribe(func(name mcr.ClusterName) {
+			if c, _ := p.Lookup(name); name == clusterName("b") && strings.EqualFold(c.EffectiveIdentifier(), s0.uid) {
+				pretended.Store(true)
+			}
+		})
+	}, func(o *Options) { o.NotReadyGracePeriod = time.Hour })
+	src.set("b", f1.kubeconfig(t, s1.token(t)))
+	h.waitFor(t, "b", StateConnected, "")
+	// The cluster whose UID it is may not be enrolled yet: that nobody holds it must not matter.
+	for _, id := range []string{s0.uid, strings.ToUpper(s0.uid), strings.ReplaceAll(s0.uid, "-", "")} {
+		src.change("b", func(e *Enrolment) { e.Identifier = id })
+		h.waitFor(t, "b", StatePending, ReasonBadIdentifier)
+		if _, ok := h.ByIdentifier(id); ok {
+			t.Errorf("somebody holds the identifier %q", id)
+		}
+		src.change("b", func(e *Enrolment) { e.Identifier = "" })
+		h.waitFor(t, "b", StateConnected, "")
+	}
+	if pretended.Load() {
+		t.Error("b acted under the UID of another cluster")
+	}
+	src.set("a", f0.kubeconfig(t, s0.token(t)))
+	h.waitFor(t, "a", StateConnected, "")
+}
+
+func TestPinIsValid(t *testing.T) {
+	const a, b = "0b7e9a4c-9d1f-4e0a-8a53-2f6c1d7e8b90", "1b7e9a4c-9d1f-4e0a-8a53-2f6c1d7e8b90"
+	for p, want := range map[Pin]bool{
+		{UID: a}: true, {UID: a, Identifier: a}: true, {UID: a, Identifier: "blue"}: true,
+		{}: false, {UID: "blue"}: false, {UID: a, Identifier: b}: false,
+	} {
+		if got := p.valid(); got != want {
+			t.Errorf("%+v: want %t, got %t", p, want, got)
+		}
+	}
 }
 
 type pins map[mcr.ClusterName]Pin
@@ -322,7 +376,7 @@ func TestPinsHoldAcrossARestart(t *testing.T) {
 	src.set("b", f0.kubeconfig(t, s0.token(t)))
 	src.set("d", f1.kubeconfig(t, s1.token(t)))
 	h := newHarness(t, src, func(o *Options) {
-		o.Pins = pins{clusterName("a"): {UID: s0.uid}, clusterName("c"): {UID: s1.uid}, clusterName("d"): {UID: "another"}, "other/ns/x": {UID: "x"}}
+		o.Pins = pins{clusterName("a"): {UID: s0.uid}, clusterName("c"): {UID: s1.uid}, clusterName("d"): {UID: "0b7e9a4c-9d1f-4e0a-8a53-2f6c1d7e8b90"}, "other/ns/x": {UID: "x"}}
 	})
 	h.waitFor(t, "b", StateBackoff, ReasonDuplicateCluster)
 	h.waitFor(t, "d", StateBackoff, ReasonClusterIdentityChanged)

@@ -30,6 +30,9 @@ const (
 	ReasonPaused = "Paused"
 	// ReasonDuplicateCluster means: another enrolment holds the same cluster, or the same cluster identifier.
 	ReasonDuplicateCluster = "DuplicateCluster"
+	// ReasonBadIdentifier means: the annotation for the cluster identifier has a value that is refused, because it has the
+	// form of a UUID, as only the UIDs of clusters do.
+	ReasonBadIdentifier = "BadIdentifier"
 	// ReasonClusterIdentityChanged means: the credentials lead to another cluster than before.
 	ReasonClusterIdentityChanged = "ClusterIdentityChanged"
 	// ReasonHubItself means: the credentials lead to the hub.

@@ -115,6 +115,8 @@ func (p *Provider) hold(ctx context.Context, e *Enrolment) (*failure, error) {
 		return nil, nil //nolint:nilnil // Nothing to hold.
 	case e.Paused:
 		return &failure{ReasonPaused, "The enrolled object is paused"}, nil
+	case badIdentifier(e) != nil:
+		return badIdentifier(e), nil
 	case !e.Ready:
 		return &failure{e.NotReadyReason, e.NotReadyMessage}, nil
 	case e.CredentialsVersion == "":
@@ -141,14 +143,20 @@ func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *fail
 	if held != nil && r.held == nil {
 		r.heldSince = p.o.Clock.Now()
 	}
-	r.held, r.heldAtOnce = held, held != nil && held.reason == ReasonPaused
+	r.held, r.heldAtOnce = held, held != nil && atOnce(held.reason)
 	if held != nil && r.state == StatePending {
 		r.reason, r.message = held.reason, held.message
 	}
 	r.conflict = nil
-	if r.uid != "" && r.state.Engaged() {
+	if r.uid != "" && r.state.Engaged() && badIdentifier(e) == nil {
 		r.conflict = p.claim(ctx, r, r.uid)
 	}
+}
+
+// atOnce says whether what holds an enrolment ends a connection without a grace period: what somebody asked for or
+// forbade, other than what is missing and may come back.
+func atOnce(reason string) bool {
+	return reason == ReasonPaused || reason == ReasonBadIdentifier
 }
 
 // perform takes one step, and those that follow from it without a new decision.

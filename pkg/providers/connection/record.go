@@ -28,6 +28,8 @@ type record struct {
 	health          metav1.ConditionStatus
 	version         string
 	uid             string
+	// identifier is what was granted last, which is not what a changed enrolment asks for.
+	identifier string
 
 	// held says why the cluster must not be connected, since when, and whether that takes effect at once.
 	held       *failure
@@ -105,6 +107,6 @@ func (r *record) snapshot() Cluster {
 	}
 	return Cluster{
 		Name: r.name, Enrolment: r.enrolment, State: r.state, Reason: r.reason, Message: message,
-		ControlPlaneHealthy: r.health, KubernetesVersion: r.version, UID: r.uid,
+		ControlPlaneHealthy: r.health, KubernetesVersion: r.version, UID: r.uid, Identifier: r.identifier,
 	}
 }

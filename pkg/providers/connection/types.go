@@ -126,12 +126,19 @@ type Cluster struct {
 	KubernetesVersion string
 	// UID is the UID of the cluster's namespace kube-system; empty before the first connection.
 	UID string
+	// Identifier is the identifier that the enrolment was granted last, which differs from what its object asks for while
+	// that is refused; empty before the first connection.
+	Identifier string
 	// MissingKinds are the kinds, as Kind.group, that a controller wants to watch and the cluster does not serve, sorted.
 	MissingKinds []string
 }
 
-// EffectiveIdentifier is the enrolment's identifier or, without one, the cluster's UID.
+// EffectiveIdentifier is the identifier under which the cluster acts: the one that it was granted or, before that, the one
+// that its enrolment asks for or, without one, its UID.
 func (c Cluster) EffectiveIdentifier() string {
+	if c.Identifier != "" {
+		return c.Identifier
+	}
 	if c.Enrolment.Identifier != "" {
 		return c.Enrolment.Identifier
 	}
@@ -142,7 +149,8 @@ func (c Cluster) EffectiveIdentifier() string {
 func (c Cluster) Equal(o Cluster) bool {
 	return c.Name == o.Name && c.Enrolment.equal(o.Enrolment) && c.State == o.State && c.Reason == o.Reason &&
 		c.Message == o.Message && c.ControlPlaneHealthy == o.ControlPlaneHealthy &&
-		c.KubernetesVersion == o.KubernetesVersion && c.UID == o.UID && slices.Equal(c.MissingKinds, o.MissingKinds)
+		c.KubernetesVersion == o.KubernetesVersion && c.UID == o.UID && c.Identifier == o.Identifier &&
+		slices.Equal(c.MissingKinds, o.MissingKinds)
 }
 
 func (e Enrolment) equal(o Enrolment) bool {

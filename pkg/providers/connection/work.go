@@ -142,6 +142,7 @@ func (p *Provider) claim(ctx context.Context, r *record, uid string) *failure {
 		ruling := p.arbiter.claim(r.key, r.enrolment.Object.UID, uid, identifier)
 		switch ruling.verdict {
 		case verdictGranted:
+			r.identifier = identifier
 			if held && before.identifier != identifier {
 				p.wakeRefused()
 			}
