@@ -16,6 +16,11 @@
 //   - Events of one kind arrive one after another, after the store was changed: a handler that reads the Watcher sees at
 //     least what its event says. An object of which the list says that it was replaced by another of the same name (other
 //     UID) is reported as deleted and added.
+//   - Each kind, and all kinds together, have a budget of objects and bytes (Options.PerKind and Total). It is enforced while
+//     a list arrives, in pages or as a stream, and afterwards. A kind that is over it is TooLarge: its objects are dropped,
+//     Get and List answer ErrNotSynced, and it is tried again with back-off. Other kinds do not notice.
+//   - An object is of the kind that was asked for, and has a name and a namespace that can stand in a path, whatever the
+//     server sends; an item without is dropped. A Kind of which that is not true (Validate) is never asked for.
 //   - Observe puts an object that the caller has just written in front of the store until the watch has caught up, so
 //     that the next decision is not made on an object that is known to be old.
 //
@@ -34,6 +39,6 @@
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //
 // Nothing. A Watcher reads one cluster with the client that it was given, and keeps what it read apart from every other
-// Watcher. A cluster that serves many or large objects of a watched kind costs this process memory; the caller chooses
-// the kinds, and metadata-only where that is enough.
+// Watcher. What a cluster that serves many or large objects costs in memory is bounded by the budget of its Watcher and, for
+// what is under way, by that of the transport.
 package kindwatch

@@ -68,6 +68,10 @@ const (
 
 	// StateForbidden means that the cluster does not let us list or watch the kind. It is tried again, and at once when poked.
 	StateForbidden State = "Forbidden"
+
+	// StateTooLarge means that the cluster has more objects of the kind than are kept, or larger ones. None is kept. It is
+	// tried again, and at once when poked.
+	StateTooLarge State = "TooLarge"
 )
 
 // EventType says what an Event reports.

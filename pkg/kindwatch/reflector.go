@@ -5,6 +5,8 @@ package kindwatch
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
@@ -32,8 +35,12 @@ type kindWatch struct {
 	// settled is closed when the kind leaves StateSyncing, to which it never returns, or is stopped.
 	settled chan struct{}
 
-	mu      sync.Mutex
-	cancel  context.CancelFunc
+	mu     sync.Mutex
+	cancel context.CancelFunc
+
+	// abort ends the attempt that is under way.
+	abort context.CancelCauseFunc
+
 	stopped bool
 	state   State
 	message string
@@ -42,11 +49,13 @@ type kindWatch struct {
 	invalid bool
 }
 
-func newKindWatch(kind Kind, o Options) *kindWatch {
+func newKindWatch(kind Kind, o Options, used *usage) *kindWatch {
 	k := &kindWatch{
 		kind: kind, o: o, poked: make(chan struct{}, 1), settled: make(chan struct{}), state: StateSyncing,
 	}
 	k.store = newStore(kind, k.emit, k.synced)
+	k.store.budget = budget{perKind: o.PerKind, total: o.Total, all: used}
+	k.store.overflow = k.overflow
 	if err := kind.Validate(); err != nil {
 		// No server can serve it, so none is asked.
 		k.state, k.message, k.invalid = StateNotServed, err.Error(), true
@@ -72,6 +81,30 @@ func (k *kindWatch) stop() {
 	if k.cancel != nil {
 		k.cancel()
 	}
+	k.store.close()
+}
+
+// overflow ends the attempt under way, because what it brings is more than is kept.
+func (k *kindWatch) overflow() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.abort != nil {
+		k.abort(errTooLarge)
+	}
+}
+
+// attempt lists and watches once, and says why that ended.
+func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector) error {
+	ctx, abort := context.WithCancelCause(ctx)
+	defer abort(nil)
+	k.mu.Lock()
+	k.abort = abort
+	k.mu.Unlock()
+	err := reflector.ListAndWatchWithContext(ctx)
+	if cause := context.Cause(ctx); errors.Is(cause, errTooLarge) {
+		return cause
+	}
+	return err
 }
 
 func (k *kindWatch) poke() {
@@ -122,12 +155,16 @@ func (k *kindWatch) run(ctx context.Context) {
 
 	for ctx.Err() == nil {
 		started := k.o.Clock.Now()
-		err := reflector.ListAndWatchWithContext(ctx)
+		err := k.attempt(ctx, reflector)
 		if ctx.Err() != nil {
 			return
 		}
 
 		switch {
+		case errors.Is(err, errTooLarge):
+			k.store.drop()
+			k.setState(StateTooLarge, k.tooLarge())
+			reflector = k.newReflector()
 		case isNotServed(err):
 			k.store.unsync()
 			k.setState(StateNotServed, "the cluster does not serve "+k.kind.String())
@@ -153,6 +190,11 @@ func (k *kindWatch) run(ctx context.Context) {
 		}
 		timer.Stop()
 	}
+}
+
+func (k *kindWatch) tooLarge() string {
+	return fmt.Sprintf("the cluster has more of %s than Masthead keeps: %d objects or %d MiB of a kind, %d objects or %d MiB of all kinds",
+		k.kind, k.o.PerKind.Objects, k.o.PerKind.Bytes>>20, k.o.Total.Objects, k.o.Total.Bytes>>20)
 }
 
 // parkedState keeps what is known about why a kind is parked when an attempt fails for a passing reason.
@@ -191,9 +233,10 @@ func (k *kindWatch) listWatch() cache.ListerWatcher {
 		r := k.o.MetadataClient.Resource(gvr)
 		return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-				return r.List(ctx, selected(o))
+				return k.counted(o, func() (runtime.Object, error) { return r.List(ctx, selected(o)) })
 			},
 			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				k.store.listing()
 				return r.Watch(ctx, selected(o))
 			},
 		}, k.o.MetadataClient)
@@ -201,10 +244,42 @@ func (k *kindWatch) listWatch() cache.ListerWatcher {
 	r := k.o.Client.Resource(gvr)
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return r.List(ctx, selected(o))
+			return k.counted(o, func() (runtime.Object, error) { return r.List(ctx, selected(o)) })
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			k.store.listing()
 			return r.Watch(ctx, selected(o))
 		},
 	}, k.o.Client)
+}
+
+// counted counts a page of a list against the budget before the next one is asked for.
+func (k *kindWatch) counted(o metav1.ListOptions, list func() (runtime.Object, error)) (runtime.Object, error) {
+	if o.Continue == "" {
+		k.store.listing()
+	}
+	page, err := list()
+	if err != nil {
+		return nil, err
+	}
+	var items []*unstructured.Unstructured
+	switch page := page.(type) {
+	case *unstructured.UnstructuredList:
+		for i := range page.Items {
+			if u, ok := k.kind.admitted(&page.Items[i]); ok {
+				items = append(items, u)
+			}
+		}
+	case *metav1.PartialObjectMetadataList:
+		for i := range page.Items {
+			page.Items[i].ManagedFields = nil
+			if u, ok := k.kind.admitted(&page.Items[i]); ok {
+				items = append(items, u)
+			}
+		}
+	}
+	if !k.store.arrivedPage(items) {
+		return nil, errTooLarge
+	}
+	return page, nil
 }

@@ -25,6 +25,15 @@ type store struct {
 	// observed are newer than objects: what somebody here wrote and the watch has not reported yet.
 	observed map[types.NamespacedName]*unstructured.Unstructured
 
+	// sizes are those of objects, and budget is what they may be together. overflow is called, without mu, when they are more.
+	sizes    map[types.NamespacedName]int64
+	budget   budget
+	overflow func()
+	closed   bool
+
+	// arriving is what a list that is under way has brought.
+	arriving meter
+
 	// synced is whether objects are an answer to a question. When the kind stops being served they are kept, to find out
 	// what changed when it is served again, and are not an answer meanwhile.
 	synced bool
@@ -36,6 +45,9 @@ type store struct {
 	reached string
 }
 
+// maxObserved is how many objects wait at once for the watch to catch up.
+const maxObserved = 10_000
+
 var (
 	_ cache.TransformingStore      = &store{}
 	_ cache.ResourceVersionUpdater = &store{}
@@ -43,6 +55,10 @@ var (
 
 func newStore(kind Kind, emit func(Event), onSynced func()) *store {
 	return &store{
+		sizes:    map[types.NamespacedName]int64{},
+		budget:   budget{perKind: Unlimited, total: Unlimited, all: &usage{}},
+		overflow: func() {},
+		arriving: meter{sizes: map[types.NamespacedName]int64{}},
 		kind:     kind,
 		emit:     emit,
 		onSynced: onSynced,
@@ -58,11 +74,101 @@ func keyOf(obj *unstructured.Unstructured) types.NamespacedName {
 // Transformer makes the reflector trim objects while they stream in, before it has all of them.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
-		if u, ok := s.kind.admitted(obj); ok {
-			return u, nil
+		u, ok := s.kind.admitted(obj)
+		if !ok {
+			return obj, nil
 		}
-		return obj, nil
+		if !s.arrived(u) {
+			return nil, errTooLarge
+		}
+		return u, nil
 	}
+}
+
+// listing begins to count what a list brings.
+func (s *store) listing() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.arriving.reset()
+}
+
+// arrivedPage counts a page of a list, and says whether the list is still within the budget.
+func (s *store) arrivedPage(items []*unstructured.Unstructured) bool {
+	s.mu.Lock()
+	s.arriving.page()
+	for _, u := range items {
+		s.arriving.add(keyOf(u), sizeOf(u.Object))
+	}
+	return s.unlockIfFits()
+}
+
+// arrived is arrivedPage for one object of a stream.
+func (s *store) arrived(u *unstructured.Unstructured) bool {
+	s.mu.Lock()
+	s.arriving.add(keyOf(u), sizeOf(u.Object))
+	return s.unlockIfFits()
+}
+
+func (s *store) unlockIfFits() bool {
+	fits := s.budget.fits(int64(len(s.arriving.sizes)), s.arriving.bytes)
+	if !fits {
+		s.arriving.reset()
+	}
+	s.mu.Unlock()
+	if !fits {
+		s.overflow()
+	}
+	return fits
+}
+
+// put keeps an object if there is room for it. The caller holds mu.
+func (s *store) put(key types.NamespacedName, u *unstructured.Unstructured) bool {
+	size, objects := sizeOf(u.Object), int64(0)
+	if s.objects[key] == nil {
+		objects = 1
+	}
+	if s.closed || s.budget.hold(objects, size-s.sizes[key]) {
+		if !s.closed {
+			s.budget.hold(-objects, s.sizes[key]-size)
+		}
+		return false
+	}
+	s.objects[key], s.sizes[key] = u, size
+	return true
+}
+
+// replaceSizes makes room for objects instead of those that are held. The caller holds mu.
+func (s *store) replaceSizes(fresh map[types.NamespacedName]*unstructured.Unstructured) bool {
+	sizes, bytes := make(map[types.NamespacedName]int64, len(fresh)), int64(0)
+	for key, u := range fresh {
+		sizes[key] = sizeOf(u.Object)
+		bytes += sizes[key]
+	}
+	if s.closed || !s.budget.fits(int64(len(fresh)), bytes) {
+		return false
+	}
+	s.budget.hold(int64(len(fresh))-s.budget.objects, bytes-s.budget.bytes)
+	s.sizes = sizes
+	return true
+}
+
+// drop forgets every object without a word. What is listed next is as if it was the first time.
+func (s *store) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.objects, s.observed = map[types.NamespacedName]*unstructured.Unstructured{}, map[types.NamespacedName]*unstructured.Unstructured{}
+	s.sizes = map[types.NamespacedName]int64{}
+	s.synced, s.listed = false, false
+	s.arriving.reset()
+	s.budget.release()
+}
+
+// close is drop for good.
+func (s *store) close() {
+	s.drop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
 }
 
 // Add is called by the reflector.
@@ -78,7 +184,11 @@ func (s *store) Update(obj any) error {
 
 	s.mu.Lock()
 	old := s.objects[key]
-	s.objects[key] = u
+	if !s.put(key, u) {
+		s.mu.Unlock()
+		s.overflow()
+		return nil
+	}
 	if o := s.observed[key]; o != nil && (o.GetUID() != u.GetUID() || !newer(o, u)) {
 		delete(s.observed, key)
 	}
@@ -98,7 +208,11 @@ func (s *store) Delete(obj any) error {
 
 	s.mu.Lock()
 	_, known := s.objects[key]
+	if known {
+		s.budget.hold(-1, -s.sizes[key])
+	}
 	delete(s.objects, key)
+	delete(s.sizes, key)
 	if o := s.observed[key]; o != nil && o.GetUID() == u.GetUID() {
 		delete(s.observed, key)
 	}
@@ -121,6 +235,12 @@ func (s *store) Replace(objs []any, listVersion string) error {
 	}
 
 	s.mu.Lock()
+	s.arriving.reset()
+	if !s.replaceSizes(fresh) {
+		s.mu.Unlock()
+		s.overflow()
+		return errTooLarge
+	}
 	old := s.objects
 	initial := !s.listed
 	s.objects, s.synced, s.listed = fresh, true, true
@@ -200,6 +320,10 @@ func (s *store) observe(obj *unstructured.Unstructured) {
 		return
 	}
 	if seen := s.observed[key]; seen != nil && seen.GetUID() == obj.GetUID() && !newer(obj, seen) {
+		return
+	}
+	// What is written one by one is bounded by the same number: whoever cannot keep it goes without.
+	if s.closed || len(s.observed) >= maxObserved {
 		return
 	}
 	s.observed[key] = obj

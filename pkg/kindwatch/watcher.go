@@ -48,6 +48,11 @@ type Options struct {
 	// block, and may call the Watcher. Required.
 	Handler func(Event)
 
+	// PerKind and Total bound what is kept of each kind and of all kinds together; see the defaults. A kind that is over its
+	// limit, or with which the Watcher is, is StateTooLarge.
+	PerKind Limit
+	Total   Limit
+
 	// Clock measures the back-off; the real one by default.
 	Clock clock.Clock
 
@@ -65,6 +70,7 @@ type Watcher struct {
 	mu     sync.RWMutex
 	owners map[string]sets.Set[Kind]
 	kinds  map[Kind]*kindWatch
+	used   *usage
 
 	// ctx is set while the Watcher runs. Kinds that were set before are started by Start.
 	ctx     context.Context //nolint:containedctx // It is the life of the goroutines that Set starts, not of a call.
@@ -86,7 +92,9 @@ func New(o Options) (*Watcher, error) {
 	if o.MaxBackoff <= 0 {
 		o.MaxBackoff = DefaultMaxBackoff
 	}
-	return &Watcher{o: o, owners: map[string]sets.Set[Kind]{}, kinds: map[Kind]*kindWatch{}}, nil
+	o.PerKind = o.PerKind.withDefaults(DefaultObjectsPerKind, DefaultBytesPerKind)
+	o.Total = o.Total.withDefaults(DefaultObjects, DefaultBytes)
+	return &Watcher{o: o, owners: map[string]sets.Set[Kind]{}, kinds: map[Kind]*kindWatch{}, used: &usage{}}, nil
 }
 
 // Start watches what is asked for until ctx ends, and returns when the last goroutine is gone. It can be called once.
@@ -137,7 +145,7 @@ func (w *Watcher) Set(owner string, kinds ...Kind) {
 		if _, ok := w.kinds[kind]; ok {
 			continue
 		}
-		k := newKindWatch(kind, w.o)
+		k := newKindWatch(kind, w.o, w.used)
 		w.kinds[kind] = k
 		// What Set starts lives as long as the Watcher.
 		w.run(w.ctx, k)
