@@ -156,7 +156,10 @@ func publishesAnEnrolledSecret(t *testing.T, hub client.Client) {
 	for _, o := range []client.Object{
 		&fleetv1alpha1.EnrollmentClass{
 			ObjectMeta: metav1.ObjectMeta{Name: fleetv1alpha1.DefaultEnrollmentClassName},
-			Spec:       fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "default"}},
+			Spec: fleetv1alpha1.EnrollmentClassSpec{
+				AllowedNamespaces: &fleetv1alpha1.AllowedNamespaces{List: []string{"default"}},
+				Agent:             fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "default"},
+			},
 		},
 		&corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{

@@ -56,6 +56,7 @@ func requiredRights(namespace string) []right {
 	return []right{
 		{group: "cluster.x-k8s.io", resource: "clusters", verbs: read},
 		{group: "", resource: "secrets", verbs: read},
+		{group: "", resource: "namespaces", verbs: []string{"list", "watch"}},
 		{group: "", resource: "namespaces", name: "kube-system", verbs: []string{"get"}},
 		{
 			group: "multicluster.x-k8s.io", resource: "clusterprofiles",

@@ -37,9 +37,38 @@ type EnrollmentClass struct {
 
 // EnrollmentClassSpec is what Masthead does in the clusters of a class, one field for each job.
 type EnrollmentClassSpec struct {
+	// allowedNamespaces are the namespaces of the hub whose Clusters and Secrets may be enrolled with this class. Whoever
+	// can write a Cluster or a Secret there can then have claims in the namespaces that the class leads to. Absent
+	// means that no namespace is allowed, so that a class cannot be used before somebody has said by whom; an empty
+	// object, allowedNamespaces: {}, means every namespace. When a namespace is no longer allowed, its clusters are
+	// disconnected.
+	// +optional
+	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
+
 	// agent is how claims travel between a cluster of this class and the hub.
 	// +required
 	Agent AgentSpec `json:"agent"`
+}
+
+// AllowedNamespaces selects namespaces of the hub: those of a list, and those with certain labels. The shape and the
+// meaning are those that the identities of Cluster API's providers have. With neither, it is every namespace.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.selector) || (has(self.selector.matchLabels) && size(self.selector.matchLabels) > 0) || (has(self.selector.matchExpressions) && size(self.selector.matchExpressions) > 0)",message="a selector must select something: use allowedNamespaces: {} for every namespace, and no allowedNamespaces for none"
+type AllowedNamespaces struct {
+	// list names namespaces.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="a namespace is a DNS label: lower case letters, digits and \"-\", beginning and ending with a letter or digit"
+	// +listType=set
+	// +optional
+	List []string `json:"list,omitempty"`
+
+	// selector selects namespaces by their labels. Whoever can label a namespace can then enrol clusters in it. A namespace
+	// is allowed if the list names it or the selector selects it.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
 // AgentMode is how much the agent does.

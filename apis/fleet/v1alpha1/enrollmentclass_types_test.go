@@ -162,6 +162,42 @@ func TestEnrollmentClassValidation(t *testing.T) {
 			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "apiGroups": tooMany}),
 			want:   "must have at most 64 items",
 		},
+		"EveryNamespaceAllowed": {
+			reason: "An empty object allows every namespace.",
+			spec:   allowing(map[string]any{}),
+		},
+		"NamespacesAllowed": {
+			reason: "A list and a selector go together.",
+			spec: allowing(map[string]any{
+				"list": []any{"default", "team-a"}, "selector": map[string]any{"matchLabels": map[string]any{"fleet": "yes"}},
+			}),
+		},
+		"NamespacesByExpression": {
+			reason: "A selector may be expressions only.",
+			spec: allowing(map[string]any{"selector": map[string]any{
+				"matchExpressions": []any{map[string]any{"key": "fleet", "operator": "Exists"}},
+			}}),
+		},
+		"EmptyList": {
+			reason: "A list that came out empty must not mean every namespace.",
+			spec:   allowing(map[string]any{"list": []any{}}),
+			want:   "should have at least 1 items",
+		},
+		"EmptySelector": {
+			reason: "Some readers would take it for every namespace, and others for none.",
+			spec:   allowing(map[string]any{"selector": map[string]any{}}),
+			want:   "a selector must select something",
+		},
+		"EmptyLabels": {
+			reason: "As above.",
+			spec:   allowing(map[string]any{"selector": map[string]any{"matchLabels": map[string]any{}, "matchExpressions": []any{}}}),
+			want:   "a selector must select something",
+		},
+		"AllowedWildcard": {
+			reason: "A wildcard is not a namespace, and looks as if it did something.",
+			spec:   allowing(map[string]any{"list": []any{"*"}}),
+			want:   "a namespace is a DNS label",
+		},
 		"NameTrue": {
 			reason: `The label's value "true" means the class "default".`,
 			name:   "true",
@@ -231,6 +267,12 @@ func TestSampleIsValid(t *testing.T) {
 	if err := hub.Create(t.Context(), u, client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
 		t.Errorf("What people copy must work: %v", err)
 	}
+}
+
+func allowing(namespaces map[string]any) map[string]any {
+	spec := agent(map[string]any{"mode": "Disabled"})
+	spec["allowedNamespaces"] = namespaces
+	return spec
 }
 
 func agent(spec map[string]any) map[string]any {

@@ -89,7 +89,34 @@ func TestEnrolmentOnARealHub(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "gold"},
 		Spec:       fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{Mode: fleetv1alpha1.AgentModeDisabled}},
 	}))
+	waitFor(t, p, fromCluster, connection.StatePending, connection.ReasonNamespaceNotAllowed)
+	allow := func(a *fleetv1alpha1.AllowedNamespaces) {
+		t.Helper()
+		class := &fleetv1alpha1.EnrollmentClass{}
+		must(t, hub.Get(ctx, client.ObjectKey{Name: "gold"}, class))
+		class.Spec.AllowedNamespaces = a
+		must(t, hub.Update(ctx, class))
+	}
+	labelNamespace := func(v string) {
+		t.Helper()
+		ns := &corev1.Namespace{}
+		must(t, hub.Get(ctx, client.ObjectKey{Name: "default"}, ns))
+		base := ns.DeepCopy()
+		metav1.SetMetaDataLabel(&ns.ObjectMeta, "fleet", v)
+		must(t, hub.Patch(ctx, ns, client.MergeFrom(base)))
+	}
+	// By its labels, by its name, and as one of all.
+	allow(&fleetv1alpha1.AllowedNamespaces{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"fleet": "yes"}}})
+	labelNamespace("yes")
 	waitFor(t, p, fromCluster, connection.StateConnected, connection.ReasonConnected)
+	labelNamespace("no")
+	waitFor(t, p, fromCluster, connection.StatePending, connection.ReasonNamespaceNotAllowed)
+	allow(&fleetv1alpha1.AllowedNamespaces{List: []string{"default"}})
+	waitFor(t, p, fromCluster, connection.StateConnected, "")
+	allow(&fleetv1alpha1.AllowedNamespaces{List: []string{"another"}})
+	waitFor(t, p, fromCluster, connection.StatePending, connection.ReasonNamespaceNotAllowed)
+	allow(&fleetv1alpha1.AllowedNamespaces{})
+	waitFor(t, p, fromCluster, connection.StateConnected, "")
 
 	// The same cluster once more, by a Secret.
 	s := &corev1.Secret{

@@ -114,6 +114,10 @@ func decideEngaged(o observation) decision {
 	}
 }
 
+// heldRecheck is how often what holds an enrolment is looked at although nothing says that it has changed. It costs reads
+// of a cache, and bounds what an event that was missed could do.
+const heldRecheck = 5 * time.Minute
+
 // wakeAfter says after which time an enrolment that waits has to be looked at again; zero if only an event can change
 // anything.
 func wakeAfter(o observation) time.Duration {
@@ -121,7 +125,12 @@ func wakeAfter(o observation) time.Duration {
 	switch o.state {
 	case StateBackoff:
 		at = append(at, o.retryAt)
-	case StatePending, StateConnecting, StateDraining, StateRemoved:
+	case StatePending:
+		if o.held != "" {
+			return heldRecheck
+		}
+		return 0
+	case StateConnecting, StateDraining, StateRemoved:
 		return 0
 	case StateConnected, StateDegraded:
 		at = append(at, o.probeAt)

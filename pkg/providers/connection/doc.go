@@ -64,7 +64,8 @@
 //     controllers have to undo in the cluster they must do within that time.
 //   - The back-off is exponential with full jitter, and ends at once when the enrolment or its Secret changes.
 //   - A cluster that becomes not ready, or loses its Secret or its class, is kept for a grace period, as these are
-//     often brief and the connection works; pausing takes effect at once, because somebody asked for it.
+//     often brief and the connection works; pausing takes effect at once, because somebody asked for it, and so does what
+//     somebody forbids: a namespace that its class does not allow (any more), an identifier that is refused.
 //
 // # The list P1–P26 of what a provider must withstand
 //
@@ -120,6 +121,6 @@
 // manager one worker for the time of a time-out, and memory: for each request under way up to the limit of its answer a
 // few times over (as it was sent, and decoded), and without a limit for what its own informers hold, because the number of
 // objects in a cluster has none. Against that, the operator has CacheByObject, and the process its own memory limit. Who may write kubeconfigs in the
-// hub is covered by package credentials; the message of a refused duplicate tells them the name of the enrolment
+// hub is covered by package credentials, and which classes they may use by the class (EnrollmentClass spec.allowedNamespaces); the message of a refused duplicate tells them the name of the enrolment
 // that holds the cluster.
 package connection

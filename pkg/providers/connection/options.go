@@ -33,8 +33,9 @@ type Options struct {
 	Gate Gate
 	// Pins remembers across restarts which cluster an enrolment led to. None: first come, first served after each start.
 	Pins Pins
-	// RequireClass keeps enrolments whose EnrollmentClass does not exist from being connected. The hub must serve
-	// EnrollmentClasses, and the scheme of the hub's client must know them.
+	// RequireClass keeps enrolments from being connected whose EnrollmentClass does not exist, or does not allow their
+	// namespace. The hub must serve EnrollmentClasses, and the scheme of the hub's client must know them; the metadata of
+	// the hub's Namespaces are watched.
 	RequireClass bool
 	// HubUID is the UID of the hub's namespace kube-system, with which the hub itself is recognised. Empty: it is read
 	// from the hub at start.

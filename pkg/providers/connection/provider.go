@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
@@ -124,6 +124,9 @@ func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 		if err := c.Watch(p.classWatch(local)); err != nil {
 			return fmt.Errorf("cannot watch EnrollmentClasses: %w", err)
 		}
+		if err := c.Watch(p.namespaceWatch(local)); err != nil {
+			return fmt.Errorf("cannot watch Namespaces: %w", err)
+		}
 	}
 	return c.Watch(source.TypedFunc[Key](func(_ context.Context, q workqueue.TypedRateLimitingInterface[Key]) error {
 		p.mu.Lock()
@@ -133,20 +136,19 @@ func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 	}))
 }
 
-// classWatch wakes the enrolments that name a class when it comes or goes.
+// classWatch wakes the enrolments that name a class when it comes, goes or changes.
 func (p *Provider) classWatch(hub cluster.Cluster) source.TypedSource[Key] {
 	return source.TypedKind(hub.GetCache(), &fleetv1alpha1.EnrollmentClass{}, handler.TypedEnqueueRequestsFromMapFunc(
-		func(_ context.Context, class *fleetv1alpha1.EnrollmentClass) []Key {
-			p.mu.RLock()
-			defer p.mu.RUnlock()
-			var keys []Key
-			for k, r := range p.records {
-				if p.published[r.name].Enrolment.Class == class.Name {
-					keys = append(keys, k)
-				}
-			}
-			return keys
-		}))
+		func(_ context.Context, class *fleetv1alpha1.EnrollmentClass) []Key { return p.enrolmentsOf(class.Name) }),
+		predicate.TypedGenerationChangedPredicate[*fleetv1alpha1.EnrollmentClass]{})
+}
+
+// namespaceWatch wakes the enrolments of a namespace of the hub when it comes or its labels change, by which a class may
+// allow it.
+func (p *Provider) namespaceWatch(hub cluster.Cluster) source.TypedSource[Key] {
+	return source.TypedKind(hub.GetCache(), namespaceMetadata(), handler.TypedEnqueueRequestsFromMapFunc(
+		func(_ context.Context, ns *metav1.PartialObjectMetadata) []Key { return p.enrolmentsIn(ns.Name) }),
+		predicate.TypedLabelChangedPredicate[*metav1.PartialObjectMetadata]{})
 }
 
 // Start connects clusters until ctx ends, and returns when every connection has ended. The manager calls it.
@@ -196,8 +198,7 @@ func (p *Provider) loadHubUID(ctx context.Context) error {
 		p.arbiter.hubUID = p.o.HubUID
 		return nil
 	}
-	ns := &metav1.PartialObjectMetadata{}
-	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	ns := namespaceMetadata()
 	err := retryRead(ctx, func() error {
 		return p.hub.GetAPIReader().Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, ns)
 	})

@@ -41,6 +41,8 @@ const (
 	ReasonProbeFailed = "ProbeFailed"
 	// ReasonClassNotFound means: the EnrollmentClass that the enrolment names does not exist.
 	ReasonClassNotFound = "ClassNotFound"
+	// ReasonNamespaceNotAllowed means: the EnrollmentClass does not allow clusters of the enrolled object's namespace.
+	ReasonNamespaceNotAllowed = "NamespaceNotAllowed"
 	// ReasonDraining means: the cluster is being disengaged, and work that runs is given time to end.
 	ReasonDraining = "Draining"
 	// ReasonEngageFailed means: a controller refused the cluster, or its cache stopped by itself.

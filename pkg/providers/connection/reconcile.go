@@ -10,15 +10,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -38,11 +35,12 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot describe the enrolment of cluster %q: %w", key, err)
 	}
+	// The record comes first: what arrives from now on, and is not in the cache that hold reads, finds it and wakes it.
+	r := p.recordOf(key, e)
 	held, err := p.hold(ctx, e)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	r := p.recordOf(key, e)
 	if r == nil {
 		p.releaseClaim(key)
 		return reconcile.Result{}, nil
@@ -88,19 +86,22 @@ func (p *Provider) resultFor(r *record, e *Enrolment) reconcile.Result {
 	return res
 }
 
-// recordOf returns the record of a key, and makes one for an enrolment that has none; nil if there is neither.
+// recordOf returns the record of a key, and makes one for an enrolment that has none; nil if there is neither. It notes the
+// class that the enrolment names now.
 func (p *Provider) recordOf(key Key, e *Enrolment) *record {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if r, ok := p.records[key]; ok {
+	r, ok := p.records[key]
+	if e == nil {
 		return r
 	}
-	if e == nil {
-		return nil
+	if ok {
+		r.class = e.Class
+		return r
 	}
 	name := key.ClusterName()
-	r := &record{
-		key: key, name: name, enrolment: *e, state: StatePending, reason: ReasonConnecting,
+	r = &record{
+		key: key, name: name, class: e.Class, enrolment: *e, state: StatePending, reason: ReasonConnecting,
 		health: metav1.ConditionUnknown, cause: causeFirst,
 		throttle: newThrottle(p.o.QPS, p.o.Burst, p.o.Clock, func(d time.Duration) { p.metrics.waited(name, d) }),
 	}
@@ -124,13 +125,7 @@ func (p *Provider) hold(ctx context.Context, e *Enrolment) (*failure, error) {
 	case !p.o.RequireClass:
 		return nil, nil //nolint:nilnil // As above.
 	}
-	switch err := p.hub.GetClient().Get(ctx, client.ObjectKey{Name: e.Class}, &fleetv1alpha1.EnrollmentClass{}); {
-	case apierrors.IsNotFound(err):
-		return &failure{ReasonClassNotFound, fmt.Sprintf("There is no EnrollmentClass %q", e.Class)}, nil
-	case err != nil:
-		return nil, fmt.Errorf("cannot get EnrollmentClass %q: %w", e.Class, err)
-	}
-	return nil, nil //nolint:nilnil // As above.
+	return p.holdByClass(ctx, e)
 }
 
 // take notes what the source says, without acting on it. Of another object under the same name nothing is noted: its
@@ -156,7 +151,7 @@ func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *fail
 // atOnce says whether what holds an enrolment ends a connection without a grace period: what somebody asked for or
 // forbade, other than what is missing and may come back.
 func atOnce(reason string) bool {
-	return reason == ReasonPaused || reason == ReasonBadIdentifier
+	return reason == ReasonPaused || reason == ReasonBadIdentifier || reason == ReasonNamespaceNotAllowed
 }
 
 // perform takes one step, and those that follow from it without a new decision.

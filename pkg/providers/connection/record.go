@@ -21,6 +21,8 @@ type record struct {
 	key      Key
 	name     mcr.ClusterName
 	throttle *throttle
+	// class is the class that the enrolment named when it was last described. Provider.mu guards it: watches read it.
+	class string
 
 	enrolment       Enrolment
 	state           State

@@ -176,6 +176,7 @@ func TestWakeAfter(t *testing.T) {
 		want   time.Duration
 	}{
 		"Pending":         {"Only an event changes anything.", observation{state: StatePending}, 0},
+		"PendingHeld":     {"Looked at again, should an event be missed.", observation{state: StatePending, held: ReasonClassNotFound}, heldRecheck},
 		"Draining":        {"The drain wakes the worker.", observation{state: StateDraining}, 0},
 		"Backoff":         {"The next attempt.", observation{state: StateBackoff, retryAt: now.Add(3 * time.Second)}, 3 * time.Second},
 		"BackoffPast":     {"Never zero, which would mean never.", observation{state: StateBackoff, retryAt: now.Add(-time.Second)}, time.Millisecond},

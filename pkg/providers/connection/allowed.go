@@ -1,0 +1,87 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// allows says whether a class may be used from a namespace with these labels. A selector that cannot be read selects
+// nothing.
+func allows(a *fleetv1alpha1.AllowedNamespaces, namespace string, namespaceLabels map[string]string) bool {
+	switch {
+	case a == nil:
+		return false
+	case len(a.List) == 0 && a.Selector == nil:
+		return true
+	case slices.Contains(a.List, namespace):
+		return true
+	}
+	selector, err := metav1.LabelSelectorAsSelector(a.Selector) // Of no selector, one that selects nothing.
+	return err == nil && !selector.Empty() && selector.Matches(labels.Set(namespaceLabels))
+}
+
+// holdByClass says why the class of an enrolment keeps it from being connected, or returns nil. A tenant of the hub may
+// write objects in his namespace and name any class on them: that he may use it is for the class to say.
+func (p *Provider) holdByClass(ctx context.Context, e *Enrolment) (*failure, error) {
+	class := &fleetv1alpha1.EnrollmentClass{}
+	switch err := p.hub.GetClient().Get(ctx, client.ObjectKey{Name: e.Class}, class); {
+	case apierrors.IsNotFound(err):
+		return &failure{ReasonClassNotFound, fmt.Sprintf("There is no EnrollmentClass %q", e.Class)}, nil
+	case err != nil:
+		return nil, fmt.Errorf("cannot get EnrollmentClass %q: %w", e.Class, err)
+	}
+	var namespaceLabels map[string]string
+	if a := class.Spec.AllowedNamespaces; a != nil && a.Selector != nil {
+		ns := namespaceMetadata()
+		err := p.hub.GetClient().Get(ctx, client.ObjectKey{Name: e.Object.Namespace}, ns)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("cannot get the metadata of namespace %q: %w", e.Object.Namespace, err)
+		}
+		namespaceLabels = ns.Labels // None if the cache has not seen the namespace yet: the watch wakes the enrolment.
+	}
+	if allows(class.Spec.AllowedNamespaces, e.Object.Namespace, namespaceLabels) {
+		return nil, nil //nolint:nilnil // Nothing holds it.
+	}
+	return &failure{ReasonNamespaceNotAllowed, fmt.Sprintf(
+		"EnrollmentClass %q does not allow clusters of the namespace %q (spec.allowedNamespaces)", e.Class, e.Object.Namespace)}, nil
+}
+
+func namespaceMetadata() *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return m
+}
+
+// enrolmentsOf returns the enrolments that name a class.
+func (p *Provider) enrolmentsOf(class string) []Key {
+	return p.keysWhere(func(r *record) bool { return r.class == class })
+}
+
+// enrolmentsIn returns the enrolments of a namespace of the hub.
+func (p *Provider) enrolmentsIn(namespace string) []Key {
+	return p.keysWhere(func(r *record) bool { return r.key.Namespace == namespace })
+}
+
+func (p *Provider) keysWhere(match func(*record) bool) []Key {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	var keys []Key
+	for k, r := range p.records {
+		if match(r) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
