@@ -273,13 +273,18 @@ func (r *definitionReconciler) get(ctx context.Context, from client.Reader, name
 // accept synchronises the claims of a kind whose definition is in place. Those that are known already are looked at again:
 // the class or the publication may have changed what they should do.
 func (r *definitionReconciler) accept(ctx context.Context, w *workload, cluster connection.Cluster, req mcreconcile.Request, kind kindwatch.Kind) {
-	if state, _ := w.watcher.State(kind); state == kindwatch.StateForbidden {
-		// The watch is tried again with back-off, and its coming through makes a new request.
+	// The watch is tried again with back-off, and its coming through makes a new request.
+	switch state, message := w.watcher.State(kind); state {
+	case kindwatch.StateForbidden:
 		r.refuse(ctx, cluster, req, &problem{
 			reason:  ReasonClaimsForbidden,
 			message: fmt.Sprintf("Masthead lacks the right to list and watch %s in the cluster.", req.Name),
 		})
 		return
+	case kindwatch.StateTooLarge:
+		r.refuse(ctx, cluster, req, &problem{reason: ReasonClaimsTooLarge, message: "Claims are not synchronised: " + message + "."})
+		return
+	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateNotServed, kindwatch.StateUnwatched:
 	}
 	r.told(req, "")
 	r.reporter.DefinitionServed(req.ClusterName, req.Name)

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -39,7 +40,14 @@ func (r *requirementReconciler) delete(ctx context.Context, s *scope) (outcome, 
 		return outcome{silent: p == nil, problem: p}, nil
 	}
 
-	for _, place := range r.places(s) {
+	places, err := r.places(ctx, s)
+	if err != nil {
+		if p := problemOf(err, "list", s.Kind.GroupResource().String(), metav1.NamespaceAll); p != nil {
+			return outcome{problem: p, retryAfter: slowRetry()}, nil
+		}
+		return outcome{}, err
+	}
+	for _, place := range places {
 		o, err := r.deleteAt(ctx, s, place)
 		if err != nil || o != nil {
 			return deref(o), err
@@ -48,18 +56,32 @@ func (r *requirementReconciler) delete(ctx context.Context, s *scope) (outcome, 
 	return r.release(ctx, s)
 }
 
-// places are where in the hub the claim's object can be.
-func (r *requirementReconciler) places(s *scope) []hubKey {
+// places are where in the hub the claim's object can be: where the watch knows one, and where the class says that it would be
+// created. If there is no class to say that, the hub is asked for every object of that name.
+func (r *requirementReconciler) places(ctx context.Context, s *scope) ([]hubKey, error) {
 	places := r.hub.placesOf(origin{source: s.us, kind: s.Kind, name: s.Name})
-	if s.class == nil {
-		return places
+	if s.class != nil {
+		target, p := targetNamespace(s.class.Spec.Agent, s.Namespace, r.protected)
+		if p == nil {
+			key := hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: target, Name: s.Name}}
+			if !slices.Contains(places, key) {
+				places = append(places, key)
+			}
+			return places, nil
+		}
 	}
-	target, p := targetNamespace(s.class.Spec.Agent, s.Namespace, r.protected)
-	key := hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: target, Name: s.Name}}
-	if p == nil && !slices.Contains(places, key) {
-		places = append(places, key)
+	live := &metav1.PartialObjectMetadataList{}
+	live.SetGroupVersionKind(s.Kind.GroupVersion().WithKind(s.Kind.Kind + "List"))
+	if err := r.hubReader.List(ctx, live, client.MatchingFields{metav1.ObjectNameField: s.Name}); err != nil {
+		return nil, fmt.Errorf("cannot list %s in the hub: %w", s.Kind, err)
 	}
-	return places
+	for i := range live.Items {
+		key := hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: live.Items[i].Namespace, Name: s.Name}}
+		if ownershipOf(true, &live.Items[i], s.us) == ownershipOurs && !slices.Contains(places, key) {
+			places = append(places, key)
+		}
+	}
+	return places, nil
 }
 
 // deleteAt deletes the claim's object at a place of the hub. It returns nothing if none is left there.
@@ -80,7 +102,7 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place hu
 	if live == nil || ownershipOf(true, live, s.us) != ownershipOurs {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
-	r.hub.watcher.Observe(place.kind, live)
+	r.hub.observe(place, live)
 	if live.GetDeletionTimestamp() != nil {
 		return &outcome{hub: live, problem: waiting}, nil
 	}

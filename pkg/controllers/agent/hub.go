@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -75,6 +76,9 @@ type hub struct {
 	workloads    *workloads
 	requirements *enqueuer[Request]
 	definitions  *enqueuer[mcreconcile.Request]
+
+	// refreshing is held while it is found out and set what the hub's watcher is asked for. It is taken before mu.
+	refreshing sync.Mutex
 
 	mu sync.Mutex
 
@@ -177,6 +181,10 @@ func (h *hub) refreshPublished() {
 // refreshWatched makes the hub's watcher follow the claim kinds that are published, and those that are not any more but of
 // which a workload cluster may still have claims.
 func (h *hub) refreshWatched() {
+	// What is found out and what follows from it are one step: of two refreshes at once, the one that looked later has to
+	// win.
+	h.refreshing.Lock()
+	defer h.refreshing.Unlock()
 	kinds := sets.New[kindwatch.Kind]()
 	for _, p := range h.publications() {
 		kinds.Insert(p.kind)
@@ -192,8 +200,7 @@ func (h *hub) refreshWatched() {
 	}
 	gone := h.watched.Difference(kinds)
 	h.watched = kinds
-	// Under the lock, so that two refreshes reach the watcher in the order of what they found out. The watcher does not
-	// call its handler from Set.
+	// The watcher does not call its handler from Set.
 	h.watcher.Set(ownerClaims, kinds.UnsortedList()...)
 	for o := range h.origins {
 		if gone.Has(o.kind) {
@@ -350,11 +357,27 @@ func (h *hub) untrack(key hubKey, obj *unstructured.Unstructured) {
 	}
 }
 
-// placesOf returns where in the hub objects name an origin.
+// observe takes in what the hub answered to a write or a live read, before the watch reports it.
+func (h *hub) observe(key hubKey, obj *unstructured.Unstructured) {
+	h.watcher.Observe(key.kind, obj)
+	h.track(key, kindwatch.Event{Type: kindwatch.Added, Kind: key.kind, Object: obj})
+}
+
+// placesOf returns where in the hub objects name an origin. What was observed there and has gone before the watch could report
+// it is not reported as deleted; so what the watch does not know is no place.
 func (h *hub) placesOf(o origin) []hubKey {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.origins[o].UnsortedList()
+	places := h.origins[o].UnsortedList()
+	h.mu.Unlock()
+	out := places[:0]
+	for _, key := range places {
+		obj, err := h.watcher.Get(key.kind, key.NamespacedName)
+		if apierrors.IsNotFound(err) || err == nil && mustSource(obj) != o.source {
+			continue
+		}
+		out = append(out, key)
+	}
+	return out
 }
 
 // enqueueSource queues the claim from which an object of the hub comes, if its cluster is enrolled.

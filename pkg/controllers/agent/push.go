@@ -71,7 +71,7 @@ func (r *requirementReconciler) push(
 		o, err := r.explain(ctx, s, key, verb, err)
 		return nil, o, err
 	}
-	r.hub.watcher.Observe(s.Kind, out)
+	r.hub.observe(key, out)
 	r.remember(s.Request, intent, out)
 	r.metrics.wrote(s.ClusterName, writeClaim)
 	return out, nil, nil
@@ -88,7 +88,7 @@ func (r *requirementReconciler) explain(ctx context.Context, s *scope, key hubKe
 		known, _ := r.hub.watcher.Get(key.kind, key.NamespacedName)
 		if !sameObject(live, known) {
 			if live != nil {
-				r.hub.watcher.Observe(key.kind, live)
+				r.hub.observe(key, live)
 			}
 			return &outcome{silent: true, retryAfter: atOnce}, nil
 		}

@@ -69,4 +69,8 @@ const (
 
 	// ReasonClaimsForbidden: the definition is there, and the cluster does not let Masthead list and watch its claims.
 	ReasonClaimsForbidden = "ClaimsForbidden"
+
+	// ReasonClaimsTooLarge: the cluster has more claims of the kind, or larger ones, than Masthead keeps. None of them is
+	// synchronised until there are fewer.
+	ReasonClaimsTooLarge = "ClaimsTooLarge"
 )

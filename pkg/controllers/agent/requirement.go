@@ -247,8 +247,11 @@ func (r *requirementReconciler) target(s *scope) (string, *problem) {
 
 // look returns the claim's object in the hub, if there is one and it is the claim's, or why nothing can be done.
 func (r *requirementReconciler) look(s *scope, key hubKey) (*unstructured.Unstructured, *outcome) {
+	// The state says that the index of origins is complete, too: the objects of a list are known to the watcher before it has
+	// reported them.
+	state, _ := r.hub.watcher.State(key.kind)
 	hub, err := r.hub.watcher.Get(key.kind, key.NamespacedName)
-	if err != nil && !apierrors.IsNotFound(err) {
+	if state != kindwatch.StateSynced || err != nil && !apierrors.IsNotFound(err) {
 		p := r.unknown(s.Kind)
 		return nil, &outcome{silent: p == nil, problem: p}
 	}

@@ -164,7 +164,10 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make clients for the hub: %w", err)
 	}
-	a.hub.watcher, err = kindwatch.New(kindwatch.Options{Client: dyn, MetadataClient: meta, Handler: a.hub.handle})
+	// What is in the hub is the administrator's, or was counted against the budget of the cluster from which it came.
+	a.hub.watcher, err = kindwatch.New(kindwatch.Options{
+		Client: dyn, MetadataClient: meta, Handler: a.hub.handle, PerKind: kindwatch.Unlimited, Total: kindwatch.Unlimited,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot watch the hub: %w", err)
 	}

@@ -54,7 +54,11 @@ func (r *requirementReconciler) deleteVanished(ctx context.Context, s *scope) (o
 	if state, _ := r.hub.watcher.State(s.Kind); state != kindwatch.StateSynced && !r.goneForGood(s.Kind) {
 		return outcome{silent: true, retryAfter: slowRetry()}, nil
 	}
-	for _, place := range r.places(s) {
+	places, err := r.places(ctx, s)
+	if err != nil {
+		return outcome{}, err
+	}
+	for _, place := range places {
 		o, err := r.deleteAt(ctx, s, place)
 		if err != nil {
 			return outcome{}, err
