@@ -32,9 +32,10 @@ type hubQuestions interface {
 	May(ctx context.Context, r right, verb string) (bool, error)
 }
 
-// missing is what the hub lacks, and how to install it.
+// missing is what the hub lacks, and how to install it; without is what does not work meanwhile, or empty if nothing
+// does.
 type missing struct {
-	what, install string
+	what, install, without string
 }
 
 // lacking returns what the hub lacks.
@@ -46,7 +47,7 @@ func lacking(ctx context.Context, hub hubQuestions, kinds []requiredKind, rights
 			return nil, fmt.Errorf("cannot ask the hub for the kinds that it serves: %w", err)
 		}
 		if !served {
-			lacks = append(lacks, missing{"the CRD " + k.GroupResource().String() + " in version " + k.Version, k.install})
+			lacks = append(lacks, missing{"the CRD " + k.GroupResource().String() + " in version " + k.Version, k.install, ""})
 		}
 	}
 	for _, r := range rights {
@@ -61,7 +62,7 @@ func lacking(ctx context.Context, hub hubQuestions, kinds []requiredKind, rights
 			}
 		}
 		if len(verbs) > 0 {
-			lacks = append(lacks, missing{"the right to " + strings.Join(verbs, ", ") + " " + r.String(), installRights})
+			lacks = append(lacks, missing{"the right to " + strings.Join(verbs, ", ") + " " + r.String(), installRights, r.without})
 		}
 	}
 	return lacks, nil
@@ -100,8 +101,20 @@ func explain(lacks []missing) string {
 	return b.String()
 }
 
+// split tells what the manager waits for from what it can do without.
+func split(lacks []missing) (required, optional []missing) {
+	for _, l := range lacks {
+		if l.without == "" {
+			required = append(required, l)
+		} else {
+			optional = append(optional, l)
+		}
+	}
+	return required, optional
+}
+
 // preflight waits until the hub has everything that the manager needs. What it lacks is logged once, and again when it
-// changes, and is what /readyz answers meanwhile.
+// changes, and is what /readyz answers meanwhile. What the manager can do without is logged once, at the end.
 func preflight(ctx context.Context, hub hubQuestions, o Options, h *health, log logr.Logger) error {
 	kinds, rights := requiredKinds(), requiredRights(o.Namespace)
 	said := ""
@@ -110,7 +123,11 @@ func preflight(ctx context.Context, hub hubQuestions, o Options, h *health, log 
 		ctx, cancel := context.WithTimeout(ctx, preflightTimeout)
 		defer cancel()
 		lacks, err := lacking(ctx, hub, kinds, rights)
+		lacks, optional := split(lacks)
 		if err == nil && len(lacks) == 0 {
+			for _, l := range optional {
+				log.Info("Going on without "+l.what, "consequence", l.without)
+			}
 			if said != "" {
 				log.Info("The hub has what Masthead needs")
 			}

@@ -10,8 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -66,11 +69,15 @@ func TestLacking(t *testing.T) {
 		"CRDAndRight": {
 			reason: "Everything that is missing is in one message.",
 			hub: fakeHub{
-				lacksKind: map[string]bool{"clusters": true}, lacksRight: map[string]bool{"get secrets": true},
+				lacksKind: map[string]bool{"clusters": true}, lacksRight: map[string]bool{"list secrets": true},
 			},
 			want: "the hub lacks what Masthead needs, and Masthead waits for it; " +
 				"install the CRD clusters.cluster.x-k8s.io in version v1beta2 with: " + installClusterAPI +
-				"; install the right to get secrets with: " + installRights,
+				"; install the right to list secrets with: " + installRights,
+		},
+		"SecretsOfSomeNamespacesOnly": {
+			reason: "Roles in the namespaces that matter are a choice: the manager does not wait for the right to read all Secrets.",
+			hub:    fakeHub{lacksRight: map[string]bool{"get secrets": true}},
 		},
 		"NoAnswer": {
 			reason:  "A hub that does not answer lacks nothing that is known.",
@@ -85,13 +92,28 @@ func TestLacking(t *testing.T) {
 				t.Fatalf("%s\nwant an error: %v, got %v", tc.reason, tc.wantErr, err)
 			}
 			got := ""
-			if len(lacks) > 0 {
-				got = explain(lacks)
+			if required, _ := split(lacks); len(required) > 0 {
+				got = explain(required)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestPreflightGoesOnWithoutWhatIsOptional has a hub that grants to get Secrets in some namespaces only.
+func TestPreflightGoesOnWithoutWhatIsOptional(t *testing.T) {
+	var lines []string
+	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+	hub := fakeHub{lacksRight: map[string]bool{"get secrets": true}}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := preflight(ctx, hub, defaultOptions(noEnv), &health{}, log); err != nil {
+		t.Fatalf("it waits for what it can do without: %v", err)
+	}
+	if len(lines) != 1 || !strings.Contains(lines[0], "Going on without the right to get secrets") {
+		t.Errorf("want one line that says what is missing, got %q", lines)
 	}
 }
 

@@ -46,27 +46,33 @@ type right struct {
 	// name is empty for all objects.
 	name  string
 	verbs []string
+	// without says what does not work without the right everywhere. Empty: nothing does, and the manager waits for it.
+	without string
 }
 
 // requiredRights are the rights without which some part of the manager would fail later. They are those of config/rbac,
 // no more and no fewer; a test compares the two. Rights on claims are not among them: they are granted one API group at
 // a time, and a claim whose group is not granted says so.
 func requiredRights(namespace string) []right {
-	read := []string{"get", "list", "watch"}
+	watch := []string{"list", "watch"}
 	return []right{
-		{group: "cluster.x-k8s.io", resource: "clusters", verbs: read},
-		{group: "", resource: "secrets", verbs: read},
-		{group: "", resource: "namespaces", verbs: []string{"list", "watch"}},
+		{group: "cluster.x-k8s.io", resource: "clusters", verbs: watch},
+		{group: "", resource: "secrets", verbs: watch},
+		{
+			group: "", resource: "secrets", verbs: []string{"get"},
+			without: "clusters are connected, and connection Secrets delivered, only from namespaces in which a Role grants it",
+		},
+		{group: "", resource: "namespaces", verbs: watch},
 		{group: "", resource: "namespaces", name: "kube-system", verbs: []string{"get"}},
 		{
 			group: "multicluster.x-k8s.io", resource: "clusterprofiles",
-			verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
+			verbs: []string{"list", "watch", "create", "patch", "delete"},
 		},
 		{group: "multicluster.x-k8s.io", resource: "clusterprofiles/status", verbs: []string{"patch"}},
-		{group: "fleet.masthead.dev", resource: "enrollmentclasses", verbs: read},
+		{group: "fleet.masthead.dev", resource: "enrollmentclasses", verbs: watch},
 		{group: "fleet.masthead.dev", resource: "enrollmentclasses/status", verbs: []string{"patch"}},
-		{group: "apiextensions.crossplane.io", resource: "compositeresourcedefinitions", verbs: read},
-		{group: "apiextensions.k8s.io", resource: "customresourcedefinitions", verbs: read},
+		{group: "apiextensions.crossplane.io", resource: "compositeresourcedefinitions", verbs: watch},
+		{group: "apiextensions.k8s.io", resource: "customresourcedefinitions", verbs: []string{"get", "list", "watch"}},
 		{group: "events.k8s.io", resource: "events", verbs: []string{"create", "patch"}},
 		{group: "authentication.k8s.io", resource: "tokenreviews", verbs: []string{"create"}},
 		{group: "authorization.k8s.io", resource: "subjectaccessreviews", verbs: []string{"create"}},
