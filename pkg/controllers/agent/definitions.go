@@ -54,11 +54,14 @@ type definitionReconciler struct {
 	reporter  DefinitionReporter
 	metrics   *Metrics
 
+	// kindGone is called when the claims of a kind are not followed any more in a cluster.
+	kindGone func(mcr.ClusterName, kindwatch.Kind)
+
 	mu sync.Mutex
 	// wanted are the definitions that the hub's ones lead to, read once for all clusters.
 	wanted map[string]wantedDefinition
 
-	// refused is what was last told about a definition that could not be put into a cluster.
+	// refused is the reason that was last told about a definition that could not be put into a cluster.
 	refused map[mcreconcile.Request]string
 }
 
@@ -71,6 +74,11 @@ type wantedDefinition struct {
 
 // Reconcile puts one definition into one workload cluster.
 func (r *definitionReconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
+	result, err := r.reconcile(ctx, req)
+	return result, asForeign(err)
+}
+
+func (r *definitionReconciler) reconcile(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
 	w, ok := r.workloads.get(req.ClusterName)
 	if !ok {
 		// The cluster's claims are not watched yet, or not any more. Engaging it queues its definitions.
@@ -80,6 +88,7 @@ func (r *definitionReconciler) Reconcile(ctx context.Context, req mcreconcile.Re
 	if !ok {
 		return reconcile.Result{}, nil
 	}
+	defer r.tidy(req.ClusterName)
 	p, offered, known := r.hub.publication(req.Name)
 	current, err := w.watcher.Get(ownedCRDKind, types.NamespacedName{Name: req.Name})
 	if !known && !r.hub.cannotKnowPublications() || errors.Is(err, kindwatch.ErrNotSynced) {
@@ -242,7 +251,7 @@ func (r *definitionReconciler) ensure(
 	case apierrors.IsAlreadyExists(err):
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
-		p := &problem{reason: ReasonDefinitionRejected, message: fmt.Sprintf("The cluster refused the CustomResourceDefinition %q: %v", req.Name, err)}
+		p := &problem{reason: ReasonDefinitionRejected, message: fmt.Sprintf("The cluster refused the CustomResourceDefinition %q: %s", req.Name, bounded(err.Error()))}
 		if apierrors.IsForbidden(err) {
 			p.reason = ReasonDefinitionForbidden
 		}
@@ -296,23 +305,29 @@ func (r *definitionReconciler) accept(ctx context.Context, w *workload, cluster 
 }
 
 func (r *definitionReconciler) follow(w *workload, crd string, f followed) bool {
+	before, following := w.followed(crd)
 	news := w.follow(crd, f)
 	if news {
 		r.hub.refreshWatched()
+	}
+	if following && before.kind != f.kind {
+		r.kindGone(w.name, before.kind)
 	}
 	return news
 }
 
 func (r *definitionReconciler) unfollow(w *workload, crd string) {
+	before, _ := w.followed(crd)
 	if w.unfollow(crd) {
 		r.hub.refreshWatched()
+		r.kindGone(w.name, before.kind)
 	}
 }
 
 // refuse tells everybody who should know that a definition cannot be put into a cluster, once.
 func (r *definitionReconciler) refuse(ctx context.Context, cluster connection.Cluster, req mcreconcile.Request, p *problem) {
 	r.metrics.definition(req.ClusterName, req.Name, false)
-	if !r.told(req, p.reason+p.message) {
+	if !r.told(req, p.reason) {
 		return
 	}
 	r.reporter.DefinitionRefused(req.ClusterName, req.Name, p.reason, p.message)

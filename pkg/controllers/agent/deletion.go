@@ -135,6 +135,9 @@ func (r *requirementReconciler) release(ctx context.Context, s *scope) (outcome,
 	claim := s.claim.DeepCopy()
 	controllerutil.RemoveFinalizer(claim, fleetv1alpha1.RequirementFinalizer)
 	if err := r.patchFinalizers(ctx, s, claim); client.IgnoreNotFound(err) != nil {
+		if p := workloadProblem(err, "change the finalizers of this claim", ReasonWorkloadRejected); p != nil {
+			return outcome{problem: p, retryAfter: slowRetry()}, nil
+		}
 		return outcome{}, fmt.Errorf("cannot remove the finalizer of %s: %w", s.Request, err)
 	}
 	r.forget(s.Request)

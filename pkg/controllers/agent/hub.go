@@ -8,13 +8,13 @@ import (
 	"slices"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -133,8 +133,13 @@ func (h *hub) handle(e kindwatch.Event) {
 	case hubCRDKind:
 		h.handleCRD(e)
 	case hubSecretKind:
-		if e.Type != kindwatch.StateChanged {
-			h.handleSecret(e)
+		if e.Type == kindwatch.StateChanged {
+			h.enqueueAll()
+			return
+		}
+		h.handleSecret(e, e.Object)
+		if e.Old != nil && !equality.Semantic.DeepEqual(metav1.GetControllerOfNoCopy(e.Old), metav1.GetControllerOfNoCopy(e.Object)) {
+			h.handleSecret(e, e.Old)
 		}
 	default:
 		h.handleClaim(e)
@@ -271,8 +276,8 @@ func (h *hub) handleCRD(e kindwatch.Event) {
 
 // handleSecret finds the claim whose connection Secret changed. The Secret itself says whose it is; that is checked
 // against the claim's UID by whoever copies it.
-func (h *hub) handleSecret(e kindwatch.Event) {
-	owner := metav1.GetControllerOfNoCopy(e.Object)
+func (h *hub) handleSecret(e kindwatch.Event, secret *unstructured.Unstructured) {
+	owner := metav1.GetControllerOfNoCopy(secret)
 	if owner == nil {
 		return
 	}
@@ -284,7 +289,7 @@ func (h *hub) handleSecret(e kindwatch.Event) {
 		if p.Group != gv.Group || p.Kind != owner.Kind {
 			continue
 		}
-		claim, err := h.watcher.Get(p, types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: owner.Name})
+		claim, err := h.watcher.Get(p, types.NamespacedName{Namespace: secret.GetNamespace(), Name: owner.Name})
 		if err == nil && claim.GetUID() == owner.UID {
 			h.enqueueSource(p, claim, e.Initial)
 		}
@@ -416,6 +421,15 @@ func (h *hub) enqueueKind(w *workload, resource schema.GroupResource, add func(.
 	}
 }
 
+// enqueueAll queues every claim of every workload cluster.
+func (h *hub) enqueueAll() {
+	for _, w := range h.workloads.all() {
+		for _, kind := range w.claimKinds() {
+			h.enqueueKind(w, kind.GroupResource(), h.requirements.addInitial)
+		}
+	}
+}
+
 // wait makes a request wait for a change at a place of the hub, and at no other.
 func (h *hub) wait(key hubKey, r Request) {
 	h.mu.Lock()
@@ -451,15 +465,4 @@ func (h *hub) waitingFor(key hubKey) []Request {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.waiting[key].UnsortedList()
-}
-
-// forget removes what is kept about the claims of a cluster that is gone.
-func (h *hub) forget(name mcr.ClusterName) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for r := range h.waitsAt {
-		if r.ClusterName == name {
-			h.stopWaitingLocked(r)
-		}
-	}
 }

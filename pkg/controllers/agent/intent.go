@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -91,18 +92,22 @@ func intentOf(claim *unstructured.Unstructured, place hubKey, us source) *unstru
 
 // travelling returns the labels or annotations that go to the hub: the user's. Those of Crossplane steer it (pause it, name
 // an external resource, say to which composite a resource belongs) and are for those who may write to the hub; those of
-// Masthead and kubectl are about the object in the workload cluster.
+// Masthead, kubectl and Kubernetes (*.k8s.io, *.x-k8s.io and *.kubernetes.io, except app.kubernetes.io, which is meant for users) are about
+// the object in the workload cluster, or steer what runs in the hub.
 func travelling(in map[string]string) map[string]string {
 	out := make(map[string]string, len(in)+3)
 	for k, v := range in {
 		domain, _, prefixed := strings.Cut(k, "/")
-		if prefixed && (within(domain, "crossplane.io") || within(domain, "masthead.dev") || within(domain, "kubectl.kubernetes.io")) {
+		if prefixed && domain != "app.kubernetes.io" && slices.ContainsFunc(reservedDomains, func(d string) bool { return within(domain, d) }) {
 			continue
 		}
 		out[k] = v
 	}
 	return out
 }
+
+// reservedDomains are the prefixes of labels and annotations that do not travel, with everything below them.
+var reservedDomains = []string{"crossplane.io", "masthead.dev", "k8s.io", "x-k8s.io", "kubernetes.io"} //nolint:gochecknoglobals // A constant.
 
 // within is whether a domain is another one or a part of it.
 func within(domain, parent string) bool {

@@ -31,11 +31,17 @@ func targetNamespace(agent fleetv1alpha1.AgentSpec, namespace string, protected 
 			reason:  ReasonInvalidClass,
 			message: "The EnrollmentClass of this cluster must have either spec.agent.defaultTargetNamespace or spec.agent.matchNamespaces.",
 		}
-	case strings.HasPrefix(target, "kube-") || slices.Contains(protected, target):
+	case isControlPlane(target) || slices.Contains(protected, target):
 		return "", &problem{
 			reason:  ReasonTargetNamespaceNotAllowed,
 			message: fmt.Sprintf("Claims cannot go to the namespace %q of the hub, because it is reserved for the hub itself.", target),
 		}
 	}
 	return target, nil
+}
+
+// isControlPlane is whether a namespace of the hub is one that by convention holds a part of the control plane: Kubernetes'
+// own, those that end in -system, as Crossplane's, Cluster API's with its providers, and Masthead's do, and cert-manager's.
+func isControlPlane(namespace string) bool {
+	return strings.HasPrefix(namespace, "kube-") || strings.HasSuffix(namespace, "-system") || namespace == "cert-manager"
 }

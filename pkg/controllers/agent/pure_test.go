@@ -155,6 +155,14 @@ func TestTargetNamespace(t *testing.T) {
 			reason: "Nor into that of Crossplane.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true},
 			namespace: "crossplane-system", wantReason: ReasonTargetNamespaceNotAllowed,
 		},
+		"MatchProviders": {
+			reason: "Nor into that of anything else that runs the hub.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true},
+			namespace: "capi-kubeadm-bootstrap-system", wantReason: ReasonTargetNamespaceNotAllowed,
+		},
+		"MatchCertificates": {
+			reason: "Whatever it is called.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true},
+			namespace: "cert-manager", wantReason: ReasonTargetNamespaceNotAllowed,
+		},
 		"DefaultSystem": {
 			reason: "Not even if the class says so.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "kube-public"},
 			namespace: "foo", wantReason: ReasonTargetNamespaceNotAllowed,
@@ -204,6 +212,19 @@ func TestOwnershipOf(t *testing.T) {
 				t.Errorf("%s want %s, got %s", tc.reason, tc.want, got)
 			}
 		})
+	}
+}
+
+func TestTravelling(t *testing.T) {
+	got := travelling(map[string]string{
+		"team": "a", "example.org/note": "b", "app.kubernetes.io/name": "c", "notk8s.io/x": "d",
+		"crossplane.io/paused": "-", "agent.masthead.dev/x": "-", "kubectl.kubernetes.io/last-applied-configuration": "-",
+		"cluster.x-k8s.io/paused": "-", "rbac.authorization.k8s.io/aggregate-to-admin": "-", "kubernetes.io/x": "-", "k8s.io/x": "-",
+		"sub.app.kubernetes.io/x": "-",
+	})
+	want := map[string]string{"team": "a", "example.org/note": "b", "app.kubernetes.io/name": "c", "notk8s.io/x": "d"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want the user's labels only (-want +got):\n%s", diff)
 	}
 }
 

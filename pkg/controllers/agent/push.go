@@ -5,6 +5,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,8 +18,11 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// atOnce is for looking again after something turned out to be other than the watch had said.
-const atOnce = time.Millisecond
+// errWatchBehind is why a claim is looked at again after something turned out to be other than the watch had said.
+var errWatchBehind = errors.New("the watch of the hub has not caught up") //nolint:gochecknoglobals // A constant.
+
+// soon is for looking again after something in a workload cluster turned out to be other than the watch had said.
+const soon = time.Second
 
 // addFinalizer makes sure that the claim cannot go without us noticing, before anything is created for it.
 func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope) error {
@@ -69,6 +73,9 @@ func (r *requirementReconciler) push(
 	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), options...)
 	if err != nil {
 		o, err := r.explain(ctx, s, key, verb, err)
+		if o != nil {
+			o.hub = hub
+		}
 		return nil, o, err
 	}
 	r.hub.observe(key, out)
@@ -90,7 +97,8 @@ func (r *requirementReconciler) explain(ctx context.Context, s *scope, key hubKe
 			if live != nil {
 				r.hub.observe(key, live)
 			}
-			return &outcome{silent: true, retryAfter: atOnce}, nil
+			// Retried silently and with back-off: what was observed may not be shown before the watch has caught up.
+			return nil, apierrors.NewConflict(s.Kind.GroupResource(), s.Name, errWatchBehind)
 		}
 	}
 	p := problemOf(cause, verb, s.Kind.GroupResource().String(), key.Namespace)

@@ -49,6 +49,18 @@ const (
 	// ReasonSecretNotControlled: the Secret of that name in the hub does not belong to the hub's claim, and was not copied.
 	ReasonSecretNotControlled = "SecretNotControlled"
 
+	// ReasonSecretMissing: the Secret in the hub of which the claim's connection Secret is a copy is gone. The copy is kept.
+	ReasonSecretMissing = "SecretMissing"
+
+	// ReasonSecretRejected: the workload cluster does not take the connection Secret; the message says why.
+	ReasonSecretRejected = "SecretRejected"
+
+	// ReasonWorkloadForbidden: Masthead lacks a right in the workload cluster; the message names it.
+	ReasonWorkloadForbidden = "WorkloadForbidden"
+
+	// ReasonWorkloadRejected: the workload cluster refuses to have the claim's finalizers changed; the message says why.
+	ReasonWorkloadRejected = "WorkloadRejected"
+
 	// ReasonDeleting: the claim is being deleted, and waits until it is gone from the hub.
 	ReasonDeleting = "Deleting"
 

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -103,6 +103,7 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req Request) (rec
 	if err != nil || s == nil {
 		return reconcile.Result{}, err
 	}
+	defer r.tidy(req)
 	act := r.synchronise
 	switch {
 	case s.vanished:
@@ -112,9 +113,10 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req Request) (rec
 	}
 	o, err := act(ctx, s)
 	if err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, asForeign(err)
 	}
-	return r.report(ctx, s, o)
+	result, err := r.report(ctx, s, o)
+	return result, asForeign(err)
 }
 
 // scope finds out what the request is about. It returns nil if there is nothing to do.
@@ -210,7 +212,11 @@ func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outc
 		}}, nil
 	}
 	if err := r.addFinalizer(ctx, s); err != nil {
-		return outcome{}, err
+		p := workloadProblem(err, "change the finalizers of this claim", ReasonWorkloadRejected)
+		if p == nil {
+			return outcome{}, err
+		}
+		return outcome{hub: hub, problem: p, retryAfter: slowRetry()}, nil
 	}
 	hub, o, err := r.push(ctx, s, key, hub)
 	if err != nil || o != nil {
@@ -315,6 +321,12 @@ func (r *requirementReconciler) report(ctx context.Context, s *scope, o outcome)
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
+		if p := workloadProblem(err, "write the status of this claim", ReasonWorkloadRejected); p != nil {
+			// There is no place to say it to the user, but the log.
+			log.FromContext(ctx).Info("Cannot write the status of a claim", "reason", p.reason, "message", p.message)
+			r.metrics.requirement(s.Request, p.reason)
+			return reconcile.Result{RequeueAfter: slowRetry()}, nil
+		}
 		return reconcile.Result{}, fmt.Errorf("cannot write the status of %s: %w", s.Request, err)
 	}
 	s.workload.watcher.Observe(s.Kind, after)
@@ -339,20 +351,4 @@ func (r *requirementReconciler) forget(req Request) {
 	defer r.mu.Unlock()
 	delete(r.pushed, req)
 	delete(r.vanished, req)
-}
-
-// forgetCluster drops what is kept about the claims of a cluster that is gone.
-func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for req := range r.pushed {
-		if req.ClusterName == name {
-			delete(r.pushed, req)
-		}
-	}
-	for req := range r.vanished {
-		if req.ClusterName == name {
-			delete(r.vanished, req)
-		}
-	}
 }

@@ -34,20 +34,29 @@ const HubSecretVersionAnnotation = "agent.masthead.dev/hub-secret-version"
 func (r *requirementReconciler) pullSecret(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*problem, time.Duration, error) {
 	from := types.NamespacedName{Namespace: hub.GetNamespace(), Name: connectionSecretName(hub)}
 	to := types.NamespacedName{Namespace: s.Namespace, Name: connectionSecretName(s.claim)}
+	if p, retryAfter, err := r.deleteCopies(ctx, s, to.Name); p != nil || err != nil {
+		return p, retryAfter, err
+	}
 	if from.Name == "" || to.Name == "" {
 		return nil, 0, nil
 	}
-	seen, err := r.hub.watcher.Get(hubSecretKind, from)
-	if err != nil {
-		return r.secretUnknown(err), 0, nil
-	}
-	if !controlledBy(seen, hub) {
-		return secretNotControlled(from), 0, nil
-	}
 	have, err := s.workload.watcher.Get(ownedSecretKind, to)
 	if err != nil && !apierrors.IsNotFound(err) {
-		// Not synced yet: its becoming so makes a new request.
+		// Its becoming known makes a new request.
+		return workloadSecretsUnknown(s), 0, nil
+	}
+	seen, err := r.hub.watcher.Get(hubSecretKind, from)
+	switch {
+	case apierrors.IsNotFound(err) && isCopy(have, s.claim):
+		return secretMissing(from), 0, nil
+	case err != nil:
+		if p := r.secretUnknown(err); p != nil {
+			return p, slowRetry(), nil
+		}
+		// Its coming makes a new request.
 		return nil, 0, nil
+	case !controlledBy(seen, hub):
+		return secretNotControlled(from), slowRetry(), nil
 	}
 	if have != nil && upToDate(have, s.claim, versionOf(seen), s.workload.wroteVersion(to)) {
 		s.workload.wrote(to, have.GetResourceVersion())
@@ -60,9 +69,14 @@ func (r *requirementReconciler) pullSecret(ctx context.Context, s *scope, hub *u
 	case apierrors.IsNotFound(err):
 		return nil, 0, nil
 	case err != nil:
+		if apierrors.IsForbidden(err) {
+			return &problem{
+				reason: ReasonForbidden, message: fmt.Sprintf("Masthead lacks the right to get Secrets in the namespace %q of the hub.", from.Namespace),
+			}, slowRetry(), nil
+		}
 		return nil, 0, fmt.Errorf("cannot get Secret %q in the hub: %w", from, err)
 	case !controlledBy(secret, hub) || secret.Type != secretTypeConnection:
-		return secretNotControlled(from), 0, nil
+		return secretNotControlled(from), slowRetry(), nil
 	}
 	return r.writeSecret(ctx, s, to, secret)
 }
@@ -80,7 +94,7 @@ func (r *requirementReconciler) writeSecret(ctx context.Context, s *scope, to ty
 	have := &corev1.Secret{}
 	err := s.workload.reader.Get(ctx, to, have)
 	if client.IgnoreNotFound(err) != nil {
-		return nil, 0, fmt.Errorf("cannot get Secret %q in cluster %q: %w", to, s.ClusterName, err)
+		return secretProblem(err, "get", to, s.ClusterName)
 	}
 	exists := err == nil
 	if exists && !controlledBy(have, s.claim) {
@@ -100,10 +114,10 @@ func (r *requirementReconciler) writeSecret(ctx context.Context, s *scope, to ty
 		err = s.workload.client.Update(ctx, want, client.FieldOwner(fleetv1alpha1.FieldManager))
 	}
 	if apierrors.IsAlreadyExists(err) {
-		return nil, atOnce, nil
+		return nil, soon, nil
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("cannot write Secret %q in cluster %q: %w", to, s.ClusterName, err)
+		return secretProblem(err, "write", to, s.ClusterName)
 	}
 	s.workload.wrote(to, want.GetResourceVersion())
 	s.workload.watcher.Observe(ownedSecretKind, metadataOf(want))
@@ -112,11 +126,12 @@ func (r *requirementReconciler) writeSecret(ctx context.Context, s *scope, to ty
 }
 
 // upToDate is whether a Secret in a workload cluster is a copy of the state of the hub's that is known, as far as metadata
-// can tell: it is the claim's, names that state, and is in the state in which we left it, if we remember that.
+// can tell: it is the claim's, names that state, and is in the state in which we left it. One of which we do not remember how
+// we left it has to be compared.
 func upToDate(have metav1.Object, claim metav1.Object, version, wrote string) bool {
 	return controlledBy(have, claim) &&
 		have.GetAnnotations()[HubSecretVersionAnnotation] == version &&
-		(wrote == "" || wrote == have.GetResourceVersion())
+		wrote == have.GetResourceVersion()
 }
 
 // versionOf identifies a state of a Secret of the hub.

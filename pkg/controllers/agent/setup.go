@@ -154,7 +154,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		a.metrics = NewMetrics(o.Registerer)
 	}
 	a.workloads = &workloads{
-		engaged: a.engaged, disengaged: a.disengaged, handle: a.handleWorkload,
+		engaged: a.engaged, disengaged: a.disengaged, handle: a.handleWorkload, identify: a.identify,
 		byName:   map[mcr.ClusterName]*workload{},
 		instance: map[cluster.Cluster]*workload{},
 	}
@@ -186,6 +186,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		clock: o.Clock, protected: o.ProtectedNamespaces, patience: o.FirstStatusPatience,
 		metrics: a.metrics, pushed: map[Request]pushedClaim{}, vanished: map[Request]*unstructured.Unstructured{},
 	}
+	a.definitions.kindGone = a.requirements.forgetKind
 	return a, nil
 }
 
@@ -293,10 +294,14 @@ func (a *agent) engaged(w *workload) {
 
 func (a *agent) disengaged(w *workload) {
 	a.hub.refreshWatched()
-	a.hub.forget(w.name)
 	a.definitions.forget(w.name)
 	a.requirements.forgetCluster(w.name)
-	a.metrics.forget(w.name)
+}
+
+// identify says which cluster a name leads to now.
+func (a *agent) identify(name mcr.ClusterName) identity {
+	c, _ := a.fleet.Lookup(name)
+	return identity{object: c.Enrolment.Object.UID, cluster: c.UID}
 }
 
 // handleWorkload is the handler of the watcher of a workload cluster.
@@ -338,6 +343,7 @@ func (a *agent) handleWorkload(w *workload, e kindwatch.Event) {
 // handleOwnedSecret finds the claim whose connection Secret changed in a workload cluster.
 func (a *agent) handleOwnedSecret(w *workload, e kindwatch.Event) {
 	key := types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: e.Object.GetName()}
+	w.trackCopy(e)
 	if e.Type == kindwatch.Deleted {
 		w.forgetSecret(key)
 	}

@@ -51,9 +51,22 @@ var (
 // managedByValue is the value of the label masthead.dev/managed-by.
 const managedByValue = fleetv1alpha1.FieldManager
 
+// identity is which cluster an instance leads to.
+type identity struct {
+	// object is the enrolled object of the hub.
+	object types.UID
+
+	// cluster is the cluster itself.
+	cluster string
+}
+
+// same is whether two identities are known to be those of the same cluster.
+func (i identity) same(other identity) bool { return i == other && i.cluster != "" }
+
 // workload is one instance of an engaged workload cluster. It lives as long as its connection.
 type workload struct {
 	name     mcr.ClusterName
+	identity identity
 	client   client.Client
 	reader   client.Reader
 	recorder events.EventRecorder
@@ -73,6 +86,9 @@ type workload struct {
 
 	// secrets are the versions of the Secrets that Masthead wrote into the cluster, to notice that somebody else did.
 	secrets map[types.NamespacedName]string
+
+	// copies are the names of the Secrets with our label, by the UID of their controller.
+	copies map[types.UID]sets.Set[string]
 }
 
 func (w *workload) request(kind kindwatch.Kind, claim *unstructured.Unstructured) Request {
@@ -225,6 +241,9 @@ type workloads struct {
 	engaged    func(*workload)
 	disengaged func(*workload)
 
+	// identify says which cluster a name leads to now.
+	identify func(mcr.ClusterName) identity
+
 	// handle is called for what happens in a cluster.
 	handle func(*workload, kindwatch.Event)
 
@@ -279,6 +298,7 @@ func (s *workloadSource) String() string { return "claims" }
 func (s *workloadSource) Start(ctx context.Context, _ workqueue.TypedRateLimitingInterface[Request]) error {
 	w := &workload{
 		name:     s.name,
+		identity: s.workloads.identify(s.name),
 		client:   s.cluster.GetClient(),
 		reader:   s.cluster.GetAPIReader(),
 		recorder: s.cluster.GetEventRecorder(controllerName),
@@ -286,6 +306,7 @@ func (s *workloadSource) Start(ctx context.Context, _ workqueue.TypedRateLimitin
 		drained:  sets.New[string](),
 		verified: map[string]verifiedDefinition{},
 		secrets:  map[types.NamespacedName]string{},
+		copies:   map[types.UID]sets.Set[string]{},
 	}
 	dyn, meta, err := watchClients(s.cluster)
 	if err != nil {
@@ -320,14 +341,24 @@ func (s *workloadSource) WaitForSync(ctx context.Context) error {
 	return w.watcher.WaitForSync(ctx)
 }
 
-// add makes an instance the one that counts. It starts with the kinds of its predecessor: another instance under the same
-// name is the same cluster, reached in another way.
+// add makes an instance the one that counts. If it leads to the same cluster as its predecessor, in another way, it starts
+// with what that one knows. If it does not, or if that is not known, nothing is taken over: the predecessor is treated as gone
+// although it may live for a while.
 func (s *workloads) add(cl cluster.Cluster, w *workload) {
 	s.mu.Lock()
+	old := s.byName[w.name]
+	if old != nil && !old.identity.same(w.identity) {
+		delete(s.byName, w.name)
+		s.mu.Unlock()
+		s.disengaged(old)
+		s.mu.Lock()
+		old = nil
+	}
 	defer s.mu.Unlock()
-	if old := s.byName[w.name]; old != nil {
+	if old != nil {
 		old.mu.Lock()
 		maps.Copy(w.kinds, old.kinds)
+		maps.Copy(w.secrets, old.secrets)
 		w.drained = old.drained.Clone()
 		old.mu.Unlock()
 		w.watchKinds()
