@@ -260,12 +260,6 @@ func (r *reconciler) remove(
 	ctx context.Context, name mcr.ClusterName, key clusterKey, existing *inventoryv1alpha1.ClusterProfile,
 ) error {
 	r.conflict.forget(name)
-	if existing == nil || !existing.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	if about, ok := clusterOf(existing); !ok || about != name {
-		return nil
-	}
 	src, ok := r.sources[key.source]
 	if !ok {
 		return nil
@@ -275,6 +269,13 @@ func (r *reconciler) remove(
 		return fmt.Errorf("cannot tell whether cluster %q is enrolled: %w", name, err)
 	}
 	if enrolment != nil {
+		return nil
+	}
+	r.definitions.forgetCluster(name)
+	if existing == nil || !existing.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	if about, ok := clusterOf(existing); !ok || about != name {
 		return nil
 	}
 	// The preconditions make sure that what goes is what was looked at.

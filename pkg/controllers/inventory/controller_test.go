@@ -507,6 +507,7 @@ func TestPublishesRefusedDefinitions(t *testing.T) {
 	h := startHub(t, fleet, nil, func(o *Options) { o.Definitions = definitions })
 	c := h.cluster("w1")
 	const crd = "mysqls.database.acmeco.org"
+	fleet.enrol(h.namespace, "w1")
 	definitions.DefinitionRefused(c.Name, crd, "ForeignDefinition", "It belongs to somebody else")
 	reason := func() string {
 		if p := h.profile(t, "capi-w1"); p != nil {
@@ -529,6 +530,33 @@ func TestPublishesRefusedDefinitions(t *testing.T) {
 	if len(definitions.refused) != 0 {
 		t.Errorf("Nothing may be kept about a cluster without refused definitions, got %v", definitions.refused)
 	}
+}
+
+// TestForgetsTheDefinitionsOfAClusterThatGoes lets a cluster go while one of its definitions is refused, without anybody
+// who takes that back: whoever reported it has lost the cluster as well.
+func TestForgetsTheDefinitionsOfAClusterThatGoes(t *testing.T) {
+	fleet := newFakeFleet()
+	definitions := &Definitions{}
+	h := startHub(t, fleet, nil, func(o *Options) { o.Definitions = definitions })
+	c := h.cluster("w1")
+	kindsServed := func() string {
+		if p := h.profile(t, "capi-w1"); p != nil {
+			if c := meta.FindStatusCondition(p.Status.Conditions, ConditionKindsServed); c != nil {
+				return c.Reason
+			}
+		}
+		return ""
+	}
+	fleet.set(c)
+	definitions.DefinitionRefused(c.Name, "mysqls.database.acmeco.org", "ForeignDefinition", "")
+	eventually(t, "the refused definition", func() bool { return kindsServed() == ReasonDefinitionsRefused })
+	fleet.remove(c.Name)
+	eventually(t, "nothing kept about the cluster", func() bool { return len(definitions.refusedBy(c.Name)) == 0 })
+	// A report that was under way comes late.
+	definitions.DefinitionRefused(c.Name, "mysqls.database.acmeco.org", "ForeignDefinition", "")
+	eventually(t, "nothing kept about the cluster", func() bool { return len(definitions.refusedBy(c.Name)) == 0 })
+	fleet.set(c)
+	eventually(t, "a cluster that came back, of which nothing is known", func() bool { return kindsServed() == ReasonAllServed })
 }
 
 func TestPinsSurviveARestart(t *testing.T) {

@@ -37,6 +37,14 @@ func (d *Definitions) DefinitionForgotten(cluster mcr.ClusterName, crd string) {
 	d.set(cluster, crd, "")
 }
 
+// forgetCluster forgets everything about a cluster that left the fleet. Whoever reported it may be gone as well, and what was
+// refused by the cluster that had the name before must not be said of the next.
+func (d *Definitions) forgetCluster(cluster mcr.ClusterName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.refused, cluster)
+}
+
 // set notes the reason for which a definition is refused; no reason means that it is not.
 func (d *Definitions) set(cluster mcr.ClusterName, crd, reason string) {
 	d.mu.Lock()
