@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -130,6 +129,12 @@ type ConnectionOptions struct {
 	// Burst is how many requests may go over QPS for a moment.
 	Burst int `json:"burst"`
 
+	// MaxAnswerMiB is how large an answer of a workload cluster's API server, or an event of a watch, may be.
+	MaxAnswerMiB int `json:"maxAnswerMiB"`
+
+	// MaxListMiB is how large a list may be. One of an informer is not in pages.
+	MaxListMiB int `json:"maxListMiB"`
+
 	// AllowInsecureKubeconfigTLS accepts kubeconfigs that say insecure-skip-tls-verify.
 	AllowInsecureKubeconfigTLS bool `json:"allowInsecureKubeconfigTLS"`
 
@@ -145,11 +150,30 @@ type AgentOptions struct {
 	// Workers is how many claims are worked on at once.
 	Workers int `json:"workers"`
 
-	// WorkersPerCluster is how many of them may be of one cluster; 0 leaves it to the agent.
+	// WorkersPerCluster is how many of them may be of one cluster; 0 means an eighth. A cluster whose API server is slow
+	// holds that many for as long as its requests take, so that Workers divided by it is how many such clusters it takes
+	// to make all others wait: eight, unless this is set. A worker is a goroutine that mostly waits, so that more of them
+	// cost little; more for each cluster make the first synchronisation of a cluster with many claims faster.
 	WorkersPerCluster int `json:"workersPerCluster"`
 
 	// ProtectedNamespaces of the hub are never the target of a claim, beside kube-* and the manager's own.
 	ProtectedNamespaces []string `json:"protectedNamespaces"`
+}
+
+const mebibyte = 1 << 20
+
+// The workers of the agent, see AgentOptions.
+const (
+	defaultAgentWorkers     = 64
+	slowClustersToFillAgent = 8
+)
+
+// workersPerCluster is the share of the agent's workers that one cluster may have.
+func (o AgentOptions) workersPerCluster() int {
+	if o.WorkersPerCluster > 0 {
+		return o.WorkersPerCluster
+	}
+	return max(1, o.Workers/slowClustersToFillAgent)
 }
 
 // defaultNamespace is where config/ installs the manager.
@@ -189,9 +213,11 @@ func defaultOptions(env func(string) string) Options {
 			RequestTimeout: duration(connection.DefaultRequestTimeout),
 			QPS:            connection.DefaultQPS,
 			Burst:          connection.DefaultBurst,
+			MaxAnswerMiB:   connection.DefaultObjectLimit / mebibyte,
+			MaxListMiB:     connection.DefaultListLimit / mebibyte,
 		},
 		Agent: AgentOptions{
-			Workers:             agent.DefaultMaxConcurrentReconciles,
+			Workers:             defaultAgentWorkers,
 			ProtectedNamespaces: []string{"crossplane-system"},
 		},
 	}
@@ -284,12 +310,14 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	span(&c.RequestTimeout, "request-timeout", "deadline of each request to a workload cluster that is not a watch")
 	f.Float32Var(&c.QPS, "cluster-qps", c.QPS, "requests per second to one cluster, over all clients")
 	number(&c.Burst, "cluster-burst", "requests that may go over that for a moment")
+	number(&c.MaxAnswerMiB, "max-answer-mib", "how large an answer of a workload cluster, or an event of a watch, may be")
+	number(&c.MaxListMiB, "max-list-mib", "how large a list of a workload cluster may be")
 	toggle(&c.AllowInsecureKubeconfigTLS, "allow-insecure-kubeconfig-tls", "accept kubeconfigs that say insecure-skip-tls-verify")
 	toggle(&c.AllowKubeconfigProxy, "allow-kubeconfig-proxy", "accept kubeconfigs that say proxy-url")
 	toggle(&c.AllowLoopbackEndpoints, "allow-loopback-endpoints", "accept API servers on this machine's loopback interface, for development")
 
 	number(&o.Agent.Workers, "agent-workers", "how many claims are worked on at once")
-	number(&o.Agent.WorkersPerCluster, "agent-workers-per-cluster", "how many of them may be of one cluster (default: left to the agent)")
+	number(&o.Agent.WorkersPerCluster, "agent-workers-per-cluster", "how many of them may be of one cluster; slow clusters hold no more (default: an eighth)")
 	f.StringSliceVar(&o.Agent.ProtectedNamespaces, "protected-namespaces", o.Agent.ProtectedNamespaces,
 		"namespaces of the hub that are never the target of a claim, beside kube-* and the manager's own")
 	return f
@@ -335,6 +363,8 @@ func (o *Options) Validate() error {
 	problem(c.BackoffMax.Duration < c.BackoffBase.Duration, "backoff-max: must not be shorter than backoff-base")
 	problem(c.QPS <= 0, "cluster-qps: must be more than zero")
 	problem(c.Burst < 1, "cluster-burst: must be at least 1")
+	problem(c.MaxAnswerMiB < 1, "max-answer-mib: must be at least 1")
+	problem(c.MaxListMiB < 1, "max-list-mib: must be at least 1")
 	problem(o.Agent.Workers < 1, "agent-workers: must be at least 1")
 	problem(o.Agent.WorkersPerCluster < 0, "agent-workers-per-cluster: must not be negative")
 

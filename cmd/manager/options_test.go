@@ -127,6 +127,10 @@ func TestParseRefuses(t *testing.T) {
 			reason: "Dead clusters must leave room for live ones.",
 			args:   []string{"--connection-workers=10"}, want: "connection-workers: must be at least 50",
 		},
+		"NoAnswers": {
+			reason: "A limit of nothing would refuse every answer.",
+			args:   []string{"--max-answer-mib=0"}, want: "max-answer-mib: must be at least 1",
+		},
 		"BackoffUpsideDown": {
 			reason: "The longest wait is not shorter than the first.",
 			args:   []string{"--backoff-base=10s", "--backoff-max=1s"}, want: "backoff-max: must not be shorter",
@@ -249,6 +253,27 @@ func TestRunWithoutAHub(t *testing.T) {
 			}
 			if got := stderr.String(); !strings.Contains(got, tc.wantStderr) {
 				t.Errorf("%s\nstderr: want %q in %q", tc.reason, tc.wantStderr, got)
+			}
+		})
+	}
+}
+
+// TestSlowClustersLeaveWorkers holds how many clusters that hang it takes to make all others wait.
+func TestSlowClustersLeaveWorkers(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		agent  AgentOptions
+		want   int
+	}{
+		"Default": {"Eight clusters that hang take all.", defaultOptions(noEnv).Agent, 8},
+		"Share":   {"The share follows the number of workers.", AgentOptions{Workers: 128}, 16},
+		"Few":     {"Each cluster has one at least.", AgentOptions{Workers: 4}, 1},
+		"Set":     {"The operator decides.", AgentOptions{Workers: 64, WorkersPerCluster: 32}, 32},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.agent.workersPerCluster(); got != tc.want {
+				t.Errorf("%s\nwant %d, got %d", tc.reason, tc.want, got)
 			}
 		})
 	}

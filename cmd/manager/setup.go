@@ -130,7 +130,7 @@ func setup(cfg *rest.Config, o Options, h *health) (mcmanager.Manager, error) {
 		Fleet: provider, Gate: gate, Reporter: definitions,
 		ProtectedNamespaces:     append([]string{o.Namespace}, o.Agent.ProtectedNamespaces...),
 		MaxConcurrentReconciles: o.Agent.Workers,
-		MaxInFlightPerCluster:   o.Agent.WorkersPerCluster,
+		MaxInFlightPerCluster:   o.Agent.workersPerCluster(),
 		Registerer:              metrics.Registry,
 		QueueMetrics:            multicluster.NewMetrics(metrics.Registry),
 	})
@@ -218,6 +218,10 @@ func newProvider(
 		RequestTimeout:          o.RequestTimeout.Duration,
 		QPS:                     o.QPS,
 		Burst:                   o.Burst,
+		Limits: connection.Limits{
+			Object: int64(o.MaxAnswerMiB) * mebibyte, List: int64(o.MaxListMiB) * mebibyte,
+			WatchEvent: int64(o.MaxAnswerMiB) * mebibyte,
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the connections: %w", err)

@@ -16,8 +16,8 @@ import (
 // is earlier. d <= 0 means no deadline. If c can watch, the client returned can, too, and a watch has no deadline.
 //
 // A cluster that accepts connections and never answers holds a call of client-go until the context ends, which for a
-// reconcile is by default never, and a read that starts an informer waits for the informer as long. rest.Config.Timeout is
-// no remedy: cluster.New shares one HTTP client between client and cache, and the timeout would cut every watch.
+// reconcile is by default never, and a read that starts an informer waits for the informer as long. The same goes for one that answers with 429 and a
+// Retry-After, which client-go waits for, ten times over. rest.Config.Timeout is no remedy: it is for one attempt, and cluster.New shares one HTTP client between client and cache, and the timeout would cut every watch.
 func WithDeadlines(c client.Client, d time.Duration) client.Client {
 	if d <= 0 {
 		return c
@@ -27,6 +27,33 @@ func WithDeadlines(c client.Client, d time.Duration) client.Client {
 		return &deadlineWatchClient{deadlineClient: dc, watcher: w}
 	}
 	return dc
+}
+
+// WithReadDeadlines does the same for a reader.
+func WithReadDeadlines(r client.Reader, d time.Duration) client.Reader {
+	if d <= 0 {
+		return r
+	}
+	return &deadlineReader{r: r, d: d}
+}
+
+type deadlineReader struct {
+	r client.Reader
+	d time.Duration
+}
+
+// Get implements client.Reader.
+func (r *deadlineReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	ctx, cancel := context.WithTimeout(ctx, r.d)
+	defer cancel()
+	return r.r.Get(ctx, key, obj, opts...)
+}
+
+// List implements client.Reader.
+func (r *deadlineReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	ctx, cancel := context.WithTimeout(ctx, r.d)
+	defer cancel()
+	return r.r.List(ctx, list, opts...)
 }
 
 type deadlineClient struct {

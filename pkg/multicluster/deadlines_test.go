@@ -173,3 +173,25 @@ func TestWithDeadlinesOff(t *testing.T) {
 		t.Error("without a duration, the client is returned as it is")
 	}
 }
+
+func TestWithReadDeadlines(t *testing.T) {
+	seen := make(chan context.Context, 1)
+	r := WithReadDeadlines(recordingClient(seen), time.Minute)
+	for what, call := range map[string]func() error{
+		"Get":  func() error { return r.Get(t.Context(), client.ObjectKey{Name: "x"}, &corev1.Namespace{}) },
+		"List": func() error { return r.List(t.Context(), &corev1.NamespaceList{}) },
+	} {
+		if err := call(); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := (<-seen).Deadline(); !ok {
+			t.Errorf("%s has no deadline", what)
+		}
+	}
+	if err := WithReadDeadlines(recordingClient(seen), 0).Get(t.Context(), client.ObjectKey{Name: "x"}, &corev1.Namespace{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := (<-seen).Deadline(); ok {
+		t.Error("none was asked for")
+	}
+}

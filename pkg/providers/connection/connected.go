@@ -57,6 +57,7 @@ type connected struct {
 	transport *transport
 	prober    prober
 	dynamic   dynamic.Interface
+	reader    client.Reader
 	ctx       context.Context //nolint:containedctx // It is the life of this object.
 	cancel    context.CancelCauseFunc
 	// cacheCtx ends with ctx, or alone with stopCache, which is what a cache that fails by itself looks like.
@@ -70,6 +71,9 @@ var _ Connected = &connected{}
 
 // Dynamic returns a client without a time-out.
 func (c *connected) Dynamic() dynamic.Interface { return c.dynamic }
+
+// GetAPIReader returns a reader whose requests have a deadline, repetitions included.
+func (c *connected) GetAPIReader() client.Reader { return c.reader }
 
 // Context ends when this connection does.
 func (c *connected) Context() context.Context { return c.ctx }
@@ -128,6 +132,7 @@ func newConnected(
 	}
 	c := &connected{
 		Cluster: cl, name: name, creds: creds, uid: uid, transport: t, dynamic: dyn,
+		reader: multicluster.WithReadDeadlines(cl.GetAPIReader(), o.requestTimeout),
 		prober: prober{transport: t, timeout: o.probeTimeout},
 		ended:  make(chan struct{}),
 	}

@@ -4,6 +4,7 @@
 package connection
 
 import (
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -168,6 +169,50 @@ func TestMetricsFollowTheState(t *testing.T) {
 	} {
 		if c != 0 {
 			t.Errorf("want no series, got %d", c)
+		}
+	}
+}
+
+// TestDeadlineHoldsAgainstRetryAfter has an API server that asks for each request to be repeated in an hour.
+func TestDeadlineHoldsAgainstRetryAfter(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	h := newHarness(t, src, func(o *Options) { o.RequestTimeout = 300 * time.Millisecond })
+	src.set("a", f.kubeconfig(t, s.token(t)))
+	h.waitReconciled(t, "a", "masthead")
+	cl, err := h.Get(t.Context(), clusterName("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The client learns which resource the kind is, before discovery is refused as well.
+	ns := &corev1.Namespace{}
+	if err := cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, ns); err != nil {
+		t.Fatal(err)
+	}
+	f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/readyz" {
+			return false
+		}
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusTooManyRequests)
+		return true
+	})
+	done := make(chan error, 3)
+	ctx := t.Context()
+	go func() { done <- cl.GetAPIReader().Get(ctx, client.ObjectKey{Name: "default"}, ns.DeepCopy()) }()
+	go func() { done <- cl.GetAPIReader().List(ctx, &corev1.NamespaceList{}) }()
+	go func() { // Of a kind that is not known yet: discovery comes first.
+		done <- cl.GetClient().Get(ctx, client.ObjectKey{Namespace: "x", Name: "x"}, unserved())
+	}()
+	for range 3 {
+		select {
+		case err := <-done:
+			if err == nil {
+				t.Error("want an error")
+			}
+		case <-time.After(patience):
+			t.Fatal("it waits for as long as the API server says")
 		}
 	}
 }
