@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -64,7 +64,7 @@ func (k Kind) admitted(obj any) (*unstructured.Unstructured, bool) {
 	return trimmed(u), true
 }
 
-func isSegment(s string) bool { return s != "" && len(path.IsValidPathSegmentName(s)) == 0 }
+func isSegment(s string) bool { return s != "" && len(content.IsPathSegmentName(s)) == 0 }
 
 // trimmed removes, in place, what nobody here reads and what is often most of an object.
 func trimmed(obj *unstructured.Unstructured) *unstructured.Unstructured {

@@ -16,13 +16,19 @@
 //   - Before anything is created for a claim, the claim has a finalizer. The finalizer goes when a live read of the hub has
 //     shown that nothing of the claim is left there. Objects of other sources are not touched.
 //   - What the user writes travels: spec, labels and annotations, and their removal. What Crossplane writes is not fought
-//     (see crossplanesOwn). What somebody in the hub changes in the user's fields is put back. spec.resourceRef, and labels
-//     and annotations of crossplane.io, masthead.dev and kubectl, do not travel.
+//     (see crossplanesOwn). What somebody in the hub changes in the user's fields is put back. spec.resourceRef does not
+//     travel, nor do labels and annotations whose prefix is crossplane.io, masthead.dev, k8s.io, x-k8s.io or kubernetes.io
+//     or ends in one of these after a dot, except app.kubernetes.io.
 //   - The hub's status is shown whole, with one condition of ours, AgentSynced, whose reasons are constants in reasons.go.
 //   - A connection Secret is copied only if the hub's claim is its controller, and written only where no Secret is or one
-//     that the claim in the workload cluster controls. What somebody changes in it is put back.
+//     that the claim in the workload cluster controls. What somebody changes in it is put back, also when it was changed while
+//     the cluster was away. A copy for which the claim does not ask any more is deleted.
+//   - What a workload cluster refuses is told as a problem of the claim, with the hub's status beside it, and tried again
+//     slowly. Texts of its API server are repeated without control characters and up to 256 characters.
+//   - Kinds are followed in the hub only because the hub offers them, or has a definition that Crossplane made for claims.
 //   - Nothing is written that is there already. A claim costs three requests: its finalizer, the apply in the hub, and one
-//     write of the status, for which our condition waits for the hub's first status. An idle fleet costs none.
+//     write of the status, for which our condition waits for the hub's first status. An idle fleet costs none. After a restart,
+//     and when a cluster comes back, each connection Secret is compared once: two reads.
 //   - Nothing blocks. What is not known yet makes a request when it becomes known. What cannot be watched for (a missing
 //     namespace or right in the hub, a foreign definition or Secret in the workload cluster) is looked at again after one to
 //     one and a half minutes.
@@ -43,7 +49,12 @@
 //   - A cluster whose identifier changes has other claims from then on: what it pushed under the old identifier is somebody
 //     else's, and stays in the hub until a cluster has that identifier again.
 //   - A definition without the label masthead.dev/managed-by is somebody else's; it is left alone and claims of its kind are
-//     not synchronised.
+//     not synchronised. If it had the label once, claims that bear our finalizer can still be deleted. Only if its kind was
+//     withdrawn as well, and the manager restarted, does nobody know of it any more.
+//   - When the Secret of which a connection Secret is a copy goes from the hub, the claim says SecretMissing and the copy is
+//     kept: whoever uses it is not cut off because it is, say, being restored. It goes with the claim.
+//   - A cluster with more claims of a kind than the budget of its watches allows has none of them synchronised; see
+//     ReasonClaimsTooLarge.
 //   - Definitions travel without their conversion webhook, which is a Service of the hub. Claims are read and written in
 //     the version that is stored in the hub, if it is served.
 //   - A name of a connection Secret that two claims of different namespaces ask for is, in one target namespace, the same
@@ -59,8 +70,13 @@
 //   - Names from the workload cluster are never followed: spec.resourceRef is not pushed, and the name of a Secret selects
 //     only among the Secrets that the claim's object in the hub controls.
 //   - With matchNamespaces, the owner of the workload cluster chooses the target namespace by the name of his own. It is a
-//     class for clusters whose owners may use those namespaces. Namespaces of the control plane are always refused.
+//     class for clusters whose owners may use those namespaces. Namespaces of the control plane are always refused, also as
+//     a default: those that begin with "kube-", those that end in "-system", "cert-manager", and Options.ProtectedNamespaces.
+//     Others, such as "default" and those that hold enrolled clusters, are not refused.
 //   - A conflict tells the identifier and the namespace of the holder, and nothing else of it.
 //   - Labels such as masthead.dev/managed-by can be forged in the workload cluster. That makes its owner's own definition
-//     or Secret look like ours, in his own cluster; a Secret is written only if the claim controls it as well.
+//     or Secret look like ours, in his own cluster; a Secret is written or deleted only if the claim controls it as well, and
+//     a definition whose kind is not offered counts for the hub only as far as the hub's own definition says the same.
+//   - The kind, the name and the namespace of what is written to the hub are those that were asked for and the class's,
+//     whatever his API server answers. How much it can answer is bounded (pkg/kindwatch).
 package agent

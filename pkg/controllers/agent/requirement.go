@@ -119,33 +119,40 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req Request) (rec
 	return result, asForeign(err)
 }
 
+// claimOf returns the claim that a request is about, and whether it is the last state of one that vanished; nil if there is
+// nothing to do.
+func (r *requirementReconciler) claimOf(w *workload, req Request) (claim *unstructured.Unstructured, vanished bool, err error) {
+	f, ok := w.followed(req.Kind.GroupResource().String())
+	if !ok || f.kind != req.Kind {
+		r.forget(req)
+		return nil, false, nil
+	}
+	claim, err = w.watcher.Get(req.Kind, req.NamespacedName)
+	last := r.vanishedClaim(req, claim != nil)
+	switch {
+	case errors.Is(err, kindwatch.ErrNotSynced), errors.Is(err, kindwatch.ErrNotWatched):
+		return nil, false, nil // Its coming makes a new request.
+	case client.IgnoreNotFound(err) != nil:
+		return nil, false, err
+	case err != nil && last != nil:
+		return last, true, nil
+	case err != nil, f.deletionsOnly && (claim.GetDeletionTimestamp() == nil || !bearsFinalizer(claim)):
+		// It is gone, or not ours to touch.
+		r.forget(req)
+		return nil, false, nil //nolint:nilerr // Not to be there is no error.
+	}
+	return claim, false, nil
+}
+
 // scope finds out what the request is about. It returns nil if there is nothing to do.
 func (r *requirementReconciler) scope(ctx context.Context, req Request) (*scope, error) {
 	w, ok := r.workloads.get(req.ClusterName)
 	if !ok {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
-	f, ok := w.followed(req.Kind.GroupResource().String())
-	if !ok || f.kind != req.Kind {
-		r.forget(req)
-		return nil, nil //nolint:nilnil // As above.
-	}
-	claim, err := w.watcher.Get(req.Kind, req.NamespacedName)
-	last := r.vanishedClaim(req, claim != nil)
-	switch {
-	case apierrors.IsNotFound(err) && last != nil:
-		claim = last
-	case apierrors.IsNotFound(err):
-		r.forget(req)
-		return nil, nil //nolint:nilnil // As above.
-	case errors.Is(err, kindwatch.ErrNotSynced), errors.Is(err, kindwatch.ErrNotWatched):
-		return nil, nil //nolint:nilnil // Its coming makes a new request.
-	case err != nil:
+	claim, vanished, err := r.claimOf(w, req)
+	if err != nil || claim == nil {
 		return nil, err
-	}
-	if f.deletionsOnly && last == nil && (claim.GetDeletionTimestamp() == nil || !bearsFinalizer(claim)) {
-		r.forget(req)
-		return nil, nil //nolint:nilnil // Not ours to touch.
 	}
 	cluster, ok := r.fleet.Lookup(req.ClusterName)
 	if !ok || cluster.EffectiveIdentifier() == "" {
@@ -158,7 +165,7 @@ func (r *requirementReconciler) scope(ctx context.Context, req Request) (*scope,
 		us:        source{identifier: cluster.EffectiveIdentifier(), namespace: req.Namespace},
 		claim:     claim,
 		className: cluster.Enrolment.Class,
-		vanished:  last != nil,
+		vanished:  vanished,
 	}
 	if s.class, err = getClass(ctx, r.classes, s.className); err != nil {
 		return nil, err
@@ -290,7 +297,8 @@ func (r *requirementReconciler) unknown(kind kindwatch.Kind) *problem {
 			reason:  ReasonForbidden,
 			message: fmt.Sprintf("Masthead lacks the right to list and watch %s in the hub.", kind.GroupResource()),
 		}
-	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateUnwatched:
+	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateUnwatched, kindwatch.StateTooLarge:
+		// The hub's watcher has no limit, so that nothing is too large.
 	}
 	return nil
 }

@@ -63,17 +63,23 @@ func (r *requirementReconciler) pullSecret(ctx context.Context, s *scope, hub *u
 		return nil, 0, nil
 	}
 
+	return r.copySecret(ctx, s, hub, from, to)
+}
+
+// copySecret compares the Secret in the workload cluster with the hub's as they are, and makes it the same.
+func (r *requirementReconciler) copySecret(
+	ctx context.Context, s *scope, hub *unstructured.Unstructured, from, to types.NamespacedName,
+) (*problem, time.Duration, error) {
 	secret := &corev1.Secret{}
-	err = r.hubReader.Get(ctx, from, secret)
+	err := r.hubReader.Get(ctx, from, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, 0, nil
+	case apierrors.IsForbidden(err):
+		return &problem{
+			reason: ReasonForbidden, message: fmt.Sprintf("Masthead lacks the right to get Secrets in the namespace %q of the hub.", from.Namespace),
+		}, slowRetry(), nil
 	case err != nil:
-		if apierrors.IsForbidden(err) {
-			return &problem{
-				reason: ReasonForbidden, message: fmt.Sprintf("Masthead lacks the right to get Secrets in the namespace %q of the hub.", from.Namespace),
-			}, slowRetry(), nil
-		}
 		return nil, 0, fmt.Errorf("cannot get Secret %q in the hub: %w", from, err)
 	case !controlledBy(secret, hub) || secret.Type != secretTypeConnection:
 		return secretNotControlled(from), slowRetry(), nil
