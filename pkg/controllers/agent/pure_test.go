@@ -381,9 +381,30 @@ func TestStatusOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason     string
 		claim, hub string
+		behind     bool
 		problem    *problem
 		want       string
 	}{
+		"Generation": {
+			reason: "What has observed the hub's object as it is, has observed the claim as it is.",
+			claim:  `{'metadata':{'generation':3}}`,
+			hub:    `{'metadata':{'generation':9},'status':{'conditions':[{'type':'Ready','observedGeneration':9}]}}`,
+			want:   `{'conditions':[{'type':'Ready','observedGeneration':3},` + synced + at + `}]}`,
+		},
+		"GenerationNotObserved": {
+			reason: "A high number of the hub's does not make an edit of the claim look observed.",
+			claim:  `{'metadata':{'generation':3}}`,
+			hub:    `{'metadata':{'generation':9},'status':{'conditions':[{'type':'Ready','observedGeneration':8}]}}`,
+			want:   `{'conditions':[{'type':'Ready','observedGeneration':2},` + synced + at + `}]}`,
+		},
+		"GenerationNotPushed": {
+			reason:  "What the hub has observed is not what the claim says while the claim could not be pushed.",
+			claim:   `{'metadata':{'generation':3}}`,
+			hub:     `{'metadata':{'generation':2},'status':{'conditions':[{'type':'Ready','observedGeneration':2}]}}`,
+			behind:  true,
+			problem: taken,
+			want:    `{'conditions':[{'type':'Ready','observedGeneration':2},` + conflicted + at + `}]}`,
+		},
 		"Whole": {
 			reason: "The hub's status comes whole, and our condition with it.",
 			claim:  `{'metadata':{'generation':3}}`,
@@ -429,13 +450,13 @@ func TestStatusOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := parse(t, tc.claim)
-			got := statusOf(claim, parse(t, tc.hub), condition(claim, tc.problem), now)
+			got := statusOf(claim, parse(t, tc.hub), !tc.behind, condition(claim, tc.problem), now)
 			want := parse(t, `{'kind':'x','status':`+tc.want+`}`).Object["status"]
 			if diff := cmp.Diff(want, any(got)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			claim.Object["status"] = got
-			if again := statusOf(claim, parse(t, tc.hub), condition(claim, tc.problem), now.Add(time.Hour)); statusDiffers(claim, again) {
+			if again := statusOf(claim, parse(t, tc.hub), !tc.behind, condition(claim, tc.problem), now.Add(time.Hour)); statusDiffers(claim, again) {
 				t.Errorf("%s want nothing to write the second time, got %v after %v", tc.reason, again, got)
 			}
 		})
@@ -524,7 +545,7 @@ func TestUpToDate(t *testing.T) {
 		want   bool
 	}{
 		"Same":          {reason: "A copy of the known state, as we left it.", owner: "claim", is: "s/1", wrote: "5", want: true},
-		"AfterRestart":  {reason: "After a restart, what it says of itself is believed.", owner: "claim", is: "s/1", want: true},
+		"AfterRestart":  {reason: "After a restart, what it says of itself is not believed.", owner: "claim", is: "s/1"},
 		"Rotated":       {reason: "A copy of an older state.", owner: "claim", is: "s/0", wrote: "5"},
 		"Tampered":      {reason: "Somebody wrote it after us.", owner: "claim", is: "s/1", wrote: "4"},
 		"SomebodyElses": {reason: "Another claim's.", owner: "another", is: "s/1", wrote: "5"},

@@ -72,7 +72,7 @@ func (r *requirementReconciler) push(
 	}
 	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), options...)
 	if err != nil {
-		o, err := r.explain(ctx, s, key, verb, err)
+		o, err := r.explain(ctx, s, key, hub, verb, err)
 		if o != nil {
 			o.hub = hub
 		}
@@ -84,16 +84,18 @@ func (r *requirementReconciler) push(
 	return out, nil, nil
 }
 
-// explain finds out why the hub refused what was applied. If the reason is that there is, or is not, an object about which
-// the watch did not know yet, the claim is looked at again with that knowledge.
-func (r *requirementReconciler) explain(ctx context.Context, s *scope, key hubKey, verb string, cause error) (*outcome, error) {
+// explain finds out why the hub refused what was applied. If the reason is that another object is there, or none is, than
+// the one that was looked at before, the claim is looked at again with that knowledge. What the watch says by now does not
+// count: it may have caught up since.
+func (r *requirementReconciler) explain(
+	ctx context.Context, s *scope, key hubKey, looked *unstructured.Unstructured, verb string, cause error,
+) (*outcome, error) {
 	if apierrors.IsInvalid(cause) || apierrors.IsConflict(cause) || apierrors.IsAlreadyExists(cause) {
 		live, err := r.getHub(ctx, key)
 		if err != nil {
 			return nil, err
 		}
-		known, _ := r.hub.watcher.Get(key.kind, key.NamespacedName)
-		if !sameObject(live, known) {
+		if !sameObject(live, looked) {
 			if live != nil {
 				r.hub.observe(key, live)
 			}

@@ -90,6 +90,9 @@ type outcome struct {
 	// hub is the object in the hub whose status the claim shall show; nil if there is none, or none of ours.
 	hub *unstructured.Unstructured
 
+	// current says that the spec of that object is what the claim says.
+	current bool
+
 	// problem is why the claim is not synchronised; nil if it is.
 	problem *problem
 
@@ -230,7 +233,7 @@ func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outc
 		return deref(o), err
 	}
 	p, retryAfter, err := r.pullSecret(ctx, s, hub)
-	return outcome{hub: hub, problem: p, retryAfter: retryAfter}, err
+	return outcome{hub: hub, current: true, problem: p, retryAfter: retryAfter}, err
 }
 
 // deref is the outcome, if there is one.
@@ -318,7 +321,7 @@ func (r *requirementReconciler) report(ctx context.Context, s *scope, o outcome)
 			return reconcile.Result{RequeueAfter: left}, nil
 		}
 	}
-	status := statusOf(s.claim, o.hub, c, now)
+	status := statusOf(s.claim, o.hub, o.current, c, now)
 	if !statusDiffers(s.claim, status) {
 		return result, nil
 	}

@@ -240,8 +240,14 @@ func TestWatchThatIsBehindIsWaitedForWithBackOff(t *testing.T) {
 	r := &requirementReconciler{hub: h, hubReader: liveReader{obj: live}}
 	s := &scope{Request: Request{NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: bar("").kind}}
 	conflict := apierrors.NewConflict(s.Kind.GroupResource(), "db", errors.New("uid mismatch"))
-	o, err := r.explain(t.Context(), s, bar("db"), "patch", conflict)
-	if o != nil || !apierrors.IsConflict(err) {
-		t.Errorf("want a conflict, which is retried silently and with back-off, got %v, %v", o, err)
+	before := parse(t, `{'metadata':{'name':'db','namespace':'bar','uid':'old','resourceVersion':'4'}}`)
+	for name, looked := range map[string]*unstructured.Unstructured{
+		"another object was looked at":                               before,
+		"no object was looked at, and the watch has caught up since": nil,
+	} {
+		o, err := r.explain(t.Context(), s, bar("db"), looked, "patch", conflict)
+		if o != nil || !apierrors.IsConflict(err) {
+			t.Errorf("%s: want a conflict, which is retried silently and with back-off, got %v, %v", name, o, err)
+		}
 	}
 }

@@ -33,7 +33,10 @@ func condition(claim *unstructured.Unstructured, p *problem) metav1.Condition {
 //
 // A condition AgentSynced that the hub's object has is not brought along: it would be about the hub's own enrolment in yet
 // another hub.
-func statusOf(claim, hub *unstructured.Unstructured, ours metav1.Condition, now time.Time) map[string]any {
+//
+// The generations that conditions of the hub's object have observed are told as generations of the claim. current says
+// whether the hub's object is what the claim says.
+func statusOf(claim, hub *unstructured.Unstructured, current bool, ours metav1.Condition, now time.Time) map[string]any {
 	from := claim
 	if hub != nil {
 		from = hub
@@ -47,13 +50,45 @@ func statusOf(claim, hub *unstructured.Unstructured, ours metav1.Condition, now 
 	theirs, _ := status["conditions"].([]any)
 	conditions := make([]any, 0, len(theirs)+1)
 	for _, c := range theirs {
-		if c, ok := c.(map[string]any); ok && c["type"] == ConditionAgentSynced {
-			continue
+		if c, ok := c.(map[string]any); ok {
+			if c["type"] == ConditionAgentSynced {
+				continue
+			}
+			if hub != nil {
+				translateGeneration(c, claim, hub, current)
+			}
 		}
 		conditions = append(conditions, c)
 	}
 	status["conditions"] = append(conditions, transitioned(agentSynced(claim), ours, now))
 	return status
+}
+
+// translateGeneration makes the generation that a condition has observed one of the claim. Each side counts its own: the
+// hub's number in the claim would have `kubectl wait` and kstatus wait for ever, or not at all. What has observed the
+// hub's object as it is, has observed the claim as it is, provided that the one is what the other says; everything else
+// is the generation before, which says no more than "not yet".
+func translateGeneration(condition map[string]any, claim, hub *unstructured.Unstructured, current bool) {
+	observed, ok := asInt64(condition["observedGeneration"])
+	if !ok {
+		return
+	}
+	if current && observed >= hub.GetGeneration() {
+		condition["observedGeneration"] = claim.GetGeneration()
+		return
+	}
+	condition["observedGeneration"] = max(claim.GetGeneration()-1, 0)
+}
+
+// asInt64 reads a number as it comes out of JSON.
+func asInt64(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return v, true
+	case float64:
+		return int64(v), true
+	}
+	return 0, false
 }
 
 // agentSynced is our condition as a claim shows it, or nil.
