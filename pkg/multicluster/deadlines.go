@@ -16,8 +16,8 @@ import (
 // is earlier. d <= 0 means no deadline. If c can watch, the client returned can, too, and a watch has no deadline.
 //
 // A cluster that accepts connections and never answers holds a call of client-go until the context ends, which for a
-// reconcile is by default never, and a read that starts an informer waits for the informer as long. The same goes for one that answers with 429 and a
-// Retry-After, which client-go waits for, ten times over. rest.Config.Timeout is no remedy: it is for one attempt, and cluster.New shares one HTTP client between client and cache, and the timeout would cut every watch.
+// reconcile is by default never, and a read that starts an informer waits for the informer as long. rest.Config.Timeout is
+// no remedy: cluster.New shares one HTTP client between client and cache, and the timeout would cut every watch.
 func WithDeadlines(c client.Client, d time.Duration) client.Client {
 	if d <= 0 {
 		return c
@@ -29,7 +29,8 @@ func WithDeadlines(c client.Client, d time.Duration) client.Client {
 	return dc
 }
 
-// WithReadDeadlines does the same for a reader.
+// WithReadDeadlines does the same for a reader. The time-out of an HTTP client is not enough: client-go starts it when its
+// rate limiter has let a request go.
 func WithReadDeadlines(r client.Reader, d time.Duration) client.Reader {
 	if d <= 0 {
 		return r

@@ -55,20 +55,15 @@ func tooLarge(req *http.Request, what string, limit int64) error {
 // limitAnswer has the body of an answer end with an error where it becomes too large. pathPrefix is the path of the API
 // server's address.
 func limitAnswer(resp *http.Response, req *http.Request, pathPrefix string, l Limits) error {
-	kind := kindOfPath(strings.TrimPrefix(req.URL.Path, strings.TrimSuffix(pathPrefix, "/")))
 	if isWatch(req) && resp.StatusCode == http.StatusOK {
 		if !isProtobuf(resp.Header) { // Of protobuf, client-go itself takes frames of 16 MiB at most.
 			resp.Body = &limitedEvents{ReadCloser: resp.Body, limit: l.WatchEvent, err: tooLarge(req, "event", l.WatchEvent)}
 		}
 		return nil
 	}
-	if kind == pathOther {
-		// client-go asks for discovery without a context, so that nothing but the number of its attempts ends it, and
-		// waits for as long as the API server says between two of them.
-		resp.Header.Del("Retry-After")
-	}
 	limit, what := l.Object, "answer"
-	if kind == pathCollection && req.Method == http.MethodGet && resp.StatusCode == http.StatusOK {
+	path := strings.TrimPrefix(req.URL.Path, strings.TrimSuffix(pathPrefix, "/"))
+	if req.Method == http.MethodGet && resp.StatusCode == http.StatusOK && isCollection(path) {
 		limit, what = l.List, "list"
 	}
 	if resp.ContentLength > limit {
@@ -84,23 +79,15 @@ func isProtobuf(h http.Header) bool {
 	return err == nil && strings.HasPrefix(mediaType, "application/vnd.kubernetes.protobuf")
 }
 
-// pathKind is what a path of an API server names.
-type pathKind int
-
-const (
-	pathOther      pathKind = iota // discovery, health, the version
-	pathCollection                 // all objects of a kind, in one namespace or in all
-	pathObject                     // one object, or a subresource of it
-)
-
-// kindOfPath tells collections from objects:
+// isCollection says whether a path of an API server names all objects of a kind, in one namespace or in all, and not one
+// object, or discovery:
 //
 //	/api/v1/<resource>[/<name>[/<subresource>]]
 //	/apis/<group>/<version>/<resource>[/<name>[/<subresource>]]
 //
 // with namespaces/<namespace>/ before the resource or not. A subresource of a Namespace looks like a collection, and has
 // its limit.
-func kindOfPath(path string) pathKind {
+func isCollection(path string) bool {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
 	case parts[0] == "api" && len(parts) > 2:
@@ -108,15 +95,12 @@ func kindOfPath(path string) pathKind {
 	case parts[0] == "apis" && len(parts) > 3:
 		parts = parts[3:]
 	default:
-		return pathOther
+		return false
 	}
 	if parts[0] == "namespaces" && len(parts) > 2 {
 		parts = parts[2:]
 	}
-	if len(parts) == 1 {
-		return pathCollection
-	}
-	return pathObject
+	return len(parts) == 1
 }
 
 // limitedBody is a body of which only so many bytes are read.

@@ -214,39 +214,17 @@ func TestLimitedEvents(t *testing.T) {
 	}
 }
 
-func TestKindOfPath(t *testing.T) {
-	for path, want := range map[string]pathKind{
-		"/readyz": pathOther, "/api": pathOther, "/api/v1": pathOther, "/apis": pathOther, "/apis/apps": pathOther,
-		"/apis/apps/v1": pathOther, "/openapi/v3/apis/apps/v1": pathOther, "": pathOther,
-		"/api/v1/pods": pathCollection, "/api/v1/namespaces": pathCollection, "/api/v1/namespaces/ns/pods": pathCollection,
-		"/apis/apps/v1/deployments": pathCollection, "/apis/apps/v1/namespaces/ns/deployments": pathCollection,
-		"/api/v1/namespaces/ns": pathObject, "/api/v1/namespaces/ns/pods/x": pathObject, "/api/v1/nodes/x/status": pathObject,
-		"/apis/apps/v1/namespaces/ns/deployments/x/scale": pathObject,
+func TestIsCollection(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/readyz": false, "/api": false, "/api/v1": false, "/apis": false, "/apis/apps": false,
+		"/apis/apps/v1": false, "/openapi/v3/apis/apps/v1": false, "": false,
+		"/api/v1/pods": true, "/api/v1/namespaces": true, "/api/v1/namespaces/ns/pods": true,
+		"/apis/apps/v1/deployments": true, "/apis/apps/v1/namespaces/ns/deployments": true,
+		"/api/v1/namespaces/ns": false, "/api/v1/namespaces/ns/pods/x": false, "/api/v1/nodes/x/status": false,
+		"/apis/apps/v1/namespaces/ns/deployments/x/scale": false,
 	} {
-		if got := kindOfPath(path); got != want {
-			t.Errorf("%s: want %d, got %d", path, want, got)
+		if got := isCollection(path); got != want {
+			t.Errorf("%s: want %t, got %t", path, want, got)
 		}
-	}
-}
-
-// TestDiscoveryIsNotToldToWait has an API server that asks for its discovery to be asked for again in an hour: nothing
-// could end that, because client-go asks for it without a context.
-func TestDiscoveryIsNotToldToWait(t *testing.T) {
-	c := clientOf(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "3600")
-		w.WriteHeader(http.StatusTooManyRequests)
-	}), Limits{}.withDefaults())
-	done := make(chan error, 1)
-	go func() {
-		_, err := c.Discovery().ServerGroups()
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		if err == nil {
-			t.Error("want an error")
-		}
-	case <-time.After(patience):
-		t.Fatal("it waits for as long as the API server says")
 	}
 }

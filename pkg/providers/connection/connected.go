@@ -72,7 +72,7 @@ var _ Connected = &connected{}
 // Dynamic returns a client without a time-out.
 func (c *connected) Dynamic() dynamic.Interface { return c.dynamic }
 
-// GetAPIReader returns a reader whose requests have a deadline, repetitions included.
+// GetAPIReader returns a reader whose requests have a deadline, the wait for the rate limiter included.
 func (c *connected) GetAPIReader() client.Reader { return c.reader }
 
 // Context ends when this connection does.
