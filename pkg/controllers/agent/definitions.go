@@ -141,6 +141,16 @@ func (r *definitionReconciler) retain(
 		r.hub.enqueueKind(w, before.kind.GroupResource(), r.hub.requirements.add)
 		return reconcile.Result{}, nil
 	}
+	judged, known := r.hub.judgement(current, req.Name)
+	if !known {
+		return reconcile.Result{}, nil
+	}
+	if w.isJudged(req.Name, judged) {
+		if following {
+			r.hub.enqueueKind(w, before.kind.GroupResource(), r.hub.requirements.add)
+		}
+		return reconcile.Result{}, nil
+	}
 	crd, err := r.get(ctx, w.reader, req.Name)
 	switch {
 	case err != nil:
@@ -157,10 +167,15 @@ func (r *definitionReconciler) retain(
 		return reconcile.Result{}, err
 	}
 	f, ok := retainedKind(crd, hub)
-	if !ok || !following && w.retainedKinds() >= maxRetainedKinds {
+	if !ok {
 		r.unfollow(w, req.Name)
+		w.setJudged(req.Name, judged)
 		return reconcile.Result{}, nil
 	}
+	if !following && w.retainedKinds() >= maxRetainedKinds {
+		return reconcile.Result{}, nil
+	}
+	w.setJudged(req.Name, judged)
 	r.follow(w, req.Name, f)
 	return reconcile.Result{}, nil
 }

@@ -157,7 +157,7 @@ func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
 		t.Errorf("want no write when everything is looked at again, got %d", after-before)
 	}
 	if after := len(f.hubRequests.about()) + len(f.workloadAsked.about()); after != reads {
-		t.Errorf("want no read either, got %d", after-reads)
+		t.Errorf("want no read either, got:\n%s", strings.Join(append(f.hubRequests.about(), f.workloadAsked.about()...), "\n"))
 	}
 
 	// A restarted agent finds everything as it should be.

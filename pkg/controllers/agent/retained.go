@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -96,4 +98,37 @@ func servedVersions(crd *unstructured.Unstructured) []string {
 // bearsFinalizer is whether a claim has our finalizer.
 func bearsFinalizer(claim *unstructured.Unstructured) bool {
 	return slices.Contains(claim.GetFinalizers(), fleetv1alpha1.RequirementFinalizer)
+}
+
+// judgement identifies the states of the definitions on both sides on which retainedKind decides, so that they need not be
+// read again while they are the same. known is false as long as nobody could look.
+func (h *hub) judgement(crd *unstructured.Unstructured, name string) (states string, known bool) {
+	hub, err := h.watcher.Get(hubCRDKind, types.NamespacedName{Name: name})
+	if client.IgnoreNotFound(err) != nil {
+		return "", false
+	}
+	if crd == nil {
+		return "", true
+	}
+	states = versionOf(crd)
+	if err == nil {
+		states += " " + versionOf(hub)
+	}
+	return states, true
+}
+
+func (w *workload) isJudged(crd, states string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return states != "" && w.judged[crd] == states
+}
+
+func (w *workload) setJudged(crd, states string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if states == "" {
+		delete(w.judged, crd)
+		return
+	}
+	w.judged[crd] = states
 }

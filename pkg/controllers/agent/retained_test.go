@@ -92,6 +92,16 @@ func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 		})
 	}
 	f.settled()
+	w, ok := f.agent.workloads.get(f.cluster)
+	if !ok {
+		t.Fatal("the cluster is not engaged")
+	}
+	before := len(f.workloadAsked.about()) + len(f.hubRequests.about())
+	f.agent.hub.enqueueDefinitions(w)
+	f.settled()
+	if after := len(f.workloadAsked.about()) + len(f.hubRequests.about()); after != before {
+		t.Errorf("want them not to be read again while they are as they were, got %d requests", after-before)
+	}
 	for _, kind := range f.agent.hub.watchedKinds() {
 		if strings.HasSuffix(kind.Group, "."+f.group) {
 			t.Errorf("want the hub not to be asked for %s", kind)

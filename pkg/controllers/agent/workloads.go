@@ -78,6 +78,9 @@ type workload struct {
 	// one that Masthead put there, and those of which claims may be left that need us to go.
 	kinds map[string]followed
 
+	// judged are the states of definitions on both sides in which it was decided how they are retained.
+	judged map[string]string
+
 	// drained are the CRDs that are not Masthead's, and of which no claim bears our finalizer.
 	drained sets.Set[string]
 
@@ -150,6 +153,7 @@ func (w *workload) setAccepted(crd string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.drained.Delete(crd)
+	delete(w.judged, crd)
 }
 
 // definitionNames are the names of the CRDs that Masthead has to do with in this cluster, whether published or not.
@@ -303,6 +307,7 @@ func (s *workloadSource) Start(ctx context.Context, _ workqueue.TypedRateLimitin
 		reader:   s.cluster.GetAPIReader(),
 		recorder: s.cluster.GetEventRecorder(controllerName),
 		kinds:    map[string]followed{},
+		judged:   map[string]string{},
 		drained:  sets.New[string](),
 		verified: map[string]verifiedDefinition{},
 		secrets:  map[types.NamespacedName]string{},
