@@ -41,6 +41,8 @@ type observation struct {
 	// credentialsStale: the Secret has a version that was not looked at. retryAt: not before then, zero for at once.
 	credentialsStale bool
 	retryAt          time.Time
+	// settleAt is when the connection will have lasted long enough to forget earlier failures; zero if that was done.
+	settleAt time.Time
 	// probeAt is when the next probe is due.
 	probeAt time.Time
 }
@@ -105,6 +107,8 @@ func decideEngaged(o observation) decision {
 		return decision{stepEvent, eventLost}
 	case o.conflict:
 		return decision{stepEvent, eventRefused}
+	case o.state == StateConnected && !o.settleAt.IsZero() && !o.now.Before(o.settleAt):
+		return decision{stepEvent, eventSettled}
 	case o.credentialsStale && (o.changed || !o.now.Before(o.retryAt)):
 		return decision{step: stepCheckCredentials}
 	case !o.now.Before(o.probeAt):

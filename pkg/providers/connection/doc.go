@@ -62,7 +62,9 @@
 //   - No finalizer is put on the objects that people enrol: they belong to somebody else, whose deletion must not hang
 //     on this manager. A cluster stays engaged while its object is being deleted, until the object is gone; what
 //     controllers have to undo in the cluster they must do within that time.
-//   - The back-off is exponential with full jitter, and ends at once when the enrolment or its Secret changes.
+//   - The back-off is exponential with full jitter, and ends at once when the enrolment or its Secret changes. It goes on
+//     growing until a connection has lasted two minutes, so that a cluster that accepts connections and is of no use does
+//     not have the manager connect to it again and again.
 //   - A cluster that becomes not ready, or loses its Secret or its class, is kept for a grace period, as these are
 //     often brief and the connection works; pausing takes effect at once, because somebody asked for it, and so does what
 //     somebody forbids: a namespace that its class does not allow (any more), an identifier that is refused.
@@ -75,7 +77,7 @@
 //	                             TestIndexesAreFrozenAndAppliedToEveryCluster
 //	P4  crash at start           no failure of a cluster ends Start: TestDeadClustersDelayNobody
 //	P5  no health check          TestDegradedFailsWritesHoldsWorkAndRecoversWithoutRestart, TestStoppedProcess
-//	P6  no back-off              TestBackoff, TestDecide
+//	P6  no back-off              TestBackoff, TestDecide, TestFlappingClusterBacksOff
 //	P7  Secret changes unseen    package capi: TestKeysOfSecret, TestEnrolmentOnARealHub
 //	P8  tear-down on any change  credentials.Compare: TestCompare;
 //	                             TestTokenRotatedTwentyTimesRestartsNoInformerAndLosesNoEvent

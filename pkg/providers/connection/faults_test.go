@@ -7,12 +7,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -151,6 +153,61 @@ func TestDeadClustersThatFailedBeforeLeaveRoom(t *testing.T) {
 	eventually(t, "the connected cluster is probed", func() bool { return probes() >= before+3 })
 	if state, reason := h.state("a"); state != StateConnected {
 		t.Errorf("a: want Connected, got %s %s", state, reason)
+	}
+}
+
+// TestFlappingClusterBacksOff has an API server that answers what is asked to connect, and then does not accept the
+// credentials any more.
+func TestFlappingClusterBacksOff(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	var connecting atomic.Bool // The version is the last question of an attempt to connect, /readyz the first.
+	connecting.Store(true)
+	f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {
+		switch r.URL.Path {
+		case "/version":
+			connecting.Store(false)
+			return false
+		case "/readyz":
+			if connecting.Swap(true) {
+				return false
+			}
+		case "/api/v1/namespaces/kube-system":
+			return false
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+	src := newFakeSource()
+	h := newHarness(t, src, func(o *Options) {
+		o.BackoffBase, o.BackoffMax, o.SettlePeriod = time.Millisecond, time.Hour, time.Hour
+	})
+	src.set("a", f.kubeconfig(t, s.token(t)))
+	eventually(t, "it was connected and lost several times", func() bool { return len(h.engagements("a")) > 5 })
+	h.stop()
+	if got := h.records[KeyOf("fake", nn("a"))].attempts; got < 5 {
+		t.Errorf("want the back-off to have grown with each loss, got %d attempts in a row", got)
+	}
+}
+
+// TestBackoffIsForgottenWhenAConnectionLasts connects a cluster that was refused before.
+func TestBackoffIsForgottenWhenAConnectionLasts(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	token := s.token(t)
+	f.accept() // Nobody.
+	h := newHarness(t, src, func(o *Options) { o.SettlePeriod = o.ProbeInterval })
+	src.set("a", f.kubeconfig(t, token))
+	probes := func() int { return f.count(func(l string) bool { return l == "GET /readyz" }) }
+	eventually(t, "it was refused a few times", func() bool { return probes() > 3 })
+	f.accept(token)
+	h.waitFor(t, "a", StateConnected, "")
+	before := probes()
+	eventually(t, "it was probed for longer than it takes", func() bool { return probes() > before+4 })
+	h.stop()
+	if got := h.records[KeyOf("fake", nn("a"))].attempts; got != 0 {
+		t.Errorf("want earlier failures forgotten, got %d", got)
 	}
 }
 

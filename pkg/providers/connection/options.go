@@ -70,6 +70,9 @@ type Options struct {
 	ConnectTimeout time.Duration
 	// BackoffBase and BackoffMax bound the exponential back-off between attempts to connect. Default 1 s and 5 min.
 	BackoffBase, BackoffMax time.Duration
+	// SettlePeriod is how long a connection must have lasted for earlier failures to be forgotten. Before that, its loss
+	// makes the back-off grow further. Default 2 min.
+	SettlePeriod time.Duration
 	// NotReadyGracePeriod is how long a connected cluster is kept while its source says that it is not ready or its
 	// Secret is gone. Default 5 min.
 	NotReadyGracePeriod time.Duration
@@ -113,6 +116,7 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.ConnectTimeout, DefaultConnectTimeout)
 	setDefault(&o.BackoffBase, DefaultBackoffBase)
 	setDefault(&o.BackoffMax, DefaultBackoffMax)
+	setDefault(&o.SettlePeriod, DefaultSettlePeriod)
 	setDefault(&o.NotReadyGracePeriod, DefaultNotReadyGracePeriod)
 	setDefault(&o.DrainTimeout, DefaultDrainTimeout)
 	setDefault(&o.HandoverTimeout, DefaultHandoverTimeout)

@@ -260,7 +260,7 @@ func (p *Provider) act(ctx context.Context, r *record, a action, ev event) (even
 		p.cancelDrain(r)
 	case actionRelease:
 		p.release(r)
-	case actionScheduleProbe, actionProbeNow, actionScheduleRetry, actionResetRetry:
+	case actionScheduleProbe, actionProbeNow, actionScheduleRetry, actionResetRetry, actionScheduleSettle:
 		p.schedule(r, a)
 	}
 	return "", nil, nil
@@ -281,7 +281,9 @@ func (p *Provider) schedule(r *record, a action) {
 		r.attempts++
 		r.retryAt = now.Add(backoff(r.attempts, p.o.BackoffBase, p.o.BackoffMax, p.o.Random()))
 	case a == actionResetRetry:
-		r.attempts, r.retryAt = 0, time.Time{}
+		r.attempts, r.retryAt, r.settleAt = 0, time.Time{}, time.Time{}
+	case a == actionScheduleSettle:
+		r.settleAt = now.Add(p.o.SettlePeriod)
 	}
 }
 

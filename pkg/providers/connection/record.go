@@ -54,6 +54,8 @@ type record struct {
 	attempts, probeFailures int
 	retryAt, probeAt        time.Time
 	probedAt, versionAt     time.Time
+	// settleAt is when the connection will have lasted long enough for the attempts to be forgotten.
+	settleAt time.Time
 	// attempted is the enrolment at the last attempt: when it differs, waiting any longer is pointless.
 	attempted Enrolment
 
@@ -77,7 +79,7 @@ func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) obser
 		sameObject: e != nil && e.Object.UID == r.enrolment.Object.UID,
 		heldAtOnce: r.heldAtOnce, heldSince: r.heldSince,
 		conflict: r.conflict != nil,
-		retryAt:  r.retryAt, probeAt: r.probeAt,
+		retryAt:  r.retryAt, probeAt: r.probeAt, settleAt: r.settleAt,
 		drained: r.drain != nil && r.drain.done.Load(),
 	}
 	if r.held != nil {

@@ -228,7 +228,8 @@ func TestDeadlineHoldsAgainstTheRateLimit(t *testing.T) {
 	ctx, done := t.Context(), make(chan struct{})
 	go func() { // Until the burst is used up, and the next request would have to wait for hours.
 		defer close(done)
-		for cl.GetAPIReader().Get(ctx, client.ObjectKey{Name: "default"}, &corev1.Namespace{}) == nil {
+		for err := error(nil); err == nil; {
+			err = cl.GetAPIReader().Get(ctx, client.ObjectKey{Name: "default"}, &corev1.Namespace{})
 		}
 	}()
 	select {

@@ -35,6 +35,8 @@ const (
 	eventTokenChanged event = "TokenChanged"
 	// eventEndpointChanged: the Secret holds another endpoint, authority or client certificate.
 	eventEndpointChanged event = "EndpointChanged"
+	// eventSettled: the connection has lasted long enough for earlier failures to mean nothing any more.
+	eventSettled event = "Settled"
 	// eventDrained: no work of the cluster runs any more, or the time for it is over.
 	eventDrained event = "Drained"
 )
@@ -42,7 +44,7 @@ const (
 func events() []event {
 	return []event{
 		eventWanted, eventHeld, eventUnenrolled, eventObjectReplaced, eventRefused, eventRetry, eventConnected, eventConnectFailed,
-		eventProbeSucceeded, eventProbeFailed, eventLost, eventTokenChanged, eventEndpointChanged, eventDrained,
+		eventProbeSucceeded, eventProbeFailed, eventLost, eventTokenChanged, eventEndpointChanged, eventSettled, eventDrained,
 	}
 }
 
@@ -77,6 +79,8 @@ const (
 	actionScheduleRetry action = "ScheduleRetry"
 	// actionResetRetry forgets earlier failures.
 	actionResetRetry action = "ResetRetry"
+	// actionScheduleSettle sets the time at which the connection will have lasted long enough.
+	actionScheduleSettle action = "ScheduleSettle"
 	// actionRelease gives up the hold on the cluster's identity and deletes what is kept about the enrolment, metric
 	// series included.
 	actionRelease action = "Release"
@@ -87,7 +91,7 @@ const (
 //	From                           | Event                     | To         | Actions
 //	Pending                        | Wanted                    | Connecting | Connect
 //	Backoff                        | Retry                     | Connecting | Connect
-//	Connecting                     | Connected                 | Connected  | OpenGate, Engage, ResetRetry, ScheduleProbe
+//	Connecting                     | Connected                 | Connected  | OpenGate, Engage, ScheduleSettle, ScheduleProbe
 //	Connecting                     | ConnectFailed, Refused    | Backoff    | ScheduleRetry
 //	Connecting, Backoff            | Held                      | Pending    | ResetRetry
 //	Connected                      | ProbeSucceeded            | Connected  | ScheduleProbe
@@ -97,7 +101,8 @@ const (
 //	Connected, Degraded            | Lost                      | Backoff    | Disengage, ScheduleRetry
 //	Connected, Degraded            | TokenChanged              | the same   | SwapToken, ProbeNow
 //	Connected, Degraded            | EndpointChanged           | the same   | ConnectShadow
-//	Connected, Degraded            | Connected                 | Connected  | OpenGate, Engage, ResetRetry, ScheduleProbe
+//	Connected                      | Settled                   | Connected  | ResetRetry
+//	Connected, Degraded            | Connected                 | Connected  | OpenGate, Engage, ScheduleSettle, ScheduleProbe
 //	Connected, Degraded            | ConnectFailed             | the same   | ScheduleRetry
 //	Connected, Degraded            | Held, Refused, Unenrolled | Draining   | Drain
 //	Draining                       | Wanted                    | Degraded   | CancelDrain, ProbeNow
@@ -105,6 +110,9 @@ const (
 //	Pending, Connecting, Backoff   | Unenrolled                | Removed    | Release
 //	Pending, Connecting, Backoff   | ObjectReplaced            | Removed    | Release
 //	Connected, Degraded, Draining  | ObjectReplaced            | Removed    | CancelDrain, Disengage, Release
+//
+// That a connection was made does not end the back-off, only that it has lasted does: an API server that answers what is
+// asked to connect, and refuses all else, would have the manager connect and fill caches twice a second for ever.
 //
 // A drain that was called off goes on as Degraded, and so only opens the gate after a probe: it is not known how the
 // cluster fared meanwhile. A shadow connection that fails, for whatever reason, leaves the connection that serves alone; the
@@ -141,7 +149,7 @@ func fromPending(e event) (State, []action) {
 func fromConnecting(e event) (State, []action) {
 	switch e {
 	case eventConnected:
-		return StateConnected, []action{actionOpenGate, actionEngage, actionResetRetry, actionScheduleProbe}
+		return StateConnected, []action{actionOpenGate, actionEngage, actionScheduleSettle, actionScheduleProbe}
 	case eventConnectFailed, eventRefused:
 		return StateBackoff, []action{actionScheduleRetry}
 	case eventHeld:
@@ -179,6 +187,11 @@ func fromEngaged(s State, e event) (State, []action) {
 			return StateDegraded, []action{actionScheduleProbe}
 		}
 		return StateDegraded, []action{actionCloseGate, actionScheduleProbe}
+	case eventSettled:
+		if s == StateConnected {
+			return StateConnected, []action{actionResetRetry}
+		}
+		return s, nil
 	case eventLost:
 		return StateBackoff, []action{actionDisengage, actionScheduleRetry}
 	case eventTokenChanged:
@@ -186,7 +199,7 @@ func fromEngaged(s State, e event) (State, []action) {
 	case eventEndpointChanged:
 		return s, []action{actionConnectShadow}
 	case eventConnected:
-		return StateConnected, []action{actionOpenGate, actionEngage, actionResetRetry, actionScheduleProbe}
+		return StateConnected, []action{actionOpenGate, actionEngage, actionScheduleSettle, actionScheduleProbe}
 	case eventConnectFailed:
 		return s, []action{actionScheduleRetry}
 	case eventHeld, eventRefused, eventUnenrolled:

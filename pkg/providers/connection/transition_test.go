@@ -25,7 +25,7 @@ type target struct {
 // changes lists every pair of a state and an event that changes something. TestTransition holds that all others change
 // nothing, so that together they say what every state does on every event.
 func changes() map[edge]target {
-	connected := []action{actionOpenGate, actionEngage, actionResetRetry, actionScheduleProbe}
+	connected := []action{actionOpenGate, actionEngage, actionScheduleSettle, actionScheduleProbe}
 	gone := []action{actionRelease}
 	goneAtOnce := []action{actionCancelDrain, actionDisengage, actionRelease}
 	lost := []action{actionDisengage, actionScheduleRetry}
@@ -49,6 +49,7 @@ func changes() map[edge]target {
 		{StateBackoff, eventObjectReplaced}: {"The new object starts with a new record, and without the back-off.", StateRemoved, gone},
 
 		{StateConnected, eventProbeSucceeded}: {"All is well.", StateConnected, []action{actionScheduleProbe}},
+		{StateConnected, eventSettled}:        {"It has lasted: earlier failures are forgotten.", StateConnected, []action{actionResetRetry}},
 		{StateConnected, eventProbeFailed}:    {"The first failure holds work and writes.", StateDegraded, []action{actionCloseGate, actionScheduleProbe}},
 		{StateDegraded, eventProbeSucceeded}:  {"It is back: nothing is engaged anew.", StateConnected, []action{actionOpenGate, actionScheduleProbe}},
 		{StateDegraded, eventProbeFailed}:     {"Not often enough yet.", StateDegraded, []action{actionScheduleProbe}},
@@ -148,6 +149,9 @@ func TestDecide(t *testing.T) {
 		"ConnectedStale":            {"A changed Secret comes before a probe.", observation{state: StateConnected, enrolled: true, sameObject: true, credentialsStale: true, probeAt: before}, decision{step: stepCheckCredentials}},
 		"ConnectedStaleBacksOff":    {"Changed credentials that did not work wait for their turn.", observation{state: StateConnected, enrolled: true, sameObject: true, credentialsStale: true, retryAt: after, probeAt: after}, decision{step: stepWait}},
 		"ConnectedStaleChanged":     {"Newer ones do not.", observation{state: StateConnected, enrolled: true, sameObject: true, credentialsStale: true, retryAt: after, probeAt: after, changed: true}, decision{step: stepCheckCredentials}},
+		"ConnectedUnsettled":        {"It has not lasted yet.", observation{state: StateConnected, enrolled: true, sameObject: true, settleAt: after, probeAt: after}, decision{step: stepWait}},
+		"ConnectedSettled":          {"It has lasted.", observation{state: StateConnected, enrolled: true, sameObject: true, settleAt: now, probeAt: after}, decision{stepEvent, eventSettled}},
+		"DegradedNeverSettles":      {"That it was connected long ago says nothing about now.", observation{state: StateDegraded, enrolled: true, sameObject: true, settleAt: before, probeAt: after}, decision{step: stepWait}},
 		"DegradedProbeDue":          {"Degraded clusters are probed, too.", observation{state: StateDegraded, enrolled: true, sameObject: true, probeAt: now}, decision{step: stepProbe}},
 		"DrainingWaits":             {"Work still runs.", observation{state: StateDraining}, decision{step: stepWait}},
 		"DrainingDone":              {"None does.", observation{state: StateDraining, drained: true}, decision{stepEvent, eventDrained}},

@@ -206,6 +206,7 @@ const (
 	DefaultConnectTimeout          = 20 * time.Second
 	DefaultBackoffBase             = time.Second
 	DefaultBackoffMax              = 5 * time.Minute
+	DefaultSettlePeriod            = 2 * time.Minute
 	DefaultNotReadyGracePeriod     = 5 * time.Minute
 	DefaultDrainTimeout            = 30 * time.Second
 	DefaultHandoverTimeout         = 30 * time.Second
