@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/masthead-dev/masthead/test/harness"
 	"github.com/masthead-dev/masthead/test/localfleet"
@@ -19,6 +20,8 @@ import (
 
 func TestEndToEnd(t *testing.T) {
 	RegisterFailHandler(Fail)
+	// What the fleet's clients log belongs to the spec that made them do so.
+	log.SetLogger(GinkgoLogr)
 	SetDefaultEventuallyTimeout(2 * time.Minute)
 	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
 	RunSpecs(t, "Masthead end to end")
