@@ -151,6 +151,13 @@ func (r *definitionReconciler) retain(
 		}
 		return reconcile.Result{}, nil
 	}
+	return r.judge(ctx, w, req, before, following, judged)
+}
+
+// judge reads a definition that is not offered on both sides, and decides how it is retained.
+func (r *definitionReconciler) judge(
+	ctx context.Context, w *workload, req mcreconcile.Request, before followed, following bool, states string,
+) (reconcile.Result, error) {
 	crd, err := r.get(ctx, w.reader, req.Name)
 	switch {
 	case err != nil:
@@ -169,13 +176,13 @@ func (r *definitionReconciler) retain(
 	f, ok := retainedKind(crd, hub)
 	if !ok {
 		r.unfollow(w, req.Name)
-		w.setJudged(req.Name, judged)
+		w.setJudged(req.Name, states)
 		return reconcile.Result{}, nil
 	}
 	if !following && w.retainedKinds() >= maxRetainedKinds {
 		return reconcile.Result{}, nil
 	}
-	w.setJudged(req.Name, judged)
+	w.setJudged(req.Name, states)
 	r.follow(w, req.Name, f)
 	return reconcile.Result{}, nil
 }
