@@ -156,7 +156,7 @@ type AgentOptions struct {
 	// cost little; more for each cluster make the first synchronisation of a cluster with many claims faster.
 	WorkersPerCluster int `json:"workersPerCluster"`
 
-	// ProtectedNamespaces of the hub are never the target of a claim, beside kube-* and the manager's own.
+	// ProtectedNamespaces of the hub are never the target of a claim, beside kube-*, *-system, cert-manager and the manager's own.
 	ProtectedNamespaces []string `json:"protectedNamespaces"`
 }
 
@@ -319,7 +319,7 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	number(&o.Agent.Workers, "agent-workers", "how many claims are worked on at once")
 	number(&o.Agent.WorkersPerCluster, "agent-workers-per-cluster", "how many of them may be of one cluster; slow clusters hold no more (default: an eighth)")
 	f.StringSliceVar(&o.Agent.ProtectedNamespaces, "protected-namespaces", o.Agent.ProtectedNamespaces,
-		"namespaces of the hub that are never the target of a claim, beside kube-* and the manager's own")
+		"namespaces of the hub that are never the target of a claim, beside kube-*, *-system, cert-manager and the manager's own")
 	return f
 }
 
