@@ -63,7 +63,7 @@ func StartManager(ctx context.Context, fleet *localfleet.Fleet, flags ...string)
 		return nil, fmt.Errorf("cannot open the manager's log: %w", err)
 	}
 	defer func() { _ = log.Close() }()
-	m.cmd = exec.Command(filepath.Join(repository, "bin", "manager"), append([]string{
+	m.cmd = exec.Command(binary(repository), append([]string{
 		"--kubeconfig", kubeconfig,
 		"--metrics-bind-address", metrics, "--metrics-secure=false",
 		"--health-bind-address", health,
@@ -176,6 +176,14 @@ func (m *Manager) LogTail(lines int) string {
 	}
 	all := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// binary is the manager that is started: bin/manager, or another one that the environment names, to test a build beside it.
+func binary(repository string) string {
+	if path := os.Getenv("MASTHEAD_MANAGER_BIN"); path != "" {
+		return path
+	}
+	return filepath.Join(repository, "bin", "manager")
 }
 
 func freeAddress() (string, error) {
