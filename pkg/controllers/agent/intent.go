@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -19,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/usermeta"
 )
 
 // AppliedHashAnnotation is set on a claim in the hub and is the hash of what Masthead applied last. The watch does not
@@ -90,29 +90,9 @@ func intentOf(claim *unstructured.Unstructured, place hubKey, us source) *unstru
 	return intent
 }
 
-// travelling returns the labels or annotations that go to the hub: the user's. Those of Crossplane steer it (pause it, name
-// an external resource, say to which composite a resource belongs) and are for those who may write to the hub; those of
-// Masthead, kubectl and Kubernetes (*.k8s.io, *.x-k8s.io and *.kubernetes.io, except app.kubernetes.io, which is meant for users) are about
-// the object in the workload cluster, or steer what runs in the hub.
-func travelling(in map[string]string) map[string]string {
-	out := make(map[string]string, len(in)+3)
-	for k, v := range in {
-		domain, _, prefixed := strings.Cut(k, "/")
-		if prefixed && domain != "app.kubernetes.io" && slices.ContainsFunc(reservedDomains, func(d string) bool { return within(domain, d) }) {
-			continue
-		}
-		out[k] = v
-	}
-	return out
-}
-
-// reservedDomains are the prefixes of labels and annotations that do not travel, with everything below them.
-var reservedDomains = []string{"crossplane.io", "masthead.dev", "k8s.io", "x-k8s.io", "kubernetes.io"} //nolint:gochecknoglobals // A constant.
-
-// within is whether a domain is another one or a part of it.
-func within(domain, parent string) bool {
-	return domain == parent || strings.HasSuffix(domain, "."+parent)
-}
+// travelling returns the labels or annotations that go to the hub: the user's. Those of Crossplane are for those who may write
+// to the hub; those of Kubernetes and Masthead are about the object in the workload cluster, or steer what runs in the hub.
+func travelling(in map[string]string) map[string]string { return usermeta.Owned(in) }
 
 // hashOf is a hash of JSON content. Go writes the keys of maps in order.
 func hashOf(content map[string]any) string {

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // secretIs says whether a Secret in the workload cluster has a password; none if that is empty.
@@ -214,11 +215,11 @@ func TestBounded(t *testing.T) {
 	if got := bounded("a\x1b[2Jb\nc\u202ed"); strings.ContainsAny(got, "\x1b\n\u202e") || !strings.HasPrefix(got, "a") {
 		t.Errorf("want no control characters, got %q", got)
 	}
-	if got := []rune(bounded(strings.Repeat("ü", 10_000))); len(got) != maxForeignText+3 {
-		t.Errorf("want %d runes and an ellipsis, got %d", maxForeignText, len(got))
+	if got := []rune(bounded(strings.Repeat("ü", 10_000))); len(got) != multicluster.MaxForeignText+3 {
+		t.Errorf("want %d runes and an ellipsis, got %d", multicluster.MaxForeignText, len(got))
 	}
 	cause := apierrors.NewConflict(schema.GroupResource{}, "a", errors.New(strings.Repeat("x", 10_000)))
-	if err := asForeign(cause); len(err.Error()) > 2*maxForeignText || !apierrors.IsConflict(err) {
+	if err := asForeign(cause); len(err.Error()) > 2*multicluster.MaxForeignText || !apierrors.IsConflict(err) {
 		t.Errorf("want the text bounded and the cause kept, got %v", err)
 	}
 }

@@ -160,7 +160,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	}
 	a.hub = newHub(o.Fleet, a.workloads, &enqueuer[Request]{}, &enqueuer[mcreconcile.Request]{})
 
-	dyn, meta, err := watchClients(local)
+	dyn, meta, err := multicluster.WatchClients(local)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make clients for the hub: %w", err)
 	}

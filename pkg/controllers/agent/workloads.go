@@ -7,18 +7,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,6 +23,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // Kinds of a workload cluster that are always watched: what Masthead itself put there, without content.
@@ -313,7 +309,7 @@ func (s *workloadSource) Start(ctx context.Context, _ workqueue.TypedRateLimitin
 		secrets:  map[types.NamespacedName]string{},
 		copies:   map[types.UID]sets.Set[string]{},
 	}
-	dyn, meta, err := watchClients(s.cluster)
+	dyn, meta, err := multicluster.WatchClients(s.cluster)
 	if err != nil {
 		return fmt.Errorf("cannot make clients for cluster %q: %w", s.name, err)
 	}
@@ -385,33 +381,4 @@ func (s *workloads) remove(cl cluster.Cluster, w *workload) {
 	if last {
 		s.disengaged(w)
 	}
-}
-
-// watchTimeout is the time-out of the HTTP client of watches. An API server ends a watch after five to ten minutes, so that
-// this never cuts one that lives, and still ends a list that hangs.
-const watchTimeout = 11 * time.Minute
-
-// watchClients returns the clients for watches of a cluster. They go through the connection of the cluster, without the
-// time-out that is meant for single requests.
-func watchClients(cl cluster.Cluster) (dynamic.Interface, metadata.Interface, error) {
-	config := rest.CopyConfig(cl.GetConfig())
-	config.Timeout = watchTimeout
-	httpClient := &http.Client{}
-	if h := cl.GetHTTPClient(); h != nil {
-		*httpClient = *h
-	}
-	httpClient.Timeout = watchTimeout
-
-	meta, err := metadata.NewForConfigAndClient(config, httpClient)
-	if err != nil {
-		return nil, nil, err
-	}
-	if c, ok := cl.(interface{ Dynamic() dynamic.Interface }); ok {
-		return c.Dynamic(), meta, nil
-	}
-	dyn, err := dynamic.NewForConfigAndClient(config, httpClient)
-	if err != nil {
-		return nil, nil, err
-	}
-	return dyn, meta, nil
 }
