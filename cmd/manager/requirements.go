@@ -72,6 +72,8 @@ func requiredRights(namespace string) []right {
 		{group: "fleet.masthead.dev", resource: "enrollmentclasses", verbs: watch},
 		{group: "fleet.masthead.dev", resource: "enrollmentclasses/status", verbs: []string{"patch"}},
 		{group: "apiextensions.crossplane.io", resource: "compositeresourcedefinitions", verbs: watch},
+		{group: "apiextensions.crossplane.io", resource: "infrastructuredefinitions", verbs: watch},
+		{group: "apiextensions.crossplane.io", resource: "infrastructurepublications", verbs: watch},
 		{group: "apiextensions.k8s.io", resource: "customresourcedefinitions", verbs: []string{"get", "list", "watch"}},
 		{group: "events.k8s.io", resource: "events", verbs: []string{"create", "patch"}},
 		{group: "authentication.k8s.io", resource: "tokenreviews", verbs: []string{"create"}},

@@ -8,6 +8,9 @@
 // kinds that the hub publishes, and thereby decides which kinds are synchronised where. "agent" works on one claim at a
 // time, whatever its kind. Claims, on both sides, are watched by pkg/kindwatch.
 //
+// What is said here of claims is true of all that the hub publishes: the claims of an XRD v1, the namespaced composite
+// resources of an XRD v2, and the requirements of an InfrastructurePublication. Where they differ, form says so.
+//
 // # What it guarantees
 //
 //   - A claim has at most one object in the hub. Creation in the hub is the arbiter: the object is created by a
@@ -16,8 +19,8 @@
 //   - Before anything is created for a claim, the claim has a finalizer. The finalizer goes when a live read of the hub has
 //     shown that nothing of the claim is left there. Objects of other sources are not touched.
 //   - What the user writes travels: spec, labels and annotations, and their removal. What Crossplane writes is not fought
-//     (see crossplanesOwn). What somebody in the hub changes in the user's fields is put back. spec.resourceRef does not
-//     travel, nor do labels and annotations whose prefix is crossplane.io, masthead.dev, k8s.io, x-k8s.io or kubernetes.io
+//     (machinery.go). What somebody in the hub changes in the user's fields is put back. spec.resourceRef does not
+//     travel, nor does spec.crossplane.resourceRefs of a composite, nor do labels and annotations whose prefix is crossplane.io, masthead.dev, k8s.io, x-k8s.io or kubernetes.io
 //     or ends in one of these after a dot, except app.kubernetes.io.
 //   - The hub's status is shown whole, with one condition of ours, AgentSynced, whose reasons are constants in reasons.go.
 //   - A connection Secret is copied only if the hub's claim is its controller, and written only where no Secret is or one
@@ -67,7 +70,8 @@
 //
 //   - The source annotations in the hub are always ours; those on the claim in the workload cluster are ignored. So nobody
 //     can pass a claim off as another cluster's, or take another's over.
-//   - Names from the workload cluster are never followed: spec.resourceRef is not pushed, and the name of a Secret selects
+//   - Names from the workload cluster are never followed: spec.resourceRef and spec.crossplane.resourceRefs are not pushed
+//     (Crossplane would read what the latter names, give it to the composition, and delete it), and the name of a Secret selects
 //     only among the Secrets that the claim's object in the hub controls.
 //   - With matchNamespaces, the owner of the workload cluster chooses the target namespace by the name of his own. It is a
 //     class for clusters whose owners may use those namespaces. Namespaces of the control plane are always refused, also as

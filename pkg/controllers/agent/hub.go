@@ -4,7 +4,6 @@
 package agent
 
 import (
-	"maps"
 	"slices"
 	"sync"
 
@@ -53,6 +52,7 @@ var crdGVK = schema.GroupVersionKind{ //nolint:gochecknoglobals // A constant.
 // Owners of kinds in the hub's watcher.
 const (
 	ownerFixed  = "fixed"
+	ownerLegacy = "legacy"
 	ownerClaims = "claims"
 )
 
@@ -119,7 +119,7 @@ func newHub(fleet Fleet, w *workloads, requirements *enqueuer[Request], definiti
 // handle is the handler of the hub's watcher.
 func (h *hub) handle(e kindwatch.Event) {
 	switch e.Kind {
-	case xrdKind:
+	case xrdKind, infrastructurePublicationKind, infrastructureDefinitionKind:
 		// During the first list each XRD would be one more reason to look at all of them; the end of it is reason enough.
 		if !e.Initial && (e.Type != kindwatch.StateChanged || e.State == kindwatch.StateSynced) {
 			h.refreshPublished()
@@ -143,43 +143,6 @@ func (h *hub) handle(e kindwatch.Event) {
 		}
 	default:
 		h.handleClaim(e)
-	}
-}
-
-// refreshPublished finds out what the hub offers now.
-func (h *hub) refreshPublished() {
-	xrds, err := h.watcher.List(xrdKind)
-	if err != nil {
-		return
-	}
-	now := map[string]publication{}
-	for _, xrd := range xrds {
-		if p, ok := publicationOf(xrd); ok {
-			now[p.crdName()] = p
-		}
-	}
-
-	h.mu.Lock()
-	before, first := h.published, !h.publishedKnown
-	h.published, h.publishedKnown = now, true
-	h.mu.Unlock()
-
-	changed := sets.New[string]()
-	for name, p := range now {
-		if before[name] != p {
-			changed.Insert(name)
-		}
-	}
-	for name := range before {
-		if _, ok := now[name]; !ok {
-			changed.Insert(name)
-		}
-	}
-	if first || changed.Len() > 0 {
-		h.refreshWatched()
-		for _, w := range h.workloads.all() {
-			h.enqueueDefinitions(w)
-		}
 	}
 }
 
@@ -214,45 +177,10 @@ func (h *hub) refreshWatched() {
 	}
 }
 
-// publications returns what the hub offers, by the name of the CRD.
-func (h *hub) publications() map[string]publication {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return maps.Clone(h.published)
-}
-
-// publication returns what the hub offers under the name of a CRD. known is false as long as nobody could look.
-func (h *hub) publication(crd string) (p publication, offered, known bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	p, offered = h.published[crd]
-	return p, offered, h.publishedKnown
-}
-
-// cannotKnowPublications is whether the hub has answered that it cannot say what it offers, since this process runs.
-func (h *hub) cannotKnowPublications() bool {
-	h.mu.Lock()
-	known := h.publishedKnown
-	h.mu.Unlock()
-	state, _ := h.watcher.State(xrdKind)
-	return !known && (state == kindwatch.StateNotServed || state == kindwatch.StateForbidden)
-}
-
-// enqueueDefinitions queues every definition that concerns a workload cluster.
-func (h *hub) enqueueDefinitions(w *workload) {
-	names := sets.New[string]()
-	for name := range h.publications() {
-		names.Insert(name)
-	}
-	names.Insert(w.definitionNames()...)
-	for name := range names {
-		h.definitions.add(definitionRequest(w.name, name))
-	}
-}
-
 func (h *hub) handleCRD(e kindwatch.Event) {
 	if e.Type == kindwatch.StateChanged {
 		if e.State == kindwatch.StateSynced {
+			h.refreshPublished()
 			for _, w := range h.workloads.all() {
 				h.enqueueDefinitions(w)
 			}
@@ -260,6 +188,12 @@ func (h *hub) handleCRD(e kindwatch.Event) {
 		return
 	}
 	name := e.Object.GetName()
+	if isLegacyCRD(name) {
+		h.refreshLegacy()
+		if e.Type == kindwatch.Deleted {
+			h.refreshPublished()
+		}
+	}
 	resource := schema.ParseGroupResource(name)
 	h.watcher.Poke(resource)
 	_, offered, _ := h.publication(name)

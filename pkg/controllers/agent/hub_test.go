@@ -55,7 +55,7 @@ func fakeHub(t *testing.T, handle func(*hub, kindwatch.Event), objs ...runtime.O
 
 func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 	us := source{"w1", "foo"}
-	old := intentOf(parse(t, `{'metadata':{'name':'db'},'spec':{}}`), bar("db"), us)
+	old := intentOf(parse(t, `{'metadata':{'name':'db'},'spec':{}}`), bar("db"), us, formClaim)
 	old.SetNamespace("before")
 	listed, goOn := make(chan struct{}), make(chan struct{})
 	h := fakeHub(t, func(h *hub, e kindwatch.Event) {
@@ -130,7 +130,7 @@ func TestObservedObjectsAreInTheIndexOfOrigins(t *testing.T) {
 	if err := h.watcher.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	obj := intentOf(parse(t, `{'metadata':{'name':'db'},'spec':{}}`), bar("db"), us)
+	obj := intentOf(parse(t, `{'metadata':{'name':'db'},'spec':{}}`), bar("db"), us, formClaim)
 	obj.SetResourceVersion("1000")
 	h.observe(bar("db"), obj)
 	o := origin{source: us, kind: kind, name: "db"}

@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/usermeta"
@@ -48,23 +47,10 @@ func fieldManager(identifier string) string {
 	return manager[:min(len(manager), maxFieldManagerLength-len(suffix))] + suffix
 }
 
-// neverPushed are the fields of a claim's spec that never go to the hub. resourceRef names a composite resource, which is
-// cluster-scoped: Crossplane lets a claim that names an unbound one take it over, delete it and read its connection
-// details. In the hub, that would reach out of the tenant's namespace. Crossplane sets the field itself.
-var neverPushed = []string{"resourceRef"} //nolint:gochecknoglobals // A constant.
-
-// crossplanesOwn are the fields of a claim's spec that Crossplane fills in or overrides. What a user writes into them is
-// applied once, together with everything else, and when Crossplane changes it (an enforced composition, an automatic
-// update of the revision) that is not fought.
-var crossplanesOwn = []string{ //nolint:gochecknoglobals // A constant.
-	"resourceRef", "compositionRef", "compositionRevisionRef", "compositionRevisionSelector",
-	"compositionUpdatePolicy", "compositeDeletePolicy",
-}
-
 // intentOf returns what the hub shall hold for a claim of a workload cluster: its spec, its labels and its annotations, as
 // far as they may travel, and the annotations that name its source. What it is called and of which kind it is says the place
 // in the hub, never the claim: the claim is what a workload cluster's API server answered.
-func intentOf(claim *unstructured.Unstructured, place hubKey, us source) *unstructured.Unstructured {
+func intentOf(claim *unstructured.Unstructured, place hubKey, us source, f form) *unstructured.Unstructured {
 	intent := &unstructured.Unstructured{Object: map[string]any{}}
 	intent.SetGroupVersionKind(place.kind.GroupVersionKind)
 	intent.SetNamespace(place.Namespace)
@@ -78,11 +64,7 @@ func intentOf(claim *unstructured.Unstructured, place hubKey, us source) *unstru
 	intent.SetAnnotations(annotations)
 
 	if spec, ok := claim.Object["spec"].(map[string]any); ok {
-		spec = runtime.DeepCopyJSON(spec)
-		for _, field := range neverPushed {
-			delete(spec, field)
-		}
-		intent.Object["spec"] = spec
+		intent.Object["spec"] = f.pushable(spec)
 	}
 
 	annotations[AppliedHashAnnotation] = hashOf(intent.Object)
@@ -107,14 +89,14 @@ func hashOf(content map[string]any) string {
 
 // applied is whether an object of the hub already is what the intent says, so that nothing needs to be written: it was
 // applied with this intent, and every field of the intent still has its value.
-func applied(intent, hub *unstructured.Unstructured) bool {
+func applied(intent, hub *unstructured.Unstructured, f form) bool {
 	if hub.GetAnnotations()[AppliedHashAnnotation] != intent.GetAnnotations()[AppliedHashAnnotation] {
 		return false
 	}
 	want := map[string]any{"labels": toAny(intent.GetLabels()), "annotations": toAny(intent.GetAnnotations())}
 	have := map[string]any{"labels": toAny(hub.GetLabels()), "annotations": toAny(hub.GetAnnotations())}
 	if spec, ok := intent.Object["spec"].(map[string]any); ok {
-		want["spec"] = without(spec, crossplanesOwn)
+		want["spec"] = f.users(spec)
 		have["spec"] = hub.Object["spec"]
 	}
 	return covers(have, want)
@@ -124,14 +106,6 @@ func toAny(in map[string]string) map[string]any {
 	out := make(map[string]any, len(in))
 	for k, v := range in {
 		out[k] = v
-	}
-	return out
-}
-
-func without(in map[string]any, keys []string) map[string]any {
-	out := maps.Clone(in)
-	for _, k := range keys {
-		delete(out, k)
 	}
 	return out
 }

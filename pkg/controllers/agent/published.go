@@ -13,34 +13,60 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// publication is a claim kind that the hub's Crossplane offers.
+// publication is a kind of requirements that the hub's Crossplane offers.
 type publication struct {
-	// kind is how claims are read and written on both sides.
+	// kind is how requirements are read and written on both sides.
 	kind kindwatch.Kind
 
-	// xrd is the CompositeResourceDefinition that offers it.
-	xrd string
+	// form is what they are to Crossplane.
+	form form
+
+	// publisher is what offers the kind, by kind and name.
+	publisher string
 }
 
-// crdName is the name of the CustomResourceDefinition of the claims.
+// crdName is the name of the CustomResourceDefinition of the requirements.
 func (p publication) crdName() string { return p.kind.GroupResource().String() }
 
-// publicationOf returns the claim kind that a CompositeResourceDefinition offers, if it offers one now.
+// Scopes of a CompositeResourceDefinition.
+const (
+	scopeNamespaced    = "Namespaced"
+	scopeLegacyCluster = "LegacyCluster"
+)
+
+// publicationOf returns the kind that a CompositeResourceDefinition offers, if it offers one now.
 //
 // XRDs are read in apiextensions.crossplane.io/v1, which shows every XRD whatever version it was written in: both
-// versions have the same schema and no conversion. Only one whose scope is LegacyCluster can have claimNames, and v1
-// defaults to that. Crossplane sets the condition Offered when the claim CRD is established. An XRD that is being deleted
-// is not offered any more, although its condition still says so: Crossplane is deleting its claims, and a claim that is
-// pushed now would be lost.
+// versions have the same schema and no conversion. An XRD that says nothing about its scope is one of v1 from before there
+// were scopes, and v1 shows it as LegacyCluster, where v2 would call it Namespaced.
+//
+//   - LegacyCluster: the claim kind, if there is one. Crossplane sets the condition Offered when its CRD is established.
+//   - Namespaced: the composite's own kind. Crossplane sets the condition Established when its CRD is.
+//   - Cluster: nothing. A cluster-scoped object of the hub belongs to no tenant.
+//
+// An XRD that is being deleted does not offer its kind any more, although its conditions still say so: Crossplane is deleting
+// the objects, and one that is pushed now would be lost.
 func publicationOf(xrd *unstructured.Unstructured) (publication, bool) {
-	if xrd.GetDeletionTimestamp() != nil || !conditionTrue(xrd, "Offered") {
+	if xrd.GetDeletionTimestamp() != nil {
 		return publication{}, false
 	}
+	scope, _, _ := unstructured.NestedString(xrd.Object, "spec", "scope")
+	switch scope {
+	case "", scopeLegacyCluster:
+		return publicationUnder(xrd, "claimNames", "Offered", formClaim)
+	case scopeNamespaced:
+		return publicationUnder(xrd, "names", "Established", formComposite)
+	}
+	return publication{}, false
+}
+
+// publicationUnder returns the kind that a CompositeResourceDefinition names in a field, once a condition is true.
+func publicationUnder(xrd *unstructured.Unstructured, names, condition string, f form) (publication, bool) {
 	group, _, _ := unstructured.NestedString(xrd.Object, "spec", "group")
-	plural, _, _ := unstructured.NestedString(xrd.Object, "spec", "claimNames", "plural")
-	kind, _, _ := unstructured.NestedString(xrd.Object, "spec", "claimNames", "kind")
+	plural, _, _ := unstructured.NestedString(xrd.Object, "spec", names, "plural")
+	kind, _, _ := unstructured.NestedString(xrd.Object, "spec", names, "kind")
 	version := publishedVersion(xrd)
-	if group == "" || plural == "" || kind == "" || version == "" {
+	if group == "" || plural == "" || kind == "" || version == "" || !conditionTrue(xrd, condition) {
 		return publication{}, false
 	}
 	return publication{
@@ -48,14 +74,20 @@ func publicationOf(xrd *unstructured.Unstructured) (publication, bool) {
 			GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: kind},
 			Resource:         plural,
 		},
-		xrd: xrd.GetName(),
+		form:      f,
+		publisher: xrdKind.Kind + "/" + xrd.GetName(),
 	}, true
 }
 
-// publishedVersion is the version in which claims travel: the one in which they are stored if it is served, because no
+// publishedVersion is the version in which requirements travel: the one in which they are stored if it is served, because no
 // other can hold more than it, else the first that is served.
 func publishedVersion(xrd *unstructured.Unstructured) string {
 	versions, _, _ := unstructured.NestedSlice(xrd.Object, "spec", "versions")
+	return versionToTravel(versions, "referenceable")
+}
+
+// versionToTravel chooses among versions of which a field says that it is the one that is stored.
+func versionToTravel(versions []any, stored string) string {
 	first := ""
 	for _, v := range versions {
 		version, ok := v.(map[string]any)
@@ -63,12 +95,10 @@ func publishedVersion(xrd *unstructured.Unstructured) string {
 			continue
 		}
 		name, _, _ := unstructured.NestedString(version, "name")
-		served, _, _ := unstructured.NestedBool(version, "served")
-		referenceable, _, _ := unstructured.NestedBool(version, "referenceable")
-		if !served {
+		if served, _, _ := unstructured.NestedBool(version, "served"); !served {
 			continue
 		}
-		if referenceable {
+		if isStored, _, _ := unstructured.NestedBool(version, stored); isStored {
 			return name
 		}
 		if first == "" {

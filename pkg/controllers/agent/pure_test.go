@@ -50,7 +50,7 @@ func bar(name string) hubKey {
 
 func TestIntentIsOfTheKindAndNameThatWereAskedFor(t *testing.T) {
 	forged := parse(t, `{'apiVersion':'v1','kind':'Secret','metadata':{'name':'other','namespace':'kube-system'},'spec':{}}`)
-	got := intentOf(forged, bar("db"), source{"w1", "foo"})
+	got := intentOf(forged, bar("db"), source{"w1", "foo"}, formClaim)
 	if got.GroupVersionKind() != bar("").kind.GroupVersionKind || got.GetNamespace() != "bar" || got.GetName() != "db" {
 		t.Errorf("want the kind and name of the request whatever the claim says, got %v", got.Object)
 	}
@@ -64,7 +64,7 @@ func TestPublicationOf(t *testing.T) {
 	}
 	const names = `'claimNames':{'kind':'DB','plural':'dbs'}`
 	kind := func(version string) publication {
-		return publication{xrd: "xdbs.acmeco.org", kind: kindwatch.Kind{
+		return publication{publisher: "CompositeResourceDefinition/xdbs.acmeco.org", form: formClaim, kind: kindwatch.Kind{
 			GroupVersionKind: schema.GroupVersionKind{Group: "acmeco.org", Version: version, Kind: "DB"}, Resource: "dbs",
 		}}
 	}
@@ -283,11 +283,11 @@ func TestApplied(t *testing.T) {
 		}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			intent := intentOf(parse(t, claim), bar("db"), us)
+			intent := intentOf(parse(t, claim), bar("db"), us, formClaim)
 			hub := intent.DeepCopy()
 			unstructured.RemoveNestedField(hub.Object, "spec", "nothing")
 			tc.change(hub)
-			if got := applied(intent, hub); got != tc.want {
+			if got := applied(intent, hub, formClaim); got != tc.want {
 				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
 			}
 		})
@@ -301,7 +301,7 @@ func set(u *unstructured.Unstructured, value string, path ...string) {
 func TestIntentChangesWithTheClaimOnly(t *testing.T) {
 	us := source{"w1", "foo"}
 	claim := parse(t, `{'metadata':{'name':'db','labels':{'team':'a'}},'spec':{'version':'5.7'}}`)
-	before := intentOf(claim, bar("db"), us).GetAnnotations()[AppliedHashAnnotation]
+	before := intentOf(claim, bar("db"), us, formClaim).GetAnnotations()[AppliedHashAnnotation]
 
 	// What happens to the claim in the workload cluster that does not travel makes no other intent.
 	claim.SetFinalizers([]string{"x"})
@@ -311,7 +311,7 @@ func TestIntentChangesWithTheClaimOnly(t *testing.T) {
 	claim.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}", "crossplane.io/paused": "true"})
 	set(claim, "x", "status", "address")
 	set(claim, "x", "spec", "resourceRef", "name")
-	intent := intentOf(claim, bar("db"), us)
+	intent := intentOf(claim, bar("db"), us, formClaim)
 	if got := intent.GetAnnotations()[AppliedHashAnnotation]; got != before {
 		t.Errorf("want the same hash, got %q and %q", before, got)
 	}
@@ -320,7 +320,7 @@ func TestIntentChangesWithTheClaimOnly(t *testing.T) {
 	}
 
 	unstructured.RemoveNestedField(claim.Object, "spec", "version")
-	if got := intentOf(claim, bar("db"), us).GetAnnotations()[AppliedHashAnnotation]; got == before {
+	if got := intentOf(claim, bar("db"), us, formClaim).GetAnnotations()[AppliedHashAnnotation]; got == before {
 		t.Error("want another hash when a field is removed")
 	}
 }
@@ -346,7 +346,7 @@ func FuzzIntentOf(f *testing.F) {
 		}
 		us := source{"w1", "foo"}
 		before := claim.DeepCopy()
-		intent := intentOf(claim, bar("db"), us)
+		intent := intentOf(claim, bar("db"), us, formClaim)
 		if diff := cmp.Diff(before.Object, claim.Object); diff != "" {
 			t.Errorf("want the claim unchanged (-before +after):\n%s", diff)
 		}
@@ -366,7 +366,7 @@ func FuzzIntentOf(f *testing.F) {
 				t.Errorf("want nothing but a spec, got %q", k)
 			}
 		}
-		if !applied(intent, intent.DeepCopy()) {
+		if !applied(intent, intent.DeepCopy(), formClaim) {
 			t.Errorf("want an intent to be satisfied by itself, got %v", intent.Object)
 		}
 	})

@@ -57,8 +57,8 @@ func (r *requirementReconciler) patchFinalizers(ctx context.Context, s *scope, c
 func (r *requirementReconciler) push(
 	ctx context.Context, s *scope, key hubKey, hub *unstructured.Unstructured,
 ) (*unstructured.Unstructured, *outcome, error) {
-	intent := intentOf(s.claim, key, s.us)
-	if hub != nil && (applied(intent, hub) || r.inVain(s.Request, intent, hub)) {
+	intent := intentOf(s.claim, key, s.us, s.form)
+	if hub != nil && (applied(intent, hub, s.form) || r.inVain(s.Request, intent, hub)) {
 		return hub, nil, nil
 	}
 

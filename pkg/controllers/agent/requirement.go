@@ -74,6 +74,9 @@ type scope struct {
 	// offered is whether the hub publishes the claim's kind, in the version of the request, to the cluster.
 	offered bool
 
+	// form is what the hub publishes the kind as.
+	form form
+
 	// claim is the claim in the workload cluster. It is shared, and replaced by what a write returned.
 	claim *unstructured.Unstructured
 
@@ -174,7 +177,7 @@ func (r *requirementReconciler) scope(ctx context.Context, req Request) (*scope,
 		return nil, err
 	}
 	p, published, known := r.hub.publication(req.Kind.GroupResource().String())
-	s.publishedKnown = known
+	s.publishedKnown, s.form = known, p.form
 	s.offered = published && p.kind == req.Kind && s.class != nil && offers(s.class.Spec.Agent, req.Kind.Group)
 	return s, nil
 }

@@ -345,7 +345,7 @@ func TestCreationInTheHubIsTheArbiter(t *testing.T) {
 	intent := intentOf(f.object(f.namespace, "db"), hubKey{
 		kind:           kindwatch.Kind{GroupVersionKind: f.gvk(), Resource: "mysqlinstances"},
 		NamespacedName: types.NamespacedName{Namespace: f.target, Name: "db"},
-	}, source{f.identifier, f.namespace})
+	}, source{f.identifier, f.namespace}, formClaim)
 	err := f.hub.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(forCreation(intent)), client.FieldOwner("test"), client.ForceOwnership)
 	if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
 		t.Errorf("want an apply for creation to be refused for an existing object, got %v", err)

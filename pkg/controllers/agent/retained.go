@@ -5,6 +5,7 @@ package agent
 
 import (
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,7 +40,7 @@ type followed struct {
 // offered. The label is no proof, because the owner of the cluster can write it. So the definition counts only if it is of the
 // form of a claim's, and then:
 //
-//   - if the hub has a definition of that name, only if that is one that Crossplane made for claims, of the same kind. Its
+//   - if the hub has a definition of that name, only if that is one that Crossplane made for requirements, of the same kind. Its
 //     kind is then followed in the hub, too, in a version that both serve;
 //   - if the hub has none, there is nothing in the hub to be deleted, and the kind is followed in the workload cluster only.
 func retainedKind(crd, hub *unstructured.Unstructured) (followed, bool) {
@@ -51,7 +52,7 @@ func retainedKind(crd, hub *unstructured.Unstructured) (followed, bool) {
 		return followed{kind: kind, retained: true}, true
 	}
 	theirs, ok := claimKindOf(hub)
-	if !ok || !isClaimDefinition(hub) || theirs.GroupKind() != kind.GroupKind() || theirs.Resource != kind.Resource {
+	if !ok || !isPublishedDefinition(hub) || theirs.GroupKind() != kind.GroupKind() || theirs.Resource != kind.Resource {
 		return followed{}, false
 	}
 	both := servedVersions(crd)
@@ -64,15 +65,26 @@ func retainedKind(crd, hub *unstructured.Unstructured) (followed, bool) {
 	return followed{}, false
 }
 
-// isClaimDefinition is whether Crossplane made a definition in the hub for claims.
-func isClaimDefinition(crd *unstructured.Unstructured) bool {
+// isPublishedDefinition is whether Crossplane made a definition in the hub for requirements: for claims, for namespaced
+// composites, or for what an InfrastructurePublication publishes. Of those, 0.12 says that the InfrastructureDefinition
+// controls them. Whether the definition is of the form of a requirement's has been looked at before.
+func isPublishedDefinition(crd *unstructured.Unstructured) bool {
 	owner := metav1.GetControllerOfNoCopy(crd)
-	if owner == nil || owner.Kind != xrdKind.Kind {
+	if owner == nil {
 		return false
 	}
-	gv, err := schema.ParseGroupVersion(owner.APIVersion)
-	categories, _, _ := unstructured.NestedStringSlice(crd.Object, "spec", "names", "categories")
-	return err == nil && gv.Group == xrdKind.Group && slices.Contains(categories, "claim")
+	if gv, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || gv.Group != xrdKind.Group {
+		return false
+	}
+	switch owner.Kind {
+	case xrdKind.Kind:
+		categories, _, _ := unstructured.NestedStringSlice(crd.Object, "spec", "names", "categories")
+		return slices.Contains(categories, "claim") || slices.Contains(categories, "composite")
+	case infrastructurePublicationKind.Kind, infrastructureDefinitionKind.Kind:
+		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+		return strings.HasSuffix(kind, requirementKindSuffix)
+	}
+	return false
 }
 
 // claimKindOf returns the kind that a definition defines, if it could be that of claims.

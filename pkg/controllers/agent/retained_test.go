@@ -51,10 +51,24 @@ func TestRetainedKind(t *testing.T) {
 			reason: "A definition of the hub that is not an XRD's is none of the cluster's business.", crd: labelled, hubs: labelled,
 		},
 		"OtherController": {reason: "Nor is one that another kind controls.", crd: labelled, hubs: change(hubs, "'CompositeResourceDefinition'", "'Other'")},
-		"Composite":       {reason: "Nor is that of the composites.", crd: labelled, hubs: change(hubs, "'claim'", "'composite'")},
-		"ClusterScoped":   {reason: "Claims are namespaced.", crd: change(labelled, "Namespaced", "Cluster"), hubs: hubs},
-		"OtherKind":       {reason: "Another kind under the same name is another.", crd: change(labelled, "'DB'", "'Secret'"), hubs: hubs},
-		"OtherName":       {reason: "The name of a definition says what it defines.", crd: change(labelled, "'plural':'dbs'", "'plural':'secrets'"), hubs: hubs},
+		"Composite":       {reason: "A namespaced composite is a requirement, too.", crd: labelled, hubs: change(hubs, "'claim'", "'composite'"), want: kind("v2", true)},
+		"ClusterComposite": {
+			reason: "One that is not is none of a tenant's.", crd: labelled, hubs: change(change(hubs, "'claim'", "'composite'"), "Namespaced", "Cluster"),
+		},
+		"Neither": {reason: "Nor is a definition of an XRD that is for neither.", crd: labelled, hubs: change(hubs, "'claim'", "'other'")},
+		"LegacyAPI": {
+			reason: "What the old API published is followed, too.",
+			crd:    change(labelled, "'DB'", "'DBRequirement'"), hubs: change(change(hubs, "'DB'", "'DBRequirement'"), "CompositeResourceDefinition", "InfrastructurePublication"),
+			want: followed{inHub: true, retained: true, kind: kindwatch.Kind{
+				GroupVersionKind: schema.GroupVersionKind{Group: "acmeco.org", Version: "v2", Kind: "DBRequirement"}, Resource: "dbs",
+			}},
+		},
+		"LegacyComposite": {
+			reason: "But not its composites.", crd: labelled, hubs: change(hubs, "CompositeResourceDefinition", "InfrastructureDefinition"),
+		},
+		"ClusterScoped": {reason: "Claims are namespaced.", crd: change(labelled, "Namespaced", "Cluster"), hubs: hubs},
+		"OtherKind":     {reason: "Another kind under the same name is another.", crd: change(labelled, "'DB'", "'Secret'"), hubs: hubs},
+		"OtherName":     {reason: "The name of a definition says what it defines.", crd: change(labelled, "'plural':'dbs'", "'plural':'secrets'"), hubs: hubs},
 		"Path": {
 			reason: "What becomes a path has to be a part of one.",
 			crd:    change(change(labelled, "'plural':'dbs'", "'plural':'../../../api/v1/secrets'"), "dbs.acmeco", "../../../api/v1/secrets.acmeco"),

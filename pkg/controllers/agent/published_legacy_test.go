@@ -1,0 +1,115 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// serveLegacyAPI makes the hub serve the API of Crossplane 0.10 to 0.12, until the end of the test.
+func (f *fixture) serveLegacyAPI() {
+	f.t.Helper()
+	open := &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}}
+	for _, kind := range []kindwatch.Kind{infrastructureDefinitionKind, infrastructurePublicationKind} {
+		crd := &apiextensionsv1.CustomResourceDefinition{
+			ObjectMeta: metav1.ObjectMeta{Name: kind.GroupResource().String()},
+			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+				Group: kind.Group, Scope: apiextensionsv1.ClusterScoped,
+				Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: kind.Resource, Kind: kind.Kind},
+				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+					Name: kind.Version, Served: true, Storage: true, Schema: open,
+					Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				}},
+			},
+		}
+		f.create(f.hub, crd)
+		f.t.Cleanup(func() {
+			if err := f.hub.Delete(context.Background(), crd); err != nil {
+				f.t.Error(err)
+			}
+		})
+	}
+}
+
+func TestSynchronizationPullPublishesWhatAnInfrastructurePublicationDoes(t *testing.T) {
+	f := newFixture(t)
+	f.served()
+	f.serveLegacyAPI()
+	definition := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"connectionSecretKeys": []any{"password"},
+		"crdSpecTemplate": map[string]any{
+			"group": f.group, "version": "v1alpha1", "names": map[string]any{"kind": "Bucket", "singular": "bucket", "plural": "buckets"},
+		},
+	}}}
+	definition.SetGroupVersionKind(infrastructureDefinitionKind.GroupVersionKind)
+	definition.SetName("buckets." + f.group)
+	publication := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"infrastructureDefinitionRef": map[string]any{"name": definition.GetName()},
+	}}}
+	publication.SetGroupVersionKind(infrastructurePublicationKind.GroupVersionKind)
+	publication.SetName(definition.GetName())
+
+	crd := f.crd()
+	crd.Name = "bucketrequirements." + f.group
+	crd.OwnerReferences[0].Kind = infrastructurePublicationKind.Kind
+	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "bucketrequirements", Singular: "bucketrequirement", Kind: "BucketRequirement"}
+	f.create(f.hub, crd)
+	for _, obj := range []*unstructured.Unstructured{definition, publication} {
+		f.eventually("the old API is served", func() error { return f.hub.Create(f.ctx, obj) })
+	}
+	publication.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}}
+	if err := f.hub.Status().Update(f.ctx, publication); err != nil {
+		t.Fatal(err)
+	}
+
+	requirement := func(namespace string) *unstructured.Unstructured {
+		u := f.object(namespace, "assets")
+		u.SetKind("BucketRequirement")
+		return u
+	}
+	local := requirement(f.namespace)
+	local.Object["spec"] = map[string]any{"version": "1", "resourceRef": map[string]any{"name": "of-another-tenant"}}
+	f.eventually("the requirement is created", func() error { return f.workload.Create(f.ctx, local) })
+	hub := requirement(f.target)
+	f.eventually("the requirement is pushed", func() error { return f.hub.Get(f.ctx, client.ObjectKeyFromObject(hub), hub) })
+	if _, found, _ := unstructured.NestedFieldNoCopy(hub.Object, "spec", "resourceRef"); found {
+		t.Errorf("want a requirement never to name a composite of the hub, got %v", hub.Object["spec"])
+	}
+
+	if err := f.hub.Delete(f.ctx, publication); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("a requirement whose publication is withdrawn says so", func() error {
+		u := requirement(f.namespace)
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(u), u); err != nil {
+			return err
+		}
+		if agentSynced(u)["reason"] != ReasonKindNotOffered {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	if err := f.workload.Delete(f.ctx, local); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("it goes from the hub all the same", func() error {
+		if err := f.hub.Get(f.ctx, client.ObjectKeyFromObject(hub), requirement(f.target)); !apierrors.IsNotFound(err) {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	// The claims of XRDs are published beside it.
+	f.claim("db")
+	f.pushed("db")
+}

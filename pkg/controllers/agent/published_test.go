@@ -1,0 +1,127 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+func TestPublicationOfByScope(t *testing.T) {
+	xrd := func(spec, conditions string) string {
+		return `{'apiVersion':'apiextensions.crossplane.io/v1','kind':'CompositeResourceDefinition','metadata':{'name':'caches.acmeco.org'},` +
+			`'spec':{'group':'acmeco.org','names':{'kind':'Cache','plural':'caches'},'versions':[{'name':'v1','served':true,'referenceable':true}]` + spec +
+			`},'status':{'conditions':[` + conditions + `]}}`
+	}
+	const (
+		established = `{'type':'Established','status':'True'}`
+		offered     = `,{'type':'Offered','status':'True'}`
+		claims      = `,'claimNames':{'kind':'CacheClaim','plural':'cacheclaims'}`
+	)
+	published := func(kind, plural string, f form) publication {
+		return publication{publisher: "CompositeResourceDefinition/caches.acmeco.org", form: f, kind: kindwatch.Kind{
+			GroupVersionKind: schema.GroupVersionKind{Group: "acmeco.org", Version: "v1", Kind: kind}, Resource: plural,
+		}}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		xrd    string
+		want   publication
+	}{
+		"Namespaced": {
+			reason: "A namespaced composite is what users create, so that it is published itself.",
+			xrd:    xrd(`,'scope':'Namespaced'`, established), want: published("Cache", "caches", formComposite),
+		},
+		"NamespacedNotEstablished": {
+			reason: "Before Crossplane has established the CRD there is nothing to pull.",
+			xrd:    xrd(`,'scope':'Namespaced'`, `{'type':'Established','status':'False'}`),
+		},
+		"NamespacedWithForgedClaim": {
+			reason: "The scope decides: claim names beside it, which the schema forbids, publish nothing else.",
+			xrd:    xrd(`,'scope':'Namespaced'`+claims, established+offered), want: published("Cache", "caches", formComposite),
+		},
+		"Cluster": {
+			reason: "A cluster-scoped composite belongs to no tenant.", xrd: xrd(`,'scope':'Cluster'`, established),
+		},
+		"LegacyCluster": {
+			reason: "Of a legacy composite the claim is published.",
+			xrd:    xrd(`,'scope':'LegacyCluster'`+claims, established+offered), want: published("CacheClaim", "cacheclaims", formClaim),
+		},
+		"LegacyClusterWithoutClaim": {
+			reason: "Without a claim nothing is, least of all the cluster-scoped composite.", xrd: xrd(`,'scope':'LegacyCluster'`, established+offered),
+		},
+		"NoScope": {
+			reason: "An XRD from before there were scopes is a legacy one.",
+			xrd:    xrd(claims, established+offered), want: published("CacheClaim", "cacheclaims", formClaim),
+		},
+		"NoScopeNoClaim": {
+			reason: "And publishes no composite, whatever v2 would default its scope to.", xrd: xrd(``, established+offered),
+		},
+		"UnknownScope": {
+			reason: "What nobody knows yet is not published.", xrd: xrd(`,'scope':'Galactic'`+claims, established+offered),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, ok := publicationOf(parse(t, tc.xrd))
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(publication{})); diff != "" || ok != (tc.want != publication{}) {
+				t.Errorf("%s got %v (-want +got):\n%s", tc.reason, ok, diff)
+			}
+		})
+	}
+}
+
+func TestLegacyPublicationOf(t *testing.T) {
+	const established = `{'type':'Established','status':'True'}`
+	published := func(version, plural string) publication {
+		return publication{publisher: "InfrastructurePublication/pub", form: formClaim, kind: kindwatch.Kind{
+			GroupVersionKind: schema.GroupVersionKind{Group: "acmeco.org", Version: version, Kind: "MySQLInstanceRequirement"}, Resource: plural,
+		}}
+	}
+	for name, tc := range map[string]struct {
+		reason, metadata, condition, template string
+		want                                  publication
+	}{
+		"Published": {
+			reason: "The kind has the suffix, and the plural is made of the singular.", condition: established,
+			template: `'version':'v1alpha1','names':{'kind':'MySQLInstance','singular':'mysqlinstance','plural':'mysqlinstances'}`,
+			want:     published("v1alpha1", "mysqlinstancerequirements"),
+		},
+		"NoSingular": {
+			reason: "Kubernetes defaults the singular to the kind.", condition: established,
+			template: `'version':'v1alpha1','names':{'kind':'MySQLInstance','plural':'mysqlinstances'}`,
+			want:     published("v1alpha1", "mysqlinstancerequirements"),
+		},
+		"Available": {
+			reason: "Crossplane 0.10 had another condition.", condition: `{'type':'Ready','status':'True'}`,
+			template: `'version':'v1alpha1','names':{'kind':'MySQLInstance','singular':'sql'}`, want: published("v1alpha1", "sqlrequirements"),
+		},
+		"Versions": {
+			reason: "The stored version travels.", condition: established,
+			template: `'versions':[{'name':'v1','served':true},{'name':'v2','served':true,'storage':true}],'names':{'kind':'MySQLInstance','singular':'sql'}`,
+			want:     published("v2", "sqlrequirements"),
+		},
+		"NotYet":    {reason: "It is not offered before its CRD is established.", condition: `{'type':'Synced','status':'True'}`, template: `'version':'v1','names':{'kind':'MySQLInstance'}`},
+		"Deleting":  {reason: "It is being withdrawn.", metadata: `,'deletionTimestamp':'2026-01-01T00:00:00Z'`, condition: established, template: `'version':'v1','names':{'kind':'MySQLInstance'}`},
+		"NoKind":    {reason: "A definition that says nothing publishes nothing.", condition: established, template: `'version':'v1'`},
+		"Malformed": {reason: "Nothing panics.", condition: established, template: `'version':3,'versions':'v1','names':['x']`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := parse(t, `{'apiVersion':'apiextensions.crossplane.io/v1alpha1','kind':'InfrastructurePublication','metadata':{'name':'pub'`+tc.metadata+
+				`},'spec':{'infrastructureDefinitionRef':{'name':'def'}},'status':{'conditions':[`+tc.condition+`]}}`)
+			d := parse(t, `{'apiVersion':'apiextensions.crossplane.io/v1alpha1','kind':'InfrastructureDefinition','metadata':{'name':'def'},`+
+				`'spec':{'crdSpecTemplate':{'group':'acmeco.org',`+tc.template+`}}}`)
+			if got := definitionPublished(p); got != "def" {
+				t.Errorf("want the definition %q, got %q", "def", got)
+			}
+			got, ok := legacyPublicationOf(p, d)
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(publication{})); diff != "" || ok != (tc.want != publication{}) {
+				t.Errorf("%s got %v (-want +got):\n%s", tc.reason, ok, diff)
+			}
+		})
+	}
+}
