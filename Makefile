@@ -55,6 +55,10 @@ fuzz: ## Fuzz the parsers of untrusted input for FUZZTIME each (default 30s).
 bench: controlplane build ## Measure: benchmarks of the packages, then memory, goroutines and latencies of the manager on a real fleet (WORKLOADS="2 10").
 	@hack/bench.sh
 
+.PHONY: bench-sync
+bench-sync: controlplane build ## Measure how fast claims are carried, beside kube-bind on the same API servers, about half an hour (ARGS="--clusters=1 --objects=300"; PEER=none leaves kube-bind out).
+	@hack/bench-sync.sh $(ARGS)
+
 .PHONY: lint
 lint: ## Run golangci-lint and check that the generated files, go.mod and formatting are up to date.
 	@hack/lint.sh

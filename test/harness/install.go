@@ -41,23 +41,35 @@ func kubectl(ctx context.Context, fleet *localfleet.Fleet, cluster string, stdin
 // Install installs Masthead in the hub as its README says, and what the tests claim: the sample API of the fleet, the rights
 // for its group, the namespace "bar" and the EnrollmentClass "default" that targets it.
 func Install(ctx context.Context, fleet *localfleet.Fleet) error {
+	if err := InstallManifests(ctx, fleet); err != nil {
+		return err
+	}
 	repository, err := localfleet.Repository()
 	if err != nil {
 		return err
 	}
-	for _, args := range [][]string{
-		{"-k", filepath.Join(repository, "config", "default", "crds-and-rights")},
-		{"-f", filepath.Join(repository, "config", "samples", "hub")},
-	} {
-		args = append([]string{"apply", "--server-side"}, args...)
-		if _, err := Kubectl(ctx, fleet, localfleet.HubName, args...); err != nil {
-			return fmt.Errorf("cannot install Masthead in the hub: %w", err)
-		}
+	samples := filepath.Join(repository, "config", "samples", "hub")
+	if _, err := Kubectl(ctx, fleet, localfleet.HubName, "apply", "--server-side", "-f", samples); err != nil {
+		return fmt.Errorf("cannot install the samples in the hub: %w", err)
+	}
+	return fleet.InstallSamples(ctx)
+}
+
+// InstallManifests installs Masthead in the hub, and the namespace "bar" for claims. Neither a class nor a claim kind is there
+// then.
+func InstallManifests(ctx context.Context, fleet *localfleet.Fleet) error {
+	repository, err := localfleet.Repository()
+	if err != nil {
+		return err
+	}
+	manifests := filepath.Join(repository, "config", "default", "crds-and-rights")
+	if _, err := Kubectl(ctx, fleet, localfleet.HubName, "apply", "--server-side", "-k", manifests); err != nil {
+		return fmt.Errorf("cannot install Masthead in the hub: %w", err)
 	}
 	if err := Apply(ctx, fleet, localfleet.HubName, targetNamespace); err != nil {
 		return fmt.Errorf("cannot create the target namespace: %w", err)
 	}
-	return fleet.InstallSamples(ctx)
+	return nil
 }
 
 // targetNamespace is where the sample EnrollmentClass sends the claims of its clusters.

@@ -153,6 +153,9 @@ func (m *Manager) Alive() bool {
 	}
 }
 
+// PID is the number of the process.
+func (m *Manager) PID() int { return m.cmd.Process.Pid }
+
 // ResidentBytes is the memory that the process occupies now.
 func (m *Manager) ResidentBytes() (int64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.cmd.Process.Pid))

@@ -1,0 +1,181 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/masthead-dev/masthead/test/localfleet"
+)
+
+// konnectorSubject is kube-bind's konnector, one in each workload cluster (its consumer), with the hub as the provider.
+// What kube-bind's backend would do in the hub is done by hand: the export, the binding, and the pairing of namespaces. Its user
+// may do everything.
+type konnectorSubject struct {
+	world     *world
+	program   string
+	processes []*process
+
+	// prepared are the workload clusters in which the kinds of kube-bind are.
+	prepared map[string]bool
+}
+
+func (s *konnectorSubject) user() string { return "konnector" }
+
+func (s *konnectorSubject) pids() []int {
+	pids := make([]int, 0, len(s.processes))
+	for _, p := range s.processes {
+		pids = append(pids, p.cmd.Process.Pid)
+	}
+	return pids
+}
+
+const (
+	kubeBind      = "kube-bind.io/v1alpha1"
+	kubeBindPath  = "/apis/" + kubeBind
+	bindingFolder = "kube-bind"
+)
+
+func (s *konnectorSubject) start(ctx context.Context, k kind) error {
+	w := s.world
+	if err := w.hub.apply(ctx, crdPath+k.crdName(), k.crd()); err != nil {
+		return err
+	}
+	if err := s.prepare(ctx, w.hub); err != nil {
+		return err
+	}
+	for _, a := range w.workloads {
+		if err := s.bind(ctx, a, k); err != nil {
+			return fmt.Errorf("cannot bind cluster %q: %w", a.cluster, err)
+		}
+	}
+	return w.waitServed(ctx, k)
+}
+
+// prepare installs the kinds of kube-bind.
+func (s *konnectorSubject) prepare(ctx context.Context, a *api) error {
+	if s.prepared[a.cluster] {
+		return nil
+	}
+	config, err := s.world.fleet.Config(a.cluster)
+	if err != nil {
+		return err
+	}
+	if err := localfleet.Apply(ctx, config, s.world.settings.crds); err != nil {
+		return err
+	}
+	s.prepared[a.cluster] = true
+	return nil
+}
+
+// bind has the konnector of a workload cluster carry a kind.
+func (s *konnectorSubject) bind(ctx context.Context, a *api, k kind) error {
+	if err := s.prepare(ctx, a); err != nil {
+		return err
+	}
+	hub, provider := s.world.hub, "cn-"+a.cluster
+	kubeconfig, err := s.kubeconfig(localfleet.HubName, provider)
+	if err != nil {
+		return err
+	}
+	namespaceOf := func(name string) string { return manifest("v1", "Namespace", "", name, nil) }
+	secret := func(in string) string {
+		return manifest("v1", "Secret", in, "kubeconfig", map[string]any{
+			"data": map[string]any{"kubeconfig": base64.StdEncoding.EncodeToString(kubeconfig)},
+		})
+	}
+	ref := map[string]any{"name": "kubeconfig", "key": "kubeconfig"}
+	export := k.definition()
+	export["informerScope"] = "Namespaced"
+	in := func(ns string) string { return kubeBindPath + "/namespaces/" + ns }
+	for _, o := range []struct {
+		to         *api
+		path, yaml string
+	}{
+		{hub, "/api/v1/namespaces/" + provider, namespaceOf(provider)},
+		{hub, "/api/v1/namespaces/" + provider + "-" + namespace, namespaceOf(provider + "-" + namespace)},
+		{hub, "/api/v1/namespaces/" + provider + "/secrets/kubeconfig", secret(provider)},
+		{hub, in(provider) + "/clusterbindings/cluster", manifest(kubeBind, "ClusterBinding", provider, "cluster", map[string]any{
+			"spec": map[string]any{"kubeconfigSecretRef": ref, "providerPrettyName": "bench"},
+		})},
+		{hub, in(provider) + "/apiservicenamespaces/" + namespace, manifest(kubeBind, "APIServiceNamespace", provider, namespace, map[string]any{"spec": map[string]any{}})},
+		{hub, in(provider) + "/apiserviceexports/" + k.crdName(), manifest(kubeBind, "APIServiceExport", provider, k.crdName(), map[string]any{"spec": export})},
+		{a, "/api/v1/namespaces/" + bindingFolder, namespaceOf(bindingFolder)},
+		{a, "/api/v1/namespaces/" + bindingFolder + "/secrets/kubeconfig", secret(bindingFolder)},
+		{a, kubeBindPath + "/apiservicebindings/" + k.crdName(), manifest(kubeBind, "APIServiceBinding", "", k.crdName(), map[string]any{
+			"spec": map[string]any{"kubeconfigSecretRef": map[string]any{"name": "kubeconfig", "key": "kubeconfig", "namespace": bindingFolder}},
+		})},
+	} {
+		if err := o.to.apply(ctx, o.path, o.yaml); err != nil {
+			return err
+		}
+	}
+	paired := fmt.Appendf(nil, `{"status":{"namespace":"%s-%s"}}`, provider, namespace)
+	if err := hub.do(ctx, http.MethodPatch, in(provider)+"/apiservicenamespaces/"+namespace+"/status", typeMerge, paired); err != nil {
+		return err
+	}
+	return s.run(a)
+}
+
+// run starts the konnector of a workload cluster.
+func (s *konnectorSubject) run(a *api) error {
+	kubeconfig, err := s.kubeconfig(a.cluster, "")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(s.world.fleet.Dir(), "konnector-"+a.cluster+".kubeconfig")
+	if err := os.WriteFile(path, kubeconfig, 0o600); err != nil {
+		return err
+	}
+	p, err := startProcess(filepath.Join(s.world.fleet.Dir(), "konnector-"+a.cluster+".log"), s.program, "--kubeconfig", path, "-v", "0")
+	if err != nil {
+		return err
+	}
+	s.processes = append(s.processes, p)
+	return nil
+}
+
+// kubeconfig is one of the konnector's for a cluster; its context has a namespace, from which the konnector knows which
+// consumer it is for.
+func (s *konnectorSubject) kubeconfig(cluster, in string) ([]byte, error) {
+	data, err := s.world.fleet.UserKubeconfig(cluster, s.user(), "system:masters")
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.Load(data)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the konnector's kubeconfig for cluster %q: %w", cluster, err)
+	}
+	config.Contexts[config.CurrentContext].Namespace = in
+	return clientcmd.Write(*config)
+}
+
+// stop ends the konnectors. So that their next run does not follow the claims of this one, the definitions are disowned
+// before the binding is deleted, which would delete them and all claims; the lease is deleted, for which the next would wait.
+func (s *konnectorSubject) stop(ctx context.Context, k kind) error {
+	var errs []error
+	for _, p := range s.processes {
+		errs = append(errs, p.kill())
+	}
+	s.processes = nil
+	errs = append(errs, s.world.everywhere(ctx, func(ctx context.Context, a *api) error {
+		err := a.do(ctx, http.MethodPatch, crdPath+k.crdName(), typeMerge, []byte(`{"metadata":{"ownerReferences":null}}`))
+		if err != nil && !errors.Is(err, errNotFound) {
+			return err
+		}
+		return errors.Join(
+			a.remove(ctx, kubeBindPath+"/apiservicebindings/"+k.crdName()),
+			a.remove(ctx, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-bind"),
+			s.world.hub.remove(ctx, kubeBindPath+"/namespaces/cn-"+a.cluster+"/apiserviceexports/"+k.crdName()))
+	}))
+	return errors.Join(errs...)
+}

@@ -1,0 +1,129 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// writers is how many requests are under way at once when claims are created, or statuses written, as fast as possible.
+	writers = 8
+
+	// patience is how long a phase may take. kube-bind as shipped needs a minute for 300.
+	patience = 6 * time.Minute
+)
+
+// load creates claims of one kind and follows them.
+type load struct {
+	kind      kind
+	hub       *api
+	workloads []*api
+	tracker   *tracker
+	ended     chan error
+}
+
+// newLoad begins to watch. The kind must be served everywhere.
+func newLoad(ctx context.Context, k kind, hub *api, workloads []*api) (*load, error) {
+	l := &load{kind: k, hub: hub, workloads: workloads, tracker: newTracker(), ended: make(chan error, len(workloads)+1)}
+	if err := hub.watch(ctx, k, func(o object) { l.tracker.inHub(o, time.Now()) }, l.ended); err != nil {
+		return nil, err
+	}
+	for _, w := range workloads {
+		if err := w.watch(ctx, k, func(o object) { l.tracker.inWorkload(o, time.Now()) }, l.ended); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// create creates one claim. The workload clusters take turns.
+func (l *load) create(ctx context.Context, prefix string, i int) error {
+	w := l.workloads[i%len(l.workloads)]
+	name := fmt.Sprintf("%s-%s-%d", prefix, w.cluster, i)
+	body := l.kind.claim(name)
+	l.tracker.create(name, w, time.Now())
+	return w.do(ctx, http.MethodPost, l.kind.collection(namespace), typeJSON, body)
+}
+
+// write writes the status of one claim in the hub.
+func (l *load) write(ctx context.Context, name, in string) error {
+	l.tracker.write(name, time.Now())
+	return l.hub.do(ctx, http.MethodPatch, l.kind.collection(in)+"/"+name+"/status", typeMerge, status())
+}
+
+// createAll creates claims as fast as the writers can.
+func (l *load) createAll(ctx context.Context, prefix string, n int) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for i := range n {
+		group.Go(func() error { return l.create(ctx, prefix, i) })
+	}
+	return group.Wait()
+}
+
+// writeAll writes the status of all claims as fast as the writers can.
+func (l *load) writeAll(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for name, s := range l.tracker.each() {
+		if s.written.IsZero() {
+			group.Go(func() error { return l.write(ctx, name, s.namespace) })
+		}
+	}
+	return group.Wait()
+}
+
+// pace creates claims at a rate, and writes the status of each as soon as it is in the hub.
+func (l *load) pace(ctx context.Context, prefix string, rate int, d time.Duration) error {
+	var group errgroup.Group
+	l.tracker.mu.Lock()
+	l.tracker.onArrival = func(name, in string) { group.Go(func() error { return l.write(ctx, name, in) }) }
+	l.tracker.mu.Unlock()
+	ticker := time.NewTicker(time.Second / time.Duration(rate))
+	defer ticker.Stop()
+	n := int(d.Seconds() * float64(rate))
+	for i := range n {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+		group.Go(func() error { return l.create(ctx, prefix, i) })
+	}
+	if err := l.wait(ctx, func(_, returned int) bool { return returned >= n }); err != nil {
+		return err
+	}
+	return group.Wait()
+}
+
+// wait waits until as many claims have arrived in the hub, and as many statuses returned, as is wanted.
+func (l *load) wait(ctx context.Context, enough func(arrived, returned int) bool) error {
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
+	for {
+		arrived, returned := l.tracker.counts()
+		if enough(arrived, returned) {
+			return nil
+		}
+		select {
+		case <-l.tracker.changed:
+		case err := <-l.ended:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timeout.C:
+			return errors.Join(errSlow, fmt.Errorf("after %s, %d claims were in the hub and %d statuses back", patience, arrived, returned))
+		}
+	}
+}
+
+// errSlow says that a run did not come to its end in time.
+var errSlow = errors.New("it takes too long")

@@ -1,0 +1,69 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/masthead-dev/masthead/test/harness"
+)
+
+// mastheadSubject is bin/manager, with the rights of config/, as in a Deployment of one replica.
+type mastheadSubject struct {
+	world   *world
+	manager *harness.Manager
+}
+
+func (m *mastheadSubject) user() string { return "system:serviceaccount:masthead-system:masthead" }
+
+func (m *mastheadSubject) pids() []int { return []int{m.manager.PID()} }
+
+const xrdPath = "/apis/apiextensions.crossplane.io/v1/compositeresourcedefinitions/"
+
+// start has the hub offer the kind as Crossplane would, and starts the manager.
+func (m *mastheadSubject) start(ctx context.Context, k kind) error {
+	w := m.world
+	if err := w.hub.apply(ctx, crdPath+k.crdName(), k.crd()); err != nil {
+		return err
+	}
+	xrd := manifest("apiextensions.crossplane.io/v1", "CompositeResourceDefinition", "", "x"+k.crdName(), map[string]any{"spec": map[string]any{
+		"group": group, "names": map[string]any{"kind": "X" + k.name, "plural": "x" + k.plural},
+		"claimNames": map[string]any{"kind": k.name, "plural": k.plural},
+		"versions":   []any{map[string]any{"name": version, "served": true, "referenceable": true}},
+	}})
+	if err := w.hub.apply(ctx, xrdPath+"x"+k.crdName(), xrd); err != nil {
+		return err
+	}
+	offered := []byte(`{"status":{"conditions":[{"type":"Established","status":"True"},{"type":"Offered","status":"True"}]}}`)
+	if err := w.hub.do(ctx, http.MethodPatch, xrdPath+"x"+k.crdName()+"/status", typeMerge, offered); err != nil {
+		return err
+	}
+	flags := append([]string{"--leader-elect=true"}, w.settings.managerFlags...)
+	var err error
+	if m.manager, err = harness.StartManager(ctx, w.fleet, flags...); err != nil {
+		return err
+	}
+	return w.waitServed(ctx, k)
+}
+
+// stop ends the manager. So that its next run does not follow the claims of this one, their definitions are disowned.
+func (m *mastheadSubject) stop(ctx context.Context, k kind) error {
+	w := m.world
+	var err error
+	if m.manager != nil {
+		err = m.manager.Kill()
+		m.manager = nil
+	}
+	return errors.Join(err,
+		w.hub.remove(ctx, xrdPath+"x"+k.crdName()),
+		w.everywhere(ctx, func(ctx context.Context, a *api) error {
+			err := a.do(ctx, http.MethodPatch, crdPath+k.crdName(), typeMerge, []byte(`{"metadata":{"labels":{"masthead.dev/managed-by":null}}}`))
+			if errors.Is(err, errNotFound) {
+				return nil
+			}
+			return err
+		}))
+}

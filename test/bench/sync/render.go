@@ -1,0 +1,131 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/masthead-dev/masthead/test/bench/sync/auditlog"
+	"github.com/masthead-dev/masthead/test/bench/sync/report"
+)
+
+// machine says where and of what the figures are.
+func machine(ctx context.Context) string {
+	memory := ""
+	if info, err := os.ReadFile("/proc/meminfo"); err == nil {
+		fields := strings.Fields(string(info))
+		if kib, err := strconv.ParseInt(fields[1], 10, 64); err == nil {
+			memory = fmt.Sprintf(", %d GiB", (kib+1<<19)>>20)
+		}
+	}
+	commit, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
+	if err != nil {
+		commit = []byte("unknown")
+	}
+	return fmt.Sprintf("%s/%s, %d cores%s, %s, commit %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), memory, runtime.Version(), strings.TrimSpace(string(commit)))
+}
+
+// render makes the tables.
+func render(results []result, where string, s settings) string {
+	parts := []string{where + "."}
+	for _, t := range []*report.Table{throughput(results), latencies(results, s.rate), atRest(results)} {
+		if text := t.String(); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, "\n\n") + "\n"
+}
+
+func perObject(c auditlog.Counts, n int) float64 { return float64(c.Of(auditlog.Work)) / float64(n) }
+
+func requests(workloads, hub auditlog.Counts, n int) string {
+	a, b := perObject(workloads, n), perObject(hub, n)
+	return fmt.Sprintf("%.2f + %.2f = %.2f", a, b, a+b)
+}
+
+func throughput(results []result) *report.Table {
+	t := &report.Table{
+		Title: "As fast as possible",
+		Header: []string{
+			"program", "clusters", "claims", "claims created /s", "up /s", "status back /s",
+			"requests per claim: workload cluster + hub", "processor per claim", "peak memory",
+		},
+	}
+	for _, r := range results {
+		name, clusters, objects := r.subject, strconv.Itoa(r.clusters), strconv.Itoa(r.objects)
+		if r.up == 0 || r.back == 0 {
+			t.Add(name, clusters, objects, "did not finish")
+			continue
+		}
+		t.Add(name, clusters, objects,
+			rate(report.PerSecond(r.objects, r.creating)), rate(report.PerSecond(r.objects, r.up)), rate(report.PerSecond(r.objects, r.back)),
+			requests(r.onWorkloads, r.onHub, r.objects), report.Milliseconds(r.processor/time.Duration(r.objects)), report.Mebibytes(r.peak))
+	}
+	return t
+}
+
+func rate(perSecond float64) string {
+	if perSecond < 10 {
+		return fmt.Sprintf("%.1f", perSecond)
+	}
+	return fmt.Sprintf("%.0f", perSecond)
+}
+
+func latencies(results []result, perSecond int) *report.Table {
+	t := &report.Table{
+		Title: fmt.Sprintf("At %d claims a second", perSecond),
+		Header: []string{
+			"program", "clusters", "up: p50", "p90", "p99", "status back: p50", "p90", "p99", "requests per claim: workload cluster + hub",
+		},
+	}
+	for _, r := range results {
+		if r.paced == nil {
+			continue
+		}
+		row := []string{r.subject, strconv.Itoa(r.clusters)}
+		for _, p := range []int{50, 90, 99} {
+			row = append(row, report.Milliseconds(report.Percentile(r.paced.up, p)))
+		}
+		for _, p := range []int{50, 90, 99} {
+			row = append(row, report.Milliseconds(report.Percentile(r.paced.back, p)))
+		}
+		t.Add(append(row, requests(r.paced.onWorkloads, r.paced.onHub, r.paced.objects))...)
+	}
+	return t
+}
+
+func atRest(results []result) *report.Table {
+	t := &report.Table{
+		Title:  "At rest",
+		Header: []string{"program", "clusters", "memory without claims", "a further cluster", "time idle", "requests", "watches begun again", "leases", "probes"},
+	}
+	first := map[string]result{}
+	for _, r := range results {
+		if !r.withLatency || r.rest.resident == 0 {
+			continue
+		}
+		further := ""
+		if one, ok := first[r.subject]; !ok {
+			first[r.subject] = r
+		} else {
+			further = fmt.Sprintf("%.2f MiB", float64(r.rest.resident-one.rest.resident)/float64(r.clusters-one.clusters)/(1<<20))
+		}
+		row := []string{r.subject, strconv.Itoa(r.clusters), report.Mebibytes(r.rest.resident), further}
+		if r.idle != nil {
+			row = append(row, r.idle.duration.String())
+			for _, class := range []auditlog.Class{auditlog.Work, auditlog.Watch, auditlog.Lease, auditlog.Probe} {
+				row = append(row, strconv.Itoa(r.idle.requests.Of(class)))
+			}
+		}
+		t.Add(row...)
+	}
+	return t
+}

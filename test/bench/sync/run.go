@@ -1,0 +1,243 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/masthead-dev/masthead/test/bench/sync/auditlog"
+	"github.com/masthead-dev/masthead/test/bench/sync/report"
+)
+
+// result is what one run showed.
+type result struct {
+	scenario
+
+	// problem says why the run did not come to its end.
+	problem string
+
+	// rest is what the program takes before the first claim.
+	rest usage
+
+	// creating is how long it took to create all claims, up until the last was in the hub, and back from the first status
+	// written in the hub until the last was in its workload cluster.
+	creating, up, back time.Duration
+
+	// onWorkloads and onHub are the program's requests from the first claim until it was at rest again.
+	onWorkloads, onHub auditlog.Counts
+
+	// processor is what the program took of it for that, and peak the most memory that it had until then.
+	processor time.Duration
+	peak      int64
+
+	paced *pacedResult
+	idle  *idleResult
+}
+
+// pacedResult is what claims at a steady rate showed.
+type pacedResult struct {
+	objects            int
+	up, back           []time.Duration
+	onWorkloads, onHub auditlog.Counts
+}
+
+// idleResult is what was asked for while nothing happened.
+type idleResult struct {
+	duration time.Duration
+	requests auditlog.Counts
+}
+
+// run measures every scenario, on a fleet that grows.
+func run(ctx context.Context, s settings) (results []result, err error) {
+	begun := time.Now()
+	say := func(format string, args ...any) {
+		fmt.Fprintf(os.Stderr, "%s  %s\n", time.Since(begun).Round(time.Second), fmt.Sprintf(format, args...))
+	}
+	w, err := newWorld(ctx, s, s.clusters[0])
+	if w != nil {
+		defer func() { err = errors.Join(err, w.down(ctx)) }()
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, clusters := range s.clusters {
+		if err := w.grow(ctx, clusters); err != nil {
+			return results, err
+		}
+		for _, sc := range s.scenarios(clusters) {
+			r, err := w.measure(ctx, sc)
+			if err != nil {
+				r.problem = err.Error()
+			}
+			say("%s", r)
+			if s.verbose {
+				say("requests to workload clusters: %s", r.onWorkloads)
+				say("requests to the hub: %s", r.onHub)
+			}
+			results = append(results, r)
+			if ctx.Err() != nil {
+				return results, ctx.Err()
+			}
+		}
+	}
+	return results, nil
+}
+
+// String is the result for whoever is waiting.
+func (r result) String() string {
+	text := fmt.Sprintf("%s, %d clusters, %d claims", r.subject, r.clusters, r.objects)
+	if r.problem != "" {
+		return text + ": " + r.problem
+	}
+	text += fmt.Sprintf(": %.0f/s up, %.0f/s back, %s processor, %s peak",
+		report.PerSecond(r.objects, r.up), report.PerSecond(r.objects, r.back), r.processor, report.Mebibytes(r.peak))
+	if r.paced != nil {
+		text += fmt.Sprintf("; at a pace: p99 %s up, %s back", report.Percentile(r.paced.up, 99), report.Percentile(r.paced.back, 99))
+	}
+	return text
+}
+
+// measure does one run. What is returned with an error is what was measured until then.
+func (w *world) measure(ctx context.Context, sc scenario) (r result, err error) {
+	r.scenario = sc
+	s := w.subjects[sc.subject]
+	w.kinds++
+	k := kindOfRun(w.kinds)
+	defer func() { err = errors.Join(err, s.stop(context.WithoutCancel(ctx), k)) }()
+	if err := s.start(ctx, k); err != nil {
+		return r, err
+	}
+	if err := w.warmUp(ctx, k); err != nil {
+		return r, fmt.Errorf("it does not begin to carry claims: %w", err)
+	}
+	if err := w.burst(ctx, s, k, &r); err != nil || !sc.withLatency {
+		return r, err
+	}
+	if w.settings.paced > 0 {
+		if r.paced, err = w.pace(ctx, s, k); err != nil {
+			return r, err
+		}
+	}
+	if w.settings.idle > 0 {
+		r.idle, err = w.rest(ctx, s)
+	}
+	return r, err
+}
+
+// warmUp carries one claim of each workload cluster there and back: then everything runs that has to.
+func (w *world) warmUp(ctx context.Context, k kind) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l, err := newLoad(ctx, k, w.hub, w.workloads)
+	if err != nil {
+		return err
+	}
+	n := len(w.workloads)
+	if err := l.createAll(ctx, "warm", n); err != nil {
+		return err
+	}
+	if err := l.wait(ctx, func(arrived, _ int) bool { return arrived >= n }); err != nil {
+		return err
+	}
+	if err := l.writeAll(ctx); err != nil {
+		return err
+	}
+	return l.wait(ctx, func(_, returned int) bool { return returned >= n })
+}
+
+// burst creates all claims as fast as possible and, when they are in the hub, writes their statuses as fast as possible.
+func (w *world) burst(ctx context.Context, s subject, k kind, r *result) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l, err := newLoad(ctx, k, w.hub, w.workloads)
+	if err != nil {
+		return err
+	}
+	t, err := w.tail(s.user())
+	if err != nil {
+		return err
+	}
+	if err := t.settle(ctx); err != nil {
+		return err
+	}
+	if t, err = w.tail(s.user()); err != nil {
+		return err
+	}
+	if r.rest, err = usageOf(s.pids()); err != nil {
+		return err
+	}
+
+	begun := time.Now()
+	if err := l.createAll(ctx, "burst", r.objects); err != nil {
+		return err
+	}
+	r.creating = time.Since(begun)
+	if err := l.wait(ctx, func(arrived, _ int) bool { return arrived >= r.objects }); err != nil {
+		return err
+	}
+	if err := l.writeAll(ctx); err != nil {
+		return err
+	}
+	if err := l.wait(ctx, func(_, returned int) bool { return returned >= r.objects }); err != nil {
+		return err
+	}
+	samples := l.tracker.each()
+	r.up, r.back = span(samples, created, arrived), span(samples, written, returned)
+
+	if err := t.settle(ctx); err != nil {
+		return err
+	}
+	r.onHub, r.onWorkloads = t.atHub, t.atWorks
+	u, err := usageOf(s.pids())
+	r.processor, r.peak = u.processor-r.rest.processor, u.peak
+	return err
+}
+
+// pace measures latencies.
+func (w *world) pace(ctx context.Context, s subject, k kind) (*pacedResult, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l, err := newLoad(ctx, k, w.hub, w.workloads)
+	if err != nil {
+		return nil, err
+	}
+	t, err := w.tail(s.user())
+	if err != nil {
+		return nil, err
+	}
+	if err := l.pace(ctx, "pace", w.settings.rate, w.settings.paced); err != nil {
+		return nil, fmt.Errorf("at %d claims a second: %w", w.settings.rate, err)
+	}
+	if err := t.settle(ctx); err != nil {
+		return nil, err
+	}
+	samples := l.tracker.each()
+	return &pacedResult{
+		objects: len(samples),
+		up:      durations(samples, created, arrived), back: durations(samples, written, returned),
+		onWorkloads: t.atWorks, onHub: t.atHub,
+	}, nil
+}
+
+// rest counts what is asked for while nothing happens.
+func (w *world) rest(ctx context.Context, s subject) (*idleResult, error) {
+	t, err := w.tail(s.user())
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(w.settings.idle):
+	}
+	if _, err := t.read(); err != nil {
+		return nil, err
+	}
+	t.atHub.Add(t.atWorks)
+	return &idleResult{duration: w.settings.idle, requests: t.atHub}, nil
+}

@@ -1,0 +1,57 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "slices"
+
+// What is measured.
+const (
+	masthead = "Masthead"
+	shipped  = "kube-bind v0.3.0 as shipped"
+	lifted   = "kube-bind v0.3.0, client limits lifted"
+)
+
+// A scenario is one run: a number of claims, spread evenly over a number of workload clusters, carried by one program.
+type scenario struct {
+	subject  string
+	clusters int
+	objects  int
+
+	// withLatency says that latencies and the requests at idle are measured as well.
+	withLatency bool
+}
+
+// shippedObjects is with how many claims kube-bind as shipped is measured: five a second make more a matter of patience.
+const shippedObjects = 300
+
+// pacedObjects is the number of claims in whose runs latencies are measured, if it is among those that are asked for.
+const pacedObjects = 1000
+
+// scenarios are the runs on a fleet of so many workload clusters, in their order.
+func (s settings) scenarios(clusters int) []scenario {
+	with := pacedObjects
+	if !slices.Contains(s.objects, with) {
+		with = s.objects[0]
+	}
+	var out []scenario
+	add := func(subject string, objects int) {
+		out = append(out, scenario{
+			subject: subject, clusters: clusters, objects: objects,
+			// At five objects a second, a pace of fifty measures the length of a queue.
+			withLatency: objects == with && subject != shipped,
+		})
+	}
+	for _, n := range s.objects {
+		add(masthead, n)
+	}
+	if s.lifted != "" {
+		for _, n := range s.objects {
+			add(lifted, n)
+		}
+	}
+	if s.konnector != "" && slices.Contains(s.objects, shippedObjects) {
+		add(shipped, shippedObjects)
+	}
+	return out
+}

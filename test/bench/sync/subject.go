@@ -1,0 +1,53 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// A subject is what carries claims.
+type subject interface {
+	// start runs it and has it offer a kind in every workload cluster.
+	start(ctx context.Context, k kind) error
+
+	// stop ends it, and leaves nothing that would busy its next run.
+	stop(ctx context.Context, k kind) error
+
+	// user is whom it is to the API servers.
+	user() string
+
+	// pids are its processes.
+	pids() []int
+}
+
+// waitServed waits until a kind can be created in every workload cluster.
+func (w *world) waitServed(ctx context.Context, k kind) error {
+	return w.everywhere(ctx, func(ctx context.Context, a *api) error {
+		var last error
+		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+			last = a.do(ctx, http.MethodGet, k.collection(namespace)+"?limit=1", "", nil)
+			return last == nil, nil
+		})
+		if err != nil {
+			return errors.Join(err, last)
+		}
+		return nil
+	})
+}
+
+// everywhere does something in every workload cluster, in all at the same time.
+func (w *world) everywhere(ctx context.Context, do func(context.Context, *api) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, a := range w.workloads {
+		group.Go(func() error { return do(ctx, a) })
+	}
+	return group.Wait()
+}

@@ -1,0 +1,178 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/masthead-dev/masthead/test/bench/sync/auditlog"
+)
+
+func TestParse(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		args     []string
+		clusters []int
+		objects  []int
+		fails    bool
+	}{
+		"Default":     {reason: "Without flags, everything is measured.", clusters: []int{1, 5, 20}, objects: []int{300, 1000, 5000}},
+		"Subset":      {reason: "The fleet grows, so numbers are put in order.", args: []string{"--clusters=5,1,5", "--objects", "300"}, clusters: []int{1, 5}, objects: []int{300}},
+		"Zero":        {reason: "Nothing cannot be measured.", args: []string{"--objects=0"}, fails: true},
+		"NoNumber":    {reason: "A typing error is not passed over.", args: []string{"--clusters=one"}, fails: true},
+		"Argument":    {reason: "Nor is an argument that means nothing.", args: []string{"300"}, fails: true},
+		"NoCRDs":      {reason: "The peer cannot run without its kinds.", args: []string{"--konnector=k"}, fails: true},
+		"NoRate":      {reason: "A pace of nothing never ends.", args: []string{"--rate=0"}, fails: true},
+		"UnknownFlag": {reason: "A flag that does not exist is an error.", args: []string{"--cluster=1"}, fails: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s, _, err := parse(tc.args, io.Discard)
+			if (err != nil) != tc.fails {
+				t.Fatalf("%s got error %v", tc.reason, err)
+			}
+			if diff := cmp.Diff([][]int{tc.clusters, tc.objects}, [][]int{s.clusters, s.objects}); diff != "" && !tc.fails {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestScenarios(t *testing.T) {
+	s := settings{objects: []int{300, 1000}, konnector: "k", lifted: "l"}
+	want := []scenario{
+		{subject: masthead, clusters: 5, objects: 300},
+		{subject: masthead, clusters: 5, objects: 1000, withLatency: true},
+		{subject: lifted, clusters: 5, objects: 300},
+		{subject: lifted, clusters: 5, objects: 1000, withLatency: true},
+		{subject: shipped, clusters: 5, objects: 300},
+	}
+	if diff := cmp.Diff(want, s.scenarios(5), cmp.AllowUnexported(scenario{})); diff != "" {
+		t.Errorf("Each program carries each number once, latencies are measured once for each, and what is throttled to five a second is "+
+			"measured with the smallest number only.\n-want, +got:\n%s", diff)
+	}
+	s = settings{objects: []int{10}}
+	want = []scenario{{subject: masthead, clusters: 1, objects: 10, withLatency: true}}
+	if diff := cmp.Diff(want, s.scenarios(1), cmp.AllowUnexported(scenario{})); diff != "" {
+		t.Errorf("Without the peer there is Masthead alone, and latencies are measured with what there is.\n-want, +got:\n%s", diff)
+	}
+}
+
+func TestParseUsage(t *testing.T) {
+	const status = "Name:\tmanager\nVmHWM:\t   2048 kB\nVmRSS:\t   1024 kB\n"
+	const stat = "7 (a) b) S 1 1 1 0 -1 4194304 100 0 0 0 150 50 3 4 20 0 9 0 100 200 300"
+	cases := map[string]struct {
+		reason, status, stat string
+		want                 usage
+		fails                bool
+	}{
+		"Running": {
+			reason: "The name of a program can hold parentheses; times are in hundredths of a second.",
+			status: status, stat: stat, want: usage{processor: 2 * time.Second, resident: 1 << 20, peak: 2 << 20},
+		},
+		"Zombie":   {reason: "A process that has ended has no memory.", status: "Name:\tmanager\n", stat: stat, fails: true},
+		"CutShort": {reason: "A line that ends too soon says nothing.", status: status, stat: "7 (a) S 1", fails: true},
+		"Garbage":  {reason: "What is no number is no memory.", status: "VmHWM:\tmuch kB\n", stat: stat, fails: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := parseUsage(tc.status, tc.stat)
+			if (err != nil) != tc.fails || got != tc.want {
+				t.Errorf("%s got %+v, %v, want %+v", tc.reason, got, err, tc.want)
+			}
+		})
+	}
+}
+
+func claimed(name, in, address string) object {
+	var o object
+	o.Metadata.Name, o.Metadata.Namespace, o.Status.Address = name, in, address
+	return o
+}
+
+func TestTracker(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+	tr := newTracker()
+	var told []string
+	tr.onArrival = func(name, in string) { told = append(told, in+"/"+name) }
+
+	tr.create("a", nil, at(0))
+	tr.create("b", nil, at(10))
+	tr.inHub(claimed("stranger", "bar", ""), at(1))
+	tr.inHub(claimed("a", "bar", ""), at(20))
+	tr.inHub(claimed("a", "bar", "1.2.3.4"), at(50))
+	tr.inHub(claimed("b", "bar", ""), at(40))
+	tr.write("a", at(60))
+	tr.write("b", at(70))
+	tr.inWorkload(claimed("a", "default", ""), at(65))
+	tr.inWorkload(claimed("a", "default", "1.2.3.4"), at(80))
+	tr.inWorkload(claimed("a", "default", "1.2.3.4"), at(99))
+	tr.inWorkload(claimed("b", "default", "1.2.3.4"), at(90))
+
+	if diff := cmp.Diff([]string{"bar/a", "bar/b"}, told); diff != "" {
+		t.Errorf("Each claim arrives once, and those of others do not count.\n-want, +got:\n%s", diff)
+	}
+	if a, r := tr.counts(); a != 2 || r != 2 {
+		t.Errorf("A status is back when it holds what was written: got %d arrived and %d returned, want 2 and 2", a, r)
+	}
+	samples := tr.each()
+	if got := span(samples, created, arrived); got != 40*time.Millisecond {
+		t.Errorf("Up is from the first creation to the last arrival: got %s, want 40ms", got)
+	}
+	if got := span(samples, written, returned); got != 30*time.Millisecond {
+		t.Errorf("Back is from the first status to the last return: got %s, want 30ms", got)
+	}
+	if got := durations(map[string]sample{"a": samples["a"]}, written, returned); got[0] != 20*time.Millisecond {
+		t.Errorf("A latency is that of one claim: got %s, want 20ms", got[0])
+	}
+}
+
+func TestRender(t *testing.T) {
+	work := func(n int) auditlog.Counts { return auditlog.Counts{{Verb: "patch", Resource: "widgets"}: n} }
+	results := []result{
+		{
+			scenario: scenario{subject: masthead, clusters: 1, objects: 100, withLatency: true},
+			rest:     usage{resident: 50 << 20}, creating: time.Second, up: 2 * time.Second, back: 4 * time.Second,
+			onWorkloads: work(200), onHub: work(100), processor: 100 * time.Millisecond, peak: 64 << 20,
+			paced: &pacedResult{objects: 1, up: []time.Duration{time.Millisecond}, back: []time.Duration{2 * time.Millisecond}, onWorkloads: work(2), onHub: work(1)},
+			idle:  &idleResult{duration: 30 * time.Second, requests: auditlog.Counts{{Verb: "update", Resource: "leases"}: 15}},
+		},
+		{scenario: scenario{subject: masthead, clusters: 5, objects: 100, withLatency: true}, rest: usage{resident: 52 << 20}, problem: "it takes too long"},
+	}
+	got := render(results, "a machine", settings{rate: 50})
+	for _, line := range []string{
+		"a machine.",
+		"| Masthead | 1 | 100 | 100 | 50 | 25 | 2.00 + 1.00 = 3.00 | 1.0 ms | 64 MiB |",
+		"| Masthead | 5 | 100 | did not finish |  |  |  |  |  |",
+		"| Masthead | 1 | 1.0 ms | 1.0 ms | 1.0 ms | 2.0 ms | 2.0 ms | 2.0 ms | 2.00 + 1.00 = 3.00 |",
+		"| Masthead | 1 | 50 MiB |  | 30s | 0 | 0 | 15 | 0 |",
+		"| Masthead | 5 | 52 MiB | 0.50 MiB |  |  |  |  |  |",
+	} {
+		if !strings.Contains(got, line+"\n") {
+			t.Errorf("the tables lack the line\n%s\nin\n%s", line, got)
+		}
+	}
+}
+
+func TestKindIsOneForBoth(t *testing.T) {
+	var crd map[string]any
+	if err := json.Unmarshal([]byte(kindOfRun(3).crd()), &crd); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(any(kindOfRun(3).definition()), crd["spec"]); diff != "" {
+		t.Errorf("What kube-bind is told to export is what the hub serves.\n-want, +got:\n%s", diff)
+	}
+	for _, body := range [][]byte{kindOfRun(3).claim("a"), status()} {
+		if !json.Valid(body) {
+			t.Errorf("%s is not JSON", body)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"sync"
+	"time"
+)
+
+// sample is what happened to one claim, and when. Times are the benchmark's own: of the moment before a request was sent, and
+// of the one in which a watch brought the result.
+type sample struct {
+	workload  *api
+	namespace string // in the hub
+
+	created, arrived, written, returned time.Time
+}
+
+// tracker follows claims on their way. The events of watches are its only source.
+type tracker struct {
+	mu       sync.Mutex
+	samples  map[string]*sample
+	arrived  int
+	returned int
+
+	// changed has an element when one of the numbers has.
+	changed chan struct{}
+
+	// onArrival, if set, is called once for each claim that arrives, and must not block.
+	onArrival func(name, namespace string)
+}
+
+func newTracker() *tracker {
+	return &tracker{samples: map[string]*sample{}, changed: make(chan struct{}, 1)}
+}
+
+// create notes that a claim is about to be created.
+func (t *tracker) create(name string, workload *api, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.samples[name] = &sample{workload: workload, created: now}
+}
+
+// write notes that a claim's status is about to be written in the hub.
+func (t *tracker) write(name string, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.samples[name].written = now
+}
+
+// inHub takes an event of the hub.
+func (t *tracker) inHub(o object, now time.Time) {
+	t.mu.Lock()
+	s := t.samples[o.Metadata.Name]
+	if s == nil || !s.arrived.IsZero() {
+		t.mu.Unlock()
+		return
+	}
+	s.arrived, s.namespace = now, o.Metadata.Namespace
+	t.arrived++
+	call := t.onArrival
+	t.mu.Unlock()
+	t.tell()
+	if call != nil {
+		call(o.Metadata.Name, o.Metadata.Namespace)
+	}
+}
+
+// inWorkload takes an event of a workload cluster.
+func (t *tracker) inWorkload(o object, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.samples[o.Metadata.Name]
+	if s == nil || o.Status.Address == "" || !s.returned.IsZero() {
+		return
+	}
+	s.returned = now
+	t.returned++
+	t.tell()
+}
+
+func (t *tracker) tell() {
+	select {
+	case t.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (t *tracker) counts() (arrived, returned int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.arrived, t.returned
+}
+
+// each returns all samples by name. They do not change any more once all have returned.
+func (t *tracker) each() map[string]sample {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make(map[string]sample, len(t.samples))
+	for name, s := range t.samples {
+		out[name] = *s
+	}
+	return out
+}
+
+// span is the time from the first of one kind of moment to the last of another.
+func span(samples map[string]sample, from, to func(sample) time.Time) time.Duration {
+	var first, last time.Time
+	for _, s := range samples {
+		if f := from(s); first.IsZero() || f.Before(first) {
+			first = f
+		}
+		if l := to(s); l.After(last) {
+			last = l
+		}
+	}
+	return last.Sub(first)
+}
+
+func created(s sample) time.Time  { return s.created }
+func arrived(s sample) time.Time  { return s.arrived }
+func written(s sample) time.Time  { return s.written }
+func returned(s sample) time.Time { return s.returned }
+
+// durations are the times between two moments of each sample.
+func durations(samples map[string]sample, from, to func(sample) time.Time) []time.Duration {
+	out := make([]time.Duration, 0, len(samples))
+	for _, s := range samples {
+		out = append(out, to(s).Sub(from(s)))
+	}
+	return out
+}
