@@ -5,6 +5,7 @@ package kindwatch
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -46,6 +47,9 @@ func (k Kind) admitted(obj any) (*unstructured.Unstructured, bool) {
 	case *metav1.PartialObjectMetadata:
 		m := o.ObjectMeta.DeepCopy()
 		m.ManagedFields = nil
+		if k.OnlyAnnotations != "" {
+			m = k.reduced(m)
+		}
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
 		if err != nil {
 			return nil, false
@@ -62,6 +66,19 @@ func (k Kind) admitted(obj any) (*unstructured.Unstructured, bool) {
 		u.SetGroupVersionKind(k.GroupVersionKind)
 	}
 	return trimmed(u), true
+}
+
+// reduced is as much of an object's metadata as a kind with OnlyAnnotations keeps.
+func (k Kind) reduced(in *metav1.ObjectMeta) *metav1.ObjectMeta {
+	out := &metav1.ObjectMeta{
+		Namespace: in.Namespace, Name: in.Name, UID: in.UID, ResourceVersion: in.ResourceVersion, DeletionTimestamp: in.DeletionTimestamp,
+	}
+	for name := range strings.SplitSeq(k.OnlyAnnotations, ",") {
+		if v, ok := in.Annotations[name]; ok {
+			metav1.SetMetaDataAnnotation(out, name, v)
+		}
+	}
+	return out
 }
 
 func isSegment(s string) bool { return s != "" && len(content.IsPathSegmentName(s)) == 0 }

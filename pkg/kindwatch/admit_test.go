@@ -5,7 +5,9 @@ package kindwatch
 
 import (
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -91,5 +93,28 @@ func TestKindsThatAreNotPathSegmentsAreRefused(t *testing.T) {
 			}
 			w.Set("test")
 		})
+	}
+}
+
+func TestOnlyAnnotationsKeepsNothingElse(t *testing.T) {
+	kind := Kind{
+		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Resource: "namespaces",
+		ClusterScoped: true, MetadataOnly: true, OnlyAnnotations: "example.org/a,example.org/b",
+	}
+	now := metav1.Now().Rfc3339Copy()
+	got, ok := kind.admitted(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Name: "foo", UID: "1", ResourceVersion: "5", DeletionTimestamp: &now, Labels: map[string]string{"big": "x"},
+		Annotations:     map[string]string{"example.org/a": "kept", "example.org/other": "big"},
+		OwnerReferences: []metav1.OwnerReference{{Name: "big"}}, Finalizers: []string{"big"},
+	}})
+	if !ok {
+		t.Fatal("want it kept")
+	}
+	want := map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{
+		"name": "foo", "uid": "1", "resourceVersion": "5", "deletionTimestamp": now.UTC().Format(time.RFC3339),
+		"annotations": map[string]any{"example.org/a": "kept"},
+	}}
+	if diff := cmp.Diff(want, got.Object); diff != "" {
+		t.Errorf("want what identifies it, its state and the annotation (-want +got):\n%s", diff)
 	}
 }

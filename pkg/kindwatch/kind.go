@@ -24,6 +24,11 @@ type Kind struct {
 	// MetadataOnly watches only the metadata of the objects. They are stored with apiVersion, kind and metadata.
 	MetadataOnly bool
 
+	// OnlyAnnotations, for MetadataOnly, names the annotations that are kept, separated by commas. Of the rest of the
+	// metadata only what identifies the object and its state is kept: whoever can write to the cluster decides how large
+	// the rest is.
+	OnlyAnnotations string
+
 	// LabelSelector and FieldSelector narrow what is watched, in the form that the API takes. Empty means everything.
 	LabelSelector string
 	FieldSelector string
