@@ -53,7 +53,7 @@ type EnrollmentClassSpec struct {
 // AllowedNamespaces selects namespaces of the hub: those of a list, and those with certain labels. The shape and the
 // meaning are those that the identities of Cluster API's providers have. With neither, it is every namespace.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.selector) || (has(self.selector.matchLabels) && size(self.selector.matchLabels) > 0) || (has(self.selector.matchExpressions) && size(self.selector.matchExpressions) > 0)",message="a selector must select something: use allowedNamespaces: {} for every namespace, and no allowedNamespaces for none"
+// +kubebuilder:validation:XValidation:rule="!has(self.selector) || (has(self.selector.matchLabels) && size(self.selector.matchLabels) > 0) || (has(self.selector.matchExpressions) && size(self.selector.matchExpressions) > 0)",message="a selector must select something: use {} for every namespace"
 type AllowedNamespaces struct {
 	// list names namespaces.
 	// +kubebuilder:validation:MinItems=1
@@ -65,8 +65,8 @@ type AllowedNamespaces struct {
 	// +optional
 	List []string `json:"list,omitempty"`
 
-	// selector selects namespaces by their labels. Whoever can label a namespace can then enrol clusters in it. A namespace
-	// is allowed if the list names it or the selector selects it.
+	// selector selects namespaces by their labels. Whoever can label a namespace can then have it allowed. A namespace is
+	// allowed if the list names it or the selector selects it.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
@@ -106,7 +106,8 @@ type AgentSpec struct {
 	// +optional
 	APIGroups []string `json:"apiGroups,omitempty"`
 
-	// defaultTargetNamespace is the namespace in the hub to which all claims of a cluster go. It must exist. Use it or
+	// defaultTargetNamespace is the namespace in the hub to which the claims of a cluster go, unless the annotation
+	// agent.crossplane.io/target-namespace on their own namespace names another one. It must exist. Use it or
 	// matchNamespaces.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -114,13 +115,21 @@ type AgentSpec struct {
 	// +optional
 	DefaultTargetNamespace string `json:"defaultTargetNamespace,omitempty"`
 
-	// matchNamespaces sends each claim to the namespace in the hub that has the name of the claim's own namespace. It
-	// must exist. Whoever can create a namespace in a cluster of this class can then create claims in the hub's namespace
+	// matchNamespaces sends each claim to the namespace in the hub that has the name of the claim's own namespace, unless
+	// the annotation agent.crossplane.io/target-namespace on that namespace names another one. It must exist. Whoever can create a namespace in a cluster of this class can then create claims in the hub's namespace
 	// of the same name: use it for clusters whose namespaces the platform team gives out. Use it or
 	// defaultTargetNamespace.
 	// +kubebuilder:default=false
 	// +optional
 	MatchNamespaces bool `json:"matchNamespaces,omitempty"`
+
+	// allowedTargetNamespaces are the namespaces of the hub that may be chosen in a cluster of this class: by the annotation
+	// agent.crossplane.io/target-namespace, or, with matchNamespaces, by the name of a namespace. What the class itself
+	// names in defaultTargetNamespace is always allowed, and the namespaces of the hub's control plane never are. Absent
+	// means that claims go where defaultTargetNamespace or matchNamespaces says and nowhere else. An empty object,
+	// allowedTargetNamespaces: {}, means every other namespace.
+	// +optional
+	AllowedTargetNamespaces *AllowedNamespaces `json:"allowedTargetNamespaces,omitempty"`
 }
 
 // EnrollmentClassStatus is what Masthead found about the clusters of a class.

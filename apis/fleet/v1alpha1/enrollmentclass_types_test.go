@@ -178,6 +178,30 @@ func TestEnrollmentClassValidation(t *testing.T) {
 				"matchExpressions": []any{map[string]any{"key": "fleet", "operator": "Exists"}},
 			}}),
 		},
+		"TargetNamespacesAllowed": {
+			reason: "The namespaces that a cluster may choose have the same shape.",
+			spec: agent(map[string]any{"defaultTargetNamespace": "bar", "allowedTargetNamespaces": map[string]any{
+				"list": []any{"team-a"}, "selector": map[string]any{"matchLabels": map[string]any{"claims": "yes"}},
+			}}),
+		},
+		"EveryTargetNamespaceAllowed": {
+			reason: "And the same meaning.",
+			spec:   agent(map[string]any{"matchNamespaces": true, "allowedTargetNamespaces": map[string]any{}}),
+		},
+		"EmptyListOfTargets": {
+			reason: "A list that came out empty must not mean every namespace.",
+			spec: agent(map[string]any{
+				"defaultTargetNamespace": "bar", "allowedTargetNamespaces": map[string]any{"list": []any{}},
+			}),
+			want: "should have at least 1 items",
+		},
+		"TargetThatCannotExist": {
+			reason: "A namespace that cannot exist is rejected when it is written.",
+			spec: agent(map[string]any{
+				"defaultTargetNamespace": "bar", "allowedTargetNamespaces": map[string]any{"list": []any{"a.b"}},
+			}),
+			want: "a namespace is a DNS label",
+		},
 		"EmptyList": {
 			reason: "A list that came out empty must not mean every namespace.",
 			spec:   allowing(map[string]any{"list": []any{}}),

@@ -27,6 +27,13 @@ const (
 	ClusterIdentifierAnnotation = "agent.crossplane.io/cluster-identifier"
 )
 
+// Pairing: what people write on the namespaces of a workload cluster. The names are those of the Crossplane agent's design.
+const (
+	// TargetNamespaceAnnotation on a namespace of a workload cluster names the namespace of the hub to which the claims in
+	// it go, instead of the one that the EnrollmentClass says. The class limits which it can be.
+	TargetNamespaceAnnotation = "agent.crossplane.io/target-namespace"
+)
+
 // Requirements: what Masthead writes on claims. The annotations' names are those of the Crossplane agent's design, and
 // kept for compatibility.
 const (

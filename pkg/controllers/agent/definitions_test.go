@@ -225,6 +225,7 @@ func TestMissingRightsInTheWorkloadClusterAreTold(t *testing.T) {
 		},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "create", "update"}},
 		rbacv1.PolicyRule{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list", "watch"}},
 	)
 	f.start()
 	f.eventually("an event on the enrolled object tells", func() error {

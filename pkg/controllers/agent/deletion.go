@@ -61,8 +61,11 @@ func (r *requirementReconciler) delete(ctx context.Context, s *scope) (outcome, 
 func (r *requirementReconciler) places(ctx context.Context, s *scope) ([]hubKey, error) {
 	places := r.hub.placesOf(origin{source: s.us, kind: s.Kind, name: s.Name})
 	if s.class != nil {
-		target, p := targetNamespace(s.class.Spec.Agent, s.Namespace, r.protected)
-		if p == nil {
+		pairing, o, err := r.pairingOf(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if target, p := pairing.target(); o == nil && p == nil {
 			key := hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: target, Name: s.Name}}
 			if !slices.Contains(places, key) {
 				places = append(places, key)

@@ -44,6 +44,8 @@
 //     still be deleted.
 //   - A class with mode Disabled leaves its clusters alone. A claim that has our finalizer can be deleted there; its object
 //     in the hub stays.
+//   - Nothing is pushed while the namespaces of the workload cluster are not known: an annotation that was not seen would send
+//     a claim to the wrong place. Deletions do not need to know them.
 //   - A target namespace that changes moves nothing: the claim says TargetNamespaceChanged until it is deleted or the change
 //     is undone. A deletion deletes the object wherever it is.
 //   - A finalizer does not keep a claim that is deleted in the instant in which the finalizer is added; what such a claim left
@@ -73,8 +75,10 @@
 //   - Names from the workload cluster are never followed: spec.resourceRef and spec.crossplane.resourceRefs are not pushed
 //     (Crossplane would read what the latter names, give it to the composition, and delete it), and the name of a Secret selects
 //     only among the Secrets that the claim's object in the hub controls.
+//   - By an annotation on his own namespace the owner chooses a target namespace, and reaches one that the class's
+//     allowedTargetNamespaces has, and no other. Whether another one exists is not told.
 //   - With matchNamespaces, the owner of the workload cluster chooses the target namespace by the name of his own. It is a
-//     class for clusters whose owners may use those namespaces. Namespaces of the control plane are always refused, also as
+//     class for clusters whose owners may use those namespaces, unless it has allowedTargetNamespaces. Namespaces of the control plane are always refused, also as
 //     a default: those that begin with "kube-", those that end in "-system", "cert-manager", and Options.ProtectedNamespaces.
 //     Others, such as "default" and those that hold enrolled clusters, are not refused.
 //   - A conflict tells the identifier and the namespace of the holder, and nothing else of it.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
@@ -16,28 +18,73 @@ type problem struct {
 	reason, message string
 }
 
-// targetNamespace returns the namespace of the hub to which the claims of a namespace of a workload cluster go.
+// pairing is what decides about the target of the claims in one namespace of a workload cluster.
+type pairing struct {
+	class string
+	agent fleetv1alpha1.AgentSpec
+
+	// namespace is the claims' own, and annotations are those that its owner has put on it.
+	namespace   string
+	annotations map[string]string
+
+	// protected are namespaces of the hub that are never a target.
+	protected []string
+
+	// allowed is whether the class's allowedTargetNamespaces, which are there, have a namespace of the hub.
+	allowed func(target string) bool
+}
+
+// target returns the namespace of the hub to which the claims go.
 //
-// Namespaces of the control plane are never a target, whatever the class says and whatever the workload's namespace is
-// called: with matchNamespaces, the owner of a workload cluster chooses the name.
-func targetNamespace(agent fleetv1alpha1.AgentSpec, namespace string, protected []string) (string, *problem) {
-	target := agent.DefaultTargetNamespace
-	if agent.MatchNamespaces {
-		target = namespace
+// An annotation and, with matchNamespaces, the name of a namespace are chosen by the owner of a workload cluster. So both
+// lead only to where the class allows. Namespaces of the control plane are never a target, whoever names them.
+func (p pairing) target() (string, *problem) {
+	classTarget := p.agent.DefaultTargetNamespace
+	if p.agent.MatchNamespaces {
+		classTarget = p.namespace
 	}
-	switch {
-	case target == "" || agent.MatchNamespaces && agent.DefaultTargetNamespace != "":
+	if classTarget == "" || p.agent.MatchNamespaces && p.agent.DefaultTargetNamespace != "" {
 		return "", &problem{
 			reason:  ReasonInvalidClass,
 			message: "The EnrollmentClass of this cluster must have either spec.agent.defaultTargetNamespace or spec.agent.matchNamespaces.",
 		}
-	case isControlPlane(target) || slices.Contains(protected, target):
+	}
+	target := classTarget
+	if annotated, ok := p.annotations[fleetv1alpha1.TargetNamespaceAnnotation]; ok {
+		if len(validation.IsDNS1123Label(annotated)) > 0 {
+			return "", &problem{
+				reason: ReasonTargetNamespaceInvalid,
+				message: fmt.Sprintf("The annotation %s of the namespace %q is not the name of a namespace.",
+					fleetv1alpha1.TargetNamespaceAnnotation, p.namespace),
+			}
+		}
+		target = annotated
+	}
+	switch {
+	case isControlPlane(target) || slices.Contains(p.protected, target):
 		return "", &problem{
 			reason:  ReasonTargetNamespaceNotAllowed,
 			message: fmt.Sprintf("Claims cannot go to the namespace %q of the hub, because it is reserved for the hub itself.", target),
 		}
+	case !p.mayChoose(target, classTarget):
+		return "", &problem{
+			reason: ReasonTargetNamespaceNotAllowed,
+			message: fmt.Sprintf("Claims cannot go to the namespace %q of the hub, because spec.agent.allowedTargetNamespaces of the "+
+				"EnrollmentClass %q does not allow it.", target, p.class),
+		}
 	}
 	return target, nil
+}
+
+// mayChoose is whether the class lets claims go to a target, given the one that follows from the class.
+func (p pairing) mayChoose(target, classTarget string) bool {
+	switch {
+	case target == p.agent.DefaultTargetNamespace:
+		return true // The class names it.
+	case p.agent.AllowedTargetNamespaces == nil:
+		return target == classTarget
+	}
+	return p.allowed(target)
 }
 
 // isControlPlane is whether a namespace of the hub is one that by convention holds a part of the control plane: Kubernetes'

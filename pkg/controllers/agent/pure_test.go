@@ -132,59 +132,6 @@ func TestOffers(t *testing.T) {
 	}
 }
 
-func TestTargetNamespace(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason     string
-		agent      fleetv1alpha1.AgentSpec
-		namespace  string
-		want       string
-		wantReason string
-	}{
-		"Default": {reason: "All claims go to the default target namespace.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar"}, namespace: "foo", want: "bar"},
-		"Match":   {reason: "Or each to the namespace of its own name.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true}, namespace: "foo", want: "foo"},
-		"Neither": {reason: "A class that says nothing is invalid.", namespace: "foo", wantReason: ReasonInvalidClass},
-		"Both": {
-			reason: "One that says both is, too.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar", MatchNamespaces: true},
-			namespace: "foo", wantReason: ReasonInvalidClass,
-		},
-		"MatchSystem": {
-			reason: "The owner of a workload cluster does not get into the hub's control plane by the name of a namespace.",
-			agent:  fleetv1alpha1.AgentSpec{MatchNamespaces: true}, namespace: "kube-system", wantReason: ReasonTargetNamespaceNotAllowed,
-		},
-		"MatchProtected": {
-			reason: "Nor into that of Crossplane.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true},
-			namespace: "crossplane-system", wantReason: ReasonTargetNamespaceNotAllowed,
-		},
-		"MatchProviders": {
-			reason: "Nor into that of anything else that runs the hub.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true},
-			namespace: "capi-kubeadm-bootstrap-system", wantReason: ReasonTargetNamespaceNotAllowed,
-		},
-		"MatchCertificates": {
-			reason: "Whatever it is called.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true},
-			namespace: "cert-manager", wantReason: ReasonTargetNamespaceNotAllowed,
-		},
-		"DefaultSystem": {
-			reason: "Not even if the class says so.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "kube-public"},
-			namespace: "foo", wantReason: ReasonTargetNamespaceNotAllowed,
-		},
-		"FromSystemToDefault": {
-			reason: "Where a claim comes from does not matter if it does not decide where it goes.",
-			agent:  fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar"}, namespace: "kube-system", want: "bar",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, p := targetNamespace(tc.agent, tc.namespace, []string{"crossplane-system"})
-			gotReason := ""
-			if p != nil {
-				gotReason = p.reason
-			}
-			if got != tc.want || gotReason != tc.wantReason {
-				t.Errorf("%s want %q %q, got %q %q", tc.reason, tc.want, tc.wantReason, got, gotReason)
-			}
-		})
-	}
-}
-
 func TestOwnershipOf(t *testing.T) {
 	us := source{identifier: "w1", namespace: "foo"}
 	for name, tc := range map[string]struct {

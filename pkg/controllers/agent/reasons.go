@@ -18,8 +18,12 @@ const (
 	// ReasonTargetNamespaceMissing: the namespace in the hub to which the claim goes does not exist or is being deleted.
 	ReasonTargetNamespaceMissing = "TargetNamespaceMissing"
 
-	// ReasonTargetNamespaceNotAllowed: the namespace in the hub to which the claim would go is reserved for the hub.
+	// ReasonTargetNamespaceNotAllowed: the namespace in the hub to which the claim would go is reserved for the hub, or not
+	// one that the EnrollmentClass allows to be chosen.
 	ReasonTargetNamespaceNotAllowed = "TargetNamespaceNotAllowed"
+
+	// ReasonTargetNamespaceInvalid: the annotation of the claim's namespace that names the target is not a namespace's name.
+	ReasonTargetNamespaceInvalid = "TargetNamespaceInvalid"
 
 	// ReasonTargetNamespaceChanged: the claim is in another namespace of the hub than the one to which it would go now.
 	// It stays there, and is not synchronised, until it is deleted or the namespace is changed back.

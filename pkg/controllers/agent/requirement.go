@@ -203,9 +203,9 @@ func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outc
 	if !s.publishedKnown {
 		return outcome{silent: true}, nil
 	}
-	target, p := r.target(s)
-	if p != nil {
-		return outcome{problem: p}, nil
+	target, o, err := r.target(ctx, s)
+	if err != nil || o != nil {
+		return deref(o), err
 	}
 	key := hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: target, Name: s.Name}}
 
@@ -231,7 +231,8 @@ func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outc
 		}
 		return outcome{hub: hub, problem: p, retryAfter: slowRetry()}, nil
 	}
-	hub, o, err := r.push(ctx, s, key, hub)
+	hub, o, err = r.push(ctx, s, key, hub)
+	r.awaitNamespace(s, target, o)
 	if err != nil || o != nil {
 		return deref(o), err
 	}
@@ -245,23 +246,6 @@ func deref(o *outcome) outcome {
 		return outcome{}
 	}
 	return *o
-}
-
-// target returns the namespace in the hub to which the claim goes.
-func (r *requirementReconciler) target(s *scope) (string, *problem) {
-	if s.class == nil {
-		return "", &problem{
-			reason:  ReasonClassNotFound,
-			message: fmt.Sprintf("The EnrollmentClass %q, with which this cluster is enrolled, does not exist.", s.className),
-		}
-	}
-	if !s.offered {
-		return "", &problem{
-			reason:  ReasonKindNotOffered,
-			message: fmt.Sprintf("The hub does not offer %s to this cluster.", s.Kind.GroupResource()),
-		}
-	}
-	return targetNamespace(s.class.Spec.Agent, s.Namespace, r.protected)
 }
 
 // look returns the claim's object in the hub, if there is one and it is the claim's, or why nothing can be done.

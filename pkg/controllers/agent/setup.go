@@ -223,6 +223,11 @@ func (a *agent) addRequirementController(mgr mcmanager.Manager, o Options) error
 	if err := c.Watch(a.hub.requirements); err != nil {
 		return fmt.Errorf("cannot watch the hub: %w", err)
 	}
+	local := mgr.GetLocalManager()
+	namespaces := crsource.TypedKind(local.GetCache(), namespaceMetadata(), a.hubNamespaceHandler(local.GetClient()))
+	if err := c.Watch(namespaces); err != nil {
+		return fmt.Errorf("cannot watch the namespaces of the hub: %w", err)
+	}
 	if err := c.MultiClusterWatch(a.workloads); err != nil {
 		return fmt.Errorf("cannot watch workload clusters: %w", err)
 	}
@@ -317,6 +322,8 @@ func (a *agent) handleWorkload(w *workload, e kindwatch.Event) {
 		}
 		w.watcher.Poke(schema.ParseGroupResource(e.Object.GetName()))
 		a.hub.definitions.add(definitionRequest(w.name, e.Object.GetName()))
+	case namespaceKind:
+		a.handleNamespace(w, e)
 	case ownedSecretKind:
 		if e.Type == kindwatch.StateChanged {
 			a.enqueueClaims(w)

@@ -320,7 +320,7 @@ func (s *workloadSource) Start(ctx context.Context, _ workqueue.TypedRateLimitin
 	if err != nil {
 		return fmt.Errorf("cannot watch cluster %q: %w", s.name, err)
 	}
-	w.watcher.Set(ownerFixed, ownedCRDKind, ownedSecretKind)
+	w.watcher.Set(ownerFixed, ownedCRDKind, ownedSecretKind, namespaceKind)
 	s.workloads.add(s.cluster, w)
 	go func() {
 		_ = w.watcher.Start(ctx)

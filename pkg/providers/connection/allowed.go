@@ -17,9 +17,9 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// allows says whether a class may be used from a namespace with these labels. A selector that cannot be read selects
+// Allows says whether a class allows a namespace with these labels. A selector that cannot be read selects
 // nothing.
-func allows(a *fleetv1alpha1.AllowedNamespaces, namespace string, namespaceLabels map[string]string) bool {
+func Allows(a *fleetv1alpha1.AllowedNamespaces, namespace string, namespaceLabels map[string]string) bool {
 	switch {
 	case a == nil:
 		return false
@@ -51,7 +51,7 @@ func (p *Provider) holdByClass(ctx context.Context, e *Enrolment) (*failure, err
 		}
 		namespaceLabels = ns.Labels // None if the cache has not seen the namespace yet: the watch wakes the enrolment.
 	}
-	if allows(class.Spec.AllowedNamespaces, e.Object.Namespace, namespaceLabels) {
+	if Allows(class.Spec.AllowedNamespaces, e.Object.Namespace, namespaceLabels) {
 		return nil, nil //nolint:nilnil // Nothing holds it.
 	}
 	return &failure{ReasonNamespaceNotAllowed, fmt.Sprintf(

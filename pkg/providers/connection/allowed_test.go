@@ -44,7 +44,7 @@ func TestAllows(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := allows(tc.a, "team", map[string]string{"fleet": "yes"}); got != tc.want {
+			if got := Allows(tc.a, "team", map[string]string{"fleet": "yes"}); got != tc.want {
 				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
 			}
 		})

@@ -1,0 +1,231 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// annotateNamespace does what the owner of a namespace of the workload cluster does to pair it.
+func (f *fixture) annotateNamespace(annotations map[string]string) {
+	f.t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
+	f.edit(f.workload, ns, func() {
+		for k, v := range annotations {
+			metav1.SetMetaDataAnnotation(&ns.ObjectMeta, k, v)
+			if v == "" {
+				delete(ns.Annotations, k)
+			}
+		}
+	})
+}
+
+func (f *fixture) targetAnnotation(target string) {
+	f.t.Helper()
+	f.annotateNamespace(map[string]string{fleetv1alpha1.TargetNamespaceAnnotation: target})
+}
+
+// editClass changes the class.
+func (f *fixture) editClass(change func(*fleetv1alpha1.AgentSpec)) {
+	f.t.Helper()
+	class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.class}}
+	f.edit(f.hub, class, func() { change(&class.Spec.Agent) })
+}
+
+// hubNamespace creates a namespace in the hub.
+func (f *fixture) hubNamespace(name string) string {
+	f.t.Helper()
+	f.create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	return name
+}
+
+// pushedTo waits until a claim is in a namespace of the hub.
+func (f *fixture) pushedTo(target, name string) {
+	f.t.Helper()
+	f.eventually("claim "+name+" is in "+target, func() error {
+		_, err := f.get(f.hub, target, name)
+		return err
+	})
+}
+
+// notIn is that the hub has no claim of that name in a namespace now.
+func (f *fixture) notIn(target, name string) {
+	f.t.Helper()
+	if _, err := f.get(f.hub, target, name); !apierrors.IsNotFound(err) {
+		f.t.Errorf("want no claim %q in %q, got %v", name, target, err)
+	}
+}
+
+func allowTargets(names ...string) func(*fleetv1alpha1.EnrollmentClass) {
+	return func(class *fleetv1alpha1.EnrollmentClass) {
+		class.Spec.Agent.AllowedTargetNamespaces = &fleetv1alpha1.AllowedNamespaces{List: names}
+	}
+}
+
+func TestAuthenticatingToTheCentralClusterTargetNamespaceAnnotation(t *testing.T) {
+	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) { allowTargets(class.Name + "-bar")(class) })
+	bar := f.class + "-bar"
+	f.targetAnnotation(bar)
+	other := "other-" + f.namespace
+	f.create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}})
+	f.start()
+
+	f.claim("db")
+	c := agentSynced(f.synced("db", ReasonTargetNamespaceMissing))
+	if !strings.Contains(fmt.Sprint(c["message"]), fmt.Sprintf("%q does not exist", bar)) {
+		t.Errorf("want the missing namespace named, got %v", c["message"])
+	}
+	f.notIn(f.target, "db")
+
+	// Its coming is noticed: looking again by the clock would take longer than this test waits.
+	f.hubNamespace(bar)
+	f.synced("db", ReasonSynced)
+	f.pushedTo(bar, "db")
+
+	// A namespace without the annotation keeps the class's target.
+	u := f.object(other, "db")
+	u.Object["spec"] = map[string]any{"version": "8"}
+	f.create(f.workload, u)
+	f.pushedTo(f.target, "db")
+}
+
+func TestAuthenticatingToTheCentralClusterMatchNamespacesIsOverriddenByAnnotation(t *testing.T) {
+	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) {
+		class.Spec.Agent.DefaultTargetNamespace, class.Spec.Agent.MatchNamespaces = "", true
+		allowTargets(class.Name + "-bar")(class)
+	})
+	f.hubNamespace(f.namespace)
+	bar := f.hubNamespace(f.class + "-bar")
+	f.start()
+	f.claim("unlisted")
+	f.synced("unlisted", ReasonTargetNamespaceNotAllowed)
+	f.notIn(f.namespace, "unlisted")
+
+	f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.AllowedTargetNamespaces = nil })
+	f.pushedTo(f.namespace, "unlisted")
+	f.editClass(func(a *fleetv1alpha1.AgentSpec) {
+		a.AllowedTargetNamespaces = &fleetv1alpha1.AllowedNamespaces{List: []string{f.namespace, bar}}
+	})
+	f.targetAnnotation(bar)
+	f.claim("annotated")
+	f.pushedTo(bar, "annotated")
+	f.notIn(f.namespace, "annotated")
+}
+
+func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
+	f := newFixture(t)
+	treasury := f.hubNamespace(f.class + "-treasury")
+	f.targetAnnotation(treasury)
+	f.claim("db")
+	f.synced("db", ReasonTargetNamespaceNotAllowed)
+	f.notIn(treasury, "db")
+	f.notIn(f.target, "db")
+
+	f.targetAnnotation("kube-system")
+	f.claim("system")
+	f.synced("system", ReasonTargetNamespaceNotAllowed)
+	f.notIn("kube-system", "system")
+
+	f.targetAnnotation("../" + f.target)
+	f.claim("path")
+	f.synced("path", ReasonTargetNamespaceInvalid)
+	f.notIn(f.target, "path")
+
+	// A selector allows what bears its labels, from when it does.
+	f.editClass(func(a *fleetv1alpha1.AgentSpec) {
+		a.AllowedTargetNamespaces = &fleetv1alpha1.AllowedNamespaces{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"claims-of": f.class}},
+		}
+	})
+	f.targetAnnotation(treasury)
+	f.synced("path", ReasonTargetNamespaceNotAllowed)
+	f.notIn(treasury, "db")
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: treasury}}
+	f.edit(f.hub, ns, func() { ns.Labels["claims-of"] = f.class })
+	f.pushedTo(treasury, "db")
+	f.edit(f.hub, ns, func() { delete(ns.Labels, "claims-of") })
+	f.synced("db", ReasonTargetNamespaceNotAllowed)
+
+	// What is not allowed any more can still be deleted.
+	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+	f.notIn(treasury, "db")
+}
+
+func TestChangedAnnotationMovesNothing(t *testing.T) {
+	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) { allowTargets(class.Name + "-bar")(class) })
+	bar := f.hubNamespace(f.class + "-bar")
+	f.start()
+	f.claim("db")
+	hub := f.pushed("db")
+	f.synced("db", ReasonSynced)
+
+	f.targetAnnotation(bar)
+	f.synced("db", ReasonTargetNamespaceChanged)
+	f.notIn(bar, "db")
+	f.targetAnnotation("")
+	f.synced("db", ReasonSynced)
+	if now := f.pushed("db"); now.GetUID() != hub.GetUID() {
+		t.Errorf("want the same object, got %s instead of %s", now.GetUID(), hub.GetUID())
+	}
+}
+
+func TestNothingIsPushedWhileTheNamespacesAreNotKnown(t *testing.T) {
+	f := prepareFixture(t)
+	f.workloadUser = f.class
+	f.create(f.workload, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.class}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"*"}},
+		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"secrets", "events"}, Verbs: []string{"*"}},
+		{APIGroups: []string{f.group}, Resources: []string{"*"}, Verbs: []string{"*"}},
+	}})
+	f.create(f.workload, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: f.class},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.class},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.workloadUser}},
+	})
+	f.start()
+	f.claim("db")
+	c := agentSynced(f.synced("db", ReasonWorkloadForbidden))
+	if !strings.Contains(fmt.Sprint(c["message"]), "list and watch namespaces") {
+		t.Errorf("want the right named, got %v", c["message"])
+	}
+	f.notIn(f.target, "db")
+
+	// A deletion does not need to know: whatever names the claim as its source goes.
+	left := f.object(f.target, "db")
+	left.SetAnnotations(source{f.identifier, f.namespace}.annotations())
+	f.create(f.hub, left)
+	f.eventually("the claim bears the finalizer", func() error {
+		claim, err := f.get(f.workload, f.namespace, "db")
+		if err != nil {
+			return err
+		}
+		claim.SetFinalizers([]string{fleetv1alpha1.RequirementFinalizer})
+		return f.workload.Update(f.ctx, claim)
+	})
+	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+	f.eventually("its object is gone from the hub", func() error {
+		err := f.hub.Get(f.ctx, client.ObjectKeyFromObject(left), left)
+		if !apierrors.IsNotFound(err) {
+			return errors.Join(err, errors.New("it is there"))
+		}
+		return nil
+	})
+}

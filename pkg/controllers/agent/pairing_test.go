@@ -1,0 +1,130 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"slices"
+	"testing"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+func TestTargetNamespace(t *testing.T) {
+	some := &fleetv1alpha1.AllowedNamespaces{List: []string{"some"}}
+	listed := fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar", AllowedTargetNamespaces: some}
+	matched := fleetv1alpha1.AgentSpec{MatchNamespaces: true, AllowedTargetNamespaces: some}
+	for name, tc := range map[string]struct {
+		reason     string
+		agent      fleetv1alpha1.AgentSpec
+		namespace  string
+		annotated  *string
+		allowed    []string
+		want       string
+		wantReason string
+	}{
+		"Default": {reason: "All claims go to the default target namespace.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar"}, namespace: "foo", want: "bar"},
+		"Match":   {reason: "Or each to the namespace of its own name.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true}, namespace: "foo", want: "foo"},
+		"Neither": {reason: "A class that says nothing is invalid.", namespace: "foo", wantReason: ReasonInvalidClass},
+		"Both": {
+			reason: "One that says both is, too.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar", MatchNamespaces: true},
+			namespace: "foo", wantReason: ReasonInvalidClass,
+		},
+		"MatchSystem": {
+			reason: "The owner of a workload cluster does not get into the hub's control plane by the name of a namespace.",
+			agent:  fleetv1alpha1.AgentSpec{MatchNamespaces: true}, namespace: "kube-system", wantReason: ReasonTargetNamespaceNotAllowed,
+		},
+		"MatchProtected": {
+			reason: "Nor into that of Crossplane.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true},
+			namespace: "crossplane-system", wantReason: ReasonTargetNamespaceNotAllowed,
+		},
+		"MatchProviders": {
+			reason: "Nor into that of anything else that runs the hub.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true},
+			namespace: "capi-kubeadm-bootstrap-system", wantReason: ReasonTargetNamespaceNotAllowed,
+		},
+		"MatchCertificates": {
+			reason: "Whatever it is called.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true},
+			namespace: "cert-manager", wantReason: ReasonTargetNamespaceNotAllowed,
+		},
+		"DefaultSystem": {
+			reason: "Not even if the class says so.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "kube-public"},
+			namespace: "foo", wantReason: ReasonTargetNamespaceNotAllowed,
+		},
+		"FromSystemToDefault": {
+			reason: "Where a claim comes from does not matter if it does not decide where it goes.",
+			agent:  fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar"}, namespace: "kube-system", want: "bar",
+		},
+		"Annotated": {
+			reason: "The annotation wins over the default, where the class allows it.",
+			agent:  listed, namespace: "foo", annotated: new("other"), allowed: []string{"other"}, want: "other",
+		},
+		"AnnotatedMatch": {
+			reason: "And over the namespace's own name.", agent: matched, namespace: "foo",
+			annotated: new("other"), allowed: []string{"other"}, want: "other",
+		},
+		"AnnotatedDefault": {
+			reason: "What the class names itself is allowed.", agent: listed, namespace: "foo", annotated: new("bar"), want: "bar",
+		},
+		"AnnotatedNotAllowed": {
+			reason: "The owner of a workload cluster does not get where the class does not allow.",
+			agent:  listed, namespace: "foo", annotated: new("secret"), allowed: []string{"other"}, wantReason: ReasonTargetNamespaceNotAllowed,
+		},
+		"AnnotatedNothingAllowed": {
+			reason: "A class that allows nothing to be chosen leads to one namespace.",
+			agent:  fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar"}, namespace: "foo", annotated: new("other"),
+			allowed: []string{"other"}, wantReason: ReasonTargetNamespaceNotAllowed,
+		},
+		"AnnotatedOwnName": {
+			reason: "With matchNamespaces the own name is where the claim would go anyway.",
+			agent:  fleetv1alpha1.AgentSpec{MatchNamespaces: true}, namespace: "foo", annotated: new("foo"), want: "foo",
+		},
+		"AnnotatedOtherName": {
+			reason: "Another one is not.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true}, namespace: "foo",
+			annotated: new("other"), wantReason: ReasonTargetNamespaceNotAllowed,
+		},
+		"MatchAllowed": {
+			reason: "With matchNamespaces a list limits which names match.", agent: matched, namespace: "foo", allowed: []string{"foo"}, want: "foo",
+		},
+		"MatchNotAllowed": {
+			reason: "Whoever can create a namespace chooses its name.", agent: matched, namespace: "secret", allowed: []string{"foo"},
+			wantReason: ReasonTargetNamespaceNotAllowed,
+		},
+		"AnnotatedControlPlane": {
+			reason: "A class that allows every namespace does not allow those of the control plane.",
+			agent:  listed, namespace: "foo", annotated: new("kube-system"), allowed: []string{"kube-system"}, wantReason: ReasonTargetNamespaceNotAllowed,
+		},
+		"AnnotatedProtected": {
+			reason: "Nor those that are protected.", agent: listed, namespace: "foo", annotated: new("crossplane-system"),
+			allowed: []string{"crossplane-system"}, wantReason: ReasonTargetNamespaceNotAllowed,
+		},
+		"AnnotatedEmpty": {
+			reason: "An empty value is a mistake, not the default: a template that did not fill it in must not send claims elsewhere.",
+			agent:  listed, namespace: "foo", annotated: new(""), wantReason: ReasonTargetNamespaceInvalid,
+		},
+		"AnnotatedPath": {
+			reason: "What cannot be a namespace never becomes a part of a path.",
+			agent:  listed, namespace: "foo", annotated: new("../default"), wantReason: ReasonTargetNamespaceInvalid,
+		},
+		"AnnotatedInInvalidClass": {
+			reason: "An annotation does not mend a class.", namespace: "foo", annotated: new("other"), wantReason: ReasonInvalidClass,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pairing := pairing{
+				agent: tc.agent, namespace: tc.namespace, protected: []string{"crossplane-system"},
+				allowed: func(target string) bool { return slices.Contains(tc.allowed, target) },
+			}
+			if tc.annotated != nil {
+				pairing.annotations = map[string]string{fleetv1alpha1.TargetNamespaceAnnotation: *tc.annotated}
+			}
+			got, p := pairing.target()
+			gotReason := ""
+			if p != nil {
+				gotReason = p.reason
+			}
+			if got != tc.want || gotReason != tc.wantReason {
+				t.Errorf("%s want %q %q, got %q %q", tc.reason, tc.want, tc.wantReason, got, gotReason)
+			}
+		})
+	}
+}
