@@ -25,7 +25,10 @@
 //   - The hub's status is shown whole, with one condition of ours, AgentSynced, whose reasons are constants in reasons.go.
 //   - A connection Secret is copied only if the hub's claim is its controller, and written only where no Secret is or one
 //     that the claim in the workload cluster controls. What somebody changes in it is put back, also when it was changed while
-//     the cluster was away. A copy for which the claim does not ask any more is deleted.
+//     the cluster was away. A copy for which the claim does not ask any more is deleted. A change of the hub's Secret that is
+//     not one of its content writes nothing.
+//   - Of a composite, every Secret that the hub's composite controls is copied like that, under its own name, and the copy is
+//     deleted when the composite does not compose it any more (secret_composed.go). No Secret is found by its name alone.
 //   - What a workload cluster refuses is told as a problem of the claim, with the hub's status beside it, and tried again
 //     slowly. Texts of its API server are repeated without control characters and up to 256 characters.
 //   - Kinds are followed in the hub only because the hub offers them, or has a definition that Crossplane made for claims.
@@ -74,7 +77,8 @@
 //     can pass a claim off as another cluster's, or take another's over.
 //   - Names from the workload cluster are never followed: spec.resourceRef and spec.crossplane.resourceRefs are not pushed
 //     (Crossplane would read what the latter names, give it to the composition, and delete it), and the name of a Secret selects
-//     only among the Secrets that the claim's object in the hub controls.
+//     only among the Secrets that the claim's object in the hub controls. Which Secrets of a composite are copied, no name
+//     decides. Tokens of service accounts of the hub are not copied, even if they were composed.
 //   - By an annotation on his own namespace the owner chooses a target namespace, and reaches one that the class's
 //     allowedTargetNamespaces has, and no other. Whether another one exists is not told.
 //   - With matchNamespaces, the owner of the workload cluster chooses the target namespace by the name of his own. It is a

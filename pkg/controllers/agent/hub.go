@@ -51,9 +51,10 @@ var crdGVK = schema.GroupVersionKind{ //nolint:gochecknoglobals // A constant.
 
 // Owners of kinds in the hub's watcher.
 const (
-	ownerFixed  = "fixed"
-	ownerLegacy = "legacy"
-	ownerClaims = "claims"
+	ownerFixed    = "fixed"
+	ownerLegacy   = "legacy"
+	ownerClaims   = "claims"
+	ownerComposed = "composed"
 )
 
 // hubKey names a claim in the hub, or a place where one could be.
@@ -92,6 +93,9 @@ type hub struct {
 	// watched are the claim kinds that the hub's watcher is asked for.
 	watched sets.Set[kindwatch.Kind]
 
+	// composed are the Secrets that were composed in the hub, by the UID of their controller.
+	composed map[types.UID]sets.Set[types.NamespacedName]
+
 	// origins are the claims in the hub that name a source, by that source.
 	origins map[origin]sets.Set[hubKey]
 
@@ -110,6 +114,7 @@ func newHub(fleet Fleet, w *workloads, requirements *enqueuer[Request], definiti
 		definitions:  definitions,
 		published:    map[string]publication{},
 		watched:      sets.New[kindwatch.Kind](),
+		composed:     map[types.UID]sets.Set[types.NamespacedName]{},
 		origins:      map[origin]sets.Set[hubKey]{},
 		waiting:      map[hubKey]sets.Set[Request]{},
 		waitsAt:      map[Request]hubKey{},
@@ -137,10 +142,9 @@ func (h *hub) handle(e kindwatch.Event) {
 			h.enqueueAll()
 			return
 		}
-		h.handleSecret(e, e.Object)
-		if e.Old != nil && !equality.Semantic.DeepEqual(metav1.GetControllerOfNoCopy(e.Old), metav1.GetControllerOfNoCopy(e.Object)) {
-			h.handleSecret(e, e.Old)
-		}
+		h.handleSecrets(e)
+	case hubComposedSecretKind:
+		h.handleComposed(e)
 	default:
 		h.handleClaim(e)
 	}
@@ -153,6 +157,7 @@ func (h *hub) refreshWatched() {
 	// win.
 	h.refreshing.Lock()
 	defer h.refreshing.Unlock()
+	h.watchComposed()
 	kinds := sets.New[kindwatch.Kind]()
 	for _, p := range h.publications() {
 		kinds.Insert(p.kind)
@@ -205,6 +210,14 @@ func (h *hub) handleCRD(e kindwatch.Event) {
 		if e.Type == kindwatch.Deleted {
 			h.enqueueKind(w, resource, h.requirements.add)
 		}
+	}
+}
+
+// handleSecrets finds the claims to which a Secret belongs and belonged.
+func (h *hub) handleSecrets(e kindwatch.Event) {
+	h.handleSecret(e, e.Object)
+	if e.Old != nil && !equality.Semantic.DeepEqual(metav1.GetControllerOfNoCopy(e.Old), metav1.GetControllerOfNoCopy(e.Object)) {
+		h.handleSecret(e, e.Old)
 	}
 }
 

@@ -481,34 +481,6 @@ func TestProblemOf(t *testing.T) {
 	}
 }
 
-func TestUpToDate(t *testing.T) {
-	controller := true
-	claim := &metav1.ObjectMeta{UID: "claim"}
-	for name, tc := range map[string]struct {
-		reason string
-		owner  types.UID
-		is     string
-		wrote  string
-		want   bool
-	}{
-		"Same":          {reason: "A copy of the known state, as we left it.", owner: "claim", is: "s/1", wrote: "5", want: true},
-		"AfterRestart":  {reason: "After a restart, what it says of itself is not believed.", owner: "claim", is: "s/1"},
-		"Rotated":       {reason: "A copy of an older state.", owner: "claim", is: "s/0", wrote: "5"},
-		"Tampered":      {reason: "Somebody wrote it after us.", owner: "claim", is: "s/1", wrote: "4"},
-		"SomebodyElses": {reason: "Another claim's.", owner: "another", is: "s/1", wrote: "5"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			have := &metav1.ObjectMeta{
-				ResourceVersion: "5", Annotations: map[string]string{HubSecretVersionAnnotation: tc.is},
-				OwnerReferences: []metav1.OwnerReference{{UID: tc.owner, Controller: &controller}},
-			}
-			if got := upToDate(have, claim, "s/1", tc.wrote); got != tc.want {
-				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
-			}
-		})
-	}
-}
-
 func TestDefinitionFor(t *testing.T) {
 	hub := parse(t, `{'apiVersion':'apiextensions.k8s.io/v1','kind':'CustomResourceDefinition','metadata':{'name':'dbs.acmeco.org','uid':'x',
 		'labels':{'a':'b'},'annotations':{'a':'b'},'finalizers':['x'],'ownerReferences':[{'name':'xrd'}],'managedFields':[{'manager':'x'}]},

@@ -236,7 +236,7 @@ func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outc
 	if err != nil || o != nil {
 		return deref(o), err
 	}
-	p, retryAfter, err := r.pullSecret(ctx, s, hub)
+	p, retryAfter, err := r.pullSecrets(ctx, s, hub)
 	return outcome{hub: hub, current: true, problem: p, retryAfter: retryAfter}, err
 }
 

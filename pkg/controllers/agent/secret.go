@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -22,9 +23,25 @@ import (
 )
 
 // HubSecretVersionAnnotation is set on a connection Secret in a workload cluster and names the state of the hub's Secret
-// that it is a copy of, by UID and resource version. Unlike a hash it says nothing about the content, which is often short
+// from which its content was copied last, by UID and resource version. Unlike a hash it says nothing about the content, which is often short
 // enough to be guessed.
 const HubSecretVersionAnnotation = "agent.masthead.dev/hub-secret-version"
+
+// delivery is one Secret that is brought from the hub to a workload cluster.
+type delivery struct {
+	// watched is the watch of the hub that knows the Secret's metadata.
+	watched kindwatch.Kind
+
+	from, to types.NamespacedName
+}
+
+// pullSecrets brings what the hub's object has made for its requirement to the workload cluster.
+func (r *requirementReconciler) pullSecrets(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*problem, time.Duration, error) {
+	if s.form == formComposite {
+		return r.pullComposed(ctx, s, hub)
+	}
+	return r.pullSecret(ctx, s, hub)
+}
 
 // pullSecret brings the connection Secret of the hub's claim to the workload cluster.
 //
@@ -32,64 +49,80 @@ const HubSecretVersionAnnotation = "agent.masthead.dev/hub-secret-version"
 // claim controls the Secret of that name. A workload cluster chooses the name, and could choose that of any Secret in the
 // namespace; it gets what Crossplane made for it and nothing else.
 func (r *requirementReconciler) pullSecret(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*problem, time.Duration, error) {
-	from := types.NamespacedName{Namespace: hub.GetNamespace(), Name: connectionSecretName(hub)}
-	to := types.NamespacedName{Namespace: s.Namespace, Name: connectionSecretName(s.claim)}
-	if p, retryAfter, err := r.deleteCopies(ctx, s, to.Name); p != nil || err != nil {
+	d := delivery{
+		watched: hubSecretKind,
+		from:    types.NamespacedName{Namespace: hub.GetNamespace(), Name: connectionSecretName(hub)},
+		to:      types.NamespacedName{Namespace: s.Namespace, Name: connectionSecretName(s.claim)},
+	}
+	if p, retryAfter, err := r.deleteCopies(ctx, s, sets.New(d.to.Name)); p != nil || err != nil {
 		return p, retryAfter, err
 	}
-	if from.Name == "" || to.Name == "" {
+	if d.from.Name == "" || d.to.Name == "" {
 		return nil, 0, nil
 	}
-	have, err := s.workload.watcher.Get(ownedSecretKind, to)
+	return r.pullOne(ctx, s, hub, d)
+}
+
+// pullOne brings one Secret, if the hub's object controls it and the copy is not what it should be already.
+func (r *requirementReconciler) pullOne(
+	ctx context.Context, s *scope, hub *unstructured.Unstructured, d delivery,
+) (*problem, time.Duration, error) {
+	have, err := s.workload.watcher.Get(ownedSecretKind, d.to)
 	if err != nil && !apierrors.IsNotFound(err) {
 		// Its becoming known makes a new request.
 		return workloadSecretsUnknown(s), 0, nil
 	}
-	seen, err := r.hub.watcher.Get(hubSecretKind, from)
+	seen, err := r.hub.watcher.Get(d.watched, d.from)
 	switch {
 	case apierrors.IsNotFound(err) && isCopy(have, s.claim):
-		return secretMissing(from), 0, nil
+		return secretMissing(d.from), 0, nil
 	case err != nil:
-		if p := r.secretUnknown(err); p != nil {
+		if p := r.secretUnknown(d.watched); p != nil && !apierrors.IsNotFound(err) {
 			return p, slowRetry(), nil
 		}
 		// Its coming makes a new request.
 		return nil, 0, nil
 	case !controlledBy(seen, hub):
-		return secretNotControlled(from), slowRetry(), nil
+		return secretNotControlled(d.from), slowRetry(), nil
 	}
-	if have != nil && upToDate(have, s.claim, versionOf(seen), s.workload.wroteVersion(to)) {
-		s.workload.wrote(to, have.GetResourceVersion())
+	if have != nil && upToDate(have, s.claim, versionOf(seen), s.workload.copyState(d.to)) {
 		return nil, 0, nil
 	}
-
-	return r.copySecret(ctx, s, hub, from, to)
+	return r.copySecret(ctx, s, hub, d)
 }
 
 // copySecret compares the Secret in the workload cluster with the hub's as they are, and makes it the same.
 func (r *requirementReconciler) copySecret(
-	ctx context.Context, s *scope, hub *unstructured.Unstructured, from, to types.NamespacedName,
+	ctx context.Context, s *scope, hub *unstructured.Unstructured, d delivery,
 ) (*problem, time.Duration, error) {
 	secret := &corev1.Secret{}
-	err := r.hubReader.Get(ctx, from, secret)
+	err := r.hubReader.Get(ctx, d.from, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, 0, nil
 	case apierrors.IsForbidden(err):
 		return &problem{
-			reason: ReasonForbidden, message: fmt.Sprintf("Masthead lacks the right to get Secrets in the namespace %q of the hub.", from.Namespace),
+			reason: ReasonForbidden, message: fmt.Sprintf("Masthead lacks the right to get Secrets in the namespace %q of the hub.", d.from.Namespace),
 		}, slowRetry(), nil
 	case err != nil:
-		return nil, 0, fmt.Errorf("cannot get Secret %q in the hub: %w", from, err)
-	case !controlledBy(secret, hub) || secret.Type != secretTypeConnection:
-		return secretNotControlled(from), slowRetry(), nil
+		return nil, 0, fmt.Errorf("cannot get Secret %q in the hub: %w", d.from, err)
+	case !controlledBy(secret, hub) || !deliverable(s.form, secret.Type):
+		return secretNotControlled(d.from), slowRetry(), nil
 	}
-	return r.writeSecret(ctx, s, to, secret)
+	return r.writeSecret(ctx, s, d.to, secret)
+}
+
+// deliverable is whether a Secret of the hub is of a type that is brought to a workload cluster.
+func deliverable(f form, secretType corev1.SecretType) bool {
+	if f == formComposite {
+		return secretType != corev1.SecretTypeServiceAccountToken
+	}
+	return secretType == secretTypeConnection
 }
 
 // secretUnknown is why the hub's Secret is not known, if that is something that a user should know.
-func (r *requirementReconciler) secretUnknown(err error) *problem {
-	if state, _ := r.hub.watcher.State(hubSecretKind); state == kindwatch.StateForbidden && !apierrors.IsNotFound(err) {
+func (r *requirementReconciler) secretUnknown(watched kindwatch.Kind) *problem {
+	if state, _ := r.hub.watcher.State(watched); state == kindwatch.StateForbidden {
 		return &problem{reason: ReasonForbidden, message: "Masthead lacks the right to list and watch Secrets in the hub."}
 	}
 	return nil
@@ -109,15 +142,22 @@ func (r *requirementReconciler) writeSecret(ctx context.Context, s *scope, to ty
 			message: fmt.Sprintf("The Secret %q exists and does not belong to this claim. It was not overwritten.", to.Name),
 		}, slowRetry(), nil
 	}
-	want := connectionSecret(have, s.claim, to, from)
-	switch {
-	case !exists:
-		err = s.workload.client.Create(ctx, want, client.FieldOwner(fleetv1alpha1.FieldManager))
-	case have.Type == secretTypeConnection && equality.Semantic.DeepEqual(have, want):
-		s.workload.wrote(to, have.GetResourceVersion())
+	if exists && sameContent(have, from) {
+		s.workload.wrote(to, copyState{of: versionOf(from), version: have.GetResourceVersion()})
 		return nil, 0, nil
-	default:
+	}
+	if exists && !changeable(have, from) {
+		err := s.workload.client.Delete(ctx, have, client.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion})
+		if client.IgnoreNotFound(err) != nil {
+			return secretProblem(err, "replace", to, s.ClusterName)
+		}
+		have, exists = &corev1.Secret{}, false
+	}
+	want := connectionSecret(have, s.claim, to, from)
+	if exists {
 		err = s.workload.client.Update(ctx, want, client.FieldOwner(fleetv1alpha1.FieldManager))
+	} else {
+		err = s.workload.client.Create(ctx, want, client.FieldOwner(fleetv1alpha1.FieldManager))
 	}
 	if apierrors.IsAlreadyExists(err) {
 		return nil, soon, nil
@@ -125,19 +165,33 @@ func (r *requirementReconciler) writeSecret(ctx context.Context, s *scope, to ty
 	if err != nil {
 		return secretProblem(err, "write", to, s.ClusterName)
 	}
-	s.workload.wrote(to, want.GetResourceVersion())
+	s.workload.wrote(to, copyState{of: versionOf(from), version: want.GetResourceVersion()})
 	s.workload.watcher.Observe(ownedSecretKind, metadataOf(want))
 	r.metrics.wrote(s.ClusterName, writeSecret)
 	return nil, 0, nil
 }
 
+// sameContent is whether a copy that a claim controls says what the hub's Secret says. Of which state of the hub's Secret it
+// says that it is a copy makes no difference, so that a change of that Secret's metadata is no reason to write.
+func sameContent(have, from *corev1.Secret) bool {
+	return have.Type == from.Type && equality.Semantic.DeepEqual(have.Data, from.Data) &&
+		have.Labels[fleetv1alpha1.ManagedByLabel] == managedByValue && have.Annotations[HubSecretVersionAnnotation] != ""
+}
+
+// changeable is whether a copy can be made what the hub's Secret is by an update. The type of a Secret never changes, nor does
+// the content of one that somebody made immutable.
+func changeable(have, from *corev1.Secret) bool {
+	return have.Type == from.Type && (have.Immutable == nil || !*have.Immutable)
+}
+
+// copyState is how a copy was left: in which version, and of which state of the hub's Secret.
+type copyState struct{ of, version string }
+
 // upToDate is whether a Secret in a workload cluster is a copy of the state of the hub's that is known, as far as metadata
-// can tell: it is the claim's, names that state, and is in the state in which we left it. One of which we do not remember how
-// we left it has to be compared.
-func upToDate(have metav1.Object, claim metav1.Object, version, wrote string) bool {
-	return controlledBy(have, claim) &&
-		have.GetAnnotations()[HubSecretVersionAnnotation] == version &&
-		wrote == have.GetResourceVersion()
+// can tell: it is the claim's, and both are in the state in which we compared them. One of which we do not remember how we
+// left it has to be compared.
+func upToDate(have metav1.Object, claim metav1.Object, of string, left copyState) bool {
+	return controlledBy(have, claim) && left == copyState{of: of, version: have.GetResourceVersion()}
 }
 
 // versionOf identifies a state of a Secret of the hub.
@@ -150,7 +204,7 @@ func versionOf(secret metav1.Object) string {
 func connectionSecret(have *corev1.Secret, claim *unstructured.Unstructured, to types.NamespacedName, from *corev1.Secret) *corev1.Secret {
 	want := have.DeepCopy()
 	want.Namespace, want.Name = to.Namespace, to.Name
-	want.Type = secretTypeConnection
+	want.Type = from.Type
 	want.Data = maps.Clone(from.Data)
 	if want.Labels == nil {
 		want.Labels = map[string]string{}
@@ -186,6 +240,6 @@ func metadataOf(secret *corev1.Secret) *unstructured.Unstructured {
 func secretNotControlled(from types.NamespacedName) *problem {
 	return &problem{
 		reason:  ReasonSecretNotControlled,
-		message: fmt.Sprintf("The Secret %q in the namespace %q of the hub does not belong to the hub's claim. It was not copied.", from.Name, from.Namespace),
+		message: fmt.Sprintf("The Secret %q in the namespace %q of the hub does not belong to the object of this claim there. It was not copied.", from.Name, from.Namespace),
 	}
 }

@@ -23,10 +23,10 @@ import (
 
 // deleteCopies deletes the connection Secrets of a claim that the claim does not ask for any more, because it names another
 // one now or none. Only what is a copy of ours and controlled by the claim is deleted, as a live read shows it.
-func (r *requirementReconciler) deleteCopies(ctx context.Context, s *scope, wanted string) (*problem, time.Duration, error) {
+func (r *requirementReconciler) deleteCopies(ctx context.Context, s *scope, wanted sets.Set[string]) (*problem, time.Duration, error) {
 	for _, name := range s.workload.copiesOf(s.claim.GetUID()) {
 		key := types.NamespacedName{Namespace: s.Namespace, Name: name}
-		if name == wanted {
+		if wanted.Has(name) {
 			continue
 		}
 		if seen, err := s.workload.watcher.Get(ownedSecretKind, key); err != nil || !isCopy(seen, s.claim) {

@@ -28,7 +28,7 @@ func idleWorkload(t *testing.T, name mcr.ClusterName, id identity) *workload {
 	}
 	return &workload{
 		name: name, identity: id, watcher: watcher, kinds: map[string]followed{},
-		secrets: map[types.NamespacedName]string{}, drained: sets.New[string](),
+		secrets: map[types.NamespacedName]copyState{}, drained: sets.New[string](),
 	}
 }
 
@@ -108,7 +108,7 @@ func TestNothingIsTakenOverFromAnotherCluster(t *testing.T) {
 			}
 			old, now := idleWorkload(t, "w1", tc.old), idleWorkload(t, "w1", tc.now)
 			old.follow(crd, followed{kind: kind})
-			old.wrote(types.NamespacedName{Name: "s"}, "7")
+			old.wrote(types.NamespacedName{Name: "s"}, copyState{version: "7"})
 			s.add(nil, old)
 			s.add(nil, now)
 			_, kinds := now.kindOf(crd)

@@ -83,8 +83,9 @@ type workload struct {
 	// verified are the definitions that were compared with the hub's and found right, in the state that they had then.
 	verified map[string]verifiedDefinition
 
-	// secrets are the versions of the Secrets that Masthead wrote into the cluster, to notice that somebody else did.
-	secrets map[types.NamespacedName]string
+	// secrets are the states in which Masthead left the Secrets that it wrote into the cluster, to notice that somebody else
+	// wrote them.
+	secrets map[types.NamespacedName]copyState
 
 	// copies are the names of the Secrets with our label, by the UID of their controller.
 	copies map[types.UID]sets.Set[string]
@@ -216,18 +217,20 @@ func (w *workload) watchKinds() {
 	w.watcher.Set(ownerClaims, kinds...)
 }
 
-// wrote remembers the version of a Secret that Masthead wrote or found right.
-func (w *workload) wrote(key types.NamespacedName, version string) {
+// wrote remembers the state of a Secret that Masthead wrote or found right.
+func (w *workload) wrote(key types.NamespacedName, state copyState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.secrets[key] = version
+	w.secrets[key] = state
 }
 
-func (w *workload) wroteVersion(key types.NamespacedName) string {
+func (w *workload) copyState(key types.NamespacedName) copyState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.secrets[key]
 }
+
+func (w *workload) wroteVersion(key types.NamespacedName) string { return w.copyState(key).version }
 
 func (w *workload) forgetSecret(key types.NamespacedName) {
 	w.mu.Lock()
@@ -306,7 +309,7 @@ func (s *workloadSource) Start(ctx context.Context, _ workqueue.TypedRateLimitin
 		judged:   map[string]string{},
 		drained:  sets.New[string](),
 		verified: map[string]verifiedDefinition{},
-		secrets:  map[types.NamespacedName]string{},
+		secrets:  map[types.NamespacedName]copyState{},
 		copies:   map[types.UID]sets.Set[string]{},
 	}
 	dyn, meta, err := multicluster.WatchClients(s.cluster)

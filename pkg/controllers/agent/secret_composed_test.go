@@ -1,0 +1,260 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// compose does what Crossplane does with a Secret of a composition: it is labelled with the composite's name, and the
+// composite controls it.
+func (f *fixture) compose(name string, owner *unstructured.Unstructured, password string, edit ...func(*corev1.Secret)) *corev1.Secret {
+	f.t.Helper()
+	s := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.target, Name: name, Labels: map[string]string{"crossplane.io/composite": "x"}},
+		Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{"password": []byte(password)},
+	}
+	if owner != nil {
+		s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}
+	}
+	for _, e := range edit {
+		e(s)
+	}
+	f.create(f.hub, s)
+	return s
+}
+
+// composed does what Crossplane does when it has composed everything: it refers to it, and says so.
+func (f *fixture) composed(hub *unstructured.Unstructured, names ...string) {
+	f.t.Helper()
+	f.edit(f.hub, hub, func() {
+		refs := []any{}
+		for _, name := range names {
+			refs = append(refs, map[string]any{"apiVersion": "v1", "kind": "Secret", "name": name})
+		}
+		_ = unstructured.SetNestedSlice(hub.Object, refs, "spec", "crossplane", "resourceRefs")
+	})
+	f.eventually("Crossplane sets the status", func() error {
+		if err := f.hub.Get(f.ctx, client.ObjectKeyFromObject(hub), hub); err != nil {
+			return err
+		}
+		hub.Object["status"] = map[string]any{"conditions": []any{
+			map[string]any{"type": "Synced", "status": "True", "reason": "ReconcileSuccess", "lastTransitionTime": "2026-01-02T03:04:05Z"},
+		}}
+		return f.hub.Status().Update(f.ctx, hub)
+	})
+}
+
+func TestSynchronizationPullBringsTheSecretsOfAComposite(t *testing.T) {
+	f := newCompositeFixture(t)
+	local, hub := f.cache("cache")
+	opaque := f.compose("cache-creds", hub, "one")
+	f.compose("cache-tls", hub, "tls", func(s *corev1.Secret) { s.Type = "example.org/tls" })
+	f.composed(hub, "cache-creds", "cache-tls")
+	for name, password := range map[string]string{"cache-creds": "one", "cache-tls": "tls"} {
+		f.eventually("every Secret arrives", f.secretIs(name, password))
+	}
+	f.cacheSynced("cache", ReasonSynced)
+	f.settled()
+	got := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "cache-tls"}}
+	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(got), got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Type != "example.org/tls" || !metav1.IsControlledBy(got, local) || got.Labels[fleetv1alpha1.ManagedByLabel] != managedByValue || got.Labels["crossplane.io/composite"] != "" {
+		t.Errorf("want the type of the hub's, owned by the composite here, and nothing else of the hub's metadata, got %s %v", got.Type, got.ObjectMeta)
+	}
+
+	f.edit(f.hub, opaque, func() { opaque.Data["password"] = []byte("two") })
+	f.eventually("a rotated value follows", f.secretIs("cache-creds", "two"))
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "cache-creds"}}
+	f.edit(f.workload, s, func() { s.Data["password"] = []byte("mine") })
+	f.eventually("a tampered value is put back", f.secretIs("cache-creds", "two"))
+	f.edit(f.workload, s, func() { s.Data["password"], s.Immutable = []byte("mine"), new(true) })
+	f.eventually("even if it was made immutable", f.secretIs("cache-creds", "two"))
+	if err := f.workload.Delete(f.ctx, s); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("a deleted Secret comes back", f.secretIs("cache-creds", "two"))
+
+	if err := f.hub.Delete(f.ctx, opaque); err != nil {
+		t.Fatal(err)
+	}
+	f.compose("cache-creds", hub, "three", func(s *corev1.Secret) { s.Type = "example.org/other" })
+	f.eventually("one that is composed anew with another type follows", f.secretIs("cache-creds", "three"))
+}
+
+func TestSecretsThatTheCompositeDoesNotControlAreNotCopied(t *testing.T) {
+	f := newCompositeFixture(t)
+	other := f.cacheObject(f.target, "other")
+	other.Object["spec"] = map[string]any{"memoryMB": int64(1)}
+	f.create(f.hub, other)
+	local, hub := f.cache("cache", func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedSlice(u.Object, []any{map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "others"}}, "spec", "crossplane", "resourceRefs")
+	})
+	f.compose("others", other, "secret")
+	f.compose("nobodys", nil, "secret")
+	f.compose("owned", nil, "secret", func(s *corev1.Secret) {
+		ref := *metav1.NewControllerRef(hub, hub.GroupVersionKind())
+		ref.Controller = nil
+		s.OwnerReferences = []metav1.OwnerReference{ref}
+	})
+	f.compose("forged", hub, "secret", func(s *corev1.Secret) { s.OwnerReferences[0].UID = local.GetUID() })
+	f.compose("unlabelled", hub, "secret", func(s *corev1.Secret) { s.Labels = nil })
+	f.compose("token", hub, "secret", func(s *corev1.Secret) {
+		s.Type, s.Annotations = corev1.SecretTypeServiceAccountToken, map[string]string{corev1.ServiceAccountNameKey: "default"}
+	})
+	f.compose("ours", hub, "one")
+	f.composed(hub, "ours", "others", "nobodys", "owned", "forged", "unlabelled", "token")
+	f.eventually("the composite's own arrives", f.secretIs("ours", "one"))
+	f.cacheSynced("cache", ReasonSynced)
+	f.settled()
+	for _, name := range []string{"others", "nobodys", "owned", "forged", "unlabelled", "token"} {
+		if err := f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+			t.Errorf("want no Secret %q in the workload cluster, got %v", name, err)
+		}
+		if got := f.hubRequests.about("GET", "/secrets/"+name); len(got) != 0 {
+			t.Errorf("want the Secret %q never to be read, got %v", name, got)
+		}
+	}
+}
+
+func TestSecretThatIsNotComposedAnyMoreGoes(t *testing.T) {
+	f := newCompositeFixture(t)
+	_, hub := f.cache("cache")
+	first := f.compose("first", hub, "one")
+	f.compose("second", hub, "two")
+	f.composed(hub, "first", "second")
+	f.eventually("the first arrives", f.secretIs("first", "one"))
+	f.eventually("the second arrives", f.secretIs("second", "two"))
+	f.cacheSynced("cache", ReasonSynced)
+
+	if err := f.hub.Delete(f.ctx, first); err != nil {
+		t.Fatal(err)
+	}
+	f.cacheSynced("cache", ReasonSecretMissing)
+	if err := f.secretIs("first", "one")(); err != nil {
+		t.Errorf("want the copy to be kept while the composite refers to the Secret: %v", err)
+	}
+	f.composed(hub, "second")
+	f.eventually("the copy goes when it does not any more", f.secretIs("first", ""))
+	f.cacheSynced("cache", ReasonSynced)
+	if err := f.secretIs("second", "two")(); err != nil {
+		t.Errorf("want the other to stay: %v", err)
+	}
+}
+
+func TestForeignSecretKeepsNoOtherComposedOneAway(t *testing.T) {
+	f := newCompositeFixture(t)
+	mine := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "a"}, StringData: map[string]string{"password": "mine"}}
+	f.create(f.workload, mine)
+	_, hub := f.cache("cache")
+	f.compose("a", hub, "one")
+	f.compose("b", hub, "two")
+	f.composed(hub, "a", "b")
+	f.eventually("the other one arrives", f.secretIs("b", "two"))
+	f.cacheSynced("cache", ReasonSecretConflict)
+	if err := f.secretIs("a", "mine")(); err != nil {
+		t.Errorf("want somebody else's Secret as it was: %v", err)
+	}
+}
+
+func TestMetadataOfTheHubsSecretIsNoReasonToWrite(t *testing.T) {
+	f := newFixture(t)
+	_, _, source := f.withCopiedSecret()
+	before := len(f.workloadAsked.writes())
+	reads := len(f.hubRequests.about("GET", "/secrets/db-conn"))
+	f.edit(f.hub, source, func() { metav1.SetMetaDataAnnotation(&source.ObjectMeta, "example.org/seen", "yes") })
+	f.eventually("the Secret is compared", func() error {
+		if len(f.hubRequests.about("GET", "/secrets/db-conn")) == reads {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	f.settled()
+	if got := f.workloadAsked.writes()[before:]; len(got) != 0 {
+		t.Errorf("want no write, got %v", got)
+	}
+	reads = len(f.hubRequests.about("GET", "/secrets/db-conn"))
+	f.ready("db", "b")
+	f.eventually("the claim is looked at again", func() error {
+		u, err := f.get(f.workload, f.namespace, "db")
+		if got, _, _ := unstructured.NestedString(u.Object, "status", "address"); err != nil || got != "b" {
+			return fmt.Errorf("its address is %q (%w)", got, err)
+		}
+		return nil
+	})
+	f.settled()
+	if got := len(f.hubRequests.about("GET", "/secrets/db-conn")); got != reads {
+		t.Errorf("want what was compared not to be read again, got %d reads", got-reads)
+	}
+	f.edit(f.hub, source, func() { source.Data["password"] = []byte("two") })
+	f.eventually("a rotated value still follows", f.secretIs("db-conn", "two"))
+}
+
+func TestComposes(t *testing.T) {
+	const refs = `'spec':{'crossplane':{'resourceRefs':[{'apiVersion':'v1','kind':'Secret','name':'a'},{'apiVersion':'v1','kind':'ConfigMap','name':'b'},` +
+		`{'apiVersion':'example.org/v1','kind':'Secret','name':'c'},'x']}}`
+	const synced = `,'status':{'conditions':[{'type':'Synced','status':'True'}]}`
+	for name, tc := range map[string]struct {
+		reason, composite, secret string
+		want                      bool
+	}{
+		"Referred":     {reason: "Crossplane deletes before it drops the reference.", composite: refs + synced, secret: "a", want: true},
+		"NotReferred":  {reason: "Everything is composed, and this is no part of it.", composite: refs + synced, secret: "d"},
+		"OtherKind":    {reason: "A ConfigMap of the name is no Secret.", composite: refs + synced, secret: "b"},
+		"OtherGroup":   {reason: "Nor is a Secret of another API.", composite: refs + synced, secret: "c"},
+		"NotSynced":    {reason: "What Crossplane has not done yet it may still do.", composite: `'spec':{}`, secret: "a", want: true},
+		"FailedToSync": {reason: "What fails now may have worked before.", composite: `'spec':{},'status':{'conditions':[{'type':'Synced','status':'False'}]}`, secret: "a", want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := composes(parse(t, `{'kind':'Cache','apiVersion':'acmeco.org/v1',`+tc.composite+`}`), tc.secret); got != tc.want {
+				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func TestUpToDate(t *testing.T) {
+	controller := true
+	claim := &metav1.ObjectMeta{UID: "claim"}
+	for name, tc := range map[string]struct {
+		reason string
+		owner  types.UID
+		left   copyState
+		want   bool
+	}{
+		"Same":          {reason: "A copy of the known state, as we left it.", owner: "claim", left: copyState{of: "s/1", version: "5"}, want: true},
+		"AfterRestart":  {reason: "After a restart, what it says of itself is not believed.", owner: "claim"},
+		"Rotated":       {reason: "A copy of an older state.", owner: "claim", left: copyState{of: "s/0", version: "5"}},
+		"Tampered":      {reason: "Somebody wrote it after us.", owner: "claim", left: copyState{of: "s/1", version: "4"}},
+		"SomebodyElses": {reason: "Another claim's.", owner: "another", left: copyState{of: "s/1", version: "5"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			have := &metav1.ObjectMeta{ResourceVersion: "5", OwnerReferences: []metav1.OwnerReference{{UID: tc.owner, Controller: &controller}}}
+			if got := upToDate(have, claim, "s/1", tc.left); got != tc.want {
+				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func TestSooner(t *testing.T) {
+	for _, tc := range []struct{ a, b, want time.Duration }{{0, 0, 0}, {0, 2, 2}, {2, 0, 2}, {1, 2, 1}, {2, 1, 1}} {
+		if got := sooner(tc.a, tc.b); got != tc.want {
+			t.Errorf("want the sooner of %d and %d, where zero is never, to be %d, got %d", tc.a, tc.b, tc.want, got)
+		}
+	}
+}
