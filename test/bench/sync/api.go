@@ -6,7 +6,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -105,58 +104,4 @@ func (a *api) remove(ctx context.Context, path string) error {
 		return nil
 	}
 	return err
-}
-
-// object is what the benchmark looks at.
-type object struct {
-	Metadata struct {
-		Name      string `json:"name"`
-		Namespace string `json:"namespace"`
-	} `json:"metadata"`
-	Status struct {
-		Address string `json:"address"`
-	} `json:"status"`
-}
-
-// watch calls a function for every object of a kind that is created or changed from now on, until ctx ends or the watch does.
-// It returns once the watch has begun; what it ends with is sent to done.
-func (a *api) watch(ctx context.Context, k kind, each func(object), done chan<- error) error {
-	resp, err := a.send(ctx, http.MethodGet, k.collection("")+"?limit=1", "", nil)
-	if err != nil {
-		return err
-	}
-	var list struct {
-		Metadata struct {
-			ResourceVersion string `json:"resourceVersion"`
-		} `json:"metadata"`
-	}
-	err = json.NewDecoder(resp.Body).Decode(&list)
-	_ = resp.Body.Close()
-	if err != nil {
-		return fmt.Errorf("cannot list %s in cluster %q: %w", k.plural, a.cluster, err)
-	}
-	resp, err = a.send(ctx, http.MethodGet, k.collection("")+"?watch=true&resourceVersion="+list.Metadata.ResourceVersion, "", nil)
-	if err != nil {
-		return err
-	}
-	go func() {
-		defer func() { _ = resp.Body.Close() }()
-		decoder := json.NewDecoder(resp.Body)
-		for {
-			var event struct {
-				Type   string `json:"type"`
-				Object object `json:"object"`
-			}
-			if err := decoder.Decode(&event); err != nil {
-				done <- fmt.Errorf("the watch of %s in cluster %q ended: %w", k.plural, a.cluster, err)
-				return
-			}
-			if event.Type == "ERROR" {
-				done <- fmt.Errorf("the watch of %s in cluster %q was ended by the API server", k.plural, a.cluster)
-				return
-			}
-			each(event.Object)
-		}
-	}()
-	return nil
 }

@@ -6,6 +6,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -86,9 +87,7 @@ func manifest(apiVersion, kind, in, name string, rest map[string]any) string {
 		metadata["namespace"] = in
 	}
 	obj := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": metadata}
-	for key, value := range rest {
-		obj[key] = value
-	}
+	maps.Copy(obj, rest)
 	data, err := json.Marshal(obj)
 	if err != nil {
 		panic(err) // Made of literals.

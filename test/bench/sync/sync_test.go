@@ -5,6 +5,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -174,5 +175,23 @@ func TestKindIsOneForBoth(t *testing.T) {
 		if !json.Valid(body) {
 			t.Errorf("%s is not JSON", body)
 		}
+	}
+}
+
+func TestFollow(t *testing.T) {
+	stream := `{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"5"}}}` + "\n" +
+		`{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"7"},"status":{"address":"x"}}}` + "\n"
+	var seen []string
+	each := func(o object) { seen = append(seen, o.Metadata.Name+o.Status.Address) }
+	version, err := follow(io.NopCloser(strings.NewReader(stream)), "1", each)
+	if !errors.Is(err, io.EOF) || version != "7" {
+		t.Errorf("A watch that the API server ends goes on after the last event: got version %q and %v, want 7 and EOF", version, err)
+	}
+	if diff := cmp.Diff([]string{"a", "ax"}, seen); diff != "" {
+		t.Errorf("Every event counts.\n-want, +got:\n%s", diff)
+	}
+	stream = `{"type":"ERROR","object":{"message":"too old"}}`
+	if _, err := follow(io.NopCloser(strings.NewReader(stream)), "1", each); err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("A watch that lost events must not go on as if nothing had been: got %v", err)
 	}
 }
