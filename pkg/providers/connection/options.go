@@ -82,7 +82,9 @@ type Options struct {
 	HandoverTimeout time.Duration
 	// RequestTimeout is the deadline of each request that is not a watch. Default 10 s.
 	RequestTimeout time.Duration
-	// QPS and Burst limit the requests to one cluster, over all clients. Default 20 and 30.
+	// QPS and Burst limit the requests to one cluster, over all clients. Default 1000 and 2000: more than work is ever meant to
+	// need, so that it is a defect that meets them. An API server shares itself out among its users (API Priority and
+	// Fairness) and knows how much it can bear, which the client does not; a low limit here only makes claims wait.
 	QPS   float32
 	Burst int
 	// Limits are how much of an API server's answers is read.

@@ -211,7 +211,7 @@ const (
 	DefaultDrainTimeout            = 30 * time.Second
 	DefaultHandoverTimeout         = 30 * time.Second
 	DefaultRequestTimeout          = 10 * time.Second
-	DefaultQPS                     = 20
-	DefaultBurst                   = 30
+	DefaultQPS                     = 1000
+	DefaultBurst                   = 2000
 	DefaultUserAgent               = "masthead"
 )
