@@ -72,6 +72,10 @@ func requiredRights(namespace string) []right {
 		{group: "fleet.masthead.dev", resource: "enrollmentclasses", verbs: watch},
 		{group: "fleet.masthead.dev", resource: "enrollmentclasses/status", verbs: []string{"patch"}},
 		{group: "apiextensions.crossplane.io", resource: "compositeresourcedefinitions", verbs: watch},
+		{
+			group: "apiextensions.crossplane.io", resource: "compositions", verbs: watch,
+			without: "Compositions are not shown in workload clusters",
+		},
 		{group: "apiextensions.crossplane.io", resource: "infrastructuredefinitions", verbs: watch},
 		{group: "apiextensions.crossplane.io", resource: "infrastructurepublications", verbs: watch},
 		{group: "apiextensions.k8s.io", resource: "customresourcedefinitions", verbs: []string{"get", "list", "watch"}},

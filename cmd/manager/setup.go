@@ -29,6 +29,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent"
+	"github.com/masthead-dev/masthead/pkg/controllers/discovery"
 	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/capi"
@@ -126,16 +127,26 @@ func setup(cfg *rest.Config, o Options, h *health) (mcmanager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the inventory: %w", err)
 	}
+	queueMetrics := multicluster.NewMetrics(metrics.Registry)
 	err = agent.Setup(mgr, agent.Options{
 		Fleet: provider, Gate: gate, Reporter: definitions,
 		ProtectedNamespaces:     append([]string{o.Namespace}, o.Agent.ProtectedNamespaces...),
 		MaxConcurrentReconciles: o.Agent.Workers,
 		MaxInFlightPerCluster:   o.Agent.workersPerCluster(),
 		Registerer:              metrics.Registry,
-		QueueMetrics:            multicluster.NewMetrics(metrics.Registry),
+		QueueMetrics:            queueMetrics,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the agent: %w", err)
+	}
+	err = discovery.Setup(mgr, discovery.Options{
+		Fleet: provider, Gate: gate, Reporter: definitions,
+		RequestTimeout: o.Connections.RequestTimeout.Duration,
+		Registerer:     metrics.Registry,
+		QueueMetrics:   queueMetrics,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot set up discovery: %w", err)
 	}
 	if err := local.Add(&readiness{health: h}); err != nil {
 		return nil, fmt.Errorf("cannot set up the readiness: %w", err)

@@ -44,8 +44,18 @@ func CRDs() string {
 
 // ModuleCRDs is a folder of a Go module that the repository requires.
 func ModuleCRDs(ctx context.Context, module, folder string) (string, error) {
+	return PinnedCRDs(ctx, ".", module, folder)
+}
+
+// CrossplaneCRDs is the folder with the CRDs of the Crossplane that the control planes run.
+func CrossplaneCRDs(ctx context.Context) (string, error) {
+	return PinnedCRDs(ctx, filepath.Join("hack", "controlplane", "crossplane"), "github.com/crossplane/crossplane/v2", filepath.Join("cluster", "crds"))
+}
+
+// PinnedCRDs is a folder of a Go module that a go.mod in a folder of the repository requires.
+func PinnedCRDs(ctx context.Context, pin, module, folder string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
-	cmd.Dir = Root()
+	cmd.Dir = filepath.Join(Root(), pin)
 	out, err := cmd.Output()
 	if err != nil {
 		var exit *exec.ExitError

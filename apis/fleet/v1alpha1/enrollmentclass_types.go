@@ -85,6 +85,22 @@ const (
 	AgentModeDisabled AgentMode = "Disabled"
 )
 
+// DiscoveryMode is what the users of a workload cluster see of what the hub offers.
+//
+// +kubebuilder:validation:Enum=Full;DefinitionsOnly;None
+type DiscoveryMode string
+
+const (
+	// DiscoveryModeFull shows definitions and Compositions.
+	DiscoveryModeFull DiscoveryMode = "Full"
+
+	// DiscoveryModeDefinitionsOnly shows definitions, and no Compositions, which tell how infrastructure is made.
+	DiscoveryModeDefinitionsOnly DiscoveryMode = "DefinitionsOnly"
+
+	// DiscoveryModeNone shows nothing but the claim kinds themselves.
+	DiscoveryModeNone DiscoveryMode = "None"
+)
+
 // AgentSpec is how claims travel between the clusters of a class and the hub.
 //
 // +kubebuilder:validation:XValidation:rule="self.mode != 'ReadWrite' || has(self.defaultTargetNamespace) != (has(self.matchNamespaces) && self.matchNamespaces)",message="exactly one of defaultTargetNamespace and matchNamespaces: true is required when mode is ReadWrite"
@@ -105,6 +121,13 @@ type AgentSpec struct {
 	// +listType=set
 	// +optional
 	APIGroups []string `json:"apiGroups,omitempty"`
+
+	// discovery is what the cluster's users see of what the hub offers, in read-only copies: Full (the
+	// CompositeResourceDefinitions and Compositions of the API groups that are offered), DefinitionsOnly (no Compositions,
+	// which tell how infrastructure is made and may contain anything that their authors wrote into them) or None.
+	// +kubebuilder:default=Full
+	// +optional
+	Discovery DiscoveryMode `json:"discovery,omitempty"`
 
 	// defaultTargetNamespace is the namespace in the hub to which the claims of a cluster go, unless the annotation
 	// agent.crossplane.io/target-namespace on their own namespace names another one. It must exist. Use it or

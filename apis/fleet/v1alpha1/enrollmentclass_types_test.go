@@ -104,6 +104,15 @@ func TestEnrollmentClassValidation(t *testing.T) {
 			spec:   agent(map[string]any{"mode": "ReadOnly", "defaultTargetNamespace": "bar"}),
 			want:   `Unsupported value: "ReadOnly"`,
 		},
+		"DefinitionsOnly": {
+			reason: "A platform team can keep its Compositions in the hub.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "discovery": "DefinitionsOnly"}),
+		},
+		"DiscoveryUnknown": {
+			reason: "What is not known would show everything.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "discovery": "Nothing"}),
+			want:   `Unsupported value: "Nothing"`,
+		},
 		"NamespaceUpperCase": {
 			reason: "A namespace that cannot exist is rejected when it is written, not when it is used.",
 			spec:   agent(map[string]any{"defaultTargetNamespace": "Bar"}),
@@ -273,9 +282,11 @@ func TestEnrollmentClassDefaults(t *testing.T) {
 	if err := hub.Create(t.Context(), class); err != nil {
 		t.Fatalf("Create: %v", err)
 	}
-	want := fleetv1alpha1.AgentSpec{Mode: fleetv1alpha1.AgentModeReadWrite, DefaultTargetNamespace: "bar"}
+	want := fleetv1alpha1.AgentSpec{
+		Mode: fleetv1alpha1.AgentModeReadWrite, Discovery: fleetv1alpha1.DiscoveryModeFull, DefaultTargetNamespace: "bar",
+	}
 	if diff := cmp.Diff(want, class.Spec.Agent); diff != "" {
-		t.Errorf("An agent without a mode reads and writes: -want, +got:\n%s", diff)
+		t.Errorf("An agent without a mode reads and writes, and shows everything: -want, +got:\n%s", diff)
 	}
 }
 

@@ -55,6 +55,10 @@ const (
 	// Masthead's and never overwritten.
 	ManagedByLabel = "masthead.dev/managed-by"
 
+	// MirroredAnnotation is set on read-only copies of the hub's objects in a workload cluster. It holds a hash of what was
+	// copied, and the generation that the copy had then.
+	MirroredAnnotation = "masthead.dev/mirrored"
+
 	// FieldManager is the server-side apply field manager of what Masthead writes on its own behalf, and the name under
 	// which it presents itself as a cluster manager in the cluster inventory.
 	FieldManager = "masthead"

@@ -1,0 +1,252 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	crsource "sigs.k8s.io/controller-runtime/pkg/source"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// controllerName is the name of the controller in metrics, logs and events.
+const controllerName = "discovery"
+
+// Defaults of Options.
+const (
+	DefaultMaxConcurrentReconciles = 16
+	DefaultReconciliationTimeout   = time.Minute
+	DefaultRequestTimeout          = 10 * time.Second
+)
+
+// slowly is how long what cannot be watched for is left alone before it is looked at again. It is jittered.
+const slowly = time.Minute
+
+// Options configure the controller.
+type Options struct {
+	// Fleet says which clusters are enrolled, and how. Required.
+	Fleet Fleet
+
+	// Gate is the gate that the provider of clusters turns.
+	Gate *multicluster.Gate
+
+	// Reporter is told about the definitions of mirrored kinds in the workload clusters.
+	Reporter DefinitionReporter
+
+	// MaxConcurrentReconciles bounds how many clusters are worked on at once.
+	MaxConcurrentReconciles int
+
+	// ReconciliationTimeout ends a reconcile that hangs, RequestTimeout one request to a workload cluster.
+	ReconciliationTimeout time.Duration
+	RequestTimeout        time.Duration
+
+	// Registerer takes the metrics; nil publishes none. QueueMetrics are those of the queue.
+	Registerer   prometheus.Registerer
+	QueueMetrics *multicluster.Metrics
+
+	// SkipNameValidation allows two controllers of this name in one process, which only tests need.
+	SkipNameValidation *bool
+}
+
+func (o *Options) setDefaults() error {
+	if o.Fleet == nil {
+		return errors.New("discovery needs to know the fleet")
+	}
+	if o.Reporter == nil {
+		o.Reporter = nopReporter{}
+	}
+	if o.MaxConcurrentReconciles <= 0 {
+		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles
+	}
+	if o.ReconciliationTimeout <= 0 {
+		o.ReconciliationTimeout = DefaultReconciliationTimeout
+	}
+	if o.RequestTimeout <= 0 {
+		o.RequestTimeout = DefaultRequestTimeout
+	}
+	return nil
+}
+
+// reconciler keeps the read-only copies of the hub's definitions and compositions in the workload clusters.
+type reconciler struct {
+	hub            *hub
+	workloads      *workloads
+	fleet          Fleet
+	classes        client.Reader
+	reports        *reports
+	metrics        *Metrics
+	requestTimeout time.Duration
+
+	mu sync.Mutex
+	// enrolments is what was last known about each cluster that matters here.
+	enrolments map[mcr.ClusterName]enrolment
+}
+
+type enrolment struct {
+	class, credentials string
+	state              connection.State
+}
+
+// Setup adds the controller to a manager.
+func Setup(mgr mcmanager.Manager, o Options) error {
+	if err := o.setDefaults(); err != nil {
+		return err
+	}
+	_, err := setup(mgr, o)
+	return err
+}
+
+func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
+	local := mgr.GetLocalManager()
+	r := &reconciler{
+		fleet: o.Fleet, classes: local.GetClient(), requestTimeout: o.RequestTimeout,
+		enrolments: map[mcr.ClusterName]enrolment{},
+	}
+	if o.Registerer != nil {
+		r.metrics = NewMetrics(o.Registerer)
+	}
+	r.reports = newReports(local.GetEventRecorder(controllerName), o.Reporter, r.metrics)
+	r.workloads = newWorkloads(r.reports.forgetCluster)
+	r.hub = newHub(r.workloads.enqueueAll)
+
+	dyn, meta, err := multicluster.WatchClients(local)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make clients for the hub: %w", err)
+	}
+	// What is in the hub is its administrator's.
+	r.hub.watcher, err = kindwatch.New(kindwatch.Options{
+		Client: dyn, MetadataClient: meta, Handler: r.hub.handle, PerKind: kindwatch.Unlimited, Total: kindwatch.Unlimited,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot watch the hub: %w", err)
+	}
+	r.hub.watchDefinitions()
+
+	c, err := multicluster.NewController(controllerName, mgr, multicluster.ControllerOptions[mcreconcile.Request]{
+		Reconciler: r, Gate: o.Gate, MaxConcurrentReconciles: o.MaxConcurrentReconciles,
+		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the controller %q: %w", controllerName, err)
+	}
+	if err := c.MultiClusterWatch(r.workloads); err != nil {
+		return nil, fmt.Errorf("cannot watch workload clusters: %w", err)
+	}
+	// The status of a class changes with the fleet, and means nothing here.
+	classes := crsource.TypedKind(local.GetCache(), &fleetv1alpha1.EnrollmentClass{},
+		r.classHandler(), predicate.TypedGenerationChangedPredicate[*fleetv1alpha1.EnrollmentClass]{})
+	if err := c.Watch(classes); err != nil {
+		return nil, fmt.Errorf("cannot watch EnrollmentClasses: %w", err)
+	}
+	if err := local.Add(manager.RunnableFunc(r.hub.watcher.Start)); err != nil {
+		return nil, fmt.Errorf("cannot add the watches of the hub to the manager: %w", err)
+	}
+	o.Fleet.Subscribe(r.enrolmentChanged)
+	return r, nil
+}
+
+// Reconcile makes one workload cluster show what the hub has and its class offers.
+func (r *reconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
+	result, err := r.reconcile(ctx, req)
+	return result, multicluster.AsForeign(err)
+}
+
+func (r *reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
+	w, engaged := r.workloads.get(req.ClusterName)
+	cluster, enrolled := r.fleet.Lookup(req.ClusterName)
+	if !engaged || !enrolled {
+		// Engaging it queues it again.
+		return reconcile.Result{}, nil
+	}
+	class, err := r.class(ctx, cluster.Enrolment.Class)
+	if err != nil || class == nil {
+		// Nothing is taken away because a class is missing. Its coming queues the cluster again.
+		return reconcile.Result{}, err
+	}
+	p := r.newPass(w, cluster, offerOf(class.Spec.Agent))
+	p.watch()
+	err = errors.Join(p.protect(ctx), p.mirrorAll(ctx))
+	return p.result(), err
+}
+
+// class returns an EnrollmentClass, or nil if there is none of that name.
+func (r *reconciler) class(ctx context.Context, name string) (*fleetv1alpha1.EnrollmentClass, error) {
+	class := &fleetv1alpha1.EnrollmentClass{}
+	err := r.classes.Get(ctx, types.NamespacedName{Name: name}, class)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get EnrollmentClass %q: %w", name, err)
+	}
+	return class, nil
+}
+
+// classHandler looks at the clusters of a class again.
+func (r *reconciler) classHandler() handler.TypedEventHandler[*fleetv1alpha1.EnrollmentClass, mcreconcile.Request] {
+	type queue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]
+	changed := func(class *fleetv1alpha1.EnrollmentClass, q queue) {
+		for _, c := range r.fleet.List() {
+			if c.Enrolment.Class == class.Name {
+				q.Add(mcreconcile.Request{ClusterName: c.Name})
+			}
+		}
+	}
+	return handler.TypedFuncs[*fleetv1alpha1.EnrollmentClass, mcreconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*fleetv1alpha1.EnrollmentClass], q queue) {
+			changed(e.Object, q)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*fleetv1alpha1.EnrollmentClass], q queue) {
+			changed(e.ObjectNew, q)
+		},
+	}
+}
+
+// enrolmentChanged is told about every change of every cluster. Other credentials, or a cluster that was away, can mean
+// that the cluster knows Masthead as another user.
+func (r *reconciler) enrolmentChanged(name mcr.ClusterName) {
+	c, enrolled := r.fleet.Lookup(name)
+	now := enrolment{class: c.Enrolment.Class, credentials: c.Enrolment.CredentialsVersion, state: c.State}
+	r.mu.Lock()
+	before := r.enrolments[name]
+	if enrolled {
+		r.enrolments[name] = now
+	} else {
+		delete(r.enrolments, name)
+	}
+	r.mu.Unlock()
+
+	w, engaged := r.workloads.get(name)
+	if !enrolled || !engaged || before == now {
+		return
+	}
+	if before.credentials != now.credentials || before.state != now.state {
+		w.setUser("")
+	}
+	w.enqueue()
+}
+
+func slowRetry() time.Duration { return wait.Jitter(slowly, 0.5) }

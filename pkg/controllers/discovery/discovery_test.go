@@ -1,0 +1,377 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	eventsv1 "k8s.io/api/events/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+const (
+	xrdCRD         = resourceXRD + "." + crossplaneGroup
+	compositionCRD = resourceComposition + "." + crossplaneGroup
+)
+
+// asMasthead is a client whose writes the policy lets through: what could happen while there was no policy.
+func (f *fixture) asMasthead() client.Client {
+	f.t.Helper()
+	cfg := rest.CopyConfig(workloadConfig)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: mastheadUser, Groups: []string{"system:masters"}}
+	return mustClient(f.t, cfg)
+}
+
+func (f *fixture) event(reason string) {
+	f.t.Helper()
+	f.eventually("an event on the enrolled object tells "+reason, func() error {
+		l := &eventsv1.EventList{}
+		if err := f.hub.List(f.ctx, l); err != nil {
+			return err
+		}
+		for _, e := range l.Items {
+			if e.Reason == reason && e.Regarding.Name == f.class.Name {
+				return nil
+			}
+		}
+		return errors.New("there is none")
+	})
+}
+
+// sameContent is whether a copy says what the hub's object says, but for how versions are converted.
+func sameContent(hub *unstructured.Unstructured) func(*unstructured.Unstructured) error {
+	return func(got *unstructured.Unstructured) error {
+		want := hub.DeepCopy()
+		unstructured.RemoveNestedField(want.Object, "spec", "conversion")
+		for _, part := range []string{"spec", "status"} {
+			if diff := cmp.Diff(want.Object[part], got.Object[part]); diff != "" {
+				return fmt.Errorf("%s (-want +got):\n%s", part, diff)
+			}
+		}
+		return nil
+	}
+}
+
+func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
+	f := newFixture(t)
+	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
+	other := prepareFixture(t)
+	foreignXRD, foreignComposition := other.xrd("mysqlinstances"), other.composition("aws", "mysqlinstances")
+
+	got := f.copy(xrd, sameContent(xrd))
+	want := map[string]string{"tier": "gold", fleetv1alpha1.ManagedByLabel: managedByValue}
+	if diff := cmp.Diff(want, got.GetLabels()); diff != "" {
+		t.Errorf("want the user's labels and ours (-want +got):\n%s", diff)
+	}
+	if len(got.GetAnnotations()) != 1 || len(got.GetOwnerReferences()) != 0 || len(got.GetFinalizers()) != 0 {
+		t.Errorf("want nothing else of the hub's metadata, got %v", got.Object["metadata"])
+	}
+	copied := f.copy(composition, sameContent(composition))
+	crd, err := f.crd(f.workload, xrdCRD)
+	if err != nil || crd.Spec.Conversion.Strategy != apiextensionsv1.NoneConverter || crd.Spec.Versions[0].Subresources.Status != nil {
+		t.Errorf("want a definition that needs nobody of the hub, got %v (%v)", crd.Spec.Conversion, err)
+	}
+	f.reported(xrdCRD, "Served")
+	f.gaugeIs(1, "masthead_discovery_objects", string(f.cluster), xrdCRD)
+	f.gaugeIs(1, "masthead_discovery_served", string(f.cluster), compositionCRD)
+
+	t.Log("a change in the hub follows")
+	f.edit(f.hub, composition, func() {
+		composition.SetLabels(map[string]string{"provider": "gcp"})
+		_ = unstructured.SetNestedField(composition.Object, "mine", "spec", "writeConnectionSecretsToNamespace")
+	})
+	f.copy(composition, func(got *unstructured.Unstructured) error {
+		if got.GetLabels()["provider"] != "gcp" {
+			return fmt.Errorf("its labels are %v", got.GetLabels())
+		}
+		return sameContent(composition)(got)
+	})
+	f.edit(f.hub, composition, func() { composition.SetLabels(nil) })
+	f.copy(composition, func(got *unstructured.Unstructured) error {
+		if len(got.GetLabels()) != 1 {
+			return fmt.Errorf("its labels are %v", got.GetLabels())
+		}
+		return nil
+	})
+
+	t.Log("drift is put back, and never reaches the hub")
+	version := func() string {
+		if err := f.hub.Get(f.ctx, client.ObjectKeyFromObject(composition), composition); err != nil {
+			t.Fatal(err)
+		}
+		return composition.GetResourceVersion()
+	}
+	before := version()
+	masthead := f.asMasthead()
+	f.edit(masthead, copied, func() {
+		copied.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue, "added": "label"})
+		_ = unstructured.SetNestedField(copied.Object, "theirs", "spec", "writeConnectionSecretsToNamespace")
+	})
+	f.copy(composition, func(got *unstructured.Unstructured) error {
+		if len(got.GetLabels()) != 1 {
+			return fmt.Errorf("its labels are %v", got.GetLabels())
+		}
+		return sameContent(composition)(got)
+	})
+	f.delete(masthead, copied)
+	f.copy(composition, sameContent(composition))
+	edited, err := f.crd(f.workload, compositionCRD)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.edit(masthead, edited, func() { edited.Spec.Names.ShortNames = []string{"hijacked"} })
+	f.eventually("the definition is put back", func() error {
+		got, err := f.crd(f.workload, compositionCRD)
+		if err == nil && slices.Contains(got.Spec.Names.ShortNames, "hijacked") {
+			err = errors.New("it is not")
+		}
+		return err
+	})
+	f.delete(masthead, edited)
+	f.copy(composition, sameContent(composition))
+	if after := version(); after != before {
+		t.Errorf("want the hub's object untouched, its version went from %s to %s", before, after)
+	}
+
+	t.Log("nothing is asked when nothing happens, and nothing is written after a restart")
+	f.settled()
+	asked := f.asked.count("")
+	f.settled()
+	if n := f.asked.count("") - asked; n != 0 {
+		t.Errorf("want no requests at rest, got %d", n)
+	}
+	written := f.asked.writes()
+	f.restart()
+	f.gaugeIs(1, "masthead_discovery_objects", string(f.cluster), compositionCRD)
+	f.settled()
+	// One is the question as whom the cluster knows Masthead.
+	if n := f.asked.writes() - written; n != 1 {
+		t.Errorf("want nothing written after a restart, got %d requests", n-1)
+	}
+
+	t.Log("what is not offered was never there")
+	for _, u := range []*unstructured.Unstructured{foreignXRD, foreignComposition} {
+		f.gone(u)
+	}
+
+	t.Log("what goes from the hub, or is not offered any more, goes")
+	f.delete(f.hub, composition)
+	f.gone(composition)
+	f.copy(xrd, nil)
+	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.APIGroups = []string{other.group} })
+	f.gone(xrd)
+	f.copy(foreignXRD, nil)
+	f.copy(foreignComposition, nil)
+}
+
+func TestDiscoveryModes(t *testing.T) {
+	f := newFixture(t)
+	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
+	f.copy(xrd, nil)
+	f.copy(composition, nil)
+	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Discovery = fleetv1alpha1.DiscoveryModeDefinitionsOnly })
+	f.gone(composition)
+	f.copy(xrd, nil)
+	f.reported(compositionCRD, "")
+	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Discovery = fleetv1alpha1.DiscoveryModeNone })
+	f.gone(xrd)
+	f.gaugeIs(-1, "masthead_discovery_served", string(f.cluster), xrdCRD)
+	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
+	f.settled()
+	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Discovery = fleetv1alpha1.DiscoveryModeFull })
+	f.copy(xrd, nil)
+	f.copy(composition, nil)
+}
+
+// A hub's object that was made anew while nobody looked can differ in what cannot be changed.
+func TestObjectThatWasMadeAnewInTheHub(t *testing.T) {
+	f := newFixture(t)
+	composition := f.composition("aws", "mysqlinstances")
+	f.copy(composition, nil)
+	f.stop()
+	f.delete(f.hub, composition)
+	composition = f.composition("aws", "postgresinstances")
+	f.registry = prometheus.NewRegistry()
+	f.start()
+	f.copy(composition, sameContent(composition))
+}
+
+func TestOwnCrossplaneIsLeftAlone(t *testing.T) {
+	f := prepareFixture(t)
+	hub, err := f.crd(f.hub, xrdCRD)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: xrdCRD}, Spec: hub.Spec}
+	f.create(f.workload, own)
+	t.Cleanup(func() { f.delete(f.workload, own) })
+	f.start()
+	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
+	f.reported(xrdCRD, ReasonOwnCrossplane)
+	f.event(ReasonOwnCrossplane)
+	f.gaugeIs(0, "masthead_discovery_served", string(f.cluster), xrdCRD)
+	f.settled()
+	f.gone(xrd)
+	f.gone(composition)
+	got, err := f.crd(f.workload, xrdCRD)
+	if err != nil || got.Generation != own.Generation || len(got.Labels) != 0 || len(got.Annotations) != 0 {
+		t.Errorf("want the definition as it was, got %v (%v)", got.ObjectMeta, err)
+	}
+	if _, err := f.crd(f.workload, compositionCRD); err == nil {
+		t.Error("want no definition of Compositions")
+	}
+
+	t.Log("when it goes, the cluster shows what the hub has")
+	f.delete(f.workload, own)
+	f.copy(xrd, nil)
+	f.copy(composition, nil)
+	f.reported(xrdCRD, "Served")
+}
+
+func TestForeignObjectIsNeverOverwrittenOrDeleted(t *testing.T) {
+	f := newFixture(t)
+	first := f.composition("aws", "mysqlinstances")
+	f.copy(first, nil)
+	theirs := object(compositionGVK, "gcp."+f.group)
+	theirs.Object["spec"] = map[string]any{
+		"compositeTypeRef": map[string]any{"apiVersion": "theirs.org/v1", "kind": "Theirs"}, "mode": "Pipeline",
+		"pipeline": []any{map[string]any{"step": "compose", "functionRef": map[string]any{"name": "theirs"}}},
+	}
+	f.create(f.workload, theirs)
+	hub := f.composition("gcp", "mysqlinstances")
+	f.reported(compositionCRD, ReasonObjectForeign)
+	f.event(ReasonObjectForeign)
+	f.gaugeIs(1, "masthead_discovery_objects", string(f.cluster), compositionCRD)
+
+	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Discovery = fleetv1alpha1.DiscoveryModeNone })
+	f.gone(first)
+	f.reported(compositionCRD, ReasonForeignObjectsLeft)
+	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Discovery = fleetv1alpha1.DiscoveryModeFull })
+	f.copy(first, nil)
+	f.copy(theirs, func(got *unstructured.Unstructured) error {
+		if got.GetUID() != theirs.GetUID() || got.GetGeneration() != 1 || len(got.GetLabels()) != 0 {
+			t.Fatalf("want it as it was, got %v", got.Object)
+		}
+		return nil
+	})
+	f.delete(f.workload, theirs)
+	f.copy(hub, sameContent(hub))
+	f.reported(compositionCRD, "Served")
+}
+
+// The kinds of Crossplane v0.12, which no Crossplane of today has.
+func TestUserExperienceOfTheOldKinds(t *testing.T) {
+	f := newFixture(t)
+	open := &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}}
+	kinds := map[string]string{resourceDefinition: "InfrastructureDefinition", resourcePublication: "InfrastructurePublication"}
+	for resource, kind := range kinds {
+		crd := &apiextensionsv1.CustomResourceDefinition{
+			ObjectMeta: metav1.ObjectMeta{Name: resource + "." + crossplaneGroup},
+			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+				Group: crossplaneGroup, Scope: apiextensionsv1.ClusterScoped,
+				Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: resource, Kind: kind},
+				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+					Name: "v1alpha1", Served: true, Storage: true, Schema: open,
+					Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				}},
+			},
+		}
+		f.create(f.hub, crd)
+		t.Cleanup(func() { f.delete(f.hub, crd) })
+	}
+	make := func(resource, group string, spec map[string]any) *unstructured.Unstructured {
+		u := object(compositionGVK.GroupKind().WithVersion("v1alpha1").GroupVersion().WithKind(kinds[resource]), "mysqlinstances."+group)
+		u.Object["spec"] = spec
+		f.eventually("the hub serves "+resource, func() error { return f.hub.Create(f.ctx, u) })
+		return u
+	}
+	definition := make(resourceDefinition, f.group, map[string]any{
+		"connectionSecretKeys": []any{"username"}, "crdSpecTemplate": map[string]any{"group": f.group},
+	})
+	publication := make(resourcePublication, f.group, map[string]any{"infrastructureDefinitionRef": map[string]any{"name": definition.GetName()}})
+	other := make(resourcePublication, "other.org", map[string]any{"infrastructureDefinitionRef": map[string]any{"name": "mysqlinstances.other.org"}})
+	f.copy(definition, sameContent(definition))
+	f.copy(publication, sameContent(publication))
+	f.settled()
+	f.gone(other)
+
+	t.Log("when the hub does not have the kinds any more, the cluster does not show them either")
+	for resource := range kinds {
+		crd, err := f.crd(f.hub, resource+"."+crossplaneGroup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.delete(f.hub, crd)
+		f.eventually("the definition goes", func() error {
+			if _, err := f.crd(f.workload, crd.Name); err == nil {
+				return errors.New("it is there")
+			}
+			return nil
+		})
+	}
+}
+
+func TestClusterThatComesAndGoes(t *testing.T) {
+	f := newFixture(t)
+	composition := f.composition("aws", "mysqlinstances")
+	f.copy(composition, nil)
+	f.settled()
+	round := func() {
+		f.disengage()
+		f.gaugeIs(-1, "masthead_discovery_objects", string(f.cluster))
+		f.gaugeIs(-1, "masthead_discovery_writes_total", string(f.cluster))
+		f.engage()
+		f.gaugeIs(1, "masthead_discovery_objects", string(f.cluster), compositionCRD)
+	}
+	round()
+	f.settled()
+	before := runtime.NumGoroutine()
+	for range 10 {
+		round()
+	}
+	f.settled()
+	f.eventually("the goroutines are gone", func() error {
+		if after := runtime.NumGoroutine(); after > before+8 {
+			return fmt.Errorf("there were %d, there are %d", before, after)
+		}
+		return nil
+	})
+}
+
+// A cluster that fails on one object shows the others.
+func TestFailureOfOneObjectHindersNoOther(t *testing.T) {
+	f := prepareFixture(t)
+	f.asked.answer = func(req *http.Request) *http.Response {
+		if req.Method != http.MethodPost || !strings.HasSuffix(req.URL.Path, "/compositions") {
+			return nil
+		}
+		body, err := req.GetBody()
+		if err != nil {
+			return nil
+		}
+		if data, err := io.ReadAll(body); err == nil && strings.Contains(string(data), `"a.`+f.group) {
+			return answer(http.StatusInternalServerError, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500}`)
+		}
+		return nil
+	}
+	f.start()
+	a, b := f.composition("a", "mysqlinstances"), f.composition("b", "mysqlinstances")
+	f.copy(b, nil)
+	f.gone(a)
+}

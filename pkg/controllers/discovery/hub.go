@@ -1,0 +1,192 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// Owners of kinds in the hub's watcher.
+const (
+	ownerDefinitions = "definitions"
+	ownerObjects     = "objects"
+)
+
+// hub is what the hub has of the mirrored kinds. Everything is watched once and turned into mirrors once, for all clusters.
+type hub struct {
+	watcher *kindwatch.Watcher
+
+	// changed is called when something in the hub is different. It must not block.
+	changed func()
+
+	// refreshing is held while it is found out and set what the watcher is asked for. It is taken before mu.
+	refreshing sync.Mutex
+
+	mu    sync.Mutex
+	kinds map[string]*hubKind
+}
+
+// hubKind is what the hub has of one mirrored kind.
+type hubKind struct {
+	mirroredKind
+
+	// definition is nil if the hub does not serve the kind. known is whether that is known.
+	known      bool
+	definition *mirror
+	kind       kindwatch.Kind
+
+	// objects are up to date unless stale. made are the mirrors by what they were made of.
+	objects []*mirror
+	stale   bool
+	made    map[types.UID]madeMirror
+}
+
+type madeMirror struct {
+	version string
+	mirror  *mirror
+}
+
+// view is what the hub has of a kind now.
+type view struct {
+	// known is whether the hub could be asked. What is not known is left as it is everywhere.
+	known bool
+
+	// definition is nil if the hub does not have the kind.
+	definition *mirror
+	kind       kindwatch.Kind
+	objects    []*mirror
+}
+
+func newHub(changed func()) *hub {
+	h := &hub{changed: changed, kinds: map[string]*hubKind{}}
+	for _, k := range mirroredKinds() {
+		h.kinds[k.crd()] = &hubKind{mirroredKind: k}
+	}
+	return h
+}
+
+// watchDefinitions begins to follow which of the kinds the hub has.
+func (h *hub) watchDefinitions() {
+	var kinds []kindwatch.Kind
+	for _, k := range mirroredKinds() {
+		kinds = append(kinds, crdKind(k.crd(), false))
+	}
+	h.watcher.Set(ownerDefinitions, kinds...)
+}
+
+// handle is the handler of the hub's watcher.
+func (h *hub) handle(e kindwatch.Event) {
+	if e.Initial {
+		// The end of the first list is one reason to look at everything; each object would be one more.
+		return
+	}
+	if e.Kind.GroupVersionKind == crdGVK {
+		h.refreshDefinitions()
+	} else {
+		h.outdate(e.Kind)
+	}
+	h.changed()
+}
+
+// refreshDefinitions finds out which of the kinds the hub has, and follows their objects.
+func (h *hub) refreshDefinitions() {
+	h.refreshing.Lock()
+	defer h.refreshing.Unlock()
+	var kinds []kindwatch.Kind
+	for _, k := range mirroredKinds() {
+		if kind, ok := h.refreshDefinition(k); ok {
+			kinds = append(kinds, kind)
+		}
+	}
+	// The watcher does not call its handler from Set.
+	h.watcher.Set(ownerObjects, kinds...)
+	for _, kind := range kinds {
+		h.watcher.Poke(kind.GroupResource())
+	}
+}
+
+func (h *hub) refreshDefinition(k mirroredKind) (kindwatch.Kind, bool) {
+	crd, err := h.watcher.Get(crdKind(k.crd(), false), types.NamespacedName{Name: k.crd()})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.kinds[k.crd()]
+	switch {
+	case apierrors.IsNotFound(err):
+		*s = hubKind{mirroredKind: k, known: true}
+		return s.kind, false
+	case err != nil:
+		s.known = false
+		return s.kind, s.definition != nil
+	}
+	kind, served := servedKind(crd, k.resource)
+	if !served {
+		*s = hubKind{mirroredKind: k}
+		return kind, false
+	}
+	if s.kind != kind {
+		*s = hubKind{mirroredKind: k, kind: kind, stale: true}
+	}
+	s.known = true
+	if definition := definitionOf(crd); s.definition == nil || s.definition.hash != definition.hash {
+		s.definition = definition
+	}
+	return kind, true
+}
+
+// outdate notes that the objects of a kind have changed.
+func (h *hub) outdate(kind kindwatch.Kind) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.kinds {
+		if s.kind == kind {
+			s.stale = true
+		}
+	}
+}
+
+// view returns what the hub has of a kind.
+func (h *hub) view(crd string) view {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.kinds[crd]
+	if !s.known {
+		return view{}
+	}
+	if s.definition == nil {
+		return view{known: true}
+	}
+	state, _ := h.watcher.State(s.kind)
+	if state != kindwatch.StateSynced || s.stale && !s.refresh(h.watcher) {
+		return view{}
+	}
+	return view{known: true, definition: s.definition, kind: s.kind, objects: s.objects}
+}
+
+// refresh makes the mirrors of what has changed. The caller holds the hub's mu.
+func (s *hubKind) refresh(watcher *kindwatch.Watcher) bool {
+	objects, err := watcher.List(s.kind)
+	if err != nil {
+		return false
+	}
+	made := make(map[types.UID]madeMirror, len(objects))
+	mirrors := make([]*mirror, 0, len(objects))
+	for _, obj := range objects {
+		m := s.made[obj.GetUID()]
+		if m.mirror == nil || m.version != obj.GetResourceVersion() {
+			m = madeMirror{version: obj.GetResourceVersion(), mirror: mirrorOf(s.mirroredKind, obj)}
+		}
+		made[obj.GetUID()] = m
+		mirrors = append(mirrors, m.mirror)
+	}
+	slices.SortFunc(mirrors, func(a, b *mirror) int { return strings.Compare(a.name(), b.name()) })
+	s.made, s.objects, s.stale = made, mirrors, false
+	return true
+}

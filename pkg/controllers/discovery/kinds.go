@@ -1,0 +1,140 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// crossplaneGroup is the API group of every kind that is mirrored.
+const crossplaneGroup = "apiextensions.crossplane.io"
+
+// Resources that are mirrored. The last two are those of Crossplane v0.10 to v0.12, where a hub still serves them.
+const (
+	resourceXRD         = "compositeresourcedefinitions"
+	resourceComposition = "compositions"
+	resourceDefinition  = "infrastructuredefinitions"
+	resourcePublication = "infrastructurepublications"
+)
+
+// mirroredKind is a kind of the hub that users of workload clusters look at.
+type mirroredKind struct {
+	resource string
+
+	// groupOf returns the API group that an object with this spec is about, which a class may or may not offer.
+	groupOf func(spec map[string]any) string
+}
+
+// crd is the name of the kind's CustomResourceDefinition.
+func (k mirroredKind) crd() string { return k.resource + "." + crossplaneGroup }
+
+func (k mirroredKind) groupResource() schema.GroupResource {
+	return schema.GroupResource{Group: crossplaneGroup, Resource: k.resource}
+}
+
+// mirroredKinds are the kinds that are mirrored, in the order in which they are.
+func mirroredKinds() []mirroredKind {
+	return []mirroredKind{
+		{resource: resourceXRD, groupOf: func(spec map[string]any) string {
+			return text(spec, "group")
+		}},
+		{resource: resourceComposition, groupOf: func(spec map[string]any) string {
+			if group := groupOfVersion(text(spec, "compositeTypeRef", "apiVersion")); group != "" {
+				return group
+			}
+			// The name that Crossplane v0.10 to v0.12 had for it.
+			return groupOfVersion(text(spec, "from", "apiVersion"))
+		}},
+		{resource: resourceDefinition, groupOf: func(spec map[string]any) string {
+			return text(spec, "crdSpecTemplate", "group")
+		}},
+		{resource: resourcePublication, groupOf: func(spec map[string]any) string {
+			// A definition has the name of the CRD that it leads to, so that it need not be looked up.
+			_, group, _ := strings.Cut(text(spec, "infrastructureDefinitionRef", "name"), ".")
+			return group
+		}},
+	}
+}
+
+func text(spec map[string]any, path ...string) string {
+	s, _, _ := unstructured.NestedString(spec, path...)
+	return s
+}
+
+// groupOfVersion is the group of an apiVersion; none if it has none, since the core group offers no infrastructure.
+func groupOfVersion(apiVersion string) string {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return ""
+	}
+	return gv.Group
+}
+
+var crdGVK = schema.GroupVersionKind{ //nolint:gochecknoglobals // A constant.
+	Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+}
+
+// crdKind watches one CustomResourceDefinition: whole in the hub, whose schema is copied, without content in a workload
+// cluster.
+func crdKind(name string, metadataOnly bool) kindwatch.Kind {
+	return kindwatch.Kind{
+		GroupVersionKind: crdGVK,
+		Resource:         "customresourcedefinitions",
+		ClusterScoped:    true,
+		MetadataOnly:     metadataOnly,
+		FieldSelector:    "metadata.name=" + name,
+	}
+}
+
+// Kinds of the policy and its binding in a workload cluster.
+var (
+	policyKind  = admissionKind("validatingadmissionpolicies", "ValidatingAdmissionPolicy")              //nolint:gochecknoglobals // A constant.
+	bindingKind = admissionKind("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding") //nolint:gochecknoglobals // A constant.
+)
+
+func admissionKind(resource, kind string) kindwatch.Kind {
+	return kindwatch.Kind{
+		GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: kind},
+		Resource:         resource,
+		ClusterScoped:    true,
+		MetadataOnly:     true,
+		FieldSelector:    "metadata.name=" + policyName,
+	}
+}
+
+// servedKind is how the objects of a mirrored kind are read and written according to its CustomResourceDefinition: in the
+// version in which they are stored if it is served, because no other can hold more than it, else in the first that is.
+func servedKind(crd *unstructured.Unstructured, resource string) (kindwatch.Kind, bool) {
+	spec, _ := crd.Object["spec"].(map[string]any)
+	if text(spec, "group") != crossplaneGroup || text(spec, "names", "plural") != resource || text(spec, "scope") != "Cluster" {
+		return kindwatch.Kind{}, false
+	}
+	versions, _, _ := unstructured.NestedSlice(spec, "versions")
+	name := ""
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		served, _, _ := unstructured.NestedBool(version, "served")
+		storage, _, _ := unstructured.NestedBool(version, "storage")
+		if served && (name == "" || storage) {
+			name = text(version, "name")
+		}
+	}
+	kind := kindwatch.Kind{
+		GroupVersionKind: schema.GroupVersionKind{Group: crossplaneGroup, Version: name, Kind: text(spec, "names", "kind")},
+		Resource:         resource,
+		ClusterScoped:    true,
+	}
+	return kind, kind.Validate() == nil
+}
+
+// mirrorKind is how the copies of a kind of the hub are watched in a workload cluster.
+func mirrorKind(hub kindwatch.Kind) kindwatch.Kind {
+	hub.MetadataOnly = true
+	return hub
+}

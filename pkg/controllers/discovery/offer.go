@@ -1,0 +1,48 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"slices"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// offer is what the class of a cluster shows to its users.
+type offer struct {
+	mode      fleetv1alpha1.DiscoveryMode
+	apiGroups []string
+
+	// protected is whether what Masthead puts into the cluster is protected by a policy there.
+	protected bool
+}
+
+// offerOf returns what a class offers. A class from before there was spec.agent.discovery offers everything.
+func offerOf(agent fleetv1alpha1.AgentSpec) offer {
+	if agent.Mode == fleetv1alpha1.AgentModeDisabled {
+		return offer{mode: fleetv1alpha1.DiscoveryModeNone}
+	}
+	o := offer{mode: agent.Discovery, apiGroups: agent.APIGroups, protected: true}
+	if o.mode == "" {
+		o.mode = fleetv1alpha1.DiscoveryModeFull
+	}
+	return o
+}
+
+// shows is whether objects of a kind are shown at all.
+func (o offer) shows(resource string) bool {
+	switch o.mode {
+	case fleetv1alpha1.DiscoveryModeFull:
+		return true
+	case fleetv1alpha1.DiscoveryModeDefinitionsOnly:
+		return resource != resourceComposition
+	case fleetv1alpha1.DiscoveryModeNone:
+	}
+	return false
+}
+
+// includes is whether what is about an API group is shown. What is about none is not, unless everything is.
+func (o offer) includes(group string) bool {
+	return len(o.apiGroups) == 0 || slices.Contains(o.apiGroups, group)
+}

@@ -1,0 +1,240 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// pass is one look at one workload cluster.
+type pass struct {
+	*reconciler
+	w       *workload
+	cluster connection.Cluster
+	offer   offer
+	views   map[string]view
+
+	// writes counts, so that a cluster with much to write gives others their turn.
+	writes int
+
+	// asked is whether the cluster was asked in this pass who Masthead is.
+	asked bool
+
+	// again is when the cluster is to be looked at again, if it is.
+	again time.Duration
+}
+
+func (r *reconciler) newPass(w *workload, cluster connection.Cluster, o offer) *pass {
+	p := &pass{reconciler: r, w: w, cluster: cluster, offer: o, views: map[string]view{}}
+	for _, k := range mirroredKinds() {
+		p.views[k.crd()] = r.hub.view(k.crd())
+	}
+	return p
+}
+
+// within has the cluster looked at again, at the latest after that time.
+func (p *pass) within(d time.Duration) {
+	if p.again == 0 || d < p.again {
+		p.again = d
+	}
+}
+
+// result ends the pass.
+func (p *pass) result() reconcile.Result {
+	p.watch()
+	return reconcile.Result{RequeueAfter: p.again}
+}
+
+// wanted is whether the cluster shall show a kind, going by what is known.
+func (p *pass) wanted(k mirroredKind) bool {
+	v := p.views[k.crd()]
+	return p.offer.shows(k.resource) && (!v.known || v.definition != nil)
+}
+
+// watch follows in the cluster what Masthead wants there and what it may have left there, and nothing else.
+func (p *pass) watch() {
+	var kinds []kindwatch.Kind
+	follow := func(kind kindwatch.Kind, wanted bool) {
+		if wanted {
+			p.w.setBare(kind, false)
+		}
+		if wanted || !p.w.isBare(kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	follow(policyKind, p.offer.protected)
+	follow(bindingKind, p.offer.protected)
+	for _, k := range mirroredKinds() {
+		definition := crdKind(k.crd(), true)
+		follow(definition, p.wanted(k))
+		if v := p.views[k.crd()]; v.known || !p.offer.shows(k.resource) {
+			crd, err := p.w.watcher.Get(definition, types.NamespacedName{Name: k.crd()})
+			p.w.follow(k.crd(), mirrorKind(v.kind), p.wanted(k) && err == nil && isOurs(crd))
+		}
+	}
+	p.w.watcher.Set(ownerMirror, append(kinds, p.w.followedKinds()...)...)
+}
+
+// mirrorAll makes the cluster show what it shall of every kind.
+func (p *pass) mirrorAll(ctx context.Context) error {
+	own, waiting := p.ownCrossplane()
+	if waiting {
+		return nil
+	}
+	if own != nil {
+		for _, k := range mirroredKinds() {
+			if k.resource != resourceXRD {
+				p.reports.forgetKind(p.w.name, k.crd())
+				continue
+			}
+			p.reports.kind(ctx, p.cluster, k.crd(), 0, own)
+		}
+		return nil
+	}
+	var errs []error
+	for _, k := range mirroredKinds() {
+		err := p.mirror(ctx, k)
+		errs = append(errs, err)
+		if isFatal(err) {
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ownCrossplane is whether the cluster serves CompositeResourceDefinitions that are not copies, or that this is not known yet.
+func (p *pass) ownCrossplane() (own *problem, waiting bool) {
+	crd := resourceXRD + "." + crossplaneGroup
+	v := p.views[crd]
+	if !p.offer.shows(resourceXRD) || v.known && v.definition == nil {
+		return nil, false
+	}
+	have, err := p.w.watcher.Get(crdKind(crd, true), types.NamespacedName{Name: crd})
+	if errors.Is(err, kindwatch.ErrNotSynced) {
+		_, waiting = p.unknown(crdKind(crd, true), definitionReasons)
+		return nil, waiting
+	}
+	if err != nil || isOurs(have) {
+		return nil, !v.known
+	}
+	return &problem{
+		reason: ReasonOwnCrossplane,
+		message: fmt.Sprintf("The CustomResourceDefinition %q is in the cluster already and was not put there by Masthead: the cluster has a Crossplane "+
+			"of its own, or had one. What the hub offers is not shown there.", crd),
+	}, false
+}
+
+// mirror makes the cluster show what it shall of a kind.
+func (p *pass) mirror(ctx context.Context, k mirroredKind) error {
+	if !p.wanted(k) {
+		return p.withdraw(ctx, k)
+	}
+	v := p.views[k.crd()]
+	if !v.known {
+		return nil
+	}
+	held, problem, err := p.ensure(ctx, crdKind(k.crd(), true), v.definition, definitionReasons)
+	if err != nil || !held && problem == nil {
+		return err
+	}
+	objects := 0
+	if problem == nil {
+		var done bool
+		if objects, done, problem, err = p.mirrorObjects(ctx, v); err != nil || !done && problem == nil {
+			return err
+		}
+	}
+	if problem != nil {
+		p.within(slowRetry())
+	}
+	p.reports.kind(ctx, p.cluster, k.crd(), objects, problem)
+	return nil
+}
+
+// mirrorObjects makes the cluster have the objects of a kind that its class offers, and no other copies. It returns how many
+// are as they should be, whether that is all that can be done now, and the first of the problems.
+func (p *pass) mirrorObjects(ctx context.Context, v view) (objects int, done bool, first *problem, err error) {
+	kind := mirrorKind(v.kind)
+	if problem, waiting := p.unknown(kind, objectReasons); problem != nil || waiting {
+		return 0, !waiting, problem, nil
+	}
+	wanted, problems := sets.New[string](), 0
+	var errs []error
+	done = true
+	for _, m := range v.objects {
+		if !p.offer.includes(m.group) {
+			continue
+		}
+		wanted.Insert(m.name())
+		held, problem, err := p.ensure(ctx, kind, m, objectReasons)
+		switch {
+		case isFatal(err):
+			return 0, false, nil, err
+		case err != nil:
+			errs = append(errs, err)
+		case problem != nil:
+			problems++
+			if first == nil {
+				first = problem
+			}
+			if problem.reason == objectReasons.forbidden {
+				// So are the others.
+				return objects, true, first, errors.Join(errs...)
+			}
+		case held:
+			objects++
+		default:
+			done = false
+		}
+	}
+	have, err := p.w.watcher.List(kind)
+	if err != nil {
+		return objects, false, first, errors.Join(errs...)
+	}
+	for _, obj := range have {
+		if isOurs(obj) && !wanted.Has(obj.GetName()) {
+			errs = append(errs, p.remove(ctx, kind, obj))
+		}
+	}
+	if problems > 1 {
+		first = &problem{reason: first.reason, message: fmt.Sprintf("%s The same or something else is true of %d more.", first.message, problems-1)}
+	}
+	return objects, done, first, errors.Join(errs...)
+}
+
+// unknown returns why the objects of a kind in the cluster are not known, or that this is only a matter of time.
+func (p *pass) unknown(kind kindwatch.Kind, reasons reasonSet) (*problem, bool) {
+	state, message := p.w.watcher.State(kind)
+	switch state {
+	case kindwatch.StateSynced:
+		return nil, false
+	case kindwatch.StateForbidden:
+		return &problem{reasons.forbidden, fmt.Sprintf("Masthead lacks the right to list and watch %s in the cluster.", kind.GroupResource())}, false
+	case kindwatch.StateTooLarge:
+		return &problem{reasons.tooLarge, "Nothing of the kind is written: " + message + "."}, false
+	case kindwatch.StateNotServed:
+		if reasons.notServed != "" {
+			return &problem{reasons.notServed, fmt.Sprintf("The cluster does not serve %s.", kind.GroupResource())}, false
+		}
+	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
+	}
+	return nil, true
+}
+
+// isFatal is whether an error is about the cluster rather than about one object: the API server did not answer.
+func isFatal(err error) bool {
+	var status apierrors.APIStatus
+	return err != nil && !errors.As(err, &status)
+}

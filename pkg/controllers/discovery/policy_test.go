@@ -1,0 +1,266 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+func answer(code int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: code, Status: http.StatusText(code), ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewBufferString(body)),
+	}
+}
+
+// claimCRD is the definition of a claim kind as the agent puts it into a workload cluster, or one of somebody else.
+func (f *fixture) claimCRD(plural string, labels map[string]string) *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + f.group, Labels: labels},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: f.group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: strings.ToUpper(plural)},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+			}},
+		},
+	}
+}
+
+// rejects waits until the cluster rejects something for the reason that Masthead gives. The API server puts a new policy
+// into effect after a moment.
+func (f *fixture) rejects(what string, try func() error) {
+	f.t.Helper()
+	f.eventually("the cluster rejects "+what, func() error {
+		err := try()
+		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "Masthead keeps this as it is in the hub") {
+			return nil
+		}
+		return fmt.Errorf("it answers: %w", errors.Join(err, errors.New("not rejected")))
+	})
+}
+
+func TestPolicyRejectsWhatIsNotMastheads(t *testing.T) {
+	f := newFixture(t)
+	xrd := f.xrd("mysqlinstances")
+	copied := f.copy(xrd, nil)
+	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
+	masthead := f.asMasthead()
+	ours := map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue}
+	claims := f.claimCRD("claims", ours)
+	f.create(masthead, claims)
+	t.Cleanup(func() { f.delete(masthead, claims) })
+
+	dryRun := client.DryRunAll
+	f.rejects("an edit of a copy", func() error {
+		u := copied.DeepCopy()
+		u.Object["spec"].(map[string]any)["connectionSecretKeys"] = []any{"forged"}
+		return f.workload.Update(f.ctx, u, dryRun)
+	})
+	f.rejects("an edit of its labels", func() error {
+		u := copied.DeepCopy()
+		u.SetLabels(nil)
+		return f.workload.Update(f.ctx, u, dryRun)
+	})
+	f.rejects("its deletion", func() error { return f.workload.Delete(f.ctx, copied, dryRun) })
+	f.rejects("the deletion of all", func() error { return f.workload.DeleteAllOf(f.ctx, copied, dryRun) })
+	f.rejects("a forged copy", func() error {
+		u := object(xrdGVK, "forged."+f.group)
+		u.SetLabels(ours)
+		u.Object["spec"] = copied.Object["spec"]
+		return f.workload.Create(f.ctx, u, dryRun)
+	})
+	for _, name := range []string{xrdCRD, claims.Name} {
+		crd, err := f.crd(f.workload, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.rejects("the deletion of the definition "+name, func() error { return f.workload.Delete(f.ctx, crd, dryRun) })
+		f.rejects("an edit of the definition "+name, func() error {
+			edited := crd.DeepCopy()
+			edited.Spec.Names.ShortNames = []string{"hijacked"}
+			return f.workload.Update(f.ctx, edited, dryRun)
+		})
+	}
+
+	t.Log("what is not Masthead's is not its business")
+	foreign := f.claimCRD("foreign", nil)
+	f.create(f.workload, foreign)
+	f.edit(f.workload, foreign, func() { foreign.Spec.Names.ShortNames = []string{"mine"} })
+	f.edit(f.workload, foreign, func() { foreign.Labels = ours })
+	f.rejects("an edit of what was handed over", func() error { return f.workload.Delete(f.ctx, foreign, dryRun) })
+	f.delete(masthead, foreign)
+	theirs := object(compositionGVK, "theirs."+f.group)
+	theirs.Object["spec"] = map[string]any{
+		"compositeTypeRef": map[string]any{"apiVersion": "theirs.org/v1", "kind": "Theirs"}, "mode": "Pipeline",
+		"pipeline": []any{map[string]any{"step": "compose", "functionRef": map[string]any{"name": "theirs"}}},
+	}
+	f.eventually("users can have Compositions of their own", func() error { return f.workload.Create(f.ctx, theirs) })
+	f.delete(f.workload, theirs)
+
+	t.Log("the API server itself keeps the status of definitions")
+	f.eventually("a definition that Masthead wrote is established", func() error {
+		crd, err := f.crd(f.workload, claims.Name)
+		if err != nil {
+			return err
+		}
+		for _, c := range crd.Status.Conditions {
+			if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
+				return nil
+			}
+		}
+		return errors.New("it is not")
+	})
+
+	t.Log("the policy comes back")
+	for _, obj := range []client.Object{
+		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policyName}},
+		&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyName}},
+	} {
+		f.delete(f.workload, obj)
+		f.eventually("it is put back", func() error { return f.workload.Get(f.ctx, client.ObjectKeyFromObject(obj), obj) })
+	}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policyName}}
+	f.edit(f.workload, binding, func() { binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Audit} })
+	f.eventually("an edit of it is put back", func() error {
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(binding), binding); err != nil {
+			return err
+		}
+		if binding.Spec.ValidationActions[0] != admissionv1.Deny {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	f.rejects("the deletion of a copy", func() error { return f.workload.Delete(f.ctx, copied, dryRun) })
+}
+
+// Credentials can be rotated to those of another user, while the connection stays.
+func TestPolicyFollowsMastheadsUser(t *testing.T) {
+	f := newFixture(t)
+	composition := f.composition("aws", "mysqlinstances")
+	copied := f.copy(composition, nil)
+	f.rejects("a deletion", func() error { return f.workload.Delete(f.ctx, copied, client.DryRunAll) })
+
+	f.asked.mu.Lock()
+	f.asked.user = "another-user"
+	f.asked.mu.Unlock()
+	f.edit(f.hub, composition, func() {
+		_ = unstructured.SetNestedField(composition.Object, "mine", "spec", "writeConnectionSecretsToNamespace")
+	})
+	f.copy(composition, sameContent(composition))
+	policy := &admissionv1.ValidatingAdmissionPolicy{}
+	if err := f.workload.Get(f.ctx, client.ObjectKey{Name: policyName}, policy); err != nil || !strings.Contains(policy.Spec.Validations[0].Expression, "another-user") {
+		t.Errorf("want a policy that lets the other user through, got %v (%v)", policy.Spec.Validations, err)
+	}
+
+	t.Log("the fleet tells of other credentials before anything is refused")
+	f.asked.mu.Lock()
+	f.asked.user = "third-user"
+	f.asked.mu.Unlock()
+	c, _ := f.fleet.Lookup(f.cluster)
+	c.Enrolment.CredentialsVersion = "next"
+	f.fleet.set(c)
+	f.eventually("the policy lets the third user through", func() error {
+		if err := f.workload.Get(f.ctx, client.ObjectKey{Name: policyName}, policy); err != nil {
+			return err
+		}
+		if !strings.Contains(policy.Spec.Validations[0].Expression, "third-user") {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+}
+
+func TestClusterWithoutPoliciesIsNotProtectedAndStillShows(t *testing.T) {
+	f := prepareFixture(t)
+	f.asked.answer = func(req *http.Request) *http.Response {
+		if strings.Contains(req.URL.Path, "/validatingadmissionpolic") {
+			return answer(http.StatusNotFound, "404 page not found")
+		}
+		return nil
+	}
+	f.start()
+	f.copy(f.composition("aws", "mysqlinstances"), nil)
+	f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
+	f.event(ReasonPolicyNotServed)
+}
+
+func TestClusterThatDoesNotSayWhoMastheadIs(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		code   int
+		body   string
+	}{
+		"NotServed": {"A cluster that lacks the question cannot be asked.", http.StatusNotFound, "404 page not found"},
+		"Anonymous": {
+			"A policy that lets everybody through is none.", http.StatusCreated,
+			`{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","metadata":{},"status":{"userInfo":{"username":"system:anonymous"}}}`,
+		},
+		"Lies": {
+			"What a cluster says is not trusted.", http.StatusCreated,
+			`{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","metadata":{},"status":{"userInfo":["x"]}}`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := prepareFixture(t)
+			f.asked.answer = func(req *http.Request) *http.Response {
+				if strings.HasSuffix(req.URL.Path, "/selfsubjectreviews") {
+					return answer(tc.code, tc.body)
+				}
+				return nil
+			}
+			f.start()
+			f.event(ReasonUserUnknown)
+			f.copy(f.composition("aws", "mysqlinstances"), nil)
+			f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
+			policy := &admissionv1.ValidatingAdmissionPolicy{}
+			if err := f.workload.Get(f.ctx, client.ObjectKey{Name: policyName}, policy); !apierrors.IsNotFound(err) {
+				t.Errorf("%s: want no policy, got %v (%v)", tc.reason, policy.Spec, err)
+			}
+		})
+	}
+}
+
+func TestForeignPolicyIsLeftAlone(t *testing.T) {
+	f := prepareFixture(t)
+	foreign := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: policyName},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Create},
+					Rule:       admissionv1.Rule{APIGroups: []string{"theirs.org"}, APIVersions: []string{"*"}, Resources: []string{"theirs"}},
+				},
+			}}},
+			Validations: []admissionv1.Validation{{Expression: "true"}},
+		},
+	}
+	f.create(f.workload, foreign)
+	f.start()
+	f.event(ReasonPolicyForeign)
+	f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
+	got := &admissionv1.ValidatingAdmissionPolicy{}
+	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(foreign), got); err != nil || got.Generation != foreign.Generation {
+		t.Errorf("want it as it was, got %v (%v)", got, err)
+	}
+	f.delete(f.workload, foreign)
+	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
+}

@@ -1,0 +1,117 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+)
+
+// protect has the cluster reject changes of what Masthead put there, or takes that back where nothing is wanted any more.
+func (p *pass) protect(ctx context.Context) error {
+	if !p.offer.protected {
+		return p.unprotect(ctx)
+	}
+	problem, waiting := p.unknown(policyKind, policyReasons)
+	if waiting {
+		return nil
+	}
+	user := ""
+	if problem == nil {
+		var err error
+		if user, problem, err = p.user(ctx); err != nil {
+			return err
+		}
+	}
+	if problem == nil {
+		var err error
+		if waiting, problem, err = p.ensurePolicy(ctx, user); err != nil || waiting {
+			return err
+		}
+	}
+	if problem != nil {
+		problem.message += " What Masthead put into the cluster is not protected there; what is changed is put back."
+		if problem.reason != ReasonPolicyNotServed {
+			p.within(slowRetry())
+		}
+	}
+	p.reports.protection(ctx, p.cluster, problem)
+	return nil
+}
+
+// ensurePolicy makes the cluster have the policy, then what puts it into effect.
+func (p *pass) ensurePolicy(ctx context.Context, user string) (waiting bool, problem *problem, err error) {
+	for _, part := range []struct {
+		kind   kindwatch.Kind
+		mirror *mirror
+	}{{policyKind, policyFor(user)}, {bindingKind, policyBinding()}} {
+		held, problem, err := p.ensure(ctx, part.kind, part.mirror, policyReasons)
+		if err != nil || !held {
+			return problem == nil, problem, err
+		}
+	}
+	return false, nil, nil
+}
+
+// unprotect removes the policy, the binding first: without the policy, it would have nothing to put into effect.
+func (p *pass) unprotect(ctx context.Context) error {
+	p.reports.forgetProtection(p.w.name)
+	var errs []error
+	for _, kind := range []kindwatch.Kind{bindingKind, policyKind} {
+		have, err := p.w.watcher.Get(kind, types.NamespacedName{Name: policyName})
+		state, _ := p.w.watcher.State(kind)
+		switch {
+		case err == nil && isOurs(have):
+			errs = append(errs, p.remove(ctx, kind, have))
+		case err == nil, apierrors.IsNotFound(err), state == kindwatch.StateNotServed, state == kindwatch.StateForbidden:
+			p.w.setBare(kind, true)
+		case !errors.Is(err, kindwatch.ErrNotSynced) && !errors.Is(err, kindwatch.ErrNotWatched):
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+var selfSubjectReviews = schema.GroupVersionResource{ //nolint:gochecknoglobals // A constant.
+	Group: "authentication.k8s.io", Version: "v1", Resource: "selfsubjectreviews",
+}
+
+// user asks the cluster as whom it knows Masthead, unless it has said so already.
+func (p *pass) user(ctx context.Context) (string, *problem, error) {
+	if user := p.w.knownUser(); user != "" {
+		return user, nil, nil
+	}
+	p.asked = true
+	ctx, cancel := context.WithTimeout(ctx, p.requestTimeout)
+	defer cancel()
+	review := &unstructured.Unstructured{Object: map[string]any{}}
+	review.SetGroupVersionKind(selfSubjectReviews.GroupVersion().WithKind("SelfSubjectReview"))
+	got, err := p.w.client.Resource(selfSubjectReviews).Create(ctx, review, metav1.CreateOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) {
+		return "", unknownUser(err), nil
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("cannot ask cluster %q as whom it knows Masthead: %w", p.w.name, err)
+	}
+	user := text(got.Object, "status", "userInfo", "username")
+	if err := checkUser(user); err != nil {
+		return "", unknownUser(err), nil
+	}
+	p.w.setUser(user)
+	return user, nil, nil
+}
+
+func unknownUser(err error) *problem {
+	return &problem{ReasonUserUnknown, fmt.Sprintf("The cluster does not say as whom it knows Masthead: %s.", multicluster.BoundedText(err.Error()))}
+}

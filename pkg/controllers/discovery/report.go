@@ -1,0 +1,110 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// problem is why something cannot be as it should be, in words for users.
+type problem struct{ reason, message string }
+
+// reports tells those who should know what a workload cluster does not show, once for each change.
+type reports struct {
+	recorder events.EventRecorder
+	reporter DefinitionReporter
+	metrics  *Metrics
+
+	mu sync.Mutex
+	// told is the reason that was last told about a definition, or about the policy, which has no name of a definition.
+	told map[reportKey]string
+}
+
+type reportKey struct {
+	cluster mcr.ClusterName
+	crd     string
+}
+
+func newReports(recorder events.EventRecorder, reporter DefinitionReporter, metrics *Metrics) *reports {
+	return &reports{recorder: recorder, reporter: reporter, metrics: metrics, told: map[reportKey]string{}}
+}
+
+// kind tells how many objects of a kind the cluster shows, and what hinders it from showing all of them, if anything does.
+func (r *reports) kind(ctx context.Context, cluster connection.Cluster, crd string, objects int, p *problem) {
+	r.metrics.kind(cluster.Name, crd, objects, p == nil)
+	if p == nil {
+		r.news(reportKey{cluster.Name, crd}, "")
+		r.reporter.DefinitionServed(cluster.Name, crd)
+		return
+	}
+	if r.news(reportKey{cluster.Name, crd}, p.reason) {
+		r.reporter.DefinitionRefused(cluster.Name, crd, p.reason, p.message)
+		r.warn(ctx, cluster, p, "Mirror")
+	}
+}
+
+// forgetKind is for a kind that the cluster shall not show.
+func (r *reports) forgetKind(cluster mcr.ClusterName, crd string) {
+	r.news(reportKey{cluster, crd}, "")
+	r.reporter.DefinitionForgotten(cluster, crd)
+	r.metrics.forgetKind(cluster, crd)
+}
+
+// protection tells whether what Masthead put into a cluster is protected there.
+func (r *reports) protection(ctx context.Context, cluster connection.Cluster, p *problem) {
+	r.metrics.protection(cluster.Name, p == nil)
+	reason := ""
+	if p != nil {
+		reason = p.reason
+	}
+	if r.news(reportKey{cluster: cluster.Name}, reason) && p != nil {
+		r.warn(ctx, cluster, p, "Protect")
+	}
+}
+
+// forgetProtection is for a cluster in which nothing is to be protected.
+func (r *reports) forgetProtection(cluster mcr.ClusterName) {
+	r.news(reportKey{cluster: cluster}, "")
+	r.metrics.forgetProtection(cluster)
+}
+
+func (r *reports) warn(ctx context.Context, cluster connection.Cluster, p *problem, action string) {
+	log.FromContext(ctx).Info("A workload cluster does not show or protect everything that it should", "reason", p.reason, "message", p.message)
+	o := cluster.Enrolment.Object
+	enrolled := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID}}
+	enrolled.SetGroupVersionKind(o.GroupVersionKind)
+	r.recorder.Eventf(enrolled, nil, corev1.EventTypeWarning, p.reason, action, "%s", p.message)
+}
+
+// news remembers what was told and says whether it is news.
+func (r *reports) news(key reportKey, what string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.told[key] == what {
+		return false
+	}
+	r.told[key] = what
+	if what == "" {
+		delete(r.told, key)
+	}
+	return true
+}
+
+// forgetCluster drops everything about a cluster that is gone.
+func (r *reports) forgetCluster(cluster mcr.ClusterName) {
+	r.mu.Lock()
+	maps.DeleteFunc(r.told, func(key reportKey, _ string) bool { return key.cluster == cluster })
+	r.mu.Unlock()
+	r.metrics.forget(cluster)
+}

@@ -1,0 +1,117 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// listPage is how many objects are read at once.
+const listPage = 500
+
+// withdraw removes a kind that the cluster shall not show, with the copies. Objects that are not copies would go with the
+// definition: while there are any, it stays.
+func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
+	definition := crdKind(k.crd(), true)
+	have, err := p.w.watcher.Get(definition, types.NamespacedName{Name: k.crd()})
+	switch {
+	case errors.Is(err, kindwatch.ErrNotSynced), errors.Is(err, kindwatch.ErrNotWatched):
+		p.reports.forgetKind(p.w.name, k.crd())
+		return nil
+	case apierrors.IsNotFound(err), err == nil && !isOurs(have):
+		p.w.setBare(definition, true)
+		p.w.forgetCopies(definition)
+		p.reports.forgetKind(p.w.name, k.crd())
+		return nil
+	case err != nil:
+		return err
+	case have.GetDeletionTimestamp() != nil:
+		return nil
+	}
+	crd, err := p.definition(ctx, k)
+	if err != nil || crd == nil || !isOurs(crd) {
+		// The watch will say what happened to it.
+		return err
+	}
+	foreign, err := p.withdrawObjects(ctx, k, crd)
+	if err != nil {
+		return err
+	}
+	if foreign > 0 {
+		p.reports.kind(ctx, p.cluster, k.crd(), 0, &problem{
+			reason: ReasonForeignObjectsLeft,
+			message: fmt.Sprintf("The CustomResourceDefinition %q is not needed any more. It stays, because the cluster has %d objects of it that were not put "+
+				"there by Masthead.", k.crd(), foreign),
+		})
+		p.within(slowRetry())
+		return nil
+	}
+	p.reports.forgetKind(p.w.name, k.crd())
+	return p.remove(ctx, definition, crd)
+}
+
+// definition reads the definition of a kind from the cluster; nil if there is none.
+func (p *pass) definition(ctx context.Context, k mirroredKind) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.requestTimeout)
+	defer cancel()
+	crd, err := p.w.client.Resource(crdKind(k.crd(), true).GroupVersionResource()).Get(ctx, k.crd(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get CustomResourceDefinition %q in cluster %q: %w", k.crd(), p.w.name, err)
+	}
+	return crd, nil
+}
+
+// withdrawObjects deletes the copies of a kind, and returns how many objects of it are not copies. They are read from the API
+// server: the watch may know nothing of a kind that is not wanted.
+func (p *pass) withdrawObjects(ctx context.Context, k mirroredKind, crd *unstructured.Unstructured) (int, error) {
+	kind, ok := servedKind(crd, k.resource)
+	if !ok {
+		return 0, fmt.Errorf("cannot tell what objects CustomResourceDefinition %q in cluster %q has: it serves no version", k.crd(), p.w.name)
+	}
+	foreign, more := 0, ""
+	for {
+		page, err := p.page(ctx, kind, more)
+		if apierrors.IsNotFound(err) {
+			// It is not served yet, so that nobody could create objects.
+			return 0, nil
+		}
+		if err != nil {
+			return 0, fmt.Errorf("cannot list %s in cluster %q: %w", kind, p.w.name, err)
+		}
+		for i := range page.Items {
+			obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+				"name": page.Items[i].Name, "uid": string(page.Items[i].UID), "resourceVersion": page.Items[i].ResourceVersion,
+			}}}
+			obj.SetLabels(page.Items[i].Labels)
+			if !isOurs(obj) {
+				foreign++
+				continue
+			}
+			if err := p.remove(ctx, kind, obj); err != nil {
+				return 0, err
+			}
+		}
+		if more = page.Continue; more == "" {
+			return foreign, nil
+		}
+	}
+}
+
+func (p *pass) page(ctx context.Context, kind kindwatch.Kind, more string) (*metav1.PartialObjectMetadataList, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.requestTimeout)
+	defer cancel()
+	return p.w.metadata.Resource(kind.GroupVersionResource()).List(ctx, metav1.ListOptions{Limit: listPage, Continue: more})
+}
