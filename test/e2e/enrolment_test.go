@@ -70,6 +70,11 @@ var _ = Describe("Enrolment", func() {
 	})
 
 	It("does not need a kind to be there, and reconciles it when its CRD arrives", func(ctx SpecContext) {
+		// While the cluster is enrolled, nobody but Masthead can delete the definition.
+		DeferCleanup(func(ctx context.Context) {
+			removeCopies(ctx, "w1")
+			kubectl(ctx, "w1", "delete", "crd", "latecomerrequirements.database.acmeco.org", "--ignore-not-found")
+		})
 		enrolAll(ctx, "w1")
 		Expect(get(ctx, "w1", "{.metadata.name}", "crd", "latecomerrequirements.database.acmeco.org")).To(BeEmpty())
 		Expect(harness.Apply(ctx, fleet, hub, latecomerRights)).To(Succeed())
@@ -77,7 +82,6 @@ var _ = Describe("Enrolment", func() {
 		Expect(harness.Apply(ctx, fleet, hub, latecomer)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) {
 			kubectl(ctx, hub, "delete", "compositeresourcedefinition", "compositelatecomers.database.acmeco.org")
-			kubectl(ctx, "w1", "delete", "crd", "latecomerrequirements.database.acmeco.org", "--ignore-not-found")
 		})
 		Eventually(func() string {
 			return get(ctx, "w1", `{.status.conditions[?(@.type=="Established")].status}`, "crd", "latecomerrequirements.database.acmeco.org")

@@ -97,7 +97,6 @@ type reconciler struct {
 	fleet          Fleet
 	classes        client.Reader
 	reports        *reports
-	metrics        *Metrics
 	requestTimeout time.Duration
 
 	mu sync.Mutex
@@ -125,11 +124,12 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 		fleet: o.Fleet, classes: local.GetClient(), requestTimeout: o.RequestTimeout,
 		enrolments: map[mcr.ClusterName]enrolment{},
 	}
+	var metrics *Metrics
 	if o.Registerer != nil {
-		r.metrics = NewMetrics(o.Registerer)
+		metrics = NewMetrics(o.Registerer)
 	}
-	r.reports = newReports(local.GetEventRecorder(controllerName), o.Reporter, r.metrics)
-	r.workloads = newWorkloads(r.reports.forgetCluster)
+	r.reports = newReports(local.GetEventRecorder(controllerName), o.Reporter, metrics)
+	r.workloads = newWorkloads(r.reports.expect, r.reports.forgetCluster)
 	r.hub = newHub(r.workloads.enqueueAll)
 
 	dyn, meta, err := multicluster.WatchClients(local)

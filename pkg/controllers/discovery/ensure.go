@@ -150,7 +150,7 @@ func (p *pass) put(ctx context.Context, kind kindwatch.Kind, obj *unstructured.U
 	if err != nil {
 		return nil, err
 	}
-	p.metrics.wrote(p.w.name, write)
+	p.reports.wrote(p.w.name, write)
 	return metadataOf(got), nil
 }
 
@@ -168,7 +168,7 @@ func (p *pass) remove(ctx context.Context, kind kindwatch.Kind, have *unstructur
 	})
 	switch {
 	case err == nil:
-		p.metrics.wrote(p.w.name, writeDelete)
+		p.reports.wrote(p.w.name, writeDelete)
 		p.w.forgetCopies(kind, have.GetName())
 		return nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):

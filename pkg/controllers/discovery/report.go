@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -27,6 +28,10 @@ type reports struct {
 	metrics  *Metrics
 
 	mu sync.Mutex
+	// engaged are the clusters about which there is something to tell. What a pass finds that outlives its cluster is not
+	// told: nobody would take it back.
+	engaged sets.Set[mcr.ClusterName]
+
 	// told is the reason that was last told about a definition, or about the policy, which has no name of a definition.
 	told map[reportKey]string
 }
@@ -37,12 +42,14 @@ type reportKey struct {
 }
 
 func newReports(recorder events.EventRecorder, reporter DefinitionReporter, metrics *Metrics) *reports {
-	return &reports{recorder: recorder, reporter: reporter, metrics: metrics, told: map[reportKey]string{}}
+	return &reports{recorder: recorder, reporter: reporter, metrics: metrics, engaged: sets.New[mcr.ClusterName](), told: map[reportKey]string{}}
 }
 
 // kind tells how many objects of a kind the cluster shows, and what hinders it from showing all of them, if anything does.
 func (r *reports) kind(ctx context.Context, cluster connection.Cluster, crd string, objects int, p *problem) {
-	r.metrics.kind(cluster.Name, crd, objects, p == nil)
+	if !r.tell(cluster.Name, func() { r.metrics.kind(cluster.Name, crd, objects, p == nil) }) {
+		return
+	}
 	if p == nil {
 		r.news(reportKey{cluster.Name, crd}, "")
 		r.reporter.DefinitionServed(cluster.Name, crd)
@@ -63,7 +70,9 @@ func (r *reports) forgetKind(cluster mcr.ClusterName, crd string) {
 
 // protection tells whether what Masthead put into a cluster is protected there.
 func (r *reports) protection(ctx context.Context, cluster connection.Cluster, p *problem) {
-	r.metrics.protection(cluster.Name, p == nil)
+	if !r.tell(cluster.Name, func() { r.metrics.protection(cluster.Name, p == nil) }) {
+		return
+	}
 	reason := ""
 	if p != nil {
 		reason = p.reason
@@ -87,6 +96,22 @@ func (r *reports) warn(ctx context.Context, cluster connection.Cluster, p *probl
 	r.recorder.Eventf(enrolled, nil, corev1.EventTypeWarning, p.reason, action, "%s", p.message)
 }
 
+// wrote counts a write.
+func (r *reports) wrote(cluster mcr.ClusterName, what string) {
+	r.tell(cluster, func() { r.metrics.wrote(cluster, what) })
+}
+
+// tell publishes something about a cluster, unless that is gone.
+func (r *reports) tell(cluster mcr.ClusterName, publish func()) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.engaged.Has(cluster) {
+		return false
+	}
+	publish()
+	return true
+}
+
 // news remembers what was told and says whether it is news.
 func (r *reports) news(key reportKey, what string) bool {
 	r.mu.Lock()
@@ -101,10 +126,18 @@ func (r *reports) news(key reportKey, what string) bool {
 	return true
 }
 
+// expect begins to tell about a cluster.
+func (r *reports) expect(cluster mcr.ClusterName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.engaged.Insert(cluster)
+}
+
 // forgetCluster drops everything about a cluster that is gone.
 func (r *reports) forgetCluster(cluster mcr.ClusterName) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.engaged.Delete(cluster)
 	maps.DeleteFunc(r.told, func(key reportKey, _ string) bool { return key.cluster == cluster })
-	r.mu.Unlock()
 	r.metrics.forget(cluster)
 }

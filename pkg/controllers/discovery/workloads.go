@@ -133,7 +133,8 @@ func (w *workload) setBare(kind kindwatch.Kind, bare bool) {
 
 // workloads are the engaged workload clusters. It is the source of the controller.
 type workloads struct {
-	// disengaged is called when the last instance of a cluster goes.
+	// engaged and disengaged are called when an instance of a cluster comes, and when its last one goes, with mu held.
+	engaged    func(mcr.ClusterName)
 	disengaged func(mcr.ClusterName)
 
 	mu       sync.Mutex
@@ -141,8 +142,9 @@ type workloads struct {
 	instance map[cluster.Cluster]*workload
 }
 
-func newWorkloads(disengaged func(mcr.ClusterName)) *workloads {
+func newWorkloads(engaged, disengaged func(mcr.ClusterName)) *workloads {
 	return &workloads{
+		engaged:    engaged,
 		disengaged: disengaged,
 		byName:     map[mcr.ClusterName]*workload{},
 		instance:   map[cluster.Cluster]*workload{},
@@ -228,19 +230,17 @@ func (s *workloads) add(cl cluster.Cluster, w *workload) {
 	defer s.mu.Unlock()
 	s.byName[w.name] = w
 	s.instance[cl] = w
+	s.engaged(w.name)
 }
 
 func (s *workloads) remove(cl cluster.Cluster, w *workload) {
 	s.mu.Lock()
-	last := s.byName[w.name] == w
-	if last {
-		delete(s.byName, w.name)
-	}
+	defer s.mu.Unlock()
 	if s.instance[cl] == w {
 		delete(s.instance, cl)
 	}
-	s.mu.Unlock()
-	if last {
+	if s.byName[w.name] == w {
+		delete(s.byName, w.name)
 		s.disengaged(w.name)
 	}
 }
