@@ -101,6 +101,20 @@ const (
 	DiscoveryModeNone DiscoveryMode = "None"
 )
 
+// DeletionPolicy is what happens to a claim's object in the hub when the claim is deleted.
+//
+// +kubebuilder:validation:Enum=Delete;Orphan
+type DeletionPolicy string
+
+const (
+	// DeletionPolicyDelete deletes the hub's object, and with it what Crossplane provisioned.
+	DeletionPolicyDelete DeletionPolicy = "Delete"
+
+	// DeletionPolicyOrphan keeps the hub's object and what Crossplane provisioned. The object names no source any more, but
+	// the one that it had.
+	DeletionPolicyOrphan DeletionPolicy = "Orphan"
+)
+
 // AgentSpec is how claims travel between the clusters of a class and the hub.
 //
 // +kubebuilder:validation:XValidation:rule="self.mode != 'ReadWrite' || has(self.defaultTargetNamespace) != (has(self.matchNamespaces) && self.matchNamespaces)",message="exactly one of defaultTargetNamespace and matchNamespaces: true is required when mode is ReadWrite"
@@ -153,6 +167,13 @@ type AgentSpec struct {
 	// allowedTargetNamespaces: {}, means every other namespace.
 	// +optional
 	AllowedTargetNamespaces *AllowedNamespaces `json:"allowedTargetNamespaces,omitempty"`
+
+	// deletionPolicy is what happens to a claim's object in the hub when the claim is deleted: Delete, or Orphan, which
+	// keeps it and what Crossplane provisioned. With Delete, a claim that has the annotation
+	// agent.masthead.dev/deletion-policy: Orphan is orphaned all the same; with Orphan, no claim can ask for the deletion.
+	// +kubebuilder:default=Delete
+	// +optional
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 }
 
 // EnrollmentClassStatus is what Masthead found about the clusters of a class.

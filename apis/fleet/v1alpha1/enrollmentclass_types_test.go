@@ -94,6 +94,15 @@ func TestEnrollmentClassValidation(t *testing.T) {
 			reason: "Disabling a class must not require deleting its settings.",
 			spec:   agent(map[string]any{"mode": "Disabled", "defaultTargetNamespace": "bar"}),
 		},
+		"Orphan": {
+			reason: "A class may keep what its claims made.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "deletionPolicy": "Orphan"}),
+		},
+		"DeletionPolicyThatMeansNothing": {
+			reason: "Nothing may be deleted on a guess.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "deletionPolicy": "Retain"}),
+			want:   `Unsupported value: "Retain"`,
+		},
 		"NoAgent": {
 			reason: "A class without an agent says nothing.",
 			spec:   map[string]any{},

@@ -47,6 +47,27 @@ const (
 
 	// RequirementFinalizer keeps a claim in a workload cluster until its counterpart in the hub is gone.
 	RequirementFinalizer = "agent.masthead.dev/requirement"
+
+	// ConflictAnnotation is set on a claim in a workload cluster whose name is taken in the hub, and names the holder. It is
+	// there for definitions that drop conditions which they do not know.
+	ConflictAnnotation = "agent.masthead.dev/conflict"
+
+	// DeletionPolicyAnnotation is written by users on a claim in a workload cluster. Its values are those of
+	// DeletionPolicy: Orphan keeps the hub's object when the claim is deleted, and Delete is what the class says.
+	DeletionPolicyAnnotation = "agent.masthead.dev/deletion-policy"
+
+	// AdoptableByAnnotation is written by whoever administers the hub on an object that names no source, and lets one take it
+	// over: <cluster identifier>/<namespace>, or <cluster identifier>/* for any namespace of that cluster. It is removed when
+	// that has happened.
+	AdoptableByAnnotation = "agent.masthead.dev/adoptable-by"
+
+	// ReleasedFromAnnotation is set on an object of the hub whose claim was deleted with the policy Orphan, and names the
+	// source that it had: <cluster identifier>/<namespace>.
+	ReleasedFromAnnotation = "agent.masthead.dev/released-from"
+
+	// AdoptAnnotation is written by users on a claim in a workload cluster. With the value "true", the claim takes over an
+	// object of the hub that was released by a claim of the same name and source. It gives no access to any other object.
+	AdoptAnnotation = "agent.masthead.dev/adopt"
 )
 
 // Ownership: how Masthead recognises what it wrote itself.

@@ -20,8 +20,8 @@ import (
 
 // delete lets a claim go once it is gone from the hub.
 //
-// It is deleted wherever in the hub an object names it as its source, which is more than one place only if the target
-// namespace was changed. Objects that name another source, or none, are not touched. The decision that nothing is left is
+// It is deleted, or released, as the policy says, wherever in the hub an object names it as its source, which is more than
+// one place only if the target namespace was changed. Objects that name another source, or none, are not touched. The decision that nothing is left is
 // made on a live read: the watch may not know yet what was created a moment ago.
 func (r *requirementReconciler) delete(ctx context.Context, s *scope) (outcome, error) {
 	r.hub.stopWaiting(s.Request)
@@ -40,6 +40,10 @@ func (r *requirementReconciler) delete(ctx context.Context, s *scope) (outcome, 
 		return outcome{silent: p == nil, problem: p}, nil
 	}
 
+	policy, p := deletionPolicy(s.class, s.className, s.claim)
+	if p != nil {
+		return outcome{problem: p}, nil
+	}
 	places, err := r.places(ctx, s)
 	if err != nil {
 		if p := problemOf(err, "list", s.Kind.GroupResource().String(), metav1.NamespaceAll); p != nil {
@@ -48,7 +52,7 @@ func (r *requirementReconciler) delete(ctx context.Context, s *scope) (outcome, 
 		return outcome{}, err
 	}
 	for _, place := range places {
-		o, err := r.deleteAt(ctx, s, place)
+		o, err := r.removeAt(ctx, s, place, policy)
 		if err != nil || o != nil {
 			return deref(o), err
 		}
@@ -137,7 +141,7 @@ func (r *requirementReconciler) goneForGood(kind kindwatch.Kind) bool {
 func (r *requirementReconciler) release(ctx context.Context, s *scope) (outcome, error) {
 	claim := s.claim.DeepCopy()
 	controllerutil.RemoveFinalizer(claim, fleetv1alpha1.RequirementFinalizer)
-	if err := r.patchFinalizers(ctx, s, claim); client.IgnoreNotFound(err) != nil {
+	if err := r.patchClaim(ctx, s, claim, writeFinalizer); client.IgnoreNotFound(err) != nil {
 		if p := workloadProblem(err, "change the finalizers of this claim", ReasonWorkloadRejected); p != nil {
 			return outcome{problem: p, retryAfter: slowRetry()}, nil
 		}

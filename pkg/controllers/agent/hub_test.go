@@ -145,7 +145,7 @@ func TestObservedObjectsAreInTheIndexOfOrigins(t *testing.T) {
 	}
 }
 
-func TestDeletionWithoutAClassLeavesNothing(t *testing.T) {
+func TestDeletionWithoutAClassWaitsAndWithoutATargetLeavesNothing(t *testing.T) {
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
@@ -167,6 +167,17 @@ func TestDeletionWithoutAClassLeavesNothing(t *testing.T) {
 	if err := f.workload.Delete(f.ctx, claim); err != nil {
 		t.Fatal(err)
 	}
+	f.settled()
+	if hub, err := f.get(f.hub, f.target, "db"); err != nil || hub.GetDeletionTimestamp() != nil {
+		t.Errorf("want nothing to be deleted while nobody knows what the class said about it, got %v (%v)", hub.Object, err)
+	}
+
+	f.create(f.hub, &fleetv1alpha1.EnrollmentClass{
+		ObjectMeta: metav1.ObjectMeta{Name: f.class},
+		Spec: fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{
+			Mode: fleetv1alpha1.AgentModeReadWrite, DefaultTargetNamespace: "kube-system",
+		}},
+	})
 	f.gone(f.workload, f.namespace, "db")
 	if _, err := f.get(f.hub, f.target, "db"); !apierrors.IsNotFound(err) {
 		t.Errorf("want nothing to be left in the hub when the claim is gone, got %v", err)

@@ -108,10 +108,7 @@ func namespacesUnknown(w *workload) *problem {
 // target returns the namespace in the hub to which the claim goes.
 func (r *requirementReconciler) target(ctx context.Context, s *scope) (string, *outcome, error) {
 	if s.class == nil {
-		return "", &outcome{problem: &problem{
-			reason:  ReasonClassNotFound,
-			message: fmt.Sprintf("The EnrollmentClass %q, with which this cluster is enrolled, does not exist.", s.className),
-		}}, nil
+		return "", &outcome{problem: classNotFound(s.className)}, nil
 	}
 	if !s.offered {
 		return "", &outcome{problem: &problem{

@@ -28,6 +28,9 @@ func (s source) annotations() map[string]string {
 	}
 }
 
+// String is the source as annotations name it. A namespace has no slash, so that no two sources are the same text.
+func (s source) String() string { return s.identifier + "/" + s.namespace }
+
 // sourceOf returns the source that an object of the hub names. An object with only one of the annotations names a source
 // that is nobody's.
 func sourceOf(obj metav1.Object) (source, bool) {
@@ -73,13 +76,17 @@ func ownershipOf(exists bool, obj metav1.Object, us source) ownership {
 // chose to let clusters know of each other, the identifier and the namespace, and nothing else of the holder's object.
 func conflict(kind, target, name string, holder metav1.Object) *problem {
 	s, named := sourceOf(holder)
-	by := "by an object that was created in the hub"
+	by := "an object that was created in the hub"
 	if named {
-		by = fmt.Sprintf("by the namespace %q of the cluster with the identifier %q", s.namespace, s.identifier)
+		by = fmt.Sprintf("the namespace %q of the cluster with the identifier %q", s.namespace, s.identifier)
+	}
+	if from := holder.GetAnnotations()[fleetv1alpha1.ReleasedFromAnnotation]; !named && from != "" {
+		by = "an object that a claim which was deleted has left in the hub"
 	}
 	return &problem{
 		reason: ReasonConflict,
-		message: fmt.Sprintf("The name %q of kind %s in the namespace %q of the hub is taken %s. Nothing was written; "+
+		message: fmt.Sprintf("The name %q of kind %s in the namespace %q of the hub is taken by %s. Nothing was written; "+
 			"this claim is synchronised as soon as the name is free.", name, kind, target, by),
+		holder: by,
 	}
 }

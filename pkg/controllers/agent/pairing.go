@@ -16,6 +16,9 @@ import (
 // problem is why a claim cannot be synchronised now, in the words of a condition.
 type problem struct {
 	reason, message string
+
+	// holder is who has the name in the hub, if that is the problem.
+	holder string
 }
 
 // pairing is what decides about the target of the claims in one namespace of a workload cluster.

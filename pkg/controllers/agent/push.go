@@ -29,22 +29,26 @@ func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope) erro
 	if slices.Contains(s.claim.GetFinalizers(), fleetv1alpha1.RequirementFinalizer) {
 		return nil
 	}
-	claim := s.claim.DeepCopy()
+	// A conflict that is over is one write with the finalizer.
+	claim := withConflict(s.claim, "")
+	if claim == nil {
+		claim = s.claim.DeepCopy()
+	}
 	controllerutil.AddFinalizer(claim, fleetv1alpha1.RequirementFinalizer)
-	if err := r.patchFinalizers(ctx, s, claim); err != nil {
+	if err := r.patchClaim(ctx, s, claim, writeFinalizer); err != nil {
 		return fmt.Errorf("cannot add a finalizer to %s: %w", s.Request, err)
 	}
 	return nil
 }
 
-// patchFinalizers writes the finalizers of a claim, on condition that the claim has not changed meanwhile: a merge patch
-// replaces the list as a whole, and those of others must not get lost.
-func (r *requirementReconciler) patchFinalizers(ctx context.Context, s *scope, claim *unstructured.Unstructured) error {
+// patchClaim writes the metadata of a claim, on condition that the claim has not changed meanwhile: a merge patch replaces
+// the list of finalizers as a whole, and those of others must not get lost.
+func (r *requirementReconciler) patchClaim(ctx context.Context, s *scope, claim *unstructured.Unstructured, what string) error {
 	patch := client.MergeFromWithOptions(s.claim, client.MergeFromWithOptimisticLock{})
 	if err := s.workload.client.Patch(ctx, claim, patch, client.FieldOwner(fleetv1alpha1.FieldManager)); err != nil {
 		return err
 	}
-	r.metrics.wrote(s.ClusterName, writeFinalizer)
+	r.metrics.wrote(s.ClusterName, what)
 	if claim.GetUID() != s.claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
 		return fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)
 	}

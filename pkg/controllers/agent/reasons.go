@@ -65,12 +65,19 @@ const (
 	// ReasonWorkloadRejected: the workload cluster refuses to have the claim's finalizers changed; the message says why.
 	ReasonWorkloadRejected = "WorkloadRejected"
 
+	// ReasonInvalidDeletionPolicy: the claim is being deleted, and its annotation agent.masthead.dev/deletion-policy has a
+	// value that means nothing. Nothing is deleted on a guess.
+	ReasonInvalidDeletionPolicy = "InvalidDeletionPolicy"
+
 	// ReasonDeleting: the claim is being deleted, and waits until it is gone from the hub.
 	ReasonDeleting = "Deleting"
 
 	// ReasonRecreating: the claim in the hub is being deleted although this claim is not. It is created again afterwards.
 	ReasonRecreating = "Recreating"
 )
+
+// ReasonAdopted is the reason of the event on a claim that took over an object of the hub.
+const ReasonAdopted = "Adopted"
 
 // Reasons why the definition of a claim kind is not put into a workload cluster.
 const (

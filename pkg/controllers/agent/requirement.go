@@ -231,6 +231,10 @@ func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outc
 		}
 		return outcome{hub: hub, problem: p, retryAfter: slowRetry()}, nil
 	}
+	hub, o, err = r.adopt(ctx, s, key, hub)
+	if err != nil || o != nil {
+		return deref(o), err
+	}
 	hub, o, err = r.push(ctx, s, key, hub)
 	r.awaitNamespace(s, target, o)
 	if err != nil || o != nil {
@@ -248,7 +252,16 @@ func deref(o *outcome) outcome {
 	return *o
 }
 
-// look returns the claim's object in the hub, if there is one and it is the claim's, or why nothing can be done.
+// classNotFound is the condition of a claim whose cluster names a class that is not there.
+func classNotFound(name string) *problem {
+	return &problem{
+		reason:  ReasonClassNotFound,
+		message: fmt.Sprintf("The EnrollmentClass %q, with which this cluster is enrolled, does not exist.", name),
+	}
+}
+
+// look returns the claim's object in the hub, if there is one and it is the claim's or can become it, or why nothing can be
+// done.
 func (r *requirementReconciler) look(s *scope, key hubKey) (*unstructured.Unstructured, *outcome) {
 	// The state says that the index of origins is complete, too: the objects of a list are known to the watcher before it has
 	// reported them.
@@ -260,7 +273,9 @@ func (r *requirementReconciler) look(s *scope, key hubKey) (*unstructured.Unstru
 	}
 	switch ownershipOf(hub != nil, hub, s.us) {
 	case ownershipForeign, ownershipUnowned:
-		return nil, &outcome{problem: conflict(s.Kind.Kind, key.Namespace, s.Name, hub)}
+		if !adoptable(hub, s.claim, s.us) {
+			return nil, &outcome{problem: conflict(s.Kind.Kind, key.Namespace, s.Name, hub)}
+		}
 	case ownershipNone, ownershipOurs:
 	}
 	for _, place := range r.hub.placesOf(origin{source: s.us, kind: s.Kind, name: s.Name}) {
@@ -299,6 +314,9 @@ func (r *requirementReconciler) report(ctx context.Context, s *scope, o outcome)
 	result := reconcile.Result{RequeueAfter: o.retryAfter}
 	if o.silent {
 		return result, nil
+	}
+	if err := r.noteConflict(ctx, s, o.problem); err != nil {
+		return reconcile.Result{}, err
 	}
 	c := condition(s.claim, o.problem)
 	r.metrics.requirement(s.Request, c.Reason)

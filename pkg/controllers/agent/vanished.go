@@ -45,7 +45,7 @@ func (r *requirementReconciler) vanishedClaim(req Request, exists bool) *unstruc
 	return r.vanished[req]
 }
 
-// deleteVanished deletes the object in the hub of a claim that vanished. There is nobody to tell about it.
+// deleteVanished deletes or releases the object in the hub of a claim that vanished. There is nobody to tell about it.
 func (r *requirementReconciler) deleteVanished(ctx context.Context, s *scope) (outcome, error) {
 	if s.class != nil && s.class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled {
 		r.forget(s.Request)
@@ -54,12 +54,17 @@ func (r *requirementReconciler) deleteVanished(ctx context.Context, s *scope) (o
 	if state, _ := r.hub.watcher.State(s.Kind); state != kindwatch.StateSynced && !r.goneForGood(s.Kind) {
 		return outcome{silent: true, retryAfter: slowRetry()}, nil
 	}
+	policy, p := deletionPolicy(s.class, s.className, s.claim)
+	if p != nil {
+		// Nobody can correct it any more, so that what can be undone is done.
+		policy = fleetv1alpha1.DeletionPolicyOrphan
+	}
 	places, err := r.places(ctx, s)
 	if err != nil {
 		return outcome{}, err
 	}
 	for _, place := range places {
-		o, err := r.deleteAt(ctx, s, place)
+		o, err := r.removeAt(ctx, s, place, policy)
 		if err != nil {
 			return outcome{}, err
 		}

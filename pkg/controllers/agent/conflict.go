@@ -1,0 +1,58 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// withConflict returns a claim that names the holder of its name in an annotation, or none for an empty holder; nil if the
+// claim is like that already. The annotation says the same as the condition, for definitions that drop conditions which
+// they do not know.
+func withConflict(claim *unstructured.Unstructured, holder string) *unstructured.Unstructured {
+	holder = bounded(holder)
+	if claim.GetAnnotations()[fleetv1alpha1.ConflictAnnotation] == holder {
+		return nil
+	}
+	out := claim.DeepCopy()
+	annotations := out.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[fleetv1alpha1.ConflictAnnotation] = holder
+	if holder == "" {
+		delete(annotations, fleetv1alpha1.ConflictAnnotation)
+	}
+	out.SetAnnotations(annotations)
+	return out
+}
+
+// noteConflict brings the annotation of a claim in line with what was found. A cluster that does not let us is told so in
+// the log only: the condition says everything that the annotation would.
+func (r *requirementReconciler) noteConflict(ctx context.Context, s *scope, p *problem) error {
+	holder := ""
+	if p != nil {
+		holder = p.holder
+	}
+	claim := withConflict(s.claim, holder)
+	if claim == nil {
+		return nil
+	}
+	err := r.patchClaim(ctx, s, claim, writeAnnotation)
+	if p := workloadProblem(err, "annotate this claim", ReasonWorkloadRejected); p != nil {
+		log.FromContext(ctx).Info("Cannot annotate a claim", "reason", p.reason, "message", p.message)
+		return nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot annotate %s: %w", s.Request, err)
+	}
+	return nil
+}

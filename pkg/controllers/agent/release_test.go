@@ -1,0 +1,176 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+func TestDeletionPolicy(t *testing.T) {
+	class := func(p fleetv1alpha1.DeletionPolicy) *fleetv1alpha1.EnrollmentClass {
+		return &fleetv1alpha1.EnrollmentClass{Spec: fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{DeletionPolicy: p}}}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		class  *fleetv1alpha1.EnrollmentClass
+		asked  string
+		want   fleetv1alpha1.DeletionPolicy
+		says   string
+	}{
+		"Default":               {reason: "What is deleted here is deleted there.", class: class("Delete"), want: "Delete"},
+		"BeforeTheFieldExisted": {reason: "A class that was stored without the field means its default.", class: class(""), want: "Delete"},
+		"ClassOrphans":          {reason: "The class decides.", class: class("Orphan"), want: "Orphan"},
+		"ClaimOrphans":          {reason: "A claim may ask for what can be undone.", class: class("Delete"), asked: "Orphan", want: "Orphan"},
+		"ClaimDeletes":          {reason: "It may say what the class says.", class: class("Delete"), asked: "Delete", want: "Delete"},
+		"ClaimCannotDelete":     {reason: "It may not ask for what cannot be undone and the class does not want.", class: class("Orphan"), asked: "Delete", want: "Orphan"},
+		"Misspelt":              {reason: "Nothing is deleted on a guess.", class: class("Delete"), asked: "orphan", says: ReasonInvalidDeletionPolicy},
+		"MisspeltInOrphanClass": {reason: "A mistake is told wherever it is.", class: class("Orphan"), asked: "Keep", says: ReasonInvalidDeletionPolicy},
+		"NoClass":               {reason: "What the class said is not known any more.", says: ReasonClassNotFound},
+		"NoClassDelete":         {reason: "It may have said Orphan.", asked: "Delete", says: ReasonClassNotFound},
+		"NoClassOrphan":         {reason: "Whatever it said, this is allowed.", asked: "Orphan", want: "Orphan"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := &metav1.ObjectMeta{}
+			if tc.asked != "" {
+				claim.Annotations = map[string]string{fleetv1alpha1.DeletionPolicyAnnotation: tc.asked}
+			}
+			got, p := deletionPolicy(tc.class, "c", claim)
+			says := ""
+			if p != nil {
+				says = p.reason
+			}
+			if got != tc.want || says != tc.says {
+				t.Errorf("%s want %q %q, got %q %q", tc.reason, tc.want, tc.says, got, says)
+			}
+		})
+	}
+}
+
+func TestReleasedKeepsEverythingButWhoseItWas(t *testing.T) {
+	us := source{"w1", "foo"}
+	obj := parse(t, `{'metadata': {'name': 'db', 'annotations': {'a': 'b', 'agent.crossplane.io/source-uid': 'w1',
+		'agent.crossplane.io/source-namespace': 'foo', 'agent.masthead.dev/applied-hash': 'x'}}, 'spec': {'a': 1}}`)
+	obj.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: fieldManager("w1")}, {Manager: "crossplane"}})
+	out := released(obj, us)
+	if diff := cmp.Diff(map[string]string{"a": "b", fleetv1alpha1.ReleasedFromAnnotation: "w1/foo"}, out.GetAnnotations()); diff != "" {
+		t.Errorf("want the annotations of others and where it comes from (-want +got):\n%s", diff)
+	}
+	if got := out.GetManagedFields(); len(got) != 1 || got[0].Manager != "crossplane" {
+		t.Errorf("want the field managers of others only, got %v", got)
+	}
+	if diff := cmp.Diff(obj.Object["spec"], out.Object["spec"]); diff != "" {
+		t.Errorf("want the spec as it was (-want +got):\n%s", diff)
+	}
+	obj.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: fieldManager("w1")}})
+	if got := released(obj, us).GetManagedFields(); len(got) != 1 || got[0].Manager != fleetv1alpha1.FieldManager {
+		t.Errorf("want one entry of our own, lest a manager of everything is made up, got %v", got)
+	}
+}
+
+// withDeletionPolicy annotates a claim with a deletion policy.
+func withDeletionPolicy(policy string) func(*unstructured.Unstructured) {
+	return func(u *unstructured.Unstructured) {
+		u.SetAnnotations(map[string]string{fleetv1alpha1.DeletionPolicyAnnotation: policy})
+	}
+}
+
+func orphaning(c *fleetv1alpha1.EnrollmentClass) {
+	c.Spec.Agent.DeletionPolicy = fleetv1alpha1.DeletionPolicyOrphan
+}
+
+func TestOrphanedClaimLeavesItsObjectToNobody(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		options []func(*fleetv1alpha1.EnrollmentClass)
+		edit    func(*unstructured.Unstructured)
+	}{
+		"ByTheClass": {reason: "The class says Orphan, and the claim cannot change that.", options: []func(*fleetv1alpha1.EnrollmentClass){orphaning}, edit: withDeletionPolicy("Delete")},
+		"ByTheClaim": {reason: "The claim asks for it.", edit: withDeletionPolicy("Orphan")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, tc.options...)
+			claim := f.claim("db", tc.edit)
+			before := f.pushed("db")
+			f.synced("db", ReasonSynced)
+			if err := f.workload.Delete(f.ctx, claim); err != nil {
+				t.Fatal(err)
+			}
+			f.gone(f.workload, f.namespace, "db")
+			f.settled()
+
+			hub, err := f.get(f.hub, f.target, "db")
+			if err != nil || hub.GetUID() != before.GetUID() || hub.GetDeletionTimestamp() != nil {
+				t.Fatalf("%s want the object to stay, got %v (%v)", tc.reason, hub.Object, err)
+			}
+			if diff := cmp.Diff(before.Object["spec"], hub.Object["spec"]); diff != "" {
+				t.Errorf("%s want its spec as it was (-want +got):\n%s", tc.reason, diff)
+			}
+			want := map[string]string{fleetv1alpha1.ReleasedFromAnnotation: source{f.identifier, f.namespace}.String()}
+			if diff := cmp.Diff(want, hub.GetAnnotations()); diff != "" {
+				t.Errorf("%s want it to name no source but the one that it had (-want +got):\n%s", tc.reason, diff)
+			}
+			for _, e := range hub.GetManagedFields() {
+				if e.Manager == fieldManager(f.identifier) {
+					t.Errorf("%s want our field manager to be gone, got %v", tc.reason, e)
+				}
+			}
+
+			// Nobody's is not everybody's, not even for whoever had it.
+			f.claim("db")
+			f.synced("db", ReasonConflict)
+		})
+	}
+}
+
+func TestMisspeltDeletionPolicyDeletesNothing(t *testing.T) {
+	f := newFixture(t)
+	claim := f.claim("db", withDeletionPolicy("orphan"))
+	f.pushed("db")
+	f.synced("db", ReasonSynced)
+	if err := f.workload.Delete(f.ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.synced("db", ReasonInvalidDeletionPolicy)
+	f.settled()
+	if hub, err := f.get(f.hub, f.target, "db"); err != nil || hub.GetDeletionTimestamp() != nil {
+		t.Fatalf("want the object in the hub to stay, got %v (%v)", hub.Object, err)
+	}
+	f.edit(f.workload, claim, func() { withDeletionPolicy("Delete")(claim) })
+	f.gone(f.workload, f.namespace, "db")
+	f.gone(f.hub, f.target, "db")
+}
+
+func TestClaimThatVanishesIsOrphanedIfItsPolicySaysSo(t *testing.T) {
+	f := newFixture(t, orphaning)
+	f.claim("db")
+	f.pushed("db")
+	w, ok := f.agent.workloads.get(f.cluster)
+	if !ok {
+		t.Fatal("the cluster is not engaged")
+	}
+	kind, _ := w.kindOf(f.crd().Name)
+	ghost := f.object(f.target, "ghost")
+	ghost.SetAnnotations(source{f.identifier, f.namespace}.annotations())
+	ghost.Object["spec"] = map[string]any{"version": "8"}
+	f.create(f.hub, ghost)
+
+	last := f.object(f.namespace, "ghost")
+	last.SetFinalizers([]string{fleetv1alpha1.RequirementFinalizer})
+	f.agent.handleWorkload(w, kindwatch.Event{Type: kindwatch.Deleted, Kind: kind, Object: last})
+	f.eventually("the object is released", func() error {
+		hub, err := f.get(f.hub, f.target, "ghost")
+		if err == nil && hub.GetAnnotations()[fleetv1alpha1.ReleasedFromAnnotation] == "" {
+			err = errors.New("it is not")
+		}
+		return err
+	})
+}
