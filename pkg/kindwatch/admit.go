@@ -39,7 +39,9 @@ func (k Kind) Validate() error {
 // kind. What is asked for is not what a server has to answer: an aggregated API decides alone what its items say. So the kind
 // is always the one that was asked for, and an object whose name or namespace could not be part of its own path, or that has
 // a namespace where the kind has none or the other way round, is dropped as if it had not been sent.
-func (k Kind) admitted(obj any) (*unstructured.Unstructured, bool) {
+//
+// Of managedFields, only what belongs to the manager keep stays.
+func (k Kind) admitted(obj any, keep string) (*unstructured.Unstructured, bool) {
 	u := (*unstructured.Unstructured)(nil)
 	switch o := obj.(type) {
 	case *unstructured.Unstructured:
@@ -65,7 +67,7 @@ func (k Kind) admitted(obj any) (*unstructured.Unstructured, bool) {
 	if u.GroupVersionKind() != k.GroupVersionKind {
 		u.SetGroupVersionKind(k.GroupVersionKind)
 	}
-	return trimmed(u), true
+	return trimmed(u, keep), true
 }
 
 // reduced is as much of an object's metadata as a kind with OnlyAnnotations keeps.
@@ -84,8 +86,24 @@ func (k Kind) reduced(in *metav1.ObjectMeta) *metav1.ObjectMeta {
 func isSegment(s string) bool { return s != "" && len(content.IsPathSegmentName(s)) == 0 }
 
 // trimmed removes, in place, what nobody here reads and what is often most of an object.
-func trimmed(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	unstructured.RemoveNestedField(obj.Object, "metadata", "managedFields")
+func trimmed(obj *unstructured.Unstructured, keep string) *unstructured.Unstructured {
+	trimManagedFields(obj, keep)
 	unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 	return obj
+}
+
+func trimManagedFields(obj *unstructured.Unstructured, keep string) {
+	metadata, _ := obj.Object["metadata"].(map[string]any)
+	entries, _ := metadata["managedFields"].([]any)
+	var kept []any
+	for _, e := range entries {
+		if entry, ok := e.(map[string]any); ok && keep != "" && entry["manager"] == keep {
+			kept = append(kept, entry)
+		}
+	}
+	if len(kept) == 0 {
+		delete(metadata, "managedFields")
+		return
+	}
+	metadata["managedFields"] = kept
 }

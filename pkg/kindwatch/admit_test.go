@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -106,7 +107,7 @@ func TestOnlyAnnotationsKeepsNothingElse(t *testing.T) {
 		Name: "foo", UID: "1", ResourceVersion: "5", DeletionTimestamp: &now, Labels: map[string]string{"big": "x"},
 		Annotations:     map[string]string{"example.org/a": "kept", "example.org/other": "big"},
 		OwnerReferences: []metav1.OwnerReference{{Name: "big"}}, Finalizers: []string{"big"},
-	}})
+	}}, "")
 	if !ok {
 		t.Fatal("want it kept")
 	}
@@ -116,5 +117,43 @@ func TestOnlyAnnotationsKeepsNothingElse(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, got.Object); diff != "" {
 		t.Errorf("want what identifies it, its state and the annotation (-want +got):\n%s", diff)
+	}
+}
+
+func TestOnlyTheFieldsOfOneManagerAreKept(t *testing.T) {
+	managed := func(managers ...string) *unstructured.Unstructured {
+		u := object("a", "1", "12")
+		var entries []metav1.ManagedFieldsEntry
+		for _, m := range managers {
+			entries = append(entries, metav1.ManagedFieldsEntry{Manager: m, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{}}`)}})
+		}
+		u.SetManagedFields(entries)
+		return u
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		keep   string
+		want   []string
+	}{
+		"None":   {reason: "They are most of many objects, and nobody reads them."},
+		"Ours":   {reason: "Whoever asks for one manager gets that one.", keep: "ours", want: []string{"ours", "ours"}},
+		"Absent": {reason: "What is not there is not kept.", keep: "another"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u, ok := configMaps.admitted(managed("kubectl", "ours", "crossplane", "ours"), tc.keep)
+			if !ok {
+				t.Fatal("want it admitted")
+			}
+			var got []string
+			for _, e := range u.GetManagedFields() {
+				got = append(got, e.Manager)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if _, there, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields"); there != (tc.want != nil) {
+				t.Errorf("%s want the field there %v", tc.reason, tc.want != nil)
+			}
+		})
 	}
 }

@@ -11,7 +11,7 @@
 //     asks for any more is stopped, its objects are dropped, and no goroutine of it stays. Nothing blocks: a kind that is
 //     not served, or that may not be listed, is parked and tried again with jittered back-off, and at once when Poke says
 //     that something about it changed. Other kinds do not notice.
-//   - Objects are kept without managedFields and without kubectl's last-applied-configuration, which together are often
+//   - Objects are kept without managedFields (but for one manager's, if Options.KeepManager names it) and without kubectl's last-applied-configuration, which together are often
 //     most of an object; a Kind can be watched for its metadata only, and be narrowed by selectors on the server's side.
 //   - Events of one kind arrive one after another, after the store was changed: a handler that reads the Watcher sees at
 //     least what its event says. An object of which the list says that it was replaced by another of the same name (other

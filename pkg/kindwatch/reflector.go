@@ -56,6 +56,7 @@ func newKindWatch(kind Kind, o Options, used *usage) *kindWatch {
 	k.store = newStore(kind, k.emit, k.synced)
 	k.store.budget = budget{perKind: o.PerKind, total: o.Total, all: used}
 	k.store.overflow = k.overflow
+	k.store.keepManager = o.KeepManager
 	if err := kind.Validate(); err != nil {
 		// No server can serve it, so none is asked.
 		k.state, k.message, k.invalid = StateNotServed, err.Error(), true
@@ -266,14 +267,14 @@ func (k *kindWatch) counted(o metav1.ListOptions, list func() (runtime.Object, e
 	switch page := page.(type) {
 	case *unstructured.UnstructuredList:
 		for i := range page.Items {
-			if u, ok := k.kind.admitted(&page.Items[i]); ok {
+			if u, ok := k.kind.admitted(&page.Items[i], k.o.KeepManager); ok {
 				items = append(items, u)
 			}
 		}
 	case *metav1.PartialObjectMetadataList:
 		for i := range page.Items {
 			page.Items[i].ManagedFields = nil
-			if u, ok := k.kind.admitted(&page.Items[i]); ok {
+			if u, ok := k.kind.admitted(&page.Items[i], k.o.KeepManager); ok {
 				items = append(items, u)
 			}
 		}

@@ -19,6 +19,9 @@ type store struct {
 	emit     func(Event)
 	onSynced func()
 
+	// keepManager is the field manager of which objects keep what it manages.
+	keepManager string
+
 	mu      sync.RWMutex
 	objects map[types.NamespacedName]*unstructured.Unstructured
 
@@ -74,7 +77,7 @@ func keyOf(obj *unstructured.Unstructured) types.NamespacedName {
 // Transformer makes the reflector trim objects while they stream in, before it has all of them.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
-		u, ok := s.kind.admitted(obj)
+		u, ok := s.kind.admitted(obj, s.keepManager)
 		if !ok {
 			return obj, nil
 		}
@@ -176,7 +179,7 @@ func (s *store) Add(obj any) error { return s.Update(obj) }
 
 // Update is called by the reflector.
 func (s *store) Update(obj any) error {
-	u, ok := s.kind.admitted(obj)
+	u, ok := s.kind.admitted(obj, s.keepManager)
 	if !ok {
 		return nil
 	}
@@ -200,7 +203,7 @@ func (s *store) Update(obj any) error {
 
 // Delete is called by the reflector.
 func (s *store) Delete(obj any) error {
-	u, ok := s.kind.admitted(obj)
+	u, ok := s.kind.admitted(obj, s.keepManager)
 	if !ok {
 		return nil
 	}
@@ -228,7 +231,7 @@ func (s *store) Delete(obj any) error {
 func (s *store) Replace(objs []any, listVersion string) error {
 	fresh := make(map[types.NamespacedName]*unstructured.Unstructured, len(objs))
 	for _, obj := range objs {
-		u, ok := s.kind.admitted(obj)
+		u, ok := s.kind.admitted(obj, s.keepManager)
 		if ok {
 			fresh[keyOf(u)] = u
 		}
@@ -305,7 +308,7 @@ func (s *store) isSynced() bool {
 }
 
 func (s *store) observe(obj *unstructured.Unstructured) {
-	obj, ok := s.kind.admitted(obj)
+	obj, ok := s.kind.admitted(obj, s.keepManager)
 	if !ok {
 		return
 	}

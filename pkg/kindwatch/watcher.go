@@ -53,6 +53,9 @@ type Options struct {
 	PerKind Limit
 	Total   Limit
 
+	// KeepManager is a field manager. Of managedFields, objects keep what belongs to it and nothing else.
+	KeepManager string
+
 	// Clock measures the back-off; the real one by default.
 	Clock clock.Clock
 

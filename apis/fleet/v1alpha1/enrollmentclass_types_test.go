@@ -293,9 +293,10 @@ func TestEnrollmentClassDefaults(t *testing.T) {
 	}
 	want := fleetv1alpha1.AgentSpec{
 		Mode: fleetv1alpha1.AgentModeReadWrite, Discovery: fleetv1alpha1.DiscoveryModeFull, DefaultTargetNamespace: "bar",
+		DeletionPolicy: fleetv1alpha1.DeletionPolicyDelete,
 	}
 	if diff := cmp.Diff(want, class.Spec.Agent); diff != "" {
-		t.Errorf("An agent without a mode reads and writes, and shows everything: -want, +got:\n%s", diff)
+		t.Errorf("An agent without a mode reads, writes, deletes and shows everything: -want, +got:\n%s", diff)
 	}
 }
 

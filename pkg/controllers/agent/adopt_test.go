@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 func TestAdoptable(t *testing.T) {
@@ -165,7 +166,7 @@ func TestWithConflict(t *testing.T) {
 	}
 	noted := withConflict(claim, strings.Repeat("x", 1000)+"\x1b")
 	got := noted.GetAnnotations()[fleetv1alpha1.ConflictAnnotation]
-	if len(got) > maxForeignText+3 || noted.GetAnnotations()["a"] != "b" {
+	if len(got) > multicluster.MaxForeignText+3 || noted.GetAnnotations()["a"] != "b" {
 		t.Errorf("want a bounded text beside what is there, got %d characters and %v", len(got), noted.GetAnnotations())
 	}
 	if withConflict(noted, strings.Repeat("x", 1000)+"\x1b") != nil {

@@ -23,6 +23,11 @@
 //     travel, nor does spec.crossplane.resourceRefs of a composite, nor do labels and annotations whose prefix is crossplane.io, masthead.dev, k8s.io, x-k8s.io or kubernetes.io
 //     or ends in one of these after a dot, except app.kubernetes.io.
 //   - The hub's status is shown whole, with one condition of ours, AgentSynced, whose reasons are constants in reasons.go.
+//   - What Crossplane fills in late is shown in the claim's spec, under a field manager of its own and without force. What the
+//     user writes is never overridden, and what was filled in never travels back as his wish (lateinit.go).
+//   - What goes with a claim is decided by the class and, towards more care only, by the claim (release.go). What is released
+//     keeps its content, and names no source; our field manager gives up its fields.
+//   - An object of the hub that names no source is adopted only with a consent that is on the object (adopt.go).
 //   - A connection Secret is copied only if the hub's claim is its controller, and written only where no Secret is or one
 //     that the claim in the workload cluster controls. What somebody changes in it is put back, also when it was changed while
 //     the cluster was away. A copy for which the claim does not ask any more is deleted. A change of the hub's Secret that is
@@ -33,7 +38,8 @@
 //     slowly. Texts of its API server are repeated without control characters and up to 256 characters.
 //   - Kinds are followed in the hub only because the hub offers them, or has a definition that Crossplane made for claims.
 //   - Nothing is written that is there already. A claim costs three requests: its finalizer, the apply in the hub, and one
-//     write of the status, for which our condition waits for the hub's first status. An idle fleet costs none. After a restart,
+//     write of the status, for which our condition waits for the hub's first status; and one more when Crossplane has filled in
+//     fields, which waits until the claim is ready, or as long as that. An idle fleet costs none. After a restart,
 //     and when a cluster comes back, each connection Secret is compared once: two reads.
 //   - Nothing blocks. What is not known yet makes a request when it becomes known. What cannot be watched for (a missing
 //     namespace or right in the hub, a foreign definition or Secret in the workload cluster) is looked at again after one to
@@ -54,6 +60,7 @@
 //   - A finalizer does not keep a claim that is deleted in the instant in which the finalizer is added; what such a claim left
 //     in the hub is deleted when the watch reports its end (vanished.go). No other absence of a claim deletes anything in
 //     the hub: not an empty cluster, not a cluster that is gone, not a finalizer that somebody removed by force.
+//   - Nothing is deleted while the class is not known, since it may say Orphan, nor for a policy that is misspelt.
 //   - A cluster whose identifier changes has other claims from then on: what it pushed under the old identifier is somebody
 //     else's, and stays in the hub until a cluster has that identifier again.
 //   - A definition without the label masthead.dev/managed-by is somebody else's; it is left alone and claims of its kind are
@@ -75,6 +82,10 @@
 //
 //   - The source annotations in the hub are always ours; those on the claim in the workload cluster are ignored. So nobody
 //     can pass a claim off as another cluster's, or take another's over.
+//   - Consent to an adoption is written in the hub, in annotations that do not travel. What a claim says about adoption counts
+//     only for an object that was its own source's and that was released, as the hub's note says.
+//   - The deletion policy of a claim can only keep what its class would delete. What is kept stays in the target namespace.
+//   - Forged managedFields of a claim make fields of its spec travel or not, which its owner can have by editing the spec.
 //   - Names from the workload cluster are never followed: spec.resourceRef and spec.crossplane.resourceRefs are not pushed
 //     (Crossplane would read what the latter names, give it to the composition, and delete it), and the name of a Secret selects
 //     only among the Secrets that the claim's object in the hub controls. Which Secrets of a composite are copied, no name

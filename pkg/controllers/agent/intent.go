@@ -63,7 +63,7 @@ func intentOf(claim *unstructured.Unstructured, place hubKey, us source, f form)
 	maps.Copy(annotations, us.annotations())
 	intent.SetAnnotations(annotations)
 
-	if spec, ok := claim.Object["spec"].(map[string]any); ok {
+	if spec, ok := usersSpec(claim, f); ok {
 		intent.Object["spec"] = f.pushable(spec)
 	}
 

@@ -13,6 +13,7 @@ import (
 // What is counted by masthead_agent_writes_total.
 const (
 	writeFinalizer  = "finalizer"
+	writeLateFields = "late-fields"
 	writeAnnotation = "annotation"
 	writeClaim      = "claim"
 	writeStatus     = "status"
@@ -24,7 +25,8 @@ const (
 // Metrics publishes what the agent does:
 //
 //   - masthead_agent_requirements{cluster,reason}: claims, by the reason of their condition AgentSynced;
-//   - masthead_agent_writes_total{cluster,write}: writes to the cluster (finalizer, annotation, status, secret) and to the hub
+//   - masthead_agent_writes_total{cluster,write}: writes to the cluster (finalizer, annotation, late-fields, status, secret) and
+//     to the hub
 //     for the cluster (claim, deletion, release);
 //   - masthead_agent_definition_served{cluster,crd}: 1 if the definition of a claim kind that is offered to the cluster is
 //     there as it is in the hub, 0 if it was refused.

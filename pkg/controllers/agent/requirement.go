@@ -43,6 +43,9 @@ type requirementReconciler struct {
 	// hub's object does not look like it.
 	pushed map[Request]pushedClaim
 
+	// shown is, by claim, the hash of late fields that were applied and did not stay; see rememberShown.
+	shown map[Request]string
+
 	// vanished are claims that are gone although they had our finalizer, in their last state; see vanished.go.
 	vanished map[Request]*unstructured.Unstructured
 }
@@ -240,8 +243,15 @@ func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outc
 	if err != nil || o != nil {
 		return deref(o), err
 	}
+	late, lateAfter, err := r.lateInitialise(ctx, s, hub)
+	if err != nil {
+		return outcome{}, err
+	}
 	p, retryAfter, err := r.pullSecrets(ctx, s, hub)
-	return outcome{hub: hub, current: true, problem: p, retryAfter: retryAfter}, err
+	if p == nil {
+		p = late
+	}
+	return outcome{hub: hub, current: true, problem: p, retryAfter: sooner(retryAfter, lateAfter)}, err
 }
 
 // deref is the outcome, if there is one.
@@ -366,5 +376,6 @@ func (r *requirementReconciler) forget(req Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.pushed, req)
+	delete(r.shown, req)
 	delete(r.vanished, req)
 }

@@ -184,7 +184,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		hub: a.hub, workloads: a.workloads, fleet: o.Fleet,
 		classes: local.GetClient(), hubClient: local.GetClient(), hubReader: local.GetAPIReader(),
 		clock: o.Clock, protected: o.ProtectedNamespaces, patience: o.FirstStatusPatience,
-		metrics: a.metrics, pushed: map[Request]pushedClaim{}, vanished: map[Request]*unstructured.Unstructured{},
+		metrics: a.metrics, pushed: map[Request]pushedClaim{}, shown: map[Request]string{}, vanished: map[Request]*unstructured.Unstructured{},
 	}
 	a.definitions.kindGone = a.requirements.forgetKind
 	return a, nil

@@ -36,6 +36,11 @@ func (r *requirementReconciler) forgetRequests(gone func(Request) bool) {
 			delete(r.pushed, req)
 		}
 	}
+	for req := range r.shown {
+		if gone(req) {
+			delete(r.shown, req)
+		}
+	}
 	for req := range r.vanished {
 		if gone(req) {
 			delete(r.vanished, req)

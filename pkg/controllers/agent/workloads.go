@@ -318,7 +318,7 @@ func (s *workloadSource) Start(ctx context.Context, _ workqueue.TypedRateLimitin
 	}
 	w.watcher, err = kindwatch.New(kindwatch.Options{
 		Client: dyn, MetadataClient: meta,
-		Handler: func(e kindwatch.Event) { s.workloads.handle(w, e) },
+		Handler: func(e kindwatch.Event) { s.workloads.handle(w, e) }, KeepManager: lateInitManager,
 	})
 	if err != nil {
 		return fmt.Errorf("cannot watch cluster %q: %w", s.name, err)

@@ -1,0 +1,282 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Crossplane fills in fields of the hub's object late: which composite resource, which composition and which revision of it a
+// claim got. They are shown in the claim's spec, so that the user sees what he would see next to Crossplane, by server-side
+// apply under a field manager of its own and without force. That manager is the whole memory of what was filled in:
+//
+//   - what only it manages is a copy of the hub's, which follows the hub and never travels back as if the user had wished it;
+//   - what anybody else manages, even with the same value, is the user's. It is not touched, and travels.
+//
+// Server-side apply tells the two apart at the moment of the write, whoever wrote with which tool, and remembers it in the
+// object itself, over a restart of the manager. A record in an annotation was rejected: it can only compare values, and is lost
+// when a user replaces the object.
+
+// lateInitManager is the field manager of what was filled in late. The watch of a workload cluster keeps what it manages.
+const lateInitManager = "masthead-late-init"
+
+// lateFields are the fields of a requirement's spec that are shown when they are filled in late: Crossplane's machinery. In a
+// composite that is each field of spec.crossplane that one of the specs has.
+func (f form) lateFields(specs ...map[string]any) [][]string {
+	var fields [][]string
+	if f != formComposite {
+		for _, field := range append([]string{"compositionSelector"}, crossplanesOwn...) {
+			fields = append(fields, []string{field})
+		}
+		return fields
+	}
+	names := map[string]bool{}
+	for _, spec := range specs {
+		machinery, _ := spec[crossplaneField].(map[string]any)
+		for field := range machinery {
+			names[field] = true
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(names)) {
+		fields = append(fields, []string{crossplaneField, field})
+	}
+	return fields
+}
+
+// lateOwned returns which fields of its spec a claim has from us, in the form of managedFields.
+func lateOwned(claim *unstructured.Unstructured) map[string]any {
+	managed, _, _ := unstructured.NestedFieldNoCopy(claim.Object, "metadata", "managedFields")
+	entries, _ := managed.([]any)
+	for _, e := range entries {
+		entry, ok := e.(map[string]any)
+		if !ok || entry["manager"] != lateInitManager || entry["operation"] != string(metav1.ManagedFieldsOperationApply) {
+			continue
+		}
+		fields, _ := entry["fieldsV1"].(map[string]any)
+		if spec, ok := fields["f:spec"].(map[string]any); ok {
+			return spec
+		}
+	}
+	return nil
+}
+
+// ownedAt returns the fields below a path, and whether there are any.
+func ownedAt(fields map[string]any, path []string) (map[string]any, bool) {
+	for _, step := range path {
+		next, ok := fields["f:"+step].(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		fields = next
+	}
+	return fields, true
+}
+
+// ownsAll is whether fields cover a value completely. Fields without members cover whatever is there.
+func ownsAll(fields map[string]any, value any) bool {
+	if len(fields) == 0 {
+		return true
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return false
+	}
+	for name, v := range object {
+		member, ok := fields["f:"+name].(map[string]any)
+		if !ok || !ownsAll(member, v) {
+			return false
+		}
+	}
+	return true
+}
+
+// ownedPart is what fields cover of a value; nil if that is nothing.
+func ownedPart(fields map[string]any, value any) any {
+	object, ok := value.(map[string]any)
+	if len(fields) == 0 || !ok {
+		return value
+	}
+	out := map[string]any{}
+	for name, v := range object {
+		if member, ok := fields["f:"+name].(map[string]any); ok {
+			out[name] = ownedPart(member, v)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// usersSpec is what a user says in the spec of a claim: all of it, without what was filled in late and is still only ours.
+// Where he has changed a part of what was filled in, all of that is what he says.
+func usersSpec(claim *unstructured.Unstructured, f form) (map[string]any, bool) {
+	spec, ok := claim.Object["spec"].(map[string]any)
+	if !ok {
+		return nil, false
+	}
+	spec = runtime.DeepCopyJSON(spec)
+	owned := lateOwned(claim)
+	for _, path := range f.lateFields(spec) {
+		fields, ours := ownedAt(owned, path)
+		value, there, _ := unstructured.NestedFieldNoCopy(spec, path...)
+		if !ours || !there || !ownsAll(fields, value) {
+			continue
+		}
+		unstructured.RemoveNestedField(spec, path...)
+		if parent, _ := spec[path[0]].(map[string]any); len(path) > 1 && len(parent) == 0 {
+			delete(spec, path[0])
+		}
+	}
+	return spec, true
+}
+
+// lateSpec is what we shall manage in the spec of a claim, and whether that changes anything: everything that Crossplane has
+// filled in and the user has not, except for the fields in notOurs. A part that is left to us of what a user has changed stays
+// as it is.
+func lateSpec(claim, hub *unstructured.Unstructured, f form, notOurs ...string) (spec map[string]any, changes bool) {
+	have, _ := claim.Object["spec"].(map[string]any)
+	want, _ := hub.Object["spec"].(map[string]any)
+	owned := lateOwned(claim)
+	spec = map[string]any{}
+	for _, path := range f.lateFields(have, want) {
+		fields, ours := ownedAt(owned, path)
+		has, there, _ := unstructured.NestedFieldNoCopy(have, path...)
+		wants, filled, _ := unstructured.NestedFieldNoCopy(want, path...)
+		filled = filled && wants != nil
+		switch {
+		case slices.Contains(notOurs, strings.Join(path, ".")):
+			changes = changes || ours
+		case there && !ours:
+		case there && !ownsAll(fields, has):
+			if part := ownedPart(fields, has); part != nil {
+				setField(spec, part, path)
+			}
+		default:
+			changes = changes || there != filled || !equality.Semantic.DeepEqual(has, wants)
+			if filled {
+				setField(spec, wants, path)
+			}
+		}
+	}
+	return spec, changes
+}
+
+// setField sets a field, by a copy. What is in the way is what a workload cluster answered, and stays.
+func setField(spec map[string]any, value any, path []string) {
+	_ = unstructured.SetNestedField(spec, runtime.DeepCopyJSONValue(value), path...)
+}
+
+// awaitsLateFields is how much longer the first fields that were filled in should wait for the others, or zero. Crossplane
+// fills them in one after the other until the object is ready; each would be one more write.
+func awaitsLateFields(hub *unstructured.Unstructured, now time.Time, patience time.Duration) time.Duration {
+	if conditionTrue(hub, "Ready") {
+		return 0
+	}
+	left := hub.GetCreationTimestamp().Add(patience).Sub(now)
+	return min(max(left, 0), patience)
+}
+
+// lateInitialise shows in the claim what Crossplane has filled in.
+func (r *requirementReconciler) lateInitialise(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*problem, time.Duration, error) {
+	spec, changes := lateSpec(s.claim, hub, s.form)
+	if !changes {
+		return nil, 0, nil
+	}
+	if left := awaitsLateFields(hub, r.clock.Now(), r.patience); left > 0 {
+		return nil, left, nil
+	}
+	if r.shownInVain(s, spec) {
+		return nil, 0, nil
+	}
+	claim, err := r.applyLate(ctx, s, spec)
+	if fields := conflictingFields(err, s.form.lateFields(spec)); len(fields) > 0 {
+		// The user says the same as we did, so that it was taken for ours; it is his.
+		spec, _ = lateSpec(s.claim, hub, s.form, fields...)
+		claim, err = r.applyLate(ctx, s, spec)
+	}
+	if err != nil {
+		if p := workloadProblem(err, "show the fields that Crossplane filled in", ReasonWorkloadRejected); p != nil {
+			return p, slowRetry(), nil
+		}
+		return nil, 0, fmt.Errorf("cannot show in %s what Crossplane filled in: %w", s.Request, err)
+	}
+	r.metrics.wrote(s.ClusterName, writeLateFields)
+	s.workload.watcher.Observe(s.Kind, claim)
+	s.claim = claim
+	r.rememberShown(s, spec, hub)
+	return nil, 0, nil
+}
+
+// applyLate applies what we manage in the spec of the very claim that was looked at: a claim that is gone is not made anew.
+func (r *requirementReconciler) applyLate(ctx context.Context, s *scope, spec map[string]any) (*unstructured.Unstructured, error) {
+	claim := &unstructured.Unstructured{Object: map[string]any{}}
+	claim.SetGroupVersionKind(s.Kind.GroupVersionKind)
+	claim.SetNamespace(s.Namespace)
+	claim.SetName(s.Name)
+	claim.SetUID(s.claim.GetUID())
+	if len(spec) > 0 {
+		claim.Object["spec"] = runtime.DeepCopyJSON(spec)
+	}
+	err := s.workload.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(claim), client.FieldOwner(lateInitManager))
+	if err != nil {
+		return nil, err
+	}
+	if claim.GetUID() != s.claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
+		return nil, fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)
+	}
+	return claim, nil
+}
+
+// conflictingFields are those of lateFields that an API server refused to give us because somebody else manages them.
+func conflictingFields(err error, late [][]string) []string {
+	var status apierrors.APIStatus
+	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	var out []string
+	for _, path := range late {
+		field := strings.Join(path, ".")
+		if slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool {
+			// What is managed may be a member of the field, the field, or what the field is in.
+			of, is := c.Field+".", ".spec."+field+"."
+			return c.Type == metav1.CauseTypeFieldManagerConflict && c.Field != "" && (strings.HasPrefix(of, is) || strings.HasPrefix(is, of))
+		}) {
+			out = append(out, field)
+		}
+	}
+	return out
+}
+
+// rememberShown remembers an apply that did not lead to what was applied, because the workload cluster drops or changes it. It
+// is not repeated as long as it would be the same.
+func (r *requirementReconciler) rememberShown(s *scope, spec map[string]any, hub *unstructured.Unstructured) {
+	_, still := lateSpec(s.claim, hub, s.form)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !still {
+		delete(r.shown, s.Request)
+		return
+	}
+	r.shown[s.Request] = string(s.claim.GetUID()) + hashOf(spec)
+}
+
+func (r *requirementReconciler) shownInVain(s *scope, spec map[string]any) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.shown[s.Request] == string(s.claim.GetUID())+hashOf(spec)
+}
