@@ -132,9 +132,12 @@ func travels(ctx context.Context, cluster, name string) {
 func cleanClaim(ctx context.Context, cluster, name string) {
 	GinkgoHelper()
 	if get(ctx, cluster, "{.metadata.name}", "crd", "mysqlinstancerequirements.database.acmeco.org") != "" {
+		connected := strings.HasPrefix(connection(ctx, cluster), "True")
 		deleteClaim(ctx, cluster, name)
-		if get(ctx, cluster, "{.metadata.name}", "mysqlinstancerequirements", name) != "" && !strings.HasPrefix(connection(ctx, cluster), "True") {
-			_, _ = harness.Kubectl(ctx, fleet, cluster, "patch", "mysqlinstancerequirements", name, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+		if !connected {
+			if get(ctx, cluster, "{.metadata.name}", "mysqlinstancerequirements", name) != "" {
+				_, _ = harness.Kubectl(ctx, fleet, cluster, "patch", "mysqlinstancerequirements", name, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+			}
 			kubectl(ctx, hub, "delete", "mysqlinstancerequirements", name, "--namespace", "bar", "--ignore-not-found", "--wait=false")
 		}
 		Eventually(func() string {

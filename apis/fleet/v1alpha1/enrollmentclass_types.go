@@ -81,7 +81,8 @@ const (
 	// status and connection Secrets back.
 	AgentModeReadWrite AgentMode = "ReadWrite"
 
-	// AgentModeDisabled does nothing in the cluster. Claims that are already in the hub stay as they are.
+	// AgentModeDisabled does nothing in the cluster, but to remove Masthead's finalizer from its claims. What is already in the
+	// hub stays as it is.
 	AgentModeDisabled AgentMode = "Disabled"
 )
 
@@ -120,8 +121,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.mode != 'ReadWrite' || has(self.defaultTargetNamespace) != (has(self.matchNamespaces) && self.matchNamespaces)",message="exactly one of defaultTargetNamespace and matchNamespaces: true is required when mode is ReadWrite"
 type AgentSpec struct {
 	// mode is ReadWrite (the published claim kinds are pulled into the cluster, claims are carried to the hub, and
-	// their status and connection Secrets are carried back) or Disabled (nothing is done in the cluster; claims that
-	// are already in the hub stay as they are).
+	// their status and connection Secrets are carried back) or Disabled (nothing is done in the cluster, but that
+	// Masthead's finalizer is removed from its claims; what is already in the hub stays as it is).
 	// +kubebuilder:default=ReadWrite
 	// +optional
 	Mode AgentMode `json:"mode,omitempty"`

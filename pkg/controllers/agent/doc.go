@@ -51,8 +51,10 @@
 //   - A claim kind that is withdrawn, or that the class does not offer any more, keeps its definition in the workload
 //     clusters, because deleting it would delete the users' claims. Claims of it are not pushed (KindNotOffered), and can
 //     still be deleted.
-//   - A class with mode Disabled leaves its clusters alone. A claim that has our finalizer can be deleted there; its object
-//     in the hub stays.
+//   - A cluster whose enrolment ends, or is not allowed any more, while it is connected is taken leave of: its claims lose our
+//     finalizer, and their objects stay in the hub with their source, so that they are taken over when it is enrolled again
+//     (leaving.go). A class with mode Disabled does the same, and leaves its clusters alone otherwise. That claims which are
+//     deleted afterwards leave their objects in the hub is the price of never holding up anybody.
 //   - Nothing is pushed while the namespaces of the workload cluster are not known: an annotation that was not seen would send
 //     a claim to the wrong place. Deletions do not need to know them.
 //   - A target namespace that changes moves nothing: the claim says TargetNamespaceChanged until it is deleted or the change
@@ -86,6 +88,8 @@
 //     only for an object that was its own source's and that was released, as the hub's note says.
 //   - The deletion policy of a claim can only keep what its class would delete. What is kept stays in the target namespace.
 //   - Forged managedFields of a claim make fields of its spec travel or not, which its owner can have by editing the spec.
+//   - Taking leave writes to the cluster only, with the cluster's own credentials, and ends when it does not answer. Who delays it
+//     keeps a goroutine and his own enrolment for five minutes.
 //   - Names from the workload cluster are never followed: spec.resourceRef and spec.crossplane.resourceRefs are not pushed
 //     (Crossplane would read what the latter names, give it to the composition, and delete it), and the name of a Secret selects
 //     only among the Secrets that the claim's object in the hub controls. Which Secrets of a composite are copied, no name

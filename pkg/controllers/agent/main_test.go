@@ -171,6 +171,7 @@ type fakeFleet struct {
 	mu          sync.Mutex
 	clusters    map[mcr.ClusterName]connection.Cluster
 	subscribers []func(mcr.ClusterName)
+	leave       connection.Leaver
 }
 
 func (f *fakeFleet) Lookup(name mcr.ClusterName) (connection.Cluster, bool) {
@@ -207,6 +208,12 @@ func (f *fakeFleet) Subscribe(fn func(mcr.ClusterName)) {
 	f.subscribers = append(f.subscribers, fn)
 }
 
+func (f *fakeFleet) OnLeave(fn connection.Leaver) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.leave = fn
+}
+
 func (f *fakeFleet) set(c connection.Cluster) {
 	f.mu.Lock()
 	f.clusters[c.Name] = c
@@ -232,6 +239,9 @@ type fixture struct {
 	identifier, class          string
 	group, target, namespace   string
 	workloadUser, hubUser      string
+
+	// workloadConfig leads to the workload cluster.
+	workloadConfig *rest.Config
 
 	mgr                         mcmanager.Manager
 	gate                        *multicluster.Gate
@@ -269,6 +279,7 @@ func prepareFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass
 		namespace:  fmt.Sprintf("team-%d", n),
 	}
 	f.hub = mustClient(t, hubConfig)
+	f.workloadConfig = workloadConfig
 	f.workload = mustClient(t, workloadConfig)
 	f.create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.target}})
 	f.create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
@@ -349,7 +360,7 @@ func (f *fixture) start() {
 // engage connects the cluster, as the provider would.
 func (f *fixture) engage() {
 	f.t.Helper()
-	workload := rest.CopyConfig(workloadConfig)
+	workload := rest.CopyConfig(f.workloadConfig)
 	workload.QPS = -1
 	workload.Impersonate.UserName = f.workloadUser
 	workload.Wrap(f.workloadAsked.wrap)

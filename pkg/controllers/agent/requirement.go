@@ -201,7 +201,7 @@ func getClass(ctx context.Context, from client.Reader, name string) (*fleetv1alp
 // synchronise brings the hub to what a claim says.
 func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outcome, error) {
 	if s.class != nil && s.class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled {
-		return outcome{silent: true}, nil
+		return r.standDown(ctx, s)
 	}
 	if !s.publishedKnown {
 		return outcome{silent: true}, nil

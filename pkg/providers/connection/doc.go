@@ -36,6 +36,9 @@
 //     watch. Compression is not asked for and not undone. What is not limited is how many objects an informer lists.
 //   - Requests go to the API server directly, or through the proxy of a kubeconfig if the operator allows those; never
 //     through the proxy in this process's environment, which would resolve names that credentials.CheckAddress must see.
+//   - A cluster that is connected when its enrolment ends, or is not allowed any more, is taken leave of before it is disconnected
+//     (Leaver): no longer than LeaveTimeout, no longer than it answers, and in a goroutine of its own. One that is not
+//     connected then, or whose enrolment ends while no manager runs, is not.
 //   - No Secret of the hub is held in a cache, and Secrets and ConfigMaps of workload clusters are not either, but for
 //     their metadata. No token is in a rest.Config, a log line, an event, a condition or a metric.
 //   - Nothing is written to any cluster, but events on the enrolled objects in the hub, on transitions.
@@ -60,8 +63,8 @@
 //   - A request of any client that is answered 401 causes a probe, so that an expired token is noticed within a second; the
 //     Secret is then read once. What it holds decides between a swap, a new connection and Backoff.
 //   - No finalizer is put on the objects that people enrol: they belong to somebody else, whose deletion must not hang
-//     on this manager. A cluster stays engaged while its object is being deleted, until the object is gone; what
-//     controllers have to undo in the cluster they must do within that time.
+//     on this manager. A cluster stays engaged while its object is being deleted, until the object is gone, so that what is
+//     deleted in it meanwhile is deleted in the hub, too. Then leave is taken of it, if it still answers.
 //   - The back-off is exponential with full jitter, and ends at once when the enrolment or its Secret changes. It goes on
 //     growing until a connection has lasted two minutes, so that a cluster that accepts connections and is of no use does
 //     not have the manager connect to it again and again.

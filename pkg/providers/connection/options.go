@@ -78,6 +78,8 @@ type Options struct {
 	NotReadyGracePeriod time.Duration
 	// DrainTimeout is how long work that runs may go on before a cluster is disengaged. Default 30 s.
 	DrainTimeout time.Duration
+	// LeaveTimeout is how long what has to be undone in a cluster that is un-enrolled may take. Default 5 min.
+	LeaveTimeout time.Duration
 	// HandoverTimeout is how long an old connection is kept until its successor's caches are filled. Default 30 s.
 	HandoverTimeout time.Duration
 	// RequestTimeout is the deadline of each request that is not a watch. Default 10 s.
@@ -121,6 +123,7 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.SettlePeriod, DefaultSettlePeriod)
 	setDefault(&o.NotReadyGracePeriod, DefaultNotReadyGracePeriod)
 	setDefault(&o.DrainTimeout, DefaultDrainTimeout)
+	setDefault(&o.LeaveTimeout, DefaultLeaveTimeout)
 	setDefault(&o.HandoverTimeout, DefaultHandoverTimeout)
 	setDefault(&o.RequestTimeout, DefaultRequestTimeout)
 	return o, o.validate()

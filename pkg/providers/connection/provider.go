@@ -56,6 +56,7 @@ type Provider struct {
 	engaged     map[mcr.ClusterName]*connected
 	missing     map[mcr.ClusterName]map[schema.GroupKind]struct{}
 	subscribers []func(mcr.ClusterName)
+	leavers     []Leaver
 	queue       workqueue.TypedRateLimitingInterface[Key]
 }
 

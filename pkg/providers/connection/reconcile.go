@@ -255,7 +255,7 @@ func (p *Provider) act(ctx context.Context, r *record, a action, ev event) (even
 		r.next = nil
 		p.metrics.connectedBy(r.name, credentials.CauseToken)
 	case actionDrain:
-		p.startDrain(r) //nolint:contextcheck // So does a drain.
+		p.startDrain(r, log.FromContext(ctx)) //nolint:contextcheck // So does a drain.
 	case actionCancelDrain:
 		p.cancelDrain(r)
 	case actionRelease:

@@ -37,7 +37,7 @@ const (
 	eventEndpointChanged event = "EndpointChanged"
 	// eventSettled: the connection has lasted long enough for earlier failures to mean nothing any more.
 	eventSettled event = "Settled"
-	// eventDrained: no work of the cluster runs any more, or the time for it is over.
+	// eventDrained: no work of the cluster runs any more and leave was taken of it, or the time for that is over.
 	eventDrained event = "Drained"
 )
 
@@ -67,7 +67,7 @@ const (
 	actionCloseGate action = "CloseGate"
 	// actionSwapToken has the connection use the new token from its next request on.
 	actionSwapToken action = "SwapToken"
-	// actionDrain holds queued work and leads to Drained.
+	// actionDrain holds queued work, takes leave of the cluster if it leaves for good, and leads to Drained.
 	actionDrain action = "Drain"
 	// actionCancelDrain forgets a drain that is under way.
 	actionCancelDrain action = "CancelDrain"

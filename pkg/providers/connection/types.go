@@ -209,6 +209,7 @@ const (
 	DefaultSettlePeriod            = 2 * time.Minute
 	DefaultNotReadyGracePeriod     = 5 * time.Minute
 	DefaultDrainTimeout            = 30 * time.Second
+	DefaultLeaveTimeout            = 5 * time.Minute
 	DefaultHandoverTimeout         = 30 * time.Second
 	DefaultRequestTimeout          = 10 * time.Second
 	DefaultQPS                     = 1000

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -375,18 +377,29 @@ func (p *Provider) disengage(r *record, ev event) {
 	p.o.Gate.Forget(r.name)
 }
 
-// startDrain waits for work in flight in the background: with many clusters to drain at once, workers would all wait.
-func (p *Provider) startDrain(r *record) {
-	ctx, cancel := context.WithTimeout(p.ctx, p.o.DrainTimeout) //nolint:gosec // cancel is called when the drain ends.
+// startDrain waits for work in flight, and takes leave, in the background: with many clusters to drain at once, workers would
+// all wait.
+func (p *Provider) startDrain(r *record, logger logr.Logger) {
+	ctx, cancel := context.WithCancel(p.ctx) //nolint:gosec // cancel is called when the drain ends.
 	d := &drain{cancel: cancel}
 	r.drain = d
-	name, key := r.name, r.key
+	name, key, forGood := r.name, r.key, leavesForGood(r.reason)
 	p.running.Go(func() {
 		defer cancel()
-		_ = p.o.Gate.Drain(ctx, name) // Whether it is done or the time is over, the cluster is disengaged.
+		p.drain(ctx, name)
+		if forGood {
+			p.leave(ctx, name, logger)
+		}
 		d.done.Store(true)
 		p.wake(key)
 	})
+}
+
+// drain waits for work in flight. Whether it is done or the time is over, the cluster is disengaged.
+func (p *Provider) drain(ctx context.Context, name mcr.ClusterName) {
+	ctx, cancel := context.WithTimeout(ctx, p.o.DrainTimeout)
+	defer cancel()
+	_ = p.o.Gate.Drain(ctx, name)
 }
 
 func (p *Provider) cancelDrain(r *record) {

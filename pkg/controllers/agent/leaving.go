@@ -1,0 +1,114 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// A cluster that leaves keeps its claims, and the hub keeps their objects, with their source: whoever enrols the cluster again
+// finds everything as it was. What goes is our finalizer, because nobody would be there to remove it when a claim is deleted.
+// Leave is taken while the cluster is still connected and when no reconcile of it runs any more, so that no finalizer
+// comes back.
+
+// Bounds of taking leave. The rate of requests is that of the cluster's connection.
+const (
+	maxLeavingAtOnce   = 8
+	maxLeavingAttempts = 5
+)
+
+// leave removes our finalizer from every claim of a cluster. It gives up as soon as the cluster does not answer.
+func (a *agent) leave(ctx context.Context, name mcr.ClusterName) error {
+	w, ok := a.workloads.get(name)
+	if !ok {
+		return nil
+	}
+	return asForeign(a.requirements.leave(ctx, w))
+}
+
+func (r *requirementReconciler) leave(ctx context.Context, w *workload) error {
+	var unknown []error
+	var left, kept atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxLeavingAtOnce)
+	for _, kind := range w.claimKinds() {
+		claims, err := w.watcher.List(kind)
+		if err != nil {
+			unknown = append(unknown, fmt.Errorf("cannot tell which %s of cluster %q have our finalizer: %w", kind, w.name, err))
+			continue
+		}
+		for _, claim := range claims {
+			if !bearsFinalizer(claim) {
+				continue
+			}
+			s := &scope{Request: w.request(kind, claim), workload: w, claim: claim}
+			group.Go(func() error {
+				err := r.leaveClaim(ctx, s)
+				if p := workloadProblem(err, "", ""); err == nil || p != nil || apierrors.IsConflict(err) {
+					count(&left, &kept, err)
+					return nil
+				}
+				return err
+			})
+		}
+	}
+	err := group.Wait()
+	log.FromContext(ctx).Info("Took leave of a cluster", "claims", left.Load(), "refused", kept.Load())
+	if n := kept.Load(); n > 0 {
+		unknown = append(unknown, fmt.Errorf("cluster %q refused to have the finalizers of %d claims removed", w.name, n))
+	}
+	return errors.Join(append(unknown, err)...)
+}
+
+func count(done, refused *atomic.Int64, err error) {
+	if err != nil {
+		refused.Add(1)
+		return
+	}
+	done.Add(1)
+}
+
+// leaveClaim removes our finalizer from a claim, whoever else changes it meanwhile.
+func (r *requirementReconciler) leaveClaim(ctx context.Context, s *scope) error {
+	var err error
+	for range maxLeavingAttempts {
+		claim := s.claim.DeepCopy()
+		controllerutil.RemoveFinalizer(claim, fleetv1alpha1.RequirementFinalizer)
+		if err = r.patchClaim(ctx, s, claim, writeFinalizer); !apierrors.IsConflict(err) {
+			break
+		}
+		live := &unstructured.Unstructured{}
+		live.SetGroupVersionKind(s.Kind.GroupVersionKind)
+		if err = s.workload.reader.Get(ctx, s.NamespacedName, live); err != nil || live.GetUID() != s.claim.GetUID() || !bearsFinalizer(live) {
+			break
+		}
+		s.claim = live
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot remove the finalizer of %s: %w", s.Request, err)
+	}
+	return nil
+}
+
+// standDown lets a claim of a class that is Disabled be: what is in the hub stays, and so does the claim, without our finalizer.
+func (r *requirementReconciler) standDown(ctx context.Context, s *scope) (outcome, error) {
+	if !bearsFinalizer(s.claim) {
+		r.forget(s.Request)
+		return outcome{silent: true}, nil
+	}
+	return r.release(ctx, s)
+}

@@ -1,0 +1,151 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// finalizersAre waits until a claim in the workload cluster has certain finalizers.
+func (f *fixture) finalizersAre(name string, want ...string) {
+	f.t.Helper()
+	f.eventually(fmt.Sprintf("claim %s has the finalizers %v", name, want), func() error {
+		u, err := f.get(f.workload, f.namespace, name)
+		if err == nil && !slices.Equal(u.GetFinalizers(), want) {
+			err = fmt.Errorf("it has %v", u.GetFinalizers())
+		}
+		return err
+	})
+}
+
+func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
+	const theirs = "example.org/theirs"
+	f := newFixture(t)
+	f.claim("gone")
+	f.claim("kept", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{theirs}) })
+	gone, kept := f.pushed("gone"), f.pushed("kept")
+	f.synced("gone", ReasonSynced)
+	f.synced("kept", ReasonSynced)
+	f.settled()
+
+	// As the provider does it: no work runs any more, and the connection does.
+	if err := f.gate.Drain(f.ctx, f.cluster); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.fleet.leave(f.ctx, f.cluster); err != nil {
+		t.Fatal(err)
+	}
+	f.finalizersAre("gone")
+	f.finalizersAre("kept", theirs)
+	f.disengageCluster()
+
+	claim := f.object(f.namespace, "gone")
+	if err := f.workload.Delete(f.ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "gone")
+	for _, before := range []*unstructured.Unstructured{gone, kept} {
+		now, err := f.get(f.hub, f.target, before.GetName())
+		if err != nil || now.GetUID() != before.GetUID() || now.GetDeletionTimestamp() != nil ||
+			ownershipOf(true, now, source{f.identifier, f.namespace}) != ownershipOurs {
+			t.Errorf("want the objects in the hub to stay and to name their source, got %v (%v)", now.Object, err)
+		}
+	}
+
+	f.engage()
+	f.finalizersAre("kept", theirs, fleetv1alpha1.RequirementFinalizer)
+	f.claim("gone")
+	f.synced("gone", ReasonSynced)
+	for _, before := range []*unstructured.Unstructured{gone, kept} {
+		if now, err := f.get(f.hub, f.target, before.GetName()); err != nil || now.GetUID() != before.GetUID() {
+			t.Errorf("want the same object when the cluster is back, got %v (%v)", now.Object, err)
+		}
+	}
+	f.edit(f.workload, claim, func() {
+		_ = unstructured.SetNestedField(claim.Object, int64(7), "spec", "storageGB")
+	})
+	f.eventually("claims travel again", func() error {
+		u, err := f.get(f.hub, f.target, "gone")
+		if n, _, _ := unstructured.NestedInt64(u.Object, "spec", "storageGB"); err == nil && n != 7 {
+			err = fmt.Errorf("storageGB is %d", n)
+		}
+		return err
+	})
+}
+
+func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
+	f := newFixture(t)
+	for i := range 3 * maxLeavingAtOnce {
+		f.claim(fmt.Sprintf("db-%d", i))
+	}
+	for i := range 3 * maxLeavingAtOnce {
+		f.synced(fmt.Sprintf("db-%d", i), ReasonSynced)
+	}
+	f.settled()
+	if err := f.gate.Drain(f.ctx, f.cluster); err != nil {
+		t.Fatal(err)
+	}
+	w, ok := f.agent.workloads.get(f.cluster)
+	if !ok {
+		t.Fatal("the cluster is not engaged")
+	}
+	dead := errors.New("no route to host")
+	var asked atomic.Int32
+	base, err := client.NewWithWatch(f.workloadConfig, client.Options{Scheme: scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := &workload{name: w.name, watcher: w.watcher, reader: w.reader, kinds: map[string]followed{}}
+	for _, kind := range w.claimKinds() {
+		broken.kinds[kind.GroupResource().String()] = followed{kind: kind}
+	}
+	broken.client = interceptor.NewClient(base, interceptor.Funcs{
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			asked.Add(1)
+			return dead
+		},
+	})
+	if err := f.agent.requirements.leave(f.ctx, broken); !errors.Is(err, dead) {
+		t.Errorf("want to be told, got %v", err)
+	}
+	ctx, cancel := context.WithCancel(f.ctx)
+	cancel()
+	if err := f.agent.requirements.leave(ctx, w); err == nil {
+		t.Error("want nothing to be written, and to be told, when the time is over")
+	}
+	if u, err := f.get(f.workload, f.namespace, "db-0"); err != nil || !bearsFinalizer(u) {
+		t.Errorf("want the finalizer where it was, got %v (%v)", u.GetFinalizers(), err)
+	}
+}
+
+func TestDisabledClassLeavesNoFinalizerBehind(t *testing.T) {
+	f := newFixture(t)
+	f.claim("db")
+	before := f.pushed("db")
+	f.synced("db", ReasonSynced)
+	class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.class}}
+	f.edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled })
+	f.finalizersAre("db")
+	f.settled()
+	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetResourceVersion() != before.GetResourceVersion() {
+		t.Errorf("want the object in the hub as it was, got %v (%v)", now.Object, err)
+	}
+	f.edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeReadWrite })
+	f.finalizersAre("db", fleetv1alpha1.RequirementFinalizer)
+	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetUID() != before.GetUID() {
+		t.Errorf("want the same object when the class is back, got %v (%v)", now.Object, err)
+	}
+}

@@ -1,0 +1,46 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+)
+
+// A Leaver undoes in a cluster what would be in the way of its users when nobody works on it any more. It is called between
+// the end of the cluster's work and the end of its connection, at most once for each end of an enrolment, and returns when it is
+// done, when the cluster does not answer, or when ctx ends, which is also when the enrolment comes back.
+type Leaver func(ctx context.Context, name mcr.ClusterName) error
+
+// OnLeave registers a Leaver. Call it before the Provider starts.
+func (p *Provider) OnLeave(fn Leaver) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leavers = append(p.leavers, fn)
+}
+
+// leavesForGood is whether a cluster is drained because somebody ended or forbade its enrolment, as opposed to a pause or
+// something that is missing and may come back.
+func leavesForGood(reason string) bool {
+	return reason == ReasonUnenrolled || reason == ReasonNamespaceNotAllowed
+}
+
+// leave takes leave of a cluster that is still connected. It has a time limit of its own, since it is work that begins here,
+// unlike what a drain waits for; and it delays nobody, as it has a goroutine of its own.
+func (p *Provider) leave(ctx context.Context, name mcr.ClusterName, logger logr.Logger) {
+	p.mu.RLock()
+	leavers := p.leavers
+	p.mu.RUnlock()
+	ctx, cancel := context.WithTimeout(ctx, p.o.LeaveTimeout)
+	defer cancel()
+	ctx = log.IntoContext(ctx, logger)
+	for _, leave := range leavers {
+		if err := leave(ctx, name); err != nil {
+			logger.Error(err, "Left a cluster without undoing everything there")
+		}
+	}
+}

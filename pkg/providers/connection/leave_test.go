@@ -1,0 +1,131 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+)
+
+func TestLeavesForGood(t *testing.T) {
+	for reason, want := range map[string]bool{
+		ReasonUnenrolled: true, ReasonNamespaceNotAllowed: true,
+		ReasonPaused: false, ReasonNotReady: false, ReasonNoCredentials: false, ReasonDuplicateCluster: false, ReasonBadIdentifier: false,
+	} {
+		if got := leavesForGood(reason); got != want {
+			t.Errorf("%s: want %v, got %v", reason, want, got)
+		}
+	}
+}
+
+// leaver is a Leaver that writes to the cluster, and then waits to be let go or told to stop.
+type leaver struct {
+	h              *harness
+	called, wrote  atomic.Int32
+	stopped        atomic.Int32
+	proceed        chan struct{}
+	writeInCluster string
+}
+
+func (l *leaver) leave(ctx context.Context, name mcr.ClusterName) error {
+	l.called.Add(1)
+	cl, err := l.h.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: l.writeInCluster}}
+	if err := cl.GetClient().Create(ctx, account); err != nil {
+		return err
+	}
+	l.wrote.Add(1)
+	select {
+	case <-l.proceed:
+		return nil
+	case <-ctx.Done():
+		l.stopped.Add(1)
+		return context.Cause(ctx)
+	}
+}
+
+func newLeaver(t *testing.T, src *fakeSource, change ...func(*Options)) *leaver {
+	t.Helper()
+	l := &leaver{proceed: make(chan struct{}), writeInCluster: "farewell-"}
+	l.h = newHarnessWith(t, src, func(p *Provider) { p.OnLeave(l.leave) }, change...)
+	return l
+}
+
+func TestLeaveIsTakenBeforeTheConnectionEnds(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	l := newLeaver(t, src)
+	src.set("a", f.kubeconfig(t, s.token(t)))
+	l.h.waitFor(t, "a", StateConnected, "")
+
+	src.remove("a")
+	eventually(t, "leave is taken, and the cluster can be written to", func() bool { return l.wrote.Load() == 1 })
+	if state, reason := l.h.state("a"); state != StateDraining || reason != ReasonUnenrolled {
+		t.Errorf("want it to be draining meanwhile, got %s %s", state, reason)
+	}
+	if l.h.gate.IsOpen(clusterName("a")) {
+		t.Error("want no work of the cluster to run meanwhile")
+	}
+	close(l.proceed)
+	eventually(t, "it is gone", func() bool { _, ok := l.h.Lookup(clusterName("a")); return !ok })
+	if got := l.called.Load(); got != 1 {
+		t.Errorf("want leave to be taken once, got %d", got)
+	}
+}
+
+func TestLeaveIsCalledOffWhenTheEnrolmentComesBack(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	l := newLeaver(t, src)
+	kubeconfig := f.kubeconfig(t, s.token(t))
+	src.set("a", kubeconfig)
+	l.h.waitFor(t, "a", StateConnected, "")
+	src.remove("a")
+	eventually(t, "leave is taken", func() bool { return l.wrote.Load() == 1 })
+	src.set("a", kubeconfig)
+	l.h.waitFor(t, "a", StateConnected, "")
+	eventually(t, "it is called off", func() bool { return l.stopped.Load() == 1 })
+	if got := len(l.h.engagements("a")); got != 1 {
+		t.Errorf("want the connection to go on, got %d", got)
+	}
+}
+
+func TestLeaveIsBoundedAndDelaysNobody(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	l := newLeaver(t, src, func(o *Options) { o.LeaveTimeout = 300 * time.Millisecond })
+	src.set("a", f.kubeconfig(t, s.token(t)))
+	l.h.waitFor(t, "a", StateConnected, "")
+	src.remove("a")
+	eventually(t, "it is gone although leave was not done", func() bool {
+		_, ok := l.h.Lookup(clusterName("a"))
+		return !ok && l.stopped.Load() == 1
+	})
+}
+
+func TestPausedClusterIsNotLeft(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	l := newLeaver(t, src)
+	src.set("a", f.kubeconfig(t, s.token(t)))
+	l.h.waitFor(t, "a", StateConnected, "")
+	src.change("a", func(e *Enrolment) { e.Paused = true })
+	l.h.waitFor(t, "a", StatePending, ReasonPaused)
+	if got := l.called.Load(); got != 0 {
+		t.Errorf("want a pause to undo nothing, got %d", got)
+	}
+}
