@@ -75,8 +75,8 @@ func InstallManifests(ctx context.Context, fleet *localfleet.Fleet) error {
 // targetNamespace is where the sample EnrollmentClass sends the claims of its clusters.
 const targetNamespace = `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "bar"}}`
 
-// managerKubeconfig writes a kubeconfig for the manager's service account and returns its path.
-func managerKubeconfig(ctx context.Context, fleet *localfleet.Fleet) (string, error) {
+// ManagerKubeconfig writes a kubeconfig for the manager's service account and returns its path.
+func ManagerKubeconfig(ctx context.Context, fleet *localfleet.Fleet) (string, error) {
 	token, err := Kubectl(ctx, fleet, localfleet.HubName,
 		"create", "token", "masthead", "--namespace", "masthead-system", "--duration", "24h")
 	if err != nil {

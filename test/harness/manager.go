@@ -30,6 +30,7 @@ type Manager struct {
 
 	cmd            *exec.Cmd
 	metricsAddress string
+	healthAddress  string
 	exited         chan struct{}
 	exitError      error
 }
@@ -37,11 +38,23 @@ type Manager struct {
 // StartManager starts bin/manager over the hub of the fleet and waits until it is ready. The flags are added to the ones
 // that a local run needs. The process dies with the one that started it.
 func StartManager(ctx context.Context, fleet *localfleet.Fleet, flags ...string) (*Manager, error) {
-	repository, err := localfleet.Repository()
+	kubeconfig, err := ManagerKubeconfig(ctx, fleet)
 	if err != nil {
 		return nil, err
 	}
-	kubeconfig, err := managerKubeconfig(ctx, fleet)
+	m, err := LaunchManager(fleet, kubeconfig, flags...)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.WaitReady(ctx); err != nil {
+		return nil, errors.Join(err, m.Kill())
+	}
+	return m, nil
+}
+
+// LaunchManager starts bin/manager with a kubeconfig from ManagerKubeconfig, and does not wait for it to be ready.
+func LaunchManager(fleet *localfleet.Fleet, kubeconfig string, flags ...string) (*Manager, error) {
+	repository, err := localfleet.Repository()
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +69,7 @@ func StartManager(ctx context.Context, fleet *localfleet.Fleet, flags ...string)
 	m := &Manager{
 		LogPath:        filepath.Join(fleet.Dir(), "manager.log"),
 		metricsAddress: metrics,
+		healthAddress:  health,
 		exited:         make(chan struct{}),
 	}
 	log, err := os.OpenFile(m.LogPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -88,13 +102,12 @@ func StartManager(ctx context.Context, fleet *localfleet.Fleet, flags ...string)
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("cannot start the manager (make build makes it): %w", err)
 	}
-	if err := m.waitReady(ctx, "http://"+health+"/readyz"); err != nil {
-		return nil, errors.Join(err, m.Kill())
-	}
 	return m, nil
 }
 
-func (m *Manager) waitReady(ctx context.Context, url string) error {
+// WaitReady waits until the manager is ready.
+func (m *Manager) WaitReady(ctx context.Context) error {
+	url := "http://" + m.healthAddress + "/readyz"
 	var last string
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		select {
@@ -142,6 +155,12 @@ func (m *Manager) Kill() error {
 	<-m.exited
 	return nil
 }
+
+// Freeze stops the process without ending it, as a node that hangs does, and Thaw continues it.
+func (m *Manager) Freeze() error { return m.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Thaw continues a process that Freeze has stopped.
+func (m *Manager) Thaw() error { return m.cmd.Process.Signal(syscall.SIGCONT) }
 
 // Alive tells whether the process runs.
 func (m *Manager) Alive() bool {

@@ -1,0 +1,257 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/masthead-dev/masthead/test/localfleet"
+)
+
+// The fleet's sample API, and what else is looked at.
+var (
+	claims     = schema.GroupVersionResource{Group: "database.acmeco.org", Version: "v1alpha1", Resource: "mysqlinstancerequirements"}
+	composites = schema.GroupVersionResource{Group: "database.acmeco.org", Version: "v1alpha1", Resource: "compositemysqlinstances"}
+	secrets    = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+)
+
+const (
+	// incarnationLabel names one creation of a claim.
+	incarnationLabel = "incarnation"
+
+	// namespace is where the claims are in the workload clusters.
+	namespace = metav1.NamespaceDefault
+
+	// ownNames and sharedNames are how many names each cluster has for itself, and how many all have in common.
+	ownNames, sharedNames = 12, 4
+
+	// shortestPause and longestPause are between two steps in one cluster.
+	shortestPause, longestPause = 20 * time.Millisecond, 150 * time.Millisecond
+)
+
+// Load is a mixed load on the workload clusters of a fleet.
+type Load struct {
+	target   string
+	hub      dynamic.Interface
+	clusters []*cluster
+
+	stop    context.CancelFunc
+	working sync.WaitGroup
+	// steps counts what was done in all clusters.
+	steps   atomic.Int64
+	history *history
+}
+
+// cluster is the load on one workload cluster. It is used by one goroutine, and by Problems when that has ended.
+type cluster struct {
+	name   string
+	uid    types.UID
+	client dynamic.Interface
+	random *rand.Rand
+
+	// wanted is what was asked for and not deleted, by name.
+	wanted map[string]wanted
+
+	// incarnations counts the attempts to create a claim.
+	incarnations int
+
+	err error
+}
+
+// wanted is one claim that the cluster shall have.
+type wanted struct {
+	incarnation string
+	version     string
+	storageGB   int64
+}
+
+// Start begins to put load on the clusters. The claims go to the namespace target of the hub. The same seed makes the same
+// choices, though not at the same moments.
+func Start(ctx context.Context, fleet *localfleet.Fleet, target string, seed uint64, names ...string) (*Load, error) {
+	l := &Load{target: target}
+	var err error
+	if l.hub, err = newClient(fleet, localfleet.HubName); err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		c := &cluster{name: name, random: rand.New(rand.NewPCG(seed, uint64(i))), wanted: map[string]wanted{}} //nolint:gosec // Not for secrets.
+		if c.client, err = newClient(fleet, name); err != nil {
+			return nil, err
+		}
+		kubeSystem, err := c.client.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("cannot identify cluster %q: %w", name, err)
+		}
+		c.uid = kubeSystem.GetUID()
+		l.clusters = append(l.clusters, c)
+	}
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
+	l.stop = stop
+	if l.history, err = watchHistory(working, l.hub, target); err != nil {
+		stop()
+		return nil, err
+	}
+	for _, c := range l.clusters {
+		l.working.Go(func() { c.err = c.work(working, &l.steps) })
+	}
+	return l, nil
+}
+
+// Steps is how many steps the load has had so far.
+func (l *Load) Steps() int64 { return l.steps.Load() }
+
+// Stop ends the load, and says how many steps it had. It fails if a workload cluster did not do what it was asked for; nothing
+// of what Masthead does may have that effect.
+func (l *Load) Stop() (steps int64, err error) {
+	l.stop()
+	l.working.Wait()
+	for _, c := range l.clusters {
+		err = errors.Join(err, c.err)
+	}
+	return l.Steps(), err
+}
+
+// DeleteAll deletes every claim, after which Problems says when nothing is left. The load must have been stopped.
+func (l *Load) DeleteAll(ctx context.Context) error {
+	for _, c := range l.clusters {
+		for name := range c.wanted {
+			if err := c.delete(ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func newClient(fleet *localfleet.Fleet, name string) (dynamic.Interface, error) {
+	config, err := fleet.Config(name)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	return dynamic.NewForConfig(config)
+}
+
+// work does one step after the other until the context ends.
+func (c *cluster) work(ctx context.Context, steps *atomic.Int64) error {
+	for {
+		pause := time.NewTimer(shortestPause + time.Duration(c.random.Int64N(int64(longestPause-shortestPause))))
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return nil
+		case <-pause.C:
+		}
+		if err := c.step(ctx); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("cannot take a step in cluster %q: %w", c.name, err)
+		}
+		steps.Add(1)
+	}
+}
+
+func (c *cluster) step(ctx context.Context) error {
+	// What was begun is ended, so that what is remembered is what was done.
+	ctx = context.WithoutCancel(ctx)
+	name := fmt.Sprintf("%s-%d", c.name, c.random.IntN(ownNames))
+	if c.random.IntN(4) == 0 {
+		name = fmt.Sprintf("shared-%d", c.random.IntN(sharedNames))
+	}
+	dice := c.random.IntN(100)
+	_, exists := c.wanted[name]
+	switch {
+	case !exists && dice < 10:
+		if err := c.create(ctx, name); err != nil {
+			return err
+		}
+		return c.delete(ctx, name)
+	case !exists:
+		return c.create(ctx, name)
+	case dice < 55:
+		return c.change(ctx, name)
+	case dice < 65:
+		return c.deleteSecret(ctx, name)
+	case dice < 75:
+		return c.spoilSecret(ctx, name)
+	}
+	return c.delete(ctx, name)
+}
+
+// create creates a claim, unless its predecessor of the same name is still being deleted.
+func (c *cluster) create(ctx context.Context, name string) error {
+	c.incarnations++
+	w := wanted{incarnation: fmt.Sprintf("%s-%d", c.name, c.incarnations), version: "5.7", storageGB: c.random.Int64N(1000)}
+	claim := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"version": w.version, "storageGB": w.storageGB,
+		"writeConnectionSecretToRef": map[string]any{"name": secretName(name)},
+	}}}
+	claim.SetAPIVersion(claims.GroupVersion().String())
+	claim.SetKind("MySQLInstanceRequirement")
+	claim.SetName(name)
+	claim.SetLabels(map[string]string{incarnationLabel: w.incarnation})
+	_, err := c.client.Resource(claims).Namespace(namespace).Create(ctx, claim, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if err == nil {
+		c.wanted[name] = w
+	}
+	return err
+}
+
+// change changes the spec of a claim. A new version is a new password.
+func (c *cluster) change(ctx context.Context, name string) error {
+	w := c.wanted[name]
+	w.storageGB = c.random.Int64N(1000)
+	if c.random.IntN(3) == 0 {
+		w.version = fmt.Sprintf("8.%d", c.random.IntN(1000))
+	}
+	patch := fmt.Appendf(nil, `{"spec":{"version":%q,"storageGB":%d}}`, w.version, w.storageGB)
+	_, err := c.client.Resource(claims).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err == nil {
+		c.wanted[name] = w
+	}
+	return err
+}
+
+func (c *cluster) delete(ctx context.Context, name string) error {
+	err := c.client.Resource(claims).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+	if err == nil {
+		delete(c.wanted, name)
+	}
+	return err
+}
+
+func (c *cluster) deleteSecret(ctx context.Context, name string) error {
+	err := c.client.Resource(secrets).Namespace(namespace).Delete(ctx, secretName(name), metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func (c *cluster) spoilSecret(ctx context.Context, name string) error {
+	patch := []byte(`{"data":{"password":"c3BvaWxlZA==","added":"c3BvaWxlZA=="}}`)
+	_, err := c.client.Resource(secrets).Namespace(namespace).Patch(ctx, secretName(name), types.MergePatchType, patch, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// secretName is the connection Secret for which a claim asks.
+func secretName(claim string) string { return claim + "-creds" }
