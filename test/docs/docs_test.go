@@ -1,0 +1,157 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/masthead-dev/masthead/test/localfleet"
+)
+
+// files returns the files of the repository with a suffix, by their path in it.
+func files(t *testing.T, suffix string) map[string]string {
+	t.Helper()
+	root, err := localfleet.Repository()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != root || d.Name() == "bin") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, suffix) {
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		name, _ := filepath.Rel(root, path)
+		out[name] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// matches returns the first group of every match in the texts, with a place where it was found.
+func matches(texts map[string]string, pattern string) map[string]string {
+	out := map[string]string{}
+	for path, text := range texts {
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+			out[m[1]] = path
+		}
+	}
+	return out
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	pages := files(t, ".md")
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for page, text := range pages {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			target, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			path := page
+			if target != "" {
+				path = filepath.Join(filepath.Dir(page), target)
+			}
+			if anchor != "" && strings.HasSuffix(path, ".md") && !slices.Contains(anchors(pages[path]), anchor) {
+				t.Errorf("%s: the link %q leads to no heading of %s", page, m[1], path)
+			}
+			root, err := localfleet.Repository()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(filepath.Join(root, path)); err != nil {
+				t.Errorf("%s: the link %q leads nowhere", page, m[1])
+			}
+		}
+	}
+}
+
+// anchors are the names under which the headings of a page can be linked to.
+func anchors(page string) []string {
+	var out []string
+	for line := range strings.Lines(page) {
+		heading, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " ")
+		if !ok || !strings.HasPrefix(line, "#") {
+			continue
+		}
+		clean := regexp.MustCompile(`[^\p{L}\p{N}\- _]`).ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
+		out = append(out, strings.ReplaceAll(clean, " ", "-"))
+	}
+	return out
+}
+
+func TestNamedTestsExist(t *testing.T) {
+	tests := files(t, "_test.go")
+	functions := matches(tests, `(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
+	for name, page := range matches(files(t, ".md"), "`((?:Test|Fuzz|Benchmark)[A-Z]\\w+)`") {
+		if functions[name] == "" {
+			t.Errorf("%s names the test %s, which does not exist", page, name)
+		}
+	}
+	specs := strings.Join(slices.Collect(maps.Values(tests)), "\n")
+	for name, page := range matches(files(t, ".md"), "(?m)e2e: \"([^\"]+)\"") {
+		if !strings.Contains(specs, `"`+name+`"`) {
+			t.Errorf("%s names the end-to-end spec %q, which does not exist", page, name)
+		}
+	}
+}
+
+func TestMetricsAreExplained(t *testing.T) {
+	code := files(t, ".go")
+	maps.DeleteFunc(code, func(path, _ string) bool {
+		return strings.HasSuffix(path, "_test.go") || !strings.HasPrefix(path, "pkg/")
+	})
+	published := matches(code, `(?:Name:\s+|NewDesc\()"(masthead_\w+)"`)
+	if len(published) == 0 {
+		t.Fatal("found no metrics in the code")
+	}
+	page := map[string]string{"docs/operations.md": files(t, ".md")["docs/operations.md"]}
+	explained := matches(page, "`(masthead_\\w+)`")
+	for name, path := range published {
+		if explained[name] == "" {
+			t.Errorf("the metric %s (%s) is not explained in docs/operations.md", name, path)
+		}
+	}
+	for name := range explained {
+		series := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_sum"), "_count")
+		if published[name] == "" && published[series] == "" {
+			t.Errorf("docs/operations.md explains the metric %s, which does not exist", name)
+		}
+	}
+}
+
+func TestReasonsAreExplained(t *testing.T) {
+	code := files(t, ".go")
+	maps.DeleteFunc(code, func(path, _ string) bool {
+		return strings.HasSuffix(path, "_test.go") || !strings.HasPrefix(path, "pkg/")
+	})
+	// The reasons of a bad kubeconfig are told apart in code only; users read BadKubeconfig and a message.
+	maps.DeleteFunc(code, func(path, _ string) bool { return strings.HasPrefix(path, "pkg/providers/credentials/") })
+	docs := strings.Join(slices.Collect(maps.Values(files(t, ".md"))), "\n")
+	reasons := matches(code, `(?m)^\s+Reason\w+\s*(?:[\w.]+)?\s*= "(\w+)"`)
+	if len(reasons) == 0 {
+		t.Fatal("found no reasons in the code")
+	}
+	for reason, path := range reasons {
+		if !strings.Contains(docs, "`"+reason+"`") {
+			t.Errorf("the reason %s (%s) is not explained in the documentation", reason, path)
+		}
+	}
+}
