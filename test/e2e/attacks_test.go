@@ -39,7 +39,7 @@ var _ = Describe("The owner of a workload cluster who is an attacker", func() {
 		claim(ctx, "w1", "victim",
 			"agent.crossplane.io/source-uid", victim, "agent.crossplane.io/source-namespace", "default",
 			"agent.masthead.dev/applied-hash", inHub(ctx, "victim", `{.metadata.annotations.agent\.masthead\.dev/applied-hash}`))
-		DeferCleanup(func(ctx context.Context) { cleanClaim(ctx, "w1", "victim") })
+		DeferCleanup(func(ctx context.Context) { deleteClaim(ctx, "w1", "victim") })
 		Eventually(agentSynced).WithArguments(ctx, "w1", "victim").WithContext(ctx).Should(Equal("False/Conflict"))
 		claim(ctx, "w1", "forged", "agent.crossplane.io/source-uid", victim, "agent.crossplane.io/source-namespace", "default")
 		DeferCleanup(func(ctx context.Context) { cleanClaim(ctx, "w1", "forged") })
@@ -84,7 +84,7 @@ spec:
 
 	It("cannot steer what runs in the hub by labels, annotations, owners or finalizers", func(ctx SpecContext) {
 		enrolAll(ctx, "w1")
-		Expect(harness.Apply(ctx, fleet, "w1", `
+		Expect(harness.Apply(ctx, fleet, "w1", fmt.Sprintf(`
 apiVersion: database.acmeco.org/v1alpha1
 kind: MySQLInstanceRequirement
 metadata:
@@ -102,9 +102,9 @@ metadata:
     agent.masthead.dev/adoptable-by: everybody
     team: shop
   finalizers: [attacker.example.org/keep]
-  ownerReferences: [{apiVersion: v1, kind: Namespace, name: default, uid: 00000000-0000-0000-0000-000000000000}]
+  ownerReferences: [{apiVersion: v1, kind: Namespace, name: default, uid: %s}]
 spec: {version: "5.7", storageGB: 20}
-`)).To(Succeed())
+`, get(ctx, "w1", "{.metadata.uid}", "namespace", "default")))).To(Succeed())
 		DeferCleanup(func(ctx context.Context) {
 			kubectl(ctx, "w1", "patch", "mysqlinstancerequirements", "steering", "--type=merge", "-p", `{"metadata":{"finalizers":["agent.masthead.dev/requirement"]}}`)
 			cleanClaim(ctx, "w1", "steering")
@@ -152,7 +152,7 @@ spec: {version: "5.7", storageGB: 20}
 "metadata":{"name":"huge","namespace":"default"},"spec":{"version":%q,"storageGB":1}}`, huge))).To(Succeed())
 		DeferCleanup(func(ctx context.Context) { cleanClaim(ctx, "w1", "huge") })
 		var many strings.Builder
-		for i := range 200 {
+		for i := range 100 {
 			fmt.Fprintf(&many, `---
 apiVersion: database.acmeco.org/v1alpha1
 kind: MySQLInstanceRequirement
