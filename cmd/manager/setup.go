@@ -82,6 +82,11 @@ func newLocalManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 		RetryPeriod:                   &o.LeaderElection.RetryPeriod.Duration,
 		Controller:                    config.Controller{Logger: ctrl.Log},
 	}
+	if o.LeaderElection.Enabled {
+		if mo.LeaderElectionResourceLockInterface, cfg, err = fenced(cfg, o); err != nil {
+			return nil, err
+		}
+	}
 	if o.Metrics.Secure {
 		mo.Metrics.SecureServing = true
 		mo.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization

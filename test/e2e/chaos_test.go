@@ -135,6 +135,7 @@ var _ = Describe("Under a mixed load from three clusters", func() {
 		Expect(second.WaitReady(ctx)).To(Succeed(), "a replica that waits for the lease is ready")
 		Expect(first.Stop(ctx)).To(Succeed())
 		Eventually(holder).WithContext(ctx).ShouldNot(BeElementOf("", led))
+		travels(ctx, "w1", "handed-over")
 
 		By("losing the leader")
 		led = holder()
@@ -142,12 +143,14 @@ var _ = Describe("Under a mixed load from three clusters", func() {
 		Expect(third.WaitReady(ctx)).To(Succeed())
 		Expect(second.Kill()).To(Succeed())
 		Eventually(holder).WithContext(ctx).ShouldNot(BeElementOf("", led))
+		travels(ctx, "w2", "leader-lost")
 
 		By("having a leader that hangs: it ends when it finds that it leads no more")
 		led = holder()
 		launch(ctx, election...)
 		Expect(third.Freeze()).To(Succeed())
 		Eventually(holder).WithContext(ctx).ShouldNot(BeElementOf("", led))
+		travels(ctx, "w3", "leader-hung")
 		Expect(third.Thaw()).To(Succeed())
 		Eventually(third.Alive).WithContext(ctx).Should(BeFalse())
 		settles(ctx, l)

@@ -64,6 +64,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 		},
 		StopWithParent: true,
 		KeepData:       keep,
+		Audit:          keep,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx context.Context) { Expect(fleet.Down(ctx)).To(Succeed()) }, NodeTimeout(2*time.Minute))

@@ -158,7 +158,7 @@ func (c *cluster) work(ctx context.Context, steps *atomic.Int64) error {
 		case <-pause.C:
 		}
 		if err := c.step(ctx); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("cannot take a step in cluster %q: %w", c.name, err)
+			return fmt.Errorf("a step in cluster %q has failed at %s: %w", c.name, time.Now().UTC().Format(time.RFC3339Nano), err)
 		}
 		steps.Add(1)
 	}
@@ -207,10 +207,11 @@ func (c *cluster) create(ctx context.Context, name string) error {
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
-	if err == nil {
-		c.wanted[name] = w
+	if err != nil {
+		return fmt.Errorf("cannot create %q: %w", name, err)
 	}
-	return err
+	c.wanted[name] = w
+	return nil
 }
 
 // change changes the spec of a claim. A new version is a new password.
@@ -222,18 +223,20 @@ func (c *cluster) change(ctx context.Context, name string) error {
 	}
 	patch := fmt.Appendf(nil, `{"spec":{"version":%q,"storageGB":%d}}`, w.version, w.storageGB)
 	_, err := c.client.Resource(claims).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err == nil {
-		c.wanted[name] = w
+	if err != nil {
+		return fmt.Errorf("cannot change %q (%s): %w", name, w.incarnation, err)
 	}
-	return err
+	c.wanted[name] = w
+	return nil
 }
 
 func (c *cluster) delete(ctx context.Context, name string) error {
 	err := c.client.Resource(claims).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{})
-	if err == nil {
-		delete(c.wanted, name)
+	if err != nil {
+		return fmt.Errorf("cannot delete %q (%s): %w", name, c.wanted[name].incarnation, err)
 	}
-	return err
+	delete(c.wanted, name)
+	return nil
 }
 
 func (c *cluster) deleteSecret(ctx context.Context, name string) error {
