@@ -57,6 +57,9 @@ func (r *requirementReconciler) delete(ctx context.Context, s *scope) (outcome, 
 			return deref(o), err
 		}
 	}
+	if left := r.awaitsCreation(s); left > 0 {
+		return outcome{silent: true, retryAfter: left}, nil
+	}
 	return r.release(ctx, s)
 }
 

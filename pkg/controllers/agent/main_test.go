@@ -323,7 +323,7 @@ func (f *fixture) start() {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	o := Options{Fleet: f.fleet, Gate: gate, Registerer: f.registry, SkipNameValidation: new(true), ProtectedNamespaces: []string{"crossplane-system"}}
+	o := Options{Fleet: f.fleet, Gate: gate, Registerer: f.registry, SkipNameValidation: new(true), ProtectedNamespaces: []string{"crossplane-system"}, InFlightGrace: time.Millisecond}
 	if err := o.setDefaults(); err != nil {
 		f.t.Fatal(err)
 	}

@@ -74,7 +74,13 @@ func (r *requirementReconciler) push(
 		out, verb = forUpdate(intent, hub), "patch"
 		options = append(options, client.ForceOwnership)
 	}
+	if hub == nil {
+		r.inFlight.sending(s.Request)
+	}
 	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), options...)
+	if hub == nil {
+		r.inFlight.sent(s.Request, err)
+	}
 	if err != nil {
 		o, err := r.explain(ctx, s, key, hub, verb, err)
 		if o != nil {

@@ -38,6 +38,9 @@ type requirementReconciler struct {
 	// patience is how long the first status of a claim waits for the hub's; see awaitsFirstStatus.
 	patience time.Duration
 
+	// inFlight knows which creations in the hub may be under way.
+	inFlight *inFlight
+
 	mu sync.Mutex
 	// pushed is what each claim was last applied as, to notice that applying it again would change nothing although the
 	// hub's object does not look like it.

@@ -43,6 +43,7 @@ const (
 	DefaultMaxConcurrentReconciles = 32
 	DefaultReconciliationTimeout   = time.Minute
 	DefaultFirstStatusPatience     = 2 * time.Second
+	DefaultInFlightGrace           = 10 * time.Second
 )
 
 // Options configure the agent.
@@ -71,6 +72,10 @@ type Options struct {
 	// both are one write.
 	FirstStatusPatience time.Duration
 
+	// InFlightGrace is how long a creation in the hub may still be carried out after its sender has been killed or has given
+	// it up. For as long after a start, a claim for which nothing is found in the hub is not let go.
+	InFlightGrace time.Duration
+
 	// Clock is the real one by default.
 	Clock clock.PassiveClock
 
@@ -97,6 +102,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.FirstStatusPatience <= 0 {
 		o.FirstStatusPatience = DefaultFirstStatusPatience
+	}
+	if o.InFlightGrace <= 0 {
+		o.InFlightGrace = DefaultInFlightGrace
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -185,7 +193,8 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		hub: a.hub, workloads: a.workloads, fleet: o.Fleet,
 		classes: local.GetClient(), hubClient: local.GetClient(), hubReader: local.GetAPIReader(),
 		clock: o.Clock, protected: o.ProtectedNamespaces, patience: o.FirstStatusPatience,
-		metrics: a.metrics, pushed: map[Request]pushedClaim{}, shown: map[Request]string{}, vanished: map[Request]*unstructured.Unstructured{},
+		inFlight: newInFlight(o.Clock, o.InFlightGrace),
+		metrics:  a.metrics, pushed: map[Request]pushedClaim{}, shown: map[Request]string{}, vanished: map[Request]*unstructured.Unstructured{},
 	}
 	a.definitions.kindGone = a.requirements.forgetKind
 	return a, nil

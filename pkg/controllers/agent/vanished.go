@@ -72,6 +72,9 @@ func (r *requirementReconciler) deleteVanished(ctx context.Context, s *scope) (o
 			return outcome{silent: true, retryAfter: o.retryAfter}, nil
 		}
 	}
+	if left := r.awaitsCreation(s); left > 0 {
+		return outcome{silent: true, retryAfter: left}, nil
+	}
 	r.forget(s.Request)
 	return outcome{silent: true}, nil
 }

@@ -1,0 +1,106 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+func TestInFlight(t *testing.T) {
+	const grace = 10 * time.Second
+	req := Request{ClusterName: "capi/default/w1"}
+	// begun is one whose predecessor cannot have anything under way any more.
+	begun := func(f *inFlight, c *clocktesting.FakePassiveClock) {
+		f.wait(req)
+		c.SetTime(c.Now().Add(grace))
+	}
+	cases := map[string]struct {
+		reason string
+		do     func(f *inFlight, c *clocktesting.FakePassiveClock)
+		want   time.Duration
+	}{
+		"Beginning": {
+			reason: "A predecessor may have sent something just before it was killed.",
+			do:     func(*inFlight, *clocktesting.FakePassiveClock) {}, want: grace,
+		},
+		"BeginningIsWhenItWasFirstAsked": {
+			reason: "While the hub does not answer, nothing can be known, however long this process runs.",
+			do: func(_ *inFlight, c *clocktesting.FakePassiveClock) {
+				c.SetTime(c.Now().Add(time.Hour))
+			}, want: grace,
+		},
+		"Begun": {reason: "The predecessor's time is over.", do: begun},
+		"Answered": {
+			reason: "What was answered is known.",
+			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
+				begun(f, c)
+				f.sending(req)
+				f.sent(req, nil)
+			},
+		},
+		"Refused": {
+			reason: "What was refused is not under way.",
+			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
+				begun(f, c)
+				f.sending(req)
+				f.sent(req, apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("exists")))
+			},
+		},
+		"GivenUp": {
+			reason: "Nobody knows what became of a request that was given up; the time counts from then.",
+			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
+				begun(f, c)
+				f.sending(req)
+				c.SetTime(c.Now().Add(time.Minute))
+				f.sent(req, context.DeadlineExceeded)
+				c.SetTime(c.Now().Add(time.Second))
+			}, want: grace - time.Second,
+		},
+		"TimedOutInTheServer": {
+			reason: "An API server that stops waiting for its store does not know either.",
+			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
+				begun(f, c)
+				f.sending(req)
+				f.sent(req, apierrors.NewTimeoutError("slow", 1))
+			}, want: grace,
+		},
+		"Another": {
+			reason: "What was sent for one claim delays no other.",
+			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
+				begun(f, c)
+				f.sending(Request{ClusterName: "capi/default/w2"})
+			},
+		},
+		"Forgotten": {
+			reason: "What is kept does not grow with what was ever given up.",
+			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
+				begun(f, c)
+				f.sending(req)
+				f.sent(req, context.DeadlineExceeded)
+				c.SetTime(c.Now().Add(grace + 1))
+				f.sending(Request{ClusterName: "capi/default/w2"})
+				if len(f.unanswered) != 1 {
+					panic("the first is still kept")
+				}
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := clocktesting.NewFakePassiveClock(time.Now())
+			f := newInFlight(c, grace)
+			tc.do(f, c)
+			if got := f.wait(req); got != tc.want {
+				t.Errorf("%s want %s, got %s", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
