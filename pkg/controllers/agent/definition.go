@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,11 +20,10 @@ import (
 // definitionFor returns the CustomResourceDefinition that a workload cluster shall have for one of the hub: the same
 // names, versions and schemas, without what is about the hub.
 //
-//   - Conversion is None. A conversion webhook is a Service of the hub, which the workload cluster cannot call, and its CA
-//     bundle is the hub's. Claims travel in one version, and objects in other served versions are only relabelled; a field
-//     that exists in just one of the versions is lost when an object is written in the other.
+//   - Conversion is None, and where the hub's definition has a webhook, only the version that travels is served; see
+//     conversion.go.
 //   - Owner references (the XRD is not there), annotations, labels, finalizers and status are the hub's and stay behind.
-func definitionFor(hub *unstructured.Unstructured) *unstructured.Unstructured {
+func definitionFor(hub *unstructured.Unstructured, travels string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(crdGVK)
 	out.SetName(hub.GetName())
@@ -35,13 +35,18 @@ func definitionFor(hub *unstructured.Unstructured) *unstructured.Unstructured {
 		spec = map[string]any{}
 	}
 	spec["conversion"] = map[string]any{"strategy": "None"}
+	preservesExplicitly(spec)
+	if needsConversion(hub) {
+		onlyVersion(spec, travels)
+	}
 	out.Object["spec"] = spec
 	return out
 }
 
-// isOurs is whether a definition in a workload cluster was put there by Masthead.
+// isOurs is whether a definition in a workload cluster was put there by Masthead. One that has a controller is that one's,
+// although it still bears our label: a Crossplane that is installed in the cluster later, say, has taken it over.
 func isOurs(crd *unstructured.Unstructured) bool {
-	return crd.GetLabels()[fleetv1alpha1.ManagedByLabel] == managedByValue
+	return crd.GetLabels()[fleetv1alpha1.ManagedByLabel] == managedByValue && metav1.GetControllerOfNoCopy(crd) == nil
 }
 
 // sameDefinition is whether a definition in a workload cluster is what it should be.
@@ -53,7 +58,7 @@ func sameDefinition(have, want *unstructured.Unstructured) bool {
 // rather than a server-side apply: what somebody added to the definition has to go, and an apply leaves what it does not
 // mention. The resource version keeps it from undoing what it has not seen.
 func corrected(have, want *unstructured.Unstructured) *unstructured.Unstructured {
-	out := have.DeepCopy()
+	out := opened(have)
 	labels := out.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}

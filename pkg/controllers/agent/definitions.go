@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -54,6 +55,11 @@ type definitionReconciler struct {
 	reporter  DefinitionReporter
 	metrics   *Metrics
 
+	clock clock.PassiveClock
+
+	// grace is how long a definition that is not offered any more is closed before it is deleted.
+	grace time.Duration
+
 	// kindGone is called when the claims of a kind are not followed any more in a cluster.
 	kindGone func(mcr.ClusterName, kindwatch.Kind)
 
@@ -70,6 +76,9 @@ type wantedDefinition struct {
 	of   verifiedDefinition
 	crd  *unstructured.Unstructured
 	hash string
+
+	// converts is whether the hub's definition has a conversion webhook.
+	converts bool
 }
 
 // Reconcile puts one definition into one workload cluster.
@@ -98,37 +107,31 @@ func (r *definitionReconciler) reconcile(ctx context.Context, req mcreconcile.Re
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, err
 	}
-	offered, err = r.offered(ctx, cluster, p, offered)
+	class, err := getClass(ctx, r.classes, cluster.Enrolment.Class)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	// A class that does not exist offers nothing.
+	offered = offered && class != nil && offers(class.Spec.Agent, p.kind.Group)
+	w.setUnoffered(req.Name, !offered)
 	if !offered {
-		return r.retain(ctx, w, req, current)
+		// A cluster that is left alone, or of which nobody says what it is offered, keeps what it has.
+		keep := class == nil || class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled
+		return r.retain(ctx, w, req, current, keep)
 	}
-	want, err := r.want(ctx, req.Name)
+	want, err := r.want(ctx, req.Name, p.kind.Version)
 	if err != nil || want == nil {
 		return reconcile.Result{}, err
 	}
 	return r.ensure(ctx, w, cluster, req, p, current, want)
 }
 
-// offered is whether the cluster's class offers a published kind. A class that does not exist offers nothing.
-func (r *definitionReconciler) offered(ctx context.Context, cluster connection.Cluster, p publication, offered bool) (bool, error) {
-	if !offered {
-		return false, nil
-	}
-	class, err := getClass(ctx, r.classes, cluster.Enrolment.Class)
-	if err != nil || class == nil {
-		return false, err
-	}
-	return offers(class.Spec.Agent, p.kind.Group), nil
-}
-
-// retain treats a definition that is not offered. It stays in the cluster, because deleting it would delete the claims of
-// that kind, which is their owners' decision. Its claims are still watched, so that one that is deleted is deleted in the
-// hub, too, and does not hang on our finalizer.
+// retain treats a definition that is not offered. It stays in the cluster as long as there are claims of that kind, because
+// deleting it would delete them, which is their owners' decision. Its claims are still watched, so that one that is deleted is
+// deleted in the hub, too, and does not hang on our finalizer. When there are none, the definition goes, unless it is to be
+// kept.
 func (r *definitionReconciler) retain(
-	ctx context.Context, w *workload, req mcreconcile.Request, current *unstructured.Unstructured,
+	ctx context.Context, w *workload, req mcreconcile.Request, current *unstructured.Unstructured, keep bool,
 ) (reconcile.Result, error) {
 	r.told(req, "")
 	r.reporter.DefinitionForgotten(req.ClusterName, req.Name)
@@ -137,9 +140,13 @@ func (r *definitionReconciler) retain(
 	if current == nil && !following {
 		return reconcile.Result{}, nil
 	}
-	if current != nil && following && before.inHub && !before.deletionsOnly {
+	ours := current != nil && isOurs(current) && following && !before.deletionsOnly
+	if ours && before.inHub {
 		r.hub.enqueueKind(w, before.kind.GroupResource(), r.hub.requirements.add)
-		return reconcile.Result{}, nil
+		if keep {
+			return reconcile.Result{}, nil
+		}
+		return r.withdraw(ctx, w, req, before.kind, current)
 	}
 	judged, known := r.hub.judgement(current, req.Name)
 	if !known {
@@ -149,7 +156,10 @@ func (r *definitionReconciler) retain(
 		if following {
 			r.hub.enqueueKind(w, before.kind.GroupResource(), r.hub.requirements.add)
 		}
-		return reconcile.Result{}, nil
+		if !ours || keep {
+			return reconcile.Result{}, nil
+		}
+		return r.withdraw(ctx, w, req, before.kind, current)
 	}
 	return r.judge(ctx, w, req, before, following, judged)
 }
@@ -167,6 +177,9 @@ func (r *definitionReconciler) judge(
 		r.unfollow(w, req.Name)
 		return reconcile.Result{}, nil
 	case !isOurs(crd):
+		if !following {
+			return reconcile.Result{}, nil
+		}
 		return r.drain(w, req.Name, before.kind), nil
 	}
 	hub, err := r.get(ctx, r.hubReader, req.Name)
@@ -207,14 +220,15 @@ func (r *definitionReconciler) drain(w *workload, crd string, kind kindwatch.Kin
 	return result
 }
 
-// want returns the definition that workload clusters shall have, or nil while the hub's cannot be known.
-func (r *definitionReconciler) want(ctx context.Context, name string) (*wantedDefinition, error) {
+// want returns the definition that workload clusters shall have of a kind that travels in a version, or nil while the hub's
+// cannot be known.
+func (r *definitionReconciler) want(ctx context.Context, name, travels string) (*wantedDefinition, error) {
 	meta, err := r.hub.watcher.Get(hubCRDKind, types.NamespacedName{Name: name})
 	if err != nil {
 		// Not there yet or not synced yet: its coming queues the definition again.
 		return nil, nil //nolint:nilerr,nilnil // See above.
 	}
-	of := verified(meta, "")
+	of := verified(meta, travels)
 
 	r.mu.Lock()
 	want, ok := r.wanted[name]
@@ -226,8 +240,8 @@ func (r *definitionReconciler) want(ctx context.Context, name string) (*wantedDe
 	if err != nil || crd == nil {
 		return nil, err
 	}
-	d := definitionFor(crd)
-	want = wantedDefinition{of: verified(crd, ""), crd: d, hash: hashOf(d.Object)}
+	d := definitionFor(crd, travels)
+	want = wantedDefinition{of: verified(crd, travels), crd: d, hash: hashOf(d.Object), converts: needsConversion(crd)}
 
 	r.mu.Lock()
 	r.wanted[name] = want
@@ -240,7 +254,7 @@ func (r *definitionReconciler) ensure(
 	ctx context.Context, w *workload, cluster connection.Cluster, req mcreconcile.Request, p publication,
 	current *unstructured.Unstructured, want *wantedDefinition,
 ) (reconcile.Result, error) {
-	if current != nil && w.isVerified(req.Name, verified(current, want.hash)) {
+	if current != nil && isOurs(current) && w.isVerified(req.Name, verified(current, want.hash)) {
 		r.accept(ctx, w, cluster, req, p.kind)
 		return reconcile.Result{}, nil
 	}
@@ -253,20 +267,20 @@ func (r *definitionReconciler) ensure(
 		have = want.crd.DeepCopy()
 		err = w.client.Create(ctx, have, client.FieldOwner(fleetv1alpha1.FieldManager))
 	case !isOurs(have):
-		result := reconcile.Result{RequeueAfter: slowRetry()}
-		if theirs, ok := claimKindOf(have); ok && theirs.GroupKind() == p.kind.GroupKind() {
-			result = r.drain(w, req.Name, p.kind)
-		} else {
-			r.unfollow(w, req.Name)
+		return r.refuseForeign(ctx, w, cluster, req, p, have), nil
+	default:
+		converts, failed := r.wouldConvert(ctx, w, have, want, p)
+		if failed != nil {
+			return reconcile.Result{}, failed
 		}
-		r.refuse(ctx, cluster, req, &problem{
-			reason: ReasonDefinitionForeign,
-			message: fmt.Sprintf("The CustomResourceDefinition %q is in the cluster already and was not put there by Masthead. "+
-				"It is left alone, and its objects are not synchronised.", req.Name),
-		})
-		return result, nil
-	case !sameDefinition(have, want.crd):
-		have = corrected(have, want.crd)
+		if converts {
+			return r.refuseConversion(ctx, w, cluster, req, p, have), nil
+		}
+		wanted := keepingStored(want.crd, have)
+		if sameDefinition(have, wanted) {
+			break
+		}
+		have = corrected(have, wanted)
 		err = w.client.Update(ctx, have, client.FieldOwner(fleetv1alpha1.FieldManager))
 	}
 	switch {
@@ -285,6 +299,54 @@ func (r *definitionReconciler) ensure(
 	w.setVerified(req.Name, verified(have, want.hash))
 	r.accept(ctx, w, cluster, req, p.kind)
 	return reconcile.Result{}, nil
+}
+
+// wouldConvert is whether to put a definition into a cluster would take the objects that are there for ones of another
+// version, although they need a webhook for that.
+func (r *definitionReconciler) wouldConvert(
+	ctx context.Context, w *workload, have *unstructured.Unstructured, want *wantedDefinition, p publication,
+) (bool, error) {
+	if !want.converts || storageVersion(have) == p.kind.Version {
+		return false, nil
+	}
+	empty, err := r.hasNoObjects(ctx, w, have)
+	return !empty, err
+}
+
+// refuseConversion leaves a definition as it is whose objects cannot be converted. They can still be deleted.
+func (r *definitionReconciler) refuseConversion(
+	ctx context.Context, w *workload, cluster connection.Cluster, req mcreconcile.Request, p publication, have *unstructured.Unstructured,
+) reconcile.Result {
+	w.setUnoffered(req.Name, true) // The end of the last object is a reason to look again.
+	if old, ok := claimKindOf(have); ok {
+		r.follow(w, req.Name, followed{kind: old, inHub: true, deletionsOnly: true})
+	}
+	r.refuse(ctx, cluster, req, &problem{
+		reason: ReasonDefinitionConversion,
+		message: fmt.Sprintf("The hub offers %q in the version %q now. The cluster has objects of the version %q, and cannot call the hub's conversion webhook. "+
+			"They are not synchronised, and can be deleted.", req.Name, p.kind.Version, bounded(storageVersion(have))),
+	})
+	return reconcile.Result{RequeueAfter: slowRetry()}
+}
+
+// refuseForeign leaves a definition alone that is somebody else's, or has become so.
+func (r *definitionReconciler) refuseForeign(
+	ctx context.Context, w *workload, cluster connection.Cluster, req mcreconcile.Request, p publication, have *unstructured.Unstructured,
+) reconcile.Result {
+	result := reconcile.Result{RequeueAfter: slowRetry()}
+	if theirs, ok := claimKindOf(have); ok && theirs.GroupKind() == p.kind.GroupKind() {
+		result = r.drain(w, req.Name, p.kind)
+	} else {
+		r.unfollow(w, req.Name)
+	}
+	message := fmt.Sprintf("The CustomResourceDefinition %q is in the cluster already and was not put there by Masthead. "+
+		"It is left alone, and its objects are not synchronised.", req.Name)
+	if owner := metav1.GetControllerOfNoCopy(have); owner != nil {
+		message = fmt.Sprintf("The CustomResourceDefinition %q belongs to the %s of the cluster. It is left alone, and its objects are not synchronised.",
+			req.Name, bounded(fmt.Sprintf("%s %q", owner.Kind, owner.Name)))
+	}
+	r.refuse(ctx, cluster, req, &problem{reason: ReasonDefinitionForeign, message: message})
+	return result
 }
 
 // get reads a definition from an API server; nil if there is none.

@@ -117,7 +117,7 @@ func TestForeignDefinitionIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestWithdrawnKindKeepsItsDefinitionAndLetsClaimsGo(t *testing.T) {
+func TestWithdrawnKindKeepsItsDefinitionWhileItHasClaims(t *testing.T) {
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
@@ -137,9 +137,11 @@ func TestWithdrawnKindKeepsItsDefinitionAndLetsClaimsGo(t *testing.T) {
 	}
 	f.gone(f.workload, f.namespace, "db")
 	f.gone(f.hub, f.target, "db")
-	if err := f.workload.List(f.ctx, f.list()); err != nil {
-		t.Errorf("want the definition to stay, got %v", err)
-	}
+	f.definitionGone()
+	// What comes back is offered as if nothing had been.
+	f.offer()
+	f.claim("again")
+	f.pushed("again")
 }
 
 func TestClaimsGoWhenTheHubHasNoDefinitionAnyMore(t *testing.T) {

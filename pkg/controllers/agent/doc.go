@@ -49,8 +49,10 @@
 //
 //   - Nothing is decided while the hub's claims of the kind are not known: not a push, and not a deletion.
 //   - A claim kind that is withdrawn, or that the class does not offer any more, keeps its definition in the workload
-//     clusters, because deleting it would delete the users' claims. Claims of it are not pushed (KindNotOffered), and can
-//     still be deleted.
+//     clusters as long as they have claims of it, because deleting it would delete them. Claims of it are not pushed
+//     (KindNotOffered), and can still be deleted. When there is none, the definition is closed for a minute, in which the API
+//     server refuses new ones, and then removed if a live list still shows none (withdrawal.go): a claim that was accepted is
+//     not lost, provided that every API server of the cluster learns of a changed definition within that time.
 //   - A cluster whose enrolment ends, or is not allowed any more, while it is connected is taken leave of: its claims lose our
 //     finalizer, and their objects stay in the hub with their source, so that they are taken over when it is enrolled again
 //     (leaving.go). A class with mode Disabled does the same, and leaves its clusters alone otherwise. That claims which are
@@ -65,15 +67,17 @@
 //   - Nothing is deleted while the class is not known, since it may say Orphan, nor for a policy that is misspelt.
 //   - A cluster whose identifier changes has other claims from then on: what it pushed under the old identifier is somebody
 //     else's, and stays in the hub until a cluster has that identifier again.
-//   - A definition without the label masthead.dev/managed-by is somebody else's; it is left alone and claims of its kind are
+//   - A definition without the label masthead.dev/managed-by, or with a controller, is somebody else's; it is left alone and claims of its kind are
 //     not synchronised. If it had the label once, claims that bear our finalizer can still be deleted. Only if its kind was
 //     withdrawn as well, and the manager restarted, does nobody know of it any more.
 //   - When the Secret of which a connection Secret is a copy goes from the hub, the claim says SecretMissing and the copy is
 //     kept: whoever uses it is not cut off because it is, say, being restored. It goes with the claim.
 //   - A cluster with more claims of a kind than the budget of its watches allows has none of them synchronised; see
 //     ReasonClaimsTooLarge.
-//   - Definitions travel without their conversion webhook, which is a Service of the hub. Claims are read and written in
-//     the version that is stored in the hub, if it is served.
+//   - Definitions travel without their conversion webhook, which is a Service of the hub. Where there is one, the workload
+//     cluster serves no other version than the one that travels, and objects of another are never taken for it
+//     (conversion.go). Between the look that shows that there are none and the change of the version lies an instant.
+//     Claims are read and written in the version that is stored in the hub, if it is served.
 //   - A name of a connection Secret that two claims of different namespaces ask for is, in one target namespace, the same
 //     Secret: Crossplane gives it to the first, and says so in the status of the second.
 //
@@ -103,7 +107,8 @@
 //   - A conflict tells the identifier and the namespace of the holder, and nothing else of it.
 //   - Labels such as masthead.dev/managed-by can be forged in the workload cluster. That makes its owner's own definition
 //     or Secret look like ours, in his own cluster; a Secret is written or deleted only if the claim controls it as well, and
-//     a definition whose kind is not offered counts for the hub only as far as the hub's own definition says the same.
+//     a definition whose kind is not offered counts for the hub only as far as the hub's own definition says the same. A
+//     definition that he labels like that, and that has no objects, is removed.
 //   - The kind, the name and the namespace of what is written to the hub are those that were asked for and the class's,
 //     whatever his API server answers. How much it can answer is bounded (pkg/kindwatch).
 package agent

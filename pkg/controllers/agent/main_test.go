@@ -239,6 +239,7 @@ type fixture struct {
 	identifier, class          string
 	group, target, namespace   string
 	workloadUser, hubUser      string
+	grace                      time.Duration
 
 	// workloadConfig leads to the workload cluster.
 	workloadConfig *rest.Config
@@ -277,6 +278,7 @@ func prepareFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass
 		group:      fmt.Sprintf("db%d.acmeco.org", n),
 		target:     fmt.Sprintf("target-%d", n),
 		namespace:  fmt.Sprintf("team-%d", n),
+		grace:      time.Second,
 	}
 	f.hub = mustClient(t, hubConfig)
 	f.workloadConfig = workloadConfig
@@ -323,7 +325,7 @@ func (f *fixture) start() {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	o := Options{Fleet: f.fleet, Gate: gate, Registerer: f.registry, SkipNameValidation: new(true), ProtectedNamespaces: []string{"crossplane-system"}, InFlightGrace: time.Millisecond}
+	o := Options{Fleet: f.fleet, Gate: gate, Registerer: f.registry, SkipNameValidation: new(true), ProtectedNamespaces: []string{"crossplane-system"}, WithdrawalGrace: f.grace, InFlightGrace: time.Millisecond}
 	if err := o.setDefaults(); err != nil {
 		f.t.Fatal(err)
 	}
@@ -489,6 +491,12 @@ func (f *fixture) xrdName() string { return "xmysqlinstances." + f.group }
 func (f *fixture) publish() {
 	f.t.Helper()
 	f.create(f.hub, f.crd())
+	f.offer()
+}
+
+// offer makes the XRD that offers the claim kind.
+func (f *fixture) offer() {
+	f.t.Helper()
 	xrd := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{
 			"group":      f.group,

@@ -489,8 +489,8 @@ func TestDefinitionFor(t *testing.T) {
 	want := parse(t, `{'apiVersion':'apiextensions.k8s.io/v1','kind':'CustomResourceDefinition','metadata':{'name':'dbs.acmeco.org',
 		'labels':{'masthead.dev/managed-by':'masthead'}},
 		'spec':{'group':'acmeco.org','conversion':{'strategy':'None'},
-		'versions':[{'name':'v1','served':true,'storage':false},{'name':'v2','served':true,'storage':true}]}}`)
-	if diff := cmp.Diff(want.Object, definitionFor(hub).Object); diff != "" {
+		'versions':[{'name':'v1','served':false,'storage':false},{'name':'v2','served':true,'storage':true}]}}`)
+	if diff := cmp.Diff(want.Object, definitionFor(hub, "v2").Object); diff != "" {
 		t.Errorf("want names, versions and schemas, and nothing of the hub (-want +got):\n%s", diff)
 	}
 

@@ -90,6 +90,10 @@ const (
 	// ReasonDefinitionForbidden: the cluster does not let Masthead write CustomResourceDefinitions.
 	ReasonDefinitionForbidden = "DefinitionForbidden"
 
+	// ReasonDefinitionConversion: the version in which requirements travel has changed in the hub, and the cluster has objects
+	// of another one, which only the hub's conversion webhook could convert. None of them is synchronised.
+	ReasonDefinitionConversion = "ConversionNeeded"
+
 	// ReasonClaimsForbidden: the definition is there, and the cluster does not let Masthead list and watch its claims.
 	ReasonClaimsForbidden = "ClaimsForbidden"
 

@@ -76,6 +76,10 @@ type Options struct {
 	// it up. For as long after a start, a claim for which nothing is found in the hub is not let go.
 	InFlightGrace time.Duration
 
+	// WithdrawalGrace is how long a definition that is not offered any more, and has no objects, refuses new ones before it is
+	// removed from a workload cluster.
+	WithdrawalGrace time.Duration
+
 	// Clock is the real one by default.
 	Clock clock.PassiveClock
 
@@ -105,6 +109,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.InFlightGrace <= 0 {
 		o.InFlightGrace = DefaultInFlightGrace
+	}
+	if o.WithdrawalGrace <= 0 {
+		o.WithdrawalGrace = DefaultWithdrawalGrace
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -186,7 +193,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		hub: a.hub, workloads: a.workloads, fleet: o.Fleet,
 		classes: local.GetClient(), hubReader: local.GetAPIReader(),
 		recorder: local.GetEventRecorder(controllerName),
-		reporter: o.Reporter, metrics: a.metrics,
+		reporter: o.Reporter, metrics: a.metrics, clock: o.Clock, grace: o.WithdrawalGrace,
 		wanted: map[string]wantedDefinition{}, refused: map[mcreconcile.Request]string{},
 	}
 	a.requirements = &requirementReconciler{
@@ -348,6 +355,9 @@ func (a *agent) handleWorkload(w *workload, e kindwatch.Event) {
 		add := a.hub.requirements.add
 		if e.Initial {
 			add = a.hub.requirements.addInitial
+		}
+		if crd := e.Kind.GroupResource().String(); !e.Initial && e.Type != kindwatch.Updated && w.isUnoffered(crd) {
+			a.hub.definitions.add(definitionRequest(w.name, crd))
 		}
 		req := w.request(e.Kind, e.Object)
 		if vanished(e) {

@@ -80,6 +80,9 @@ type workload struct {
 	// drained are the CRDs that are not Masthead's, and of which no claim bears our finalizer.
 	drained sets.Set[string]
 
+	// unoffered are the definitions that the hub does not offer to the cluster, or not in the version that it has.
+	unoffered map[string]struct{}
+
 	// verified are the definitions that were compared with the hub's and found right, in the state that they had then.
 	verified map[string]verifiedDefinition
 

@@ -1,0 +1,271 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	eventsv1 "k8s.io/api/events/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// told waits for an event with a reason on the enrolled object, and returns its text.
+func (f *fixture) told(reason string) string {
+	f.t.Helper()
+	note := ""
+	f.eventually("an event on the enrolled object tells "+reason, func() error {
+		l := &eventsv1.EventList{}
+		if err := f.hub.List(f.ctx, l); err != nil {
+			return err
+		}
+		for _, e := range l.Items {
+			if e.Reason == reason && e.Regarding.Name == f.class {
+				note = e.Note
+				return nil
+			}
+		}
+		return errors.New("there is none")
+	})
+	return note
+}
+
+// versions are the versions of the definition in the workload cluster, with what they are for.
+func (f *fixture) versions() map[string]string {
+	f.t.Helper()
+	crd := f.crd()
+	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+		return map[string]string{"error": err.Error()}
+	}
+	out := map[string]string{"conversion": string(crd.Spec.Conversion.Strategy)}
+	for _, v := range crd.Spec.Versions {
+		out[v.Name] = fmt.Sprintf("served=%v storage=%v", v.Served, v.Storage)
+	}
+	return out
+}
+
+func (f *fixture) eventuallyVersions(want map[string]string) {
+	f.t.Helper()
+	f.eventually("the definition has its versions", func() error {
+		if diff := cmp.Diff(want, f.versions()); diff != "" {
+			return fmt.Errorf("(-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// editHub changes the hub's definition, and what the XRD says of its versions.
+func (f *fixture) editHub(referenceable string, change func(*apiextensionsv1.CustomResourceDefinition)) {
+	f.t.Helper()
+	crd := f.crd()
+	f.edit(f.hub, crd, func() { change(crd) })
+	xrd := &unstructured.Unstructured{}
+	xrd.SetGroupVersionKind(xrdKind.GroupVersionKind)
+	xrd.SetName(f.xrdName())
+	f.edit(f.hub, xrd, func() {
+		var versions []any
+		for _, v := range crd.Spec.Versions {
+			versions = append(versions, map[string]any{"name": v.Name, "served": v.Served, "referenceable": v.Name == referenceable})
+		}
+		_ = unstructured.SetNestedSlice(xrd.Object, versions, "spec", "versions")
+	})
+}
+
+// conversionWebhook is the hub's Service that converts objects.
+func conversionWebhook(t *testing.T) *httptest.Server {
+	t.Helper()
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		review := &apiextensionsv1.ConversionReview{}
+		if err := json.NewDecoder(req.Body).Decode(review); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		review.Response = &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+		for _, raw := range review.Request.Objects {
+			u := &unstructured.Unstructured{}
+			if err := u.UnmarshalJSON(raw.Raw); err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+			u.SetAPIVersion(review.Request.DesiredAPIVersion)
+			review.Response.ConvertedObjects = append(review.Response.ConvertedObjects, runtime.RawExtension{Object: u})
+		}
+		review.Request = nil
+		_ = json.NewEncoder(w).Encode(review)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// addVersion adds a version to a definition, which is stored from then on.
+func addVersion(name string, webhook *httptest.Server) func(*apiextensionsv1.CustomResourceDefinition) {
+	return func(crd *apiextensionsv1.CustomResourceDefinition) {
+		v := crd.Spec.Versions[0].DeepCopy()
+		v.Name = name
+		for i := range crd.Spec.Versions {
+			crd.Spec.Versions[i].Storage = false
+		}
+		crd.Spec.Versions = append(crd.Spec.Versions, *v)
+		if webhook != nil {
+			crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+				Strategy: apiextensionsv1.WebhookConverter,
+				Webhook: &apiextensionsv1.WebhookConversion{
+					ClientConfig: &apiextensionsv1.WebhookClientConfig{
+						URL:      new(webhook.URL),
+						CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: webhook.Certificate().Raw}),
+					},
+					ConversionReviewVersions: []string{"v1"},
+				},
+			}
+		}
+	}
+}
+
+func TestSynchronizationPullKeepsServedAndStorageVersions(t *testing.T) {
+	f := newFixture(t)
+	f.claim("db")
+	f.pushed("db")
+	f.editHub("v1beta1", addVersion("v1beta1", nil))
+	f.eventuallyVersions(map[string]string{
+		"conversion": "None", "v1alpha1": "served=true storage=false", "v1beta1": "served=true storage=true",
+	})
+	f.synced("db", ReasonSynced)
+
+	// The hub's administrator has converted what is stored in the hub, and removes the old version.
+	crd := f.crd()
+	f.eventually("the hub has converted its objects", func() error {
+		if err := f.hub.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+			return err
+		}
+		crd.Status.StoredVersions = []string{"v1beta1"}
+		return f.hub.Status().Update(f.ctx, crd)
+	})
+	f.editHub("v1beta1", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions = crd.Spec.Versions[1:] })
+	f.eventuallyVersions(map[string]string{
+		"conversion": "None", "v1alpha1": "served=false storage=false", "v1beta1": "served=true storage=true",
+	})
+	u := f.object(f.namespace, "db")
+	u.SetAPIVersion(f.group + "/v1beta1")
+	f.eventually("the claim is synchronised in the new version", func() error {
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(u), u); err != nil {
+			return err
+		}
+		if c := agentSynced(u); c["reason"] != ReasonSynced {
+			return fmt.Errorf("its condition is %v", c)
+		}
+		return nil
+	})
+	if err := f.workload.Delete(f.ctx, u); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("it can be deleted", func() error {
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(u), u); !apierrors.IsNotFound(err) {
+			return errors.Join(errors.New("it is there"), err)
+		}
+		return nil
+	})
+}
+
+func TestSynchronizationPullOfADefinitionWithAConversionWebhook(t *testing.T) {
+	f := prepareFixture(t)
+	f.editHub("v1beta1", addVersion("v1beta1", conversionWebhook(t)))
+	f.start()
+	f.eventuallyVersions(map[string]string{
+		"conversion": "None", "v1alpha1": "served=false storage=false", "v1beta1": "served=true storage=true",
+	})
+}
+
+func TestObjectsThatOnlyAWebhookCouldConvertAreNotTakenForAnotherVersion(t *testing.T) {
+	f := newFixture(t)
+	claim := f.claim("db")
+	f.pushed("db")
+	f.synced("db", ReasonSynced)
+	f.editHub("v1beta1", addVersion("v1beta1", conversionWebhook(t)))
+	f.told(ReasonDefinitionConversion)
+	want := map[string]string{"conversion": "None", "v1alpha1": "served=true storage=true", "v1beta1": "served=false storage=false"}
+	if diff := cmp.Diff(want, f.versions()); diff != "" {
+		t.Errorf("want the definition as it was (-want +got):\n%s", diff)
+	}
+	if _, err := f.get(f.workload, f.namespace, "db"); err != nil {
+		t.Fatalf("want the claim to be there, got %v", err)
+	}
+	if err := f.workload.Delete(f.ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+	f.eventuallyVersions(map[string]string{
+		"conversion": "None", "v1alpha1": "served=false storage=false", "v1beta1": "served=true storage=true",
+	})
+}
+
+func TestDefinitionThatACrossplaneOfTheClusterTakesOverIsLeftAlone(t *testing.T) {
+	f := newFixture(t)
+	claim := f.claim("db")
+	f.pushed("db")
+	f.synced("db", ReasonSynced)
+	crd := f.crd()
+	f.edit(f.workload, crd, func() {
+		crd.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "apiextensions.crossplane.io/v1", Kind: "CompositeResourceDefinition", Name: "theirs", UID: "theirs", Controller: new(true),
+		}}
+		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["theirs"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+	})
+	if note := f.told(ReasonDefinitionForeign); note == "" {
+		t.Error("want to be told whose it is")
+	}
+	generation := crd.Generation
+	f.settled()
+	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil || crd.Generation != generation {
+		t.Errorf("want their definition as it is, got generation %d instead of %d (%v)", crd.Generation, generation, err)
+	}
+	f.claim("theirs")
+	f.settled()
+	if u, err := f.get(f.workload, f.namespace, "theirs"); err != nil || bearsFinalizer(u) {
+		t.Errorf("want their claims untouched, got %v (%v)", u.Object, err)
+	}
+	if err := f.workload.Delete(f.ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+	f.gone(f.hub, f.target, "db")
+}
+
+func TestKeepingStored(t *testing.T) {
+	want := parse(t, `{'kind':'C','apiVersion':'v1','spec':{'versions':[{'name':'v2','served':true,'storage':true}]}}`)
+	for name, tc := range map[string]struct{ reason, have, want string }{
+		"Same":      {reason: "Nothing is stored in another version.", have: `'status':{'storedVersions':['v2']}`, want: `[{'name':'v2','served':true,'storage':true}]`},
+		"Stored":    {reason: "What is stored in a version can be read only with it.", have: `'spec':{'versions':[{'name':'v1','served':true,'storage':true,'schema':{}}]},'status':{'storedVersions':['v1']}`, want: `[{'name':'v2','served':true,'storage':true},{'name':'v1','served':false,'storage':false,'schema':{}}]`},
+		"NotStored": {reason: "A version in which nothing is stored goes.", have: `'spec':{'versions':[{'name':'v1','served':true}]},'status':{'storedVersions':['v2']}`, want: `[{'name':'v2','served':true,'storage':true}]`},
+		"Malformed": {reason: "What is not there cannot be kept.", have: `'spec':{'versions':['v1']},'status':{'storedVersions':['v1']}`, want: `[{'name':'v2','served':true,'storage':true}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := keepingStored(want, parse(t, `{'kind':'C','apiVersion':'v1',`+tc.have+`}`))
+			wanted := parse(t, `{'kind':'C','apiVersion':'v1','spec':{'versions':`+tc.want+`}}`)
+			if diff := cmp.Diff(wanted.Object, got.Object); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestDefinitionsOfTheOldFormPreserveExplicitly(t *testing.T) {
+	hub := parse(t, `{'kind':'C','apiVersion':'v1','spec':{'preserveUnknownFields':true,'versions':[{'name':'v1','schema':{'openAPIV3Schema':{'type':'object'}}}]}}`)
+	want := map[string]any{"conversion": map[string]any{"strategy": "None"}, "versions": []any{map[string]any{
+		"name": "v1", "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+	}}}
+	if diff := cmp.Diff(want, definitionFor(hub, "v1").Object["spec"]); diff != "" {
+		t.Errorf("want what v1 takes, and the same meaning (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,189 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// withdraw deletes the XRD that offers the claim kind.
+func (f *fixture) withdraw() {
+	f.t.Helper()
+	xrd := &unstructured.Unstructured{}
+	xrd.SetGroupVersionKind(xrdKind.GroupVersionKind)
+	xrd.SetName(f.xrdName())
+	if err := f.hub.Delete(f.ctx, xrd); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// definitionGone waits until the workload cluster does not have the definition any more.
+func (f *fixture) definitionGone() {
+	f.t.Helper()
+	f.eventually("the definition goes", func() error {
+		err := f.workload.Get(f.ctx, client.ObjectKey{Name: "mysqlinstances." + f.group}, &apiextensionsv1.CustomResourceDefinition{})
+		if !apierrors.IsNotFound(err) {
+			return errors.Join(errors.New("it is there"), err)
+		}
+		return nil
+	})
+}
+
+func TestDefinitionThatIsNotOfferedAndHasNoObjectsGoes(t *testing.T) {
+	for name, withdraw := range map[string]func(*fixture){
+		"Withdrawn": (*fixture).withdraw,
+		"NotOffered": func(f *fixture) {
+			class := &fleetv1alpha1.EnrollmentClass{}
+			class.Name = f.class
+			f.edit(f.hub, class, func() { class.Spec.Agent.APIGroups = []string{"other.acmeco.org"} })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.served()
+			withdraw(f)
+			f.definitionGone()
+		})
+	}
+}
+
+func TestDefinitionStaysInAClusterThatIsLeftAlone(t *testing.T) {
+	f := newFixture(t)
+	f.served()
+	f.settled()
+	class := &fleetv1alpha1.EnrollmentClass{}
+	class.Name = f.class
+	before := len(f.workloadAsked.writes())
+	f.edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled })
+	f.settled()
+	f.withdraw()
+	f.settled()
+	if got := f.workloadAsked.writes()[before:]; len(got) != 0 {
+		t.Errorf("want nothing to be written to the cluster, got %v", got)
+	}
+}
+
+// TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost has an API server take a claim that one which knows of the rule
+// would refuse, as one that has not heard of it yet would do.
+func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
+	f := prepareFixture(t)
+	f.grace = 10 * time.Second
+	f.start()
+	f.served()
+	f.withdraw()
+	crd := f.crd()
+	f.eventually("the definition is closed", func() error {
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+			return err
+		}
+		if crd.Annotations[WithdrawnAnnotation] == "" {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	refused := f.object(f.namespace, "refused")
+	refused.Object["spec"] = map[string]any{"version": "8"}
+	f.eventually("a closed kind takes no objects", func() error {
+		err := f.workload.Create(f.ctx, refused.DeepCopy(), client.DryRunAll)
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), withdrawnMessage) {
+			return errors.Join(errors.New("it was taken"), err)
+		}
+		return nil
+	})
+
+	// Somebody takes the rule out for a moment; the annotation stays.
+	f.edit(f.workload, crd, func() { crd.Spec.Versions[0].Schema.OpenAPIV3Schema.XValidations = nil })
+	late := refused.DeepCopy()
+	late.SetName("late")
+	f.eventually("the late claim is created", func() error { return f.workload.Create(f.ctx, late) })
+	f.eventually("the definition is open", func() error {
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+			return err
+		}
+		if len(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.XValidations) != 0 {
+			return errors.New("it is closed")
+		}
+		return nil
+	})
+	f.settled()
+	if _, err := f.get(f.workload, f.namespace, "late"); err != nil {
+		t.Fatalf("want the claim to be there, got %v", err)
+	}
+	if err := f.workload.Delete(f.ctx, late); err != nil {
+		t.Fatal(err)
+	}
+	f.definitionGone()
+}
+
+func TestDefinitionThatIsOfferedAgainIsOpened(t *testing.T) {
+	f := prepareFixture(t)
+	f.grace = time.Hour
+	f.start()
+	f.served()
+	f.withdraw()
+	crd := f.crd()
+	closed := func() bool {
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+			t.Fatal(err)
+		}
+		return crd.Annotations[WithdrawnAnnotation] != "" || len(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.XValidations) != 0
+	}
+	f.eventually("the definition is closed", func() error {
+		if !closed() {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	f.offer()
+	f.eventually("the definition is open", func() error {
+		if closed() {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	f.eventually("claims are taken again", func() error {
+		u := f.object(f.namespace, "db")
+		u.Object["spec"] = map[string]any{"version": "8"}
+		return f.workload.Create(f.ctx, u)
+	})
+	f.pushed("db")
+}
+
+func TestClosedDefinition(t *testing.T) {
+	crd := parse(t, `{'apiVersion':'apiextensions.k8s.io/v1','kind':'CustomResourceDefinition','metadata':{'name':'a','annotations':{'a':'b'}},'spec':{'versions':[`+
+		`{'name':'v1','schema':{'openAPIV3Schema':{'type':'object','x-kubernetes-validations':[{'rule':'self.a'}]}}},`+
+		`{'name':'v2','schema':{'openAPIV3Schema':{'type':'object'}}}]}}`)
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	if _, closed := closedSince(crd); closed {
+		t.Error("want a definition that nobody closed to be open")
+	}
+	closed := closedDefinition(crd, now)
+	if since, ok := closedSince(closed); !ok || !since.Equal(now) {
+		t.Errorf("want it to be closed since %v, got %v %v", now, since, ok)
+	}
+	if again := closedDefinition(closed, now); !cmp.Equal(closed.Object, again.Object) {
+		t.Errorf("want closing it twice to close it once (-once +twice):\n%s", cmp.Diff(closed.Object, again.Object))
+	}
+	if diff := cmp.Diff(crd.Object, opened(closed).Object); diff != "" {
+		t.Errorf("want opening it to restore it (-want +got):\n%s", diff)
+	}
+	half := closed.DeepCopy()
+	versions, _, _ := unstructured.NestedSlice(half.Object, "spec", "versions")
+	unstructured.RemoveNestedField(versions[1].(map[string]any), "schema")
+	_ = unstructured.SetNestedSlice(half.Object, versions, "spec", "versions")
+	if _, ok := closedSince(half); ok {
+		t.Error("want a definition of which one version is open to be open, whatever its annotation says")
+	}
+}
