@@ -45,8 +45,14 @@ func (r *definitionReconciler) withdraw(
 	if _, known := r.hub.readPublications(); !known || err != nil {
 		return reconcile.Result{}, nil //nolint:nilerr // What is not known yet makes a new request when it is.
 	}
-	if _, closed := current.GetAnnotations()[WithdrawnAnnotation]; len(claims) > 0 && !closed {
+	seen, marked := current.GetAnnotations()[WithdrawnAnnotation]
+	if len(claims) > 0 && !marked {
 		return reconcile.Result{}, nil // The end of the last one makes a new request.
+	}
+	if at, err := time.Parse(time.RFC3339, seen); err == nil && len(claims) == 0 {
+		if left := r.graceLeft(at); left > 0 {
+			return reconcile.Result{RequeueAfter: left}, nil
+		}
 	}
 	crd, err := r.get(ctx, w.reader, req.Name)
 	if err != nil || crd == nil || !isOurs(crd) {
@@ -58,15 +64,14 @@ func (r *definitionReconciler) withdraw(
 	}
 	since, closed := closedSince(crd)
 	switch {
-	case !empty && closed:
+	case !empty && marked:
 		return reconcile.Result{RequeueAfter: slowRetry()}, r.rewrite(ctx, w, opened(crd))
 	case !empty:
 		return reconcile.Result{RequeueAfter: slowRetry()}, nil
 	case !closed:
 		return reconcile.Result{RequeueAfter: r.grace}, r.rewrite(ctx, w, closedDefinition(crd, r.clock.Now()))
 	}
-	// A time in the future is not ours, or the clock's: the definition is closed for a grace from now at most.
-	if left := min(since.Add(r.grace).Sub(r.clock.Now()), r.grace); left > 0 {
+	if left := r.graceLeft(since); left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
 	uid, version := crd.GetUID(), crd.GetResourceVersion()
@@ -80,6 +85,12 @@ func (r *definitionReconciler) withdraw(
 	}
 	log.FromContext(ctx).Info("Removed a definition that the hub does not offer any more, and that had no objects")
 	return reconcile.Result{}, nil
+}
+
+// graceLeft is how much longer a definition has to be closed. A time in the future is not ours, or the clock's: it is a
+// grace from now at most.
+func (r *definitionReconciler) graceLeft(since time.Time) time.Duration {
+	return min(since.Add(r.grace).Sub(r.clock.Now()), r.grace)
 }
 
 // hasNoObjects is whether an API server says that there is no object of the kind of a definition. One that serves no version
