@@ -69,16 +69,23 @@ show hub get clusterprofiles -o custom-columns="$columns"
 
 show hub get enrollmentclasses
 
-step "6. An application team in w1 asks for a database, as if Crossplane ran there"
+step "6. An application team in w1 looks at what it can claim, which keys a connection Secret has, and what there is to choose from"
+wait_for "the copy of the hub's definition" on w1 get compositeresourcedefinitions/compositemysqlinstances.database.acmeco.org
+wait_for "the copy of the hub's Composition" on w1 get compositions/mysql.database.acmeco.org
+show w1 get compositeresourcedefinitions
+show w1 get compositeresourcedefinitions compositemysqlinstances.database.acmeco.org -o jsonpath='{.spec.connectionSecretKeys}{"\n"}'
+show w1 get compositions
+
+step "7. An application team in w1 asks for a database, as if Crossplane ran there"
 cat hack/demo-requirement.yaml
 show w1 apply --server-side -f hack/demo-requirement.yaml
 wait_for "the requirement to be ready" on w1 wait --for=condition=Ready --timeout=5s mysqlinstancerequirements/sqldb
 
-step "7. In the hub: it is in the namespace bar and says where it came from; Crossplane has provisioned it"
+step "8. In the hub: it is in the namespace bar and says where it came from; Crossplane has provisioned it"
 show hub get mysqlinstancerequirements --namespace bar
 show hub get mysqlinstancerequirements sqldb --namespace bar -o jsonpath='{.metadata.annotations}{"\n"}'
 
-step "8. Back in w1: the status, and the connection Secret, owned by the requirement"
+step "9. Back in w1: the status, and the connection Secret, owned by the requirement"
 wait_for "the connection Secret" on w1 get secret sql-creds
 show w1 get mysqlinstancerequirements sqldb
 show w1 get secret sql-creds -o custom-columns='NAME:.metadata.name,TYPE:.type,OWNER:.metadata.ownerReferences[0].kind,KEYS:.data' |

@@ -227,6 +227,7 @@ type fixture struct {
 	class         *fleetv1alpha1.EnrollmentClass
 	group         string
 	user          string
+	userGroups    []string
 
 	mgr             mcmanager.Manager
 	gate            *multicluster.Gate
@@ -258,7 +259,7 @@ func prepareFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass
 		registry: prometheus.NewRegistry(),
 		cluster:  mcr.ClusterName(fmt.Sprintf("capi/fleet/w%d", n)),
 		group:    fmt.Sprintf("db%d.acmeco.org", n),
-		user:     mastheadUser,
+		user:     mastheadUser, userGroups: []string{"system:masters"},
 	}
 	f.hub, f.workload = mustClient(t, hubConfig), mustClient(t, workloadConfig)
 	f.class = &fleetv1alpha1.EnrollmentClass{
@@ -334,7 +335,7 @@ func (f *fixture) engage() {
 	f.t.Helper()
 	cfg := rest.CopyConfig(workloadConfig)
 	cfg.QPS = -1
-	cfg.Impersonate = rest.ImpersonationConfig{UserName: f.user, Groups: []string{"system:masters"}}
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: f.user, Groups: f.userGroups}
 	cfg.Wrap(f.asked.wrap)
 	cl, err := cluster.New(cfg, func(o *cluster.Options) { o.Scheme = scheme() })
 	if err != nil {

@@ -9,17 +9,23 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 func answer(code int, body string) *http.Response {
@@ -263,4 +269,49 @@ func TestForeignPolicyIsLeftAlone(t *testing.T) {
 	}
 	f.delete(f.workload, foreign)
 	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
+}
+
+// The rights that config/workload grants are all that it takes, and without one of them it is told which.
+func TestRightsInTheWorkloadCluster(t *testing.T) {
+	f := prepareFixture(t)
+	f.user, f.userGroups = "masthead-least-rights", []string{"system:authenticated"}
+	data, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "workload", "role.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := &rbacv1.ClusterRole{}
+	if err := yaml.Unmarshal(data, role); err != nil {
+		t.Fatal(err)
+	}
+	rules := role.Rules
+	role.Rules = slices.DeleteFunc(slices.Clone(rules), func(r rbacv1.PolicyRule) bool {
+		return r.APIGroups[0] == "admissionregistration.k8s.io" || r.APIGroups[0] == crossplaneGroup
+	})
+	f.create(f.workload, role)
+	t.Cleanup(func() { f.delete(f.workload, role) })
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.user}},
+	}
+	f.create(f.workload, binding)
+	t.Cleanup(func() { f.delete(f.workload, binding) })
+	f.start()
+	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
+	f.event(ReasonPolicyForbidden)
+	f.event(ReasonObjectsForbidden)
+	f.reported(compositionCRD, ReasonObjectsForbidden)
+	f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
+
+	f.edit(f.workload, role, func() { role.Rules = rules })
+	f.copy(xrd, nil)
+	copied := f.copy(composition, nil)
+	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
+	f.rejects("an administrator's deletion", func() error { return f.workload.Delete(f.ctx, copied, client.DryRunAll) })
+	f.edit(f.hub, composition, func() {
+		_ = unstructured.SetNestedField(composition.Object, "mine", "spec", "writeConnectionSecretsToNamespace")
+	})
+	f.copy(composition, sameContent(composition))
+	f.delete(f.hub, composition)
+	f.gone(composition)
 }
