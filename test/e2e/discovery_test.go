@@ -24,7 +24,9 @@ var _ = Describe("Discovery", func() {
 		enrolAll(ctx, "w1")
 
 		By("listing the published APIs")
-		Eventually(func() string { return kubectl(ctx, "w1", "get", "compositeresourcedefinitions", "--ignore-not-found", "-o", "name") }).
+		Eventually(func() string {
+			return kubectl(ctx, "w1", "get", "compositeresourcedefinitions", "--ignore-not-found", "-o", "name")
+		}).
 			WithContext(ctx).Should(ContainSubstring(sampleXRD))
 		Eventually(func() string {
 			return get(ctx, "w1", `{.status.conditions[?(@.type=="Offered")].status}`, "compositeresourcedefinitions", sampleXRD)
@@ -36,7 +38,9 @@ var _ = Describe("Discovery", func() {
 			To(Equal(get(ctx, hub, "{.spec.connectionSecretKeys}", "xrd", sampleXRD)))
 
 		By("listing the Compositions to select from")
-		Eventually(func() string { return get(ctx, "w1", "{.spec.compositeTypeRef.kind}", "compositions", sampleComposition) }).
+		Eventually(func() string {
+			return get(ctx, "w1", "{.spec.compositeTypeRef.kind}", "compositions", sampleComposition)
+		}).
 			WithContext(ctx).Should(Equal(get(ctx, hub, "{.spec.compositeTypeRef.kind}", "compositions", sampleComposition)))
 
 		By("having an administrator of w1 try to change it")
@@ -59,7 +63,9 @@ var _ = Describe("Discovery", func() {
 		By("having them remove the policy: it comes back")
 		uid := get(ctx, "w1", "{.metadata.uid}", "validatingadmissionpolicybinding", readOnlyPolicy)
 		kubectl(ctx, "w1", "delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", readOnlyPolicy)
-		Eventually(func() string { return get(ctx, "w1", "{.metadata.uid}", "validatingadmissionpolicybinding", readOnlyPolicy) }).
+		Eventually(func() string {
+			return get(ctx, "w1", "{.metadata.uid}", "validatingadmissionpolicybinding", readOnlyPolicy)
+		}).
 			WithContext(ctx).Should(And(Not(BeEmpty()), Not(Equal(uid))))
 		rejected("delete", "composition", sampleComposition)
 

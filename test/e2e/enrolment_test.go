@@ -83,9 +83,7 @@ var _ = Describe("Enrolment", func() {
 		DeferCleanup(func(ctx context.Context) {
 			kubectl(ctx, hub, "delete", "compositeresourcedefinition", "compositelatecomers.database.acmeco.org")
 		})
-		Eventually(func() string {
-			return get(ctx, "w1", `{.status.conditions[?(@.type=="Established")].status}`, "crd", "latecomerrequirements.database.acmeco.org")
-		}).WithContext(ctx).Should(Equal("True"))
+		Eventually(established).WithArguments(ctx, "w1", "latecomerrequirements.database.acmeco.org").WithContext(ctx).Should(Equal("True"))
 		Eventually(func() error {
 			return harness.Apply(ctx, fleet, "w1", `
 apiVersion: database.acmeco.org/v1alpha1

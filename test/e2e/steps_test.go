@@ -69,11 +69,16 @@ func eventuallyConnected(ctx context.Context, clusters ...string) {
 func eventuallyServesRequirements(ctx context.Context, clusters ...string) {
 	GinkgoHelper()
 	for _, name := range clusters {
-		Eventually(func() string {
-			return get(ctx, name, `{.status.conditions[?(@.type=="Established")].status}`,
-				"crd", "mysqlinstancerequirements.database.acmeco.org")
-		}).WithContext(ctx).Should(Equal("True"), "cluster %s", name)
+		Eventually(established).WithArguments(ctx, name, "mysqlinstancerequirements.database.acmeco.org").WithContext(ctx).
+			Should(Equal("True"), "cluster %s", name)
 	}
+}
+
+// established says whether a cluster serves a definition: "True", or "" or an error, since for a moment a new definition has
+// no list of conditions.
+func established(ctx context.Context, cluster, crd string) (string, error) {
+	return harness.Kubectl(ctx, fleet, cluster, "get", "--ignore-not-found", "crd", crd,
+		"-o", `jsonpath={.status.conditions[?(@.type=="Established")].status}`)
 }
 
 // claim creates a requirement in the namespace default of a workload cluster.

@@ -91,6 +91,8 @@ func newConnected(
 		RateLimiter: limiter,
 		QPS:         o.qps,
 		Burst:       o.burst,
+		// Otherwise the log would repeat whatever a cluster says in a header, as the message of a line of ours.
+		WarningHandlerWithContext: rest.NoWarnings{},
 	}
 	requests := &http.Client{Transport: t, Timeout: o.requestTimeout}
 	watches := &http.Client{Transport: t, Timeout: watchTimeout}

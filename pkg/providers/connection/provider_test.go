@@ -49,6 +49,9 @@ func TestConnectsAndReconciles(t *testing.T) {
 	if cl.GetConfig().BearerToken != "" {
 		t.Error("the token is in the rest.Config")
 	}
+	if cl.GetConfig().WarningHandlerWithContext == nil {
+		t.Error("what the cluster says in a header would be the message of a line of the log")
+	}
 	if err := cl.GetClient().Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "default"}, &corev1.ConfigMap{}); !isNotFound(err) {
 		t.Errorf("ConfigMaps are read live: want NotFound, got %v", err)
 	}
