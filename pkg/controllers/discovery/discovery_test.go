@@ -295,17 +295,17 @@ func TestUserExperienceOfTheOldKinds(t *testing.T) {
 		f.create(f.hub, crd)
 		t.Cleanup(func() { f.delete(f.hub, crd) })
 	}
-	make := func(resource, group string, spec map[string]any) *unstructured.Unstructured {
+	inHub := func(resource, group string, spec map[string]any) *unstructured.Unstructured {
 		u := object(compositionGVK.GroupKind().WithVersion("v1alpha1").GroupVersion().WithKind(kinds[resource]), "mysqlinstances."+group)
 		u.Object["spec"] = spec
 		f.eventually("the hub serves "+resource, func() error { return f.hub.Create(f.ctx, u) })
 		return u
 	}
-	definition := make(resourceDefinition, f.group, map[string]any{
+	definition := inHub(resourceDefinition, f.group, map[string]any{
 		"connectionSecretKeys": []any{"username"}, "crdSpecTemplate": map[string]any{"group": f.group},
 	})
-	publication := make(resourcePublication, f.group, map[string]any{"infrastructureDefinitionRef": map[string]any{"name": definition.GetName()}})
-	other := make(resourcePublication, "other.org", map[string]any{"infrastructureDefinitionRef": map[string]any{"name": "mysqlinstances.other.org"}})
+	publication := inHub(resourcePublication, f.group, map[string]any{"infrastructureDefinitionRef": map[string]any{"name": definition.GetName()}})
+	other := inHub(resourcePublication, "other.org", map[string]any{"infrastructureDefinitionRef": map[string]any{"name": "mysqlinstances.other.org"}})
 	f.copy(definition, sameContent(definition))
 	f.copy(publication, sameContent(publication))
 	f.settled()

@@ -170,48 +170,69 @@ func (p *pass) mirrorObjects(ctx context.Context, v view) (objects int, done boo
 	if problem, waiting := p.unknown(kind, objectReasons); problem != nil || waiting {
 		return 0, !waiting, problem, nil
 	}
-	wanted, problems := sets.New[string](), 0
+	var problems []*problem
 	var errs []error
 	done = true
 	for _, m := range v.objects {
 		if !p.offer.includes(m.group) {
 			continue
 		}
-		wanted.Insert(m.name())
 		held, problem, err := p.ensure(ctx, kind, m, objectReasons)
-		switch {
-		case isFatal(err):
+		if isFatal(err) {
 			return 0, false, nil, err
+		}
+		switch {
 		case err != nil:
 			errs = append(errs, err)
+		case problem != nil && problem.reason == objectReasons.forbidden:
+			// So are the others.
+			return objects, true, problem, errors.Join(errs...)
 		case problem != nil:
-			problems++
-			if first == nil {
-				first = problem
-			}
-			if problem.reason == objectReasons.forbidden {
-				// So are the others.
-				return objects, true, first, errors.Join(errs...)
-			}
+			problems = append(problems, problem)
 		case held:
 			objects++
 		default:
 			done = false
 		}
 	}
+	errs = append(errs, p.removeOthers(ctx, kind, v))
+	return objects, done, summary(problems), errors.Join(errs...)
+}
+
+// summary is the first of some problems, with a word about the others.
+func summary(problems []*problem) *problem {
+	switch len(problems) {
+	case 0:
+		return nil
+	case 1:
+		return problems[0]
+	}
+	return &problem{
+		reason:  problems[0].reason,
+		message: fmt.Sprintf("%s There are %d more such problems.", problems[0].message, len(problems)-1),
+	}
+}
+
+// removeOthers deletes the copies of what the hub does not have, or the class does not offer, any more.
+func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) error {
+	wanted := sets.New[string]()
+	for _, m := range v.objects {
+		if p.offer.includes(m.group) {
+			wanted.Insert(m.name())
+		}
+	}
 	have, err := p.w.watcher.List(kind)
 	if err != nil {
-		return objects, false, first, errors.Join(errs...)
+		// The kind is not followed any more. Its being followed again makes a new request.
+		return nil //nolint:nilerr // See above.
 	}
+	var errs []error
 	for _, obj := range have {
 		if isOurs(obj) && !wanted.Has(obj.GetName()) {
 			errs = append(errs, p.remove(ctx, kind, obj))
 		}
 	}
-	if problems > 1 {
-		first = &problem{reason: first.reason, message: fmt.Sprintf("%s The same or something else is true of %d more.", first.message, problems-1)}
-	}
-	return objects, done, first, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // unknown returns why the objects of a kind in the cluster are not known, or that this is only a matter of time.
