@@ -375,3 +375,60 @@ func TestFailureOfOneObjectHindersNoOther(t *testing.T) {
 	f.copy(b, nil)
 	f.gone(a)
 }
+
+// A webhook of the cluster that labels everything must not be fought for ever, nor one that removes what it does not know.
+func TestClusterThatChangesWhatIsWritten(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		admit  func(*unstructured.Unstructured)
+	}{
+		"Labels": {
+			"What Masthead writes gets a label that it did not have.",
+			func(u *unstructured.Unstructured) {
+				labels := u.GetLabels()
+				labels["theirs.org/seen"] = "true"
+				u.SetLabels(labels)
+			},
+		},
+		"Annotations": {
+			"What Masthead writes loses its annotation.",
+			func(u *unstructured.Unstructured) { u.SetAnnotations(nil) },
+		},
+		"Content": {
+			"What Masthead writes gets another content.",
+			func(u *unstructured.Unstructured) {
+				if u.GetKind() == compositionGVK.Kind {
+					_ = unstructured.SetNestedField(u.Object, "theirs", "spec", "writeConnectionSecretsToNamespace")
+				}
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := prepareFixture(t)
+			f.asked.admit = func(content map[string]any) {
+				if u := (&unstructured.Unstructured{Object: content}); isOurs(u) {
+					tc.admit(u)
+				}
+			}
+			f.start()
+			composition := f.composition("aws", "mysqlinstances")
+			f.copy(composition, nil)
+			f.gaugeIs(1, "masthead_discovery_objects", string(f.cluster), compositionCRD)
+			f.settled()
+			written := f.asked.writes()
+			f.reconciler.workloads.enqueueAll()
+			f.settled()
+			if n := f.asked.writes() - written; n != 0 {
+				t.Errorf("%s Want it to be left like that, got %d writes", tc.reason, n)
+			}
+			f.edit(f.hub, composition, func() { composition.SetLabels(map[string]string{"provider": "gcp"}) })
+			f.copy(composition, func(got *unstructured.Unstructured) error {
+				if got.GetLabels()["provider"] != "gcp" {
+					return fmt.Errorf("its labels are %v", got.GetLabels())
+				}
+				return nil
+			})
+		})
+	}
+}

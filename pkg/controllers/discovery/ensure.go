@@ -73,15 +73,10 @@ func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reaso
 	return p.written(ctx, kind, m, have, reasons)
 }
 
-// holds is whether a copy is as it should be. What somebody did to the annotation alone is not told from what somebody did to
-// the rest.
+// holds is whether a copy is as it should be, going by its metadata.
 func (p *pass) holds(kind kindwatch.Kind, m *mirror, have *unstructured.Unstructured) bool {
-	r, ok := recordOf(have)
-	if !ok || r.hash != m.hash || !m.labelled(have) {
-		return false
-	}
-	return r.generation == have.GetGeneration() ||
-		p.w.isVerified(copyKey{kind, m.name()}, verifiedCopy{uid: have.GetUID(), generation: have.GetGeneration(), hash: m.hash})
+	return m.labelled(have) && m.contentAsRecorded(have) ||
+		p.w.isVerified(copyKey{kind, m.name()}, verified(have, m.hash))
 }
 
 // written writes a copy, and makes of what the cluster answers what ensure returns.
@@ -91,7 +86,7 @@ func (p *pass) written(
 	got, err := p.write(ctx, kind, m, have)
 	switch {
 	case err == nil:
-		p.w.setVerified(copyKey{kind, m.name()}, verifiedCopy{uid: got.GetUID(), generation: got.GetGeneration(), hash: m.hash})
+		p.w.setVerified(copyKey{kind, m.name()}, verified(got, m.hash))
 		p.w.watcher.Observe(kind, got)
 		return true, nil, nil
 	case apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):

@@ -4,9 +4,12 @@
 package discovery
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -103,6 +106,9 @@ type traffic struct {
 	seen   []string
 	answer func(*http.Request) *http.Response
 
+	// admit changes what is written, as an admission webhook of the cluster would.
+	admit func(map[string]any)
+
 	// user is as whom the requests are made, instead of the one whose credentials they had at first.
 	user string
 }
@@ -113,11 +119,14 @@ func (r *traffic) wrap(next http.RoundTripper) http.RoundTripper {
 		if !strings.Contains(req.URL.RawQuery, "watch=true") {
 			r.seen = append(r.seen, req.Method+" "+req.URL.Path)
 		}
-		answer, user := r.answer, r.user
+		answer, user, admit := r.answer, r.user, r.admit
 		r.mu.Unlock()
 		if user != "" {
 			req = req.Clone(req.Context())
 			req.Header.Set("Impersonate-User", user)
+		}
+		if admit != nil && req.Body != nil && (req.Method == http.MethodPost || req.Method == http.MethodPut) {
+			req = admitted(req, admit)
 		}
 		if answer != nil {
 			if resp := answer(req); resp != nil {
@@ -126,6 +135,21 @@ func (r *traffic) wrap(next http.RoundTripper) http.RoundTripper {
 		}
 		return next.RoundTrip(req)
 	})
+}
+
+func admitted(req *http.Request, admit func(map[string]any)) *http.Request {
+	content := map[string]any{}
+	if err := json.NewDecoder(req.Body).Decode(&content); err != nil {
+		panic(err)
+	}
+	admit(content)
+	body, err := json.Marshal(content)
+	if err != nil {
+		panic(err)
+	}
+	req = req.Clone(req.Context())
+	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return req
 }
 
 func (r *traffic) count(methods ...string) int {

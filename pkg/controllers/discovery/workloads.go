@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
@@ -20,6 +21,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -57,11 +59,21 @@ type copyKey struct {
 	name string
 }
 
-// verifiedCopy is a copy that is as it should be as long as it has this UID and generation.
+// verifiedCopy is what a copy was after it was written with the content of that hash, which is right as long as it stays
+// like that. It also ends what could be an endless correction: a webhook of the cluster that labels everything, or an API
+// server that counts generations in another way.
 type verifiedCopy struct {
+	hash       string
 	uid        types.UID
 	generation int64
-	hash       string
+	metadata   string
+}
+
+func verified(have *unstructured.Unstructured, hash string) verifiedCopy {
+	return verifiedCopy{
+		hash: hash, uid: have.GetUID(), generation: have.GetGeneration(),
+		metadata: fmt.Sprintf("%q %q", have.GetLabels(), have.GetAnnotations()[fleetv1alpha1.MirroredAnnotation]),
+	}
 }
 
 // enqueue has the cluster looked at. It does not block.
