@@ -165,6 +165,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 		return nil, fmt.Errorf("cannot add the watches of the hub to the manager: %w", err)
 	}
 	o.Fleet.Subscribe(r.enrolmentChanged)
+	o.Fleet.OnLeave(r.leave)
 	return r, nil
 }
 

@@ -4,6 +4,7 @@
 package discovery
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,12 +18,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	eventsv1 "k8s.io/api/events/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 const (
@@ -154,7 +157,7 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 	asked := f.asked.count("")
 	f.settled()
 	if n := f.asked.count("") - asked; n != 0 {
-		t.Errorf("want no requests at rest, got %d", n)
+		t.Errorf("want no requests at rest, got %d: %q", n, f.asked.last(n))
 	}
 	written := f.asked.writes()
 	f.restart()
@@ -162,7 +165,7 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 	f.settled()
 	// One is the question as whom the cluster knows Masthead.
 	if n := f.asked.writes() - written; n != 1 {
-		t.Errorf("want nothing written after a restart, got %d requests", n-1)
+		t.Errorf("want nothing written after a restart, got %d requests: %q", n-1, f.asked.last(20))
 	}
 
 	t.Log("what is not offered was never there")
@@ -431,4 +434,76 @@ func TestClusterThatChangesWhatIsWritten(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestLeavingTakesEverythingBack(t *testing.T) {
+	f := newFixture(t)
+	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
+	f.copy(xrd, nil)
+	f.copy(composition, nil)
+	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
+	theirs := object(compositionGVK, "theirs."+f.group)
+	theirs.Object["spec"] = map[string]any{
+		"compositeTypeRef": map[string]any{"apiVersion": "theirs.org/v1", "kind": "Theirs"}, "mode": "Pipeline",
+		"pipeline": []any{map[string]any{"step": "compose", "functionRef": map[string]any{"name": "theirs"}}},
+	}
+	f.create(f.workload, theirs)
+	f.settled()
+
+	leave := func() {
+		f.gate.Close(f.cluster)
+		if err := f.fleet.leaver(f.ctx, f.cluster); err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range []string{policyKind.Kind, bindingKind.Kind} {
+			u := object(policyKind.GroupVersion().WithKind(kind), policyName)
+			if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(u), u); !apierrors.IsNotFound(err) {
+				t.Errorf("want no %s, got %v", kind, err)
+			}
+		}
+		if _, err := f.crd(f.workload, xrdCRD); !apierrors.IsNotFound(err) {
+			t.Errorf("want no definition, got %v", err)
+		}
+		f.gone(composition)
+	}
+	leave()
+	f.copy(theirs, func(got *unstructured.Unstructured) error {
+		if got.GetUID() != theirs.GetUID() {
+			t.Error("want what is not a copy to stay")
+		}
+		return nil
+	})
+
+	t.Log("the enrolment comes back")
+	f.gate.Open(f.cluster)
+	c, _ := f.fleet.Lookup(f.cluster)
+	c.State = connection.StateDraining
+	f.fleet.set(c)
+	f.copy(xrd, nil)
+	f.copy(composition, nil)
+
+	f.delete(f.workload, theirs)
+	f.settled()
+	leave()
+	if _, err := f.crd(f.workload, compositionCRD); !apierrors.IsNotFound(err) {
+		t.Errorf("want no definition, got %v", err)
+	}
+	f.gate.Open(f.cluster)
+}
+
+// A cluster that does not answer is not waited for.
+func TestLeavingAClusterThatDoesNotAnswer(t *testing.T) {
+	f := newFixture(t)
+	f.copy(f.composition("aws", "mysqlinstances"), nil)
+	f.settled()
+	f.asked.mu.Lock()
+	f.asked.answer = func(req *http.Request) *http.Response {
+		return answer(http.StatusServiceUnavailable, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503}`)
+	}
+	f.asked.mu.Unlock()
+	f.gate.Close(f.cluster)
+	if err := f.fleet.leaver(f.ctx, f.cluster); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("want the cluster's own answer, got %v", err)
+	}
+	f.gate.Open(f.cluster)
 }

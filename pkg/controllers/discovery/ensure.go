@@ -76,7 +76,7 @@ func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reaso
 // holds is whether a copy is as it should be, going by its metadata.
 func (p *pass) holds(kind kindwatch.Kind, m *mirror, have *unstructured.Unstructured) bool {
 	return m.labelled(have) && m.contentAsRecorded(have) ||
-		p.w.isVerified(copyKey{kind, m.name()}, verified(have, m.hash))
+		p.w.isVerified(copyKey{kind, m.name()}, verified(have, m))
 }
 
 // written writes a copy, and makes of what the cluster answers what ensure returns.
@@ -86,7 +86,7 @@ func (p *pass) written(
 	got, err := p.write(ctx, kind, m, have)
 	switch {
 	case err == nil:
-		p.w.setVerified(copyKey{kind, m.name()}, verified(got, m.hash))
+		p.w.setVerified(copyKey{kind, m.name()}, verified(got, m))
 		p.w.watcher.Observe(kind, got)
 		return true, nil, nil
 	case apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):

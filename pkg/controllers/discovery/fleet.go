@@ -20,6 +20,9 @@ type Fleet interface {
 	// Subscribe registers a function that is called whenever what is known about a cluster has changed. It must not
 	// block.
 	Subscribe(fn func(mcr.ClusterName))
+
+	// OnLeave registers what is called when a cluster leaves for good, while it is still connected.
+	OnLeave(fn connection.Leaver)
 }
 
 // DefinitionReporter is told how the definitions of the mirrored kinds fare in the workload clusters. It must not block.

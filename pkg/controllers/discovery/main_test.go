@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -166,6 +167,12 @@ func (r *traffic) count(methods ...string) int {
 	return n
 }
 
+func (r *traffic) last(n int) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.seen[max(0, len(r.seen)-n):])
+}
+
 func (r *traffic) writes() int {
 	return r.count(http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete)
 }
@@ -179,6 +186,7 @@ type fakeFleet struct {
 	mu          sync.Mutex
 	clusters    map[mcr.ClusterName]connection.Cluster
 	subscribers []func(mcr.ClusterName)
+	leaver      connection.Leaver
 }
 
 func (f *fakeFleet) Lookup(name mcr.ClusterName) (connection.Cluster, bool) {
@@ -203,6 +211,8 @@ func (f *fakeFleet) Subscribe(fn func(mcr.ClusterName)) {
 	defer f.mu.Unlock()
 	f.subscribers = append(f.subscribers, fn)
 }
+
+func (f *fakeFleet) OnLeave(fn connection.Leaver) { f.leaver = fn }
 
 func (f *fakeFleet) set(c connection.Cluster) {
 	f.mu.Lock()

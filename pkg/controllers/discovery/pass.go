@@ -32,12 +32,15 @@ type pass struct {
 	// asked is whether the cluster was asked in this pass who Masthead is.
 	asked bool
 
+	// kept are the definitions that are not wanted and have to stay.
+	kept sets.Set[string]
+
 	// again is when the cluster is to be looked at again, if it is.
 	again time.Duration
 }
 
 func (r *reconciler) newPass(w *workload, cluster connection.Cluster, o offer) *pass {
-	p := &pass{reconciler: r, w: w, cluster: cluster, offer: o, views: map[string]view{}}
+	p := &pass{reconciler: r, w: w, cluster: cluster, offer: o, views: map[string]view{}, kept: sets.New[string]()}
 	for _, k := range mirroredKinds() {
 		p.views[k.crd()] = r.hub.view(k.crd())
 	}

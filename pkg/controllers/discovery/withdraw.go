@@ -26,6 +26,9 @@ func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
 	have, err := p.w.watcher.Get(definition, types.NamespacedName{Name: k.crd()})
 	switch {
 	case errors.Is(err, kindwatch.ErrNotSynced), errors.Is(err, kindwatch.ErrNotWatched):
+		if state, _ := p.w.watcher.State(definition); state == kindwatch.StateForbidden {
+			p.w.setBare(definition, true)
+		}
 		p.reports.forgetKind(p.w.name, k.crd())
 		return nil
 	case apierrors.IsNotFound(err), err == nil && !isOurs(have):
@@ -48,6 +51,7 @@ func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
 		return err
 	}
 	if foreign > 0 {
+		p.kept.Insert(k.crd())
 		p.reports.kind(ctx, p.cluster, k.crd(), 0, &problem{
 			reason: ReasonForeignObjectsLeft,
 			message: fmt.Sprintf("The CustomResourceDefinition %q is not needed any more. It stays, because the cluster has %d objects of it that were not put "+

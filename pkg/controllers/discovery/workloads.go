@@ -59,19 +59,18 @@ type copyKey struct {
 	name string
 }
 
-// verifiedCopy is what a copy was after it was written with the content of that hash, which is right as long as it stays
-// like that. It also ends what could be an endless correction: a webhook of the cluster that labels everything, or an API
+// verifiedCopy is what a copy was after it was written as a mirror says, which is right as long as it stays like that. It also ends what could be an endless correction: a webhook of the cluster that labels everything, or an API
 // server that counts generations in another way.
 type verifiedCopy struct {
-	hash       string
+	want       string
 	uid        types.UID
 	generation int64
 	metadata   string
 }
 
-func verified(have *unstructured.Unstructured, hash string) verifiedCopy {
+func verified(have *unstructured.Unstructured, m *mirror) verifiedCopy {
 	return verifiedCopy{
-		hash: hash, uid: have.GetUID(), generation: have.GetGeneration(),
+		want: fmt.Sprintf("%s %q", m.hash, m.object.GetLabels()), uid: have.GetUID(), generation: have.GetGeneration(),
 		metadata: fmt.Sprintf("%q %q", have.GetLabels(), have.GetAnnotations()[fleetv1alpha1.MirroredAnnotation]),
 	}
 }
