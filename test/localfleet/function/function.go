@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -46,7 +47,7 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 	}
 	composite := &observed.Resource.Unstructured
 
-	o, err := parseOrders(composite.GetAnnotations())
+	o, err := parseOrders(ordersOf(req, composite))
 	if err != nil {
 		response.Fatal(rsp, err)
 		return rsp, nil
@@ -70,6 +71,20 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 		response.Fatal(rsp, err)
 	}
 	return rsp, nil
+}
+
+// ordersOf are the annotations that the step of the Composition has as its input, and over them those of the composite. The
+// input is for composites that cannot have the annotations, because they come from a workload cluster, from which these do not
+// travel: {apiVersion: localfleet.masthead.dev/v1alpha1, kind: Orders, annotations: {...}}.
+func ordersOf(req *fnv1.RunFunctionRequest, composite *unstructured.Unstructured) map[string]string {
+	input := &unstructured.Unstructured{Object: req.GetInput().AsMap()}
+	orders, _, _ := unstructured.NestedStringMap(input.Object, "annotations")
+	out := maps.Clone(orders)
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, composite.GetAnnotations())
+	return out
 }
 
 // answerComposite sets the connection details and the readiness of the composite.

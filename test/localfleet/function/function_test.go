@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	testingclock "k8s.io/utils/clock/testing"
 )
 
@@ -139,6 +140,21 @@ func TestRunFunctionIsStable(t *testing.T) {
 	rotated := run(t, created, composite("8.0"))
 	if password(first) == "" || password(first) == password(rotated) {
 		t.Errorf("a new version must give a new password: %q, %q", password(first), password(rotated))
+	}
+}
+
+func TestOrdersOfTheCompositionAreThoseOfACompositeThatHasNone(t *testing.T) {
+	input, err := structpb.NewStruct(map[string]any{"annotations": map[string]any{AnnotationSecrets: "1", AnnotationConfigMaps: "1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	composite := &unstructured.Unstructured{Object: newComposite(time.Now(), map[string]any{AnnotationConfigMaps: "2"})}
+	got := ordersOf(&fnv1.RunFunctionRequest{Input: input}, composite)
+	if diff := cmp.Diff(map[string]string{AnnotationSecrets: "1", AnnotationConfigMaps: "2"}, got); diff != "" {
+		t.Errorf("want the composite's own orders to go first (-want +got):\n%s", diff)
+	}
+	if got := ordersOf(&fnv1.RunFunctionRequest{}, composite); len(got) != 1 {
+		t.Errorf("want a step without input to say nothing, got %v", got)
 	}
 }
 
