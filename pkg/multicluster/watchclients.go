@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	"github.com/masthead-dev/masthead/pkg/dynamicclient"
 )
 
 // watchTimeout is the time-out of the HTTP client of watches. An API server ends a watch after five to ten minutes, so that
@@ -35,7 +37,7 @@ func WatchClients(cl cluster.Cluster) (dynamic.Interface, metadata.Interface, er
 	if c, ok := cl.(interface{ Dynamic() dynamic.Interface }); ok {
 		return c.Dynamic(), meta, nil
 	}
-	dyn, err := dynamic.NewForConfigAndClient(config, httpClient)
+	dyn, err := dynamicclient.New(config, httpClient)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/dynamicclient"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -97,7 +98,7 @@ func newConnected(
 	requests := &http.Client{Transport: t, Timeout: o.requestTimeout}
 	watches := &http.Client{Transport: t, Timeout: watchTimeout}
 
-	dyn, err := dynamic.NewForConfigAndClient(cfg, watches)
+	dyn, err := dynamicclient.New(cfg, watches)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a dynamic client: %w", err)
 	}

@@ -1,0 +1,47 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamicclient
+
+import (
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// New makes a dynamic client like dynamic.NewForConfigAndClient.
+func New(config *rest.Config, httpClient *http.Client) (dynamic.Interface, error) {
+	config = dynamic.ConfigFor(config)
+	config.NegotiatedSerializer = codecs{config.NegotiatedSerializer}
+	config.GroupVersion = nil
+	// The dynamic client gives whole paths, but the REST client wants to have one.
+	config.APIPath = "/unused"
+	client, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a REST client: %w", err)
+	}
+	return dynamic.New(client), nil
+}
+
+// codecs are those of client-go's dynamic client with other ones for JSON.
+type codecs struct {
+	runtime.NegotiatedSerializer
+}
+
+// SupportedMediaTypes implements runtime.NegotiatedSerializer.
+func (c codecs) SupportedMediaTypes() []runtime.SerializerInfo {
+	infos := c.NegotiatedSerializer.SupportedMediaTypes()
+	out := make([]runtime.SerializerInfo, 0, len(infos))
+	for _, info := range infos {
+		if info.MediaType == runtime.ContentTypeJSON && info.StreamSerializer != nil {
+			stream := *info.StreamSerializer
+			stream.Serializer = eventSerializer{stream.Serializer}
+			info.Serializer, info.StreamSerializer = objectSerializer{info.Serializer}, &stream
+		}
+		out = append(out, info)
+	}
+	return out
+}
