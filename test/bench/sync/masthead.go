@@ -7,6 +7,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/masthead-dev/masthead/test/harness"
 )
@@ -59,11 +62,25 @@ func (m *mastheadSubject) stop(ctx context.Context, k kind) error {
 	}
 	return errors.Join(err,
 		w.hub.remove(ctx, xrdPath+"x"+k.crdName()),
-		w.everywhere(ctx, func(ctx context.Context, a *api) error {
-			err := a.do(ctx, http.MethodPatch, crdPath+k.crdName(), typeMerge, []byte(`{"metadata":{"labels":{"masthead.dev/managed-by":null}}}`))
-			if errors.Is(err, errNotFound) {
-				return nil
-			}
-			return err
-		}))
+		w.everywhere(ctx, func(ctx context.Context, a *api) error { return a.disown(ctx, k) }))
+}
+
+// bindingPath is what forbids everybody but Masthead to change what it keeps in a workload cluster.
+const bindingPath = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/masthead-read-only"
+
+// disown makes a kind's definition one that is not Masthead's. The API server goes on to forbid that for a moment after the
+// binding has gone.
+func (a *api) disown(ctx context.Context, k kind) error {
+	if err := a.remove(ctx, bindingPath); err != nil {
+		return err
+	}
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		last = a.do(ctx, http.MethodPatch, crdPath+k.crdName(), typeMerge, []byte(`{"metadata":{"labels":{"masthead.dev/managed-by":null}}}`))
+		return last == nil || errors.Is(last, errNotFound), nil
+	})
+	if err != nil {
+		return errors.Join(err, last)
+	}
+	return nil
 }
