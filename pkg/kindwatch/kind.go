@@ -113,6 +113,9 @@ type Event struct {
 	// to it between its last known state and its end is not known.
 	Relisted bool
 
+	// Echo is true for an object that the Watcher was told of in just this state, see Watcher.Observe: who wrote it knows it.
+	Echo bool
+
 	// State is set for StateChanged.
 	State State
 }

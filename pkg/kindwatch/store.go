@@ -192,12 +192,14 @@ func (s *store) Update(obj any) error {
 		s.overflow()
 		return nil
 	}
-	if o := s.observed[key]; o != nil && (o.GetUID() != u.GetUID() || !newer(o, u)) {
+	o := s.observed[key]
+	echo := o != nil && o.GetUID() == u.GetUID() && o.GetResourceVersion() == u.GetResourceVersion()
+	if o != nil && (o.GetUID() != u.GetUID() || !newer(o, u)) {
 		delete(s.observed, key)
 	}
 	s.mu.Unlock()
 
-	s.changed(old, u, false)
+	s.changed(old, u, Event{Echo: echo})
 	return nil
 }
 
@@ -256,7 +258,7 @@ func (s *store) Replace(objs []any, listVersion string) error {
 		}
 	}
 	for key, u := range fresh {
-		s.changed(old[key], u, initial)
+		s.changed(old[key], u, Event{Initial: initial})
 	}
 	s.onSynced()
 	return nil
@@ -283,16 +285,21 @@ func (s *store) reach(version string) {
 // Resync is called by reflectors that resync, which ours do not.
 func (s *store) Resync() error { return nil }
 
-func (s *store) changed(old, u *unstructured.Unstructured, initial bool) {
+// changed reports an object. How it became known is in the event.
+func (s *store) changed(old, u *unstructured.Unstructured, e Event) {
+	e.Kind, e.Object = s.kind, u
 	switch {
 	case old == nil:
-		s.emit(Event{Type: Added, Kind: s.kind, Object: u, Initial: initial})
+		e.Type = Added
 	case old.GetUID() != u.GetUID():
 		s.emit(Event{Type: Deleted, Kind: s.kind, Object: old, Relisted: true})
-		s.emit(Event{Type: Added, Kind: s.kind, Object: u, Initial: initial})
+		e.Type = Added
 	case old.GetResourceVersion() != u.GetResourceVersion():
-		s.emit(Event{Type: Updated, Kind: s.kind, Object: u, Old: old})
+		e.Type, e.Old, e.Initial = Updated, old, false
+	default:
+		return
 	}
+	s.emit(e)
 }
 
 func (s *store) unsync() {

@@ -267,7 +267,10 @@ func (h *hub) handleClaim(e kindwatch.Event) {
 			h.enqueueSource(e.Kind, e.Old, e.Initial)
 		}
 	}
-	h.enqueueSource(e.Kind, e.Object, e.Initial)
+	// The claim's own reconcile knows what it wrote; whoever waits for that place does not.
+	if !e.Echo {
+		h.enqueueSource(e.Kind, e.Object, e.Initial)
+	}
 }
 
 func mustSource(obj *unstructured.Unstructured) source {

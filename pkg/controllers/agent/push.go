@@ -44,7 +44,11 @@ func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope) erro
 // patchClaim writes the metadata of a claim, on condition that the claim has not changed meanwhile: a merge patch replaces
 // the list of finalizers as a whole, and those of others must not get lost.
 func (r *requirementReconciler) patchClaim(ctx context.Context, s *scope, claim *unstructured.Unstructured, what string) error {
-	patch := client.MergeFromWithOptions(s.claim, client.MergeFromWithOptimisticLock{})
+	patch, err := metadataPatch(s.claim, claim)
+	if err != nil {
+		return err
+	}
+	claim = shell(s.claim)
 	if err := s.workload.client.Patch(ctx, claim, patch, client.FieldOwner(fleetv1alpha1.FieldManager)); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -336,16 +337,21 @@ func (r *requirementReconciler) report(ctx context.Context, s *scope, o outcome)
 	now := r.clock.Now()
 	if o.problem == nil {
 		if left := awaitsFirstStatus(s.claim, o.hub, now, r.patience); left > 0 {
-			return reconcile.Result{RequeueAfter: left}, nil
+			// Claims that are not in the hub yet go first.
+			return reconcile.Result{RequeueAfter: left, Priority: new(handler.LowPriority)}, nil
 		}
 	}
 	status := statusOf(s.claim, o.hub, o.current, c, now)
 	if !statusDiffers(s.claim, status) {
 		return result, nil
 	}
-	before, after := s.claim, s.claim.DeepCopy()
-	after.Object["status"] = status
-	err := s.workload.client.Status().Patch(ctx, after, client.MergeFrom(before), client.FieldOwner(fleetv1alpha1.FieldManager))
+	before, after := s.claim, shell(s.claim)
+	shown, _ := before.Object["status"].(map[string]any)
+	patch, err := statusPatch(shown, status)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	err = s.workload.client.Status().Patch(ctx, after, patch, client.FieldOwner(fleetv1alpha1.FieldManager))
 	if apierrors.IsNotFound(err) {
 		return reconcile.Result{}, nil
 	}

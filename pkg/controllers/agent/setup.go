@@ -363,7 +363,10 @@ func (a *agent) handleWorkload(w *workload, e kindwatch.Event) {
 		if vanished(e) {
 			a.requirements.vanish(req, e.Object)
 		}
-		add(req)
+		// What a reconcile wrote, it went on with.
+		if !e.Echo {
+			add(req)
+		}
 	}
 }
 
