@@ -26,6 +26,15 @@ show() {
   printf '%s\n' "$off"
   on "$where" "$@"
 }
+# refused CLUSTER ARGS...: shows a command that has to fail, and what it says.
+refused() {
+  local answer
+  if answer=$(show "$@" 2>&1); then
+    printf '%s\n' "$answer"
+    return 1
+  fi
+  printf '%s\n' "$answer"
+}
 # wait_for WHAT COMMAND...: repeats the command until it succeeds, and says what is missing if it never does.
 wait_for() {
   local what=$1 deadline=$((SECONDS + 120)); shift
@@ -90,6 +99,32 @@ wait_for "the connection Secret" on w1 get secret sql-creds
 show w1 get mysqlinstancerequirements sqldb
 show w1 get secret sql-creds -o custom-columns='NAME:.metadata.name,TYPE:.type,OWNER:.metadata.ownerReferences[0].kind,KEYS:.data' |
   sed -E 's/(endpoint|password|username):[^] ]*/\1/g'
+
+step "9. Users of w1 discover what there is to ask for, and which keys a connection Secret has. They cannot change it"
+api=compositemysqlinstances.database.acmeco.org
+wait_for "the API to be shown in w1" on w1 get compositeresourcedefinition "$api"
+wait_for "the Composition to be shown in w1" on w1 get composition mysql.database.acmeco.org
+show w1 get compositeresourcedefinitions
+show w1 get compositeresourcedefinition "$api" -o jsonpath='{.spec.connectionSecretKeys}{"\n"}'
+show w1 get compositions
+wait_for "the policy to be in force in w1" refused w1 delete composition mysql.database.acmeco.org --dry-run=server
+refused w1 delete composition mysql.database.acmeco.org
+
+step "10. A team in w2 asks for the same name: the first keeps it, the second is told who has it"
+# What an earlier run of the demo has left.
+on w2 delete mysqlinstancerequirements sqldb --ignore-not-found >/dev/null
+on w2 annotate namespace default agent.crossplane.io/target-namespace- >/dev/null
+show w2 apply --server-side -f hack/demo-requirement.yaml
+synced='{.status.conditions[?(@.type=="AgentSynced")].status}'
+wait_for "w2 to be told" on w2 wait --for=jsonpath="$synced"=False --timeout=5s mysqlinstancerequirements/sqldb
+show w2 get mysqlinstancerequirements sqldb -o jsonpath='{.status.conditions[?(@.type=="AgentSynced")].message}{"\n"}'
+
+step "11. The platform team lets clusters of this class choose the namespace shop as well, and the team in w2 does"
+on hub get namespace shop >/dev/null 2>&1 || show hub create namespace shop
+show hub patch enrollmentclass default --type=merge -p '{"spec":{"agent":{"allowedTargetNamespaces":{"list":["shop"]}}}}'
+show w2 annotate --overwrite namespace default agent.crossplane.io/target-namespace=shop
+wait_for "the requirement of w2 to be ready" on w2 wait --for=condition=Ready --timeout=5s mysqlinstancerequirements/sqldb
+show hub get mysqlinstancerequirements --all-namespaces
 
 step "Done in $((SECONDS - started)) s. Everything is still up:"
 cat <<TXT
