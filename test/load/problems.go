@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
@@ -18,8 +19,9 @@ import (
 // state is what the fleet holds, by name.
 type state struct {
 	hubClaims, hubSecrets byName
-	// composites counts the composite resources of each claim.
-	composites map[string]int
+	// composites are the names of the composite resources. One that no claim names is nobody's: Crossplane loses one that it is
+	// creating when its claim is deleted, see pkg/controllers/agent, unbound.go.
+	composites sets.Set[string]
 	workloads  map[*cluster]workloadState
 }
 
@@ -49,7 +51,7 @@ func (l *Load) Problems(ctx context.Context) ([]string, error) {
 }
 
 func (l *Load) read(ctx context.Context) (state, error) {
-	s := state{composites: map[string]int{}, workloads: map[*cluster]workloadState{}}
+	s := state{composites: sets.New[string](), workloads: map[*cluster]workloadState{}}
 	var err error
 	if s.hubClaims, err = list(l.hub.Resource(claims).Namespace(l.target).List(ctx, metav1.ListOptions{LabelSelector: incarnationLabel})); err != nil {
 		return s, err
@@ -62,8 +64,7 @@ func (l *Load) read(ctx context.Context) (state, error) {
 		return s, err
 	}
 	for i := range xrs.Items {
-		name, _, _ := unstructured.NestedString(xrs.Items[i].Object, "spec", "claimRef", "name")
-		s.composites[name]++
+		s.composites.Insert(xrs.Items[i].GetName())
 	}
 	for _, c := range l.clusters {
 		var w workloadState
@@ -97,13 +98,8 @@ func (l *Load) hubProblems(s state) []string {
 		if l.holder(claim) == nil {
 			problems = append(problems, fmt.Sprintf("the hub has %q, for which no cluster asks", name))
 		}
-		if s.composites[name] != 1 {
-			problems = append(problems, fmt.Sprintf("%q has %d composite resources", name, s.composites[name]))
-		}
-	}
-	for name := range s.composites {
-		if s.hubClaims[name] == nil {
-			problems = append(problems, fmt.Sprintf("a composite resource of %q is left", name))
+		if composite, _, _ := unstructured.NestedString(claim.Object, "spec", "resourceRef", "name"); !s.composites.Has(composite) {
+			problems = append(problems, fmt.Sprintf("%q has no composite resource", name))
 		}
 	}
 	return problems

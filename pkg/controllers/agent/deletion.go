@@ -117,6 +117,10 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place hu
 		return &outcome{hub: live, problem: waiting}, nil
 	}
 
+	if left := awaitsBinding(live, r.clock.Now(), unboundPatience); left > 0 {
+		// Its first status is an event.
+		return &outcome{hub: live, problem: waiting, retryAfter: left}, nil
+	}
 	uid, version := live.GetUID(), live.GetResourceVersion()
 	err = r.hubClient.Delete(ctx, live, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	switch {
