@@ -121,7 +121,7 @@ var _ = Describe("Under a mixed load from three clusters", func() {
 		})
 		l := startLoad(ctx, "w1", "w2", "w3")
 		election := []string{
-			"--leader-elect", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms",
+			"--leader-elect", "--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=1s",
 		}
 		holder := func() string {
 			return get(ctx, hub, "{.spec.holderIdentity}", "lease", "masthead-leader", "--namespace", "masthead-system")

@@ -174,13 +174,12 @@ func (c *cluster) step(ctx context.Context) error {
 	dice := c.random.IntN(100)
 	_, exists := c.wanted[name]
 	switch {
-	case !exists && dice < 10:
-		if err := c.create(ctx, name); err != nil {
-			return err
-		}
-		return c.delete(ctx, name)
 	case !exists:
-		return c.create(ctx, name)
+		err := c.create(ctx, name)
+		if _, created := c.wanted[name]; created && dice < 10 {
+			return c.delete(ctx, name)
+		}
+		return err
 	case dice < 55:
 		return c.change(ctx, name)
 	case dice < 65:
