@@ -497,7 +497,7 @@ func TestLeavingAClusterThatDoesNotAnswer(t *testing.T) {
 	f.copy(f.composition("aws", "mysqlinstances"), nil)
 	f.settled()
 	f.asked.mu.Lock()
-	f.asked.answer = func(req *http.Request) *http.Response {
+	f.asked.answer = func(*http.Request) *http.Response {
 		return answer(http.StatusServiceUnavailable, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503}`)
 	}
 	f.asked.mu.Unlock()
