@@ -1,0 +1,108 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"k8s.io/client-go/rest"
+	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
+)
+
+// A User is who a kubeconfig says that its holder is: a bearer token, or a client certificate with its key. It says nothing
+// about where to show them. It is immutable, and prints as nothing.
+type User struct {
+	token     string
+	cert, key []byte
+	print     string
+}
+
+// ParseUser reads the user of the current context, or of the only one, of a kubeconfig that somebody else wrote, for an API
+// server that is known already. So the server's address and its authority, which every kubeconfig has, are not used.
+// Whatever else would steer a connection or do more than to say who somebody is, is refused. Its error is an *InvalidError.
+func ParseUser(kubeconfig []byte) (*User, error) {
+	u, err := parseUser(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+func parseUser(kubeconfig []byte) (*User, *InvalidError) {
+	file, err := decode(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	context, err := currentContext(file)
+	if err != nil {
+		return nil, err
+	}
+	user, err := named(file.AuthInfos, "user", context.AuthInfo, func(u clientcmdv1.NamedAuthInfo) string { return u.Name })
+	if err != nil {
+		return nil, err
+	}
+	if err := checkUser(&user.AuthInfo); err != nil {
+		return nil, err
+	}
+	if user.AuthInfo.Token != "" && len(user.AuthInfo.ClientCertificateData) > 0 {
+		return nil, invalid(ReasonAmbiguous, "The kubeconfig's user has both a token and a client certificate")
+	}
+	if context.Cluster != "" {
+		cluster, err := named(file.Clusters, "cluster", context.Cluster, func(c clientcmdv1.NamedCluster) string { return c.Name })
+		if err != nil {
+			return nil, err
+		}
+		if err := checkIgnoredCluster(&cluster.Cluster); err != nil {
+			return nil, err
+		}
+	}
+	cert, err := checkClientCertificate(user.AuthInfo.ClientCertificateData, user.AuthInfo.ClientKeyData)
+	if err != nil {
+		return nil, err
+	}
+	return &User{
+		token: user.AuthInfo.Token, cert: user.AuthInfo.ClientCertificateData, key: user.AuthInfo.ClientKeyData,
+		print: digest([]byte(user.AuthInfo.Token)) + cert,
+	}, nil
+}
+
+// checkIgnoredCluster refuses what would steer a connection that is made without it: whoever wrote it expects it to be used.
+func checkIgnoredCluster(c *clientcmdv1.Cluster) *InvalidError {
+	for _, r := range []struct {
+		set  bool
+		what string
+	}{
+		{c.CertificateAuthority != "", "certificate-authority"},
+		{c.InsecureSkipTLSVerify, "insecure-skip-tls-verify"},
+		{c.TLSServerName != "", "tls-server-name"},
+		{c.ProxyURL != "", "proxy-url"},
+		{c.DisableCompression, "disable-compression"},
+	} {
+		if r.set {
+			return invalid(ReasonRefused, "The kubeconfig's cluster sets %s, which is refused: only the user's token or client certificate is used", r.what)
+		}
+	}
+	return nil
+}
+
+// Authenticate returns a configuration for the same API server, reached in the same way, with the user's credentials
+// instead of those that it has.
+func (u *User) Authenticate(base *rest.Config) *rest.Config {
+	cfg := rest.AnonymousClientConfig(base)
+	cfg.BearerToken = u.token
+	cfg.CertData, cfg.KeyData = u.cert, u.key
+	return cfg
+}
+
+// Same is whether two are the same credentials.
+func (u *User) Same(other *User) bool {
+	return u == other || u != nil && other != nil && u.print == other.print
+}
+
+// String keeps secrets out of logs.
+func (u *User) String() string { return "credentials of a user" }
+
+// GoString keeps secrets out of logs, for %#v.
+func (u *User) GoString() string { return u.String() }
+
+// MarshalLog keeps secrets out of structured logs.
+func (u *User) MarshalLog() any { return u.String() }
