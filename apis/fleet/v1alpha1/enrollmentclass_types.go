@@ -164,8 +164,9 @@ type AgentSpec struct {
 	// allowedTargetNamespaces are the namespaces of the hub that may be chosen in a cluster of this class: by the annotation
 	// agent.crossplane.io/target-namespace, or, with matchNamespaces, by the name of a namespace. What the class itself
 	// names in defaultTargetNamespace is always allowed, and the namespaces of the hub's control plane never are. Absent
-	// means that claims go where defaultTargetNamespace or matchNamespaces says and nowhere else. An empty object,
-	// allowedTargetNamespaces: {}, means every other namespace.
+	// means that claims which are carried with the manager's own rights go where defaultTargetNamespace or matchNamespaces
+	// says and nowhere else, and that those which are carried with the rights of another identity go wherever that
+	// identity may write. An empty object, allowedTargetNamespaces: {}, means every namespace.
 	// +optional
 	AllowedTargetNamespaces *AllowedNamespaces `json:"allowedTargetNamespaces,omitempty"`
 
@@ -175,6 +176,48 @@ type AgentSpec struct {
 	// +kubebuilder:default=Delete
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// identity is whose rights in the hub are used for the claims of a cluster. Absent means the manager's own. The
+	// annotation agent.crossplane.io/credentials-secret-name on a namespace of the cluster overrides it for the claims of
+	// that namespace.
+	// +optional
+	Identity *HubIdentity `json:"identity,omitempty"`
+}
+
+// HubIdentity is somebody whose rights in the hub are used for claims: to create, change and delete their objects there, and
+// to read these and their connection Secrets.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.serviceAccountRef) != has(self.credentialsSecretName)",message="exactly one of serviceAccountRef and credentialsSecretName is required"
+type HubIdentity struct {
+	// serviceAccountRef names a ServiceAccount of the hub, as which Masthead acts. Masthead needs the right to impersonate
+	// it. Whoever writes EnrollmentClasses thereby decides which clusters have the rights of which ServiceAccount.
+	// +optional
+	ServiceAccountRef *ServiceAccountReference `json:"serviceAccountRef,omitempty"`
+
+	// credentialsSecretName names a Secret in the namespace masthead-system of the workload cluster, whose key kubeconfig
+	// holds the credentials. Only the token or the client certificate of its current context is used, and only with the hub.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="the name of a Secret is a DNS subdomain: lower case letters, digits, \"-\" and \".\""
+	// +optional
+	CredentialsSecretName string `json:"credentialsSecretName,omitempty"`
+}
+
+// ServiceAccountReference names a ServiceAccount of the hub.
+type ServiceAccountReference struct {
+	// namespace of the ServiceAccount.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="a namespace is a DNS label: lower case letters, digits and \"-\", beginning and ending with a letter or digit"
+	// +required
+	Namespace string `json:"namespace"`
+
+	// name of the ServiceAccount.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="the name of a ServiceAccount is a DNS subdomain: lower case letters, digits, \"-\" and \".\""
+	// +required
+	Name string `json:"name"`
 }
 
 // EnrollmentClassStatus is what Masthead found about the clusters of a class.

@@ -220,6 +220,44 @@ func TestEnrollmentClassValidation(t *testing.T) {
 			}),
 			want: "a namespace is a DNS label",
 		},
+		"ImpersonatedServiceAccount": {
+			reason: "A class may say as whom Masthead acts.",
+			spec: agent(map[string]any{"defaultTargetNamespace": "bar", "identity": map[string]any{
+				"serviceAccountRef": map[string]any{"namespace": "bar", "name": "agent1"},
+			}}),
+		},
+		"CredentialsSecret": {
+			reason: "Or where credentials are.",
+			spec: agent(map[string]any{
+				"defaultTargetNamespace": "bar", "identity": map[string]any{"credentialsSecretName": "agent1-creds"},
+			}),
+		},
+		"TwoIdentities": {
+			reason: "It is not clear who is meant.",
+			spec: agent(map[string]any{"defaultTargetNamespace": "bar", "identity": map[string]any{
+				"serviceAccountRef": map[string]any{"namespace": "bar", "name": "agent1"}, "credentialsSecretName": "agent1-creds",
+			}}),
+			want: "exactly one of serviceAccountRef and credentialsSecretName is required",
+		},
+		"NoIdentity": {
+			reason: "An identity that is nobody is not the manager's own.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "identity": map[string]any{}}),
+			want:   "exactly one of serviceAccountRef and credentialsSecretName is required",
+		},
+		"ServiceAccountThatIsAUser": {
+			reason: "What is impersonated is a ServiceAccount and nothing else.",
+			spec: agent(map[string]any{"defaultTargetNamespace": "bar", "identity": map[string]any{
+				"serviceAccountRef": map[string]any{"namespace": "bar", "name": "x:system:admin"},
+			}}),
+			want: "the name of a ServiceAccount is a DNS subdomain",
+		},
+		"SecretInAnotherNamespace": {
+			reason: "A name does not lead to another namespace.",
+			spec: agent(map[string]any{
+				"defaultTargetNamespace": "bar", "identity": map[string]any{"credentialsSecretName": "../kube-system/x"},
+			}),
+			want: "the name of a Secret is a DNS subdomain",
+		},
 		"EmptyList": {
 			reason: "A list that came out empty must not mean every namespace.",
 			spec:   allowing(map[string]any{"list": []any{}}),

@@ -32,6 +32,27 @@ const (
 	// TargetNamespaceAnnotation on a namespace of a workload cluster names the namespace of the hub to which the claims in
 	// it go, instead of the one that the EnrollmentClass says. The class limits which it can be.
 	TargetNamespaceAnnotation = "agent.crossplane.io/target-namespace"
+
+	// CredentialsSecretNameAnnotation on a namespace of a workload cluster names a Secret in that namespace with credentials
+	// for the hub, with which the claims of the namespace are carried there, instead of those that the EnrollmentClass
+	// says. The Secret has a kubeconfig under the key CredentialsSecretKey.
+	CredentialsSecretNameAnnotation = "agent.crossplane.io/credentials-secret-name"
+
+	// OnTargetChangeAnnotation on a claim in a workload cluster, or on its namespace, says what happens when the claim's object
+	// is in another namespace of the hub than the one to which the claim would go now. With OnTargetChangeRecreate it is
+	// deleted or released, as for a deletion of the claim, and created anew where it would go. With OnTargetChangeStay, or any
+	// other value, or none, it stays where it is and is not synchronised.
+	OnTargetChangeAnnotation = "agent.masthead.dev/on-target-change"
+
+	// OnTargetChangeRecreate and OnTargetChangeStay are the values of OnTargetChangeAnnotation.
+	OnTargetChangeRecreate = "Recreate"
+	OnTargetChangeStay     = "Stay"
+
+	// CredentialsSecretKey is the key of a kubeconfig in a Secret with credentials for the hub.
+	CredentialsSecretKey = "kubeconfig"
+
+	// AgentNamespace is the namespace of a workload cluster that holds what the cluster's administrator keeps for Masthead.
+	AgentNamespace = "masthead-system"
 )
 
 // Requirements: what Masthead writes on claims. The annotations' names are those of the Crossplane agent's design, and

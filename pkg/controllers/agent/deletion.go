@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -67,12 +68,8 @@ func (r *requirementReconciler) delete(ctx context.Context, s *scope) (outcome, 
 // created. If there is no class to say that, the hub is asked for every object of that name.
 func (r *requirementReconciler) places(ctx context.Context, s *scope) ([]hubKey, error) {
 	places := r.hub.placesOf(origin{source: s.us, kind: s.Kind, name: s.Name})
-	if s.class != nil {
-		pairing, o, err := r.pairingOf(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		if target, p := pairing.target(); o == nil && p == nil {
+	if s.pairing != nil {
+		if target, p := s.pairing.target(); p == nil {
 			key := hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: target, Name: s.Name}}
 			if !slices.Contains(places, key) {
 				places = append(places, key)
@@ -82,7 +79,8 @@ func (r *requirementReconciler) places(ctx context.Context, s *scope) ([]hubKey,
 	}
 	live := &metav1.PartialObjectMetadataList{}
 	live.SetGroupVersionKind(s.Kind.GroupVersion().WithKind(s.Kind.Kind + "List"))
-	if err := r.hubReader.List(ctx, live, client.MatchingFields{metav1.ObjectNameField: s.Name}); err != nil {
+	// What is looked for is what names this claim as its source, and nothing else of what is found is told.
+	if err := r.hubReader.List(r.identities.manager.in(ctx), live, client.MatchingFields{metav1.ObjectNameField: s.Name}); err != nil {
 		return nil, fmt.Errorf("cannot list %s in the hub: %w", s.Kind, err)
 	}
 	for i := range live.Items {
@@ -102,7 +100,7 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place hu
 		// Its going is an event.
 		return &outcome{hub: known, problem: waiting}, nil
 	}
-	live, err := r.getHub(ctx, place)
+	live, err := r.getOwn(ctx, place, s.us)
 	if err != nil {
 		if p := problemOf(err, "get", s.Kind.GroupResource().String(), place.Namespace); p != nil {
 			return &outcome{problem: p, retryAfter: slowRetry()}, nil
@@ -135,6 +133,20 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place hu
 		return nil, fmt.Errorf("cannot delete %s %q in the hub: %w", place.kind, place.NamespacedName, err)
 	}
 	return &outcome{hub: live, problem: waiting}, nil
+}
+
+// getOwn reads what the claim has at a place of the hub. An identity that may not look there can hardly have put something
+// there, and a claim that says so for ever could never be deleted; so the manager looks whether there is something.
+func (r *requirementReconciler) getOwn(ctx context.Context, place hubKey, us source) (*unstructured.Unstructured, error) {
+	live, err := r.getHub(ctx, place)
+	if !apierrors.IsForbidden(err) || asManager(ctx) {
+		return live, err
+	}
+	seen, managerErr := r.getHub(r.identities.manager.in(ctx), place)
+	if managerErr == nil && (seen == nil || ownershipOf(true, seen, us) != ownershipOurs) {
+		return nil, nil //nolint:nilnil // There is none.
+	}
+	return nil, err
 }
 
 // goneForGood is whether the hub has no definition of a kind any more. Then it has no objects of it: an API server deletes

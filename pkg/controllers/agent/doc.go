@@ -57,10 +57,14 @@
 //     finalizer, and their objects stay in the hub with their source, so that they are taken over when it is enrolled again
 //     (leaving.go). A class with mode Disabled does the same, and leaves its clusters alone otherwise. That claims which are
 //     deleted afterwards leave their objects in the hub is the price of never holding up anybody.
+//   - Whose rights in the hub are used for a claim, its namespace says by an annotation, else its class; see identity.go. A
+//     deletion falls back from the namespace's credentials to the class's identity, because a namespace that is deleted loses
+//     its Secrets before its claims.
 //   - Nothing is pushed while the namespaces of the workload cluster are not known: an annotation that was not seen would send
 //     a claim to the wrong place. Deletions do not need to know them.
-//   - A target namespace that changes moves nothing: the claim says TargetNamespaceChanged until it is deleted or the change
-//     is undone. A deletion deletes the object wherever it is.
+//   - A target namespace that changes moves nothing silently: the claim says TargetNamespaceChanged until it is deleted, the
+//     change is undone, or somebody asks in so many words to have it made anew (move.go). A deletion deletes the object
+//     wherever it is.
 //   - A finalizer does not keep a claim that is deleted in the instant in which the finalizer is added; what such a claim left
 //     in the hub is deleted when the watch reports its end (vanished.go). No other absence of a claim deletes anything in
 //     the hub: not an empty cluster, not a cluster that is gone, not a finalizer that somebody removed by force.
@@ -99,7 +103,20 @@
 //     only among the Secrets that the claim's object in the hub controls. Which Secrets of a composite are copied, no name
 //     decides. Tokens of service accounts of the hub are not copied, even if they were composed.
 //   - By an annotation on his own namespace the owner chooses a target namespace, and reaches one that the class's
-//     allowedTargetNamespaces has, and no other. Whether another one exists is not told.
+//     allowedTargetNamespaces has, and no other; if the class does not say and another identity than the manager's is used,
+//     what that identity may write to. Whether another one exists is not told.
+//   - With credentials of his own he has in the hub what these give him without us. Only a token or a client certificate is
+//     taken from his kubeconfig, and only the hub sees it, at the manager's address of the hub (identities.go). They are never
+//     used for another cluster, nor for another namespace than the one whose annotation names them.
+//   - An identity cannot be used to look where it may not read. The watch of the hub's claims is the manager's own, one for all.
+//     It leads to nothing but this: the status of an object that names this claim as its source, which is the claim's; whether
+//     a name is taken, which is told to an identity that may read there (disclosable); and the metadata of a connection Secret
+//     that the claim's object controls, whose content is then read with the identity's rights. What is deleted is what names
+//     the claim as its source, with the identity's rights.
+//   - He cannot use the manager's rights where the class gives him another identity: everything that is done in the hub needs
+//     an identity in its context (identity.go), and fails without. The exceptions are named there: finding what names a claim
+//     as its source while where it goes is not known, and seeing that nothing does where the identity may not look. Both are
+//     for letting claims go, and nothing of what is found is told.
 //   - With matchNamespaces, the owner of the workload cluster chooses the target namespace by the name of his own. It is a
 //     class for clusters whose owners may use those namespaces, unless it has allowedTargetNamespaces. Namespaces of the control plane are always refused, also as
 //     a default: those that begin with "kube-", those that end in "-system", "cert-manager", and Options.ProtectedNamespaces.

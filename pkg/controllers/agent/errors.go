@@ -7,15 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // missingRight recognises the authorizer's refusal. An admission plugin refuses with the same code.
-var missingRight = regexp.MustCompile(`cannot [a-z]+ resource `) //nolint:gochecknoglobals // A constant.
+var missingRight = regexp.MustCompile(`cannot [a-z:-]+ resource `) //nolint:gochecknoglobals // A constant.
 
 // problemOf turns what the hub answered to a write into what a user should know, or returns nil for an error that is
 // better retried: the hub could not be reached, was busy, or the object had changed.
@@ -27,10 +29,7 @@ func problemOf(err error, verb, resource, target string) *problem {
 			message: fmt.Sprintf("The namespace %q of the hub is being deleted.", target),
 		}
 	case apierrors.IsForbidden(err) && missingRight.MatchString(err.Error()):
-		return &problem{
-			reason:  ReasonForbidden,
-			message: fmt.Sprintf("Masthead lacks the right to %s %s in the namespace %q of the hub.", verb, resource, target),
-		}
+		return lacking(err, verb, resource, target)
 	case isMissingNamespace(err):
 		return &problem{
 			reason:  ReasonTargetNamespaceMissing,
@@ -48,6 +47,48 @@ func problemOf(err error, verb, resource, target string) *problem {
 		}
 	}
 	return nil
+}
+
+// refusedRight is how the hub's authorizer says what somebody may not do.
+var refusedRight = regexp.MustCompile( //nolint:gochecknoglobals // A constant.
+	`User "([^"]*)" cannot ([a-z:-]+) resource "([^"]*)" in API group "([^"]*)"`)
+
+// lacking says who lacks which right in the hub. If that is not the manager, it is in the words of the hub: they name the user,
+// whose name the manager need not know, and the one right of an apply that is missing.
+func lacking(err error, verb, resource, target string) *problem {
+	var refused refusal
+	if !errors.As(err, &refused) {
+		return &problem{
+			reason:  ReasonForbidden,
+			message: fmt.Sprintf("Masthead lacks the right to %s %s in the namespace %q of the hub.", verb, resource, target),
+		}
+	}
+	said := refusedRight.FindStringSubmatch(err.Error())
+	if said == nil {
+		said = []string{"", "", verb, resource, ""}
+	}
+	// Newer API servers speak of the verbs of constrained impersonation first.
+	if strings.HasPrefix(said[2], "impersonate") {
+		return &problem{
+			reason:  ReasonImpersonationForbidden,
+			message: fmt.Sprintf("Masthead lacks the right to impersonate %s of the hub.", refused.key),
+		}
+	}
+	what := schema.GroupResource{Group: said[4], Resource: said[3]}.String()
+	if said[0] == "" {
+		what = resource
+	}
+	return &problem{
+		reason: ReasonForbidden,
+		message: fmt.Sprintf("The user %q of the hub, which is %s, lacks the right to %s %s in the namespace %q of the hub.",
+			said[1], refused.key, said[2], what, target),
+	}
+}
+
+// isUnauthorized is whether the hub does not know the user of an identity that is not the manager's.
+func isUnauthorized(err error) bool {
+	var refused refusal
+	return apierrors.IsUnauthorized(err) && errors.As(err, &refused)
 }
 
 // isMissingNamespace recognises the answer to a write into a namespace that does not exist.

@@ -244,6 +244,10 @@ type fixture struct {
 	// workloadConfig leads to the workload cluster.
 	workloadConfig *rest.Config
 
+	// hubConfig is how the manager reaches the hub, and options change the agent's; nil for what other tests have.
+	hubConfig *rest.Config
+	options   func(*Options)
+
 	mgr                         mcmanager.Manager
 	gate                        *multicluster.Gate
 	managerCtx                  context.Context
@@ -315,6 +319,9 @@ func (f *fixture) start() {
 	f.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	hub := rest.CopyConfig(hubConfig)
+	if f.hubConfig != nil {
+		hub = rest.CopyConfig(f.hubConfig)
+	}
 	hub.QPS = -1
 	hub.Impersonate.UserName = f.hubUser
 	hub.Wrap(f.hubRequests.wrap)
@@ -326,6 +333,9 @@ func (f *fixture) start() {
 		f.t.Fatal(err)
 	}
 	o := Options{Fleet: f.fleet, Gate: gate, Registerer: f.registry, SkipNameValidation: new(true), ProtectedNamespaces: []string{"crossplane-system"}, WithdrawalGrace: f.grace, InFlightGrace: time.Millisecond}
+	if f.options != nil {
+		f.options(&o)
+	}
 	if err := o.setDefaults(); err != nil {
 		f.t.Fatal(err)
 	}

@@ -36,6 +36,8 @@ var namespaceKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 	MetadataOnly:     true,
 	OnlyAnnotations: strings.Join([]string{
 		fleetv1alpha1.TargetNamespaceAnnotation,
+		fleetv1alpha1.CredentialsSecretNameAnnotation,
+		fleetv1alpha1.OnTargetChangeAnnotation,
 	}, ","),
 }
 
@@ -53,12 +55,12 @@ func namespaceMetadata() *metav1.PartialObjectMetadata {
 
 // pairingOf collects what decides about the target of a claim, or says why that is not known. The outcome is silent if
 // something that will be known in a moment is missing: its coming makes a new request.
-func (r *requirementReconciler) pairingOf(ctx context.Context, s *scope) (pairing, *outcome, error) {
-	p := pairing{class: s.className, agent: s.class.Spec.Agent, namespace: s.Namespace, protected: r.protected}
+func (r *requirementReconciler) pairingOf(ctx context.Context, s *scope) (*pairing, *outcome, error) {
+	p := &pairing{class: s.className, agent: s.class.Spec.Agent, namespace: s.Namespace, protected: r.protected}
 	namespace, err := s.workload.watcher.Get(namespaceKind, types.NamespacedName{Name: s.Namespace})
 	if err != nil {
 		problem := namespacesUnknown(s.workload)
-		return p, &outcome{silent: problem == nil, problem: problem}, nil
+		return nil, &outcome{silent: problem == nil, problem: problem}, nil //nolint:nilerr // Not to be known is no error.
 	}
 	p.annotations = namespace.GetAnnotations()
 	var labels map[string]string
@@ -67,7 +69,7 @@ func (r *requirementReconciler) pairingOf(ctx context.Context, s *scope) (pairin
 			name = s.Namespace
 		}
 		if labels, err = r.hubNamespaceLabels(ctx, p.agent.AllowedTargetNamespaces, name); err != nil {
-			return p, nil, err
+			return nil, nil, err
 		}
 	}
 	p.allowed = func(target string) bool {
@@ -106,25 +108,17 @@ func namespacesUnknown(w *workload) *problem {
 }
 
 // target returns the namespace in the hub to which the claim goes.
-func (r *requirementReconciler) target(ctx context.Context, s *scope) (string, *outcome, error) {
+func (r *requirementReconciler) target(s *scope) (string, *problem) {
 	if s.class == nil {
-		return "", &outcome{problem: classNotFound(s.className)}, nil
+		return "", classNotFound(s.className)
 	}
 	if !s.offered {
-		return "", &outcome{problem: &problem{
+		return "", &problem{
 			reason:  ReasonKindNotOffered,
 			message: fmt.Sprintf("The hub does not offer %s to this cluster.", s.Kind.GroupResource()),
-		}}, nil
+		}
 	}
-	pairing, o, err := r.pairingOf(ctx, s)
-	if o != nil || err != nil {
-		return "", o, err
-	}
-	target, p := pairing.target()
-	if p != nil {
-		return "", &outcome{problem: p}, nil
-	}
-	return target, nil, nil
+	return s.pairing.target()
 }
 
 // awaitNamespace makes a claim whose target namespace is missing wait for it.

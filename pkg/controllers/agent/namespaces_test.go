@@ -229,3 +229,61 @@ func TestNothingIsPushedWhileTheNamespacesAreNotKnown(t *testing.T) {
 		return nil
 	})
 }
+
+func TestRecreates(t *testing.T) {
+	on := func(v string) map[string]string { return map[string]string{fleetv1alpha1.OnTargetChangeAnnotation: v} }
+	for name, tc := range map[string]struct {
+		reason           string
+		claim, namespace map[string]string
+		want             bool
+	}{
+		"Nothing":       {reason: "What is not asked for is not done."},
+		"Claim":         {reason: "The claim asks for it.", claim: on("Recreate"), want: true},
+		"Namespace":     {reason: "Its namespace asks for it.", namespace: on("Recreate"), want: true},
+		"ClaimStays":    {reason: "The claim knows better than its namespace.", claim: on("Stay"), namespace: on("Recreate")},
+		"ClaimEmpty":    {reason: "A mistake is no consent.", claim: on(""), namespace: on("Recreate")},
+		"Misspelt":      {reason: "Nor is this.", claim: on("recreate")},
+		"ClaimOverStay": {reason: "The claim knows better either way.", claim: on("Recreate"), namespace: on("Stay"), want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := recreates(&metav1.ObjectMeta{Annotations: tc.claim}, tc.namespace); got != tc.want {
+				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func TestClaimThatAsksToMoveIsMadeAnewWhereItCanBe(t *testing.T) {
+	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) {
+		allowTargets(class.Name+"-bar", class.Name+"-missing")(class)
+	})
+	bar := f.hubNamespace(f.class + "-bar")
+	f.start()
+	f.claim("db")
+	before := f.pushed("db")
+	f.claim("taken")
+	f.pushed("taken")
+	theirs := f.object(bar, "taken")
+	f.create(f.hub, theirs)
+
+	// What cannot be created at the new place stays at the old one.
+	f.annotateNamespace(map[string]string{
+		fleetv1alpha1.OnTargetChangeAnnotation: "Recreate", fleetv1alpha1.TargetNamespaceAnnotation: f.class + "-missing",
+	})
+	f.synced("db", ReasonTargetNamespaceMissing)
+	if now := f.pushed("db"); now.GetUID() != before.GetUID() || now.GetDeletionTimestamp() != nil {
+		t.Fatalf("want the object to stay, got %v", now.Object)
+	}
+
+	// Something holds the object at the old place: it is there once, never twice.
+	f.edit(f.hub, before, func() { before.SetFinalizers([]string{"example.org/hold"}) })
+	f.targetAnnotation(bar)
+	f.synced("db", ReasonMoving)
+	f.synced("taken", ReasonConflict)
+	f.notIn(bar, "db")
+	f.edit(f.hub, before, func() { before.SetFinalizers(nil) })
+	f.pushedTo(bar, "db")
+	f.synced("db", ReasonSynced)
+	f.notIn(f.target, "db")
+	f.pushed("taken")
+}

@@ -40,7 +40,8 @@ type pairing struct {
 // target returns the namespace of the hub to which the claims go.
 //
 // An annotation and, with matchNamespaces, the name of a namespace are chosen by the owner of a workload cluster. So both
-// lead only to where the class allows. Namespaces of the control plane are never a target, whoever names them.
+// lead only to where the class allows, or if it does not say, to where the identity that is used may write; the manager's own
+// identity may write everywhere, and is no limit. Namespaces of the control plane are never a target, whoever names them.
 func (p pairing) target() (string, *problem) {
 	classTarget := p.agent.DefaultTargetNamespace
 	if p.agent.MatchNamespaces {
@@ -85,9 +86,15 @@ func (p pairing) mayChoose(target, classTarget string) bool {
 	case target == p.agent.DefaultTargetNamespace:
 		return true // The class names it.
 	case p.agent.AllowedTargetNamespaces == nil:
-		return target == classTarget
+		return target == classTarget || !p.asManager()
 	}
 	return p.allowed(target)
+}
+
+// asManager is whether the claims are carried with the manager's own rights.
+func (p pairing) asManager() bool {
+	_, annotated := p.annotations[fleetv1alpha1.CredentialsSecretNameAnnotation]
+	return !annotated && p.agent.Identity == nil
 }
 
 // isControlPlane is whether a namespace of the hub is one that by convention holds a part of the control plane: Kubernetes'

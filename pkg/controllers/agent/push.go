@@ -107,6 +107,9 @@ func (r *requirementReconciler) explain(
 	if apierrors.IsInvalid(cause) || apierrors.IsConflict(cause) || apierrors.IsAlreadyExists(cause) {
 		live, err := r.getHub(ctx, key)
 		if err != nil {
+			if p := problemOf(err, "get", s.Kind.GroupResource().String(), key.Namespace); p != nil {
+				return &outcome{problem: p, retryAfter: slowRetry()}, nil
+			}
 			return nil, err
 		}
 		if !sameObject(live, looked) {

@@ -26,10 +26,26 @@ const (
 	ReasonTargetNamespaceInvalid = "TargetNamespaceInvalid"
 
 	// ReasonTargetNamespaceChanged: the claim is in another namespace of the hub than the one to which it would go now.
-	// It stays there, and is not synchronised, until it is deleted or the namespace is changed back.
+	// It stays there, and is not synchronised, until it is deleted, the namespace is changed back, or it is asked to move.
 	ReasonTargetNamespaceChanged = "TargetNamespaceChanged"
 
-	// ReasonForbidden: Masthead lacks a right in the hub; the message names it.
+	// ReasonMoving: the claim in the hub is being deleted in one namespace, and will be created again in another.
+	ReasonMoving = "Moving"
+
+	// ReasonCredentialsMissing: there is no Secret with credentials for the hub where one is named.
+	ReasonCredentialsMissing = "CredentialsMissing"
+
+	// ReasonCredentialsInvalid: that Secret holds no credentials that are used, or more than credentials; the message says
+	// what is wrong with it.
+	ReasonCredentialsInvalid = "CredentialsInvalid"
+
+	// ReasonCredentialsRejected: the hub does not accept the credentials in that Secret.
+	ReasonCredentialsRejected = "CredentialsRejected"
+
+	// ReasonImpersonationForbidden: Masthead may not act as the ServiceAccount that the EnrollmentClass names.
+	ReasonImpersonationForbidden = "ImpersonationForbidden"
+
+	// ReasonForbidden: Masthead, or the identity that it uses, lacks a right in the hub; the message names it.
 	ReasonForbidden = "Forbidden"
 
 	// ReasonRejected: the hub refused the claim's content; the message says why.

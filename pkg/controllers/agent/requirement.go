@@ -30,8 +30,12 @@ type requirementReconciler struct {
 	workloads *workloads
 	fleet     Fleet
 	classes   client.Reader
-	hubClient client.Client
-	hubReader client.Reader
+
+	// hubClient and hubReader are the hub with the rights of the identity of the context; see identity.go.
+	hubClient  client.Writer
+	hubReader  client.Reader
+	identities *identities
+
 	clock     clock.PassiveClock
 	protected []string
 	metrics   *Metrics
@@ -84,6 +88,9 @@ type scope struct {
 	// form is what the hub publishes the kind as.
 	form form
 
+	// pairing is what decides where the claim goes; nil if that is not known.
+	pairing *pairing
+
 	// claim is the claim in the workload cluster. It is shared, and replaced by what a write returned.
 	claim *unstructured.Unstructured
 
@@ -106,6 +113,9 @@ type outcome struct {
 	// problem is why the claim is not synchronised; nil if it is.
 	problem *problem
 
+	// elsewhere is where in the hub the claim's object is, if that is not where it should be.
+	elsewhere *hubKey
+
 	// retryAfter is when to look again, if nothing would tell that something has changed.
 	retryAfter time.Duration
 }
@@ -117,6 +127,20 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req Request) (rec
 		return reconcile.Result{}, err
 	}
 	defer r.tidy(req)
+	o, err := r.act(ctx, s)
+	if err != nil {
+		return reconcile.Result{}, asForeign(err)
+	}
+	result, err := r.report(ctx, s, o)
+	return result, asForeign(err)
+}
+
+// act does what there is to do about a claim, with the rights of the identity that its class and its namespace say.
+func (r *requirementReconciler) act(ctx context.Context, s *scope) (outcome, error) {
+	ctx, o, err := r.authenticate(ctx, s)
+	if err != nil || o != nil {
+		return deref(o), err
+	}
 	act := r.synchronise
 	switch {
 	case s.vanished:
@@ -124,12 +148,13 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req Request) (rec
 	case s.claim.GetDeletionTimestamp() != nil:
 		act = r.delete
 	}
-	o, err := act(ctx, s)
-	if err != nil {
-		return reconcile.Result{}, asForeign(err)
+	out, err := act(ctx, s)
+	if isUnauthorized(err) {
+		// The credentials can have been replaced since they were read.
+		r.identities.reject(ctx)
+		return outcome{silent: true, retryAfter: soon}, nil
 	}
-	result, err := r.report(ctx, s, o)
-	return result, asForeign(err)
+	return out, err
 }
 
 // claimOf returns the claim that a request is about, and whether it is the last state of one that vanished; nil if there is
@@ -210,9 +235,9 @@ func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outc
 	if !s.publishedKnown {
 		return outcome{silent: true}, nil
 	}
-	target, o, err := r.target(ctx, s)
-	if err != nil || o != nil {
-		return deref(o), err
+	target, p := r.target(s)
+	if p != nil {
+		return outcome{problem: p}, nil
 	}
 	key := hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: target, Name: s.Name}}
 
@@ -220,8 +245,11 @@ func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outc
 	// to wait stops.
 	r.hub.wait(key, s.Request)
 	hub, o := r.look(s, key)
+	if o != nil && o.elsewhere != nil {
+		return r.move(ctx, s, *o.elsewhere, key)
+	}
 	if o != nil {
-		return *o, nil
+		return r.disclosable(ctx, s, key, *o)
 	}
 	r.hub.stopWaiting(s.Request)
 
@@ -238,7 +266,7 @@ func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outc
 		}
 		return outcome{hub: hub, problem: p, retryAfter: slowRetry()}, nil
 	}
-	hub, o, err = r.adopt(ctx, s, key, hub)
+	hub, o, err := r.adopt(ctx, s, key, hub)
 	if err != nil || o != nil {
 		return deref(o), err
 	}
@@ -297,11 +325,7 @@ func (r *requirementReconciler) look(s *scope, key hubKey) (*unstructured.Unstru
 			continue
 		}
 		r.hub.wait(place, s.Request)
-		return nil, &outcome{problem: &problem{
-			reason: ReasonTargetNamespaceChanged,
-			message: fmt.Sprintf("This claim was pushed to the namespace %q of the hub, and would go to %q now. It is not moved; "+
-				"delete it and create it again, or change the namespace back.", place.Namespace, key.Namespace),
-		}}
+		return nil, &outcome{problem: targetChanged(place, key), elsewhere: &place}
 	}
 	return hub, nil
 }

@@ -101,9 +101,7 @@ func (r *requirementReconciler) copySecret(
 	case apierrors.IsNotFound(err):
 		return nil, 0, nil
 	case apierrors.IsForbidden(err):
-		return &problem{
-			reason: ReasonForbidden, message: fmt.Sprintf("Masthead lacks the right to get Secrets in the namespace %q of the hub.", d.from.Namespace),
-		}, slowRetry(), nil
+		return lacking(err, "get", "Secrets", d.from.Namespace), slowRetry(), nil
 	case err != nil:
 		return nil, 0, fmt.Errorf("cannot get Secret %q in the hub: %w", d.from, err)
 	case !controlledBy(secret, hub) || !deliverable(s.form, secret.Type):

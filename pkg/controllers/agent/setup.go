@@ -44,6 +44,8 @@ const (
 	DefaultReconciliationTimeout   = time.Minute
 	DefaultFirstStatusPatience     = 2 * time.Second
 	DefaultInFlightGrace           = 10 * time.Second
+	DefaultCredentialsPoll         = 45 * time.Second
+	DefaultCredentialsRetry        = 10 * time.Second
 )
 
 // Options configure the agent.
@@ -80,6 +82,10 @@ type Options struct {
 	// removed from a workload cluster.
 	WithdrawalGrace time.Duration
 
+	// CredentialsPoll is how long credentials from a workload cluster are used before they are read again, and
+	// CredentialsRetry how long those are left alone that cannot be used.
+	CredentialsPoll, CredentialsRetry time.Duration
+
 	// Clock is the real one by default.
 	Clock clock.PassiveClock
 
@@ -112,6 +118,12 @@ func (o *Options) setDefaults() error {
 	}
 	if o.WithdrawalGrace <= 0 {
 		o.WithdrawalGrace = DefaultWithdrawalGrace
+	}
+	if o.CredentialsPoll <= 0 {
+		o.CredentialsPoll = DefaultCredentialsPoll
+	}
+	if o.CredentialsRetry <= 0 {
+		o.CredentialsRetry = DefaultCredentialsRetry
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -198,7 +210,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	}
 	a.requirements = &requirementReconciler{
 		hub: a.hub, workloads: a.workloads, fleet: o.Fleet,
-		classes: local.GetClient(), hubClient: local.GetClient(), hubReader: local.GetAPIReader(),
+		classes: local.GetClient(), hubClient: hubAPI{}, hubReader: hubAPI{}, identities: newIdentities(local, o),
 		clock: o.Clock, protected: o.ProtectedNamespaces, patience: o.FirstStatusPatience,
 		inFlight: newInFlight(o.Clock, o.InFlightGrace),
 		metrics:  a.metrics, pushed: map[Request]pushedClaim{}, shown: map[Request]string{}, vanished: map[Request]*unstructured.Unstructured{},

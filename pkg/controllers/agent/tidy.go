@@ -25,6 +25,7 @@ func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
 	gone := func(req Request) bool { return req.ClusterName == name }
 	r.hub.forgetRequests(gone)
 	r.forgetRequests(gone)
+	r.identities.forget(name)
 	r.metrics.forget(name)
 }
 

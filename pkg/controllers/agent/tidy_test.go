@@ -54,7 +54,8 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			h.workloads.byName["w1"] = w
 			registry := prometheus.NewRegistry()
 			r := &requirementReconciler{
-				hub: h, workloads: h.workloads, metrics: NewMetrics(registry),
+				identities: &identities{},
+				hub:        h, workloads: h.workloads, metrics: NewMetrics(registry),
 				pushed: map[Request]pushedClaim{}, vanished: map[Request]*unstructured.Unstructured{},
 			}
 			d := &definitionReconciler{hub: h, workloads: h.workloads, kindGone: r.forgetKind}

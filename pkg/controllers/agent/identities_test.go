@@ -1,0 +1,277 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+func TestClassIdentity(t *testing.T) {
+	sa := &fleetv1alpha1.ServiceAccountReference{Namespace: "bar", Name: "agent1"}
+	for name, tc := range map[string]struct {
+		reason     string
+		id         *fleetv1alpha1.HubIdentity
+		want       identityKey
+		wantReason string
+	}{
+		"None":           {reason: "Without one it is the manager's own."},
+		"ServiceAccount": {"It is impersonated.", &fleetv1alpha1.HubIdentity{ServiceAccountRef: sa}, identityKey{serviceAccount: types.NamespacedName{Namespace: "bar", Name: "agent1"}}, ""},
+		"Secret": {
+			"It is in the agent's namespace of the cluster.", &fleetv1alpha1.HubIdentity{CredentialsSecretName: "agent1-creds"},
+			identityKey{cluster: "w1", secret: types.NamespacedName{Namespace: "masthead-system", Name: "agent1-creds"}}, "",
+		},
+		"Both":    {"It is not clear who is meant.", &fleetv1alpha1.HubIdentity{ServiceAccountRef: sa, CredentialsSecretName: "x"}, identityKey{}, ReasonInvalidClass},
+		"Neither": {"Nobody is not the manager.", &fleetv1alpha1.HubIdentity{}, identityKey{}, ReasonInvalidClass},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, p := classIdentity(fleetv1alpha1.AgentSpec{Identity: tc.id}, "w1")
+			reason := ""
+			if p != nil {
+				reason = p.reason
+			}
+			if got != tc.want || reason != tc.wantReason {
+				t.Errorf("%s want %v %q, got %v %q", tc.reason, tc.want, tc.wantReason, got, reason)
+			}
+		})
+	}
+}
+
+func TestNamespaceIdentity(t *testing.T) {
+	annotated := func(v string) map[string]string {
+		return map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: v}
+	}
+	for name, tc := range map[string]struct {
+		reason      string
+		annotations map[string]string
+		want        identityKey
+		given       bool
+		wantReason  string
+	}{
+		"None":  {reason: "The class decides."},
+		"Named": {"The Secret is in the namespace itself, and in no other.", annotated("creds"), identityKey{cluster: "w1", secret: types.NamespacedName{Namespace: "foo", Name: "creds"}}, true, ""},
+		"Empty": {"A mistake must not lead to the rights of somebody else.", annotated(""), identityKey{}, true, ReasonCredentialsInvalid},
+		"Path":  {"A name does not lead to another namespace.", annotated("../bar/creds"), identityKey{}, true, ReasonCredentialsInvalid},
+		"Slash": {"Nor does this.", annotated("bar/creds"), identityKey{}, true, ReasonCredentialsInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, given, p := namespaceIdentity(tc.annotations, "w1", "foo")
+			reason := ""
+			if p != nil {
+				reason = p.reason
+			}
+			if got != tc.want || given != tc.given || reason != tc.wantReason {
+				t.Errorf("%s want %v %v %q, got %v %v %q", tc.reason, tc.want, tc.given, tc.wantReason, got, given, reason)
+			}
+		})
+	}
+}
+
+func TestLackingNamesTheUserAndTheRight(t *testing.T) {
+	sa := identityKey{serviceAccount: types.NamespacedName{Namespace: "bar", Name: "agent1"}}
+	secret := identityKey{cluster: "w1", secret: types.NamespacedName{Namespace: "foo", Name: "creds"}}
+	forbidden := func(text string) error {
+		return apierrors.NewForbidden(schema.GroupResource{Group: "db.org", Resource: "dbs"}, "db", errors.New(text))
+	}
+	said := forbidden(`User "system:serviceaccount:bar:agent1" cannot create resource "dbs" in API group "db.org" in the namespace "bar"`)
+	for name, tc := range map[string]struct {
+		reason       string
+		err          error
+		want, reasoN string
+	}{
+		"Manager": {
+			"The manager's name in the hub is of no interest to a user.", said,
+			`Masthead lacks the right to patch dbs.db.org in the namespace "bar" of the hub.`, ReasonForbidden,
+		},
+		"ServiceAccount": {
+			"The hub's words name the verb that is missing of those that an apply takes.", fmt.Errorf("cannot: %w", refusal{said, sa}),
+			`The user "system:serviceaccount:bar:agent1" of the hub, which is the ServiceAccount "agent1" in the namespace "bar", lacks the right ` +
+				`to create dbs.db.org in the namespace "bar" of the hub.`, ReasonForbidden,
+		},
+		"Secret": {
+			"Whoever wrote the Secret is told which one.", refusal{said, secret},
+			`The user "system:serviceaccount:bar:agent1" of the hub, which is the user of the Secret "creds" in the namespace "foo" of this cluster, ` +
+				`lacks the right to create dbs.db.org in the namespace "bar" of the hub.`, ReasonForbidden,
+		},
+		"Impersonation": {
+			"It is the manager who lacks a right then.",
+			refusal{forbidden(`User "manager" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "bar"`), sa},
+			`Masthead lacks the right to impersonate the ServiceAccount "agent1" in the namespace "bar" of the hub.`, ReasonImpersonationForbidden,
+		},
+		"ConstrainedImpersonation": {
+			"Newer API servers say it like this.",
+			refusal{forbidden(`User "manager" cannot impersonate-on:serviceaccount:patch resource "dbs" in API group "db.org" in the namespace "bar"`), sa},
+			`Masthead lacks the right to impersonate the ServiceAccount "agent1" in the namespace "bar" of the hub.`, ReasonImpersonationForbidden,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := problemOf(tc.err, "patch", "dbs.db.org", "bar")
+			if p == nil || p.message != tc.want || p.reason != tc.reasoN {
+				t.Errorf("%s want %s %q, got %v", tc.reason, tc.reasoN, tc.want, p)
+			}
+		})
+	}
+}
+
+// secrets are a workload cluster that has Secrets.
+type secrets struct {
+	client.Reader
+	data map[types.NamespacedName][]byte
+	err  error
+	read int
+}
+
+func (s *secrets) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	s.read++
+	if s.err != nil {
+		return s.err
+	}
+	data, ok := s.data[key]
+	if !ok {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
+	}
+	into.(*corev1.Secret).Data = map[string][]byte{fleetv1alpha1.CredentialsSecretKey: data}
+	return nil
+}
+
+// identitiesFixture are identities with a clock that the test turns.
+func identitiesFixture(t *testing.T) (*identities, *testclock.FakePassiveClock) {
+	t.Helper()
+	clock := testclock.NewFakePassiveClock(time.Unix(1000, 0))
+	return &identities{
+		manager: &hubAccess{}, config: &rest.Config{Host: "https://127.0.0.1:1"}, scheme: scheme(), mapper: meta.NewDefaultRESTMapper(nil),
+		clock: clock, poll: time.Minute, retry: 10 * time.Second, entries: map[mcr.ClusterName]map[identityKey]*identityEntry{},
+	}, clock
+}
+
+func TestCredentialsAreReadWhenTheyAreUsedAndNotAllTheTime(t *testing.T) {
+	i, clock := identitiesFixture(t)
+	name := types.NamespacedName{Namespace: "foo", Name: "creds"}
+	from := &secrets{data: map[types.NamespacedName][]byte{name: asToken("one")}}
+	w, key := &workload{name: "w1", reader: from}, identityKey{cluster: "w1", secret: name}
+	use := func(wantReason string, wantRead int, why string) *hubAccess {
+		t.Helper()
+		access, p, err := i.use(t.Context(), w, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if p != nil {
+			got = p.reason
+		}
+		if got != wantReason || (access == nil) != (wantReason != "") || from.read != wantRead {
+			t.Fatalf("%s: want reason %q and %d reads, got %q and %d (access %v)", why, wantReason, wantRead, got, from.read, access != nil)
+		}
+		return access
+	}
+	pass := func(d time.Duration) { clock.SetTime(clock.Now().Add(d)) }
+
+	one := use("", 1, "it is read at first")
+	if use("", 1, "and kept") != one {
+		t.Error("want one client")
+	}
+	pass(time.Minute)
+	if use("", 2, "it is read again after a while") != one {
+		t.Error("want the client to be kept if nothing has changed")
+	}
+	from.data[name] = asToken("two")
+	i.reject(one.in(t.Context()))
+	two := use("", 3, "it is read at once when the hub has refused it")
+	if two == one {
+		t.Error("want a new client for new credentials")
+	}
+	i.reject(one.in(t.Context()))
+	use("", 3, "that the hub refused what is not used any more means nothing")
+	i.reject(two.in(t.Context()))
+	use(ReasonCredentialsRejected, 4, "what the hub has refused and has not changed")
+	use(ReasonCredentialsRejected, 4, "is left alone")
+	pass(10 * time.Second)
+	if use("", 5, "and tried again after a while") != two {
+		t.Error("want the same client for the same credentials")
+	}
+	delete(from.data, name)
+	pass(time.Minute)
+	use(ReasonCredentialsMissing, 6, "credentials that are gone are not used any more")
+	from.data[name] = asUser(map[string]any{"tokenFile": "/etc/shadow"}, nil)
+	pass(10 * time.Second)
+	use(ReasonCredentialsInvalid, 7, "what is more than credentials is refused")
+	from.err = errors.New("the connection broke")
+	pass(10 * time.Second)
+	if _, _, err := i.use(t.Context(), w, key); err == nil {
+		t.Error("want an error that is retried when the cluster could not be asked")
+	}
+}
+
+func TestIdentitiesAreBoundedAndDropped(t *testing.T) {
+	i, clock := identitiesFixture(t)
+	from := &secrets{data: map[types.NamespacedName][]byte{}}
+	use := func(cluster mcr.ClusterName, n int) {
+		t.Helper()
+		name := types.NamespacedName{Namespace: fmt.Sprintf("ns-%d", n), Name: "creds"}
+		from.data[name] = asToken("x")
+		if _, p, err := i.use(t.Context(), &workload{name: cluster, reader: from}, identityKey{cluster: cluster, secret: name}); p != nil || err != nil {
+			t.Fatal(p, err)
+		}
+		clock.SetTime(clock.Now().Add(time.Millisecond))
+	}
+	use("w2", 0)
+	for n := range 3 * maxIdentities {
+		use("w1", n)
+	}
+	if got := len(i.entries["w1"]); got != maxIdentities {
+		t.Errorf("want %d identities of a cluster, got %d", maxIdentities, got)
+	}
+	if len(i.entries["w2"]) != 1 {
+		t.Error("want the identity of another cluster to stay")
+	}
+	closed := 0
+	for _, e := range i.entries["w1"] {
+		e.close = func() { closed++ }
+	}
+	i.forget("w1")
+	if closed != maxIdentities || len(i.entries["w1"]) != 0 {
+		t.Errorf("want the connections of a cluster that is gone closed, got %d", closed)
+	}
+	clock.SetTime(clock.Now().Add(identityIdle + time.Second))
+	use("w3", 0)
+	if len(i.entries["w2"]) != 0 {
+		t.Error("want what nobody uses dropped")
+	}
+}
+
+func FuzzCredentialsSecret(f *testing.F) {
+	for _, seed := range [][]byte{
+		nil, asToken("s3cr3t-s3cr3t"), asUser(map[string]any{"exec": map[string]any{"command": "s3cr3t-s3cr3t"}}, nil),
+		asUser(map[string]any{"token": "s3cr3t-s3cr3t", "username": "x"}, map[string]any{"proxy-url": "http://s3cr3t-s3cr3t@x"}),
+		[]byte("users: [{user: {token: [s3cr3t-s3cr3t]}}]"),
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, kubeconfig []byte) {
+		secret := &corev1.Secret{Data: map[string][]byte{fleetv1alpha1.CredentialsSecretKey: kubeconfig}}
+		user, p := userOf(secret, types.NamespacedName{Namespace: "foo", Name: "creds"})
+		if (user == nil) == (p == nil) {
+			t.Fatalf("want either a user or a problem, got %v and %v", user, p)
+		}
+		if p != nil && (p.reason != ReasonCredentialsInvalid || strings.Contains(p.message, "s3cr3t")) {
+			t.Errorf("want a reason, and nothing secret in the message: %v", p)
+		}
+	})
+}

@@ -1,0 +1,414 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// asUser writes a kubeconfig with one user.
+func asUser(user map[string]any, cluster map[string]any) []byte {
+	kubeconfig, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Config", "current-context": "c",
+		"clusters": []any{map[string]any{"name": "c", "cluster": cluster}},
+		"users":    []any{map[string]any{"name": "c", "user": user}},
+		"contexts": []any{map[string]any{"name": "c", "context": map[string]any{"cluster": "c", "user": "c"}}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return kubeconfig
+}
+
+func asToken(token string) []byte {
+	return asUser(map[string]any{"token": token}, map[string]any{"server": "https://hub.example.org"})
+}
+
+// serviceAccount creates a ServiceAccount in the target namespace of the hub.
+func (f *fixture) serviceAccount(name string) *corev1.ServiceAccount {
+	f.t.Helper()
+	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: f.target, Name: name}}
+	f.create(f.hub, sa)
+	return sa
+}
+
+// tokenOf returns a token of a ServiceAccount of the hub.
+func (f *fixture) tokenOf(sa *corev1.ServiceAccount) string {
+	f.t.Helper()
+	request := &authenticationv1.TokenRequest{}
+	if err := f.hub.SubResource("token").Create(f.ctx, sa, request); err != nil {
+		f.t.Fatal(err)
+	}
+	return request.Status.Token
+}
+
+// credentialsSecret puts a kubeconfig into a Secret of the workload cluster.
+func (f *fixture) credentialsSecret(namespace, name string, kubeconfig []byte) {
+	f.t.Helper()
+	if err := f.workload.Create(f.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil && !apierrors.IsAlreadyExists(err) {
+		f.t.Fatal(err)
+	}
+	data := map[string][]byte{fleetv1alpha1.CredentialsSecretKey: kubeconfig}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data}
+	err := f.workload.Create(f.ctx, secret)
+	if apierrors.IsAlreadyExists(err) {
+		f.edit(f.workload, secret, func() { secret.Data = data })
+		return
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// requirementRights are those of the seed's Role agent-requirement.
+func (f *fixture) requirementRights() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"*"}},
+		{APIGroups: []string{f.group}, Resources: []string{"*"}, Verbs: []string{"*"}},
+	}
+}
+
+// grant gives rights in a namespace of the hub.
+func (f *fixture) grant(namespace, name string, subject rbacv1.Subject, rules ...rbacv1.PolicyRule) {
+	f.t.Helper()
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
+	f.create(f.hub, &rbacv1.Role{ObjectMeta: meta, Rules: rules})
+	f.create(f.hub, &rbacv1.RoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}, Subjects: []rbacv1.Subject{subject},
+	})
+}
+
+func subjectOf(sa *corev1.ServiceAccount) rbacv1.Subject {
+	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: sa.Namespace, Name: sa.Name}
+}
+
+// says waits until the condition of a claim has a reason and a message with all of parts.
+func (f *fixture) says(name, reason string, parts ...string) {
+	f.t.Helper()
+	f.eventually(fmt.Sprintf("claim %s says %s about %q", name, reason, parts), func() error {
+		u, err := f.get(f.workload, f.namespace, name)
+		c := agentSynced(u)
+		if err != nil || c["reason"] != reason {
+			return fmt.Errorf("its condition is %v (%w)", c, err)
+		}
+		for _, part := range parts {
+			if !strings.Contains(fmt.Sprint(c["message"]), part) {
+				return fmt.Errorf("the message is %q", c["message"])
+			}
+		}
+		return nil
+	})
+}
+
+// impatient makes the agent look at credentials again soon.
+func impatient(o *Options) {
+	o.CredentialsPoll, o.CredentialsRetry = 100*time.Millisecond, 100*time.Millisecond
+}
+
+func TestAuthenticatingToTheCentralClusterDefaultCredentialsSecret(t *testing.T) {
+	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) {
+		class.Spec.Agent.Identity = &fleetv1alpha1.HubIdentity{CredentialsSecretName: class.Name + "-agent1-creds"}
+	})
+	f.options = impatient
+	name := f.class + "-agent1-creds"
+	agent1, agent2 := f.serviceAccount("agent1"), f.serviceAccount("agent2")
+	// Whoever follows the kubeconfig's server gives the token away.
+	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("a request was sent to the kubeconfig's server: %s", r.URL)
+	}))
+	defer elsewhere.Close()
+	f.start()
+	f.claim("db", withSecret("db-conn"))
+	f.says("db", ReasonCredentialsMissing, name, fleetv1alpha1.AgentNamespace)
+
+	use := func(kubeconfig []byte) { f.credentialsSecret(fleetv1alpha1.AgentNamespace, name, kubeconfig) }
+	use(asUser(map[string]any{"exec": map[string]any{"command": "sh"}}, nil))
+	f.says("db", ReasonCredentialsInvalid, "exec")
+	use(asUser(map[string]any{"token": "x"}, map[string]any{"proxy-url": "http://elsewhere"}))
+	f.says("db", ReasonCredentialsInvalid, "proxy-url")
+	use(asToken("stale"))
+	f.says("db", ReasonCredentialsRejected, name)
+
+	token := f.tokenOf(agent1)
+	use(asUser(map[string]any{"token": token}, map[string]any{"server": elsewhere.URL}))
+	f.says("db", ReasonForbidden, "system:serviceaccount:"+f.target+":agent1", "patch mysqlinstances."+f.group, fmt.Sprintf("namespace %q", f.target), name)
+	f.notIn(f.target, "db")
+
+	f.grant(f.target, "agent-requirement", subjectOf(agent1), f.requirementRights()...)
+	f.poke("db")
+	f.synced("db", ReasonSynced)
+	f.connectionSecret("db-conn", f.pushed("db"), "one")
+	f.eventually("the connection Secret arrives", func() error {
+		return f.workload.Get(f.ctx, client.ObjectKey{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{})
+	})
+
+	// What is rotated is used from then on.
+	use(asToken(f.tokenOf(agent2)))
+	f.eventually("the new user is used", func() error {
+		f.poke("db")
+		c := agentSynced(f.mustGet("db"))
+		if c["reason"] != ReasonForbidden || !strings.Contains(fmt.Sprint(c["message"]), ":agent2") {
+			return fmt.Errorf("the condition is %v", c)
+		}
+		return nil
+	})
+	f.grant(f.target, "agent2", subjectOf(agent2), f.requirementRights()...)
+	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+	f.gone(f.hub, f.target, "db")
+}
+
+// poke changes a claim, so that it is looked at.
+func (f *fixture) poke(name string) {
+	f.t.Helper()
+	u := f.object(f.namespace, name)
+	f.edit(f.workload, u, func() {
+		size, _, _ := unstructured.NestedInt64(u.Object, "spec", "storageGB")
+		_ = unstructured.SetNestedField(u.Object, size+1, "spec", "storageGB")
+	})
+}
+
+func (f *fixture) mustGet(name string) *unstructured.Unstructured {
+	f.t.Helper()
+	u, err := f.get(f.workload, f.namespace, name)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return u
+}
+
+func TestAuthenticatingToTheCentralClusterNamespaceCredentials(t *testing.T) {
+	f := prepareFixture(t)
+	f.options = impatient
+	bar := f.hubNamespace(f.class + "-bar")
+	agent1 := f.serviceAccount("agent1")
+	f.grant(bar, "agent-requirement", subjectOf(agent1), f.requirementRights()...)
+	f.credentialsSecret(f.namespace, "my-other-sa-creds", asToken(f.tokenOf(agent1)))
+	f.annotateNamespace(map[string]string{
+		fleetv1alpha1.TargetNamespaceAnnotation: bar, fleetv1alpha1.CredentialsSecretNameAnnotation: "my-other-sa-creds",
+	})
+	f.start()
+	// The class allows no target to be chosen. With credentials of his own, the owner reaches what these reach.
+	f.claim("db")
+	f.pushedTo(bar, "db")
+
+	// Not more: the class's own target is not for them.
+	f.targetAnnotation(f.target)
+	f.claim("other")
+	f.says("other", ReasonForbidden, ":agent1", fmt.Sprintf("namespace %q", f.target))
+	f.notIn(f.target, "other")
+	f.targetAnnotation("kube-system")
+	f.claim("system")
+	f.synced("system", ReasonTargetNamespaceNotAllowed)
+
+	// A class can limit them further.
+	f.targetAnnotation(bar)
+	f.synced("other", ReasonSynced)
+	f.editClass(func(a *fleetv1alpha1.AgentSpec) {
+		a.AllowedTargetNamespaces = &fleetv1alpha1.AllowedNamespaces{List: []string{"elsewhere"}}
+	})
+	f.synced("other", ReasonTargetNamespaceNotAllowed)
+	f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.AllowedTargetNamespaces = nil })
+
+	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: "../x"})
+	f.synced("other", ReasonCredentialsInvalid)
+	// Without credentials of his own, he has the manager's, which lead only where the class says.
+	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: ""})
+	f.synced("other", ReasonTargetNamespaceNotAllowed)
+}
+
+func TestAuthenticatingToTheCentralClusterClientCertificate(t *testing.T) {
+	f := prepareFixture(t)
+	var hub *envtest.Environment
+	for _, s := range servers {
+		if s.Config.Host == hubConfig.Host {
+			hub = s
+		}
+	}
+	user, err := hub.AddUser(envtest.User{Name: f.class}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := user.Config()
+	f.grant(f.target, "agent-requirement", rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.class}, f.requirementRights()[1])
+	f.credentialsSecret(f.namespace, "cert", asUser(map[string]any{
+		"client-certificate-data": cfg.CertData, "client-key-data": cfg.KeyData,
+	}, map[string]any{"server": "https://hub.example.org"}))
+	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: "cert"})
+	f.start()
+	f.claim("db", withSecret("db-conn"))
+	f.connectionSecret("db-conn", f.pushed("db"), "one")
+	f.ready("db", "a")
+	f.says("db", ReasonForbidden, fmt.Sprintf("user %q", f.class), "get secrets")
+}
+
+// managerUser makes the manager a ServiceAccount of the hub that may do what it always may, and no more.
+func (f *fixture) managerUser() rbacv1.Subject {
+	f.t.Helper()
+	sa := f.serviceAccount("manager")
+	f.hubConfig = rest.AnonymousClientConfig(hubConfig)
+	f.hubConfig.BearerToken = f.tokenOf(sa)
+	f.create(f.hub, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.class}, Rules: []rbacv1.PolicyRule{
+		{
+			APIGroups: []string{"", "apiextensions.crossplane.io", "apiextensions.k8s.io", fleetv1alpha1.GroupVersion.Group, f.group},
+			Resources: []string{"secrets", "namespaces", "compositeresourcedefinitions", "customresourcedefinitions", "enrollmentclasses", "mysqlinstances"},
+			Verbs:     []string{"get", "list", "watch"},
+		},
+		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+	}})
+	f.create(f.hub, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: f.class}, Subjects: []rbacv1.Subject{subjectOf(sa)},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.class},
+	})
+	return subjectOf(sa)
+}
+
+func TestAuthorizationCentralClusterImpersonatedServiceAccount(t *testing.T) {
+	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) {
+		class.Spec.Agent.Identity = &fleetv1alpha1.HubIdentity{ServiceAccountRef: &fleetv1alpha1.ServiceAccountReference{
+			Namespace: class.Spec.Agent.DefaultTargetNamespace, Name: "agent1",
+		}}
+	})
+	manager := f.managerUser()
+	f.serviceAccount("agent1")
+	f.start()
+	f.claim("db")
+	f.says("db", ReasonImpersonationForbidden, `"agent1"`, fmt.Sprintf("namespace %q", f.target))
+
+	// The right to impersonate this one ServiceAccount, and no group, is all that it takes.
+	f.grant(f.target, "impersonate", manager, rbacv1.PolicyRule{
+		APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"agent1"}, Verbs: []string{"impersonate"},
+	})
+	f.eventually("the ServiceAccount lacks the right", func() error {
+		f.poke("db")
+		if c := agentSynced(f.mustGet("db")); c["reason"] != ReasonForbidden || !strings.Contains(fmt.Sprint(c["message"]), ":agent1") {
+			return fmt.Errorf("the condition is %v", c)
+		}
+		return nil
+	})
+
+	// It has the groups of a ServiceAccount, too.
+	f.grant(f.target, "agent-requirement", rbacv1.Subject{
+		APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:serviceaccounts:" + f.target,
+	}, f.requirementRights()...)
+	f.eventually("the claim is pushed", func() error {
+		f.poke("db")
+		_, err := f.get(f.hub, f.target, "db")
+		return err
+	})
+	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+	f.gone(f.hub, f.target, "db")
+}
+
+func TestTenancyTakenNamesAreNotDisclosedToAnIdentityThatMayNotRead(t *testing.T) {
+	f := prepareFixture(t)
+	secret := f.hubNamespace(f.class + "-secret")
+	agent1 := f.serviceAccount("agent1")
+	f.credentialsSecret(f.namespace, "creds", asToken(f.tokenOf(agent1)))
+	f.annotateNamespace(map[string]string{
+		fleetv1alpha1.TargetNamespaceAnnotation: secret, fleetv1alpha1.CredentialsSecretNameAnnotation: "creds",
+	})
+	taken := f.object(secret, "taken")
+	taken.SetAnnotations(source{"somebody-else", "theirs"}.annotations())
+	f.create(f.hub, taken)
+	f.start()
+	f.claim("taken")
+	f.claim("free")
+	f.says("taken", ReasonForbidden, ":agent1")
+	f.says("free", ReasonForbidden, ":agent1")
+	if c := agentSynced(f.mustGet("taken")); strings.Contains(fmt.Sprint(c), "somebody-else") {
+		t.Errorf("the holder is disclosed: %v", c)
+	}
+	f.grant(secret, "read", subjectOf(agent1), rbacv1.PolicyRule{
+		APIGroups: []string{f.group}, Resources: []string{"mysqlinstances"}, Verbs: []string{"get"},
+	})
+	f.poke("taken")
+	f.says("taken", ReasonConflict, "somebody-else")
+}
+
+func TestDeletionDoesNotWaitForCredentialsThatAreGone(t *testing.T) {
+	f := prepareFixture(t)
+	f.options = impatient
+	agent1 := f.serviceAccount("agent1")
+	f.grant(f.target, "agent-requirement", subjectOf(agent1), f.requirementRights()...)
+	f.credentialsSecret(f.namespace, "creds", asToken(f.tokenOf(agent1)))
+	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: "creds"})
+	f.start()
+	f.claim("db")
+	f.pushed("db")
+	f.synced("db", ReasonSynced)
+
+	// A namespace that is deleted loses its Secrets before its claims, which wait for us.
+	if err := f.workload.Delete(f.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "creds"}}); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("the credentials are missed", func() error {
+		f.poke("db")
+		if c := agentSynced(f.mustGet("db")); c["reason"] != ReasonCredentialsMissing {
+			return fmt.Errorf("the condition is %v", c)
+		}
+		return nil
+	})
+	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+	f.gone(f.hub, f.target, "db")
+}
+
+func TestDeletionOfWhatWasNeverPushedNeedsNoRight(t *testing.T) {
+	f := prepareFixture(t)
+	agent1 := f.serviceAccount("agent1")
+	f.credentialsSecret(f.namespace, "creds", asToken(f.tokenOf(agent1)))
+	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: "creds"})
+	f.start()
+	f.claim("db")
+	f.says("db", ReasonForbidden, ":agent1")
+	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+}
+
+func TestNothingIsDoneInTheHubWithoutAnIdentity(t *testing.T) {
+	obj := &corev1.Secret{}
+	for name, err := range map[string]error{
+		"get":    hubAPI{}.Get(t.Context(), client.ObjectKey{}, obj),
+		"list":   hubAPI{}.List(t.Context(), &corev1.SecretList{}),
+		"create": hubAPI{}.Create(t.Context(), obj),
+		"update": hubAPI{}.Update(t.Context(), obj),
+		"patch":  hubAPI{}.Patch(t.Context(), obj, client.MergeFrom(obj)),
+		"apply":  hubAPI{}.Apply(t.Context(), nil),
+		"delete": hubAPI{}.Delete(t.Context(), obj),
+		"all":    hubAPI{}.DeleteAllOf(t.Context(), obj),
+	} {
+		if !errors.Is(err, errNoIdentity) {
+			t.Errorf("%s: want it refused, got %v", name, err)
+		}
+	}
+}
