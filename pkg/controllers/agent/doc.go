@@ -58,8 +58,8 @@
 //     (leaving.go). A class with mode Disabled does the same, and leaves its clusters alone otherwise. That claims which are
 //     deleted afterwards leave their objects in the hub is the price of never holding up anybody.
 //   - Whose rights in the hub are used for a claim, its namespace says by an annotation, else its class; see identity.go. A
-//     deletion falls back from the namespace's credentials to the class's identity, because a namespace that is deleted loses
-//     its Secrets before its claims.
+//     deletion falls back from the namespace's credentials to those that were used last, and to the class's identity, because
+//     a namespace that is deleted loses its Secrets before its claims.
 //   - Nothing is pushed while the namespaces of the workload cluster are not known: an annotation that was not seen would send
 //     a claim to the wrong place. Deletions do not need to know them.
 //   - A target namespace that changes moves nothing silently: the claim says TargetNamespaceChanged until it is deleted, the

@@ -76,8 +76,12 @@ type identityEntry struct {
 	// access is nil if problem says why it cannot be used.
 	access  *hubAccess
 	problem *problem
-	user    *credentials.User
-	close   func()
+
+	// last is what was used before the problem arose, for letting claims go.
+	last *hubAccess
+
+	user  *credentials.User
+	close func()
 
 	read, used time.Time
 
@@ -168,11 +172,32 @@ func (i *identities) put(key identityKey, e identityEntry) {
 		of = map[identityKey]*identityEntry{}
 		i.entries[key.cluster] = of
 	}
+	if before := of[key]; before != nil && e.access == nil {
+		e.last, e.close, before.close = before.usable(), before.close, nil
+	}
 	i.dropLocked(key)
 	if len(of) >= maxIdentities {
 		i.dropLocked(slices.MinFunc(slices.Collect(maps.Keys(of)), func(a, b identityKey) int { return of[a].used.Compare(of[b].used) }))
 	}
 	of[key] = &e
+}
+
+// usable is the access with which claims can be let go.
+func (e *identityEntry) usable() *hubAccess {
+	if e.access != nil {
+		return e.access
+	}
+	return e.last
+}
+
+// last returns what was used for an identity before it could not be used any more, or nil.
+func (i *identities) last(key identityKey) *hubAccess {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if e := i.entries[key.cluster][key]; e != nil {
+		return e.last
+	}
+	return nil
 }
 
 // reject notes that the hub has refused the credentials of a context's identity. They are read again before they are next
@@ -184,8 +209,13 @@ func (i *identities) reject(ctx context.Context) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if e := i.entries[access.key.cluster][access.key]; e != nil && e.access == access && e.problem == nil {
+	e := i.entries[access.key.cluster][access.key]
+	switch {
+	case e == nil:
+	case e.access == access && e.problem == nil:
 		e.refused = true
+	case e.last == access:
+		e.last = nil
 	}
 }
 

@@ -209,9 +209,19 @@ func TestCredentialsAreReadWhenTheyAreUsedAndNotAllTheTime(t *testing.T) {
 	delete(from.data, name)
 	pass(time.Minute)
 	use(ReasonCredentialsMissing, 6, "credentials that are gone are not used any more")
+	if i.last(key) != two {
+		t.Error("want them known for letting claims go")
+	}
 	from.data[name] = asUser(map[string]any{"tokenFile": "/etc/shadow"}, nil)
 	pass(10 * time.Second)
 	use(ReasonCredentialsInvalid, 7, "what is more than credentials is refused")
+	if i.last(key) != two {
+		t.Error("want the last ones that could be used")
+	}
+	i.reject(two.in(t.Context()))
+	if i.last(key) != nil {
+		t.Error("want what the hub has refused not to be used for anything")
+	}
 	from.err = errors.New("the connection broke")
 	pass(10 * time.Second)
 	if _, _, err := i.use(t.Context(), w, key); err == nil {

@@ -72,9 +72,9 @@ func namespaceIdentity(annotations map[string]string, cluster mcr.ClusterName, n
 // authenticate decides whose rights in the hub are used for a claim. What it returns is for every read and write there; the
 // outcome is why there is nobody.
 //
-// A deletion does not need the credentials of its namespace: with a namespace that is deleted, they go before its claims can.
-// Without them the class's identity is used. That gives nobody more than he has: whoever owns the namespace can remove the
-// annotation at any time.
+// A deletion does not need the Secret with its namespace's credentials: with a namespace that is deleted, it goes before the
+// claims can. What was read from it last is used if it is still known, else the class's identity. That gives nobody more than
+// he has: whoever owns the namespace can remove the annotation at any time.
 func (r *requirementReconciler) authenticate(ctx context.Context, s *scope) (context.Context, *outcome, error) {
 	if s.class == nil || s.class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled {
 		// Nobody says whose rights to use. All that is done then is to let claims go.
@@ -113,6 +113,9 @@ func (r *requirementReconciler) identityOf(ctx context.Context, s *scope, going 
 		}
 		if !going || err != nil {
 			return nil, problem, err
+		}
+		if last := r.identities.last(key); last != nil {
+			return last, nil, nil
 		}
 	}
 	if given && !going {

@@ -352,33 +352,47 @@ func TestTenancyTakenNamesAreNotDisclosedToAnIdentityThatMayNotRead(t *testing.T
 }
 
 func TestDeletionDoesNotWaitForCredentialsThatAreGone(t *testing.T) {
-	f := prepareFixture(t)
-	f.options = impatient
-	agent1 := f.serviceAccount("agent1")
-	f.grant(f.target, "agent-requirement", subjectOf(agent1), f.requirementRights()...)
-	f.credentialsSecret(f.namespace, "creds", asToken(f.tokenOf(agent1)))
-	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: "creds"})
-	f.start()
-	f.claim("db")
-	f.pushed("db")
-	f.synced("db", ReasonSynced)
+	for name, restarted := range map[string]bool{"LastOnes": false, "ClassIdentity": true} {
+		t.Run(name, func(t *testing.T) {
+			f := prepareFixture(t)
+			f.options = impatient
+			agent1, agent2 := f.serviceAccount("agent1"), f.serviceAccount("agent2")
+			f.grant(f.target, "agent-requirement", subjectOf(agent1), f.requirementRights()...)
+			f.credentialsSecret(f.namespace, "creds", asToken(f.tokenOf(agent1)))
+			f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: "creds"})
+			if !restarted {
+				// The class's identity may nothing, so that it is shown who deletes.
+				f.credentialsSecret(fleetv1alpha1.AgentNamespace, f.class, asToken(f.tokenOf(agent2)))
+				f.editClass(func(a *fleetv1alpha1.AgentSpec) {
+					a.Identity = &fleetv1alpha1.HubIdentity{CredentialsSecretName: f.class}
+				})
+			}
+			f.start()
+			f.claim("db")
+			f.pushed("db")
+			f.synced("db", ReasonSynced)
 
-	// A namespace that is deleted loses its Secrets before its claims, which wait for us.
-	if err := f.workload.Delete(f.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "creds"}}); err != nil {
-		t.Fatal(err)
+			// A namespace that is deleted loses its Secrets before its claims, which wait for us.
+			if err := f.workload.Delete(f.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "creds"}}); err != nil {
+				t.Fatal(err)
+			}
+			f.eventually("the credentials are missed", func() error {
+				f.poke("db")
+				if c := agentSynced(f.mustGet("db")); c["reason"] != ReasonCredentialsMissing {
+					return fmt.Errorf("the condition is %v", c)
+				}
+				return nil
+			})
+			if restarted {
+				f.restart()
+			}
+			if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+				t.Fatal(err)
+			}
+			f.gone(f.workload, f.namespace, "db")
+			f.gone(f.hub, f.target, "db")
+		})
 	}
-	f.eventually("the credentials are missed", func() error {
-		f.poke("db")
-		if c := agentSynced(f.mustGet("db")); c["reason"] != ReasonCredentialsMissing {
-			return fmt.Errorf("the condition is %v", c)
-		}
-		return nil
-	})
-	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
-		t.Fatal(err)
-	}
-	f.gone(f.workload, f.namespace, "db")
-	f.gone(f.hub, f.target, "db")
 }
 
 func TestDeletionOfWhatWasNeverPushedNeedsNoRight(t *testing.T) {
