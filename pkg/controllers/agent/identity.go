@@ -76,9 +76,13 @@ func namespaceIdentity(annotations map[string]string, cluster mcr.ClusterName, n
 // claims can. What was read from it last is used if it is still known, else the class's identity. That gives nobody more than
 // he has: whoever owns the namespace can remove the annotation at any time.
 func (r *requirementReconciler) authenticate(ctx context.Context, s *scope) (context.Context, *outcome, error) {
-	if s.class == nil || s.class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled {
-		// Nobody says whose rights to use. All that is done then is to let claims go.
+	if s.class == nil {
+		// Nobody says whose rights to use. Nothing is pushed or deleted then: all that can happen is that an object is given
+		// up, which can be undone (deletionPolicy).
 		return r.identities.manager.in(ctx), nil, nil
+	}
+	if s.class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled {
+		return ctx, nil, nil // Nothing is done in the hub.
 	}
 	going := s.vanished || s.claim.GetDeletionTimestamp() != nil
 	pairing, o, err := r.pairingOf(ctx, s)

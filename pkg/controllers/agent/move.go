@@ -47,7 +47,11 @@ func (r *requirementReconciler) move(ctx context.Context, s *scope, from, to hub
 			return deref(o), err
 		}
 	}
-	o, err := r.deleteAt(ctx, s, from)
+	policy, p := deletionPolicy(s.class, s.className, s.claim)
+	if p != nil {
+		return outcome{problem: p}, nil
+	}
+	o, err := r.removeAt(ctx, s, from, policy)
 	if err != nil {
 		return outcome{}, err
 	}

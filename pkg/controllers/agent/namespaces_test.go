@@ -286,4 +286,17 @@ func TestClaimThatAsksToMoveIsMadeAnewWhereItCanBe(t *testing.T) {
 	f.synced("db", ReasonSynced)
 	f.notIn(f.target, "db")
 	f.pushed("taken")
+
+	// Where the class keeps what its claims made, the old object is given up.
+	f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.DeletionPolicy = fleetv1alpha1.DeletionPolicyOrphan })
+	f.targetAnnotation("")
+	f.pushedTo(f.target, "db")
+	f.synced("db", ReasonSynced)
+	kept, err := f.get(f.hub, bar, "db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, named := sourceOf(kept); named || kept.GetAnnotations()[fleetv1alpha1.ReleasedFromAnnotation] == "" {
+		t.Errorf("want the old object released, got %v", kept.GetAnnotations())
+	}
 }

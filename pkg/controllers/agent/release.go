@@ -78,7 +78,7 @@ func noteOfRelease(apiVersion string) metav1.ManagedFieldsEntry {
 // live, because the watch does not keep managedFields, and writes on condition that nothing has changed since.
 func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope, place hubKey) (*outcome, error) {
 	resource := s.Kind.GroupResource().String()
-	live, err := r.getHub(ctx, place)
+	live, err := r.getOwn(ctx, place, s.us)
 	if err != nil {
 		if p := problemOf(err, "get", resource, place.Namespace); p != nil {
 			return &outcome{problem: p, retryAfter: slowRetry()}, nil
