@@ -287,6 +287,9 @@ func (i *identities) connect(key identityKey, user *credentials.User) (*rest.Con
 		return cfg, httpClient, func() {}, err
 	}
 	cfg := user.Authenticate(i.config)
+	// What the manager has put around its own requests, such as what stops them without the lease, is not credentials, which
+	// client-go adds elsewhere.
+	cfg.WrapTransport = i.config.WrapTransport
 	tlsConfig, err := rest.TLSConfigFor(cfg)
 	if err != nil {
 		return nil, nil, nil, err

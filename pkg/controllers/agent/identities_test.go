@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -263,6 +265,29 @@ func TestIdentitiesAreBoundedAndDropped(t *testing.T) {
 	use("w3", 0)
 	if len(i.entries["w2"]) != 0 {
 		t.Error("want what nobody uses dropped")
+	}
+}
+
+func TestEveryIdentityIsHeldByWhatHoldsTheManager(t *testing.T) {
+	i, _ := identitiesFixture(t)
+	errHeld := errors.New("no lease")
+	i.config.WrapTransport = func(http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(*http.Request) (*http.Response, error) { return nil, errHeld })
+	}
+	name := types.NamespacedName{Namespace: "foo", Name: "creds"}
+	w := &workload{name: "w1", reader: &secrets{data: map[types.NamespacedName][]byte{name: asToken("x")}}}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, meta.RESTScopeNamespace)
+	i.mapper = mapper
+	for _, key := range []identityKey{{cluster: "w1", secret: name}, {serviceAccount: types.NamespacedName{Namespace: "bar", Name: "agent1"}}} {
+		access, p, err := i.use(t.Context(), w, key)
+		if p != nil || err != nil {
+			t.Fatal(p, err)
+		}
+		err = hubAPI{}.Delete(access.in(t.Context()), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "bar", Name: "x"}})
+		if !errors.Is(err, errHeld) {
+			t.Errorf("%s: want the request to be held, got %v", key, err)
+		}
 	}
 }
 

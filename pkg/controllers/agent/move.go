@@ -41,7 +41,8 @@ func (r *requirementReconciler) move(ctx context.Context, s *scope, from, to hub
 		return outcome{problem: targetChanged(from, to)}, nil
 	}
 	known, err := r.hub.watcher.Get(from.kind, from.NamespacedName)
-	if err != nil || known.GetDeletionTimestamp() == nil {
+	arrived, arrivedErr := r.hub.watcher.Get(to.kind, to.NamespacedName)
+	if (err != nil || known.GetDeletionTimestamp() == nil) && ownershipOf(arrivedErr == nil, arrived, s.us) != ownershipOurs {
 		if o, err := r.rehearse(ctx, s, to); o != nil || err != nil {
 			r.awaitNamespace(s, to.Namespace, o)
 			return deref(o), err
