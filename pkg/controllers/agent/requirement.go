@@ -51,6 +51,9 @@ type requirementReconciler struct {
 	// hub's object does not look like it.
 	pushed map[Request]pushedClaim
 
+	// told is, by claim, a status that did not stay as it was written; see told.go.
+	told map[Request]toldStatus
+
 	// shown is, by claim, the hash of late fields that were applied and did not stay; see rememberShown.
 	shown map[Request]string
 
@@ -366,9 +369,10 @@ func (r *requirementReconciler) report(ctx context.Context, s *scope, o outcome)
 		}
 	}
 	status := statusOf(s.claim, o.hub, o.current, c, now)
-	if !statusDiffers(s.claim, status) {
+	if !statusDiffers(s.claim, status) || r.toldInVain(s, c, status) {
 		return result, nil
 	}
+	last, toldBefore := r.lastTold(s)
 	before, after := s.claim, shell(s.claim)
 	shown, _ := before.Object["status"].(map[string]any)
 	patch, err := statusPatch(shown, status)
@@ -388,16 +392,16 @@ func (r *requirementReconciler) report(ctx context.Context, s *scope, o outcome)
 		}
 		return reconcile.Result{}, fmt.Errorf("cannot write the status of %s: %w", s.Request, err)
 	}
+	r.rememberTold(s, after, c, status)
 	s.workload.watcher.Observe(s.Kind, after)
 	r.metrics.wrote(s.ClusterName, writeStatus)
 
-	if reasonChanged(before, c) {
-		switch {
-		case o.problem != nil && c.Reason != ReasonDeleting:
-			s.workload.recorder.Eventf(before, nil, corev1.EventTypeWarning, c.Reason, "Synchronise", "%s", c.Message)
-		case o.problem == nil && agentSynced(before) != nil:
-			s.workload.recorder.Eventf(before, nil, corev1.EventTypeNormal, c.Reason, "Synchronise", "%s", c.Message)
-		}
+	switch {
+	case toldBefore && last == c.Reason:
+	case o.problem != nil && c.Reason != ReasonDeleting:
+		s.workload.recorder.Eventf(before, nil, corev1.EventTypeWarning, c.Reason, "Synchronise", "%s", c.Message)
+	case o.problem == nil && toldBefore:
+		s.workload.recorder.Eventf(before, nil, corev1.EventTypeNormal, c.Reason, "Synchronise", "%s", c.Message)
 	}
 	return result, nil
 }
@@ -410,5 +414,6 @@ func (r *requirementReconciler) forget(req Request) {
 	defer r.mu.Unlock()
 	delete(r.pushed, req)
 	delete(r.shown, req)
+	delete(r.told, req)
 	delete(r.vanished, req)
 }

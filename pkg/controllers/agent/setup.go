@@ -213,7 +213,8 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		classes: local.GetClient(), hubClient: hubAPI{}, hubReader: hubAPI{}, identities: newIdentities(local, o),
 		clock: o.Clock, protected: o.ProtectedNamespaces, patience: o.FirstStatusPatience,
 		inFlight: newInFlight(o.Clock, o.InFlightGrace),
-		metrics:  a.metrics, pushed: map[Request]pushedClaim{}, shown: map[Request]string{}, vanished: map[Request]*unstructured.Unstructured{},
+		metrics:  a.metrics, pushed: map[Request]pushedClaim{}, shown: map[Request]string{}, told: map[Request]toldStatus{},
+		vanished: map[Request]*unstructured.Unstructured{},
 	}
 	a.definitions.kindGone = a.requirements.forgetKind
 	return a, nil

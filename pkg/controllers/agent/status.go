@@ -129,12 +129,6 @@ func statusDiffers(claim *unstructured.Unstructured, status map[string]any) bool
 	return !equality.Semantic.DeepEqual(shown, status)
 }
 
-// reasonChanged is whether the condition of a claim tells something that it did not tell before, so that an event is due.
-func reasonChanged(claim *unstructured.Unstructured, c metav1.Condition) bool {
-	shown := agentSynced(claim)
-	return shown == nil || shown["reason"] != c.Reason || shown["status"] != string(c.Status)
-}
-
 // dropNulls removes fields that are null. In a merge patch they would mean "remove", so that an object would never look
 // like what was written.
 func dropNulls(v any) any {

@@ -42,6 +42,11 @@ func (r *requirementReconciler) forgetRequests(gone func(Request) bool) {
 			delete(r.shown, req)
 		}
 	}
+	for req := range r.told {
+		if gone(req) {
+			delete(r.told, req)
+		}
+	}
 	for req := range r.vanished {
 		if gone(req) {
 			delete(r.vanished, req)

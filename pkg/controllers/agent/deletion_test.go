@@ -1,0 +1,87 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+func TestNothingIsDeletedBeforeTheHubIsKnown(t *testing.T) {
+	// The watch of the hub has not begun. There are no clients: whoever asked or wrote anything would panic.
+	h := idleHub()
+	h.watcher = idleWorkload(t, "hub", identity{}).watcher
+	kind := bar("").kind
+	h.watcher.Set(ownerClaims, kind)
+	r := &requirementReconciler{hub: h}
+	claim := parse(t, `{'metadata': {'name': 'db', 'namespace': 'foo', 'finalizers': ['agent.masthead.dev/requirement']}}`)
+	s := &scope{
+		Request: Request{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: kind},
+		us:      source{"w1", "foo"}, claim: claim, class: &fleetv1alpha1.EnrollmentClass{},
+	}
+	if state, _ := h.watcher.State(kind); state == kindwatch.StateSynced {
+		t.Fatal("the watch has begun")
+	}
+	if o, err := r.delete(t.Context(), s); err != nil || !o.silent {
+		t.Errorf("want a deletion to wait, got %+v (%v)", o, err)
+	}
+	s.vanished = true
+	if o, err := r.deleteVanished(t.Context(), s); err != nil || !o.silent || o.retryAfter == 0 {
+		t.Errorf("want a claim that vanished to wait and to be looked at again, got %+v (%v)", o, err)
+	}
+}
+
+func TestIdentifierThatChangesDeletesNothing(t *testing.T) {
+	f := newFixture(t)
+	claim := f.claim("db")
+	before := f.pushed("db")
+	f.synced("db", ReasonSynced)
+	f.settled()
+	old := f.source()
+
+	cluster, ok := f.fleet.Lookup(f.cluster)
+	if !ok {
+		t.Fatal("the cluster is not enrolled")
+	}
+	cluster.Identifier = f.identifier + "-new"
+	f.fleet.set(cluster)
+	f.conflictsWith(old)
+	if err := f.workload.Delete(f.ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+	if now := f.heldBy(f.target, old); now.GetUID() != before.GetUID() || now.GetDeletionTimestamp() != nil {
+		t.Errorf("want what was pushed under another identifier to stay, got %v", now.Object)
+	}
+}
+
+func TestClaimDeletedWhileDisconnectedIsDeletedInTheHubLater(t *testing.T) {
+	f := newFixture(t)
+	claim := f.claim("db")
+	f.pushed("db")
+	f.synced("db", ReasonSynced)
+	f.settled()
+	f.disengageCluster()
+	f.eventually("the cluster is disengaged", func() error {
+		if _, ok := f.agent.workloads.get(f.cluster); ok {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	if err := f.workload.Delete(f.ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.settled()
+	if hub, err := f.get(f.hub, f.target, "db"); err != nil || hub.GetDeletionTimestamp() != nil {
+		t.Errorf("want nothing to be deleted while the cluster is away, got %v (%v)", hub.Object, err)
+	}
+	f.engage()
+	f.gone(f.workload, f.namespace, "db")
+	f.gone(f.hub, f.target, "db")
+}

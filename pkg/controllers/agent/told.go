@@ -1,0 +1,77 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A definition may drop fields of the status that it does not know, our condition among them. Then a claim never shows what
+// it was told, and it is remembered here that it was told: neither the write nor the event is repeated. For such claims, events
+// and the annotation of a conflict are all that their users have.
+
+// toldStatus is a status that was written to a claim and did not stay as it was written.
+type toldStatus struct {
+	uid types.UID
+
+	// reason is that of our condition.
+	reason string
+
+	// written and shown are hashes of what was written and of what the claim showed afterwards.
+	written, shown string
+}
+
+// told is what is remembered about writing a status to a claim.
+func told(claim *unstructured.Unstructured, reason string, status map[string]any) toldStatus {
+	shown, _ := claim.Object["status"].(map[string]any)
+	return toldStatus{uid: claim.GetUID(), reason: reason, written: hashOf(withoutTransition(status)), shown: hashOf(shown)}
+}
+
+// withoutTransition is a status without the time of our condition's last transition: where the condition is dropped, each
+// status that is made says that it was now.
+func withoutTransition(status map[string]any) map[string]any {
+	out := runtime.DeepCopyJSON(status)
+	conditions, _ := out["conditions"].([]any)
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == ConditionAgentSynced {
+			delete(c, "lastTransitionTime")
+		}
+	}
+	return out
+}
+
+// toldInVain is whether a claim that shows what it shows now was told that status already.
+func (r *requirementReconciler) toldInVain(s *scope, c metav1.Condition, status map[string]any) bool {
+	now := told(s.claim, c.Reason, status)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.told[s.Request] == now
+}
+
+// rememberTold remembers a status that did not stay as it was written.
+func (r *requirementReconciler) rememberTold(s *scope, after *unstructured.Unstructured, c metav1.Condition, status map[string]any) {
+	dropped := statusDiffers(after, status)
+	now := told(after, c.Reason, status)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.told, s.Request)
+	if dropped {
+		r.told[s.Request] = now
+	}
+}
+
+// lastTold is the reason that a claim was told last, and whether it was told any.
+func (r *requirementReconciler) lastTold(s *scope) (string, bool) {
+	if shown := agentSynced(s.claim); shown != nil {
+		reason, _ := shown["reason"].(string)
+		return reason, true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t, ok := r.told[s.Request]
+	return t.reason, ok && t.uid == s.claim.GetUID()
+}

@@ -1,0 +1,104 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	eventsv1 "k8s.io/api/events/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+func TestDefinitionThatDropsConditionsMakesNobodyRepeatThem(t *testing.T) {
+	f := newFixture(t)
+	f.served()
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: f.crd().Name}}
+	f.edit(f.hub, crd, func() {
+		status := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"]
+		delete(status.Properties, "conditions")
+		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"] = status
+	})
+	f.eventually("the definition follows", func() error {
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+			return err
+		}
+		if _, there := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties["conditions"]; there {
+			return errors.New("it knows conditions")
+		}
+		return nil
+	})
+
+	holder := f.object(f.target, "db")
+	holder.SetAnnotations(source{"another", "theirs"}.annotations())
+	f.create(f.hub, holder)
+	f.claim("db")
+	f.eventually("the conflict is annotated", func() error {
+		u, err := f.get(f.workload, f.namespace, "db")
+		if err == nil && u.GetAnnotations()[fleetv1alpha1.ConflictAnnotation] == "" {
+			err = fmt.Errorf("the annotations are %v", u.GetAnnotations())
+		}
+		return err
+	})
+	reasons := func() []string {
+		l := &eventsv1.EventList{}
+		if err := f.workload.List(f.ctx, l, client.InNamespace(f.namespace)); err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, e := range l.Items {
+			if e.Series != nil {
+				t.Errorf("want %s to be told once, got %d", e.Reason, e.Series.Count)
+			}
+			out = append(out, e.Reason)
+		}
+		slices.Sort(out)
+		return out
+	}
+	f.eventually("the conflict is an event", func() error {
+		if !slices.Contains(reasons(), ReasonConflict) {
+			return errors.New("there is none")
+		}
+		return nil
+	})
+	f.settled()
+
+	w, ok := f.agent.workloads.get(f.cluster)
+	if !ok {
+		t.Fatal("the cluster is not engaged")
+	}
+	before := len(f.workloadAsked.writes())
+	for range 3 {
+		f.agent.enqueueClaims(w)
+		f.settled()
+	}
+	if got := f.workloadAsked.writes()[before:]; len(got) != 0 {
+		t.Errorf("want nothing to be written again, got:\n%s", strings.Join(got, "\n"))
+	}
+
+	if err := f.hub.Delete(f.ctx, holder); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("the end of the conflict is an event", func() error {
+		if !slices.Equal(reasons(), []string{ReasonConflict, ReasonSynced}) {
+			return fmt.Errorf("the events are %v", reasons())
+		}
+		return nil
+	})
+	f.ready("db", "db.example.org")
+	f.eventually("the status comes back", func() error {
+		u, err := f.get(f.workload, f.namespace, "db")
+		if status, _ := u.Object["status"].(map[string]any); err == nil && status["address"] != "db.example.org" {
+			err = fmt.Errorf("it is %v", status)
+		}
+		return err
+	})
+}
