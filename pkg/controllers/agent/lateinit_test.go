@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -126,6 +127,47 @@ func TestLateSpec(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzLateSpec throws at lateSpec what the owner of a workload cluster could write, managedFields included.
+func FuzzLateSpec(f *testing.F) {
+	f.Add(`{"spec":{"compositionRef":{"name":"a"}},"metadata":{"managedFields":[{"manager":"masthead-late-init","operation":"Apply","fieldsV1":{"f:spec":{"f:compositionRef":{"f:name":{}}}}}]}}`, `{"compositionRef":{"name":"b"}}`, false)
+	f.Add(`{"spec":{"crossplane":{"resourceRefs":[1]}},"metadata":{"managedFields":[{"manager":"masthead-late-init","operation":"Apply","fieldsV1":{"f:spec":{"f:crossplane":{"f:resourceRefs":{"k:{}":{}}}}}}]}}`, `{"crossplane":{"a":{}}}`, true)
+	f.Add(`{"spec":7,"metadata":{"managedFields":{"a":1}}}`, `{"crossplane":null}`, true)
+	f.Add(`{"metadata":{"managedFields":[null,{"manager":"masthead-late-init","operation":"Apply","fieldsV1":[]}]}}`, `{}`, false)
+	f.Fuzz(func(t *testing.T, claim, hub string, composite bool) {
+		have, want := &unstructured.Unstructured{}, &unstructured.Unstructured{Object: map[string]any{}}
+		var spec map[string]any
+		if json.Unmarshal([]byte(claim), &have.Object) != nil || json.Unmarshal([]byte(hub), &spec) != nil || have.Object == nil {
+			return
+		}
+		want.Object["spec"] = spec
+		form := formClaim
+		if composite {
+			form = formComposite
+		}
+		before := hashOf(have.Object)
+		late, _ := lateSpec(have, want, form)
+		users, _ := usersSpec(have, form)
+		if hashOf(have.Object) != before {
+			t.Error("want what is looked at to stay as it is")
+		}
+		mine, _ := have.Object["spec"].(map[string]any)
+		for _, path := range form.lateFields(mine, spec) {
+			_, ours := ownedAt(lateOwned(have), path)
+			_, there, _ := unstructured.NestedFieldNoCopy(mine, path...)
+			_, applied, _ := unstructured.NestedFieldNoCopy(late, path...)
+			_, travels, _ := unstructured.NestedFieldNoCopy(users, path...)
+			if there && !ours && (applied || !travels) {
+				t.Errorf("want %v to be the user's, and to travel", path)
+			}
+			unstructured.RemoveNestedField(late, path...)
+		}
+		delete(late, crossplaneField)
+		if len(late) > 0 {
+			t.Errorf("want nothing but what Crossplane fills in, got %v", late)
+		}
+	})
 }
 
 func TestConflictingFields(t *testing.T) {
