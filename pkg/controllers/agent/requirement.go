@@ -278,6 +278,11 @@ func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outc
 	if err != nil || o != nil {
 		return deref(o), err
 	}
+	return r.bringBack(ctx, s, hub)
+}
+
+// bringBack brings what the hub has made of a claim to the workload cluster.
+func (r *requirementReconciler) bringBack(ctx context.Context, s *scope, hub *unstructured.Unstructured) (outcome, error) {
 	late, lateAfter, err := r.lateInitialise(ctx, s, hub)
 	if err != nil {
 		return outcome{}, err
