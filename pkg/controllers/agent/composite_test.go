@@ -211,7 +211,7 @@ func TestForgedResourceRefsNeverReachTheHub(t *testing.T) {
 	}
 	for _, m := range hub.GetManagedFields() {
 		if m.Manager == fieldManager(f.identifier) && strings.Contains(m.FieldsV1.String(), `"f:resourceRefs"`) {
-			t.Errorf("want the field never to be Masthead's, got %s", m.FieldsV1.Raw)
+			t.Errorf("want the field never to be Masthead's, got %s", m.FieldsV1)
 		}
 	}
 }

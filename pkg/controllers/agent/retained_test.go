@@ -6,6 +6,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,7 +128,7 @@ func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 	local, hub := len(f.workloadAsked.about()), len(f.hubRequests.about())
 	f.agent.hub.enqueueDefinitions(w)
 	f.settled()
-	if again := append(f.workloadAsked.about()[local:], f.hubRequests.about()[hub:]...); len(again) != 0 {
+	if again := slices.Concat(f.workloadAsked.about()[local:], f.hubRequests.about()[hub:]); len(again) != 0 {
 		t.Errorf("want them not to be read again while they are as they were, got %v", again)
 	}
 	for _, kind := range f.agent.hub.watchedKinds() {

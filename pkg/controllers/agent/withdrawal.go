@@ -6,6 +6,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -74,8 +75,15 @@ func (r *definitionReconciler) withdraw(
 	if left := r.graceLeft(since); left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
+	return r.remove(ctx, w, req, crd)
+}
+
+// remove deletes a definition, if it is still the one that was looked at.
+func (r *definitionReconciler) remove(
+	ctx context.Context, w *workload, req mcreconcile.Request, crd *unstructured.Unstructured,
+) (reconcile.Result, error) {
 	uid, version := crd.GetUID(), crd.GetResourceVersion()
-	err = w.client.Delete(ctx, crd, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	err := w.client.Delete(ctx, crd, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	switch {
 	case apierrors.IsForbidden(err):
 		log.FromContext(ctx).V(1).Info("Cannot remove a definition that is not offered any more", "error", bounded(err.Error()))
@@ -140,12 +148,7 @@ const validationsField = "x-kubernetes-validations"
 
 func hasClosingRule(version map[string]any) bool {
 	rules, _, _ := unstructured.NestedSlice(version, "schema", "openAPIV3Schema", validationsField)
-	for _, rule := range rules {
-		if isClosingRule(rule) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rules, isClosingRule)
 }
 
 func isClosingRule(rule any) bool {
