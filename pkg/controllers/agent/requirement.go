@@ -262,6 +262,11 @@ func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outc
 			message: fmt.Sprintf("The %s %q in the namespace %q of the hub is being deleted, and will be created again.", s.Kind.Kind, s.Name, target),
 		}}, nil
 	}
+	return r.carry(ctx, s, key, hub)
+}
+
+// carry makes the hub's object what the claim says, and brings back what belongs to it.
+func (r *requirementReconciler) carry(ctx context.Context, s *scope, key hubKey, hub *unstructured.Unstructured) (outcome, error) {
 	if err := r.addFinalizer(ctx, s); err != nil {
 		p := workloadProblem(err, "change the finalizers of this claim", ReasonWorkloadRejected)
 		if p == nil {
@@ -274,7 +279,7 @@ func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outc
 		return deref(o), err
 	}
 	hub, o, err = r.push(ctx, s, key, hub)
-	r.awaitNamespace(s, target, o)
+	r.awaitNamespace(s, key.Namespace, o)
 	if err != nil || o != nil {
 		return deref(o), err
 	}
