@@ -126,6 +126,27 @@ show w2 annotate --overwrite namespace default agent.crossplane.io/target-namesp
 wait_for "the requirement of w2 to be ready" on w2 wait --for=condition=Ready --timeout=5s mysqlinstancerequirements/sqldb
 show hub get mysqlinstancerequirements --all-namespaces
 
+step "12. A namespace of w1 brings credentials of its own: what is done in the hub for it is done with the rights of agent1"
+show hub apply --server-side -f config/samples/identity/serviceaccount.yaml
+(
+  umask 077
+  cp "$fleet/hub.kubeconfig" "$fleet/agent1.kubeconfig"
+)
+config() { "$kubectl" --kubeconfig "$fleet/agent1.kubeconfig" config "$@"; }
+context=$(config current-context)
+config set-credentials agent1 --token "$(on hub create token agent1 --namespace bar --duration 24h)" >/dev/null
+config set-context "$context" --user agent1 >/dev/null
+for user in $(config get-users | tail -n +2 | grep -v '^agent1$'); do config delete-user "$user" >/dev/null; done
+on w1 get namespace foo >/dev/null 2>&1 || show w1 create namespace foo
+on w1 delete secret agent1-creds --namespace foo --ignore-not-found >/dev/null
+show w1 create secret generic agent1-creds --namespace foo --from-file=kubeconfig="$fleet/agent1.kubeconfig"
+show w1 annotate --overwrite namespace foo agent.crossplane.io/credentials-secret-name=agent1-creds
+rename='s/sqldb/ordersdb/; s/sql-creds/orders-creds/; s/default/foo/'
+say "\$ sed '$rename' hack/demo-requirement.yaml | kubectl --kubeconfig $fleet/w1.kubeconfig apply --server-side -f -"
+sed "$rename" hack/demo-requirement.yaml | on w1 apply --server-side -f -
+wait_for "the requirement of foo to be ready" on w1 wait --for=condition=Ready --timeout=5s --namespace foo mysqlinstancerequirements/ordersdb
+show hub get mysqlinstancerequirements --namespace bar
+
 step "Done in $((SECONDS - started)) s. Everything is still up:"
 cat <<TXT
   hub          export KUBECONFIG=$PWD/$fleet/hub.kubeconfig
