@@ -126,7 +126,7 @@ func sameEvent(t *testing.T, data []byte) {
 	theirs, ours := jsonOf(t)
 	decode := func(info runtime.SerializerInfo) (string, runtime.Object, error) {
 		var event metav1.WatchEvent
-		if _, _, err := info.StreamSerializer.Serializer.Decode(data, nil, &event); err != nil {
+		if _, _, err := info.StreamSerializer.Decode(data, nil, &event); err != nil {
 			return "", nil, err
 		}
 		obj, err := runtime.Decode(info.Serializer, event.Object.Raw)
@@ -179,7 +179,7 @@ func BenchmarkEvent(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				var event metav1.WatchEvent
-				if _, _, err := info.StreamSerializer.Serializer.Decode(data, nil, &event); err != nil {
+				if _, _, err := info.StreamSerializer.Decode(data, nil, &event); err != nil {
 					b.Fatal(err)
 				}
 				if _, err := runtime.Decode(info.Serializer, event.Object.Raw); err != nil {

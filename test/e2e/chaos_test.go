@@ -19,7 +19,7 @@ import (
 // startLoad puts a mixed load on clusters that are enrolled, and sees to it that nothing of it is left after the spec.
 func startLoad(ctx context.Context, clusters ...string) *load.Load {
 	GinkgoHelper()
-	seed := uint64(GinkgoRandomSeed()) //nolint:gosec // Any number will do.
+	seed := uint64(GinkgoRandomSeed())
 	GinkgoWriter.Printf("the load is chosen by the seed %d\n", seed)
 	l, err := load.Start(ctx, fleet, "bar", seed, clusters...)
 	Expect(err).NotTo(HaveOccurred())
@@ -68,7 +68,7 @@ var _ = Describe("Under a mixed load from three clusters", func() {
 
 		kubeconfig, err := harness.ManagerKubeconfig(ctx, fleet)
 		Expect(err).NotTo(HaveOccurred())
-		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 100)) //nolint:gosec // Not for secrets.
+		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 100))
 		for range 100 {
 			m, err := harness.LaunchManager(fleet, kubeconfig, managerFlags...)
 			Expect(err).NotTo(HaveOccurred())

@@ -89,7 +89,7 @@ func Start(ctx context.Context, fleet *localfleet.Fleet, target string, seed uin
 		return nil, err
 	}
 	for i, name := range names {
-		c := &cluster{name: name, random: rand.New(rand.NewPCG(seed, uint64(i))), wanted: map[string]wanted{}} //nolint:gosec // Not for secrets.
+		c := &cluster{name: name, random: rand.New(rand.NewPCG(seed, uint64(i))), wanted: map[string]wanted{}}
 		if c.client, err = newClient(fleet, name); err != nil {
 			return nil, err
 		}

@@ -65,7 +65,7 @@ func TestAdoptionNeedsTheConsentOfTheHub(t *testing.T) {
 	theirs.Object["spec"] = map[string]any{"version": "8", "tags": []any{"hub"}, "compositionRef": map[string]any{"name": "c"}}
 	f.create(f.hub, theirs)
 	us := source{f.identifier, f.namespace}.String()
-	claim := f.claim("db", func(u *unstructured.Unstructured) {
+	f.claim("db", func(u *unstructured.Unstructured) {
 		u.SetAnnotations(map[string]string{
 			fleetv1alpha1.AdoptAnnotation: "true", fleetv1alpha1.AdoptableByAnnotation: us, fleetv1alpha1.ReleasedFromAnnotation: us,
 		})
@@ -77,7 +77,7 @@ func TestAdoptionNeedsTheConsentOfTheHub(t *testing.T) {
 	}
 
 	f.edit(f.hub, theirs, func() { theirs.SetAnnotations(map[string]string{fleetv1alpha1.AdoptableByAnnotation: us}) })
-	claim = f.synced("db", ReasonSynced)
+	claim := f.synced("db", ReasonSynced)
 	hub, err := f.get(f.hub, f.target, "db")
 	if err != nil || hub.GetUID() != theirs.GetUID() {
 		t.Fatalf("want the very object, got %v (%v)", hub.Object, err)

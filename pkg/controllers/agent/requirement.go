@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -382,25 +383,36 @@ func (r *requirementReconciler) report(ctx context.Context, s *scope, o outcome)
 	if !statusDiffers(s.claim, status) || r.toldInVain(s, c, status) {
 		return result, nil
 	}
+	problem, err := r.writeStatus(ctx, s, o, c, status)
+	if problem != nil {
+		return reconcile.Result{RequeueAfter: slowRetry()}, nil
+	}
+	return result, err
+}
+
+// writeStatus writes the status of a claim, and makes an event if it is news. It returns why the workload cluster refuses it.
+func (r *requirementReconciler) writeStatus(
+	ctx context.Context, s *scope, o outcome, c metav1.Condition, status map[string]any,
+) (*problem, error) {
 	last, toldBefore := r.lastTold(s)
 	before, after := s.claim, shell(s.claim)
 	shown, _ := before.Object["status"].(map[string]any)
 	patch, err := statusPatch(shown, status)
 	if err != nil {
-		return reconcile.Result{}, err
+		return nil, err
 	}
 	err = s.workload.client.Status().Patch(ctx, after, patch, client.FieldOwner(fleetv1alpha1.FieldManager))
 	if apierrors.IsNotFound(err) {
-		return reconcile.Result{}, nil
+		return nil, nil //nolint:nilnil // It is gone, and there is nobody to tell.
 	}
 	if err != nil {
 		if p := workloadProblem(err, "write the status of this claim", ReasonWorkloadRejected); p != nil {
 			// There is no place to say it to the user, but the log.
 			log.FromContext(ctx).Info("Cannot write the status of a claim", "reason", p.reason, "message", p.message)
 			r.metrics.requirement(s.Request, p.reason)
-			return reconcile.Result{RequeueAfter: slowRetry()}, nil
+			return p, nil
 		}
-		return reconcile.Result{}, fmt.Errorf("cannot write the status of %s: %w", s.Request, err)
+		return nil, fmt.Errorf("cannot write the status of %s: %w", s.Request, err)
 	}
 	r.rememberTold(s, after, c, status)
 	s.workload.watcher.Observe(s.Kind, after)
@@ -413,7 +425,7 @@ func (r *requirementReconciler) report(ctx context.Context, s *scope, o outcome)
 	case o.problem == nil && toldBefore:
 		s.workload.recorder.Eventf(before, nil, corev1.EventTypeNormal, c.Reason, "Synchronise", "%s", c.Message)
 	}
-	return result, nil
+	return nil, nil //nolint:nilnil // It is written.
 }
 
 // forget drops what is kept about a claim that is gone or left alone.

@@ -55,6 +55,12 @@ func (r *definitionReconciler) withdraw(
 			return reconcile.Result{RequeueAfter: left}, nil
 		}
 	}
+	return r.close(ctx, w, req, marked)
+}
+
+// close has a definition without objects refuse new ones, and removes it when it has for long enough. One that has objects
+// after all is opened again.
+func (r *definitionReconciler) close(ctx context.Context, w *workload, req mcreconcile.Request, marked bool) (reconcile.Result, error) {
 	crd, err := r.get(ctx, w.reader, req.Name)
 	if err != nil || crd == nil || !isOurs(crd) {
 		return reconcile.Result{}, err
