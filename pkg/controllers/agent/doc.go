@@ -18,6 +18,9 @@
 //     source, or none, is never written; the claim says who holds the name, and is tried again when it is free.
 //   - Before anything is created for a claim, the claim has a finalizer. The finalizer goes when a live read of the hub has
 //     shown that nothing of the claim is left there. Objects of other sources are not touched.
+//   - A claim is not let go while an object could still be created for it by a request that this process has given up, or that
+//     a predecessor sent before it was killed (inflight.go, package fence).
+//   - A claim is not deleted in the hub while Crossplane creates its composite resource, which it would lose (unbound.go).
 //   - What the user writes travels: spec, labels and annotations, and their removal. What Crossplane writes is not fought
 //     (machinery.go). What somebody in the hub changes in the user's fields is put back. spec.resourceRef does not
 //     travel, nor does spec.crossplane.resourceRefs of a composite, nor do labels and annotations whose prefix is crossplane.io, masthead.dev, k8s.io, x-k8s.io or kubernetes.io
