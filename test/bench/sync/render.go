@@ -61,7 +61,7 @@ func throughput(results []result) *report.Table {
 	}
 	for _, r := range results {
 		name, clusters, objects := r.subject, strconv.Itoa(r.clusters), strconv.Itoa(r.objects)
-		if r.up == 0 || r.back == 0 {
+		if r.up == 0 || r.back == 0 || r.onHub == nil {
 			t.Add(name, clusters, objects, "did not finish")
 			continue
 		}
