@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +41,9 @@ const (
 
 	// ownNames and sharedNames are how many names each cluster has for itself, and how many all have in common.
 	ownNames, sharedNames = 12, 4
+
+	// sharedPrefix is what the names begin with that all have in common.
+	sharedPrefix = "shared-"
 
 	// shortestPause and longestPause are between two steps in one cluster.
 	shortestPause, longestPause = 20 * time.Millisecond, 150 * time.Millisecond
@@ -167,9 +172,9 @@ func (c *cluster) work(ctx context.Context, steps *atomic.Int64) error {
 func (c *cluster) step(ctx context.Context) error {
 	// What was begun is ended, so that what is remembered is what was done.
 	ctx = context.WithoutCancel(ctx)
-	name := fmt.Sprintf("%s-%d", c.name, c.random.IntN(ownNames))
+	name := c.ownPrefix() + strconv.Itoa(c.random.IntN(ownNames))
 	if c.random.IntN(4) == 0 {
-		name = fmt.Sprintf("shared-%d", c.random.IntN(sharedNames))
+		name = sharedPrefix + strconv.Itoa(c.random.IntN(sharedNames))
 	}
 	dice := c.random.IntN(100)
 	_, exists := c.wanted[name]
@@ -253,6 +258,15 @@ func (c *cluster) spoilSecret(ctx context.Context, name string) error {
 		return nil
 	}
 	return err
+}
+
+// ownPrefix is what the names begin with that the cluster has for itself.
+func (c *cluster) ownPrefix() string { return c.name + "-" }
+
+// chooses is whether a name is one of those that the load chooses from. There may be others in the cluster, which are none of
+// its business.
+func (c *cluster) chooses(name string) bool {
+	return strings.HasPrefix(name, c.ownPrefix()) || strings.HasPrefix(name, sharedPrefix)
 }
 
 // secretName is the connection Secret for which a claim asks.

@@ -149,7 +149,7 @@ func (c *cluster) problems(s state) []string {
 		}
 	}
 	for name := range found.secrets {
-		if !copies[name] {
+		if !copies[name] && c.chooses(name) {
 			problems = append(problems, fmt.Sprintf("the Secret %q belongs to no claim that is provisioned", name))
 		}
 	}
