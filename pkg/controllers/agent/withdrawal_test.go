@@ -5,6 +5,7 @@ package agent
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +71,9 @@ func TestDefinitionStaysInAClusterThatIsLeftAlone(t *testing.T) {
 	f.settled()
 	f.withdraw()
 	f.settled()
-	if got := f.workloadAsked.writes()[before:]; len(got) != 0 {
+	// Other tests have left claims with our finalizer in the cluster, which are let go.
+	got := slices.DeleteFunc(f.workloadAsked.writes()[before:], func(request string) bool { return !strings.Contains(request, f.group) })
+	if len(got) != 0 {
 		t.Errorf("want nothing to be written to the cluster, got %v", got)
 	}
 }
