@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -400,9 +401,17 @@ func (f *fixture) restart() {
 	f.start()
 }
 
+// create creates an object. An API server serves a kind a moment after its definition was created.
 func (f *fixture) create(c client.Client, obj client.Object) {
 	f.t.Helper()
-	if err := c.Create(f.ctx, obj); err != nil {
+	err := wait.PollUntilContextTimeout(f.ctx, 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		err := c.Create(ctx, obj)
+		if meta.IsNoMatchError(err) {
+			return false, nil
+		}
+		return true, err
+	})
+	if err != nil {
 		f.t.Fatalf("cannot create %T %q: %v", obj, obj.GetName(), err)
 	}
 }
