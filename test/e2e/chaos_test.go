@@ -147,12 +147,14 @@ var _ = Describe("Under a mixed load from three clusters", func() {
 
 		By("having a leader that hangs: it ends when it finds that it leads no more")
 		led = holder()
-		launch(ctx, election...)
+		fourth := launch(ctx, election...)
 		Expect(third.Freeze()).To(Succeed())
 		Eventually(holder).WithContext(ctx).ShouldNot(BeElementOf("", led))
 		travels(ctx, "w3", "leader-hung")
 		Expect(third.Thaw()).To(Succeed())
 		Eventually(third.Alive).WithContext(ctx).Should(BeFalse())
 		settles(ctx, l)
+		Expect(fourth.Stop(ctx)).To(Succeed())
+		startManager(ctx) // What cleans up needs one.
 	})
 })
