@@ -209,5 +209,8 @@ spec: {version: "5.7", storageGB: 20, writeConnectionSecretToRef: {name: sql-cre
 		DeferCleanup(func(ctx context.Context) { kubectl(ctx, hub, "delete", "-f", sample) })
 		kubectl(ctx, "w1", "annotate", "mysqlinstancerequirements", "impersonated", "look=again")
 		Eventually(agentSynced).WithArguments(ctx, "w1", "impersonated").WithContext(ctx).Should(Equal("True/Synced"))
+
+		By("deleting the claim, for which the right is needed as well")
+		cleanClaim(ctx, "w1", "impersonated")
 	})
 })
