@@ -26,11 +26,17 @@ var _ = Describe("Discovery", func() {
 		})
 		enrolAll(ctx, "w1")
 
+		By("having the kinds to look at")
+		for _, kind := range []string{"compositeresourcedefinitions", "compositions"} {
+			Eventually(func() string {
+				return get(ctx, "w1", `{.status.conditions[?(@.type=="Established")].status}`, "crd", kind+".apiextensions.crossplane.io")
+			}).WithContext(ctx).Should(Equal("True"), kind)
+		}
+
 		By("listing the published APIs")
 		Eventually(func() string {
 			return kubectl(ctx, "w1", "get", "compositeresourcedefinitions", "--ignore-not-found", "-o", "name")
-		}).
-			WithContext(ctx).Should(ContainSubstring(sampleXRD))
+		}).WithContext(ctx).Should(ContainSubstring(sampleXRD))
 		Eventually(func() string {
 			return get(ctx, "w1", `{.status.conditions[?(@.type=="Offered")].status}`, "compositeresourcedefinitions", sampleXRD)
 		}).WithContext(ctx).Should(Equal("True"))
