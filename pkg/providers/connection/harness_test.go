@@ -452,8 +452,9 @@ type harness struct {
 
 	mu         sync.Mutex
 	reconciled map[string]int  // "cluster object"
-	block      chan struct{}   // while not nil, reconciles wait for it
-	blocked    map[string]bool // objects whose reconcile waited
+	block      chan struct{} // while not nil, reconciles of the object that is blocked wait for it
+	blockedOne string        // the name of that object; others of the same server must not take its worker
+	waited     bool          // whether a reconcile waited
 	engaged    []engagement
 
 	stop func()
@@ -509,7 +510,7 @@ func newHarnessWith(t *testing.T, src *fakeSource, prepare func(*Provider), chan
 	t.Helper()
 	h := &harness{
 		source: src, gate: multicluster.NewGate(), events: &recorder{}, registry: prometheus.NewRegistry(),
-		reconciled: map[string]int{}, blocked: map[string]bool{},
+		reconciled: map[string]int{},
 	}
 	o := Options{
 		Sources: []Source{src}, Gate: h.gate, HubUID: "the-hub", Recorder: h.events, Registerer: h.registry,
@@ -561,7 +562,7 @@ func newHarnessWith(t *testing.T, src *fakeSource, prepare func(*Provider), chan
 	done := make(chan error, 1)
 	go func() { done <- mc.Start(ctx) }()
 	h.stop = sync.OnceFunc(func() {
-		h.setBlock(false)
+		h.unblock()
 		cancel()
 		select {
 		case err := <-done:
@@ -576,13 +577,17 @@ func newHarnessWith(t *testing.T, src *fakeSource, prepare func(*Provider), chan
 	return h
 }
 
-func (h *harness) setBlock(on bool) {
+// blockObject has every reconcile of an object wait until unblock.
+func (h *harness) blockObject(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch {
-	case on && h.block == nil:
-		h.block = make(chan struct{})
-	case !on && h.block != nil:
+	h.block, h.blockedOne = make(chan struct{}), name
+}
+
+func (h *harness) unblock() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.block != nil {
 		close(h.block)
 		h.block = nil
 	}
@@ -591,9 +596,10 @@ func (h *harness) setBlock(on bool) {
 func (h *harness) reconcileRequest(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
 	h.mu.Lock()
 	block := h.block
-	if block != nil {
-		h.blocked[req.Name] = true
+	if req.Name != h.blockedOne {
+		block = nil
 	}
+	h.waited = h.waited || block != nil
 	h.mu.Unlock()
 	if block != nil {
 		select {

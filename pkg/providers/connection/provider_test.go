@@ -450,18 +450,18 @@ func TestLabelRemovedAndPutBack(t *testing.T) {
 	first := h.engagements("a")[0]
 
 	// Put back while work still runs: the same connection goes on.
-	h.setBlock(true)
+	h.blockObject("slow")
 	s.createObject(t, "slow")
 	eventually(t, "a reconcile is in flight", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		return h.blocked["slow"]
+		return h.waited
 	})
 	src.remove("a")
 	h.waitFor(t, "a", StateDraining, ReasonUnenrolled)
 	src.set("a", kubeconfig)
 	h.waitFor(t, "a", StateConnected, "")
-	h.setBlock(false)
+	h.unblock()
 	h.waitReconciled(t, "a", "slow")
 	if first.ctx.Err() != nil || len(h.engagements("a")) != 1 {
 		t.Error("the connection was made anew though the drain was called off")
