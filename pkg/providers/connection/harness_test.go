@@ -451,10 +451,10 @@ type harness struct {
 	registry *prometheus.Registry
 
 	mu         sync.Mutex
-	reconciled map[string]int  // "cluster object"
-	block      chan struct{} // while not nil, reconciles of the object that is blocked wait for it
-	blockedOne string        // the name of that object; others of the same server must not take its worker
-	waited     bool          // whether a reconcile waited
+	reconciled map[string]int // "cluster object"
+	block      chan struct{}  // while not nil, reconciles of the object that is blocked wait for it
+	blockedOne string         // the name of that object; others of the same server must not take its worker
+	waited     bool           // whether a reconcile waited
 	engaged    []engagement
 
 	stop func()
