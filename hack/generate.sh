@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# Regenerates what is generated: deep copies beside the types, and the CRDs in config/crd/bases.
+# Regenerates what is generated: deep copies beside the types, the CRDs of the hub in config/crd/bases and those of workload
+# clusters, which the manager installs itself, in config/crd/workload.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tool=$(hack/tool.sh controller-gen)
 "$tool" object:headerFile=hack/boilerplate.go.txt paths=./apis/...
-"$tool" crd paths=./apis/... output:crd:dir=config/crd/bases
+"$tool" crd paths=./apis/fleet/... output:crd:dir=config/crd/bases
+# A Pod template has metadata of its own, which would be dropped without the option.
+"$tool" crd:generateEmbeddedObjectMeta=true paths=./apis/apps/... output:crd:dir=config/crd/workload
+go run ./hack/trimcrd config/crd/workload/apps.masthead.dev_applications.yaml spec.healthCheck.template

@@ -1,0 +1,110 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Types of the conditions of an Application.
+const (
+	// ConditionInstalled says whether every component and every dependency is installed.
+	ConditionInstalled = "Installed"
+
+	// ConditionReady says what the health check's Pod says.
+	ConditionReady = "Ready"
+
+	// ConditionHealthy says whether every component is healthy.
+	ConditionHealthy = "Healthy"
+
+	// ConditionComponentsWatched says whether Masthead can see the objects of every kind that the components name.
+	ConditionComponentsWatched = "ComponentsWatched"
+)
+
+// Reasons of the condition Installed.
+const (
+	// ReasonInstalled: everything is installed.
+	ReasonInstalled = "Installed"
+
+	// ReasonNoComponents: the Application names no components. Used by Healthy, too.
+	ReasonNoComponents = "NoComponents"
+
+	// ReasonComponentsMissing: a component is not installed.
+	ReasonComponentsMissing = "ComponentsMissing"
+
+	// ReasonDependenciesMissing: a dependency is not installed.
+	ReasonDependenciesMissing = "DependenciesMissing"
+
+	// ReasonComponentsNotWatched: it is not known whether a component is installed. Used by Healthy, too.
+	ReasonComponentsNotWatched = "ComponentsNotWatched"
+)
+
+// Reasons of the condition Ready.
+const (
+	// ReasonNoHealthCheck: the Application has no health check.
+	ReasonNoHealthCheck = "NoHealthCheck"
+
+	// ReasonHealthCheckReady: the health check's Pod is ready.
+	ReasonHealthCheckReady = "HealthCheckReady"
+
+	// ReasonHealthCheckNotReady: the health check's Pod is not ready.
+	ReasonHealthCheckNotReady = "HealthCheckNotReady"
+
+	// ReasonHealthCheckStarting: the health check's Pod is being made, or has no condition Ready yet.
+	ReasonHealthCheckStarting = "HealthCheckStarting"
+
+	// ReasonHealthCheckRefused: the API server refuses the health check's Pod.
+	ReasonHealthCheckRefused = "HealthCheckRefused"
+
+	// ReasonHealthCheckForbidden: Masthead lacks the right to make, to delete or to watch the health check's Pod.
+	ReasonHealthCheckForbidden = "HealthCheckForbidden"
+)
+
+// Reasons of the condition Healthy.
+const (
+	// ReasonHealthy: every component is healthy.
+	ReasonHealthy = "Healthy"
+
+	// ReasonComponentsSuspended, ReasonComponentsProgressing, ReasonComponentsUnknown and ReasonComponentsDegraded: that is the
+	// worst state that a component is in. ReasonComponentsMissing is used here, too.
+	ReasonComponentsSuspended   = "ComponentsSuspended"
+	ReasonComponentsProgressing = "ComponentsProgressing"
+	ReasonComponentsUnknown     = "ComponentsUnknown"
+	ReasonComponentsDegraded    = "ComponentsDegraded"
+)
+
+// Reasons of the condition ComponentsWatched, and of components that Masthead cannot see.
+const (
+	// ReasonWatched: the objects of every kind are seen.
+	ReasonWatched = "Watched"
+
+	// ReasonSyncing: the objects of a kind have not been read yet.
+	ReasonSyncing = "Syncing"
+
+	// ReasonKindNotServed: the cluster does not serve a kind.
+	ReasonKindNotServed = "KindNotServed"
+
+	// ReasonKindForbidden: Masthead lacks the right to list and watch a kind.
+	ReasonKindForbidden = "KindForbidden"
+
+	// ReasonKindTooLarge: the cluster has more objects of a kind than Masthead keeps.
+	ReasonKindTooLarge = "KindTooLarge"
+
+	// ReasonClusterScoped: a kind has no namespace, so its objects cannot belong to an Application.
+	ReasonClusterScoped = "ClusterScoped"
+
+	// ReasonOwnershipForbidden: Masthead lacks the right to patch a kind, so its objects are not deleted with the Application.
+	ReasonOwnershipForbidden = "OwnershipForbidden"
+
+	// ReasonNotEnrolled: the cluster was un-enrolled, and nobody looks any more.
+	ReasonNotEnrolled = "NotEnrolled"
+)
+
+// Reasons of components, beside those that their health has.
+const (
+	// ReasonNotFound: there is no object of the kind and name.
+	ReasonNotFound = "NotFound"
+
+	// ReasonLabelsDoNotMatch: there is such an object with the annotation, and the selector does not match its labels.
+	ReasonLabelsDoNotMatch = "LabelsDoNotMatch"
+
+	// ReasonTerminating: the object is being deleted.
+	ReasonTerminating = "Terminating"
+)

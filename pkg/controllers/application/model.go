@@ -1,0 +1,86 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+// An observation is everything that the status of an Application is computed from.
+type observation struct {
+	// application is as the API server has it, with the status that it has now.
+	application *appsv1alpha1.Application
+
+	// components are those that the spec names, one view for each, in any order.
+	components []componentView
+
+	// selected is how many objects belong to the Application.
+	selected int32
+
+	// dependencies are those that the spec names, one view for each, in any order.
+	dependencies []dependencyView
+
+	// healthCheck is what is known about the health check's Pod. It is the zero value without a health check.
+	healthCheck healthCheckView
+}
+
+// componentView is what is known about a component.
+type componentView struct {
+	// name is that of the component, kind is what the spec says of it.
+	name string
+	kind appsv1alpha1.ComponentKind
+
+	// unseen says why Masthead cannot look; nil if it can.
+	unseen *problem
+
+	// problem is about what was found: that it could not be made the Application's own, or that the selector does not match.
+	problem *problem
+
+	// found is the object; nil if there is none with the annotation.
+	found *record
+
+	// installed is whether found is of the kind and the name, in the namespace, with the annotation and labels that match.
+	installed bool
+}
+
+// dependencyView is what is known about a dependency.
+type dependencyView struct {
+	name string
+
+	// unseen is whether Masthead cannot look.
+	unseen bool
+
+	// status is that of the Application; nil if there is none, or if it is being deleted.
+	status *appsv1alpha1.ApplicationStatus
+}
+
+// healthCheckView is what is known about the Pod of a health check.
+type healthCheckView struct {
+	// pod is the name of the Pod that there is, or shall be.
+	pod string
+
+	// ready is the status of its condition Ready; Unknown if it has none, or if there is no Pod.
+	ready corev1.ConditionStatus
+
+	// problem says why there is none, or why it is not ready.
+	problem *problem
+}
+
+// problem is something to tell users: a reason, which is one of the constants of the API, and a message.
+type problem struct{ reason, message string }
+
+// summary is what the hub is told about an Application.
+type summary struct {
+	applicationType, version string
+	health                   appsv1alpha1.Health
+	ready                    corev1.ConditionStatus
+	wanted, installed        int32
+	message                  string
+}
+
+// An applicationKey names an Application in its cluster.
+type applicationKey = types.NamespacedName
