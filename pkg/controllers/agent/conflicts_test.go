@@ -54,7 +54,7 @@ func (f *fixture) join(number int, identifier string) *fixture {
 	}
 	m := *f
 	m.cluster = mcr.ClusterName(fmt.Sprintf("%s-%d", f.cluster, number))
-	m.identifier, m.workloadConfig, m.workloadAsked = identifier, configs[number], &requests{}
+	m.identifier, m.workloadConfig, m.workloadAsked = identifier, configs[number], newRequests(f.number)
 	m.workload = mustClient(f.t, m.workloadConfig)
 	m.create(m.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.namespace}})
 	m.enrol()

@@ -270,7 +270,7 @@ func TestFieldsThatCrossplaneFillsInAreShownForOneRequest(t *testing.T) {
 	}
 
 	f.stopAgent()
-	f.hubRequests, f.workloadAsked = &requests{}, &requests{}
+	f.hubRequests, f.workloadAsked = newRequests(f.number), newRequests(f.number)
 	f.restart()
 	f.eventually("the restarted agent watches", func() error {
 		if len(f.hubRequests.about("customresourcedefinitions/mysqlinstances."+f.group)) == 0 {

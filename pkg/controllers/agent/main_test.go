@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -117,17 +120,34 @@ func installXRDs() error {
 	return nil
 }
 
-// requests records what the agent asks of one API server.
+// requests records what the agent asks of one API server about the objects of its fixture, and about what belongs to none. All
+// tests share the servers, and what others have left there is looked at by every agent.
 type requests struct {
+	fixture string
+
 	mu   sync.Mutex
 	seen []string
 }
 
+// ofFixture finds the number of the fixture that a request is about, as prepareFixture gives it.
+var ofFixture = regexp.MustCompile(`\b(?:db|team-|target-)(\d+)\b`)
+
+func newRequests(fixture int32) *requests { return &requests{fixture: strconv.Itoa(int(fixture))} }
+
+// isOthers is whether a request is about another fixture's objects only.
+func (r *requests) isOthers(request string) bool {
+	found := ofFixture.FindAllStringSubmatch(request, -1)
+	return len(found) > 0 && !slices.ContainsFunc(found, func(match []string) bool { return match[1] == r.fixture })
+}
+
 func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(req *http.Request) (*http.Response, error) {
-		r.mu.Lock()
-		r.seen = append(r.seen, req.Method+" "+req.URL.Path+"?"+req.URL.RawQuery)
-		r.mu.Unlock()
+		request := req.Method + " " + req.URL.Path + "?" + req.URL.RawQuery
+		if !r.isOthers(request) {
+			r.mu.Lock()
+			r.seen = append(r.seen, request)
+			r.mu.Unlock()
+		}
 		return next.RoundTrip(req)
 	})
 }
@@ -233,6 +253,7 @@ type fixture struct {
 
 	hub, workload              client.Client
 	hubRequests, workloadAsked *requests
+	number                     int32
 	fleet                      *fakeFleet
 	agent                      *agent
 	registry                   *prometheus.Registry
@@ -274,7 +295,8 @@ func prepareFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass
 	n := fixtures.Add(1)
 	f := &fixture{
 		t: t, ctx: t.Context(),
-		hubRequests: &requests{}, workloadAsked: &requests{},
+		hubRequests: newRequests(n), workloadAsked: newRequests(n),
+		number:     n,
 		fleet:      &fakeFleet{clusters: map[mcr.ClusterName]connection.Cluster{}},
 		registry:   prometheus.NewRegistry(),
 		cluster:    mcr.ClusterName(fmt.Sprintf("capi/fleet/w%d", n)),

@@ -162,7 +162,7 @@ func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
 
 	// A restarted agent finds everything as it should be.
 	f.stopAgent()
-	f.hubRequests, f.workloadAsked = &requests{}, &requests{}
+	f.hubRequests, f.workloadAsked = newRequests(f.number), newRequests(f.number)
 	f.restart()
 	f.eventually("the restarted agent watches", func() error {
 		if len(f.hubRequests.about("customresourcedefinitions/mysqlinstances."+f.group)) == 0 {
