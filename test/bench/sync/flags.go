@@ -37,6 +37,7 @@ func parse(args []string, usage io.Writer) (settings, string, error) {
 		s.managerFlags = append(s.managerFlags, text)
 		return nil
 	})
+	f.BoolVar(&s.ceiling, "ceiling", true, "measure what the API servers can do without any program, too")
 	f.BoolVar(&s.verbose, "v", false, "list the requests of each run by verb and resource")
 	output := f.String("output", "", "file to which the tables are written as well")
 	if err := f.Parse(args); err != nil {

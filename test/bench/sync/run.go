@@ -104,6 +104,9 @@ func (r result) String() string {
 
 // measure does one run. What is returned with an error is what was measured until then.
 func (w *world) measure(ctx context.Context, sc scenario) (r result, err error) {
+	if sc.subject == none {
+		return w.ceiling(ctx, sc)
+	}
 	r.scenario = sc
 	s := w.subjects[sc.subject]
 	w.kinds++

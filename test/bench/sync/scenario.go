@@ -8,6 +8,7 @@ import "slices"
 // What is measured.
 const (
 	masthead = "Masthead"
+	none     = "no program: the same writes, sent by the benchmark"
 	shipped  = "kube-bind v0.3.0 as shipped"
 	lifted   = "kube-bind v0.3.0, client limits lifted"
 )
@@ -35,6 +36,9 @@ func (s settings) scenarios(clusters int) []scenario {
 		with = s.objects[0]
 	}
 	var out []scenario
+	if s.ceiling {
+		out = append(out, scenario{subject: none, clusters: clusters, objects: with})
+	}
 	add := func(subject string, objects int) {
 		out = append(out, scenario{
 			subject: subject, clusters: clusters, objects: objects,

@@ -1,0 +1,74 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// ceilingWriters is how many claims are under way at once when the API servers themselves are measured: enough to keep the
+// cores of the machine busy, and as many as make no queue in front of them.
+const ceilingWriters = 16
+
+// ceiling measures what the API servers of the machine can do at most: the same writes of each claim as when Masthead carries
+// it, sent by the benchmark, which knows what to send without watching, comparing or waiting for anybody. No program that
+// sends these writes can be faster, however it is written, because it has to share the machine with the servers, too.
+func (w *world) ceiling(ctx context.Context, sc scenario) (r result, err error) {
+	r.scenario = sc
+	w.kinds++
+	k := kindOfRun(w.kinds)
+	if err := w.hub.apply(ctx, crdPath+k.crdName(), k.crd()); err != nil {
+		return r, err
+	}
+	err = w.everywhere(ctx, func(ctx context.Context, a *api) error { return a.apply(ctx, crdPath+k.crdName(), k.crd()) })
+	if err != nil {
+		return r, err
+	}
+	if err := w.waitServed(ctx, k); err != nil {
+		return r, err
+	}
+	name := func(i int) (*api, string) {
+		a := w.workloads[i%len(w.workloads)]
+		return a, fmt.Sprintf("ceiling-%s-%d", a.cluster, i)
+	}
+	r.up, err = together(ctx, r.objects, func(ctx context.Context, i int) error {
+		a, name := name(i)
+		if err := a.do(ctx, http.MethodPost, k.collection(namespace), typeJSON, k.claim(name)); err != nil {
+			return err
+		}
+		finalizer := []byte(`{"metadata":{"finalizers":["agent.masthead.dev/requirement"]}}`)
+		if err := a.do(ctx, http.MethodPatch, k.collection(namespace)+"/"+name, typeMerge, finalizer); err != nil {
+			return err
+		}
+		return w.hub.do(ctx, http.MethodPatch, k.collection(target)+"/"+name+"?fieldManager=ceiling&force=true", typeApply, k.claim(name))
+	})
+	if err != nil {
+		return r, err
+	}
+	r.back, err = together(ctx, r.objects, func(ctx context.Context, i int) error {
+		a, name := name(i)
+		if err := w.hub.do(ctx, http.MethodPatch, k.collection(target)+"/"+name+"/status", typeMerge, status()); err != nil {
+			return err
+		}
+		return a.do(ctx, http.MethodPatch, k.collection(namespace)+"/"+name+"/status", typeMerge, status())
+	})
+	return r, err
+}
+
+// together does something n times, some at once, and says how long all of it took.
+func together(ctx context.Context, n int, do func(context.Context, int) error) (time.Duration, error) {
+	begun := time.Now()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(ceilingWriters)
+	for i := range n {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	err := group.Wait()
+	return time.Since(begun), err
+}
