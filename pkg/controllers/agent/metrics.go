@@ -29,7 +29,8 @@ const (
 //     to the hub
 //     for the cluster (claim, deletion, release);
 //   - masthead_agent_definition_served{cluster,crd}: 1 if the definition of a claim kind that is offered to the cluster is
-//     there as it is in the hub, 0 if it was refused.
+//     there as it is in the hub, 0 if it was refused;
+//   - masthead_agent_orphans{cluster}: see orphans.
 //
 // Series of a cluster are deleted when it is disengaged. A nil *Metrics publishes nothing.
 type Metrics struct {

@@ -1,0 +1,72 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// orphans publishes masthead_agent_orphans{cluster}: objects of the hub that name a connected cluster as their source, of kinds that
+// are followed there, and for which there is no claim in it.
+//
+// There are two ways to such an object. A cluster replaced a lost one and does not have its claims yet: then they are waited for.
+// Or a claim was deleted in the instant in which it got its finalizer, and the manager was killed right then: nobody saw
+// the claim go. The absence of a claim alone is no proof of either, so nothing is deleted because of it (see vanished.go). Somebody
+// has to know, and decide.
+//
+// They are counted when they are asked for, so that the agent's own work costs nothing more.
+type orphans struct {
+	hub         *hub
+	description *prometheus.Desc
+}
+
+func newOrphans(h *hub) *orphans {
+	return &orphans{hub: h, description: prometheus.NewDesc("masthead_agent_orphans",
+		"Objects of the hub that name a connected cluster as their source and have no claim in it, by cluster.", []string{"cluster"}, nil)}
+}
+
+// Describe implements prometheus.Collector.
+func (o *orphans) Describe(out chan<- *prometheus.Desc) { out <- o.description }
+
+// Collect implements prometheus.Collector.
+func (o *orphans) Collect(out chan<- prometheus.Metric) {
+	for _, w := range o.hub.workloads.all() {
+		cluster, enrolled := o.hub.fleet.Lookup(w.name)
+		if !enrolled || cluster.EffectiveIdentifier() == "" {
+			continue
+		}
+		n := 0
+		for _, from := range o.hub.originsIn(cluster.EffectiveIdentifier()) {
+			if w.lacks(from) {
+				n++
+			}
+		}
+		out <- prometheus.MustNewConstMetric(o.description, prometheus.GaugeValue, float64(n), w.name.String())
+	}
+}
+
+// originsIn are the origins in a cluster of what is in the hub.
+func (h *hub) originsIn(identifier string) []origin {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []origin
+	for o, places := range h.origins {
+		if o.identifier == identifier && len(places) > 0 {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// lacks is whether the cluster is known not to have the claim that an object of the hub comes from.
+func (w *workload) lacks(from origin) bool {
+	kind, followed := w.kindOf(from.kind.GroupResource().String())
+	if !followed {
+		return false
+	}
+	_, err := w.watcher.Get(kind, types.NamespacedName{Namespace: from.namespace, Name: from.name})
+	return apierrors.IsNotFound(err)
+}

@@ -1,0 +1,58 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestObjectsOfTheHubWithoutAClaimAreCounted(t *testing.T) {
+	f := newFixture(t)
+	f.claim("db")
+	f.pushed("db")
+	f.synced("db", ReasonSynced)
+	f.counts("what has a claim is not counted", 0)
+
+	ghost := f.object(f.target, "ghost")
+	ghost.Object["spec"] = map[string]any{"version": "5.7"}
+	ghost.SetAnnotations(source{f.identifier, f.namespace}.annotations())
+	f.create(f.hub, ghost)
+	foreign := f.object(f.target, "foreign")
+	foreign.Object["spec"] = map[string]any{"version": "5.7"}
+	foreign.SetAnnotations(source{"somebody-else", f.namespace}.annotations())
+	f.create(f.hub, foreign)
+	f.counts("what names this cluster and has no claim there is counted, what names another is not", 1)
+	f.settled()
+	if _, err := f.get(f.hub, f.target, "ghost"); err != nil {
+		t.Errorf("want it left alone, because a cluster that replaces a lost one begins empty; got %v", err)
+	}
+
+	f.claim("ghost", func(u *unstructured.Unstructured) { _ = unstructured.SetNestedField(u.Object, "8", "spec", "version") })
+	f.synced("ghost", ReasonSynced)
+	f.counts("a claim that is there takes it over", 0)
+}
+
+// counts waits until as many objects of the hub are published as being without a claim.
+func (f *fixture) counts(why string, want float64) {
+	f.t.Helper()
+	f.eventually(why, func() error {
+		families, err := f.registry.Gather()
+		if err != nil {
+			return err
+		}
+		for _, family := range families {
+			if family.GetName() != "masthead_agent_orphans" {
+				continue
+			}
+			if got := family.GetMetric()[0].GetGauge().GetValue(); got != want {
+				return fmt.Errorf("masthead_agent_orphans is %v, want %v", got, want)
+			}
+			return nil
+		}
+		return fmt.Errorf("there is no masthead_agent_orphans")
+	})
+}
