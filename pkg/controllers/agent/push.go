@@ -92,6 +92,9 @@ func (r *requirementReconciler) push(
 		}
 		return nil, o, err
 	}
+	if hub == nil {
+		r.bursts.created(s.ClusterName)
+	}
 	r.hub.observe(key, out)
 	r.remember(s.Request, intent, out)
 	r.metrics.wrote(s.ClusterName, writeClaim)

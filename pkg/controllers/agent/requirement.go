@@ -44,6 +44,9 @@ type requirementReconciler struct {
 	// patience is how long the first status of a claim waits for the hub's; see awaitsFirstStatus.
 	patience time.Duration
 
+	// bursts knows which clusters create many claims right now.
+	bursts *bursts
+
 	// inFlight knows which creations in the hub may be under way.
 	inFlight *inFlight
 
@@ -374,9 +377,10 @@ func (r *requirementReconciler) report(ctx context.Context, s *scope, o outcome)
 	r.metrics.requirement(s.Request, c.Reason)
 	now := r.clock.Now()
 	if o.problem == nil {
-		if left := awaitsFirstStatus(s.claim, o.hub, now, r.patience); left > 0 {
-			// Claims that are not in the hub yet go first.
-			return reconcile.Result{RequeueAfter: left, Priority: new(handler.LowPriority)}, nil
+		patience := r.bursts.patience(s.ClusterName, r.patience)
+		if left := awaitsFirstStatus(s.claim, o.hub, now, patience); left > 0 {
+			// Claims that are not in the hub yet go first. A burst may be over sooner than the patience.
+			return reconcile.Result{RequeueAfter: min(left, r.patience), Priority: new(handler.LowPriority)}, nil
 		}
 	}
 	status := statusOf(s.claim, o.hub, o.current, c, now)

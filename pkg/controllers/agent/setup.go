@@ -200,6 +200,9 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		return nil, fmt.Errorf("cannot watch the hub: %w", err)
 	}
 	a.hub.watcher.Set(ownerFixed, xrdKind, hubCRDKind, hubSecretKind)
+	if o.Registerer != nil {
+		o.Registerer.MustRegister(newOrphans(a.hub))
+	}
 
 	a.definitions = &definitionReconciler{
 		hub: a.hub, workloads: a.workloads, fleet: o.Fleet,
@@ -212,7 +215,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		hub: a.hub, workloads: a.workloads, fleet: o.Fleet,
 		classes: local.GetClient(), hubClient: hubAPI{}, hubReader: hubAPI{}, identities: newIdentities(local, o),
 		clock: o.Clock, protected: o.ProtectedNamespaces, patience: o.FirstStatusPatience,
-		inFlight: newInFlight(o.Clock, o.InFlightGrace),
+		inFlight: newInFlight(o.Clock, o.InFlightGrace), bursts: newBursts(o.Clock),
 		metrics:  a.metrics, pushed: map[Request]pushedClaim{}, shown: map[Request]string{}, told: map[Request]toldStatus{},
 		vanished: map[Request]*unstructured.Unstructured{},
 	}

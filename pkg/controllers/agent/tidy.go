@@ -26,6 +26,7 @@ func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
 	r.hub.forgetRequests(gone)
 	r.forgetRequests(gone)
 	r.identities.forget(name)
+	r.bursts.forget(name)
 	r.metrics.forget(name)
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
@@ -54,7 +55,7 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			h.workloads.byName["w1"] = w
 			registry := prometheus.NewRegistry()
 			r := &requirementReconciler{
-				identities: &identities{},
+				identities: &identities{}, bursts: newBursts(clock.RealClock{}),
 				hub:        h, workloads: h.workloads, metrics: NewMetrics(registry),
 				pushed: map[Request]pushedClaim{}, vanished: map[Request]*unstructured.Unstructured{},
 			}
@@ -64,6 +65,7 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			work := func() {
 				h.wait(bar("db"), req)
 				r.pushed[req] = pushedClaim{hash: "x"}
+				r.bursts.created(req.ClusterName)
 				r.metrics.requirement(req, ReasonSynced)
 			}
 			left := func() int {
@@ -80,6 +82,9 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			r.tidy(req)
 			if left() != 0 {
 				t.Errorf("%s want nothing to be left of a reconcile that was under way, got %d", tc.reason, left())
+			}
+			if name == "Disengaged" && len(r.bursts.last) != 0 {
+				t.Errorf("%s want its bursts to be forgotten", tc.reason)
 			}
 		})
 	}

@@ -1,0 +1,49 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+func TestPatienceInABurst(t *testing.T) {
+	const usually = 2 * time.Second
+	for name, tc := range map[string]struct {
+		reason    string
+		creations int
+		apart     time.Duration
+		after     time.Duration
+		want      time.Duration
+	}{
+		"Nothing": {reason: "Where nothing is created, a condition does not wait longer than usual.", want: usually},
+		"Few":     {reason: "A few claims at once are no burst.", creations: burstSize - 1, want: usually},
+		"Many":    {reason: "Many at once are.", creations: burstSize, want: burstPatience},
+		"Slow":    {reason: "Nor are many one after another.", creations: 10 * burstSize, apart: 100 * time.Millisecond, want: usually},
+		"Fast":    {reason: "A steady high rate is.", creations: 10 * burstSize, apart: 10 * time.Millisecond, want: burstPatience},
+		"Over":    {reason: "It is over when nothing was created for a moment.", creations: 100, after: 2 * burstWindow, want: usually},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := clocktesting.NewFakePassiveClock(time.Now())
+			b := newBursts(now)
+			for range tc.creations {
+				b.created("w1")
+				now.SetTime(now.Now().Add(tc.apart))
+			}
+			now.SetTime(now.Now().Add(tc.after))
+			if got := b.patience("w1", usually); got != tc.want {
+				t.Errorf("%s want %s, got %s", tc.reason, tc.want, got)
+			}
+			if got := b.patience("w2", usually); got != usually {
+				t.Errorf("want another cluster not to wait, got %s", got)
+			}
+			b.forget("w1")
+			if got := b.patience("w1", usually); got != usually || len(b.last) != 0 {
+				t.Errorf("want nothing left of a cluster that is gone, got %s", got)
+			}
+		})
+	}
+}
