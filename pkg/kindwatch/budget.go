@@ -11,8 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// errTooLarge ends an attempt to watch a kind that is over its budget.
-var errTooLarge = errors.New("the kind is larger than its budget")
+// Errors that end an attempt to watch a kind that is too large.
+var (
+	// errTooLarge: more is kept than the budget allows.
+	errTooLarge = errors.New("the kind is larger than its budget")
+
+	// errTooMany: a list brings more objects than are looked at, of which few may be kept.
+	errTooMany = errors.New("the kind has more objects than are looked at")
+)
 
 // A Limit bounds what is kept in memory. A number that is negative is no bound; zero takes the default.
 type Limit struct {
@@ -28,6 +34,9 @@ const (
 	DefaultBytesPerKind   = 64 << 20
 	DefaultObjects        = 100_000
 	DefaultBytes          = 256 << 20
+
+	// DefaultListed is for Options.Listed. What is not kept takes about 100 bytes while the list is under way.
+	DefaultListed = 250_000
 )
 
 // Unlimited bounds nothing. It is for a cluster that is trusted.
@@ -55,6 +64,9 @@ type budget struct {
 	perKind, total Limit
 	all            *usage
 
+	// listed is how many objects that are not kept a list may bring.
+	listed int64
+
 	// held is what the store of the kind holds, which is part of all.
 	objects, bytes int64
 }
@@ -73,6 +85,17 @@ func (b *budget) fits(objects, bytes int64) bool {
 		!b.total.exceededBy(b.all.objects.Load()-b.objects+objects, b.all.bytes.Load()-b.bytes+bytes)
 }
 
+// admits returns why a list that is under way cannot be kept, or nil.
+func (b *budget) admits(m *meter) error {
+	switch {
+	case b.listed >= 0 && m.passed > b.listed:
+		return errTooMany
+	case !b.fits(int64(len(m.sizes)), m.bytes):
+		return errTooLarge
+	}
+	return nil
+}
+
 func (b *budget) release() { b.hold(-b.objects, -b.bytes) }
 
 // meter adds up what a list that is still under way has brought, in pages or as a stream. A page counts as an object, so that
@@ -81,9 +104,14 @@ type meter struct {
 	sizes map[types.NamespacedName]int64
 	pages int
 	bytes int64
+
+	// passed is how many objects were not kept.
+	passed int64
 }
 
-func (m *meter) reset() { m.sizes, m.pages, m.bytes = map[types.NamespacedName]int64{}, 0, 0 }
+func newMeter() meter { return meter{sizes: map[types.NamespacedName]int64{}} }
+
+func (m *meter) reset() { *m = newMeter() }
 
 func (m *meter) add(key types.NamespacedName, size int64) {
 	m.bytes += size - m.sizes[key]

@@ -75,10 +75,10 @@ func TestEndlessAnswersEnd(t *testing.T) {
 		stream bool
 		item   func(n int64) string
 	}{
-		"Pages":      {item: func(n int64) string { return item(fmt.Sprint(n)) }},
+		"Pages":      {item: func(n int64) string { return listItem(fmt.Sprint(n)) }},
 		"EmptyPages": {item: func(int64) string { return "" }},
-		"SamePages":  {item: func(int64) string { return item("same") }},
-		"Stream":     {stream: true, item: func(n int64) string { return item(fmt.Sprint(n)) }},
+		"SamePages":  {item: func(int64) string { return listItem("same") }},
+		"Stream":     {stream: true, item: func(n int64) string { return listItem(fmt.Sprint(n)) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var n atomic.Int64
@@ -112,6 +112,6 @@ func TestEndlessAnswersEnd(t *testing.T) {
 	}
 }
 
-func item(name string) string {
+func listItem(name string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"a%s","uid":"u","resourceVersion":"1"}}`, name)
 }

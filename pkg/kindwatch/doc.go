@@ -1,28 +1,53 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kindwatch watches a changing set of kinds in one cluster at a bounded cost.
+// Package kindwatch watches a changing set of kinds in one cluster at a bounded cost. It is the heart of the program: whatever
+// Masthead knows of the clusters that it serves, it knows through a Watcher.
 //
 // A controller-runtime cache keeps what it was once asked for until the process ends, holds every object whole, needs a
 // RESTMapper, and fails or blocks when a kind is not served. A Watcher is for kinds that come and go while it runs. It
 // guarantees:
 //
-//   - One reflector per kind, however many owners ask for it. Set replaces what one owner asks for; a kind that nobody
-//     asks for any more is stopped, its objects are dropped, and no goroutine of it stays. Nothing blocks: a kind that is
-//     not served, or that may not be listed, is parked and tried again with jittered back-off, and at once when Poke says
+//   - One reflector per kind, however many owners ask for it. Set replaces what one owner asks for, at a cost that depends on
+//     that owner alone; what is watched is always what follows from what all owners ask for. A kind that nobody asks for any
+//     more is stopped, after Options.Linger: its objects are dropped, and no goroutine of it stays. Nothing blocks: a kind that
+//     is not served, or that may not be listed, is parked and tried again with jittered back-off, and at once when Poke says
 //     that something about it changed. Other kinds do not notice.
-//   - Objects are kept without managedFields (but for one manager's, if Options.KeepManager names it) and without kubectl's last-applied-configuration, which together are often
-//     most of an object; a Kind can be watched for its metadata only, and be narrowed by selectors on the server's side.
+//   - Objects are kept without managedFields (but for one manager's, if Options.KeepManager names it) and without kubectl's
+//     last-applied-configuration, which together are often most of an object; a Kind can be watched for its metadata only, and
+//     be narrowed by selectors on the server's side.
+//   - With Options.Reduce, no object is kept at all, but a Record of those that matter; see below.
 //   - Events of one kind arrive one after another, after the store was changed: a handler that reads the Watcher sees at
 //     least what its event says. An object of which the list says that it was replaced by another of the same name (other
 //     UID) is reported as deleted and added.
 //   - Each kind, and all kinds together, have a budget of objects and bytes (Options.PerKind and Total). It is enforced while
 //     a list arrives, in pages or as a stream, and afterwards. A kind that is over it is TooLarge: its objects are dropped,
 //     Get and List answer ErrNotSynced, and it is tried again with back-off. Other kinds do not notice.
+//   - All Watchers together list no more kinds at once than a ListGate lets them, and none keeps the others from listing.
 //   - An object is of the kind that was asked for, and has a name and a namespace that can stand in a path, whatever the
 //     server sends; an item without is dropped. A Kind of which that is not true (Validate) is never asked for.
 //   - Observe puts an object that the caller has just written in front of the store until the watch has caught up, so
 //     that the next decision is not made on an object that is known to be old.
+//
+// # Records
+//
+// A Watcher with Reduce is for whoever needs little of few objects among many. Reduce is called for each object as soon as it is
+// decoded: what the stream of a list, or a page of it, brings is never there whole. Of an object that Reduce refuses nothing is
+// kept, once the list is complete; until then it is its key, and Options.Listed bounds how many there are. So memory grows with the
+// records (about 500 bytes and what the Record itself takes), and not with the cluster.
+//
+// Only what Records show is reported: an object that changes into one with an equal Record is not, though its resource version
+// is known, and one that Reduce does not keep any more is reported as Deleted, with its last Entry. That includes what
+// happened while nobody was looking: a list that comes after a gap is compared with what was known, and what is missing from it
+// is reported. Lookup finds Entries by the keys of their Records.
+//
+// When Reduce itself would decide otherwise than before, Relist has it look at everything again.
+//
+// # Which kinds there are
+//
+// A Resolver says what a cluster calls a kind, from the discovery document of its group and version, without reading all the
+// others and without a RESTMapper, which fails as a whole. It asks once, for however many callers, and believes the answer until
+// Forget; that something is missing it believes for a while. What it keeps is bounded, too.
 //
 // # What a missing kind means
 //
@@ -40,5 +65,6 @@
 //
 // Nothing. A Watcher reads one cluster with the client that it was given, and keeps what it read apart from every other
 // Watcher. What a cluster that serves many or large objects costs in memory is bounded by the budget of its Watcher and, for
-// what is under way, by that of the transport.
+// what is under way, by that of the transport. A cluster that does not answer, or has very many kinds, has no more than half of the
+// places at a ListGate, and none for longer than ten seconds a list.
 package kindwatch

@@ -21,6 +21,10 @@ type Kind struct {
 	// ClusterScoped says that objects of the kind have no namespace.
 	ClusterScoped bool
 
+	// StatusSubresource says that the API server has a status subresource for the kind. It changes nothing about how the kind
+	// is watched: Reduce may want to know. A Resolver sets it.
+	StatusSubresource bool
+
 	// MetadataOnly watches only the metadata of the objects. They are stored with apiVersion, kind and metadata.
 	MetadataOnly bool
 
@@ -86,18 +90,19 @@ const (
 	// Added means that the object was not known before.
 	Added EventType = "Added"
 
-	// Updated means that the object is known with another resource version; Old is what was known.
+	// Updated means that the object is known with another resource version, or another record; Old is what was known.
 	Updated EventType = "Updated"
 
-	// Deleted means that the object is gone; Object is the last known state of it.
+	// Deleted means that the object is gone; Object is the last known state of it. Of a record, it means that none is kept
+	// of the object any more, whether or not it is still there; Entry is the last one that was kept.
 	Deleted EventType = "Deleted"
 
 	// StateChanged means that the kind is in another State. When it is StateSynced, the events of the objects came before.
 	StateChanged EventType = "StateChanged"
 )
 
-// An Event is a change of an object or of the state of a kind. Objects in it are shared with the store and must not be
-// changed.
+// An Event is a change of an object or of the state of a kind. Objects and Entries in it are shared with the store and must
+// not be changed.
 type Event struct {
 	Type EventType
 	Kind Kind
@@ -106,11 +111,15 @@ type Event struct {
 	Object *unstructured.Unstructured
 	Old    *unstructured.Unstructured
 
+	// Entry and OldEntry are the same for kinds of which records are kept, where Object and Old are nil.
+	Entry    *Entry
+	OldEntry *Entry
+
 	// Initial is true for what the first list of a kind brought, as opposed to something that happened just now.
 	Initial bool
 
-	// Relisted is true for a deletion of which only the result was seen: the object is missing from a list. What happened
-	// to it between its last known state and its end is not known.
+	// Relisted is true for a deletion of which only the result was seen: the object is missing from a list, or nothing is kept
+	// of the one that the list has. What happened to it between its last known state and its end is not known.
 	Relisted bool
 
 	// Echo is true for an object that the Watcher was told of in just this state, see Watcher.Observe: who wrote it knows it.

@@ -7,7 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -194,5 +197,26 @@ func hasNot(w *Watcher, kind Kind, name string) func() error {
 			return fmt.Errorf("want NotFound, got %w", errors.Join(err, errors.New("no NotFound")))
 		}
 		return nil
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// intercepted puts a function between a client and its server.
+func intercepted(cfg *rest.Config, f func(*http.Request, http.RoundTripper) (*http.Response, error)) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) { return f(req, next) })
+	})
+	return cfg
+}
+
+// response is what a server could have answered.
+func response(req *http.Request, code int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: code, Request: req, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body)),
 	}
 }

@@ -13,17 +13,16 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
 
 // healthyAfter is how long a watch must have lasted for the next failure to start with the shortest back-off again.
 const healthyAfter = 2 * time.Minute
+
+// errRelist ends an attempt because everything shall be listed again.
+var errRelist = errors.New("the kind is listed again")
 
 // kindWatch is the reflector of one kind, what it needs to go on after errors, and the store that it fills.
 type kindWatch struct {
@@ -32,14 +31,22 @@ type kindWatch struct {
 	store *store
 	poked chan struct{}
 
+	// used is what all kinds of the Watcher hold. It also says, at the gate, which Watcher the kind is of.
+	used *usage
+
+	// owners is how many owners ask for the kind, and idleSince is when the last one ceased to. Both belong to the Watcher.
+	owners    int
+	idleSince time.Time
+
 	// settled is closed when the kind leaves StateSyncing, to which it never returns, or is stopped.
 	settled chan struct{}
 
 	mu     sync.Mutex
 	cancel context.CancelFunc
 
-	// abort ends the attempt that is under way.
+	// abort ends the attempt that is under way, and leave its place among the lists.
 	abort context.CancelCauseFunc
+	leave func()
 
 	stopped bool
 	state   State
@@ -51,12 +58,13 @@ type kindWatch struct {
 
 func newKindWatch(kind Kind, o Options, used *usage) *kindWatch {
 	k := &kindWatch{
-		kind: kind, o: o, poked: make(chan struct{}, 1), settled: make(chan struct{}), state: StateSyncing,
+		kind: kind, o: o, poked: make(chan struct{}, 1), settled: make(chan struct{}), state: StateSyncing, used: used,
+		leave: func() {},
 	}
 	k.store = newStore(kind, k.emit, k.synced)
-	k.store.budget = budget{perKind: o.PerKind, total: o.Total, all: used}
-	k.store.overflow = k.overflow
-	k.store.keepManager = o.KeepManager
+	k.store.budget = budget{perKind: o.PerKind, total: o.Total, listed: o.Listed, all: used}
+	k.store.overflow = k.endAttempt
+	k.store.keepManager, k.store.reduce = o.KeepManager, o.Reduce
 	if err := kind.Validate(); err != nil {
 		// No server can serve it, so none is asked.
 		k.state, k.message, k.invalid = StateNotServed, err.Error(), true
@@ -85,24 +93,25 @@ func (k *kindWatch) stop() {
 	k.store.close()
 }
 
-// overflow ends the attempt under way, because what it brings is more than is kept.
-func (k *kindWatch) overflow() {
+// endAttempt ends the attempt under way, for one of our own reasons.
+func (k *kindWatch) endAttempt(why error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.abort != nil {
-		k.abort(errTooLarge)
+		k.abort(why)
 	}
 }
 
-// attempt lists and watches once, and says why that ended.
-func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector) error {
-	ctx, abort := context.WithCancelCause(ctx)
+// attempt lists and watches once, and says why that ended. leave gives back the place among the lists.
+func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, leave func()) error {
+	defer leave()
+	attempt, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
 	k.mu.Lock()
-	k.abort = abort
+	k.abort, k.leave = abort, leave
 	k.mu.Unlock()
-	err := reflector.ListAndWatchWithContext(ctx)
-	if cause := context.Cause(ctx); errors.Is(cause, errTooLarge) {
+	err := reflector.ListAndWatchWithContext(attempt)
+	if cause := context.Cause(attempt); ctx.Err() == nil && cause != nil {
 		return cause
 	}
 	return err
@@ -135,7 +144,13 @@ func (k *kindWatch) setState(s State, message string) {
 }
 
 // synced is called by the store after a list has replaced what it knew, and after the events of that.
-func (k *kindWatch) synced() { k.setState(StateSynced, "") }
+func (k *kindWatch) synced() {
+	k.mu.Lock()
+	leave := k.leave
+	k.mu.Unlock()
+	leave()
+	k.setState(StateSynced, "")
+}
 
 func (k *kindWatch) emit(e Event) {
 	k.mu.Lock()
@@ -154,17 +169,23 @@ func (k *kindWatch) run(ctx context.Context) {
 	backoff := k.newBackoff()
 	reflector := k.newReflector()
 
-	for ctx.Err() == nil {
+	for {
+		leave := k.o.Lists.enter(ctx, k.used, k.o.Clock)
+		if leave == nil {
+			return
+		}
 		started := k.o.Clock.Now()
-		err := k.attempt(ctx, reflector)
+		err := k.attempt(ctx, reflector, leave)
 		if ctx.Err() != nil {
 			return
 		}
 
 		switch {
-		case errors.Is(err, errTooLarge):
+		case errors.Is(err, errRelist):
+			continue
+		case errors.Is(err, errTooLarge), errors.Is(err, errTooMany):
 			k.store.drop()
-			k.setState(StateTooLarge, k.tooLarge())
+			k.setState(StateTooLarge, k.tooLarge(err))
 			reflector = k.newReflector()
 		case isNotServed(err):
 			k.store.unsync()
@@ -176,7 +197,7 @@ func (k *kindWatch) run(ctx context.Context) {
 			k.store.unsync()
 			k.setState(StateForbidden, "the cluster does not let Masthead list and watch "+k.kind.String())
 		case err != nil && !k.store.isSynced():
-			k.setState(k.parkedState(), "cannot list and watch "+k.kind.String()+": "+err.Error())
+			k.setState(k.parkedState(), "cannot list and watch "+k.kind.String()+": "+boundedText(err))
 		}
 		if err == nil || k.o.Clock.Since(started) > healthyAfter {
 			backoff = k.newBackoff()
@@ -193,7 +214,10 @@ func (k *kindWatch) run(ctx context.Context) {
 	}
 }
 
-func (k *kindWatch) tooLarge() string {
+func (k *kindWatch) tooLarge(err error) string {
+	if errors.Is(err, errTooMany) {
+		return fmt.Sprintf("the cluster has more of %s than Masthead looks at: %d objects", k.kind, k.o.Listed)
+	}
 	return fmt.Sprintf("the cluster has more of %s than Masthead keeps: %d objects or %d MiB of a kind, %d objects or %d MiB of all kinds",
 		k.kind, k.o.PerKind.Objects, k.o.PerKind.Bytes>>20, k.o.Total.Objects, k.o.Total.Bytes>>20)
 }
@@ -214,73 +238,4 @@ func (k *kindWatch) newBackoff() *wait.Backoff {
 // mean anything else.
 func isNotServed(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || meta.IsNoMatchError(err)
-}
-
-func (k *kindWatch) newReflector() *cache.Reflector {
-	return cache.NewReflectorWithOptions(k.listWatch(), nil, k.store, cache.ReflectorOptions{
-		Name:            "kindwatch",
-		TypeDescription: k.kind.String(),
-		Clock:           k.o.Clock,
-	})
-}
-
-func (k *kindWatch) listWatch() cache.ListerWatcher {
-	selected := func(o metav1.ListOptions) metav1.ListOptions {
-		o.LabelSelector, o.FieldSelector = k.kind.LabelSelector, k.kind.FieldSelector
-		return o
-	}
-	gvr := k.kind.GroupVersionResource()
-	if k.kind.MetadataOnly {
-		r := k.o.MetadataClient.Resource(gvr)
-		return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-				return k.counted(o, func() (runtime.Object, error) { return r.List(ctx, selected(o)) })
-			},
-			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-				k.store.listing()
-				return r.Watch(ctx, selected(o))
-			},
-		}, k.o.MetadataClient)
-	}
-	r := k.o.Client.Resource(gvr)
-	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return k.counted(o, func() (runtime.Object, error) { return r.List(ctx, selected(o)) })
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			k.store.listing()
-			return r.Watch(ctx, selected(o))
-		},
-	}, k.o.Client)
-}
-
-// counted counts a page of a list against the budget before the next one is asked for.
-func (k *kindWatch) counted(o metav1.ListOptions, list func() (runtime.Object, error)) (runtime.Object, error) {
-	if o.Continue == "" {
-		k.store.listing()
-	}
-	page, err := list()
-	if err != nil {
-		return nil, err
-	}
-	var items []*unstructured.Unstructured
-	switch page := page.(type) {
-	case *unstructured.UnstructuredList:
-		for i := range page.Items {
-			if u, ok := k.kind.admitted(&page.Items[i], k.o.KeepManager); ok {
-				items = append(items, u)
-			}
-		}
-	case *metav1.PartialObjectMetadataList:
-		for i := range page.Items {
-			page.Items[i].ManagedFields = nil
-			if u, ok := k.kind.admitted(&page.Items[i], k.o.KeepManager); ok {
-				items = append(items, u)
-			}
-		}
-	}
-	if !k.store.arrivedPage(items) {
-		return nil, errTooLarge
-	}
-	return page, nil
 }

@@ -12,33 +12,30 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// store holds the objects of one kind. It implements cache.ReflectorStore: one reflector writes it, one call after
-// another, everybody reads it. Events are emitted without mu, so that handlers can read.
+// store holds what is kept of the objects of one kind. It implements cache.ReflectorStore: one reflector writes it, one call
+// after another, everybody reads it. Events are emitted without mu, so that handlers can read.
 type store struct {
-	kind     Kind
+	holder
 	emit     func(Event)
 	onSynced func()
 
-	// keepManager is the field manager of which objects keep what it manages.
-	keepManager string
+	mu    sync.RWMutex
+	known shelf
 
-	mu      sync.RWMutex
-	objects map[types.NamespacedName]*unstructured.Unstructured
+	// observed are newer than what is known: what somebody here wrote and the watch has not reported yet. One that is not
+	// kept hides what is known.
+	observed shelf
 
-	// observed are newer than objects: what somebody here wrote and the watch has not reported yet.
-	observed map[types.NamespacedName]*unstructured.Unstructured
-
-	// sizes are those of objects, and budget is what they may be together. overflow is called, without mu, when they are more.
-	sizes    map[types.NamespacedName]int64
+	// budget is what known may be together. overflow is called, without mu, when it is more.
 	budget   budget
-	overflow func()
+	overflow func(error)
 	closed   bool
 
 	// arriving is what a list that is under way has brought.
 	arriving meter
 
-	// synced is whether objects are an answer to a question. When the kind stops being served they are kept, to find out
-	// what changed when it is served again, and are not an answer meanwhile.
+	// synced is whether what is known is an answer to a question. When the kind stops being served it is kept, to find out
+	// what changed when it is served again, and is not an answer meanwhile.
 	synced bool
 
 	// listed is whether a list has ever arrived.
@@ -48,9 +45,6 @@ type store struct {
 	reached string
 }
 
-// maxObserved is how many objects wait at once for the watch to catch up.
-const maxObserved = 10_000
-
 var (
 	_ cache.TransformingStore      = &store{}
 	_ cache.ResourceVersionUpdater = &store{}
@@ -58,15 +52,14 @@ var (
 
 func newStore(kind Kind, emit func(Event), onSynced func()) *store {
 	return &store{
-		sizes:    map[types.NamespacedName]int64{},
-		budget:   budget{perKind: Unlimited, total: Unlimited, all: &usage{}},
-		overflow: func() {},
-		arriving: meter{sizes: map[types.NamespacedName]int64{}},
-		kind:     kind,
+		holder:   holder{kind: kind},
+		budget:   budget{perKind: Unlimited, total: Unlimited, listed: -1, all: &usage{}},
+		overflow: func(error) {},
+		arriving: newMeter(),
 		emit:     emit,
 		onSynced: onSynced,
-		objects:  map[types.NamespacedName]*unstructured.Unstructured{},
-		observed: map[types.NamespacedName]*unstructured.Unstructured{},
+		known:    newShelf(),
+		observed: newShelf(),
 	}
 }
 
@@ -74,17 +67,18 @@ func keyOf(obj *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// Transformer makes the reflector trim objects while they stream in, before it has all of them.
+// Transformer makes the reflector hold items instead of objects while they stream in, before it has all of them.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
-		u, ok := s.kind.admitted(obj, s.keepManager)
-		if !ok {
-			return obj, nil
+		i, _ := s.hold(obj)
+		if err := s.arrived(i); err != nil {
+			return nil, err
 		}
-		if !s.arrived(u) {
-			return nil, errTooLarge
+		if !i.kept() {
+			// The reflector keeps one answer for each key until the list is complete.
+			return (*item)(nil), nil
 		}
-		return u, nil
+		return i, nil
 	}
 }
 
@@ -95,83 +89,90 @@ func (s *store) listing() {
 	s.arriving.reset()
 }
 
-// arrivedPage counts a page of a list, and says whether the list is still within the budget.
-func (s *store) arrivedPage(items []*unstructured.Unstructured) bool {
+// arrivedPage counts a page of a list, and says whether the list is over the budget.
+func (s *store) arrivedPage(items []*item, passed int) error {
 	s.mu.Lock()
 	s.arriving.page()
-	for _, u := range items {
-		s.arriving.add(keyOf(u), sizeOf(u.Object))
+	s.arriving.passed += int64(passed)
+	for _, i := range items {
+		s.arriving.add(i.Key, i.size)
 	}
-	return s.unlockIfFits()
+	return s.unlockUnlessOver()
 }
 
 // arrived is arrivedPage for one object of a stream.
-func (s *store) arrived(u *unstructured.Unstructured) bool {
+func (s *store) arrived(i *item) error {
 	s.mu.Lock()
-	s.arriving.add(keyOf(u), sizeOf(u.Object))
-	return s.unlockIfFits()
+	if i.kept() {
+		s.arriving.add(i.Key, i.size)
+	} else {
+		s.arriving.passed++
+	}
+	return s.unlockUnlessOver()
 }
 
-func (s *store) unlockIfFits() bool {
-	fits := s.budget.fits(int64(len(s.arriving.sizes)), s.arriving.bytes)
-	if !fits {
+func (s *store) unlockUnlessOver() error {
+	err := s.budget.admits(&s.arriving)
+	if err != nil {
 		s.arriving.reset()
 	}
 	s.mu.Unlock()
-	if !fits {
-		s.overflow()
+	if err != nil {
+		s.overflow(err)
 	}
-	return fits
+	return err
 }
 
-// put keeps an object if there is room for it. The caller holds mu.
-func (s *store) put(key types.NamespacedName, u *unstructured.Unstructured) bool {
-	size, objects := sizeOf(u.Object), int64(0)
-	if s.objects[key] == nil {
-		objects = 1
+// put keeps an item if there is room for it, or forgets what is known of an object of which nothing is kept. The caller holds mu.
+func (s *store) put(i *item) bool {
+	if !i.kept() {
+		s.remove(i.Key)
+		return true
 	}
-	if s.closed || s.budget.hold(objects, size-s.sizes[key]) {
-		if !s.closed {
-			s.budget.hold(-objects, s.sizes[key]-size)
-		}
+	objects, bytes := int64(1), i.size
+	if old := s.known.items[i.Key]; old != nil {
+		objects, bytes = 0, i.size-old.size
+	}
+	if s.closed {
 		return false
 	}
-	s.objects[key], s.sizes[key] = u, size
+	if s.budget.hold(objects, bytes) {
+		s.budget.hold(-objects, -bytes)
+		return false
+	}
+	s.known.put(i)
 	return true
 }
 
-// replaceSizes makes room for objects instead of those that are held. The caller holds mu.
-func (s *store) replaceSizes(fresh map[types.NamespacedName]*unstructured.Unstructured) bool {
-	sizes, bytes := make(map[types.NamespacedName]int64, len(fresh)), int64(0)
-	for key, u := range fresh {
-		sizes[key] = sizeOf(u.Object)
-		bytes += sizes[key]
+// remove forgets what is known of an object. The caller holds mu.
+func (s *store) remove(key types.NamespacedName) {
+	if old := s.known.items[key]; old != nil {
+		s.budget.hold(-1, -old.size)
+		s.known.remove(key)
 	}
-	if s.closed || !s.budget.fits(int64(len(fresh)), bytes) {
-		return false
-	}
-	s.budget.hold(int64(len(fresh))-s.budget.objects, bytes-s.budget.bytes)
-	s.sizes = sizes
-	return true
 }
 
-// drop forgets every object without a word. What is listed next is as if it was the first time.
+// drop forgets everything without a word. What is listed next is as if it was the first time.
 func (s *store) drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.objects, s.observed = map[types.NamespacedName]*unstructured.Unstructured{}, map[types.NamespacedName]*unstructured.Unstructured{}
-	s.sizes = map[types.NamespacedName]int64{}
-	s.synced, s.listed = false, false
-	s.arriving.reset()
-	s.budget.release()
+	s.dropAll()
 }
 
 // close is drop for good.
 func (s *store) close() {
-	s.drop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.dropAll()
 	s.closed = true
+}
+
+// dropAll is drop for callers that hold mu.
+func (s *store) dropAll() {
+	s.known, s.observed = newShelf(), newShelf()
+	s.synced, s.listed = false, false
+	s.arriving.reset()
+	s.budget.release()
 }
 
 // Add is called by the reflector.
@@ -179,27 +180,21 @@ func (s *store) Add(obj any) error { return s.Update(obj) }
 
 // Update is called by the reflector.
 func (s *store) Update(obj any) error {
-	u, ok := s.kind.admitted(obj, s.keepManager)
+	i, ok := s.hold(obj)
 	if !ok {
 		return nil
 	}
-	key := keyOf(u)
-
 	s.mu.Lock()
-	old := s.objects[key]
-	if !s.put(key, u) {
+	old := s.known.items[i.Key]
+	if !s.put(i) {
 		s.mu.Unlock()
-		s.overflow()
+		s.overflow(errTooLarge)
 		return nil
 	}
-	o := s.observed[key]
-	echo := o != nil && o.GetUID() == u.GetUID() && o.GetResourceVersion() == u.GetResourceVersion()
-	if o != nil && (o.GetUID() != u.GetUID() || !newer(o, u)) {
-		delete(s.observed, key)
-	}
+	echo := s.caughtUp(i)
 	s.mu.Unlock()
 
-	s.changed(old, u, Event{Echo: echo})
+	s.changed(old, i, Event{Echo: echo})
 	return nil
 }
 
@@ -212,53 +207,55 @@ func (s *store) Delete(obj any) error {
 	key := keyOf(u)
 
 	s.mu.Lock()
-	_, known := s.objects[key]
-	if known {
-		s.budget.hold(-1, -s.sizes[key])
-	}
-	delete(s.objects, key)
-	delete(s.sizes, key)
-	if o := s.observed[key]; o != nil && o.GetUID() == u.GetUID() {
-		delete(s.observed, key)
+	old := s.known.items[key]
+	s.remove(key)
+	if o := s.observed.items[key]; o != nil && o.UID == u.GetUID() {
+		s.observed.remove(key)
 	}
 	s.mu.Unlock()
 
-	if known {
+	if old != nil && old.object != nil {
 		s.emit(Event{Type: Deleted, Kind: s.kind, Object: u})
+	} else if old != nil {
+		s.report(Deleted, old, Event{})
 	}
 	return nil
 }
 
 // Replace is called by the reflector with the result of a list.
 func (s *store) Replace(objs []any, listVersion string) error {
-	fresh := make(map[types.NamespacedName]*unstructured.Unstructured, len(objs))
+	all := make([]*item, 0, len(objs))
 	for _, obj := range objs {
-		u, ok := s.kind.admitted(obj, s.keepManager)
-		if ok {
-			fresh[keyOf(u)] = u
+		if i, ok := s.hold(obj); ok && i.kept() {
+			all = append(all, i)
 		}
 	}
+	fresh := shelve(all)
+	objects, bytes := int64(len(fresh.items)), fresh.bytes()
 
 	s.mu.Lock()
 	s.arriving.reset()
-	if !s.replaceSizes(fresh) {
+	if s.closed || !s.budget.fits(objects, bytes) {
 		s.mu.Unlock()
-		s.overflow()
+		s.overflow(errTooLarge)
 		return errTooLarge
 	}
-	old := s.objects
+	s.budget.hold(objects-s.budget.objects, bytes-s.budget.bytes)
+	old := s.known
 	initial := !s.listed
-	s.objects, s.synced, s.listed = fresh, true, true
+	s.known, s.synced, s.listed = fresh, true, true
 	s.reach(listVersion)
 	s.mu.Unlock()
 
-	for key, u := range old {
-		if fresh[key] == nil {
-			s.emit(Event{Type: Deleted, Kind: s.kind, Object: u, Relisted: true})
+	for key, i := range old.items {
+		if fresh.items[key] == nil {
+			s.report(Deleted, i, Event{Relisted: true})
 		}
 	}
-	for key, u := range fresh {
-		s.changed(old[key], u, Event{Initial: initial})
+	for _, i := range all {
+		if fresh.items[i.Key] == i {
+			s.changed(old.items[i.Key], i, Event{Initial: initial})
+		}
 	}
 	s.onSynced()
 	return nil
@@ -271,33 +268,35 @@ func (s *store) UpdateResourceVersion(version string) {
 	s.reach(version)
 }
 
-// reach notes how far the watch has come, and forgets what was observed up to there: the watch has reported it, or it was
-// replaced or deleted before the watch could. The caller holds mu.
-func (s *store) reach(version string) {
-	s.reached = version
-	for key, o := range s.observed {
-		if !newerVersion(o.GetResourceVersion(), version) {
-			delete(s.observed, key)
-		}
-	}
-}
-
 // Resync is called by reflectors that resync, which ours do not.
 func (s *store) Resync() error { return nil }
 
-// changed reports an object. How it became known is in the event.
-func (s *store) changed(old, u *unstructured.Unstructured, e Event) {
-	e.Kind, e.Object = s.kind, u
+// changed reports what became of an object. How it became known is in the event.
+func (s *store) changed(old, i *item, e Event) {
 	switch {
 	case old == nil:
-		e.Type = Added
-	case old.GetUID() != u.GetUID():
-		s.emit(Event{Type: Deleted, Kind: s.kind, Object: old, Relisted: true})
-		e.Type = Added
-	case old.GetResourceVersion() != u.GetResourceVersion():
-		e.Type, e.Old, e.Initial = Updated, old, false
-	default:
-		return
+		if i.kept() {
+			s.report(Added, i, e)
+		}
+	case !i.kept():
+		s.report(Deleted, old, e)
+	case old.UID != i.UID:
+		s.report(Deleted, old, Event{Relisted: true})
+		s.report(Added, i, e)
+	case !i.sameAs(old):
+		e.Initial, e.Old = false, old.object
+		if old.Record != nil {
+			e.OldEntry = &old.Entry
+		}
+		s.report(Updated, i, e)
+	}
+}
+
+// report reports an item.
+func (s *store) report(t EventType, i *item, e Event) {
+	e.Type, e.Kind, e.Object = t, s.kind, i.object
+	if i.Record != nil {
+		e.Entry = &i.Entry
 	}
 	s.emit(e)
 }
@@ -314,65 +313,62 @@ func (s *store) isSynced() bool {
 	return s.synced
 }
 
-func (s *store) observe(obj *unstructured.Unstructured) {
-	obj, ok := s.kind.admitted(obj, s.keepManager)
-	if !ok {
-		return
-	}
-	key := keyOf(obj)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	// The answer to a write can arrive later than the watch event of it, and of what happened to the object afterwards.
-	if !newerVersion(obj.GetResourceVersion(), s.reached) {
-		return
-	}
-	if known := s.objects[key]; known != nil && known.GetUID() == obj.GetUID() && !newer(obj, known) {
-		return
-	}
-	if seen := s.observed[key]; seen != nil && seen.GetUID() == obj.GetUID() && !newer(obj, seen) {
-		return
-	}
-	// What is written one by one is bounded by the same number: whoever cannot keep it goes without.
-	if s.closed || len(s.observed) >= maxObserved {
-		return
-	}
-	s.observed[key] = obj
-}
-
-func (s *store) get(key types.NamespacedName) (*unstructured.Unstructured, bool) {
+// get returns what is kept of an object, or nil, and whether that is an answer.
+func (s *store) get(key types.NamespacedName) (*item, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if !s.synced {
 		return nil, false
 	}
-	if o := s.observed[key]; o != nil {
-		return o, true
+	i := s.known.items[key]
+	if o := s.observed.items[key]; o != nil {
+		i = o
 	}
-	return s.objects[key], true
+	if !i.kept() {
+		return nil, true
+	}
+	return i, true
 }
 
-func (s *store) list() ([]*unstructured.Unstructured, bool) {
+func (s *store) list() ([]*item, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if !s.synced {
 		return nil, false
 	}
-	out := make([]*unstructured.Unstructured, 0, len(s.objects)+len(s.observed))
-	for key, u := range s.objects {
-		if s.observed[key] == nil {
-			out = append(out, u)
+	out := make([]*item, 0, len(s.known.items)+len(s.observed.items))
+	for key, i := range s.known.items {
+		if s.observed.items[key] == nil {
+			out = append(out, i)
 		}
 	}
-	for _, o := range s.observed {
-		out = append(out, o)
+	for _, o := range s.observed.items {
+		if o.kept() {
+			out = append(out, o)
+		}
 	}
 	return out, true
 }
 
-// newer is whether a is a later state than b of the same object.
-func newer(a, b *unstructured.Unstructured) bool {
-	return newerVersion(a.GetResourceVersion(), b.GetResourceVersion())
+// lookup returns the items with an index key, in no order.
+func (s *store) lookup(indexKey string) ([]*item, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if !s.synced {
+		return nil, false
+	}
+	known, observed := s.known.index[indexKey], s.observed.index[indexKey]
+	out := make([]*item, 0, len(known)+len(observed))
+	for _, i := range known {
+		if s.observed.items[i.Key] == nil {
+			out = append(out, i)
+		}
+	}
+	return append(out, observed...), true
 }
+
+// newer is whether a is a later state than b of the same object.
+func newer(a, b *item) bool { return newerVersion(a.ResourceVersion, b.ResourceVersion) }
 
 // newerVersion is whether resource version a is later than b. Versions that cannot be compared are not: then the watch is
 // believed.

@@ -140,7 +140,7 @@ func TestStoreObserve(t *testing.T) {
 			var got []string
 			objs, _ := s.list()
 			for _, o := range objs {
-				got = append(got, string(o.GetUID())+"/"+o.GetResourceVersion())
+				got = append(got, string(o.UID)+"/"+o.ResourceVersion)
 			}
 			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

@@ -6,21 +6,16 @@ package kindwatch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
 )
 
-// Errors of Get and List. A missing object is an ordinary NotFound error of the API.
+// Errors of Get, List, Entry, Lookup and Entries. A missing object is an ordinary NotFound error of the API.
 var (
 	// ErrNotWatched: no owner asks for the kind.
 	ErrNotWatched = errors.New("kind is not watched")
@@ -53,10 +48,25 @@ type Options struct {
 	PerKind Limit
 	Total   Limit
 
+	// Reduce makes the Watcher keep records instead of objects. It is called while objects arrive, so that no list is ever in
+	// memory whole.
+	Reduce ReduceFunc
+
+	// Listed bounds how many objects of a kind that are not kept a list may bring. It is for Watchers with Reduce, which
+	// PerKind and Total bound only in what they keep. Negative is no bound.
+	Listed int64
+
+	// Lists bounds how many kinds are listed at once by all Watchers that share it. nil is no bound.
+	Lists *ListGate
+
+	// Linger is how long a kind that nobody asks for any more is still watched, so that owners who come and go do not have it
+	// listed again and again.
+	Linger time.Duration
+
 	// KeepManager is a field manager. Of managedFields, objects keep what belongs to it and nothing else.
 	KeepManager string
 
-	// Clock measures the back-off; the real one by default.
+	// Clock measures the back-off, Linger, and how long a list counts at the gate; the real one by default.
 	Clock clock.Clock
 
 	// MinBackoff and MaxBackoff bound the time between two attempts to watch a kind that cannot be watched. Each wait is
@@ -71,9 +81,12 @@ type Watcher struct {
 	o Options
 
 	mu     sync.RWMutex
-	owners map[string]sets.Set[Kind]
+	owners map[string][]*kindWatch
 	kinds  map[Kind]*kindWatch
 	used   *usage
+
+	// idle is told when a kind loses its last owner and lingers.
+	idle chan struct{}
 
 	// ctx is set while the Watcher runs. Kinds that were set before are started by Start.
 	ctx     context.Context //nolint:containedctx // It is the life of the goroutines that Set starts, not of a call.
@@ -97,7 +110,12 @@ func New(o Options) (*Watcher, error) {
 	}
 	o.PerKind = o.PerKind.withDefaults(DefaultObjectsPerKind, DefaultBytesPerKind)
 	o.Total = o.Total.withDefaults(DefaultObjects, DefaultBytes)
-	return &Watcher{o: o, owners: map[string]sets.Set[Kind]{}, kinds: map[Kind]*kindWatch{}, used: &usage{}}, nil
+	if o.Listed == 0 {
+		o.Listed = DefaultListed
+	}
+	return &Watcher{
+		o: o, owners: map[string][]*kindWatch{}, kinds: map[Kind]*kindWatch{}, used: &usage{}, idle: make(chan struct{}, 1),
+	}, nil
 }
 
 // Start watches what is asked for until ctx ends, and returns when the last goroutine is gone. It can be called once.
@@ -113,7 +131,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 	}
 	w.mu.Unlock()
 
-	<-ctx.Done()
+	w.reap(ctx)
 
 	w.mu.Lock()
 	w.stopped = true
@@ -122,37 +140,106 @@ func (w *Watcher) Start(ctx context.Context) error {
 	return nil
 }
 
-// Set makes kinds all that owner asks for. Kinds that are asked for by nobody any more are stopped: no event of them is
-// reported after Set has returned, other than one whose handler was already running.
+// Set makes kinds all that owner asks for. Its cost depends on the kinds of that owner, and not on how many owners there are.
+//
+// Kinds that are asked for by nobody any more are stopped: at once without Linger, and then no event of them is reported after
+// Set has returned, other than one whose handler was already running. Otherwise they are watched, and answer questions, until
+// Linger is over.
 func (w *Watcher) Set(owner string, kinds ...Kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	if len(kinds) == 0 {
+	// What is wanted is taken before what was is let go, so that nothing is stopped that is in both.
+	var held []*kindWatch
+	for kind := range sets.New(kinds...) {
+		held = append(held, w.take(kind))
+	}
+	for _, k := range w.owners[owner] {
+		w.letGo(k)
+	}
+	if len(held) == 0 {
 		delete(w.owners, owner)
 	} else {
-		w.owners[owner] = sets.New(kinds...)
+		w.owners[owner] = held
 	}
-	wanted := sets.New[Kind]()
-	for _, ks := range w.owners {
-		wanted = wanted.Union(ks)
-	}
+}
 
-	for kind, k := range w.kinds {
-		if !wanted.Has(kind) {
-			k.stop()
-			delete(w.kinds, kind)
-		}
-	}
-	for kind := range wanted {
-		if _, ok := w.kinds[kind]; ok {
-			continue
-		}
-		k := newKindWatch(kind, w.o, w.used)
+// Release ends what owner asks for.
+func (w *Watcher) Release(owner string) { w.Set(owner) }
+
+// take counts an owner of a kind, and watches it if it is the first. The caller holds mu.
+func (w *Watcher) take(kind Kind) *kindWatch {
+	k, ok := w.kinds[kind]
+	if !ok {
+		k = newKindWatch(kind, w.o, w.used)
 		w.kinds[kind] = k
 		// What Set starts lives as long as the Watcher.
 		w.run(w.ctx, k)
 	}
+	k.owners++
+	return k
+}
+
+// letGo counts one owner less. The caller holds mu.
+func (w *Watcher) letGo(k *kindWatch) {
+	k.owners--
+	switch {
+	case k.owners > 0:
+	case w.o.Linger <= 0:
+		w.drop(k)
+	default:
+		k.idleSince = w.o.Clock.Now()
+		select {
+		case w.idle <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// drop stops a kind. The caller holds mu.
+func (w *Watcher) drop(k *kindWatch) {
+	k.stop()
+	delete(w.kinds, k.kind)
+}
+
+// reap stops kinds that have lingered, until ctx ends.
+func (w *Watcher) reap(ctx context.Context) {
+	for {
+		var due <-chan time.Time
+		stop := func() bool { return false }
+		if next, lingering := w.dropIdle(); lingering {
+			timer := w.o.Clock.NewTimer(next)
+			due, stop = timer.C(), timer.Stop
+		}
+		select {
+		case <-ctx.Done():
+			stop()
+			return
+		case <-w.idle:
+		case <-due:
+		}
+		stop()
+	}
+}
+
+// dropIdle stops the kinds that have lingered long enough, and returns how long the next one still has to, if there is one.
+func (w *Watcher) dropIdle() (time.Duration, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	next, lingering := time.Duration(0), false
+	for _, k := range w.kinds {
+		if k.owners > 0 {
+			continue
+		}
+		left := w.o.Linger - w.o.Clock.Since(k.idleSince)
+		switch {
+		case left <= 0:
+			w.drop(k)
+		case !lingering || left < next:
+			next, lingering = left, true
+		}
+	}
+	return next, lingering
 }
 
 // run starts the goroutine of a kind if the Watcher runs. The caller holds mu.
@@ -172,92 +259,4 @@ func (w *Watcher) kind(kind Kind) *kindWatch {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	return w.kinds[kind]
-}
-
-// Get returns an object of a watched kind, ErrNotWatched, ErrNotSynced or NotFound. The object is shared and must not be
-// changed.
-func (w *Watcher) Get(kind Kind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	k := w.kind(kind)
-	if k == nil {
-		return nil, fmt.Errorf("cannot get %q of %s: %w", key, kind, ErrNotWatched)
-	}
-	obj, synced := k.store.get(key)
-	switch {
-	case !synced:
-		return nil, fmt.Errorf("cannot get %q of %s: %w", key, kind, ErrNotSynced)
-	case obj == nil:
-		return nil, apierrors.NewNotFound(kind.GroupResource(), key.Name)
-	}
-	return obj, nil
-}
-
-// List returns all objects of a watched kind in no order, ErrNotWatched or ErrNotSynced. The objects are shared and must
-// not be changed.
-func (w *Watcher) List(kind Kind) ([]*unstructured.Unstructured, error) {
-	k := w.kind(kind)
-	if k == nil {
-		return nil, fmt.Errorf("cannot list %s: %w", kind, ErrNotWatched)
-	}
-	objs, synced := k.store.list()
-	if !synced {
-		return nil, fmt.Errorf("cannot list %s: %w", kind, ErrNotSynced)
-	}
-	return objs, nil
-}
-
-// State returns how far the watch of a kind has come and, unless that is StateSynced, why it has not come further.
-func (w *Watcher) State(kind Kind) (State, string) {
-	k := w.kind(kind)
-	if k == nil {
-		return StateUnwatched, ""
-	}
-	return k.currentState()
-}
-
-// WaitForSync waits until no watched kind is in StateSyncing any more: each is either synced, or known to be one that
-// cannot be. It returns an error only if ctx ends first.
-func (w *Watcher) WaitForSync(ctx context.Context) error {
-	for {
-		waiting := w.syncing()
-		if waiting == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("cannot wait until %s is synced: %w", waiting.kind, ctx.Err())
-		case <-waiting.settled:
-		}
-	}
-}
-
-// syncing returns a kind that is not settled, or nil.
-func (w *Watcher) syncing() *kindWatch {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	for _, k := range w.kinds {
-		if s, _ := k.currentState(); s == StateSyncing {
-			return k
-		}
-	}
-	return nil
-}
-
-// Observe tells the Watcher of an object that the caller got from the API server in answer to a write. Get and List
-// return it until the watch has caught up with it. Objects of kinds that are not watched are ignored.
-func (w *Watcher) Observe(kind Kind, obj *unstructured.Unstructured) {
-	if k := w.kind(kind); k != nil {
-		k.store.observe(obj)
-	}
-}
-
-// Poke tries at once to watch every kind of the resource that is parked: something about it, for example its CRD,
-// has changed.
-func (w *Watcher) Poke(resource schema.GroupResource) {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	for kind, k := range w.kinds {
-		if kind.GroupResource() == resource {
-			k.poke()
-		}
-	}
 }

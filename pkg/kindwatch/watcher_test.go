@@ -283,10 +283,6 @@ func TestOwnersShareAKind(t *testing.T) {
 	}
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 func TestObserveBridgesTheTimeUntilTheWatchCatchesUp(t *testing.T) {
 	c := testClient(t)
 	kind, crd := widgets(t, "observed")

@@ -1,0 +1,109 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kindwatch
+
+import (
+	"bytes"
+	"fmt"
+	"runtime/pprof"
+	"strings"
+	"testing"
+	"time"
+)
+
+// ours counts the goroutines that run code of this package, or of the reflectors that it starts, but for those of tests.
+func ours() (int, string) {
+	var all bytes.Buffer
+	_ = pprof.Lookup("goroutine").WriteTo(&all, 2)
+	n, found := 0, strings.Builder{}
+	for _, stack := range strings.Split(all.String(), "\n\n") {
+		isOurs := strings.Contains(stack, "kindwatch.(*kindWatch)") || strings.Contains(stack, "kindwatch.(*ListGate)") ||
+			strings.Contains(stack, "cache.(*Reflector)") || strings.Contains(stack, "watch.(*StreamWatcher)")
+		if isOurs {
+			n++
+			found.WriteString(stack + "\n\n")
+		}
+	}
+	return n, found.String()
+}
+
+func settles(want int) func() error {
+	return func() error {
+		if n, stacks := ours(); n != want {
+			return fmt.Errorf("want %d goroutines of watches, got %d:\n%s", want, n, stacks)
+		}
+		return nil
+	}
+}
+
+// TestNoWatchIsLeftBehind counts goroutines before and after whatever can end a watch.
+func TestNoWatchIsLeftBehind(t *testing.T) {
+	c := testClient(t)
+	eventually(t, "the tests before have ended", settles(0))
+	quick := func(o *Options) {
+		o.Reduce, o.Lists = reduceToNote, NewListGate(2)
+		o.MinBackoff, o.MaxBackoff, o.Linger = 10*time.Millisecond, 50*time.Millisecond, 20*time.Millisecond
+	}
+	w, stop := start(t, config, func(Event) {}, quick)
+	first, _ := mapsOf(t, c)
+	w.Set("base", first)
+	eventually(t, "synced", inState(w, first, StateSynced))
+	var base int
+	eventually(t, "the place at the gate is given back", func() error {
+		n, stacks := ours()
+		if strings.Contains(stacks, "ListGate") || n == 0 {
+			return fmt.Errorf("got %d:\n%s", n, stacks)
+		}
+		base = n
+		return nil
+	})
+
+	t.Run("LastOwner", func(t *testing.T) {
+		for i := range 20 {
+			kind, _ := mapsOf(t, c)
+			w.Set("one", kind)
+			w.Set("two", kind)
+			if i%2 == 0 {
+				eventually(t, "synced", inState(w, kind, StateSynced))
+			}
+			w.Release("one")
+			w.Release("two")
+		}
+		eventually(t, "nothing is left of kinds that nobody asks for", settles(base))
+	})
+
+	t.Run("Definition", func(t *testing.T) {
+		kind, crd := widgets(t, "leaked")
+		if err := c.Create(t.Context(), crd); err != nil {
+			t.Fatal(err)
+		}
+		w.Set("custom", kind)
+		eventually(t, "synced", inState(w, kind, StateSynced))
+		if err := c.Delete(t.Context(), crd); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "parked", inState(w, kind, StateNotServed))
+		w.Release("custom")
+		eventually(t, "nothing is left of a kind that went", settles(base))
+	})
+
+	t.Run("Relist", func(t *testing.T) {
+		for range 20 {
+			w.Relist(first)
+		}
+		eventually(t, "nothing is left of lists that were begun anew", settles(base))
+		eventually(t, "synced", inState(w, first, StateSynced))
+	})
+
+	t.Run("Cluster", func(t *testing.T) {
+		missing, _ := widgets(t, "leakedmissing")
+		second, _ := mapsOf(t, c)
+		w.Set("more", missing, second)
+		eventually(t, "synced", inState(w, second, StateSynced))
+		stop()
+		eventually(t, "nothing is left of a cluster that went", settles(0))
+		w.Set("late", first)
+		eventually(t, "and nothing begins after it", settles(0))
+	})
+}

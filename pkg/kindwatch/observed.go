@@ -1,0 +1,58 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kindwatch
+
+import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+// maxObserved is how many objects wait at once for the watch to catch up.
+const maxObserved = 10_000
+
+// observe puts an object in front of what is known until the watch has come as far.
+func (s *store) observe(obj *unstructured.Unstructured) {
+	i, ok := s.hold(obj)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// The answer to a write can arrive later than the watch event of it, and of what happened to the object afterwards.
+	if !newerVersion(i.ResourceVersion, s.reached) {
+		return
+	}
+	if known := s.known.items[i.Key]; known != nil && known.UID == i.UID && !newer(i, known) {
+		return
+	}
+	if seen := s.observed.items[i.Key]; seen != nil && seen.UID == i.UID && !newer(i, seen) {
+		return
+	}
+	// What is written one by one is bounded by the same number: whoever cannot keep it goes without.
+	if s.closed || len(s.observed.items) >= maxObserved {
+		return
+	}
+	s.observed.put(i)
+}
+
+// caughtUp is told what the watch says of an object. It forgets what was observed of it up to there, and returns whether the
+// watch says just that. The caller holds mu.
+func (s *store) caughtUp(i *item) (echo bool) {
+	o := s.observed.items[i.Key]
+	if o == nil {
+		return false
+	}
+	if o.UID != i.UID || !newer(o, i) {
+		s.observed.remove(i.Key)
+	}
+	return o.UID == i.UID && o.ResourceVersion == i.ResourceVersion
+}
+
+// reach notes how far the watch has come, and forgets what was observed up to there: the watch has reported it, or it was
+// replaced or deleted before the watch could. The caller holds mu.
+func (s *store) reach(version string) {
+	s.reached = version
+	for key, o := range s.observed.items {
+		if !newerVersion(o.ResourceVersion, version) {
+			s.observed.remove(key)
+		}
+	}
+}

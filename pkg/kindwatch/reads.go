@@ -1,0 +1,166 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kindwatch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Get returns an object of a watched kind, ErrNotWatched, ErrNotSynced or NotFound. The object is shared and must not be
+// changed.
+func (w *Watcher) Get(kind Kind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	i, err := w.get(kind, key)
+	if err != nil {
+		return nil, err
+	}
+	return i.object, nil
+}
+
+// Entry is Get for a Watcher that keeps records.
+func (w *Watcher) Entry(kind Kind, key types.NamespacedName) (Entry, error) {
+	i, err := w.get(kind, key)
+	if err != nil {
+		return Entry{}, err
+	}
+	return i.Entry, nil
+}
+
+func (w *Watcher) get(kind Kind, key types.NamespacedName) (*item, error) {
+	k := w.kind(kind)
+	if k == nil {
+		return nil, fmt.Errorf("cannot get %q of %s: %w", key, kind, ErrNotWatched)
+	}
+	i, synced := k.store.get(key)
+	switch {
+	case !synced:
+		return nil, fmt.Errorf("cannot get %q of %s: %w", key, kind, ErrNotSynced)
+	case i == nil:
+		return nil, apierrors.NewNotFound(kind.GroupResource(), key.Name)
+	}
+	return i, nil
+}
+
+// List returns all objects of a watched kind in no order, ErrNotWatched or ErrNotSynced. The objects are shared and must
+// not be changed.
+func (w *Watcher) List(kind Kind) ([]*unstructured.Unstructured, error) {
+	items, err := w.list(kind, (*store).list)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*unstructured.Unstructured, 0, len(items))
+	for _, i := range items {
+		if i.object != nil {
+			out = append(out, i.object)
+		}
+	}
+	return out, nil
+}
+
+// Entries returns all entries of a watched kind in the order of their keys, ErrNotWatched or ErrNotSynced.
+func (w *Watcher) Entries(kind Kind) ([]Entry, error) {
+	return entries(w.list(kind, (*store).list))
+}
+
+// Lookup returns the entries of a watched kind whose records have an index key, in the order of their keys, ErrNotWatched or
+// ErrNotSynced.
+func (w *Watcher) Lookup(kind Kind, indexKey string) ([]Entry, error) {
+	return entries(w.list(kind, func(s *store) ([]*item, bool) { return s.lookup(indexKey) }))
+}
+
+func (w *Watcher) list(kind Kind, ask func(*store) ([]*item, bool)) ([]*item, error) {
+	k := w.kind(kind)
+	if k == nil {
+		return nil, fmt.Errorf("cannot list %s: %w", kind, ErrNotWatched)
+	}
+	items, synced := ask(k.store)
+	if !synced {
+		return nil, fmt.Errorf("cannot list %s: %w", kind, ErrNotSynced)
+	}
+	return items, nil
+}
+
+func entries(items []*item, err error) ([]Entry, error) {
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(items, byKey)
+	out := make([]Entry, 0, len(items))
+	for _, i := range items {
+		out = append(out, i.Entry)
+	}
+	return out, nil
+}
+
+// State returns how far the watch of a kind has come and, unless that is StateSynced, why it has not come further.
+func (w *Watcher) State(kind Kind) (State, string) {
+	k := w.kind(kind)
+	if k == nil {
+		return StateUnwatched, ""
+	}
+	return k.currentState()
+}
+
+// WaitForSync waits until no watched kind is in StateSyncing any more: each is either synced, or known to be one that
+// cannot be. It returns an error only if ctx ends first.
+func (w *Watcher) WaitForSync(ctx context.Context) error {
+	for {
+		waiting := w.syncing()
+		if waiting == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("cannot wait until %s is synced: %w", waiting.kind, ctx.Err())
+		case <-waiting.settled:
+		}
+	}
+}
+
+// syncing returns a kind that is not settled, or nil.
+func (w *Watcher) syncing() *kindWatch {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	for _, k := range w.kinds {
+		if s, _ := k.currentState(); s == StateSyncing && k.owners > 0 {
+			return k
+		}
+	}
+	return nil
+}
+
+// Observe tells the Watcher of an object that the caller got from the API server in answer to a write. Get and List, or Entry,
+// Entries and Lookup, return it, or the record of it, until the watch has caught up with it; if nothing is kept of it, they
+// do without it so long. Objects of kinds that are not watched are ignored.
+func (w *Watcher) Observe(kind Kind, obj *unstructured.Unstructured) {
+	if k := w.kind(kind); k != nil {
+		k.store.observe(obj)
+	}
+}
+
+// Poke tries at once to watch every kind of the resource that is parked: something about it, for example its CRD,
+// has changed.
+func (w *Watcher) Poke(resource schema.GroupResource) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	for kind, k := range w.kinds {
+		if kind.GroupResource() == resource {
+			k.poke()
+		}
+	}
+}
+
+// Relist lists a kind again: what Reduce makes of its objects has changed. Until the list is there, the old records are served;
+// then those that differ are reported as Updated.
+func (w *Watcher) Relist(kind Kind) {
+	if k := w.kind(kind); k != nil {
+		k.endAttempt(errRelist)
+	}
+}
