@@ -27,6 +27,10 @@ const (
 	// definition, a number that grows. A manager never replaces a definition by one with a smaller number.
 	DefinitionRevisionAnnotation = "apps.masthead.dev/definition-revision"
 
+	// DefinitionWrittenAnnotation is set on the CustomResourceDefinition of Applications. It holds a hash of what Masthead wrote,
+	// and the generation that the definition had then.
+	DefinitionWrittenAnnotation = "apps.masthead.dev/definition-written"
+
 	// FieldManager is the field manager of what Masthead writes on Applications and their components.
 	FieldManager = "masthead-application"
 )
