@@ -16,6 +16,7 @@ import (
 // +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.spec.agent.mode`
 // +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.agent.defaultTargetNamespace`
 // +kubebuilder:printcolumn:name="Match",type=boolean,JSONPath=`.spec.agent.matchNamespaces`,priority=1
+// +kubebuilder:printcolumn:name="Applications",type=string,JSONPath=`.spec.applications.mode`,priority=1
 // +kubebuilder:printcolumn:name="Clusters",type=integer,JSONPath=`.status.enrolledClusters`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
@@ -48,6 +49,11 @@ type EnrollmentClassSpec struct {
 	// agent is how claims travel between a cluster of this class and the hub.
 	// +required
 	Agent AgentSpec `json:"agent"`
+
+	// applications is what is done about Applications in a cluster of this class.
+	// +kubebuilder:default={}
+	// +optional
+	Applications ApplicationsSpec `json:"applications,omitempty"`
 }
 
 // AllowedNamespaces selects namespaces of the hub: those of a list, and those with certain labels. The shape and the
@@ -101,6 +107,30 @@ const (
 	// DiscoveryModeNone shows nothing but the claim kinds themselves.
 	DiscoveryModeNone DiscoveryMode = "None"
 )
+
+// ApplicationsMode is whether Applications are looked after.
+//
+// +kubebuilder:validation:Enum=Enabled;Disabled
+type ApplicationsMode string
+
+const (
+	// ApplicationsModeEnabled puts the definition of Applications into the cluster, and looks after the Applications there.
+	ApplicationsModeEnabled ApplicationsMode = "Enabled"
+
+	// ApplicationsModeDisabled looks at nothing. What is there stays as it is: the definition, Applications and the owner
+	// references of their components.
+	ApplicationsModeDisabled ApplicationsMode = "Disabled"
+)
+
+// ApplicationsSpec is what is done about Applications in the clusters of a class.
+type ApplicationsSpec struct {
+	// mode is Enabled (the kind Application is put into the cluster, and Applications own their components, report what is
+	// installed and how it fares, and are summed up in the hub) or Disabled (nothing is done; the kind stays where it was, and
+	// Applications say that nobody looks any more).
+	// +kubebuilder:default=Enabled
+	// +optional
+	Mode ApplicationsMode `json:"mode,omitempty"`
+}
 
 // DeletionPolicy is what happens to a claim's object in the hub when the claim is deleted.
 //

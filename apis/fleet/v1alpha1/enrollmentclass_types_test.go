@@ -117,6 +117,20 @@ func TestEnrollmentClassValidation(t *testing.T) {
 			reason: "A platform team can keep its Compositions in the hub.",
 			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "discovery": "DefinitionsOnly"}),
 		},
+		"ApplicationsDisabled": {
+			reason: "A cluster can do without Applications.",
+			spec:   withApplications(map[string]any{"mode": "Disabled"}),
+		},
+		"ApplicationsUnknown": {
+			reason: "A mode that means nothing must not be taken for one that does.",
+			spec:   withApplications(map[string]any{"mode": "ReadOnly"}),
+			want:   `spec.applications.mode: Unsupported value: "ReadOnly"`,
+		},
+		"ApplicationsMisspelt": {
+			reason: "What is misspelt is not ignored.",
+			spec:   withApplications(map[string]any{"modus": "Disabled"}),
+			want:   "unknown field",
+		},
 		"DiscoveryUnknown": {
 			reason: "What is not known would show everything.",
 			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "discovery": "Nothing"}),
@@ -336,6 +350,9 @@ func TestEnrollmentClassDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, class.Spec.Agent); diff != "" {
 		t.Errorf("An agent without a mode reads, writes, deletes and shows everything: -want, +got:\n%s", diff)
 	}
+	if got := class.Spec.Applications.Mode; got != fleetv1alpha1.ApplicationsModeEnabled {
+		t.Errorf("A class that says nothing about Applications has them, got %q", got)
+	}
 }
 
 func TestSampleIsValid(t *testing.T) {
@@ -355,6 +372,12 @@ func TestSampleIsValid(t *testing.T) {
 func allowing(namespaces map[string]any) map[string]any {
 	spec := agent(map[string]any{"mode": "Disabled"})
 	spec["allowedNamespaces"] = namespaces
+	return spec
+}
+
+func withApplications(applications map[string]any) map[string]any {
+	spec := agent(map[string]any{"defaultTargetNamespace": "bar"})
+	spec["applications"] = applications
 	return spec
 }
 
