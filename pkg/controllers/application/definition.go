@@ -1,0 +1,202 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+)
+
+// Reasons for which a cluster has no Applications, or not those of this manager, in events and in the ClusterProfile's
+// condition KindsServed.
+const (
+	// ReasonDefinitionForeign: the cluster has a definition of Applications which Masthead did not put there.
+	ReasonDefinitionForeign = "ForeignDefinition"
+
+	// ReasonDefinitionRejected: the cluster's API server refused the definition; the message says why.
+	ReasonDefinitionRejected = "DefinitionRejected"
+
+	// ReasonDefinitionForbidden: the cluster refused the definition with 403: a right is missing, or an admission policy
+	// forbids it.
+	ReasonDefinitionForbidden = "DefinitionForbidden"
+
+	// ReasonDefinitionNewer: a newer manager has put its definition there. It is used as it is, and nothing is missing.
+	ReasonDefinitionNewer = "DefinitionNewer"
+)
+
+// definitionName is the name of the CustomResourceDefinition of Applications.
+const definitionName = "applications.apps.masthead.dev"
+
+// definitionSoon is when a cluster is looked at again of whose definition the watch has not reported yet what there is.
+const definitionSoon = time.Second
+
+var definitionResource = schema.GroupVersionResource{ //nolint:gochecknoglobals // A constant.
+	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+}
+
+// definitions is what the keeper of definitions does in a cluster. dynamic.ResourceInterface implements it.
+type definitions interface {
+	Get(ctx context.Context, name string, o metav1.GetOptions, subresources ...string) (*unstructured.Unstructured, error)
+	Create(ctx context.Context, obj *unstructured.Unstructured, o metav1.CreateOptions, subresources ...string) (*unstructured.Unstructured, error)
+	Update(ctx context.Context, obj *unstructured.Unstructured, o metav1.UpdateOptions, subresources ...string) (*unstructured.Unstructured, error)
+}
+
+// definitionState is what came of a look at the definition in a cluster.
+type definitionState struct {
+	// served is whether the cluster has Applications.
+	served bool
+
+	// problem says why it has none.
+	problem *problem
+
+	// notice says that the definition is not quite this manager's, although the cluster has Applications.
+	notice *problem
+
+	// wrote is "create" or "update" if that was written, else empty.
+	wrote string
+
+	// again is when to look again at the latest, if the watch reports nothing meanwhile; zero for never.
+	again time.Duration
+}
+
+// definitionKeeper keeps the definition of Applications in workload clusters as this program has it. It holds no state about a
+// cluster: what it needs to know is in the metadata of the definition there, which is watched. It is safe for concurrent use.
+type definitionKeeper struct {
+	want *wantedDefinition
+
+	// requestTimeout bounds each request, slowly is when a problem is looked at again that nobody reports the end of.
+	requestTimeout time.Duration
+	slowly         func() time.Duration
+}
+
+// newDefinitionKeeper reads the definition that is part of the program.
+func newDefinitionKeeper(requestTimeout time.Duration, slowly func() time.Duration) (*definitionKeeper, error) {
+	want, err := embeddedDefinition()
+	if err != nil {
+		return nil, err
+	}
+	return &definitionKeeper{want: want, requestTimeout: requestTimeout, slowly: slowly}, nil
+}
+
+// ensure makes a cluster have the definition. seen is what the watch of its metadata says; nil if there is none. As long as that
+// is as it should be, ensure asks the cluster for nothing. An error is one that passes.
+//
+// The definition is never deleted, whatever happens: that would delete every Application, and the garbage collector everything
+// that these own.
+func (k *definitionKeeper) ensure(ctx context.Context, cluster mcr.ClusterName, crds definitions, seen *definitionSeen) (definitionState, error) {
+	if seen == nil {
+		return k.written(ctx, cluster, crds, nil)
+	}
+	if state, settled := k.judge(*seen); settled {
+		return state, nil
+	}
+	// The watch can be behind, and only the whole definition says in which versions objects are stored.
+	have, err := k.get(ctx, crds)
+	switch {
+	case apierrors.IsNotFound(err):
+		return k.written(ctx, cluster, crds, nil)
+	case apierrors.IsForbidden(err):
+		return k.refused(ReasonDefinitionForbidden, err), nil
+	case err != nil:
+		return definitionState{}, fmt.Errorf("cannot get CustomResourceDefinition %q in cluster %q: %w", definitionName, cluster, err)
+	}
+	if state, settled := k.judge(definitionSeenIn(have)); settled {
+		return state, nil
+	}
+	return k.written(ctx, cluster, crds, have)
+}
+
+// judge says what a definition in a cluster means, going by its metadata, unless it has to be written.
+func (k *definitionKeeper) judge(seen definitionSeen) (state definitionState, settled bool) {
+	switch {
+	case !seen.ours:
+		return definitionState{again: k.slowly(), problem: &problem{
+			reason: ReasonDefinitionForeign,
+			message: fmt.Sprintf("The CustomResourceDefinition %q is in the cluster already and was not put there by Masthead. It is left alone, and "+
+				"Applications are not looked at.", definitionName),
+		}}, true
+	case seen.deleting:
+		// It is written again when it is gone, which the watch reports.
+		return definitionState{}, true
+	case seen.revision > k.want.revision:
+		return definitionState{served: true, notice: &problem{
+			reason: ReasonDefinitionNewer,
+			message: fmt.Sprintf("The CustomResourceDefinition %q is of a newer Masthead (revision %d, this one has %d) and is used as it is.",
+				definitionName, seen.revision, k.want.revision),
+		}}, true
+	}
+	return definitionState{served: true}, k.want.isIn(seen)
+}
+
+// written writes the definition, over what the cluster has or anew, and makes of the answer what ensure returns.
+func (k *definitionKeeper) written(
+	ctx context.Context, cluster mcr.ClusterName, crds definitions, have *unstructured.Unstructured,
+) (definitionState, error) {
+	wrote, err := k.write(ctx, crds, have)
+	switch {
+	case err == nil:
+		return definitionState{served: true, wrote: wrote}, nil
+	case apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		// The watch is behind, and will say so. This is for an event that was missed.
+		return definitionState{again: definitionSoon}, nil
+	case apierrors.IsForbidden(err):
+		return k.refused(ReasonDefinitionForbidden, err), nil
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err), apierrors.IsMethodNotSupported(err):
+		return k.refused(ReasonDefinitionRejected, err), nil
+	}
+	return definitionState{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", definitionName, cluster, err)
+}
+
+func (k *definitionKeeper) refused(reason string, err error) definitionState {
+	return definitionState{again: k.slowly(), problem: &problem{
+		reason:  reason,
+		message: fmt.Sprintf("The cluster refused the CustomResourceDefinition %q: %s", definitionName, multicluster.BoundedText(err.Error())),
+	}}
+}
+
+// write creates or replaces the definition. The generation that it will have is written into it; where that was wrong, because
+// its content was right already, it is written once more.
+func (k *definitionKeeper) write(ctx context.Context, crds definitions, have *unstructured.Unstructured) (wrote string, err error) {
+	wrote = "update"
+	if have == nil {
+		wrote = "create"
+	}
+	generation := k.want.nextGeneration(have)
+	for range 2 {
+		got, err := k.put(ctx, crds, k.want.over(have, generation), have == nil)
+		if err != nil {
+			return "", err
+		}
+		if got.GetGeneration() == generation {
+			break
+		}
+		have, generation = got, got.GetGeneration()
+	}
+	return wrote, nil
+}
+
+func (k *definitionKeeper) put(ctx context.Context, crds definitions, obj *unstructured.Unstructured, create bool) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, k.requestTimeout)
+	defer cancel()
+	if create {
+		return crds.Create(ctx, obj, metav1.CreateOptions{FieldManager: fleetv1alpha1.FieldManager})
+	}
+	return crds.Update(ctx, obj, metav1.UpdateOptions{FieldManager: fleetv1alpha1.FieldManager})
+}
+
+func (k *definitionKeeper) get(ctx context.Context, crds definitions) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, k.requestTimeout)
+	defer cancel()
+	return crds.Get(ctx, definitionName, metav1.GetOptions{})
+}

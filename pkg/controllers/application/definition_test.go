@@ -1,0 +1,511 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/test/testenv"
+)
+
+// countingDefinitions counts what is asked of an API server.
+type countingDefinitions struct {
+	definitions
+	reads, writes int
+}
+
+func (c *countingDefinitions) Get(
+	ctx context.Context, name string, o metav1.GetOptions, sub ...string,
+) (*unstructured.Unstructured, error) {
+	c.reads++
+	return c.definitions.Get(ctx, name, o, sub...)
+}
+
+func (c *countingDefinitions) Create(
+	ctx context.Context, obj *unstructured.Unstructured, o metav1.CreateOptions, sub ...string,
+) (*unstructured.Unstructured, error) {
+	c.writes++
+	return c.definitions.Create(ctx, obj, o, sub...)
+}
+
+func (c *countingDefinitions) Update(
+	ctx context.Context, obj *unstructured.Unstructured, o metav1.UpdateOptions, sub ...string,
+) (*unstructured.Unstructured, error) {
+	c.writes++
+	return c.definitions.Update(ctx, obj, o, sub...)
+}
+
+// definitionFixture is a workload cluster of its own: the definition has one name, and no other test can share the cluster.
+type definitionFixture struct {
+	t      *testing.T
+	crds   dynamic.ResourceInterface
+	apps   dynamic.ResourceInterface
+	counts *countingDefinitions
+	keeper *definitionKeeper
+}
+
+func newDefinitionFixture(t *testing.T) *definitionFixture {
+	t.Helper()
+	env, err := testenv.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := env.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = env.Stop() })
+	dyn, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &definitionFixture{t: t, crds: dyn.Resource(definitionResource)}
+	f.apps = dyn.Resource(appsv1alpha1.GroupVersion.WithResource("applications")).Namespace(metav1.NamespaceDefault)
+	f.counts = &countingDefinitions{definitions: f.crds}
+	f.keeper = newKeeper(t)
+	return f
+}
+
+func newKeeper(t *testing.T) *definitionKeeper {
+	t.Helper()
+	k, err := newDefinitionKeeper(time.Minute, func() time.Duration { return time.Minute })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// now is the definition that the cluster has, or nil.
+func (f *definitionFixture) now() *unstructured.Unstructured {
+	f.t.Helper()
+	crd, err := f.crds.Get(f.t.Context(), definitionName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return crd
+}
+
+// ensure lets a keeper look at what the watch would report now.
+func (f *definitionFixture) ensure(k *definitionKeeper) definitionState {
+	f.t.Helper()
+	var seen *definitionSeen
+	if crd := f.now(); crd != nil {
+		s := definitionSeenIn(crd)
+		seen = &s
+	}
+	state, err := k.ensure(f.t.Context(), "w1", f.counts, seen)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return state
+}
+
+// writes wants the keeper to write the definition. The API server writes it, too, when it establishes it, so that it can take
+// more than one attempt.
+func (f *definitionFixture) writes(k *definitionKeeper, what string) {
+	f.t.Helper()
+	f.eventually("the keeper writes it", func() error {
+		state := f.ensure(k)
+		if state.served && state.problem == nil && state.notice == nil && state.wrote == what {
+			return nil
+		}
+		return fmt.Errorf("want %s, got %+v", what, state)
+	})
+}
+
+// settled wants the keeper to find everything as it should be, and to ask the cluster for nothing.
+func (f *definitionFixture) settled(k *definitionKeeper) {
+	f.t.Helper()
+	before := *f.counts
+	if state := f.ensure(k); !state.served || state.problem != nil || state.notice != nil || state.wrote != "" || state.again != 0 {
+		f.t.Errorf("want it settled, got %+v", state)
+	}
+	if f.counts.reads != before.reads || f.counts.writes != before.writes {
+		f.t.Errorf("a definition that is right costs requests: %d reads, %d writes", f.counts.reads-before.reads, f.counts.writes-before.writes)
+	}
+}
+
+func (f *definitionFixture) edit(change func(crd *unstructured.Unstructured)) {
+	f.t.Helper()
+	f.eventually("the definition can be edited", func() error {
+		crd := f.now()
+		change(crd)
+		_, err := f.crds.Update(f.t.Context(), crd, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+func (f *definitionFixture) remove() {
+	f.t.Helper()
+	if err := f.crds.Delete(f.t.Context(), definitionName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		f.t.Fatal(err)
+	}
+	f.eventually("the definition is gone", func() error {
+		if f.now() != nil {
+			return errors.New("it is there")
+		}
+		return nil
+	})
+}
+
+func (f *definitionFixture) eventually(what string, check func() error) {
+	f.t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(f.t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		last = check()
+		return last == nil, nil
+	})
+	if err != nil {
+		f.t.Fatalf("waited in vain: %s: %v", what, last)
+	}
+}
+
+func (f *definitionFixture) served() {
+	f.t.Helper()
+	f.eventually("Applications are served", func() error {
+		_, err := f.apps.List(f.t.Context(), metav1.ListOptions{})
+		return err
+	})
+}
+
+// annotate sets an annotation of an object, or removes it.
+func annotate(obj *unstructured.Unstructured, key, value string) {
+	annotations := orEmpty(obj.GetAnnotations())
+	annotations[key] = value
+	if value == "" {
+		delete(annotations, key)
+	}
+	obj.SetAnnotations(annotations)
+}
+
+// ofRevision is a keeper of another manager, whose definition has another revision and is told apart by a short name.
+func ofRevision(t *testing.T, revision, shortName string) *definitionKeeper {
+	t.Helper()
+	k := newKeeper(t)
+	object := k.want.object.DeepCopy()
+	annotate(object, appsv1alpha1.DefinitionRevisionAnnotation, revision)
+	if err := unstructured.SetNestedStringSlice(object.Object, []string{shortName}, "spec", "names", "shortNames"); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if k.want, err = newWantedDefinition(object); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func shortName(crd *unstructured.Unstructured) string {
+	names, _, _ := unstructured.NestedStringSlice(crd.Object, "spec", "names", "shortNames")
+	return strings.Join(names, ",")
+}
+
+// TestDefinition has a workload cluster for itself. Each part begins without a definition.
+func TestDefinition(t *testing.T) {
+	f := newDefinitionFixture(t)
+	for name, test := range map[string]func(*definitionFixture){
+		"Life": testDefinitionLife, "NotOurs": testDefinitionThatIsNotOurs, "HandedOver": testDefinitionThatIsHandedOver,
+		"StoredVersions": testDefinitionKeepsTheVersionsInWhichObjectsAreStored, "StaleWatch": testDefinitionStaleWatch,
+	} {
+		t.Run(name, func(t *testing.T) {
+			part := *f
+			part.t = t
+			part.remove()
+			test(&part)
+		})
+	}
+}
+
+// testDefinitionLife goes through the life of a definition. The steps build on one another.
+func testDefinitionLife(f *definitionFixture) {
+	t := f.t
+	t.Helper()
+
+	t.Log("it is created")
+	f.writes(f.keeper, "create")
+	f.served()
+	f.settled(f.keeper)
+	if got := f.now().GetLabels()[fleetv1alpha1.ManagedByLabel]; got != managedByValue {
+		t.Errorf("want it labelled as Masthead's, got %q", got)
+	}
+	f.settled(newKeeper(t)) // after a restart
+
+	t.Log("it works")
+	app := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": appsv1alpha1.GroupVersion.String(), "kind": "Application", "metadata": map[string]any{"name": "kept"},
+		"spec": map[string]any{"selector": map[string]any{}},
+	}}
+	if _, err := f.apps.Create(t.Context(), app, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
+	t.Log("drift is put back, also drift of the metadata")
+	for name, change := range map[string]func(*unstructured.Unstructured){
+		"Names": func(crd *unstructured.Unstructured) {
+			_ = unstructured.SetNestedStringSlice(crd.Object, []string{"hijacked"}, "spec", "names", "shortNames")
+		},
+		"RevisionGone":    func(crd *unstructured.Unstructured) { annotate(crd, appsv1alpha1.DefinitionRevisionAnnotation, "") },
+		"RevisionGarbled": func(crd *unstructured.Unstructured) { annotate(crd, appsv1alpha1.DefinitionRevisionAnnotation, "-1\n") },
+		"RecordGone":      func(crd *unstructured.Unstructured) { annotate(crd, appsv1alpha1.DefinitionWrittenAnnotation, "") },
+	} {
+		f.edit(change)
+		f.writes(f.keeper, "update")
+		f.settled(f.keeper)
+		if got := shortName(f.now()); got != "app" {
+			t.Errorf("%s: want the short name app, got %q", name, got)
+		}
+	}
+
+	t.Log("what others add to its metadata stays")
+	f.edit(func(crd *unstructured.Unstructured) {
+		annotate(crd, "inventory.acmeco.org/seen", "yes")
+		crd.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue, "team": "shop"})
+	})
+	f.settled(f.keeper)
+	f.edit(func(crd *unstructured.Unstructured) { annotate(crd, appsv1alpha1.DefinitionRevisionAnnotation, "") })
+	f.writes(f.keeper, "update")
+	if crd := f.now(); crd.GetLabels()["team"] != "shop" || crd.GetAnnotations()["inventory.acmeco.org/seen"] != "yes" {
+		t.Errorf("labels and annotations of others are gone: %v, %v", crd.GetLabels(), crd.GetAnnotations())
+	}
+
+	t.Log("a newer manager upgrades it, and an older one leaves it alone and works with it")
+	newer := ofRevision(t, "7", "newer")
+	f.writes(newer, "update")
+	f.settled(newer)
+	before := *f.counts
+	state := f.ensure(f.keeper)
+	if !state.served || state.wrote != "" || state.problem != nil || state.notice == nil || state.notice.reason != ReasonDefinitionNewer {
+		t.Errorf("want it used as it is, got %+v", state)
+	}
+	if f.counts.writes != before.writes || f.counts.reads != before.reads {
+		t.Error("a definition of a newer manager costs requests")
+	}
+	if got := shortName(f.now()); got != "newer" {
+		t.Errorf("the definition was downgraded: short name %q", got)
+	}
+	if _, err := f.apps.Get(t.Context(), "kept", metav1.GetOptions{}); err != nil {
+		t.Errorf("an Application did not survive the upgrades: %v", err)
+	}
+}
+
+// testDefinitionThatIsNotOurs leaves alone what others have put there.
+func testDefinitionThatIsNotOurs(f *definitionFixture) {
+	t := f.t
+	t.Helper()
+	controller := true
+	for name, change := range map[string]func(*unstructured.Unstructured){
+		"NoLabel": func(crd *unstructured.Unstructured) { crd.SetLabels(nil) },
+		"AnothersLabel": func(crd *unstructured.Unstructured) {
+			crd.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: "helm"})
+		},
+		"Controlled": func(crd *unstructured.Unstructured) {
+			crd.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue})
+			crd.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Package", Name: "apps", UID: "1", Controller: &controller}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			theirs := f.keeper.want.over(nil, 1)
+			annotate(theirs, appsv1alpha1.DefinitionRevisionAnnotation, "0")
+			change(theirs)
+			if _, err := f.crds.Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			defer f.remove()
+			before := *f.counts
+			state := f.ensure(f.keeper)
+			if state.served || state.wrote != "" || state.again == 0 || state.problem == nil || state.problem.reason != ReasonDefinitionForeign {
+				t.Errorf("want it left alone and looked at again later, got %+v", state)
+			}
+			if f.counts.writes != before.writes {
+				t.Error("it was written")
+			}
+		})
+	}
+}
+
+// testDefinitionThatIsHandedOver is how the administrator of a cluster gives a definition that they installed to Masthead.
+func testDefinitionThatIsHandedOver(f *definitionFixture) {
+	t := f.t
+	t.Helper()
+	theirs := f.keeper.want.object.DeepCopy() // as in config/crd/workload
+	if _, err := f.crds.Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if state := f.ensure(f.keeper); state.served {
+		t.Errorf("want it left alone, got %+v", state)
+	}
+	f.edit(func(crd *unstructured.Unstructured) {
+		crd.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue})
+	})
+	f.writes(f.keeper, "update")
+	f.settled(f.keeper)
+}
+
+// testDefinitionKeepsTheVersionsInWhichObjectsAreStored upgrades a definition that stored its objects in another version. An API
+// server refuses to let go of that.
+func testDefinitionKeepsTheVersionsInWhichObjectsAreStored(f *definitionFixture) {
+	t := f.t
+	t.Helper()
+	old := f.keeper.want.over(nil, 1)
+	annotate(old, appsv1alpha1.DefinitionRevisionAnnotation, "0")
+	old.Object["spec"] = map[string]any{
+		"group": "apps.masthead.dev", "scope": "Namespaced",
+		"names": map[string]any{"kind": "Application", "plural": "applications"},
+		"versions": []any{map[string]any{
+			"name": "v1alpha0", "served": true, "storage": true,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+		}},
+	}
+	if _, err := f.crds.Create(t.Context(), old, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("the old version is established", func() error {
+		if stored, _, _ := unstructured.NestedStringSlice(f.now().Object, "status", "storedVersions"); len(stored) == 0 {
+			return errors.New("nothing is stored yet")
+		}
+		return nil
+	})
+	f.writes(f.keeper, "update")
+	f.served()
+	f.settled(f.keeper)
+	versions, _, _ := unstructured.NestedSlice(f.now().Object, "spec", "versions")
+	var got []string
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		got = append(got, fmt.Sprintf("%v storage=%v", version["name"], version["storage"]))
+	}
+	if want := "v1alpha1 storage=true; v1alpha0 storage=false"; strings.Join(got, "; ") != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+}
+
+// testDefinitionStaleWatch lets the watch be behind.
+func testDefinitionStaleWatch(f *definitionFixture) {
+	t := f.t
+	t.Helper()
+	f.writes(f.keeper, "create")
+	stale := definitionSeenIn(f.now())
+
+	t.Log("the watch has not reported the creation")
+	state, err := f.keeper.ensure(t.Context(), "w1", f.counts, nil)
+	if err != nil || state.served || state.again == 0 {
+		t.Errorf("want it looked at again, got %+v, %v", state, err)
+	}
+
+	t.Log("the watch reports a drift that was put back already")
+	stale.generation, stale.written = 99, "old/98"
+	before := f.counts.writes
+	state, err = f.keeper.ensure(t.Context(), "w1", f.counts, &stale)
+	if err != nil || !state.served || state.wrote != "" || f.counts.writes != before {
+		t.Errorf("want nothing written, got %+v, %v", state, err)
+	}
+
+	t.Log("the watch has not reported the deletion")
+	f.remove()
+	state, err = f.keeper.ensure(t.Context(), "w1", f.counts, &stale)
+	if err != nil || !state.served || state.wrote != "create" {
+		t.Errorf("want it created anew, got %+v, %v", state, err)
+	}
+}
+
+// refusingDefinitions answers every write with an error.
+type refusingDefinitions struct {
+	definitions
+	err error
+}
+
+func (r refusingDefinitions) Create(
+	context.Context, *unstructured.Unstructured, metav1.CreateOptions, ...string,
+) (*unstructured.Unstructured, error) {
+	return nil, r.err
+}
+
+func TestDefinitionRefused(t *testing.T) {
+	crds := schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+	cases := map[string]struct {
+		reason     string
+		err        error
+		wantReason string
+		wantAgain  bool
+		wantErr    bool
+	}{
+		"Forbidden": {
+			reason: "A right is missing: users are told, and it is tried again slowly.",
+			err:    apierrors.NewForbidden(crds, definitionName, errors.New("no\x1b[2J")), wantReason: ReasonDefinitionForbidden, wantAgain: true,
+		},
+		"Invalid": {
+			reason: "The API server is too old, say.", err: apierrors.NewInvalid(schema.GroupKind{}, definitionName, nil),
+			wantReason: ReasonDefinitionRejected, wantAgain: true,
+		},
+		"TooLarge": {
+			reason: "The API server limits requests.", err: apierrors.NewRequestEntityTooLargeError("limit"),
+			wantReason: ReasonDefinitionRejected, wantAgain: true,
+		},
+		"Conflict": {
+			reason: "Somebody was faster: no problem, and no error.", err: apierrors.NewConflict(crds, definitionName, errors.New("x")), wantAgain: true,
+		},
+		"Passing": {reason: "A server that has a bad moment is tried again with back-off.", err: apierrors.NewInternalError(errors.New("x")), wantErr: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			state, err := newKeeper(t).ensure(t.Context(), "w1", refusingDefinitions{err: tc.err}, nil)
+			if (err != nil) != tc.wantErr {
+				t.Fatalf("%s\nwant an error: %v, got %v", tc.reason, tc.wantErr, err)
+			}
+			reason := ""
+			if state.problem != nil {
+				reason = state.problem.reason
+				if strings.ContainsRune(state.problem.message, 0x1b) {
+					t.Errorf("the message moves the cursor: %q", state.problem.message)
+				}
+			}
+			if state.served || state.wrote != "" || reason != tc.wantReason || (state.again > 0) != tc.wantAgain {
+				t.Errorf("%s\ngot %+v with reason %q", tc.reason, state, reason)
+			}
+		})
+	}
+}
+
+func TestWantedDefinition(t *testing.T) {
+	want, err := embeddedDefinition()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*unstructured.Unstructured){
+		"NoRevision":      func(u *unstructured.Unstructured) { annotate(u, appsv1alpha1.DefinitionRevisionAnnotation, "") },
+		"RevisionZero":    func(u *unstructured.Unstructured) { annotate(u, appsv1alpha1.DefinitionRevisionAnnotation, "0") },
+		"AnotherObject":   func(u *unstructured.Unstructured) { u.SetName("others.apps.masthead.dev") },
+		"RevisionGarbled": func(u *unstructured.Unstructured) { annotate(u, appsv1alpha1.DefinitionRevisionAnnotation, "x") },
+	} {
+		object := want.object.DeepCopy()
+		change(object)
+		if _, err := newWantedDefinition(object); err == nil {
+			t.Errorf("%s: want an error", name)
+		}
+	}
+	seen := definitionSeenIn(want.over(nil, 1))
+	seen.generation = 1
+	if !want.isIn(seen) {
+		t.Error("what is written is what is wanted")
+	}
+	if seen.revision = want.revision - 1; want.isIn(seen) {
+		t.Error("another revision is not what is wanted")
+	}
+}
