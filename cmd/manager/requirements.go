@@ -71,6 +71,13 @@ func requiredRights(namespace string) []right {
 		{group: "multicluster.x-k8s.io", resource: "clusterprofiles/status", verbs: []string{"patch"}},
 		{group: "fleet.masthead.dev", resource: "enrollmentclasses", verbs: watch},
 		{group: "fleet.masthead.dev", resource: "enrollmentclasses/status", verbs: []string{"patch"}},
+		{
+			group: "fleet.masthead.dev", resource: "applicationreports",
+			verbs: []string{"list", "watch", "create", "patch", "delete"},
+		},
+		{group: "fleet.masthead.dev", resource: "applicationreports/status", verbs: []string{"patch"}},
+		{group: "fleet.masthead.dev", resource: "healthrules", verbs: watch},
+		{group: "fleet.masthead.dev", resource: "healthrules/status", verbs: []string{"patch"}},
 		{group: "apiextensions.crossplane.io", resource: "compositeresourcedefinitions", verbs: watch},
 		{
 			group: "apiextensions.crossplane.io", resource: "compositions", verbs: watch,
