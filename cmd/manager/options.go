@@ -41,6 +41,7 @@ type Options struct {
 	LeaderElection LeaderElectionOptions `json:"leaderElection"`
 	Connections    ConnectionOptions     `json:"connections"`
 	Agent          AgentOptions          `json:"agent"`
+	Applications   ApplicationOptions    `json:"applications"`
 }
 
 // LogOptions say what is logged, and how.
@@ -220,6 +221,7 @@ func defaultOptions(env func(string) string) Options {
 			Workers:             defaultAgentWorkers,
 			ProtectedNamespaces: []string{"crossplane-system"},
 		},
+		Applications: defaultApplicationOptions(),
 	}
 	if o.Namespace == "" {
 		o.Namespace = defaultNamespace
@@ -320,6 +322,7 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	number(&o.Agent.WorkersPerCluster, "agent-workers-per-cluster", "how many of them may be of one cluster; slow clusters hold no more (default: an eighth)")
 	f.StringSliceVar(&o.Agent.ProtectedNamespaces, "protected-namespaces", o.Agent.ProtectedNamespaces,
 		"namespaces of the hub that are never the target of a claim, beside kube-*, *-system, cert-manager and the manager's own")
+	o.Applications.bind(f)
 	return f
 }
 
@@ -367,6 +370,7 @@ func (o *Options) Validate() error {
 	problem(c.MaxListMiB < 1, "max-list-mib: must be at least 1")
 	problem(o.Agent.Workers < 1, "agent-workers: must be at least 1")
 	problem(o.Agent.WorkersPerCluster < 0, "agent-workers-per-cluster: must not be negative")
+	o.Applications.validate(problem)
 
 	// Some come out of a map: a stable order makes one message out of one mistake.
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })

@@ -50,6 +50,14 @@ func TestParse(t *testing.T) {
 				o.Agent.ProtectedNamespaces = []string{"a", "b"}
 			},
 		},
+		"Applications": {
+			reason: "What is done for Applications is limited by flags and the file alike.",
+			file:   "applications: {workers: 5, metrics: PerApplication}\n",
+			args:   []string{"--application-lists=2", "--application-workers=6"},
+			modify: func(o *Options) {
+				o.Applications = ApplicationOptions{Workers: 6, Lists: 2, Metrics: metricsPerApplication}
+			},
+		},
 		"FlagsWin": {
 			reason: "A flag wins over the file, wherever it stands and even if it says what the default is.",
 			file:   "connections: {probeInterval: 3s, workers: 60}\nmetrics: {secure: false}\nagent: {protectedNamespaces: [a]}\n",
@@ -162,6 +170,15 @@ func TestParseRefuses(t *testing.T) {
 		"ProtectedNamespace": {
 			reason: "A pattern protects nothing.",
 			args:   []string{"--protected-namespaces=infra-*"}, want: `protected-namespaces: "infra-*"`,
+		},
+		"ApplicationMetrics": {
+			reason: "A switch that does not exist is not the default.",
+			args:   []string{"--application-metrics=All"}, want: `application-metrics: "All" is none of PerCluster, PerApplication`,
+		},
+		"NoLists": {
+			reason: "Without a turn, no kind would ever be read.",
+			args:   []string{"--application-lists=0", "--application-workers=0"},
+			want:   "invalid options: [application-lists: must be at least 1, application-workers: must be at least 1]",
 		},
 		"EverythingAtOnce": {
 			reason: "All mistakes are named, in a stable order and on one line.",

@@ -1,0 +1,59 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// ApplicationOptions are the limits of what is done for Applications.
+type ApplicationOptions struct {
+	// Workers is how many Applications are worked on at once.
+	Workers int `json:"workers"`
+
+	// Lists is how many kinds of components are read at once, over all clusters. Only the first look at a kind is read; what
+	// changes is watched.
+	Lists int `json:"lists"`
+
+	// Metrics is PerCluster or PerApplication, which has some series for each Application of the fleet.
+	Metrics string `json:"metrics"`
+}
+
+// Values of ApplicationOptions.Metrics.
+const (
+	metricsPerCluster     = "PerCluster"
+	metricsPerApplication = "PerApplication"
+)
+
+// applicationMetrics are the values of ApplicationOptions.Metrics.
+var applicationMetrics = []string{metricsPerCluster, metricsPerApplication} //nolint:gochecknoglobals // A constant.
+
+// Defaults of ApplicationOptions. A worker is a goroutine that mostly waits for an API server.
+const (
+	defaultApplicationWorkers = 32
+	defaultApplicationLists   = 8
+)
+
+func defaultApplicationOptions() ApplicationOptions {
+	return ApplicationOptions{Workers: defaultApplicationWorkers, Lists: defaultApplicationLists, Metrics: metricsPerCluster}
+}
+
+// bind makes a flag of each option.
+func (o *ApplicationOptions) bind(f *pflag.FlagSet) {
+	f.IntVar(&o.Workers, "application-workers", o.Workers, "how many Applications are worked on at once")
+	f.IntVar(&o.Lists, "application-lists", o.Lists, "how many kinds of components are read at once, over all clusters")
+	f.StringVar(&o.Metrics, "application-metrics", o.Metrics,
+		"whether there are series for each cluster only, or for each Application too: "+strings.Join(applicationMetrics, ", "))
+}
+
+// validate tells what is wrong.
+func (o *ApplicationOptions) validate(problem func(wrong bool, format string, args ...any)) {
+	problem(o.Workers < 1, "application-workers: must be at least 1")
+	problem(o.Lists < 1, "application-lists: must be at least 1")
+	problem(!slices.Contains(applicationMetrics, o.Metrics),
+		"application-metrics: %q is none of %s", o.Metrics, strings.Join(applicationMetrics, ", "))
+}
