@@ -46,8 +46,9 @@ func (c *cluster) apiServer() (server, error) {
 				"--allow-privileged=true",
 				// The address of the only endpoint is a loopback address, which an Endpoints object may not have.
 				"--endpoint-reconciler-type=none",
-				// Nothing runs on the nodes that would tolerate or remove the taints of a new node.
-				"--disable-admission-plugins=TaintNodesByCondition",
+				// Nothing runs on the nodes that would tolerate or remove the taints of a new node, nor would anything remove the
+				// finalizers of volumes: their controllers are disabled.
+				"--disable-admission-plugins=TaintNodesByCondition,StorageObjectInUseProtection",
 				"--profiling=false",
 				"--event-ttl=15m",
 				"--shutdown-send-retry-after=false",
