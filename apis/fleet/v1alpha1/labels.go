@@ -93,6 +93,10 @@ const (
 
 // Ownership: how Masthead recognises what it wrote itself.
 const (
+	// ClusterNameAnnotation is set on what Masthead publishes in the hub about one enrolled cluster, and holds the name of the
+	// cluster. The name of the object alone does not say it: a long one is shortened.
+	ClusterNameAnnotation = "fleet.masthead.dev/cluster"
+
 	// ManagedByLabel is set on objects that Masthead creates in a workload cluster. An object without it is not
 	// Masthead's and never overwritten.
 	ManagedByLabel = "masthead.dev/managed-by"

@@ -171,7 +171,7 @@ func profileHandler() handler.TypedEventHandler[*inventoryv1alpha1.ClusterProfil
 
 // Reconcile makes the ClusterProfile of one cluster say what is known about the cluster.
 func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Result, error) {
-	key, ok := parseClusterName(req.Cluster)
+	key, ok := connection.ParseClusterName(req.Cluster)
 	if !ok {
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("%q is not the name of a cluster", req.Cluster))
 	}
@@ -196,8 +196,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	return reconcile.Result{}, err
 }
 
-func (r *reconciler) get(ctx context.Context, key clusterKey) (*inventoryv1alpha1.ClusterProfile, error) {
-	at := profileKey(key)
+func (r *reconciler) get(ctx context.Context, key connection.Key) (*inventoryv1alpha1.ClusterProfile, error) {
+	at := key.Published()
 	var profile inventoryv1alpha1.ClusterProfile
 	err := r.hub.Get(ctx, at, &profile)
 	if apierrors.IsNotFound(err) {
@@ -211,9 +211,9 @@ func (r *reconciler) get(ctx context.Context, key clusterKey) (*inventoryv1alpha
 
 // publish writes what differs, and nothing if nothing does.
 func (r *reconciler) publish(
-	ctx context.Context, key clusterKey, cluster connection.Cluster, existing *inventoryv1alpha1.ClusterProfile,
+	ctx context.Context, key connection.Key, cluster connection.Cluster, existing *inventoryv1alpha1.ClusterProfile,
 ) error {
-	at := profileKey(key)
+	at := key.Published()
 	desired := desiredMetadata(key, cluster)
 	if existing == nil {
 		// This is not forced: if somebody else created it in between, the API server says so, and the cache soon will. The
@@ -257,14 +257,14 @@ func (r *reconciler) apply(
 // remove removes the profile of a cluster that is not in the fleet, if it is ours and the cluster's source says that the
 // cluster is not enrolled. A cluster that is enrolled and not in the fleet is about to be: nothing is done.
 func (r *reconciler) remove(
-	ctx context.Context, name mcr.ClusterName, key clusterKey, existing *inventoryv1alpha1.ClusterProfile,
+	ctx context.Context, name mcr.ClusterName, key connection.Key, existing *inventoryv1alpha1.ClusterProfile,
 ) error {
 	r.conflict.forget(name)
-	src, ok := r.sources[key.source]
+	src, ok := r.sources[key.Source]
 	if !ok {
 		return nil
 	}
-	enrolment, err := src.Describe(ctx, key.object)
+	enrolment, err := src.Describe(ctx, key.Object())
 	if err != nil {
 		return fmt.Errorf("cannot tell whether cluster %q is enrolled: %w", name, err)
 	}

@@ -134,8 +134,8 @@ func (f *fakeFleet) enrol(namespace, name string) {
 }
 
 func (f *fakeFleet) set(c connection.Cluster) {
-	key, _ := parseClusterName(c.Name)
-	f.enrol(key.object.Namespace, key.object.Name)
+	key, _ := connection.ParseClusterName(c.Name)
+	f.enrol(key.Namespace, key.Name)
 	f.mu.Lock()
 	f.clusters[c.Name] = c
 	f.mu.Unlock()
@@ -143,10 +143,10 @@ func (f *fakeFleet) set(c connection.Cluster) {
 }
 
 func (f *fakeFleet) remove(name mcr.ClusterName) {
-	key, _ := parseClusterName(name)
+	key, _ := connection.ParseClusterName(name)
 	f.mu.Lock()
 	delete(f.clusters, name)
-	delete(f.enrolled, key.object)
+	delete(f.enrolled, key.Object())
 	f.mu.Unlock()
 	f.notify(name)
 }

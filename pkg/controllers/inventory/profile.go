@@ -39,8 +39,8 @@ const (
 )
 
 // desiredMetadata is what the metadata and the spec of a cluster's profile have to be.
-func desiredMetadata(key clusterKey, cluster connection.Cluster) *inventoryv1alpha1.ClusterProfile {
-	at := profileKey(key)
+func desiredMetadata(key connection.Key, cluster connection.Cluster) *inventoryv1alpha1.ClusterProfile {
+	at := key.Published()
 	owner := cluster.Enrolment.Object
 	return &inventoryv1alpha1.ClusterProfile{
 		ObjectMeta: metav1.ObjectMeta{
@@ -56,7 +56,7 @@ func desiredMetadata(key clusterKey, cluster connection.Cluster) *inventoryv1alp
 			}},
 		},
 		Spec: inventoryv1alpha1.ClusterProfileSpec{
-			DisplayName:    key.object.Name,
+			DisplayName:    key.Name,
 			ClusterManager: inventoryv1alpha1.ClusterManager{Name: fleetv1alpha1.FieldManager},
 		},
 	}
@@ -66,7 +66,7 @@ func desiredMetadata(key clusterKey, cluster connection.Cluster) *inventoryv1alp
 // profile yet; generation is the one that the profile has when the status is written; refused are the definitions that
 // could not be put into the cluster.
 func desiredStatus(
-	key clusterKey, cluster connection.Cluster, refused map[string]string,
+	key connection.Key, cluster connection.Cluster, refused map[string]string,
 	existing *inventoryv1alpha1.ClusterProfile, generation int64, now time.Time,
 ) inventoryv1alpha1.ClusterProfileStatus {
 	previous := inventoryv1alpha1.ClusterProfileStatus{}
@@ -88,7 +88,7 @@ func desiredStatus(
 		{PropertyClusterIdentifier, observed(cluster, cluster.EffectiveIdentifier(), remembered, PropertyClusterIdentifier)},
 		{PropertyClusterUID, observed(cluster, cluster.UID, remembered, PropertyClusterUID)},
 		{PropertyEnrollmentClass, cluster.Enrolment.Class},
-		{PropertySource, key.source},
+		{PropertySource, key.Source},
 	} {
 		if p.value == "" || len([]rune(p.value)) > maxPropertyLength {
 			continue

@@ -13,14 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 var (
-	testKey = clusterKey{source: "capi", object: types.NamespacedName{Namespace: "team-a", Name: "w1"}}
+	testKey = connection.Key{Source: "capi", Namespace: "team-a", Name: "w1"}
 	before  = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	now     = before.Add(time.Hour)
 )

@@ -224,7 +224,7 @@ func (p *Provider) loadPins(ctx context.Context) error {
 		return fmt.Errorf("cannot load which cluster each enrolment led to: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(pins)) {
-		k, ok := keyOfName(name)
+		k, ok := ParseClusterName(name)
 		if _, known := p.sources[k.Source]; ok && known && pins[name].valid() {
 			p.arbiter.pin(k, pins[name])
 		}

@@ -25,11 +25,11 @@ func TestKeyAndClusterName(t *testing.T) {
 	if got := k.ClusterName(); got != "capi/ns/c1" {
 		t.Errorf("want capi/ns/c1, got %s", got)
 	}
-	if got, ok := keyOfName("capi/ns/c1"); !ok || got != k {
+	if got, ok := ParseClusterName("capi/ns/c1"); !ok || got != k {
 		t.Errorf("want %v, got %v %t", k, got, ok)
 	}
 	for _, name := range []mcr.ClusterName{"", "a", "a/b", "a/b/c/d"} {
-		if _, ok := keyOfName(name); ok {
+		if _, ok := ParseClusterName(name); ok {
 			t.Errorf("%q is not a cluster name of ours", name)
 		}
 	}
