@@ -9,9 +9,10 @@
 // schema. It holds types and constants only and imports nothing of Masthead, so that other programs can import it
 // without importing a controller.
 //
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: every kind
-// here is cluster-scoped in the hub, where the owner of a workload cluster has no rights, and nothing in a workload
-// cluster is ever decoded into one of these types.
+// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: the owner of a workload
+// cluster has no rights in the hub, and no object of a workload cluster is ever decoded into one of these types. What an
+// ApplicationReport repeats of a cluster (names, types, messages) is bounded, and in the namespace of the object that enrols
+// the cluster.
 //
 // +kubebuilder:object:generate=true
 // +groupName=fleet.masthead.dev

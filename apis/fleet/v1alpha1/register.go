@@ -22,7 +22,7 @@ var (
 )
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &EnrollmentClass{}, &EnrollmentClassList{})
+	scheme.AddKnownTypes(GroupVersion, &EnrollmentClass{}, &EnrollmentClassList{}, &ApplicationReport{}, &ApplicationReportList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }
