@@ -1,0 +1,290 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+// A health check's Pod is made by Masthead for whoever wrote the Application, with Masthead's right to create Pods. Who can
+// write Applications in a namespace can thereby run Pods there, as any of its ServiceAccounts and with any of its Secrets, without
+// the right to create Pods. Nothing that Masthead sees of an Application says who wrote it, so that there is nobody whose rights
+// could be asked for. Hence the right to create Pods is not among those that Masthead needs: it is in a file of its own,
+// config/workload/role-health-checks.yaml, for administrators to whom this is no news, or who grant it in some namespaces only. Without it a
+// health check is HealthCheckForbidden, and all else works. Pod Security admission and policies apply as to any Pod.
+
+const (
+	// healthCheckDelay is how long after its creation a Pod that has ended, or was lost, is replaced; it doubles each time, up to
+	// maxHealthCheckDelay. One that lasted twice that long is replaced at once.
+	healthCheckDelay    = 10 * time.Second
+	maxHealthCheckDelay = 5 * time.Minute
+)
+
+// healthCheckCluster is what health checks ask of their cluster. Nothing of it comes from a cache.
+type healthCheckCluster interface {
+	// applicationUID is the UID of an Application; empty if there is none or if it is being deleted.
+	applicationUID(ctx context.Context, key applicationKey) (types.UID, error)
+
+	createPod(ctx context.Context, pod *corev1.Pod) error
+
+	// getPod returns what there is under the name of a Pod, whose ever it is.
+	getPod(ctx context.Context, key types.NamespacedName) (podRecord, error)
+
+	// deletePod deletes this Pod, and no other that has its name by now.
+	deletePod(ctx context.Context, pod podRecord) error
+}
+
+// healthChecks makes the Pods of the health checks of one cluster. It has to be one for each cluster: a cluster that was restored from
+// a backup of another one has the same UIDs.
+type healthChecks struct {
+	clock clock.PassiveClock
+
+	mu sync.Mutex
+	// attempts to make a Pod, by the UID of the Application.
+	attempts map[types.UID]healthCheckAttempts
+}
+
+// healthCheckAttempts are those for one template.
+type healthCheckAttempts struct {
+	hash string
+
+	// last is when the last one was, delay the time until the next one. No time means that there was none.
+	last  time.Time
+	delay time.Duration
+
+	// problem is what came of the last one, if it did not make a Pod. refused is whether the same would come of every other one.
+	problem *problem
+	refused bool
+}
+
+func newHealthChecks(c clock.PassiveClock) *healthChecks {
+	return &healthChecks{clock: c, attempts: map[types.UID]healthCheckAttempts{}}
+}
+
+// forget drops what is remembered of an Application that is gone.
+func (h *healthChecks) forget(application types.UID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.attempts, application)
+}
+
+func (h *healthChecks) attemptsOf(application types.UID, hash string) healthCheckAttempts {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	a := h.attempts[application]
+	if a.hash != hash {
+		// Another template is another matter.
+		a = healthCheckAttempts{hash: hash}
+	}
+	return a
+}
+
+func (h *healthChecks) note(application types.UID, a healthCheckAttempts) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.attempts[application] = a
+}
+
+// ensure makes an Application have the Pod that its health check asks for, and no other one. pods are the Pods of health checks
+// that its UID controls, as the watch has them. It returns what is known of the Pod, and when to look again if nothing happens
+// until then; zero means never.
+func (h *healthChecks) ensure(
+	ctx context.Context, cluster healthCheckCluster, app *appsv1alpha1.Application, pods []podRecord,
+) (healthCheckView, time.Duration, error) {
+	want := healthCheckPod(app)
+	if want == nil {
+		h.forget(app.UID)
+		if !app.DeletionTimestamp.IsZero() {
+			return healthCheckView{ready: corev1.ConditionUnknown}, 0, nil // They go with it.
+		}
+	}
+	attempts := healthCheckAttempts{}
+	if want != nil {
+		attempts = h.attemptsOf(app.UID, want.Labels[appsv1alpha1.TemplateHashLabel])
+	}
+	plan := planHealthCheck(app.UID, want, pods, attempts, h.clock.Now())
+	for _, p := range plan.remove {
+		if err := cluster.deletePod(ctx, p); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			if !isMissingRight(err) {
+				return plan.view, 0, fmt.Errorf("cannot delete Pod %q of a health check: %w", p.key, err)
+			}
+			plan.view.problem = lackingRight("delete", app.Namespace)
+			plan.again = maxHealthCheckDelay
+		}
+	}
+	if !plan.create {
+		return plan.view, plan.again, nil
+	}
+	attempts, err := h.create(ctx, cluster, app, want, attempts)
+	if err != nil {
+		return plan.view, 0, err
+	}
+	if attempts.problem != nil {
+		plan.view.problem = attempts.problem
+	}
+	if attempts.refused {
+		return plan.view, 0, nil
+	}
+	return plan.view, attempts.delay, nil
+}
+
+// healthCheckPlan is what to do about the Pods of a health check.
+type healthCheckPlan struct {
+	remove []podRecord
+	create bool
+	again  time.Duration
+	view   healthCheckView
+}
+
+// planHealthCheck decides. A Pod that is not controlled by the UID of the Application is not the Application's, whatever its name and
+// its labels.
+func planHealthCheck(
+	application types.UID, want *corev1.Pod, pods []podRecord, attempts healthCheckAttempts, now time.Time,
+) healthCheckPlan {
+	plan := healthCheckPlan{view: healthCheckView{ready: corev1.ConditionUnknown}}
+	var current *podRecord
+	for i, p := range pods {
+		switch {
+		case p.owner != application:
+		case want != nil && p.key.Name == want.Name && p.key.Namespace == want.Namespace:
+			current = &pods[i]
+		case !p.deleting:
+			plan.remove = append(plan.remove, p)
+		}
+	}
+	if want == nil {
+		return plan
+	}
+	wait := time.Duration(0)
+	if !attempts.last.IsZero() {
+		wait = max(attempts.last.Add(attempts.delay).Sub(now), 0)
+	}
+	plan.view.pod = want.Name
+	switch {
+	case current == nil && attempts.refused:
+		plan.view.problem = attempts.problem
+	case current == nil:
+		plan.view.problem = attempts.problem
+		if plan.view.problem == nil {
+			plan.view.problem = &problem{appsv1alpha1.ReasonHealthCheckStarting, fmt.Sprintf("The Pod %q is being made.", want.Name)}
+		}
+		plan.create, plan.again = wait == 0, wait
+	case current.ended() && !current.deleting:
+		// Until it is replaced it is left for people to look at.
+		plan.view, plan.again = current.view(), wait
+		if wait == 0 {
+			plan.remove = append(plan.remove, *current)
+		}
+	default:
+		plan.view = current.view()
+	}
+	return plan
+}
+
+// create makes the Pod, and notes what came of it. What may be otherwise in a moment is an error, for the queue to try again.
+func (h *healthChecks) create(
+	ctx context.Context, cluster healthCheckCluster, app *appsv1alpha1.Application, want *corev1.Pod, a healthCheckAttempts,
+) (healthCheckAttempts, error) {
+	// The garbage collector takes long for what was created after its owner was gone, and a stale UID would have it delete the Pod.
+	uid, err := cluster.applicationUID(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
+	if err != nil {
+		return a, fmt.Errorf("cannot see whether the Application %s/%s is still there: %w", app.Namespace, app.Name, err)
+	}
+	if uid != app.UID {
+		return a, nil // The watch will say so, too.
+	}
+	err = cluster.createPod(ctx, want)
+	a.problem, a.refused = nil, false
+	switch {
+	case err == nil:
+	case apierrors.IsAlreadyExists(err):
+		if a.problem, err = h.holder(ctx, cluster, app, want); err != nil {
+			return a, err
+		}
+	default:
+		if a.problem, a.refused = creationProblem(err, app.Namespace); a.problem == nil {
+			return a, fmt.Errorf("cannot create the Pod of the health check of the Application %s/%s: %w", app.Namespace, app.Name, err)
+		}
+	}
+	a = a.tried(h.clock.Now())
+	h.note(app.UID, a)
+	return a, nil
+}
+
+// tried notes an attempt.
+func (a healthCheckAttempts) tried(now time.Time) healthCheckAttempts {
+	switch {
+	case a.last.IsZero() || now.Sub(a.last) >= 2*a.delay:
+		a.delay = healthCheckDelay
+	default:
+		a.delay = min(2*a.delay, maxHealthCheckDelay)
+	}
+	a.last = now
+	return a
+}
+
+// holder says what has the name of the Pod; no problem if it is the Pod itself, which the watch has yet to show.
+func (h *healthChecks) holder(
+	ctx context.Context, cluster healthCheckCluster, app *appsv1alpha1.Application, want *corev1.Pod,
+) (*problem, error) {
+	key := types.NamespacedName{Namespace: want.Namespace, Name: want.Name}
+	p, err := cluster.getPod(ctx, key)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // It has just gone.
+	case isMissingRight(err):
+		return lackingRight("get", app.Namespace), nil
+	case err != nil:
+		return nil, fmt.Errorf("cannot get Pod %q: %w", key, err)
+	case p.owner == app.UID && !p.deleting:
+		return nil, nil //nolint:nilnil // The comment says so.
+	case p.deleting || p.owner != "":
+		// Whoever controls it, perhaps an Application of the same name that was deleted, will not for long.
+		return &problem{appsv1alpha1.ReasonHealthCheckStarting, fmt.Sprintf("Waiting until another Pod of the name %q is gone.", want.Name)}, nil
+	}
+	return &problem{appsv1alpha1.ReasonHealthCheckRefused, fmt.Sprintf("There is a Pod %q already, which does not belong to this Application.", want.Name)}, nil
+}
+
+// creationProblem is what a user should know of an answer to the creation of a Pod; nil if it is better tried again. refused is
+// whether the same template would be refused again.
+func creationProblem(err error, namespace string) (p *problem, refused bool) {
+	said := &problem{appsv1alpha1.ReasonHealthCheckRefused, clean("The API server refuses the Pod of the health check: "+err.Error(), maxMessage)}
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return &problem{appsv1alpha1.ReasonHealthCheckStarting, "The namespace is being deleted."}, false
+	case isMissingRight(err):
+		return lackingRight("create", namespace), false
+	case apierrors.IsForbidden(err):
+		// Pod Security, a quota, a ServiceAccount that is not there: all of these can change without the template.
+		return said, false
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
+		return said, true
+	}
+	return nil, false
+}
+
+func lackingRight(verb, namespace string) *problem {
+	return &problem{
+		appsv1alpha1.ReasonHealthCheckForbidden,
+		fmt.Sprintf("Masthead lacks the right to %s Pods in the namespace %q, which it needs for health checks only.", verb, namespace),
+	}
+}
+
+// missingPodRight recognises the authorizer's refusal. An admission plugin refuses with the same code.
+var missingPodRight = regexp.MustCompile(`cannot [a-z:-]+ resource `) //nolint:gochecknoglobals // A constant.
+
+func isMissingRight(err error) bool {
+	return apierrors.IsForbidden(err) && missingPodRight.MatchString(err.Error())
+}

@@ -1,0 +1,372 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	testingclock "k8s.io/utils/clock/testing"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+// fakePods is a cluster with an Application and Pods.
+type fakePods struct {
+	t        *testing.T
+	uid      types.UID
+	pods     map[types.NamespacedName]podRecord
+	answer   error // What the next requests are answered.
+	requests []string
+}
+
+func newFakePods(t *testing.T) *fakePods {
+	t.Helper()
+	return &fakePods{t: t, uid: "1", pods: map[types.NamespacedName]podRecord{}}
+}
+
+func (f *fakePods) applicationUID(context.Context, applicationKey) (types.UID, error) {
+	return f.uid, nil
+}
+
+func (f *fakePods) createPod(_ context.Context, pod *corev1.Pod) error {
+	f.requests = append(f.requests, "create "+pod.Name)
+	if f.answer != nil {
+		return f.answer
+	}
+	r := recordOf(f.t, pod)
+	if _, taken := f.pods[r.key]; taken {
+		return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "pods"}, pod.Name)
+	}
+	r.uid = types.UID(pod.Name)
+	f.pods[r.key] = r
+	return nil
+}
+
+func (f *fakePods) getPod(_ context.Context, key types.NamespacedName) (podRecord, error) {
+	if r, ok := f.pods[key]; ok {
+		return r, nil
+	}
+	return podRecord{}, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, key.Name)
+}
+
+func (f *fakePods) deletePod(_ context.Context, pod podRecord) error {
+	f.requests = append(f.requests, "delete "+pod.key.Name)
+	if f.answer != nil {
+		return f.answer
+	}
+	delete(f.pods, pod.key)
+	return nil
+}
+
+// checkup looks after the health check of an Application of a fake cluster.
+type checkup struct {
+	*fakePods
+	checks *healthChecks
+	clock  *testingclock.FakePassiveClock
+	app    *appsv1alpha1.Application
+}
+
+func newCheckup(t *testing.T, modify ...func(*appsv1alpha1.Application)) *checkup {
+	t.Helper()
+	clock := testingclock.NewFakePassiveClock(statusTime(0).Time)
+	return &checkup{fakePods: newFakePods(t), checks: newHealthChecks(clock), clock: clock, app: withHealthCheck(modify...)}
+}
+
+// ensure looks after it once and returns what was asked of the cluster.
+func (c *checkup) ensure() (healthCheckView, time.Duration, []string) {
+	c.t.Helper()
+	c.requests = nil
+	view, again, err := c.checks.ensure(c.t.Context(), c, c.app, slices.Collect(maps.Values(c.pods)))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return view, again, c.requests
+}
+
+func (c *checkup) name() string { return healthCheckPod(c.app).Name }
+
+// set changes the Pod that there is.
+func (c *checkup) set(modify func(*podRecord)) {
+	c.t.Helper()
+	key := types.NamespacedName{Namespace: c.app.Namespace, Name: c.name()}
+	r, ok := c.pods[key]
+	if !ok {
+		c.t.Fatalf("there is no Pod %s", key)
+	}
+	modify(&r)
+	c.pods[key] = r
+}
+
+func (c *checkup) lose() { clear(c.pods) }
+
+func (c *checkup) after(d time.Duration) { c.clock.SetTime(c.clock.Now().Add(d)) }
+
+func wantRequests(t *testing.T, reason string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s\nwant %q, got %q", reason, want, got)
+	}
+}
+
+func TestHealthCheckPodsAreCreatedAndReplacedOnMutation(t *testing.T) {
+	c := newCheckup(t)
+	first := c.name()
+	view, _, requests := c.ensure()
+	wantRequests(t, "The Pod is made from the template.", requests, "create "+first)
+	if view.pod != first || view.ready != corev1.ConditionUnknown || view.problem.reason != appsv1alpha1.ReasonHealthCheckStarting {
+		t.Errorf("unexpected view %+v", view)
+	}
+	_, _, requests = c.ensure()
+	wantRequests(t, "There it is.", requests)
+
+	c.app.Spec.HealthCheck.Template.Spec.Containers[0].Image = "other"
+	view, _, requests = c.ensure()
+	wantRequests(t, "Another template is another Pod, at once.", requests, "delete "+first, "create "+c.name())
+	if view.pod != c.name() || view.pod == first {
+		t.Errorf("the view is of the new Pod, got %+v", view)
+	}
+
+	second := c.name()
+	c.app.Spec.HealthCheck = nil
+	view, _, requests = c.ensure()
+	wantRequests(t, "Without a health check there is no Pod.", requests, "delete "+second)
+	if diff := cmp.Diff(healthCheckView{ready: corev1.ConditionUnknown}, view, cmp.AllowUnexported(healthCheckView{})); diff != "" {
+		t.Error(diff)
+	}
+	if len(c.checks.attempts) != 0 {
+		t.Error("nothing is remembered of an Application without a health check")
+	}
+}
+
+func TestHealthCheckPodsAreReplacedWhenLostFailedOrEvicted(t *testing.T) {
+	for name, phase := range map[string]corev1.PodPhase{"Failed": corev1.PodFailed, "Succeeded": corev1.PodSucceeded, "Lost": ""} {
+		t.Run(name, func(t *testing.T) {
+			c := newCheckup(t)
+			c.ensure()
+			c.after(time.Hour)
+			if phase == "" {
+				c.lose()
+			} else {
+				c.set(func(p *podRecord) { p.phase = phase })
+				view, _, requests := c.ensure()
+				wantRequests(t, "One that has lasted is replaced at once.", requests, "delete "+c.name())
+				if view.ready != corev1.ConditionFalse {
+					t.Errorf("one that has ended is not ready, got %s", view.ready)
+				}
+			}
+			_, _, requests := c.ensure()
+			wantRequests(t, "Another one takes its place.", requests, "create "+c.name())
+		})
+	}
+}
+
+func TestHealthCheckPodsThatFailAtOnceAreNotMadeInAHotLoop(t *testing.T) {
+	c := newCheckup(t)
+	c.ensure()
+	// Each Pod fails a second after it was made. The time until the next one doubles, up to five minutes.
+	for i, want := range []time.Duration{10, 20, 40, 80, 160, 300, 300} {
+		want *= time.Second
+		c.after(time.Second)
+		c.set(func(p *podRecord) { p.phase = corev1.PodFailed })
+		_, again, requests := c.ensure()
+		wantRequests(t, "It is left for people to look at.", requests)
+		if again != want-time.Second {
+			t.Fatalf("failure %d: want to look again after %s, got %s", i, want-time.Second, again)
+		}
+		c.after(again)
+		_, _, requests = c.ensure()
+		wantRequests(t, "Its time has come.", requests, "delete "+c.name())
+		_, _, requests = c.ensure()
+		wantRequests(t, "Another one takes its place.", requests, "create "+c.name())
+	}
+	// Somebody mends the template.
+	old := c.name()
+	c.app.Spec.HealthCheck.Template.Spec.Containers[0].Image = "mended"
+	_, _, requests := c.ensure()
+	wantRequests(t, "Another template is another matter.", requests, "delete "+old, "create "+c.name())
+	// One that lasts makes earlier failures mean nothing.
+	c.after(time.Hour)
+	c.lose()
+	c.ensure()
+	if got := c.checks.attempts["1"].delay; got != healthCheckDelay {
+		t.Errorf("want %s, got %s", healthCheckDelay, got)
+	}
+}
+
+func TestHealthCheckPodThatIsLostAtOnceIsNotMadeInAHotLoop(t *testing.T) {
+	c := newCheckup(t)
+	c.ensure()
+	c.lose() // Or the watch has yet to show it.
+	_, again, requests := c.ensure()
+	wantRequests(t, "It is too early.", requests)
+	if again != healthCheckDelay {
+		t.Errorf("want to look again after %s, got %s", healthCheckDelay, again)
+	}
+	c.after(again)
+	_, _, requests = c.ensure()
+	wantRequests(t, "Its time has come.", requests, "create "+c.name())
+}
+
+func TestHealthCheckTouchesNoPodOfSomebodyElse(t *testing.T) {
+	other := func(c *checkup, modify func(*podRecord)) {
+		r := recordOf(c.t, healthCheckPod(c.app))
+		r.uid, r.owner = "theirs", ""
+		modify(&r)
+		c.pods[r.key] = r
+	}
+	cases := map[string]struct {
+		reason string
+		modify func(*podRecord)
+		want   string
+	}{
+		"Nobodys":            {reason: "The name is taken.", modify: func(*podRecord) {}, want: appsv1alpha1.ReasonHealthCheckRefused},
+		"OfThePreviousOne":   {reason: "An Application of the same name was deleted, and its Pod is about to be.", modify: func(r *podRecord) { r.owner = "0" }, want: appsv1alpha1.ReasonHealthCheckStarting},
+		"OnItsWayOut":        {reason: "It will not be there for long.", modify: func(r *podRecord) { r.deleting = true }, want: appsv1alpha1.ReasonHealthCheckStarting},
+		"FailedAndSomebodys": {reason: "That it has ended is its owner's business.", modify: func(r *podRecord) { r.phase = corev1.PodFailed }, want: appsv1alpha1.ReasonHealthCheckRefused},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newCheckup(t)
+			other(c, tc.modify)
+			view, again, requests := c.ensure()
+			wantRequests(t, tc.reason, requests, "create "+c.name())
+			if view.ready != corev1.ConditionUnknown || view.problem == nil || view.problem.reason != tc.want || again != healthCheckDelay {
+				t.Errorf("%s\nwant Unknown and %s, got %+v, %+v, again after %s", tc.reason, tc.want, view, view.problem, again)
+			}
+			view, _, requests = c.ensure()
+			wantRequests(t, "It waits.", requests)
+			if view.problem == nil || view.problem.reason != tc.want {
+				t.Errorf("the problem stays: want %s, got %+v", tc.want, view.problem)
+			}
+			c.lose()
+			c.after(again)
+			view, _, requests = c.ensure()
+			wantRequests(t, "The name is free.", requests, "create "+c.name())
+			if view, _, _ = c.ensure(); view.problem.reason != appsv1alpha1.ReasonHealthCheckStarting {
+				t.Errorf("want HealthCheckStarting, got %+v", view.problem)
+			}
+		})
+	}
+}
+
+func TestHealthCheckThatIsRefused(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	terminating := apierrors.NewForbidden(pods, "x", errors.New("it is being terminated"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	cases := map[string]struct {
+		reason   string
+		answer   error
+		want     string
+		message  string
+		terminal bool
+		err      bool
+	}{
+		"NoRight": {
+			reason:  "The right is opt-in. It may be granted later.",
+			answer:  apierrors.NewForbidden(pods, "x", errors.New(`User "m" cannot create resource "pods" in API group "" in the namespace "shop"`)),
+			want:    appsv1alpha1.ReasonHealthCheckForbidden,
+			message: `Masthead lacks the right to create Pods in the namespace "shop"`,
+		},
+		"PodSecurity": {
+			reason:  "Admission refuses with the same code as the authorizer. What it says is for the user, and the namespace may change.",
+			answer:  apierrors.NewForbidden(pods, "x", errors.New(`violates PodSecurity "restricted:latest"`)),
+			want:    appsv1alpha1.ReasonHealthCheckRefused,
+			message: `violates PodSecurity "restricted:latest"`,
+		},
+		"Invalid": {
+			reason:  "The same template would be refused again.",
+			answer:  apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "x", field.ErrorList{field.Required(field.NewPath("spec", "containers").Index(0).Child("image"), "")}),
+			want:    appsv1alpha1.ReasonHealthCheckRefused,
+			message: "spec.containers[0].image: Required value", terminal: true,
+		},
+		"BadRequest": {
+			reason: "So would this one, and its message is cut.",
+			answer: apierrors.NewBadRequest(strings.Repeat("no\n", 10_000)),
+			want:   appsv1alpha1.ReasonHealthCheckRefused, message: "no no no", terminal: true,
+		},
+		"NamespaceTerminating": {
+			reason: "It is not the template's fault.",
+			answer: terminating,
+			want:   appsv1alpha1.ReasonHealthCheckStarting, message: "The namespace is being deleted.",
+		},
+		"ServerError": {
+			reason: "The queue tries again.",
+			answer: apierrors.NewInternalError(errors.New("oh")), err: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newCheckup(t)
+			c.answer = tc.answer
+			if tc.err {
+				if _, _, err := c.checks.ensure(t.Context(), c, c.app, nil); err == nil {
+					t.Error(tc.reason)
+				}
+				return
+			}
+			view, again, _ := c.ensure()
+			if view.problem == nil || view.problem.reason != tc.want || !strings.Contains(view.problem.message, tc.message) {
+				t.Fatalf("%s\nwant %s %q, got %+v", tc.reason, tc.want, tc.message, view.problem)
+			}
+			if n := len([]rune(view.problem.message)); n > maxMessage || strings.Contains(view.problem.message, "\n") {
+				t.Errorf("the message has %d characters: %q", n, view.problem.message)
+			}
+			if terminal := again == 0; terminal != tc.terminal {
+				t.Errorf("%s\nlooks again after %s", tc.reason, again)
+			}
+			c.answer = nil
+			c.after(time.Hour)
+			_, _, requests := c.ensure()
+			if tc.terminal {
+				wantRequests(t, tc.reason, requests)
+				c.app.Spec.HealthCheck.Template.Spec.Containers[0].Image = "mended"
+				_, _, requests = c.ensure()
+			}
+			wantRequests(t, "What was in the way is gone.", requests, "create "+c.name())
+		})
+	}
+}
+
+func TestHealthCheckPodIsNotMadeForAnApplicationThatIsGone(t *testing.T) {
+	c := newCheckup(t)
+	for _, uid := range []types.UID{"", "2"} {
+		c.uid = uid
+		_, _, requests := c.ensure()
+		wantRequests(t, "The cache was behind: the API server has none of that UID.", requests)
+	}
+	now := metav1.Now()
+	c.uid = "1"
+	c.ensure()
+	c.app.DeletionTimestamp = &now
+	_, _, requests := c.ensure()
+	wantRequests(t, "The Pod goes with its Application, by the garbage collector.", requests)
+	c.lose()
+	_, _, requests = c.ensure()
+	wantRequests(t, "And is not replaced.", requests)
+}
+
+func TestHealthCheckPodThatMayNotBeDeleted(t *testing.T) {
+	c := newCheckup(t)
+	c.ensure()
+	c.after(time.Hour)
+	c.set(func(p *podRecord) { p.phase = corev1.PodFailed })
+	c.answer = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", errors.New(`User "m" cannot delete resource "pods" in API group ""`))
+	view, again, _ := c.ensure()
+	if view.problem == nil || view.problem.reason != appsv1alpha1.ReasonHealthCheckForbidden || again != maxHealthCheckDelay {
+		t.Errorf("want HealthCheckForbidden, and another look after %s, got %+v after %s", maxHealthCheckDelay, view.problem, again)
+	}
+}

@@ -1,0 +1,207 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+// maxHealthCheckPrefix is how much of an Application's name begins the name of its Pod, so that the name can be a host's, too.
+const maxHealthCheckPrefix = 40
+
+// healthCheckPod is the Pod of an Application's health check; nil if it has none, or is being deleted.
+//
+// It is named by the hash of the template, as a ReplicaSet is by its Deployment: another template is another Pod. Of the
+// template's metadata it has the labels and annotations, like the Pods of every other template. Finalizers are left out, too:
+// nobody would take them off a Pod that is replaced.
+func healthCheckPod(app *appsv1alpha1.Application) *corev1.Pod {
+	if app.Spec.HealthCheck == nil || !app.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	template := &app.Spec.HealthCheck.Template
+	hash := templateHash(template)
+	pod := &corev1.Pod{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   app.Namespace,
+			Name:        healthCheckName(app.Name, hash),
+			Labels:      maps.Clone(template.Labels),
+			Annotations: maps.Clone(template.Annotations),
+			// The garbage collector deletes it with the Application. It does not hold up a deletion in the foreground.
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: appsv1alpha1.GroupVersion.String(), Kind: "Application", Name: app.Name, UID: app.UID, Controller: new(true),
+			}},
+		},
+		Spec: *template.Spec.DeepCopy(),
+	}
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Labels[appsv1alpha1.HealthCheckLabel] = labelValue(app.Name)
+	pod.Labels[appsv1alpha1.TemplateHashLabel] = hash
+	// By which the application of an object is retrieved.
+	pod.Annotations[appsv1alpha1.ApplicationAnnotation] = app.Name
+	return pod
+}
+
+// isHealthCheckPod is whether labels are those of a health check's Pod, which is never a component: its owner reference is
+// neither given nor taken by selection.
+func isHealthCheckPod(labels map[string]string) bool {
+	return labels[appsv1alpha1.HealthCheckLabel] != "" && labels[appsv1alpha1.TemplateHashLabel] != ""
+}
+
+// templateHash is a hash of a template as ReplicaSets have it, in letters that make no words. It is of the JSON rather than of a dump of
+// the Go struct: fields that Kubernetes adds to Pods later would otherwise change the hash of every template, and a new release of
+// Masthead would replace every Pod.
+func templateHash(template *corev1.PodTemplateSpec) string {
+	h := fnv.New32a()
+	data, err := json.Marshal(template)
+	if err != nil {
+		// What came out of JSON goes back into it. A message of the error is as good as anything.
+		data = []byte(err.Error())
+	}
+	_, _ = h.Write(data) // It never fails.
+	return rand.SafeEncodeString(strconv.FormatUint(uint64(h.Sum32()), 10))
+}
+
+// healthCheckName is the name of a health check's Pod. A long name of an Application is cut, with a hash of it, so that two long
+// names stay different.
+func healthCheckName(application, hash string) string {
+	if len(application) > maxHealthCheckPrefix {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(application))
+		digest := rand.SafeEncodeString(strconv.FormatUint(uint64(h.Sum32()), 10))
+		application = strings.TrimRight(application[:maxHealthCheckPrefix-len(digest)-1], "-.") + "-" + digest
+	}
+	return application + "-" + hash
+}
+
+// labelValue is a name as the value of a label: as much of it as can be.
+func labelValue(name string) string {
+	return strings.TrimRight(name[:min(len(name), validation.LabelValueMaxLength)], "-._")
+}
+
+// podRecord is what is kept of a health check's Pod.
+type podRecord struct {
+	key types.NamespacedName
+	uid types.UID
+
+	// owner is the UID of the Application that controls it; empty if something else does, or nothing.
+	owner types.UID
+
+	// hash is that of the template that it was made from.
+	hash string
+
+	deleting bool
+	phase    corev1.PodPhase
+
+	// ready is the status of its condition Ready; empty if it has none. message says why it is not True.
+	ready   corev1.ConditionStatus
+	message string
+}
+
+// reducePod returns what is kept of a Pod; false if it is not one of a health check. It does not keep obj.
+func reducePod(obj *unstructured.Unstructured) (podRecord, bool) {
+	labels := obj.GetLabels()
+	if !isHealthCheckPod(labels) {
+		return podRecord{}, false
+	}
+	p := podRecord{
+		key:      types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()},
+		uid:      obj.GetUID(),
+		hash:     clean(labels[appsv1alpha1.TemplateHashLabel], validation.LabelValueMaxLength),
+		deleting: obj.GetDeletionTimestamp() != nil,
+	}
+	if o := metav1.GetControllerOfNoCopy(obj); o != nil && ownedByAnApplication(*o) {
+		p.owner = o.UID
+	}
+	phase, _, _ := unstructured.NestedString(obj.Object, "status", "phase")
+	p.phase = corev1.PodPhase(clean(phase, maxComponentReason))
+	p.ready, p.message = readiness(obj)
+	return p, true
+}
+
+func ownedByAnApplication(o metav1.OwnerReference) bool {
+	group, _, _ := strings.Cut(o.APIVersion, "/")
+	return group == appsv1alpha1.GroupVersion.Group && o.Kind == "Application"
+}
+
+// readiness is the status of a Pod's condition Ready, and why it is not True: what the Pod says as a whole (why it was evicted), what
+// the scheduler says, or what the condition says.
+func readiness(obj *unstructured.Unstructured) (ready corev1.ConditionStatus, message string) {
+	status, _, _ := unstructured.NestedMap(obj.Object, "status")
+	text := func(m map[string]any, field string) string {
+		s, _ := m[field].(string)
+		return clean(s, maxComponentMessage)
+	}
+	var scheduling, condition string
+	conditions, _ := status["conditions"].([]any)
+	for _, c := range conditions {
+		c, ok := c.(map[string]any)
+		if !ok {
+			continue
+		}
+		switch {
+		case c["type"] == string(corev1.PodReady):
+			ready, condition = corev1.ConditionStatus(text(c, "status")), text(c, "message")
+		case c["type"] == string(corev1.PodScheduled) && c["status"] == string(corev1.ConditionFalse):
+			scheduling = text(c, "message")
+		}
+	}
+	whole := strings.TrimSuffix(strings.TrimPrefix(text(status, "reason")+": "+text(status, "message"), ": "), ": ")
+	if ready == corev1.ConditionTrue {
+		return ready, clean(whole, maxComponentMessage)
+	}
+	return ready, clean(cmp.Or(whole, scheduling, condition), maxComponentMessage)
+}
+
+// ended is whether a Pod does not run any more and will not again. A health check has to go on, so that one that succeeded is as
+// good as one that failed.
+func (p podRecord) ended() bool {
+	return p.phase == corev1.PodFailed || p.phase == corev1.PodSucceeded
+}
+
+// view is what a status says of a health check's Pod.
+func (p podRecord) view() healthCheckView {
+	v := healthCheckView{pod: p.key.Name, ready: p.ready}
+	because := ""
+	if p.message != "" {
+		because = ": " + p.message
+	}
+	switch {
+	case p.ended():
+		// Whatever the last word of its kubelet was.
+		v.ready = corev1.ConditionFalse
+		v.problem = &problem{appsv1alpha1.ReasonHealthCheckNotReady, fmt.Sprintf("The Pod %q has ended (%s) and will be replaced%s", p.key.Name, p.phase, because)}
+	case p.ready == corev1.ConditionTrue:
+		return v
+	case p.ready == corev1.ConditionFalse:
+		v.problem = &problem{appsv1alpha1.ReasonHealthCheckNotReady, fmt.Sprintf("The Pod %q is not ready%s", p.key.Name, because)}
+	default:
+		v.ready = corev1.ConditionUnknown
+		v.problem = &problem{appsv1alpha1.ReasonHealthCheckStarting, fmt.Sprintf("The Pod %q does not say yet whether it is ready%s", p.key.Name, because)}
+	}
+	if p.deleting {
+		v.problem = &problem{appsv1alpha1.ReasonHealthCheckStarting, fmt.Sprintf("The Pod %q is being deleted; another one will take its place.", p.key.Name)}
+	}
+	return v
+}

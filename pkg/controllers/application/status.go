@@ -1,0 +1,122 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+// statusOf is the status that an Application shall have. It depends on nothing but what was observed, of which the status that
+// the Application has now is a part: times stay as they are unless what they are about has changed, so that an Application that
+// has this status already is not written again.
+//
+// Health is that of the components alone. What the Applications that it depends on say of themselves is shown beside it and
+// does not count: two Applications that depend on each other would otherwise keep each other unhealthy for ever.
+func statusOf(o observation, now metav1.Time) appsv1alpha1.ApplicationStatus {
+	now = now.Rfc3339Copy() // What the API server keeps.
+	old := o.application.Status
+	components := componentEntries(o.components, old.Components, now)
+	dependencies := dependencyEntries(o.dependencies, old.Dependencies, now)
+	counts := countComponents(components, o.selected)
+
+	status := appsv1alpha1.ApplicationStatus{
+		ObservedGeneration:  o.application.Generation,
+		Installed:           installedNames(components, dependencies),
+		Ready:               readyOf(o),
+		ComponentsInstalled: fmt.Sprintf("%d/%d", counts.Installed, counts.Total),
+		Health:              worstHealth(components),
+		Counts:              counts,
+		Truncated:           len(components) > appsv1alpha1.MaxStatusEntries,
+		HealthCheckPod:      o.healthCheck.pod,
+		Conditions:          slices.Clone(old.Conditions),
+	}
+	set := func(c metav1.Condition) {
+		c.ObservedGeneration, c.LastTransitionTime = o.application.Generation, now
+		setCondition(&status.Conditions, c)
+	}
+	set(installedCondition(components, dependencies))
+	set(readyCondition(o))
+	set(healthyCondition(status.Health, components))
+	set(watchedCondition(o.components))
+	status.Message = statusMessage(o, components, dependencies)
+
+	status.Components = listed(components, func(c componentEntry) appsv1alpha1.ComponentStatus { return c.ComponentStatus })
+	status.Dependencies = listed(dependencies, func(d appsv1alpha1.DependencyStatus) appsv1alpha1.DependencyStatus { return d })
+	return status
+}
+
+// listed are the first of some entries, as many as a status lists.
+func listed[E, S any](entries []E, status func(E) S) []S {
+	var out []S
+	for _, e := range entries[:min(len(entries), appsv1alpha1.MaxStatusEntries)] {
+		out = append(out, status(e))
+	}
+	return out
+}
+
+// equalStatus is whether two statuses say the same, so that there is nothing to write.
+func equalStatus(a, b appsv1alpha1.ApplicationStatus) bool {
+	return equality.Semantic.DeepEqual(a, b)
+}
+
+// unseenApplication is what is observed of an Application at which nobody looks any more, or cannot: nothing. The status that follows from
+// it says so of every component, instead of what was true when somebody looked last.
+func unseenApplication(app *appsv1alpha1.Application, why problem) observation {
+	o := observation{application: app}
+	for name, kind := range app.Spec.Components {
+		o.components = append(o.components, componentView{name: name, kind: kind, unseen: &why})
+	}
+	for _, name := range app.Spec.Dependencies {
+		o.dependencies = append(o.dependencies, dependencyView{name: name, unseen: true})
+	}
+	if app.Spec.HealthCheck != nil {
+		o.healthCheck = healthCheckView{ready: corev1.ConditionUnknown, problem: &why}
+	}
+	return o
+}
+
+// summaryOf is what the hub is told about an Application, going by its own status: what is summed up is what the users of the
+// cluster read. An Application that has no status yet is Unknown.
+func summaryOf(app *appsv1alpha1.Application) summary {
+	s := summary{
+		applicationType: clean(app.Spec.Type, maxSummaryName),
+		version:         clean(app.Spec.Version, maxSummaryName),
+		health:          app.Status.Health,
+		ready:           app.Status.Ready,
+		wanted:          min(bounded32(len(app.Spec.Components)), maxSummaryComponents),
+		message:         clean(app.Status.Message, maxSummaryMessage),
+	}
+	if c := app.Status.Counts; c != nil {
+		s.wanted = min(max(c.Total, 0), maxSummaryComponents)
+		s.installed = min(max(c.Installed, 0), s.wanted)
+	}
+	if healthRank(s.health) < 0 {
+		s.health = appsv1alpha1.HealthUnknown
+	}
+	if s.ready != corev1.ConditionTrue && s.ready != corev1.ConditionFalse {
+		s.ready = corev1.ConditionUnknown
+	}
+	if s.message == "" && app.Status.ObservedGeneration == 0 {
+		s.message = "Masthead has not looked at it yet."
+	}
+	return s
+}
+
+const (
+	// maxSummaryName is how many characters of a type or a version the hub is told.
+	maxSummaryName = 63
+
+	// maxSummaryComponents is how many components the hub is told of: more than the schema allows, and few enough to be added up.
+	maxSummaryComponents = 1024
+
+	// maxSummaryMessage is how many characters of a message the hub is told.
+	maxSummaryMessage = 128
+)

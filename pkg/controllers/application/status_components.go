@@ -1,0 +1,257 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+// Bounds of what a status repeats of a component. Those of the API's schema are in characters, too.
+const (
+	maxComponentReason  = 128
+	maxComponentMessage = 256
+)
+
+// healthRank orders the values of Health from best to worst. It is negative for what is none of them.
+func healthRank(h appsv1alpha1.Health) int {
+	return slices.Index([]appsv1alpha1.Health{
+		appsv1alpha1.HealthHealthy, appsv1alpha1.HealthSuspended, appsv1alpha1.HealthProgressing,
+		appsv1alpha1.HealthUnknown, appsv1alpha1.HealthMissing, appsv1alpha1.HealthDegraded,
+	}, h)
+}
+
+// componentEntry is what a status says of a component, and what else its conditions are computed from.
+type componentEntry struct {
+	appsv1alpha1.ComponentStatus
+
+	// unseen is whether Masthead cannot look.
+	unseen bool
+}
+
+// rank orders entries: those that make the Application what it is come first, then those that are not well and left out
+// of its health, then those that are well.
+func (e componentEntry) rank() int {
+	rank := 2 * healthRank(e.Health)
+	if e.Ignored {
+		return min(rank, 1)
+	}
+	return rank
+}
+
+// componentEntries are what a status says of the components, worst first.
+func componentEntries(views []componentView, old []appsv1alpha1.ComponentStatus, now metav1.Time) []componentEntry {
+	before := make(map[string]appsv1alpha1.ComponentStatus, len(old))
+	for _, c := range old {
+		before[c.Name] = c
+	}
+	entries := make([]componentEntry, 0, len(views))
+	for _, v := range views {
+		e := componentEntry{ComponentStatus: componentStatus(v), unseen: v.unseen != nil}
+		e.Since = &now
+		if b, ok := before[v.name]; ok && b.Since != nil && b.Installed == e.Installed && b.Health == e.Health {
+			e.Since = b.Since.DeepCopy()
+		}
+		entries = append(entries, e)
+	}
+	slices.SortFunc(entries, func(a, b componentEntry) int {
+		return cmp.Or(cmp.Compare(b.rank(), a.rank()), cmp.Compare(a.Name, b.Name))
+	})
+	return entries
+}
+
+// componentStatus is what a status says of a component, but for the time.
+func componentStatus(v componentView) appsv1alpha1.ComponentStatus {
+	c := appsv1alpha1.ComponentStatus{Name: v.name, Group: v.kind.Group, Version: v.kind.Version, Kind: v.kind.Kind}
+	what := v.problem
+	switch {
+	case v.unseen != nil:
+		c.Installed, c.Health, what = corev1.ConditionUnknown, appsv1alpha1.HealthUnknown, v.unseen
+	case v.found == nil:
+		c.Installed, c.Health = corev1.ConditionFalse, appsv1alpha1.HealthMissing
+		what = orElse(what, appsv1alpha1.ReasonNotFound, fmt.Sprintf("There is no %s %q with the annotation %s.",
+			v.kind.Kind, objectName(v), appsv1alpha1.ApplicationAnnotation))
+	case !v.installed:
+		c.Installed, c.Health = corev1.ConditionFalse, appsv1alpha1.HealthMissing
+		what = orElse(what, appsv1alpha1.ReasonLabelsDoNotMatch, fmt.Sprintf("The labels of the %s %q do not match the selector.",
+			v.kind.Kind, objectName(v)))
+	default:
+		c.Installed = corev1.ConditionTrue
+		c.Health, what = foundHealth(v)
+	}
+	if v.found != nil {
+		c.Ignored = v.found.ignored
+	}
+	if what != nil {
+		c.Reason, c.Message = clean(what.reason, maxComponentReason), clean(what.message, maxComponentMessage)
+	}
+	return c
+}
+
+// foundHealth is how an object says that it fares. What was found to be wrong with its belonging to the Application is told
+// only if it has nothing worse to say itself; the condition ComponentsWatched says it in any case.
+func foundHealth(v componentView) (appsv1alpha1.Health, *problem) {
+	h := v.found.health
+	switch {
+	case healthRank(h.Health) < 0 || h.Health == appsv1alpha1.HealthMissing:
+		// Nobody else decides whether it is there.
+		return appsv1alpha1.HealthUnknown, &problem{h.Reason, h.Message}
+	case h.Health == appsv1alpha1.HealthHealthy && v.found.deleting:
+		// Only its metadata was looked at.
+		return appsv1alpha1.HealthProgressing, &problem{appsv1alpha1.ReasonTerminating, "It is being deleted."}
+	case h.Health == appsv1alpha1.HealthHealthy && v.problem != nil:
+		return h.Health, v.problem
+	}
+	return h.Health, &problem{h.Reason, h.Message}
+}
+
+func orElse(p *problem, reason, message string) *problem {
+	if p != nil {
+		return p
+	}
+	return &problem{reason, message}
+}
+
+// objectName is the name of the object that a component is.
+func objectName(v componentView) string { return cmp.Or(v.kind.Name, v.name) }
+
+// worstHealth is the health of an Application: that of the worst component that counts. Without any it is not known.
+func worstHealth(entries []componentEntry) appsv1alpha1.Health {
+	worst := appsv1alpha1.Health("")
+	for _, e := range entries {
+		if !e.Ignored && healthRank(e.Health) > healthRank(worst) {
+			worst = e.Health
+		}
+	}
+	return cmp.Or(worst, appsv1alpha1.HealthUnknown)
+}
+
+func countComponents(entries []componentEntry, selected int32) *appsv1alpha1.ComponentCounts {
+	counts := &appsv1alpha1.ComponentCounts{Total: bounded32(len(entries)), Selected: selected}
+	for _, e := range entries {
+		if e.Installed == corev1.ConditionTrue {
+			counts.Installed++
+		}
+		if e.Ignored {
+			counts.Ignored++
+		}
+		switch e.Health {
+		case appsv1alpha1.HealthHealthy:
+			counts.Healthy++
+		case appsv1alpha1.HealthSuspended:
+			counts.Suspended++
+		case appsv1alpha1.HealthProgressing:
+			counts.Progressing++
+		case appsv1alpha1.HealthMissing:
+			counts.Missing++
+		case appsv1alpha1.HealthDegraded:
+			counts.Degraded++
+		case appsv1alpha1.HealthUnknown:
+			counts.Unknown++
+		}
+	}
+	return counts
+}
+
+// dependencyEntries are what a status says of the dependencies, those that are not installed first.
+func dependencyEntries(
+	views []dependencyView, old []appsv1alpha1.DependencyStatus, now metav1.Time,
+) []appsv1alpha1.DependencyStatus {
+	before := make(map[string]appsv1alpha1.DependencyStatus, len(old))
+	for _, d := range old {
+		before[d.Name] = d
+	}
+	entries := make([]appsv1alpha1.DependencyStatus, 0, len(views))
+	for _, v := range views {
+		e := dependencyStatus(v)
+		e.Since = &now
+		if b, ok := before[v.name]; ok && b.Since != nil && b.Installed == e.Installed {
+			e.Since = b.Since.DeepCopy()
+		}
+		entries = append(entries, e)
+	}
+	rank := func(d appsv1alpha1.DependencyStatus) int {
+		return slices.Index([]corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown, corev1.ConditionTrue}, d.Installed)
+	}
+	slices.SortFunc(entries, func(a, b appsv1alpha1.DependencyStatus) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Name, b.Name))
+	})
+	return entries
+}
+
+// dependencyStatus is what a status says of a dependency, but for the time.
+func dependencyStatus(v dependencyView) appsv1alpha1.DependencyStatus {
+	d := appsv1alpha1.DependencyStatus{Name: v.name}
+	switch {
+	case v.unseen:
+		d.Installed = corev1.ConditionUnknown
+	case v.status == nil:
+		d.Installed = corev1.ConditionFalse
+	default:
+		d.Installed = corev1.ConditionTrue
+		// Both are as somebody wrote them, perhaps not Masthead.
+		d.Ready, d.Health = corev1.ConditionUnknown, appsv1alpha1.HealthUnknown
+		if v.status.Ready == corev1.ConditionTrue || v.status.Ready == corev1.ConditionFalse {
+			d.Ready = v.status.Ready
+		}
+		if healthRank(v.status.Health) >= 0 {
+			d.Health = v.status.Health
+		}
+	}
+	return d
+}
+
+// installedNames are the names of what is installed, as the KEP has them: in one list. A name that both a component and a
+// dependency have is in it when both are installed.
+func installedNames(components []componentEntry, dependencies []appsv1alpha1.DependencyStatus) []string {
+	installed := map[string]bool{}
+	note := func(name string, status corev1.ConditionStatus) {
+		before, known := installed[name]
+		installed[name] = status == corev1.ConditionTrue && (before || !known)
+	}
+	for _, c := range components {
+		note(c.Name, c.Installed)
+	}
+	for _, d := range dependencies {
+		note(d.Name, d.Installed)
+	}
+	var names []string
+	for name, is := range installed {
+		if is {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// clean makes a text that may come from anywhere fit for a status: at most so many characters, and none that moves a terminal's
+// cursor.
+func clean(text string, limit int) string {
+	runes := make([]rune, 0, min(len(text), limit+1))
+	for _, c := range text { // What is not valid UTF-8 comes as U+FFFD.
+		if len(runes) > limit {
+			break
+		}
+		if !unicode.IsGraphic(c) {
+			c = ' '
+		}
+		runes = append(runes, c)
+	}
+	if len(runes) > limit {
+		runes = append(runes[:limit-1], '…')
+	}
+	return strings.TrimSpace(string(runes))
+}
+
+func bounded32(n int) int32 { return int32(min(n, math.MaxInt32)) } //nolint:gosec // It is bounded.

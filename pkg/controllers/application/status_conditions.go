@@ -1,0 +1,229 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+// maxMessage is how many characters the message of a status or of a condition has at most.
+const maxMessage = 512
+
+// setCondition sets a condition, whose time stays as it is unless the status has changed.
+func setCondition(conditions *[]metav1.Condition, c metav1.Condition) {
+	c.Message = clean(c.Message, maxMessage)
+	meta.SetStatusCondition(conditions, c)
+}
+
+// installedCondition says whether everything is installed. What is known to be missing counts for more than what cannot be
+// seen.
+func installedCondition(components []componentEntry, dependencies []appsv1alpha1.DependencyStatus) metav1.Condition {
+	c := metav1.Condition{Type: appsv1alpha1.ConditionInstalled}
+	missing := componentsWith(components, corev1.ConditionFalse)
+	missingDependencies := dependenciesWith(dependencies, corev1.ConditionFalse)
+	notSeen := slices.Concat(componentsWith(components, corev1.ConditionUnknown), dependenciesWith(dependencies, corev1.ConditionUnknown))
+	switch {
+	case len(missing) > 0:
+		c.Status, c.Reason = metav1.ConditionFalse, appsv1alpha1.ReasonComponentsMissing
+		c.Message = fmt.Sprintf("%d of %d components are not installed: %s.", len(missing), len(components), someNames(missing))
+	case len(missingDependencies) > 0:
+		c.Status, c.Reason = metav1.ConditionFalse, appsv1alpha1.ReasonDependenciesMissing
+		c.Message = fmt.Sprintf("%d of %d dependencies are not installed: %s.",
+			len(missingDependencies), len(dependencies), someNames(missingDependencies))
+	case len(notSeen) > 0:
+		c.Status, c.Reason = metav1.ConditionUnknown, appsv1alpha1.ReasonComponentsNotWatched
+		c.Message = fmt.Sprintf("It is not known whether these are installed: %s.", someNames(notSeen))
+	case len(components) == 0:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, appsv1alpha1.ReasonNoComponents, noComponents
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, appsv1alpha1.ReasonInstalled, "All components and dependencies are installed."
+	}
+	return c
+}
+
+const noComponents = "The Application names no components."
+
+func componentsWith(entries []componentEntry, installed corev1.ConditionStatus) []string {
+	var names []string
+	for _, e := range entries {
+		if e.Installed == installed {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+func dependenciesWith(entries []appsv1alpha1.DependencyStatus, installed corev1.ConditionStatus) []string {
+	var names []string
+	for _, e := range entries {
+		if e.Installed == installed {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+// someNames names the first of a list, and counts the rest.
+func someNames(names []string) string {
+	const named = 5
+	quoted := make([]string, 0, named)
+	for _, n := range names[:min(len(names), named)] {
+		quoted = append(quoted, fmt.Sprintf("%q", n))
+	}
+	list := strings.Join(quoted, ", ")
+	if n := len(names) - named; n > 0 {
+		list += fmt.Sprintf(" and %d more", n)
+	}
+	return list
+}
+
+// readyOf is the KEP's: what the health check's Pod says, and Unknown without a health check.
+func readyOf(o observation) corev1.ConditionStatus {
+	ready := o.healthCheck.ready
+	if o.application.Spec.HealthCheck == nil || ready != corev1.ConditionTrue && ready != corev1.ConditionFalse {
+		return corev1.ConditionUnknown
+	}
+	return ready
+}
+
+func readyCondition(o observation) metav1.Condition {
+	c := metav1.Condition{Type: appsv1alpha1.ConditionReady, Status: metav1.ConditionStatus(readyOf(o))}
+	switch p := o.healthCheck.problem; {
+	case o.application.Spec.HealthCheck == nil:
+		c.Reason, c.Message = appsv1alpha1.ReasonNoHealthCheck, "The Application has no health check."
+	case p != nil:
+		c.Reason, c.Message = p.reason, p.message
+	case c.Status == metav1.ConditionTrue:
+		c.Reason, c.Message = appsv1alpha1.ReasonHealthCheckReady, "The health check's Pod is ready."
+	case c.Status == metav1.ConditionFalse:
+		c.Reason, c.Message = appsv1alpha1.ReasonHealthCheckNotReady, "The health check's Pod is not ready."
+	default:
+		c.Reason, c.Message = appsv1alpha1.ReasonHealthCheckStarting, "The health check's Pod does not say yet whether it is ready."
+	}
+	return c
+}
+
+// healthyCondition says in a condition what the health is. What is suspended or on its way is not healthy now, which is all
+// that the condition says; only what could not be looked at is Unknown.
+func healthyCondition(health appsv1alpha1.Health, components []componentEntry) metav1.Condition {
+	c := metav1.Condition{Type: appsv1alpha1.ConditionHealthy, Status: metav1.ConditionFalse}
+	switch health {
+	case appsv1alpha1.HealthHealthy:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, appsv1alpha1.ReasonHealthy, "All components are healthy."
+		return c
+	case appsv1alpha1.HealthSuspended:
+		c.Reason = appsv1alpha1.ReasonComponentsSuspended
+	case appsv1alpha1.HealthProgressing:
+		c.Reason = appsv1alpha1.ReasonComponentsProgressing
+	case appsv1alpha1.HealthMissing:
+		c.Reason = appsv1alpha1.ReasonComponentsMissing
+	case appsv1alpha1.HealthDegraded:
+		c.Reason = appsv1alpha1.ReasonComponentsDegraded
+	case appsv1alpha1.HealthUnknown:
+		c.Status, c.Reason = metav1.ConditionUnknown, unknownReason(components)
+	}
+	c.Message = componentsMessage(components)
+	return c
+}
+
+// unknownReason is why the health of an Application is not known.
+func unknownReason(components []componentEntry) string {
+	counted := slices.DeleteFunc(slices.Clone(components), func(e componentEntry) bool { return e.Ignored })
+	switch {
+	case len(counted) == 0:
+		return appsv1alpha1.ReasonNoComponents
+	case slices.ContainsFunc(counted, func(e componentEntry) bool { return e.unseen }):
+		return appsv1alpha1.ReasonComponentsNotWatched
+	}
+	return appsv1alpha1.ReasonComponentsUnknown
+}
+
+// watchedCondition says whether every component can be seen, and belongs to the Application. It names the worst reason why not:
+// what somebody has to do something about, before what passes by itself.
+func watchedCondition(views []componentView) metav1.Condition {
+	c := metav1.Condition{Type: appsv1alpha1.ConditionComponentsWatched, Status: metav1.ConditionFalse}
+	worst, order, name := (*problem)(nil), 0, ""
+	affected := 0
+	for _, v := range views {
+		p, rank := v.unseen, 3
+		switch {
+		case p != nil && p.reason == appsv1alpha1.ReasonSyncing:
+			rank = 1
+		case p == nil && v.problem != nil && v.problem.reason == appsv1alpha1.ReasonOwnershipForbidden:
+			p, rank = v.problem, 2
+		}
+		if p == nil {
+			continue
+		}
+		affected++
+		if worst == nil || rank > order || rank == order && v.name < name {
+			worst, order, name = p, rank, v.name
+		}
+	}
+	if worst == nil {
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, appsv1alpha1.ReasonWatched, "All components are watched."
+		return c
+	}
+	c.Reason, c.Message = worst.reason, fmt.Sprintf("Component %q: %s", name, worst.message)
+	if affected > 1 {
+		c.Message += fmt.Sprintf(" %d components are affected in all.", affected)
+	}
+	return c
+}
+
+// statusMessage is what is worst first: the components, what the Application depends on, its health check. It is empty if all
+// is well.
+func statusMessage(o observation, components []componentEntry, dependencies []appsv1alpha1.DependencyStatus) string {
+	parts := []string{componentsMessage(components)}
+	if missing := dependenciesWith(dependencies, corev1.ConditionFalse); len(missing) > 0 {
+		parts = append(parts, fmt.Sprintf("Dependencies that are not installed: %s.", someNames(missing)))
+	}
+	c := readyCondition(o)
+	if o.application.Spec.HealthCheck != nil && c.Status != metav1.ConditionTrue && !strings.Contains(parts[0], c.Message) {
+		parts = append(parts, c.Message)
+	}
+	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" })
+	return clean(strings.Join(parts, " "), maxMessage)
+}
+
+// componentsMessage is about the worst of the components, which are sorted, and counts the others. It is empty if all that count
+// are healthy.
+func componentsMessage(components []componentEntry) string {
+	unwell := 0
+	for unwell < len(components) && !components[unwell].Ignored && components[unwell].Health != appsv1alpha1.HealthHealthy {
+		unwell++
+	}
+	switch {
+	case len(components) == 0:
+		return noComponents
+	case unwell == 0 && worstHealth(components) == appsv1alpha1.HealthUnknown:
+		return "Every component is left out of the health by its annotation."
+	case unwell == 0:
+		return ""
+	}
+	worst := components[0]
+	message := fmt.Sprintf("%s %q is %s: %s", worst.Kind, worst.Name, worst.Health, cmp.Or(worst.Message, worst.Reason))
+	if worst.Message == "" && worst.Reason == "" {
+		message = fmt.Sprintf("%s %q is %s", worst.Kind, worst.Name, worst.Health)
+	}
+	if !strings.HasSuffix(message, ".") {
+		message += "."
+	}
+	switch others := unwell - 1; {
+	case others == 1:
+		message += " 1 more is not healthy."
+	case others > 1:
+		message += fmt.Sprintf(" %d more are not healthy.", others)
+	}
+	return message
+}

@@ -1,0 +1,432 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/health"
+)
+
+func statusTime(minutes int) metav1.Time {
+	return metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC).Add(time.Duration(minutes) * time.Minute))
+}
+
+var aStatefulSet = appsv1alpha1.ComponentKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}
+
+// component is a component that was found and says of itself how it fares.
+func component(name string, h appsv1alpha1.Health, modify ...func(*componentView)) componentView {
+	v := componentView{name: name, kind: aStatefulSet, installed: true, found: &record{health: health.Result{Health: h}}}
+	if h != appsv1alpha1.HealthHealthy {
+		v.found.health.Reason, v.found.health.Message = "Because", "It is so."
+	}
+	for _, m := range modify {
+		m(&v)
+	}
+	return v
+}
+
+func ignored(v *componentView)  { v.found.ignored = true }
+func missing(v *componentView)  { v.found, v.installed = nil, false }
+func deleting(v *componentView) { v.found.deleting = true }
+func unmatched(v *componentView) {
+	v.installed = false
+}
+
+func notSeen(reason string) func(*componentView) {
+	return func(v *componentView) {
+		missing(v)
+		v.unseen = &problem{reason, "Nobody can look."}
+	}
+}
+
+func notOwned(v *componentView) {
+	v.problem = &problem{appsv1alpha1.ReasonOwnershipForbidden, "Masthead may not patch it."}
+}
+
+func observed(modify ...func(*observation)) observation {
+	o := observation{application: &appsv1alpha1.Application{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "wordpress", UID: "1", Generation: 3},
+	}}
+	for _, m := range modify {
+		m(&o)
+	}
+	return o
+}
+
+func with(components ...componentView) func(*observation) {
+	return func(o *observation) { o.components = components }
+}
+
+func dependingOn(views ...dependencyView) func(*observation) {
+	return func(o *observation) { o.dependencies = views }
+}
+
+func checked(ready corev1.ConditionStatus, p *problem) func(*observation) {
+	return func(o *observation) {
+		o.application.Spec.HealthCheck = &appsv1alpha1.ApplicationHealthCheck{}
+		o.healthCheck = healthCheckView{pod: "wordpress-abc", ready: ready, problem: p}
+	}
+}
+
+func TestStatusOfOneComponent(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		component componentView
+		want      appsv1alpha1.ComponentStatus
+	}{
+		"Healthy": {
+			reason:    "It is there and well.",
+			component: component("db", appsv1alpha1.HealthHealthy),
+			want:      appsv1alpha1.ComponentStatus{Installed: corev1.ConditionTrue, Health: appsv1alpha1.HealthHealthy},
+		},
+		"Degraded": {
+			reason:    "What it says of itself is repeated.",
+			component: component("db", appsv1alpha1.HealthDegraded),
+			want: appsv1alpha1.ComponentStatus{
+				Installed: corev1.ConditionTrue, Health: appsv1alpha1.HealthDegraded, Reason: "Because", Message: "It is so.",
+			},
+		},
+		"Missing": {
+			reason:    "There is no such object with the annotation.",
+			component: component("db", appsv1alpha1.HealthHealthy, missing),
+			want: appsv1alpha1.ComponentStatus{
+				Installed: corev1.ConditionFalse, Health: appsv1alpha1.HealthMissing, Reason: appsv1alpha1.ReasonNotFound,
+				Message: `There is no StatefulSet "db" with the annotation kubernetes.io/application.`,
+			},
+		},
+		"MissingUnderAnotherName": {
+			reason: "The message names the object, not the component.",
+			component: component("db", appsv1alpha1.HealthHealthy, missing, func(v *componentView) {
+				v.kind.Name = "mysql"
+			}),
+			want: appsv1alpha1.ComponentStatus{
+				Installed: corev1.ConditionFalse, Health: appsv1alpha1.HealthMissing, Reason: appsv1alpha1.ReasonNotFound,
+				Message: `There is no StatefulSet "mysql" with the annotation kubernetes.io/application.`,
+			},
+		},
+		"LabelsDoNotMatch": {
+			reason:    "It is there and does not belong to the Application; how it fares means nothing then.",
+			component: component("db", appsv1alpha1.HealthHealthy, unmatched),
+			want: appsv1alpha1.ComponentStatus{
+				Installed: corev1.ConditionFalse, Health: appsv1alpha1.HealthMissing, Reason: appsv1alpha1.ReasonLabelsDoNotMatch,
+				Message: `The labels of the StatefulSet "db" do not match the selector.`,
+			},
+		},
+		"OtherProblem": {
+			reason: "Whoever selects may say more exactly why it does not belong.",
+			component: component("db", appsv1alpha1.HealthHealthy, unmatched, func(v *componentView) {
+				v.problem = &problem{appsv1alpha1.ReasonClusterScoped, "It has no namespace."}
+			}),
+			want: appsv1alpha1.ComponentStatus{
+				Installed: corev1.ConditionFalse, Health: appsv1alpha1.HealthMissing, Reason: appsv1alpha1.ReasonClusterScoped,
+				Message: "It has no namespace.",
+			},
+		},
+		"NotSeen": {
+			reason:    "What cannot be seen is not missing.",
+			component: component("db", appsv1alpha1.HealthHealthy, notSeen(appsv1alpha1.ReasonKindForbidden)),
+			want: appsv1alpha1.ComponentStatus{
+				Installed: corev1.ConditionUnknown, Health: appsv1alpha1.HealthUnknown, Reason: appsv1alpha1.ReasonKindForbidden,
+				Message: "Nobody can look.",
+			},
+		},
+		"NotOwned": {
+			reason:    "It is well, and its user must learn that it would not be deleted.",
+			component: component("db", appsv1alpha1.HealthHealthy, notOwned),
+			want: appsv1alpha1.ComponentStatus{
+				Installed: corev1.ConditionTrue, Health: appsv1alpha1.HealthHealthy, Reason: appsv1alpha1.ReasonOwnershipForbidden,
+				Message: "Masthead may not patch it.",
+			},
+		},
+		"NotOwnedAndDegraded": {
+			reason:    "What is broken is worse.",
+			component: component("db", appsv1alpha1.HealthDegraded, notOwned),
+			want: appsv1alpha1.ComponentStatus{
+				Installed: corev1.ConditionTrue, Health: appsv1alpha1.HealthDegraded, Reason: "Because", Message: "It is so.",
+			},
+		},
+		"Terminating": {
+			reason:    "An object without a health of its own is on its way out, too.",
+			component: component("db", appsv1alpha1.HealthHealthy, deleting),
+			want: appsv1alpha1.ComponentStatus{
+				Installed: corev1.ConditionTrue, Health: appsv1alpha1.HealthProgressing, Reason: appsv1alpha1.ReasonTerminating,
+				Message: "It is being deleted.",
+			},
+		},
+		"Ignored": {
+			reason:    "Its health is shown all the same.",
+			component: component("db", appsv1alpha1.HealthDegraded, ignored),
+			want: appsv1alpha1.ComponentStatus{
+				Installed: corev1.ConditionTrue, Health: appsv1alpha1.HealthDegraded, Ignored: true, Reason: "Because", Message: "It is so.",
+			},
+		},
+		"HealthThatMeansNothing": {
+			reason:    "The API server would refuse the whole status.",
+			component: component("db", "Splendid"),
+			want: appsv1alpha1.ComponentStatus{
+				Installed: corev1.ConditionTrue, Health: appsv1alpha1.HealthUnknown, Reason: "Because", Message: "It is so.",
+			},
+		},
+		"FoundAndMissing": {
+			reason:    "Whether it is there is not for its health to say.",
+			component: component("db", appsv1alpha1.HealthMissing),
+			want: appsv1alpha1.ComponentStatus{
+				Installed: corev1.ConditionTrue, Health: appsv1alpha1.HealthUnknown, Reason: "Because", Message: "It is so.",
+			},
+		},
+		"ControlCharacters": {
+			reason: "A message of the cluster must not move the cursor of who reads it.",
+			component: component("db", appsv1alpha1.HealthDegraded, func(v *componentView) {
+				v.found.health.Message = "a\x1b[2Jb\nc\xff"
+			}),
+			want: appsv1alpha1.ComponentStatus{
+				Installed: corev1.ConditionTrue, Health: appsv1alpha1.HealthDegraded, Reason: "Because", Message: "a [2Jb c\uFFFD",
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.want.Name, tc.want.Group, tc.want.Version, tc.want.Kind = "db", "apps", "v1", "StatefulSet"
+			if diff := cmp.Diff(tc.want, componentStatus(tc.component)); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestHealthIsThatOfTheWorst(t *testing.T) {
+	order := []appsv1alpha1.Health{
+		appsv1alpha1.HealthHealthy, appsv1alpha1.HealthSuspended, appsv1alpha1.HealthProgressing,
+		appsv1alpha1.HealthUnknown, appsv1alpha1.HealthMissing, appsv1alpha1.HealthDegraded,
+	}
+	view := func(name string, h appsv1alpha1.Health) componentView {
+		if h == appsv1alpha1.HealthMissing {
+			return component(name, h, missing)
+		}
+		return component(name, h)
+	}
+	for i, a := range order {
+		for j, b := range order {
+			got := statusOf(observed(with(view("a", a), view("b", b))), statusTime(0))
+			want := order[max(i, j)]
+			if got.Health != want {
+				t.Errorf("%s and %s: want %s, got %s", a, b, want, got.Health)
+			}
+			if first := got.Components[0].Health; first != want {
+				t.Errorf("%s and %s: the worst comes first: want %s, got %s", a, b, want, first)
+			}
+		}
+	}
+}
+
+// wanted is the status of a condition, and its reason.
+type wanted struct {
+	status metav1.ConditionStatus
+	reason string
+}
+
+func TestConditions(t *testing.T) {
+	const (
+		yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
+		healthy          = appsv1alpha1.HealthHealthy
+	)
+	db := component("db", healthy)
+	there := dependencyView{name: "mysql", status: &appsv1alpha1.ApplicationStatus{}}
+	cases := map[string]struct {
+		reason                             string
+		observation                        observation
+		installed, ready, healthy, watched wanted
+		message                            string
+	}{
+		"AllIsWell": {
+			reason:      "Everything is there and well, and the health check says so.",
+			observation: observed(with(db), dependingOn(there), checked(corev1.ConditionTrue, nil)),
+			installed:   wanted{yes, "Installed"}, ready: wanted{yes, "HealthCheckReady"},
+			healthy: wanted{yes, "Healthy"}, watched: wanted{yes, "Watched"},
+		},
+		"NoHealthCheck": {
+			reason:      "The KEP wants Unknown then; it is nothing to be told about.",
+			observation: observed(with(db)),
+			installed:   wanted{yes, "Installed"}, ready: wanted{unknown, "NoHealthCheck"},
+			healthy: wanted{yes, "Healthy"}, watched: wanted{yes, "Watched"},
+		},
+		"NoComponents": {
+			reason:      "Nothing is not healthy.",
+			observation: observed(),
+			installed:   wanted{unknown, "NoComponents"}, ready: wanted{unknown, "NoHealthCheck"},
+			healthy: wanted{unknown, "NoComponents"}, watched: wanted{yes, "Watched"},
+			message: "The Application names no components.",
+		},
+		"AllIgnored": {
+			reason:      "If nothing counts, nothing is known.",
+			observation: observed(with(component("db", appsv1alpha1.HealthDegraded, ignored))),
+			installed:   wanted{yes, "Installed"}, ready: wanted{unknown, "NoHealthCheck"},
+			healthy: wanted{unknown, "NoComponents"}, watched: wanted{yes, "Watched"},
+			message: "Every component is left out of the health by its annotation.",
+		},
+		"IgnoredAndHealthy": {
+			reason:      "What is ignored does not count.",
+			observation: observed(with(db, component("cache", appsv1alpha1.HealthDegraded, ignored))),
+			installed:   wanted{yes, "Installed"}, ready: wanted{unknown, "NoHealthCheck"},
+			healthy: wanted{yes, "Healthy"}, watched: wanted{yes, "Watched"},
+		},
+		"Missing": {
+			reason:      "A missing component is not healthy.",
+			observation: observed(with(db, component("web", healthy, missing))),
+			installed:   wanted{no, "ComponentsMissing"}, ready: wanted{unknown, "NoHealthCheck"},
+			healthy: wanted{no, "ComponentsMissing"}, watched: wanted{yes, "Watched"},
+			message: `StatefulSet "web" is Missing: There is no StatefulSet "web" with the annotation kubernetes.io/application.`,
+		},
+		"DependencyMissing": {
+			reason:      "The components can be well without it.",
+			observation: observed(with(db), dependingOn(dependencyView{name: "mysql"})),
+			installed:   wanted{no, "DependenciesMissing"}, ready: wanted{unknown, "NoHealthCheck"},
+			healthy: wanted{yes, "Healthy"}, watched: wanted{yes, "Watched"},
+			message: `Dependencies that are not installed: "mysql".`,
+		},
+		"DependencyMissingWithoutComponents": {
+			reason:      "What is known to be missing is said.",
+			observation: observed(dependingOn(dependencyView{name: "mysql"})),
+			installed:   wanted{no, "DependenciesMissing"}, ready: wanted{unknown, "NoHealthCheck"},
+			healthy: wanted{unknown, "NoComponents"}, watched: wanted{yes, "Watched"},
+			message: `The Application names no components. Dependencies that are not installed: "mysql".`,
+		},
+		"DependencyNotSeen": {
+			reason:      "It may be there.",
+			observation: observed(with(db), dependingOn(dependencyView{name: "mysql", unseen: true})),
+			installed:   wanted{unknown, "ComponentsNotWatched"}, ready: wanted{unknown, "NoHealthCheck"},
+			healthy: wanted{yes, "Healthy"}, watched: wanted{yes, "Watched"},
+		},
+		"NotServed": {
+			reason:      "A kind that is not served shows on the component, and blocks nobody.",
+			observation: observed(with(db, component("w", healthy, notSeen(appsv1alpha1.ReasonKindNotServed)))),
+			installed:   wanted{unknown, "ComponentsNotWatched"}, ready: wanted{unknown, "NoHealthCheck"},
+			healthy: wanted{unknown, "ComponentsNotWatched"}, watched: wanted{no, "KindNotServed"},
+			message: `StatefulSet "w" is Unknown: Nobody can look.`,
+		},
+		"NotServedAndDegraded": {
+			reason:      "What is known to be broken is worse than what is not known.",
+			observation: observed(with(component("x", appsv1alpha1.HealthDegraded), component("w", healthy, notSeen(appsv1alpha1.ReasonKindNotServed)))),
+			installed:   wanted{unknown, "ComponentsNotWatched"}, ready: wanted{unknown, "NoHealthCheck"},
+			healthy: wanted{no, "ComponentsDegraded"}, watched: wanted{no, "KindNotServed"},
+			message: `StatefulSet "x" is Degraded: It is so. 1 more is not healthy.`,
+		},
+		"SyncingAndForbidden": {
+			reason:      "What somebody has to mend comes before what passes by itself.",
+			observation: observed(with(component("a", healthy, notSeen(appsv1alpha1.ReasonSyncing)), component("b", healthy, notSeen(appsv1alpha1.ReasonKindForbidden)))),
+			installed:   wanted{unknown, "ComponentsNotWatched"}, ready: wanted{unknown, "NoHealthCheck"},
+			healthy: wanted{unknown, "ComponentsNotWatched"}, watched: wanted{no, "KindForbidden"},
+			message: `StatefulSet "a" is Unknown: Nobody can look. 1 more is not healthy.`,
+		},
+		"Syncing": {
+			reason:      "It is not known yet.",
+			observation: observed(with(component("a", healthy, notSeen(appsv1alpha1.ReasonSyncing)))),
+			installed:   wanted{unknown, "ComponentsNotWatched"}, ready: wanted{unknown, "NoHealthCheck"},
+			healthy: wanted{unknown, "ComponentsNotWatched"}, watched: wanted{no, "Syncing"},
+			message: `StatefulSet "a" is Unknown: Nobody can look.`,
+		},
+		"NotOwned": {
+			reason:      "The right that is missing is for an administrator to see.",
+			observation: observed(with(component("a", healthy, notOwned))),
+			installed:   wanted{yes, "Installed"}, ready: wanted{unknown, "NoHealthCheck"},
+			healthy: wanted{yes, "Healthy"}, watched: wanted{no, "OwnershipForbidden"},
+		},
+		"UnknownByItself": {
+			reason:      "It was seen, and says nothing that can be understood.",
+			observation: observed(with(component("a", appsv1alpha1.HealthUnknown))),
+			installed:   wanted{yes, "Installed"}, ready: wanted{unknown, "NoHealthCheck"},
+			healthy: wanted{unknown, "ComponentsUnknown"}, watched: wanted{yes, "Watched"},
+			message: `StatefulSet "a" is Unknown: It is so.`,
+		},
+		"Suspended": {
+			reason:      "It is paused on purpose, and not working.",
+			observation: observed(with(component("a", appsv1alpha1.HealthSuspended))),
+			installed:   wanted{yes, "Installed"}, ready: wanted{unknown, "NoHealthCheck"},
+			healthy: wanted{no, "ComponentsSuspended"}, watched: wanted{yes, "Watched"},
+			message: `StatefulSet "a" is Suspended: It is so.`,
+		},
+		"Progressing": {
+			reason:      "It is on its way.",
+			observation: observed(with(component("a", appsv1alpha1.HealthProgressing))),
+			installed:   wanted{yes, "Installed"}, ready: wanted{unknown, "NoHealthCheck"},
+			healthy: wanted{no, "ComponentsProgressing"}, watched: wanted{yes, "Watched"},
+			message: `StatefulSet "a" is Progressing: It is so.`,
+		},
+		"NotReady": {
+			reason:      "The health check knows better than the components.",
+			observation: observed(with(db), checked(corev1.ConditionFalse, nil)),
+			installed:   wanted{yes, "Installed"}, ready: wanted{no, "HealthCheckNotReady"},
+			healthy: wanted{yes, "Healthy"}, watched: wanted{yes, "Watched"},
+			message: "The health check's Pod is not ready.",
+		},
+		"Starting": {
+			reason:      "A Pod without the condition Ready is Unknown, as the KEP says.",
+			observation: observed(with(db), checked(corev1.ConditionUnknown, nil)),
+			installed:   wanted{yes, "Installed"}, ready: wanted{unknown, "HealthCheckStarting"},
+			healthy: wanted{yes, "Healthy"}, watched: wanted{yes, "Watched"},
+			message: "The health check's Pod does not say yet whether it is ready.",
+		},
+		"HealthCheckRefused": {
+			reason:      "There is no Pod, and the API server says why.",
+			observation: observed(with(db), checked(corev1.ConditionUnknown, &problem{appsv1alpha1.ReasonHealthCheckRefused, "Refused: no."})),
+			installed:   wanted{yes, "Installed"}, ready: wanted{unknown, "HealthCheckRefused"},
+			healthy: wanted{yes, "Healthy"}, watched: wanted{yes, "Watched"},
+			message: "Refused: no.",
+		},
+		"ReadyThatMeansNothing": {
+			reason:      "The API server would refuse the whole status.",
+			observation: observed(with(db), checked("Maybe", nil)),
+			installed:   wanted{yes, "Installed"}, ready: wanted{unknown, "HealthCheckStarting"},
+			healthy: wanted{yes, "Healthy"}, watched: wanted{yes, "Watched"},
+			message: "The health check's Pod does not say yet whether it is ready.",
+		},
+		"NotEnrolled": {
+			reason:      "What was true when somebody looked last is not shown as if it were true now.",
+			observation: unseenApplication(leftBehind(), problem{appsv1alpha1.ReasonNotEnrolled, "Nobody looks any more."}),
+			installed:   wanted{unknown, "ComponentsNotWatched"}, ready: wanted{unknown, "NotEnrolled"},
+			healthy: wanted{unknown, "ComponentsNotWatched"}, watched: wanted{no, "NotEnrolled"},
+			message: `StatefulSet "db" is Unknown: Nobody looks any more.`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			status := statusOf(tc.observation, statusTime(0))
+			for conditionType, want := range map[string]wanted{
+				appsv1alpha1.ConditionInstalled: tc.installed, appsv1alpha1.ConditionReady: tc.ready,
+				appsv1alpha1.ConditionHealthy: tc.healthy, appsv1alpha1.ConditionComponentsWatched: tc.watched,
+			} {
+				c := meta.FindStatusCondition(status.Conditions, conditionType)
+				if c == nil {
+					t.Errorf("%s\nthere is no condition %s", tc.reason, conditionType)
+					continue
+				}
+				if got := (wanted{c.Status, c.Reason}); got != want {
+					t.Errorf("%s\n%s: want %v, got %v (%s)", tc.reason, conditionType, want, got, c.Message)
+				}
+				if c.ObservedGeneration != 3 {
+					t.Errorf("%s: want generation 3, got %d", conditionType, c.ObservedGeneration)
+				}
+			}
+			if status.Message != tc.message {
+				t.Errorf("%s\nmessage: want %q, got %q", tc.reason, tc.message, status.Message)
+			}
+		})
+	}
+}
+
+// leftBehind is an Application with the status that it had when its cluster was still enrolled.
+func leftBehind() *appsv1alpha1.Application {
+	o := observed(with(component("db", appsv1alpha1.HealthHealthy)), checked(corev1.ConditionTrue, nil))
+	o.application.Spec.Components = map[string]appsv1alpha1.ComponentKind{"db": aStatefulSet}
+	o.application.Status = statusOf(o, statusTime(0))
+	return o.application
+}
