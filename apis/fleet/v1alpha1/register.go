@@ -22,7 +22,8 @@ var (
 )
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &EnrollmentClass{}, &EnrollmentClassList{}, &ApplicationReport{}, &ApplicationReportList{})
+	scheme.AddKnownTypes(GroupVersion,
+		&EnrollmentClass{}, &EnrollmentClassList{}, &ApplicationReport{}, &ApplicationReportList{}, &HealthRule{}, &HealthRuleList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

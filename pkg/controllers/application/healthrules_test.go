@@ -1,0 +1,346 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/health"
+	"github.com/masthead-dev/masthead/test/testenv"
+)
+
+// rulesFixture is a hub whose HealthRules are followed.
+type rulesFixture struct {
+	t     *testing.T
+	hub   client.Client
+	rules *healthRules
+
+	mu      sync.Mutex
+	changes [][]schema.GroupKind
+}
+
+func newRulesFixture(t *testing.T) *rulesFixture {
+	t.Helper()
+	env, err := testenv.New(testenv.CRDs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := env.Start()
+	if err != nil {
+		t.Fatalf("cannot start an API server: %v", err)
+	}
+	t.Cleanup(func() { _ = env.Stop() })
+	scheme := runtime.NewScheme()
+	if err := fleetv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &rulesFixture{t: t}
+	if f.hub, err = client.New(cfg, client.Options{Scheme: scheme}); err != nil {
+		t.Fatal(err)
+	}
+	f.rules = newHealthRules(mgr.GetClient(), mgr.GetClient(), clock.RealClock{}, func(kinds []schema.GroupKind) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.changes = append(f.changes, kinds)
+	})
+	if _, ok := f.rules.assessor(); ok {
+		t.Error("there is an assessor before the rules have been read")
+	}
+	if err := f.rules.setup(mgr, new(true)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := mgr.Start(ctx); err != nil {
+			t.Errorf("manager: %v", err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	return f
+}
+
+func (f *rulesFixture) eventually(what string, fn func() error) {
+	f.t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(f.t.Context(), 20*time.Millisecond, 60*time.Second, true, func(context.Context) (bool, error) {
+		last = fn()
+		return last == nil, nil
+	})
+	if err != nil {
+		f.t.Fatalf("%s: %v (%v)", what, last, err)
+	}
+}
+
+func (f *rulesFixture) create(name string, spec fleetv1alpha1.HealthRuleSpec) *fleetv1alpha1.HealthRule {
+	f.t.Helper()
+	rule := &fleetv1alpha1.HealthRule{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+	if err := f.hub.Create(f.t.Context(), rule); err != nil {
+		f.t.Fatal(err)
+	}
+	return rule
+}
+
+func (f *rulesFixture) edit(rule *fleetv1alpha1.HealthRule, change func(*fleetv1alpha1.HealthRuleSpec)) {
+	f.t.Helper()
+	f.eventually("editing "+rule.Name, func() error {
+		if err := f.hub.Get(f.t.Context(), client.ObjectKeyFromObject(rule), rule); err != nil {
+			return err
+		}
+		change(&rule.Spec)
+		return f.hub.Update(f.t.Context(), rule)
+	})
+}
+
+// says waits until the condition Ready of a rule is what is wanted, for the rule as it is now.
+func (f *rulesFixture) says(rule *fleetv1alpha1.HealthRule, reason, message string) {
+	f.t.Helper()
+	f.eventually("the condition of "+rule.Name, func() error {
+		if err := f.hub.Get(f.t.Context(), client.ObjectKeyFromObject(rule), rule); err != nil {
+			return err
+		}
+		if rule.Status.ObservedGeneration != rule.Generation || len(rule.Status.Conditions) != 1 {
+			return fmt.Errorf("not seen yet: %+v", rule.Status)
+		}
+		c := rule.Status.Conditions[0]
+		status := metav1.ConditionFalse
+		if reason == fleetv1alpha1.ReasonCompiled {
+			status = metav1.ConditionTrue
+		}
+		if c.Type != fleetv1alpha1.ConditionReady || c.Status != status || c.Reason != reason || c.ObservedGeneration != rule.Generation ||
+			!strings.Contains(c.Message, message) {
+			return fmt.Errorf("want %s %q, got %+v", reason, message, c)
+		}
+		return nil
+	})
+}
+
+// fares waits until a database in a phase fares as wanted.
+func (f *rulesFixture) fares(phase string, want appsv1alpha1.Health, reason string) {
+	f.t.Helper()
+	f.eventually("the health of a database", func() error {
+		a, ok := f.rules.assessor()
+		if !ok {
+			return errors.New("the rules have not been read")
+		}
+		got := a.Assess(&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "db.example.org/v1", "kind": "Database", "status": map[string]any{"phase": phase},
+		}}, true)
+		if got.Health != want || got.Reason != reason {
+			return fmt.Errorf("want %s %s, got %+v", want, reason, got)
+		}
+		return nil
+	})
+}
+
+// told waits until the last change that was told is of certain kinds, and returns how many changes there were.
+func (f *rulesFixture) told(kinds ...schema.GroupKind) int {
+	f.t.Helper()
+	n := 0
+	f.eventually("a change is told", func() error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		n = len(f.changes)
+		if n == 0 || !slices.Equal(f.changes[n-1], kinds) {
+			return fmt.Errorf("want %v as the last of %v", kinds, f.changes)
+		}
+		return nil
+	})
+	return n
+}
+
+func TestHealthRules(t *testing.T) {
+	f := newRulesFixture(t)
+	databases := schema.GroupKind{Group: "db.example.org", Kind: "Database"}
+	byPhase := fleetv1alpha1.HealthRuleSpec{Group: databases.Group, Kind: databases.Kind, Healthy: "object.status.phase == 'Running'"}
+
+	// Without a rule it is known that there is none.
+	if n := f.told(); n != 1 {
+		t.Errorf("want one change to begin with, got %d", n)
+	}
+	f.fares("Odd", appsv1alpha1.HealthHealthy, "")
+
+	// A rule is followed, and its author can see that.
+	first := f.create("a", byPhase)
+	f.says(first, fleetv1alpha1.ReasonCompiled, "followed")
+	f.told(databases)
+	f.fares("Odd", appsv1alpha1.HealthProgressing, health.ReasonRuleNotHealthy)
+	f.fares("Running", appsv1alpha1.HealthHealthy, "")
+
+	// A change of it counts at once.
+	before := f.told(databases)
+	f.edit(first, func(s *fleetv1alpha1.HealthRuleSpec) { s.Degraded = "object.status.phase == 'Odd'" })
+	f.says(first, fleetv1alpha1.ReasonCompiled, "followed")
+	f.fares("Odd", appsv1alpha1.HealthDegraded, health.ReasonRuleDegraded)
+	if now := f.told(databases); now != before+1 {
+		t.Errorf("want one more change than %d, got %d: writing a status changes nothing", before, now)
+	}
+
+	// A younger rule for the same kind waits, and says for which.
+	second := f.create("b", byPhase)
+	f.says(second, fleetv1alpha1.ReasonShadowed, `HealthRule "a" is older`)
+	if now := f.told(databases); now != before+1 {
+		t.Errorf("want no change after the %d before, got %d: the rule that is followed is the same", before+1, now)
+	}
+
+	// A mistake is shown, and makes nothing healthy.
+	f.edit(first, func(s *fleetv1alpha1.HealthRuleSpec) { s.Degraded = "object.status.phase = 'Odd'" })
+	f.says(first, fleetv1alpha1.ReasonCannotCompile, "degraded: 1:21: ")
+	f.says(second, fleetv1alpha1.ReasonShadowed, `HealthRule "a" is older`)
+	f.fares("Running", appsv1alpha1.HealthUnknown, health.ReasonRuleFailed)
+
+	// The next one takes over when the first goes, and without any the kind is assessed as before.
+	if err := f.hub.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	f.says(second, fleetv1alpha1.ReasonCompiled, "followed")
+	f.fares("Odd", appsv1alpha1.HealthProgressing, health.ReasonRuleNotHealthy)
+	written := second.ResourceVersion
+	if _, err := f.rules.Reconcile(t.Context(), allRules{}); err != nil {
+		t.Fatal(err)
+	}
+	f.says(second, fleetv1alpha1.ReasonCompiled, "followed")
+	if second.ResourceVersion != written {
+		t.Error("the status was written again, and nothing had changed")
+	}
+	if err := f.hub.Delete(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	f.fares("Odd", appsv1alpha1.HealthHealthy, "")
+	f.told(databases)
+
+	t.Run("Sample", func(t *testing.T) { testSampleRules(t, f) })
+}
+
+// testSampleRules sees that the API server takes the rules that are shipped and shown in docs/health.md, and that they compile.
+func testSampleRules(t *testing.T, f *rulesFixture) {
+	t.Helper()
+	folder := filepath.Join(testenv.Root(), "config", "samples", "health")
+	entries, err := os.ReadDir(folder)
+	if err != nil || len(entries) == 0 {
+		t.Fatalf("there are no samples in %s (%v)", folder, err)
+	}
+	page, err := os.ReadFile(filepath.Join(testenv.Root(), "docs", "health.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, manifest, _ := strings.Cut(string(data), "apiVersion:")
+		if !strings.Contains(string(page), "apiVersion:"+manifest) {
+			t.Errorf("docs/health.md does not show %s as it is", e.Name())
+		}
+		var rule fleetv1alpha1.HealthRule
+		if err := yaml.UnmarshalStrict(data, &rule); err != nil {
+			t.Fatalf("%s: %v", e.Name(), err)
+		}
+		if err := f.hub.Create(t.Context(), &rule); err != nil {
+			t.Errorf("%s: %v", e.Name(), err)
+			continue
+		}
+		f.says(&rule, fleetv1alpha1.ReasonCompiled, "followed")
+	}
+}
+
+func TestFollow(t *testing.T) {
+	rule := func(name string, age time.Duration, generation int64, kind string) fleetv1alpha1.HealthRule {
+		return fleetv1alpha1.HealthRule{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name, UID: types.UID(name), Generation: generation,
+				CreationTimestamp: metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Add(-age)),
+			},
+			Spec: fleetv1alpha1.HealthRuleSpec{Kind: kind, Healthy: "true"},
+		}
+	}
+	pods, jobs := schema.GroupKind{Kind: "Pod"}, schema.GroupKind{Kind: "Job"}
+	cases := map[string]struct {
+		reason        string
+		before, rules []fleetv1alpha1.HealthRule
+		chosen        map[schema.GroupKind]types.UID
+		changed       []schema.GroupKind
+	}{
+		"None": {reason: "Without rules nothing is chosen.", chosen: map[schema.GroupKind]types.UID{}},
+		"Oldest": {
+			reason: "The oldest rule for a kind counts.",
+			rules:  []fleetv1alpha1.HealthRule{rule("a", 0, 1, "Pod"), rule("b", time.Hour, 1, "Pod"), rule("c", 0, 1, "Job")},
+			chosen: map[schema.GroupKind]types.UID{pods: "b", jobs: "c"}, changed: []schema.GroupKind{jobs, pods},
+		},
+		"Name": {
+			reason: "Rules that were created together are told apart by name, or restarts would change what is followed.",
+			rules:  []fleetv1alpha1.HealthRule{rule("b", 0, 1, "Pod"), rule("a", 0, 1, "Pod")},
+			chosen: map[schema.GroupKind]types.UID{pods: "a"}, changed: []schema.GroupKind{pods},
+		},
+		"Same": {
+			reason: "What is as before has to be assessed as before.",
+			before: []fleetv1alpha1.HealthRule{rule("a", 0, 1, "Pod")}, rules: []fleetv1alpha1.HealthRule{rule("a", 0, 1, "Pod")},
+			chosen: map[schema.GroupKind]types.UID{pods: "a"},
+		},
+		"Edited": {
+			reason: "Objects of the kind have to be assessed again.",
+			before: []fleetv1alpha1.HealthRule{rule("a", 0, 1, "Pod")}, rules: []fleetv1alpha1.HealthRule{rule("a", 0, 2, "Pod")},
+			chosen: map[schema.GroupKind]types.UID{pods: "a"}, changed: []schema.GroupKind{pods},
+		},
+		"Moved": {
+			reason: "A rule for another kind than before changes both.",
+			before: []fleetv1alpha1.HealthRule{rule("a", 0, 1, "Pod")}, rules: []fleetv1alpha1.HealthRule{rule("a", 0, 2, "Job")},
+			chosen: map[schema.GroupKind]types.UID{jobs: "a"}, changed: []schema.GroupKind{jobs, pods},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var before *followed
+			if tc.before != nil {
+				before = follow(tc.before, nil)
+			}
+			slices.SortFunc(tc.rules, olderFirst)
+			now := follow(tc.rules, before)
+			chosen := map[schema.GroupKind]types.UID{}
+			for kind, at := range now.chosen {
+				chosen[kind] = at.uid
+			}
+			if diff := cmp.Diff(tc.chosen, chosen); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+			changed := differences(before, now)
+			slices.SortFunc(changed, func(a, b schema.GroupKind) int { return strings.Compare(a.Kind, b.Kind) })
+			if diff := cmp.Diff(tc.changed, changed); diff != "" {
+				t.Errorf("%s\nchanged, -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,182 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+func TestMetrics(t *testing.T) {
+	shop, blog := applicationKey{Namespace: "web", Name: "shop"}, applicationKey{Namespace: "web", Name: "blog"}
+	well := summary{health: appsv1alpha1.HealthHealthy, ready: corev1.ConditionTrue, wanted: 3, installed: 3}
+	broken := summary{health: appsv1alpha1.HealthDegraded, ready: corev1.ConditionFalse, wanted: 3, installed: 2}
+	vague := summary{health: appsv1alpha1.HealthUnknown, ready: corev1.ConditionUnknown}
+	counts := func(cluster string, healthy, unknown, degraded, wanted, installed int) []string {
+		return []string{
+			fmt.Sprintf("masthead_application_components{cluster=%s,state=installed} %d", cluster, installed),
+			fmt.Sprintf("masthead_application_components{cluster=%s,state=wanted} %d", cluster, wanted),
+			fmt.Sprintf("masthead_applications{cluster=%s,health=Degraded} %d", cluster, degraded),
+			fmt.Sprintf("masthead_applications{cluster=%s,health=Healthy} %d", cluster, healthy),
+			fmt.Sprintf("masthead_applications{cluster=%s,health=Missing} 0", cluster),
+			fmt.Sprintf("masthead_applications{cluster=%s,health=Progressing} 0", cluster),
+			fmt.Sprintf("masthead_applications{cluster=%s,health=Suspended} 0", cluster),
+			fmt.Sprintf("masthead_applications{cluster=%s,health=Unknown} %d", cluster, unknown),
+		}
+	}
+	shopIs := func(health string, wanted, installed int, ready ...string) []string {
+		const at = "cluster=capi/fleet/w1"
+		return append(ready,
+			fmt.Sprintf("masthead_application_components_installed{%s,name=shop,namespace=web} %d", at, installed),
+			fmt.Sprintf("masthead_application_components_wanted{%s,name=shop,namespace=web} %d", at, wanted),
+			fmt.Sprintf("masthead_application_health{%s,health=%s,name=shop,namespace=web} 1", at, health),
+		)
+	}
+	const ready = "masthead_application_ready{cluster=capi/fleet/w1,name=shop,namespace=web} "
+
+	cases := map[string]struct {
+		reason         string
+		perApplication bool
+		do             func(*Metrics)
+		want           []string
+	}{
+		"Nothing": {
+			reason: "There are no series of what nobody spoke of.",
+			do:     func(*Metrics) {},
+		},
+		"Counts": {
+			reason: "Applications are counted by health, their components are added up, and the states without Applications are 0.",
+			do: func(m *Metrics) {
+				m.application("capi/fleet/w1", shop, well)
+				m.application("capi/fleet/w1", blog, broken)
+			},
+			want: counts("capi/fleet/w1", 1, 0, 1, 6, 5),
+		},
+		"Change": {
+			reason: "An Application is in one state, however often it is told.",
+			do: func(m *Metrics) {
+				for _, s := range []summary{well, well, broken, well, broken, broken} {
+					m.application("capi/fleet/w1", shop, s)
+				}
+			},
+			want: counts("capi/fleet/w1", 0, 0, 1, 3, 2),
+		},
+		"Forgotten": {
+			reason: "What is forgotten is not counted any more.",
+			do: func(m *Metrics) {
+				m.application("capi/fleet/w1", shop, well)
+				m.application("capi/fleet/w1", blog, broken)
+				m.forget("capi/fleet/w1", blog)
+				m.forget("capi/fleet/w1", blog)
+			},
+			want: counts("capi/fleet/w1", 1, 0, 0, 3, 3),
+		},
+		"LastForgotten": {
+			reason:         "A cluster without Applications has no series of them.",
+			perApplication: true,
+			do: func(m *Metrics) {
+				m.application("capi/fleet/w1", shop, well)
+				m.forget("capi/fleet/w1", shop)
+			},
+		},
+		"ClusterForgotten": {
+			reason:         "The series of a cluster go with it, those of other clusters stay.",
+			perApplication: true,
+			do: func(m *Metrics) {
+				m.application("capi/fleet/w1", shop, broken)
+				m.application("capi/fleet/w2", shop, well)
+				m.wrote("capi/fleet/w1", writeStatus)
+				m.wrote("capi/fleet/w2", writeStatus)
+				m.forgetCluster("capi/fleet/w2")
+			},
+			want: slices.Concat(counts("capi/fleet/w1", 0, 0, 1, 3, 2), shopIs("Degraded", 3, 2, ready+"0"),
+				[]string{"masthead_application_writes_total{cluster=capi/fleet/w1,write=status} 1"}),
+		},
+		"Writes": {
+			reason: "Writes are counted by what was written, in a cluster without Applications, too.",
+			do: func(m *Metrics) {
+				m.wrote("capi/fleet/w1", writeOwner)
+				m.wrote("capi/fleet/w1", writeOwner)
+				m.wrote("capi/fleet/w1", writeHealthCheck)
+				m.wrote("capi/fleet/w1", writeDefinition)
+			},
+			want: []string{
+				"masthead_application_writes_total{cluster=capi/fleet/w1,write=definition} 1",
+				"masthead_application_writes_total{cluster=capi/fleet/w1,write=health-check} 1",
+				"masthead_application_writes_total{cluster=capi/fleet/w1,write=owner-reference} 2",
+			},
+		},
+		"EachInOneState": {
+			reason:         "Only the state that an Application is in has a series.",
+			perApplication: true,
+			do: func(m *Metrics) {
+				m.application("capi/fleet/w1", shop, broken)
+				m.application("capi/fleet/w1", shop, well)
+			},
+			want: append(counts("capi/fleet/w1", 1, 0, 0, 3, 3), shopIs("Healthy", 3, 3, ready+"1")...),
+		},
+		"EachNotKnownToBeReady": {
+			reason:         "Unknown is neither 0 nor 1, so what was said before is taken back.",
+			perApplication: true,
+			do: func(m *Metrics) {
+				m.application("capi/fleet/w1", shop, well)
+				m.application("capi/fleet/w1", shop, vague)
+			},
+			want: append(counts("capi/fleet/w1", 0, 1, 0, 0, 0), shopIs("Unknown", 0, 0)...),
+		},
+		"HealthThatIsNone": {
+			reason:         "The label health is bounded, whatever the status of an Application says.",
+			perApplication: true,
+			do:             func(m *Metrics) { m.application("capi/fleet/w1", shop, summary{health: "Splendid"}) },
+			want:           append(counts("capi/fleet/w1", 0, 1, 0, 0, 0), shopIs("Unknown", 0, 0)...),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			registry := prometheus.NewPedanticRegistry()
+			tc.do(NewMetrics(registry, tc.perApplication))
+			slices.Sort(tc.want)
+			if diff := cmp.Diff(tc.want, series(t, registry)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestMetricsOfNobody(t *testing.T) {
+	var m *Metrics
+	m.application("c", applicationKey{Name: "a"}, summary{})
+	m.forget("c", applicationKey{Name: "a"})
+	m.wrote("c", writeStatus)
+	m.forgetCluster("c")
+}
+
+// series returns every series of a registry with its value, sorted.
+func series(t *testing.T, registry *prometheus.Registry) []string {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			out = append(out, fmt.Sprintf("%s{%s} %v", family.GetName(), strings.Join(labels, ","), m.GetGauge().GetValue()+m.GetCounter().GetValue()))
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,192 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+// assessor is what is known about kinds. It does not change.
+type assessor struct {
+	rules map[schema.GroupKind]*Rule
+	kinds map[schema.GroupKind]assess
+
+	// bare are the kinds whose objects are well when they are there.
+	bare sets.Set[schema.GroupKind]
+}
+
+// assess is what is known about one kind. It returns false where it has nothing to say that kstatus does not say as well.
+type assess func(fields) (Result, bool)
+
+// New returns an Assessor that follows the rules, and, where these have nothing to say, what is known about kinds. Of several rules
+// for one kind it follows the first.
+func New(rules ...*Rule) Assessor {
+	a := &assessor{rules: map[schema.GroupKind]*Rule{}, kinds: builtins(), bare: bareKinds()}
+	for _, r := range rules {
+		if _, taken := a.rules[r.kind]; !taken {
+			a.rules[r.kind] = r
+		}
+	}
+	return a
+}
+
+// NeedsObject is whether objects of a kind have to be read whole.
+func (a *assessor) NeedsObject(kind schema.GroupKind) bool {
+	return a.rules[kind] != nil || !a.bare.Has(kind)
+}
+
+// Assess says how an object fares.
+func (a *assessor) Assess(obj *unstructured.Unstructured, statusExpected bool) (result Result) {
+	defer func() {
+		// What reads objects here expects anything, but some of it is others' code.
+		if recover() != nil {
+			result = unknown(ReasonUnreadable, "Masthead cannot make sense of the object")
+		}
+		result = valid(result)
+	}()
+	return a.assess(obj, statusExpected)
+}
+
+func (a *assessor) assess(obj *unstructured.Unstructured, statusExpected bool) Result {
+	kind := obj.GroupVersionKind().GroupKind()
+	object := fields(obj.Object)
+	if object.text("metadata", "deletionTimestamp") != "" {
+		return terminating(object)
+	}
+	if rule := a.rules[kind]; rule != nil {
+		if result, decided := rule.assess(object, statusExpected); decided {
+			return result
+		}
+	}
+	if a.bare.Has(kind) {
+		return healthy()
+	}
+	if kind == applicationKind() {
+		return application(object)
+	}
+	builtin := a.kinds[kind]
+	if builtin == nil && object.hasNoStatus() {
+		return noStatus(statusExpected)
+	}
+	object, result, decided := observed(object)
+	if decided {
+		return result
+	}
+	if builtin != nil {
+		if result, decided := builtin(object); decided {
+			return result
+		}
+		return kstatus(object)
+	}
+	return generic(object)
+}
+
+// terminating is how every object fares that is being deleted. What it waits for is what people want to know.
+func terminating(object fields) Result {
+	list, _ := object.at("metadata", "finalizers").([]any)
+	var waits []string
+	for _, finalizer := range list {
+		if name, ok := finalizer.(string); ok {
+			waits = append(waits, name)
+		}
+	}
+	if len(waits) == 0 {
+		return progressing(ReasonTerminating, "It is being deleted")
+	}
+	return progressing(ReasonTerminating, "It is being deleted and waits for its finalizers: "+strings.Join(waits, ", "))
+}
+
+// noStatus is for objects without a status, of a kind that nothing else is known about.
+func noStatus(statusExpected bool) Result {
+	if !statusExpected {
+		return healthy()
+	}
+	return unknown(ReasonNoStatus, "It has no status yet")
+}
+
+func (f fields) hasNoStatus() bool {
+	switch status := f.at("status").(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(status) == 0
+	default:
+		return false
+	}
+}
+
+// observed finds out whether a status is about the latest change of an object. It returns the object in a form that kstatus can
+// read: there are controllers (of Argo Rollouts, for one) that write status.observedGeneration as a string.
+func observed(object fields) (fields, Result, bool) {
+	status := object.part("status")
+	raw, there := status["observedGeneration"]
+	if raw == nil {
+		if there {
+			// kstatus takes null for a mistake. It is the same as nothing.
+			status = maps.Clone(status)
+			delete(status, "observedGeneration")
+			object = object.with(map[string]any(status), "status")
+		}
+		return object, Result{}, false
+	}
+	seen, ok := decimal(raw)
+	if !ok {
+		return object, unknown(ReasonUnreadable, "status.observedGeneration is not a number"), true
+	}
+	if generation, ok := integer(object.at("metadata", "generation")); ok && generation != seen {
+		return object, progressing(ReasonNotObserved, "Its controller has not seen the latest change yet"), true
+	}
+	if _, plain := raw.(int64); !plain {
+		object = object.with(seen, "status", "observedGeneration")
+	}
+	return object, Result{}, false
+}
+
+// with returns a copy of an object with one value changed. It shares everything else with the object.
+func (f fields) with(value any, path ...string) fields {
+	c := maps.Clone(f)
+	if len(path) == 1 {
+		c[path[0]] = value
+	} else {
+		c[path[0]] = map[string]any(f.part(path[0]).with(value, path[1:]...))
+	}
+	return c
+}
+
+// application is how one of our own kind fares. What it said about an older generation says nothing about this one, which can name
+// other components.
+func application(object fields) Result {
+	if object.hasNoStatus() {
+		return noStatus(true)
+	}
+	if object.number(0, "metadata", "generation") != object.number(0, "status", "observedGeneration") {
+		return unknown(ReasonNotObserved, "Masthead has not seen the latest change of the Application yet")
+	}
+	message := object.text("status", "message")
+	switch h := appsv1alpha1.Health(object.text("status", "health")); h {
+	case appsv1alpha1.HealthHealthy:
+		return healthy()
+	case appsv1alpha1.HealthSuspended:
+		return suspended(appsv1alpha1.ReasonComponentsSuspended, message)
+	case appsv1alpha1.HealthProgressing:
+		return progressing(appsv1alpha1.ReasonComponentsProgressing, message)
+	case appsv1alpha1.HealthUnknown:
+		return unknown(appsv1alpha1.ReasonComponentsUnknown, message)
+	case appsv1alpha1.HealthMissing:
+		// The Application is there, so it is not missing itself. It lacks a part and does not mend by itself.
+		return degraded(appsv1alpha1.ReasonComponentsMissing, message)
+	case appsv1alpha1.HealthDegraded:
+		return degraded(appsv1alpha1.ReasonComponentsDegraded, message)
+	default:
+		return unknown(ReasonUnreadable, fmt.Sprintf("The health %q of the Application is none that Masthead knows", h))
+	}
+}

@@ -1,0 +1,39 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+// job is ours alone: for kstatus a running Job is current, and so is a suspended one.
+func job(j fields) (Result, bool) {
+	// FailureTarget says that the Job has failed and its Pods are being removed.
+	for _, kind := range []batchv1.JobConditionType{batchv1.JobFailed, batchv1.JobFailureTarget} {
+		if c := j.condition(string(kind)); c.isTrue() {
+			return degraded(reasonOr(c.reason, ReasonJobFailed), messageOr(c.message, "The Job has failed")), true
+		}
+	}
+	switch {
+	case j.condition(string(batchv1.JobComplete)).isTrue():
+		return healthy(), true
+	case j.yes("spec", "suspend"):
+		return suspended(ReasonSuspended, "The Job is suspended"), true
+	}
+	// How many Pods have succeeded is left out: it would be written again for each of a thousand.
+	if failed := j.number(0, "status", "failed"); failed > 0 {
+		return progressing(ReasonJobRunning, fmt.Sprintf("The Job has not ended; Pods that failed: %d", failed)), true
+	}
+	return progressing(ReasonJobRunning, "The Job has not ended"), true
+}
+
+// cronJob is well unless it is suspended: how its Jobs end is theirs to say.
+func cronJob(c fields) (Result, bool) {
+	if c.yes("spec", "suspend") {
+		return suspended(ReasonSuspended, "The CronJob is suspended"), true
+	}
+	return healthy(), true
+}

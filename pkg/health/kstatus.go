@@ -1,0 +1,49 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// kstatus asks kstatus. An error means that the status does not look as it should.
+func kstatus(object fields) Result {
+	computed, err := status.Compute(&unstructured.Unstructured{Object: object})
+	if err != nil {
+		return unknown(ReasonUnreadable, "Its status cannot be read: "+err.Error())
+	}
+	reason := ""
+	if len(computed.Conditions) > 0 {
+		reason = computed.Conditions[0].Reason
+	}
+	switch computed.Status {
+	case status.CurrentStatus:
+		// kstatus puts numbers into the message, which change while the object is well.
+		return healthy()
+	case status.InProgressStatus:
+		return progressing(reasonOr(reason, ReasonNotReady), computed.Message)
+	case status.FailedStatus:
+		return degraded(reasonOr(reason, ReasonStalled), computed.Message)
+	case status.TerminatingStatus:
+		return progressing(ReasonTerminating, computed.Message)
+	case status.NotFoundStatus, status.UnknownStatus:
+		fallthrough
+	default:
+		return unknown(ReasonUnreadable, computed.Message)
+	}
+}
+
+// generic is how an object fares of whose kind nothing is known but the conventions: the conditions Stalled, Reconciling and
+// Ready, which kstatus follows, and, if it has no Ready, Available. A status without any of them is one that complains of nothing.
+func generic(object fields) Result {
+	result := kstatus(object)
+	if result != healthy() || object.condition("Ready").status != "" {
+		return result
+	}
+	if c := object.condition("Available"); c.status != "" && !c.isTrue() {
+		return progressing(reasonOr(c.reason, ReasonNotReady), messageOr(c.message, "It is not available"))
+	}
+	return result
+}

@@ -1,0 +1,126 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// pod is ours alone: kstatus calls a failed Pod current, and one that no node can run failed after 15 seconds, of which no event
+// tells.
+func pod(p fields) (Result, bool) {
+	switch phase := corev1.PodPhase(p.text("status", "phase")); phase {
+	case corev1.PodSucceeded:
+		return healthy(), true
+	case corev1.PodFailed:
+		return failedPod(p), true
+	case corev1.PodPending, corev1.PodRunning:
+		if result, stuck := stuckContainer(p); stuck {
+			return result, true
+		}
+		if phase == corev1.PodPending {
+			return pendingPod(p), true
+		}
+		return runningPod(p), true
+	case corev1.PodUnknown:
+		return unknown(reasonOr(p.text("status", "reason"), ReasonNodeLost),
+			messageOr(p.text("status", "message"), "The node of the Pod does not answer")), true
+	case "":
+		return notSeen(), true
+	default:
+		return unknown(ReasonUnreadable, fmt.Sprintf("The phase %q of the Pod is none that Masthead knows", phase)), true
+	}
+}
+
+// failedPod looks for what people want to know: why. The Pod itself says it if it was evicted; else one of its containers does.
+func failedPod(p fields) Result {
+	if reason := p.text("status", "reason"); word(reason) != "" {
+		return degraded(reason, messageOr(p.text("status", "message"), "The Pod has failed"))
+	}
+	for _, c := range containers(p) {
+		end := c.part("state", "terminated")
+		if code := end.number(0, "exitCode"); code != 0 {
+			return degraded(reasonOr(end.text("reason"), ReasonPodFailed),
+				fmt.Sprintf("Container %q ended with exit code %d", c.text("name"), code))
+		}
+	}
+	return degraded(ReasonPodFailed, messageOr(p.text("status", "message"), "The Pod has failed"))
+}
+
+func pendingPod(p fields) Result {
+	if c := p.condition(string(corev1.PodScheduled)); c.isFalse() {
+		return progressing(reasonOr(c.reason, ReasonUnschedulable), messageOr(c.message, "The Pod has no node yet"))
+	}
+	return progressing(ReasonPodPending, "The containers of the Pod are not all started")
+}
+
+func runningPod(p fields) Result {
+	ready := p.condition(string(corev1.PodReady))
+	switch {
+	case !ready.isTrue():
+		return progressing(reasonOr(ready.reason, ReasonContainersNotReady), messageOr(ready.message, "The Pod is not ready"))
+	case endsByItself(p):
+		// Like a Job, it is on its way to its end.
+		return progressing(ReasonPodRunning, "The Pod runs and has not ended")
+	default:
+		return healthy()
+	}
+}
+
+func endsByItself(p fields) bool {
+	policy := corev1.RestartPolicy(p.text("spec", "restartPolicy"))
+	return policy == corev1.RestartPolicyNever || policy == corev1.RestartPolicyOnFailure
+}
+
+// stuckContainer is a container that waits for something that does not come by itself.
+//
+// The kubelet's own words change with each attempt: the reason goes to and fro between ErrImagePull and ImagePullBackOff, and the
+// message counts the seconds of the back-off. What is said here stays the same until something has changed.
+func stuckContainer(p fields) (Result, bool) {
+	for _, c := range containers(p) {
+		reason := c.text("state", "waiting", "reason")
+		name := c.text("name")
+		switch {
+		case reason == "ErrImagePull" || reason == ReasonImagePullBackOff:
+			return degraded(ReasonImagePullBackOff, fmt.Sprintf("Container %q: its image %q cannot be pulled", name, image(p, name))), true
+		case reason == "CrashLoopBackOff":
+			message := fmt.Sprintf("Container %q is restarted again and again", name)
+			if end := c.part("lastState", "terminated"); end != nil {
+				message += fmt.Sprintf("; it ended with exit code %d (%s)", end.number(0, "exitCode"), reasonOr(end.text("reason"), "no reason"))
+			}
+			return degraded(reason, message), true
+		case isFailure(reason):
+			return degraded(reason, messageOr(c.text("state", "waiting", "message"), fmt.Sprintf("Container %q cannot be started", name))), true
+		}
+	}
+	return Result{}, false
+}
+
+// isFailure tells a reason for waiting that is an error from one that is the usual course, such as ContainerCreating. The kubelet
+// and the runtimes have no list of them, but a habit: CreateContainerConfigError, RunContainerError, ErrImageNeverPull,
+// RegistryUnavailable, InvalidImageName.
+func isFailure(reason string) bool {
+	return strings.HasPrefix(reason, "Err") || strings.HasPrefix(reason, "Invalid") ||
+		strings.HasSuffix(reason, "Error") || strings.HasSuffix(reason, "BackOff") || reason == "RegistryUnavailable"
+}
+
+// containers are the states of a Pod's containers, in the order in which they are started.
+func containers(p fields) []fields {
+	return append(p.parts("status", "initContainerStatuses"), p.parts("status", "containerStatuses")...)
+}
+
+// image is that of a container's spec: the one in the status is what the runtime makes of it.
+func image(p fields, container string) string {
+	for _, list := range []string{"initContainers", "containers"} {
+		for _, c := range p.parts("spec", list) {
+			if c.text("name") == container {
+				return c.text("image")
+			}
+		}
+	}
+	return ""
+}

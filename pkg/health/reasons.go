@@ -1,0 +1,97 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+// Reasons that Masthead gives itself. Others are those of the object: of its condition, its container or its status, or those of
+// kstatus.
+const (
+	// ReasonTerminating: the object is being deleted.
+	ReasonTerminating = "Terminating"
+
+	// ReasonNoStatus: the kind has a status and the object has none, so nobody has looked at it yet.
+	ReasonNoStatus = "NoStatus"
+
+	// ReasonNotObserved: the controller of the kind has not seen the object yet, or not its latest change.
+	ReasonNotObserved = "NotObserved"
+
+	// ReasonUnreadable: the status is not what the status of such an object looks like.
+	ReasonUnreadable = "Unreadable"
+
+	// ReasonPaused: a Deployment is paused.
+	ReasonPaused = "Paused"
+
+	// ReasonSuspended: a Job or CronJob is suspended.
+	ReasonSuspended = "Suspended"
+
+	// ReasonScalingDisabled: a HorizontalPodAutoscaler does nothing, because its target has been scaled to zero.
+	ReasonScalingDisabled = "ScalingDisabled"
+
+	// ReasonFewerReady: fewer Pods are ready than are wanted.
+	ReasonFewerReady = "FewerReady"
+
+	// ReasonReplicaFailure: Pods cannot be created or deleted, and the condition gives no reason.
+	ReasonReplicaFailure = "ReplicaFailure"
+
+	// ReasonPodPending: the containers of a Pod have not all been started.
+	ReasonPodPending = "PodPending"
+
+	// ReasonPodRunning: a Pod that is to end runs.
+	ReasonPodRunning = "PodRunning"
+
+	// ReasonContainersNotReady: the containers of a Pod run and are not all ready.
+	ReasonContainersNotReady = "ContainersNotReady"
+
+	// ReasonPodFailed: a Pod has failed and does not say why.
+	ReasonPodFailed = "PodFailed"
+
+	// ReasonNodeLost: the node of a Pod does not answer.
+	ReasonNodeLost = "NodeLost"
+
+	// ReasonUnschedulable: no node can run a Pod.
+	ReasonUnschedulable = "Unschedulable"
+
+	// ReasonImagePullBackOff: the image of a container cannot be pulled.
+	ReasonImagePullBackOff = "ImagePullBackOff"
+
+	// ReasonJobRunning: a Job has not ended.
+	ReasonJobRunning = "JobRunning"
+
+	// ReasonJobFailed: a Job has failed and does not say why.
+	ReasonJobFailed = "JobFailed"
+
+	// ReasonLoadBalancerPending: no load balancer has given a Service or an Ingress an address.
+	ReasonLoadBalancerPending = "LoadBalancerPending"
+
+	// ReasonClaimPending: a PersistentVolumeClaim has no volume yet.
+	ReasonClaimPending = "ClaimPending"
+
+	// ReasonClaimLost: the volume of a PersistentVolumeClaim is gone.
+	ReasonClaimLost = "ClaimLost"
+
+	// ReasonScalingFailed: a HorizontalPodAutoscaler cannot do its work and does not say why.
+	ReasonScalingFailed = "ScalingFailed"
+
+	// ReasonSyncFailed: a PodDisruptionBudget cannot be computed.
+	ReasonSyncFailed = "SyncFailed"
+
+	// ReasonNotReady: a condition says that the object is not ready, and gives no reason.
+	ReasonNotReady = "NotReady"
+
+	// ReasonStalled: a condition says that the object makes no progress, and gives no reason.
+	ReasonStalled = "Stalled"
+)
+
+// Reasons that HealthRules lead to.
+const (
+	// ReasonRuleDegraded, ReasonRuleSuspended and ReasonRuleProgressing: that expression of the rule is true.
+	ReasonRuleDegraded    = "RuleDegraded"
+	ReasonRuleSuspended   = "RuleSuspended"
+	ReasonRuleProgressing = "RuleProgressing"
+
+	// ReasonRuleNotHealthy: the rule says when an object is healthy, and it is not.
+	ReasonRuleNotHealthy = "RuleNotHealthy"
+
+	// ReasonRuleFailed: an expression of the rule failed, or cost too much, or the rule cannot be compiled.
+	ReasonRuleFailed = "RuleFailed"
+)

@@ -1,0 +1,230 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// database is an object of a kind of which nothing is known.
+func database(change func(object map[string]any)) *unstructured.Unstructured {
+	object := map[string]any{
+		"apiVersion": "db.example.org/v1", "kind": "Database",
+		"metadata": map[string]any{"name": "main"},
+		"spec":     map[string]any{"size": int64(3)},
+		"status":   map[string]any{"phase": "Running", "ready": true, "message": "All is well"},
+	}
+	if change != nil {
+		change(object)
+	}
+	return &unstructured.Unstructured{Object: object}
+}
+
+func inPhase(phase string) *unstructured.Unstructured {
+	return database(func(object map[string]any) { object["status"] = map[string]any{"phase": phase} })
+}
+
+func TestRule(t *testing.T) {
+	byPhase := fleetv1alpha1.HealthRuleSpec{
+		Degraded:    "object.status.phase == 'Failed'",
+		Suspended:   "object.status.phase == 'Paused'",
+		Progressing: "object.status.phase in ['Pending', 'Starting']",
+		Healthy:     "object.status.phase == 'Running'",
+		Message:     "'The phase is ' + object.status.phase",
+	}
+	without := func(change func(*fleetv1alpha1.HealthRuleSpec)) fleetv1alpha1.HealthRuleSpec {
+		spec := byPhase
+		change(&spec)
+		return spec
+	}
+	noStatusAtAll := database(func(object map[string]any) { delete(object, "status") })
+	cases := map[string]struct {
+		reason           string
+		spec             fleetv1alpha1.HealthRuleSpec
+		object           *unstructured.Unstructured
+		statusUnexpected bool
+		want             Result
+	}{
+		"Degraded": {
+			reason: "The expression is true.", spec: byPhase, object: inPhase("Failed"),
+			want: degraded(ReasonRuleDegraded, "The phase is Failed"),
+		},
+		"Suspended": {
+			reason: "The expression is true.", spec: byPhase, object: inPhase("Paused"),
+			want: suspended(ReasonRuleSuspended, "The phase is Paused"),
+		},
+		"Progressing": {
+			reason: "The expression is true.", spec: byPhase, object: inPhase("Starting"),
+			want: progressing(ReasonRuleProgressing, "The phase is Starting"),
+		},
+		"Healthy": {
+			reason: "There is nothing to say about what is well.", spec: byPhase, object: inPhase("Running"), want: healthy(),
+		},
+		"NotHealthy": {
+			reason: "A rule that says what is healthy leaves the rest on its way there.", spec: byPhase, object: inPhase("Odd"),
+			want: progressing(ReasonRuleNotHealthy, "The phase is Odd"),
+		},
+		"Order": {
+			reason: "The first that is true decides.",
+			spec:   fleetv1alpha1.HealthRuleSpec{Healthy: "true", Suspended: "true", Progressing: "true"},
+			object: database(nil), want: suspended(ReasonRuleSuspended, `HealthRule "db": suspended is true`),
+		},
+		"NothingToSay": {
+			reason: "Without the expression healthy, what no expression is true for fares as it would without the rule.",
+			spec:   fleetv1alpha1.HealthRuleSpec{Degraded: "object.status.phase == 'Failed'"},
+			object: database(func(object map[string]any) {
+				object["status"] = map[string]any{"phase": "Odd", "conditions": []any{
+					map[string]any{"type": "Ready", "status": "False", "reason": "Booting", "message": "It boots"},
+				}}
+			}),
+			want: progressing("Booting", "It boots"),
+		},
+		"NoMessage": {
+			reason: "Without a message of its own the rule is named.",
+			spec:   without(func(s *fleetv1alpha1.HealthRuleSpec) { s.Message = "" }), object: inPhase("Odd"),
+			want: progressing(ReasonRuleNotHealthy, `HealthRule "db": healthy is false`),
+		},
+		"EmptyMessage": {
+			reason: "An empty message says nothing.",
+			spec:   without(func(s *fleetv1alpha1.HealthRuleSpec) { s.Message = "''" }), object: inPhase("Failed"),
+			want: degraded(ReasonRuleDegraded, `HealthRule "db": degraded is true`),
+		},
+		"MessageFails": {
+			reason: "How an object fares does not depend on whether something can be said about it.",
+			spec:   without(func(s *fleetv1alpha1.HealthRuleSpec) { s.Message = "object.status.detail" }), object: inPhase("Failed"),
+			want: degraded(ReasonRuleDegraded, `HealthRule "db": degraded is true; its message failed: no such key: detail`),
+		},
+		"MessageOfAnotherType": {
+			reason: "Only text can be shown.",
+			spec:   without(func(s *fleetv1alpha1.HealthRuleSpec) { s.Message = "object.spec.size" }),
+			object: database(func(object map[string]any) { object["status"] = map[string]any{"phase": "Failed"} }),
+			want:   degraded(ReasonRuleDegraded, `HealthRule "db": degraded is true; its message failed: its value is of the type int, not string`),
+		},
+		"MissingField": {
+			reason: "Nobody knows what the rule would have said.", spec: byPhase,
+			object: database(func(object map[string]any) { object["status"] = map[string]any{"ready": true} }),
+			want:   unknown(ReasonRuleFailed, `HealthRule "db", degraded: no such key: phase`),
+		},
+		"OptionalField": {
+			reason: "Expressions can ask for what may be missing.",
+			spec:   fleetv1alpha1.HealthRuleSpec{Healthy: "object.?status.?phase.orValue('Running') == 'Running'"},
+			object: database(func(object map[string]any) { object["status"] = map[string]any{"ready": true} }), want: healthy(),
+		},
+		"NoStatus": {
+			reason: "Before somebody has looked at an object most rules fail, which is not the rule's fault.",
+			spec:   byPhase, object: noStatusAtAll, want: unknown(ReasonNoStatus, "It has no status yet"),
+		},
+		"NoStatusNeeded": {
+			reason: "A rule that asks for no status decides without one.",
+			spec:   fleetv1alpha1.HealthRuleSpec{Healthy: "object.spec.size > 2"}, object: noStatusAtAll, want: healthy(),
+		},
+		"NoStatusEver": {
+			reason: "A rule that asks for the status of a kind that has none is wrong.",
+			spec:   byPhase, object: noStatusAtAll, statusUnexpected: true,
+			want: unknown(ReasonRuleFailed, `HealthRule "db", degraded: no such key: status`),
+		},
+		"NotABool": {
+			reason: "What is in an object can be of any type.",
+			spec:   fleetv1alpha1.HealthRuleSpec{Healthy: "object.status.phase"}, object: database(nil),
+			want: unknown(ReasonRuleFailed, `HealthRule "db", healthy: its value is of the type string, not bool`),
+		},
+		"BoolOfTheObject": {
+			reason: "A field can be the answer.", spec: fleetv1alpha1.HealthRuleSpec{Healthy: "object.status.ready"},
+			object: database(nil), want: healthy(),
+		},
+		"TooExpensive": {
+			reason: "A large object must not keep the manager busy.",
+			spec:   fleetv1alpha1.HealthRuleSpec{Healthy: "object.items.all(a, object.items.all(b, a == b))"},
+			object: database(func(object map[string]any) {
+				items := make([]any, 5000)
+				for i := range items {
+					items[i] = "same"
+				}
+				object["items"] = items
+			}),
+			want: unknown(ReasonRuleFailed, `HealthRule "db", healthy: it costs too much on this object`),
+		},
+		"Terminating": {
+			reason: "What is being deleted is on its way to its end, whatever the rule says.",
+			spec:   byPhase,
+			object: database(func(object map[string]any) {
+				object["metadata"] = map[string]any{"name": "main", "deletionTimestamp": "2026-01-02T03:04:05Z"}
+			}),
+			want: progressing(ReasonTerminating, "It is being deleted"),
+		},
+		"CannotCompile": {
+			reason: "A rule with a mistake in it must not make objects healthy that it would have called degraded.",
+			spec:   fleetv1alpha1.HealthRuleSpec{Degraded: "objct.status.failed"}, object: database(nil),
+			want: unknown(ReasonRuleFailed, `HealthRule "db" cannot be compiled`),
+		},
+		"LibrariesOfKubernetes": {
+			reason: "Expressions can do what those of a ValidatingAdmissionPolicy can.",
+			spec: fleetv1alpha1.HealthRuleSpec{
+				Healthy: "quantity('1Gi').isGreaterThan(quantity('500Mi')) && object.status.phase.lowerAscii() == 'running' && [1, 2].sum() == 3",
+			},
+			object: database(nil), want: healthy(),
+		},
+		"HostileMessage": {
+			reason: "What an object says is bounded.",
+			spec:   fleetv1alpha1.HealthRuleSpec{Degraded: "true", Message: "object.status.message"},
+			object: database(func(object map[string]any) {
+				object["status"] = map[string]any{"message": "\x1b[2J" + strings.Repeat("x", 1000)}
+			}),
+			want: degraded(ReasonRuleDegraded, " [2J"+strings.Repeat("x", 249)+"..."),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.spec.Group, tc.spec.Kind = "db.example.org", "Database"
+			got := New(Compile("db", tc.spec)).Assess(tc.object, !tc.statusUnexpected)
+			checkValid(t, got)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestCompile(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		spec   fleetv1alpha1.HealthRuleSpec
+		want   string // A part of the error; empty if there is none.
+	}{
+		"Valid":      {reason: "A rule needs one expression.", spec: fleetv1alpha1.HealthRuleSpec{Healthy: "true"}},
+		"Undeclared": {reason: "Only the object can be asked.", spec: fleetv1alpha1.HealthRuleSpec{Healthy: "request.user == 'a'"}, want: "healthy: 1:1: undeclared reference to 'request'"},
+		"Syntax":     {reason: "The place of the mistake is named.", spec: fleetv1alpha1.HealthRuleSpec{Degraded: "object.status ="}, want: "degraded: 1:15: "},
+		"Type":       {reason: "An expression is a question.", spec: fleetv1alpha1.HealthRuleSpec{Suspended: "1 + 1"}, want: "suspended: its value is of the type int, and must be of the type bool"},
+		"Message":    {reason: "A message is text.", spec: fleetv1alpha1.HealthRuleSpec{Healthy: "true", Message: "1"}, want: "message: its value is of the type int, and must be of the type string"},
+		"All":        {reason: "All mistakes are named at once.", spec: fleetv1alpha1.HealthRuleSpec{Healthy: "1", Progressing: "2"}, want: "progressing: its value is of the type int, and must be of the type bool; healthy: its value"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := Compile("db", tc.spec).Err()
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%s: want %q, got %v", tc.reason, tc.want, err)
+			}
+			if err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("the text has more than one line: %q", err)
+			}
+		})
+	}
+}
+
+func TestFirstRuleOfAKind(t *testing.T) {
+	rule := func(name, kind, message string) *Rule {
+		return Compile(name, fleetv1alpha1.HealthRuleSpec{Group: "db.example.org", Kind: kind, Degraded: "true", Message: fmt.Sprintf("%q", message)})
+	}
+	a := New(rule("a", "User", "other kind"), rule("b", "Database", "first"), rule("c", "Database", "second"))
+	if got := a.Assess(database(nil), true); got.Message != "first" {
+		t.Errorf("want the first rule of the kind, got %+v", got)
+	}
+}

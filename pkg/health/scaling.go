@@ -1,0 +1,56 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"encoding/json"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	policyv1 "k8s.io/api/policy/v1"
+)
+
+const (
+	podAutoscalerKind = "HorizontalPodAutoscaler"
+
+	// autoscalerConditions is the annotation in which version v1 of the kind has the conditions of v2, as JSON.
+	autoscalerConditions = "autoscaling.alpha.kubernetes.io/conditions"
+)
+
+// podAutoscaler is not known to kstatus.
+func podAutoscaler(h fields) (Result, bool) {
+	conditions := h.parts("status", "conditions")
+	if text := h.text("metadata", "annotations", autoscalerConditions); len(conditions) == 0 && text != "" {
+		var list []any
+		if err := json.Unmarshal([]byte(text), &list); err != nil {
+			return unknown(ReasonUnreadable, "The annotation "+autoscalerConditions+" is not JSON"), true
+		}
+		conditions = fields{"conditions": list}.parts("conditions")
+	}
+	able := conditionIn(conditions, string(autoscalingv2.AbleToScale))
+	active := conditionIn(conditions, string(autoscalingv2.ScalingActive))
+	switch {
+	case able.isFalse():
+		return degraded(reasonOr(able.reason, ReasonScalingFailed), messageOr(able.message, "The target cannot be scaled")), true
+	case active.isFalse() && active.reason == ReasonScalingDisabled:
+		return suspended(ReasonScalingDisabled, messageOr(active.message, "The target is scaled to zero")), true
+	case active.isFalse():
+		return degraded(reasonOr(active.reason, ReasonScalingFailed), messageOr(active.message, "The replicas cannot be computed")), true
+	case !able.isTrue():
+		return notSeen(), true
+	default:
+		return healthy(), true
+	}
+}
+
+// disruptionBudget is what kstatus calls current, whatever it is. That no Pod may be disrupted is what some budgets are for; that the
+// budget cannot be computed is a mistake in it.
+func disruptionBudget(b fields) (Result, bool) {
+	if c := b.condition(policyv1.DisruptionAllowedCondition); c.isFalse() && c.reason == policyv1.SyncFailedReason {
+		return degraded(ReasonSyncFailed, messageOr(c.message, "The budget cannot be computed")), true
+	}
+	if b.at("status", "observedGeneration") == nil {
+		return notSeen(), true
+	}
+	return healthy(), true
+}
