@@ -20,7 +20,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/config/crd/workload"
+	workloadcrd "github.com/masthead-dev/masthead/config/crd/workload"
 )
 
 // managedByValue is the value of the label masthead.dev/managed-by.
@@ -72,7 +72,7 @@ type wantedDefinition struct {
 // embeddedDefinition reads the definition that is part of the program.
 func embeddedDefinition() (*wantedDefinition, error) {
 	object := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(workload.Applications, &object.Object); err != nil {
+	if err := yaml.Unmarshal(workloadcrd.Applications, &object.Object); err != nil {
 		return nil, fmt.Errorf("cannot read the definition of Applications: %w", err)
 	}
 	return newWantedDefinition(object)

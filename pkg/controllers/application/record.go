@@ -4,30 +4,173 @@
 package application
 
 import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/health"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // A record is what is kept of an object that is, or was, or says that it is, a component of an Application. It takes the place of
-// the object in memory.
+// the object in memory. Which object it is of, and in which version, is in its kindwatch.Entry.
 type record struct {
-	key             types.NamespacedName
-	uid             types.UID
-	resourceVersion string
-
-	// application is the value of the annotation; empty if there is none.
-	application string
+	// application is what the annotation names, in the namespace of the object; empty if there is none.
+	application applicationKey
 
 	// labels are those of the object.
-	labels map[string]string
+	labels labelSet
 
-	// owners are the UIDs of the Applications in its owner references, and references is the number of all of these.
-	owners     []types.UID
+	// owners are the Applications in its owner references, and references is the number of all of these.
+	owners     []owner
 	references int
 
 	// deleting is whether it is being deleted, ignored whether its annotation leaves it out of the health of its Application.
 	deleting, ignored bool
 
 	health health.Result
+}
+
+// owner is an owner reference to an Application.
+type owner struct {
+	uid types.UID
+
+	// position is where in the list of owner references it stands.
+	position int
+
+	// controller is whether it says that the Application is the controller of the object. Masthead writes none like that on components.
+	controller bool
+}
+
+var _ kindwatch.Record = &record{}
+
+// Equal implements kindwatch.Record.
+func (r *record) Equal(other kindwatch.Record) bool {
+	o, ok := other.(*record)
+	return ok && r.application == o.application && r.labels == o.labels && r.references == o.references &&
+		r.deleting == o.deleting && r.ignored == o.ignored && r.health == o.health && slices.Equal(r.owners, o.owners)
+}
+
+// IndexKeys implements kindwatch.Record.
+func (r *record) IndexKeys() []string {
+	keys := make([]string, 0, 1+len(r.owners))
+	if r.application.Name != "" {
+		keys = append(keys, annotationIndex(r.application))
+	}
+	for _, o := range r.owners {
+		if k := ownerIndex(o.uid); !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// Size implements kindwatch.Record.
+func (r *record) Size() int64 {
+	const fixed = 192
+	size := int64(fixed + len(r.application.Name) + len(r.health.Message) + len(r.health.Reason))
+	for _, o := range r.owners {
+		const each = 32
+		size += each + int64(len(o.uid))
+	}
+	return size
+}
+
+// ownedBy returns the owner reference to the Application with this UID, the last one if there are several.
+func (r *record) ownedBy(uid types.UID) (owner, bool) {
+	for _, o := range slices.Backward(r.owners) {
+		if o.uid == uid {
+			return o, true
+		}
+	}
+	return owner{}, false
+}
+
+// annotationIndex is where the objects are found that name an Application.
+func annotationIndex(key applicationKey) string { return "name/" + key.Namespace + "/" + key.Name }
+
+// ownerIndex is where the objects are found that an Application owns. A new Application of the same name has another UID, and
+// owns nothing of what the old one did.
+func ownerIndex(uid types.UID) string { return "uid/" + string(uid) }
+
+// applicationRecord is what is kept of an Application: all of it, but for its managed fields.
+type applicationRecord struct {
+	// component is what it is for another Application that names the kind Application among its components.
+	component *record
+
+	application *appsv1alpha1.Application
+	size        int64
+}
+
+var _ kindwatch.Record = &applicationRecord{}
+
+// Equal implements kindwatch.Record. Labels, annotations and finalizers of an Application mean nothing for itself.
+func (r *applicationRecord) Equal(other kindwatch.Record) bool {
+	o, ok := other.(*applicationRecord)
+	return ok && r.application.Generation == o.application.Generation &&
+		(r.application.DeletionTimestamp == nil) == (o.application.DeletionTimestamp == nil) &&
+		r.component.Equal(o.component) && equality.Semantic.DeepEqual(&r.application.Status, &o.application.Status)
+}
+
+// IndexKeys implements kindwatch.Record.
+func (r *applicationRecord) IndexKeys() []string { return r.component.IndexKeys() }
+
+// Size implements kindwatch.Record.
+func (r *applicationRecord) Size() int64 { return r.size + r.component.Size() }
+
+// definitionRecord is what is kept of a definition, or of the registration of an API group: that something about it changed, and
+// for the definition of Applications what its metadata says.
+type definitionRecord struct {
+	resourceVersion string
+	seen            *definitionSeen
+}
+
+var _ kindwatch.Record = &definitionRecord{}
+
+// Equal implements kindwatch.Record. That a definition is established changes nothing in its metadata but the version.
+func (r *definitionRecord) Equal(other kindwatch.Record) bool {
+	o, ok := other.(*definitionRecord)
+	return ok && r.resourceVersion == o.resourceVersion
+}
+
+// IndexKeys implements kindwatch.Record.
+func (r *definitionRecord) IndexKeys() []string { return nil }
+
+// Size implements kindwatch.Record.
+func (r *definitionRecord) Size() int64 {
+	const fixed = 128
+	return fixed
+}
+
+// keptPod is what is kept of the Pod of a health check.
+type keptPod struct{ podRecord }
+
+var _ kindwatch.Record = &keptPod{}
+
+// Equal implements kindwatch.Record.
+func (r *keptPod) Equal(other kindwatch.Record) bool {
+	o, ok := other.(*keptPod)
+	return ok && *r == *o
+}
+
+// IndexKeys implements kindwatch.Record.
+func (r *keptPod) IndexKeys() []string { return []string{ownerIndex(r.owner)} }
+
+// Size implements kindwatch.Record.
+func (r *keptPod) Size() int64 {
+	const fixed = 256
+	return int64(fixed + len(r.hash) + len(r.message))
+}
+
+// componentOf returns what an object is as a component; nil if it is not one.
+func componentOf(r kindwatch.Record) *record {
+	switch r := r.(type) {
+	case *record:
+		return r
+	case *applicationRecord:
+		return r.component
+	}
+	return nil
 }

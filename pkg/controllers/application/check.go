@@ -1,0 +1,124 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// check makes the Application have the Pod that its health check asks for, and notes what that says.
+func (p *pass) check(ctx context.Context) {
+	p.healthCheck = healthCheckView{ready: corev1.ConditionUnknown}
+	if !p.wantsPods() {
+		return
+	}
+	state, _ := p.w.watcher.State(healthCheckPodKind)
+	pods, err := p.w.podsOf(p.app.UID)
+	if err != nil || state != kindwatch.StateSynced {
+		p.podsUnseen = state == kindwatch.StateSyncing || state == kindwatch.StateSynced
+		if p.app.Spec.HealthCheck != nil {
+			p.healthCheck.problem = podsProblem(state)
+		}
+		return
+	}
+	view, again, err := p.w.healthChecks.ensure(ctx, podClient{p}, p.app, pods)
+	if err != nil {
+		p.fail(fmt.Errorf("cannot check the health of Application %q in cluster %q: %w", p.key, p.w.name, err))
+	}
+	p.healthCheck = view
+	if again > 0 {
+		p.lookAgain(again)
+	}
+}
+
+// wantsPods is whether the Application has to do with Pods of health checks.
+func (p *pass) wantsPods() bool {
+	return p.app.Spec.HealthCheck != nil || p.app.Status.HealthCheckPod != ""
+}
+
+func podsProblem(state kindwatch.State) *problem {
+	switch state {
+	case kindwatch.StateForbidden:
+		return &problem{appsv1alpha1.ReasonHealthCheckForbidden, "The cluster does not let Masthead list and watch Pods, which it needs for health checks only."}
+	case kindwatch.StateTooLarge:
+		return &problem{appsv1alpha1.ReasonHealthCheckRefused, "The cluster has more Pods of health checks than Masthead keeps."}
+	default:
+		return &problem{appsv1alpha1.ReasonHealthCheckStarting, "The Pods of health checks have not been read yet."}
+	}
+}
+
+// podsOf are the Pods of health checks that an Application controls.
+func (w *workload) podsOf(uid types.UID) ([]podRecord, error) {
+	entries, err := w.watcher.Lookup(healthCheckPodKind, ownerIndex(uid))
+	if err != nil {
+		return nil, err
+	}
+	var pods []podRecord
+	for _, e := range entries {
+		if pod, ok := e.Record.(*keptPod); ok {
+			pods = append(pods, pod.podRecord)
+		}
+	}
+	return pods, nil
+}
+
+// podClient is what the health checks of a pass ask of the cluster.
+type podClient struct{ p *pass }
+
+var _ healthCheckCluster = podClient{}
+
+func (c podClient) pods(namespace string) dynamic.ResourceInterface {
+	return c.p.w.client.Resource(healthCheckPodKind.GroupVersionResource()).Namespace(namespace)
+}
+
+func (c podClient) applicationUID(ctx context.Context, key applicationKey) (types.UID, error) {
+	return c.p.w.liveUID(ctx, key)
+}
+
+func (c podClient) createPod(ctx context.Context, pod *corev1.Pod) error {
+	ctx, cancel := context.WithTimeout(ctx, c.p.r.requestTimeout)
+	defer cancel()
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
+	if err != nil {
+		return err
+	}
+	delete(fields, "status")
+	_, err = c.pods(pod.Namespace).Create(ctx, &unstructured.Unstructured{Object: fields}, metav1.CreateOptions{FieldManager: appsv1alpha1.FieldManager})
+	if err == nil {
+		c.p.r.metrics.wrote(c.p.w.name, writeHealthCheck)
+	}
+	return err
+}
+
+func (c podClient) getPod(ctx context.Context, key types.NamespacedName) (podRecord, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.p.r.requestTimeout)
+	defer cancel()
+	live, err := c.pods(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	if err != nil {
+		return podRecord{}, err
+	}
+	pod, _ := reducePod(live)
+	return pod, nil
+}
+
+func (c podClient) deletePod(ctx context.Context, pod podRecord) error {
+	ctx, cancel := context.WithTimeout(ctx, c.p.r.requestTimeout)
+	defer cancel()
+	err := c.pods(pod.key.Namespace).Delete(ctx, pod.key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.uid}})
+	if err == nil {
+		c.p.r.metrics.wrote(c.p.w.name, writeHealthCheck)
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// reconcileCluster has a cluster do what its class says: it gets the definition of Applications, and these are watched.
+func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) (reconcile.Result, error) {
+	cluster, enrolled := r.fleet.Lookup(w.name)
+	if !enrolled {
+		// Enrolling it queues it again.
+		return reconcile.Result{}, nil
+	}
+	class, err := r.class(ctx, cluster.Enrolment.Class)
+	if err != nil || class == nil {
+		// Nothing changes because a class is missing. Its coming queues the cluster again.
+		return reconcile.Result{}, err
+	}
+	if !enabled(class) {
+		return r.disable(w), nil
+	}
+	if _, known := r.rules.assessor(); !known {
+		// Components that are judged without the rules would be written about twice. That they are known queues it again.
+		return reconcile.Result{}, nil
+	}
+	state, err := r.ensureDefinition(ctx, w)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if state.problem != nil {
+		r.reporter.DefinitionRefused(w.name, definitionName, state.problem.reason, state.problem.message)
+	} else if state.served {
+		r.reporter.DefinitionServed(w.name, definitionName)
+	}
+	if state.served {
+		r.enable(w)
+	}
+	return reconcile.Result{RequeueAfter: state.again}, nil
+}
+
+// enabled is whether the Applications in the clusters of a class are looked after.
+func enabled(class *fleetv1alpha1.EnrollmentClass) bool {
+	return class.Spec.Applications.Mode != fleetv1alpha1.ApplicationsModeDisabled
+}
+
+// class returns an EnrollmentClass, or nil if there is none of that name.
+func (r *reconciler) class(ctx context.Context, name string) (*fleetv1alpha1.EnrollmentClass, error) {
+	class := &fleetv1alpha1.EnrollmentClass{}
+	err := r.classes.Get(ctx, types.NamespacedName{Name: name}, class)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get EnrollmentClass %q: %w", name, err)
+	}
+	return class, nil
+}
+
+// ensureDefinition puts the definition of Applications into the cluster.
+func (r *reconciler) ensureDefinition(ctx context.Context, w *workload) (definitionState, error) {
+	if w.currentMode() != modeEnabled {
+		w.watcher.Set(ownerFixed, definitionKind, apiServiceKind)
+	}
+	switch state, _ := w.watcher.State(definitionKind); state {
+	case kindwatch.StateSynced:
+	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
+		// That it is another one is an event.
+		return definitionState{}, nil
+	default:
+		// Definitions cannot be seen. It is either there, put there by somebody who may, or it is not, which the watch of Applications finds out.
+		return definitionState{served: true}, nil
+	}
+	var seen *definitionSeen
+	if entry, err := w.watcher.Entry(definitionKind, types.NamespacedName{Name: definitionName}); err == nil {
+		if rec, ok := entry.Record.(*definitionRecord); ok {
+			seen = rec.seen
+		}
+	}
+	state, err := r.definitions.ensure(ctx, w.name, w.client.Resource(definitionResource), seen)
+	if state.wrote != "" {
+		r.metrics.wrote(w.name, writeDefinition)
+	}
+	return state, err
+}
+
+// enable has the Applications of a cluster looked after.
+func (r *reconciler) enable(w *workload) {
+	if w.setMode(modeEnabled) {
+		w.watcher.Set(ownerFixed, definitionKind, apiServiceKind, applicationKind)
+		r.workloads.ifCurrent(w, func() { r.rollup.engaged(w.name) })
+		w.wakeLater(w.keys()...)
+	}
+	if state, _ := w.watcher.State(applicationKind); state == kindwatch.StateSynced {
+		r.workloads.ifCurrent(w, func() { r.rollup.synced(w.name) })
+	}
+}

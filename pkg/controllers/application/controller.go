@@ -1,0 +1,252 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	crsource "sigs.k8s.io/controller-runtime/pkg/source"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/health"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+)
+
+// controllerName is the name of the controller in metrics, logs and events.
+const controllerName = "application"
+
+// Defaults of Options.
+const (
+	DefaultMaxConcurrentReconciles = 16
+	DefaultReconciliationTimeout   = 2 * time.Minute
+	DefaultRequestTimeout          = 10 * time.Second
+	DefaultLists                   = 8
+)
+
+// Options configure the controller.
+type Options struct {
+	// Fleet says which clusters are enrolled, and how. Required.
+	Fleet Fleet
+
+	// Gate is the gate that the provider of clusters turns.
+	Gate *multicluster.Gate
+
+	// Reporter is told about the definition of Applications in the workload clusters.
+	Reporter DefinitionReporter
+
+	// MaxConcurrentReconciles bounds how many Applications are worked on at once.
+	MaxConcurrentReconciles int
+
+	// ReconciliationTimeout ends a reconcile that hangs, RequestTimeout one request to a workload cluster.
+	ReconciliationTimeout time.Duration
+	RequestTimeout        time.Duration
+
+	// Lists bounds how many kinds are listed at once, in all clusters together.
+	Lists *kindwatch.ListGate
+
+	// Registerer takes the metrics; nil publishes none. QueueMetrics are those of the queue. MetricsPerApplication publishes some for
+	// each Application, which are as many as people make Applications.
+	Registerer            prometheus.Registerer
+	QueueMetrics          *multicluster.Metrics
+	MetricsPerApplication bool
+
+	// SkipNameValidation allows two controllers of this name in one process, which only tests need.
+	SkipNameValidation *bool
+
+	// Clock is the real one by default.
+	Clock clock.WithTicker
+}
+
+func (o *Options) setDefaults() error {
+	if o.Fleet == nil {
+		return errors.New("the controller of Applications needs to know the fleet")
+	}
+	if o.Reporter == nil {
+		o.Reporter = nopReporter{}
+	}
+	if o.MaxConcurrentReconciles <= 0 {
+		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles
+	}
+	if o.ReconciliationTimeout <= 0 {
+		o.ReconciliationTimeout = DefaultReconciliationTimeout
+	}
+	if o.RequestTimeout <= 0 {
+		o.RequestTimeout = DefaultRequestTimeout
+	}
+	if o.Lists == nil {
+		o.Lists = kindwatch.NewListGate(DefaultLists)
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return nil
+}
+
+// reconciler looks after the Applications of the workload clusters.
+type reconciler struct {
+	workloads      *workloads
+	fleet          Fleet
+	classes        client.Reader
+	rules          *healthRules
+	definitions    *definitionKeeper
+	reporter       DefinitionReporter
+	rollup         rollupSink
+	metrics        *Metrics
+	lists          *kindwatch.ListGate
+	clock          clock.WithTicker
+	requestTimeout time.Duration
+
+	mu sync.Mutex
+	// enrolments is the class of each cluster, as it was last known.
+	enrolments map[mcr.ClusterName]string
+}
+
+// Setup adds the controller to a manager.
+func Setup(mgr mcmanager.Manager, o Options) error {
+	if err := o.setDefaults(); err != nil {
+		return err
+	}
+	_, err := setup(mgr, o)
+	return err
+}
+
+func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
+	local := mgr.GetLocalManager()
+	r := &reconciler{
+		fleet: o.Fleet, classes: local.GetClient(), reporter: o.Reporter, rollup: nopRollup{}, lists: o.Lists,
+		clock: o.Clock, requestTimeout: o.RequestTimeout, enrolments: map[mcr.ClusterName]string{},
+	}
+	r.workloads = newWorkloads(r)
+	if o.Registerer != nil {
+		r.metrics = NewMetrics(o.Registerer, o.MetricsPerApplication)
+	}
+	var err error
+	if r.definitions, err = newDefinitionKeeper(o.RequestTimeout, slowRetry); err != nil {
+		return nil, err
+	}
+	r.rules = newHealthRules(local.GetClient(), local.GetClient(), o.Clock, r.rulesChanged)
+	if err := r.rules.setup(local, o.SkipNameValidation); err != nil {
+		return nil, err
+	}
+	c, err := multicluster.NewController(controllerName, mgr, multicluster.ControllerOptions[mcreconcile.Request]{
+		Reconciler: r, Gate: o.Gate, MaxConcurrentReconciles: o.MaxConcurrentReconciles, Clock: o.Clock,
+		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the controller %q: %w", controllerName, err)
+	}
+	if err := c.MultiClusterWatch(r.workloads); err != nil {
+		return nil, fmt.Errorf("cannot watch workload clusters: %w", err)
+	}
+	// The status of a class changes with the fleet, and means nothing here.
+	classes := crsource.TypedKind(local.GetCache(), &fleetv1alpha1.EnrollmentClass{},
+		r.classHandler(), predicate.TypedGenerationChangedPredicate[*fleetv1alpha1.EnrollmentClass]{})
+	if err := c.Watch(classes); err != nil {
+		return nil, fmt.Errorf("cannot watch EnrollmentClasses: %w", err)
+	}
+	o.Fleet.Subscribe(r.enrolmentChanged)
+	o.Fleet.OnLeave(r.leave)
+	return r, nil
+}
+
+// Reconcile looks at one Application or, if the request names none, at the cluster itself.
+func (r *reconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
+	w, engaged := r.workloads.get(req.ClusterName)
+	if !engaged {
+		// Engaging it queues it again.
+		return reconcile.Result{}, nil
+	}
+	var result reconcile.Result
+	var err error
+	if req.Name == "" {
+		result, err = r.reconcileCluster(ctx, w)
+	} else {
+		result, err = r.reconcileApplication(ctx, w, req.NamespacedName)
+	}
+	return result, multicluster.AsForeign(err)
+}
+
+// assessor is by what components are judged now.
+func (r *reconciler) assessor() health.Assessor {
+	a, known := r.rules.assessor()
+	if !known {
+		// Nothing is watched before they are known.
+		return health.New()
+	}
+	return a
+}
+
+// rulesChanged has the objects of kinds assessed again for which another HealthRule counts now.
+func (r *reconciler) rulesChanged(kinds []schema.GroupKind) {
+	for _, w := range r.workloads.all() {
+		// The first time, clusters wait for it.
+		w.enqueue()
+		for _, gk := range kinds {
+			for _, kind := range w.kindsOf(gk) {
+				w.watcher.Relist(kind)
+				w.wakeLater(w.usersOf(kind)...)
+			}
+		}
+	}
+}
+
+// classHandler looks at the clusters of a class again.
+func (r *reconciler) classHandler() handler.TypedEventHandler[*fleetv1alpha1.EnrollmentClass, mcreconcile.Request] {
+	type queue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]
+	changed := func(class *fleetv1alpha1.EnrollmentClass, q queue) {
+		for _, c := range r.fleet.List() {
+			if c.Enrolment.Class == class.Name {
+				q.Add(mcreconcile.Request{ClusterName: c.Name})
+			}
+		}
+	}
+	return handler.TypedFuncs[*fleetv1alpha1.EnrollmentClass, mcreconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*fleetv1alpha1.EnrollmentClass], q queue) {
+			changed(e.Object, q)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*fleetv1alpha1.EnrollmentClass], q queue) {
+			changed(e.ObjectNew, q)
+		},
+	}
+}
+
+// enrolmentChanged is told about every change of every cluster. Most are about its connection.
+func (r *reconciler) enrolmentChanged(name mcr.ClusterName) {
+	c, enrolled := r.fleet.Lookup(name)
+	r.mu.Lock()
+	before := r.enrolments[name]
+	if enrolled {
+		r.enrolments[name] = c.Enrolment.Class
+	} else {
+		delete(r.enrolments, name)
+	}
+	r.mu.Unlock()
+	if w, engaged := r.workloads.get(name); enrolled && engaged && before != c.Enrolment.Class {
+		w.enqueue()
+	}
+}
+
+// disengaged is told when nobody looks at a cluster any more.
+func (r *reconciler) disengaged(name mcr.ClusterName) {
+	r.metrics.forgetCluster(name)
+	r.rollup.disengaged(name)
+	r.reporter.DefinitionForgotten(name, definitionName)
+}

@@ -1,0 +1,58 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package application looks after the Applications of the workload clusters, as the KEP "Kubernetes Application API" says: an
+// Application owns its components, so that they are deleted with it, and its status says which of them are installed and how they
+// fare. Nothing runs in a workload cluster for it; there is a definition, and Masthead's rights.
+//
+// # What it guarantees
+//
+//   - A component is an object of a kind that the Application names, in its namespace, with labels that its selector matches
+//     and with the annotation kubernetes.io/application that names it. Each gets an owner reference to the Application: whether
+//     it was there before the Application or comes later, and also if the spec does not name it. Whatever is not, or is not any
+//     more, a component loses the reference, and keeps all others.
+//   - An owner reference is written only after the API server itself was asked whether the Application is still there, is the same one
+//     and is not being deleted, and only to the object in the version in which it was seen. An Application of the same name that is made
+//     anew owns nothing of what the old one did. What is being deleted is left alone. Deleting is the garbage collector's: Masthead
+//     deletes nothing but Pods of health checks that it made.
+//   - What cannot be seen is Unknown, with the reason, and is neither missing nor healthy: a kind that is not served, that may not be
+//     listed, of which there is too much, that has no namespace. It concerns the components of that kind and nothing else. When a
+//     kind is served later, it is seen.
+//   - Of each kind that Applications of a cluster name there is one watch, however many Applications there are, and one minute longer than
+//     any does. It keeps a small record of each object that has the annotation or is owned by an Application, and
+//     nothing of any other; how an object fares is decided while it arrives. So memory grows with components, and requests with kinds.
+//   - What happens to a component is acted upon at once, and then again no sooner than 200 ms later. A status that has not changed is not
+//     written; an idle cluster is asked for nothing, and after a restart nothing is written that is there already. A status waits up to ten
+//     seconds for kinds that are being read for the first time.
+//   - When an Application comes, goes or fares otherwise, those that depend on it are looked at.
+//   - When a cluster is un-enrolled, or its class disables Applications, each Application is told that nobody looks any more, so that
+//     nothing goes on saying that it is healthy. Owner references stay. A cluster that is not connected then is not told.
+//   - A cluster that hangs delays no other: each request has a deadline, each cluster its turn and a part of the workers.
+//
+// # Decisions
+//
+//   - Two versions of one kind are two kinds. Each is watched as the Application that names it says, and both may be by one: which version
+//     says how an object fares is not for Masthead to decide. Objects are counted and owned once.
+//   - A kind that was taken out of a spec is watched until nothing of it is owned any more. After a restart it is known from the status,
+//     which lists no more than 64 components: of a larger Application whose spec is changed while no manager runs, some references can
+//     stay, and are shown by `kubectl get` as any other.
+//   - The reference is neither a controller's nor does it block: the KEP asks for neither, an object has one controller only, and to
+//     block needs a right over the Application's finalizers. A reference that says that the Application is the controller was not written by Masthead, and is left alone.
+//   - An Application can be a component of another one. It is never its own.
+//   - A right that is missing is asked for again after a minute or so, by one request for the kind.
+//
+// # What does the owner of one workload cluster gain from the hub or another cluster through this?
+//
+// Nothing that they do not have. Whatever is read or written in a cluster because of what is there, is read or written in that cluster,
+// in the namespace of the Application. To the hub goes a bounded summary. Beyond that:
+//
+//   - Masthead patches owner references of any object of a kind that it has the right to patch, on behalf of whoever writes an Application.
+//     What that brings about is the deletion of objects that bear an annotation, which whoever can write them can delete or change
+//     as well; an Application cannot reach what does not name it. The right to write Applications together with the right to
+//     annotate objects is hence as good as the right to delete these, and docs/application.md says so.
+//   - Health checks are Pods that Masthead makes; see the comment in healthcheck.go. The right for that is not among those that it needs.
+//   - Names of kinds become paths of requests to that same cluster, once they are those of a kind that it serves.
+//   - Texts of their API server are repeated bounded, and without control characters.
+//   - Work that they make is theirs: the queue gives each cluster its turn; an Application is looked at five times a second at most; a
+//     look writes 200 references at most; a cluster has 500 kinds at most; what is kept is within the budget of the watches.
+package application

@@ -1,0 +1,173 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// handle is the handler of the watcher of a workload cluster: it finds the Applications to which an event matters.
+func (r *reconciler) handle(w *workload, e kindwatch.Event) {
+	switch e.Kind {
+	case definitionKind, apiServiceKind:
+		w.served(e)
+	case applicationKind:
+		r.applicationChanged(w, e)
+		w.componentChanged(e)
+	default:
+		w.componentChanged(e)
+	}
+}
+
+// componentChanged wakes the Application that an object names, the one that it named before, and those that own it.
+func (w *workload) componentChanged(e kindwatch.Event) {
+	if e.Type == kindwatch.StateChanged {
+		w.wakeLater(w.usersOf(e.Kind)...)
+		return
+	}
+	if e.Initial {
+		// That all of them are known is an event of its own.
+		return
+	}
+	var keys []applicationKey
+	for _, entry := range []*kindwatch.Entry{e.Entry, e.OldEntry} {
+		for _, key := range w.applicationsOf(e.Kind, entry) {
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	w.wake(keys...)
+}
+
+// applicationsOf are the Applications to which an object matters: Retrieving Applications, as the KEP calls it. One that does not name the
+// kind is none of them.
+func (w *workload) applicationsOf(kind kindwatch.Kind, entry *kindwatch.Entry) []applicationKey {
+	if entry == nil {
+		return nil
+	}
+	var keys []applicationKey
+	if pod, ok := entry.Record.(*keptPod); ok {
+		return w.ownersOf(kind, []owner{{uid: pod.owner}})
+	}
+	rec := componentOf(entry.Record)
+	if rec == nil {
+		return nil
+	}
+	keys = w.ownersOf(kind, rec.owners)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.users[kind].Has(rec.application) {
+		keys = append(keys, rec.application)
+	}
+	return keys
+}
+
+func (w *workload) ownersOf(kind kindwatch.Kind, owners []owner) []applicationKey {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var keys []applicationKey
+	for _, o := range owners {
+		if key, ok := w.byUID[o.uid]; ok && w.users[kind].Has(key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// applicationChanged follows the Applications of a cluster.
+func (r *reconciler) applicationChanged(w *workload, e kindwatch.Event) {
+	if e.Type == kindwatch.StateChanged {
+		if e.State == kindwatch.StateSynced {
+			r.dropGone(w)
+		}
+		w.wakeLater(w.keys()...)
+		w.enqueue()
+		return
+	}
+	app, old := applicationIn(e.Entry), applicationIn(e.OldEntry)
+	if app == nil {
+		return
+	}
+	key := e.Entry.Key
+	if e.Type == kindwatch.Deleted {
+		r.gone(w, key)
+		return
+	}
+	w.track(key, app)
+	if e.Initial {
+		r.observe(w, key, app)
+		return
+	}
+	if !e.Echo {
+		w.wake(key)
+	}
+	if concernsDependents(old, app) {
+		w.wake(w.dependentsOf(key)...)
+	}
+}
+
+// gone forgets an Application that has gone. What it owned is the garbage collector's.
+func (r *reconciler) gone(w *workload, key applicationKey) {
+	w.untrack(key)
+	r.forget(w, key)
+	w.wake(w.dependentsOf(key)...)
+}
+
+// dropGone forgets the Applications that went while nobody looked: the watch of Applications was stopped, and is another one now.
+func (r *reconciler) dropGone(w *workload) {
+	entries, err := w.watcher.Entries(applicationKind)
+	if err != nil {
+		return
+	}
+	there := make(map[applicationKey]types.UID, len(entries))
+	for _, e := range entries {
+		there[e.Key] = e.UID
+	}
+	for key, uid := range w.uids() {
+		if there[key] != uid {
+			r.gone(w, key)
+		}
+	}
+	for key := range w.takeTold() {
+		if _, ok := there[key]; !ok {
+			r.forget(w, key)
+		}
+	}
+}
+
+// served is told that a definition, or the registration of a group, came, changed or went. What is known of the kinds of the group
+// is asked for anew.
+func (w *workload) served(e kindwatch.Event) {
+	if e.Type == kindwatch.StateChanged {
+		w.enqueue()
+		return
+	}
+	if e.Initial || e.Entry == nil {
+		return
+	}
+	name := e.Entry.Key.Name
+	_, group, _ := strings.Cut(name, ".")
+	if e.Kind == definitionKind {
+		w.watcher.Poke(schema.ParseGroupResource(name))
+		if name == definitionName {
+			w.enqueue()
+		}
+	}
+	w.resolver.Forget(group)
+	w.forgetUnanswered(group)
+	keys, kinds := w.usersOfGroup(group)
+	if e.Kind == apiServiceKind {
+		for _, kind := range kinds {
+			w.watcher.Poke(kind.GroupResource())
+		}
+	}
+	w.wakeLater(keys...)
+}

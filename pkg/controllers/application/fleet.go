@@ -1,0 +1,72 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// Fleet is what there is to know about the enrolled clusters. connection.Provider implements it.
+type Fleet interface {
+	// Lookup returns the cluster that is enrolled under a name.
+	Lookup(name mcr.ClusterName) (connection.Cluster, bool)
+
+	// List returns every enrolled cluster.
+	List() []connection.Cluster
+
+	// Subscribe registers a function that is called whenever what is known about a cluster has changed. It must not
+	// block.
+	Subscribe(fn func(mcr.ClusterName))
+
+	// OnLeave registers what is called when a cluster leaves for good, while it is still connected.
+	OnLeave(fn connection.Leaver)
+}
+
+// DefinitionReporter is told how the definition of Applications fares in the workload clusters. It must not block.
+type DefinitionReporter interface {
+	// DefinitionServed: the cluster has Applications.
+	DefinitionServed(cluster mcr.ClusterName, crd string)
+
+	// DefinitionRefused: the cluster has none that Masthead could look after. The reason is one of this package's constants, the
+	// message is for users.
+	DefinitionRefused(cluster mcr.ClusterName, crd, reason, message string)
+
+	// DefinitionForgotten: the cluster is not meant to have Applications any more, or is gone.
+	DefinitionForgotten(cluster mcr.ClusterName, crd string)
+}
+
+// nopReporter is used when nobody wants to know.
+type nopReporter struct{}
+
+// DefinitionServed implements DefinitionReporter.
+func (nopReporter) DefinitionServed(mcr.ClusterName, string) {}
+
+// DefinitionRefused implements DefinitionReporter.
+func (nopReporter) DefinitionRefused(mcr.ClusterName, string, string, string) {}
+
+// DefinitionForgotten implements DefinitionReporter.
+func (nopReporter) DefinitionForgotten(mcr.ClusterName, string) {}
+
+// Rollup sums up in the hub what is known about the Applications of each cluster. Its methods must not block.
+type rollupSink interface {
+	// observe: an Application fares like this. forget: it has gone.
+	observe(cluster mcr.ClusterName, key applicationKey, s summary)
+	forget(cluster mcr.ClusterName, key applicationKey)
+
+	// engaged: the cluster is connected. synced: all its Applications have been observed. disengaged: nobody looks at it now.
+	engaged(cluster mcr.ClusterName)
+	synced(cluster mcr.ClusterName)
+	disengaged(cluster mcr.ClusterName)
+}
+
+// nopRollup sums up nothing.
+type nopRollup struct{}
+
+func (nopRollup) observe(mcr.ClusterName, applicationKey, summary) {}
+func (nopRollup) forget(mcr.ClusterName, applicationKey)           {}
+func (nopRollup) engaged(mcr.ClusterName)                          {}
+func (nopRollup) synced(mcr.ClusterName)                           {}
+func (nopRollup) disengaged(mcr.ClusterName)                       {}

@@ -1,0 +1,195 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/health"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+)
+
+// Kinds that are watched whatever Applications name.
+var (
+	applicationKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
+		GroupVersionKind:  appsv1alpha1.GroupVersion.WithKind("Application"),
+		Resource:          "applications",
+		StatusSubresource: true,
+	}
+
+	// Of definitions and of API groups it matters that they change.
+	definitionKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
+		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+		Resource:         "customresourcedefinitions",
+		ClusterScoped:    true,
+		MetadataOnly:     true,
+	}
+	apiServiceKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
+		GroupVersionKind: schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"},
+		Resource:         "apiservices",
+		ClusterScoped:    true,
+		MetadataOnly:     true,
+	}
+
+	// Pods of health checks are watched where an Application has one. The selector keeps all other Pods away.
+	healthCheckPodKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
+		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"},
+		Resource:         "pods",
+		LabelSelector:    appsv1alpha1.HealthCheckLabel,
+	}
+)
+
+const (
+	// maxKinds is how many kinds are watched at most in one cluster. Each takes a connection's stream and goroutines, and who can
+	// create definitions and Applications there decides how many are named.
+	maxKinds = 500
+
+	// slowly is how long what cannot be watched for is left alone before it is looked at again. It is jittered.
+	slowly = time.Minute
+
+	// unansweredFor is how long a group and version is left alone about which the API server did not answer.
+	unansweredFor = 10 * time.Second
+
+	// maxLag is how far what an API server serves can be behind what it says that it serves.
+	maxLag = 20 * time.Second
+)
+
+func slowRetry() time.Duration { return wait.Jitter(slowly, 0.5) }
+
+// resolver says what an API server calls a kind. kindwatch.Resolver implements it.
+type resolver interface {
+	Resolve(ctx context.Context, gvk schema.GroupVersionKind) (kindwatch.Kind, error)
+	Forget(group string)
+}
+
+// namedKind is a kind that an Application names, or named, and what came of asking for it.
+type namedKind struct {
+	gvk schema.GroupVersionKind
+
+	// kind is what is watched, if unseen is nil or the watch has not come far enough.
+	kind    kindwatch.Kind
+	watched bool
+
+	// unseen says why the objects of the kind cannot be seen; nil if they can.
+	unseen *problem
+
+	// syncing is whether the objects have not been read yet, and may be soon.
+	syncing bool
+
+	// again is when to ask again what the cluster calls it; zero for never.
+	again time.Duration
+
+	// leaving is whether the Application does not name the kind any more. It is watched until nothing of it is owned any more.
+	leaving bool
+}
+
+// kindsOf are the kinds that an Application names. Two versions of a kind are two kinds here: each is watched as the Application
+// says, although the objects are the same, because which of them says how they fare is not for Masthead to decide.
+func kindsOf(app *appsv1alpha1.Application) map[schema.GroupVersionKind]struct{} {
+	out := make(map[schema.GroupVersionKind]struct{}, len(app.Spec.Components))
+	for _, c := range app.Spec.Components {
+		out[schema.GroupVersionKind{Group: c.Group, Version: c.Version, Kind: c.Kind}] = struct{}{}
+	}
+	return out
+}
+
+// formerKindsOf are the kinds that the status lists for an older generation, and that the spec does not name any more. A status that
+// is truncated does not list all.
+func formerKindsOf(app *appsv1alpha1.Application) map[schema.GroupVersionKind]struct{} {
+	out := map[schema.GroupVersionKind]struct{}{}
+	if app.Status.ObservedGeneration == app.Generation {
+		return out
+	}
+	named := kindsOf(app)
+	for _, c := range app.Status.Components {
+		gvk := schema.GroupVersionKind{Group: c.Group, Version: c.Version, Kind: c.Kind}
+		if _, ok := named[gvk]; !ok && gvk.Version != "" && gvk.Kind != "" {
+			out[gvk] = struct{}{}
+		}
+	}
+	return out
+}
+
+// ask finds out what the cluster calls a kind. The API server is asked for each group and version once.
+func (w *workload) ask(ctx context.Context, gvk schema.GroupVersionKind, assessor health.Assessor) namedKind {
+	k := namedKind{gvk: gvk}
+	if gvk == applicationKind.GroupVersionKind {
+		k.kind, k.watched = applicationKind, true
+		return k
+	}
+	if w.isUnanswered(gvk.GroupVersion()) {
+		return k.unanswered()
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.requestTimeout)
+	defer cancel()
+	kind, err := w.resolver.Resolve(ctx, gvk)
+	switch {
+	case kindwatch.IsNotServed(err):
+		k.unseen = stateProblem(kindwatch.StateNotServed, gvk)
+		k.again = w.askAgain(err)
+	case kindwatch.IsForbidden(err):
+		k.unseen = &problem{appsv1alpha1.ReasonKindForbidden, fmt.Sprintf(
+			"The cluster does not tell Masthead which kinds %s has.", multicluster.BoundedText(gvk.GroupVersion().String()))}
+		k.again = max(slowRetry(), kindwatch.RetryAfter(err))
+	case err != nil:
+		w.setUnanswered(gvk.GroupVersion())
+		return k.unanswered()
+	case kind.ClusterScoped:
+		k.unseen = &problem{appsv1alpha1.ReasonClusterScoped, fmt.Sprintf(
+			"Objects of the kind %s have no namespace, so they cannot belong to an Application.", describe(gvk))}
+	default:
+		k.kind, k.watched = kind, true
+		k.kind.MetadataOnly = !assessor.NeedsObject(gvk.GroupKind())
+	}
+	return k
+}
+
+// unanswered is a kind about which the API server did not answer.
+func (k namedKind) unanswered() namedKind {
+	k.unseen = &problem{appsv1alpha1.ReasonSyncing, fmt.Sprintf(
+		"The cluster does not answer which kinds %s has.", multicluster.BoundedText(k.gvk.GroupVersion().String()))}
+	k.syncing, k.again = true, unansweredFor
+	return k
+}
+
+// askAgain is when to ask again for a kind that is not served. That a definition or a group comes is an event; for a little while after it,
+// the API server may not serve yet what it says it does.
+func (w *workload) askAgain(err error) time.Duration {
+	after := kindwatch.RetryAfter(err)
+	definitions, _ := w.watcher.State(definitionKind)
+	groups, _ := w.watcher.State(apiServiceKind)
+	if after > maxLag && definitions == kindwatch.StateSynced && groups == kindwatch.StateSynced {
+		return 0
+	}
+	return max(after, coalescing)
+}
+
+// stateProblem says what keeps Masthead from seeing the objects of a kind that it watches; nil if nothing does. It is the same as long as
+// the state is: what a request failed with differs from one to the next, and a status that follows would never be still.
+func stateProblem(state kindwatch.State, gvk schema.GroupVersionKind) *problem {
+	switch state {
+	case kindwatch.StateSynced:
+		return nil
+	case kindwatch.StateNotServed:
+		return &problem{appsv1alpha1.ReasonKindNotServed, fmt.Sprintf("The cluster does not serve %s.", describe(gvk))}
+	case kindwatch.StateForbidden:
+		return &problem{appsv1alpha1.ReasonKindForbidden, fmt.Sprintf("The cluster does not let Masthead list and watch %s.", describe(gvk))}
+	case kindwatch.StateTooLarge:
+		return &problem{appsv1alpha1.ReasonKindTooLarge, fmt.Sprintf("The cluster has more of %s than Masthead keeps.", describe(gvk))}
+	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
+	}
+	return &problem{appsv1alpha1.ReasonSyncing, fmt.Sprintf("The objects of %s have not been read yet.", describe(gvk))}
+}
+
+// describe is a kind for users, in the form "StatefulSet (apps/v1)".
+func describe(gvk schema.GroupVersionKind) string {
+	return multicluster.BoundedText(fmt.Sprintf("%s (%s)", gvk.Kind, gvk.GroupVersion()))
+}

@@ -1,0 +1,66 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unique"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// labelSet are the labels of an object. Those that are the same on many objects, which is how labels are used, are held once:
+// a map for each object would be a third of what is kept of it.
+type labelSet struct {
+	// text is each key and each value, in order, each with a separator behind it.
+	text unique.Handle[string]
+}
+
+// separator stands in no label.
+const separator = "\x00"
+
+var _ labels.Labels = labelSet{}
+
+// labelsOf returns the set of the labels in a map. What an API server sends is not trusted: a label with a separator in it, which
+// would read as two, is left out.
+func labelsOf(m map[string]string) labelSet {
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if strings.Contains(k, separator) || strings.Contains(m[k], separator) {
+			continue
+		}
+		b.WriteString(k + separator + m[k] + separator)
+	}
+	return labelSet{unique.Make(b.String())}
+}
+
+// Lookup implements labels.Labels.
+func (s labelSet) Lookup(label string) (string, bool) {
+	if s == (labelSet{}) {
+		return "", false
+	}
+	for rest := s.text.Value(); rest != ""; {
+		var k, v string
+		k, rest, _ = strings.Cut(rest, separator)
+		v, rest, _ = strings.Cut(rest, separator)
+		if k == label {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// Has implements labels.Labels.
+func (s labelSet) Has(label string) bool {
+	_, ok := s.Lookup(label)
+	return ok
+}
+
+// Get implements labels.Labels.
+func (s labelSet) Get(label string) string {
+	v, _ := s.Lookup(label)
+	return v
+}

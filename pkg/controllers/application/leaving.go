@@ -1,0 +1,118 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+)
+
+// An Application at which nobody looks any more must not go on saying that it is healthy. So when a cluster leaves, or its class is
+// changed to look after no Applications, each is told so, once. Owner references stay: they are true, and need nobody to look.
+
+// Bounds of taking leave of a cluster.
+const (
+	leaveTimeout      = 30 * time.Second
+	maxLeavingAtOnce  = 8
+	disabledLookAgain = time.Second
+)
+
+// leave tells every Application of a cluster that nobody looks any more. It is called while the cluster is still connected and no
+// reconcile of it runs any more. It gives up as soon as the cluster does not answer.
+func (r *reconciler) leave(ctx context.Context, name mcr.ClusterName) error {
+	w, engaged := r.workloads.get(name)
+	if !engaged || w.currentMode() != modeEnabled {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
+	defer cancel()
+	var told atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxLeavingAtOnce)
+	for key := range w.uids() {
+		p, err := r.newPass(w, key)
+		if p == nil || err != nil {
+			continue
+		}
+		group.Go(func() error {
+			told.Add(1)
+			return p.writeStatus(ctx, p.unseen())
+		})
+	}
+	err := group.Wait()
+	log.FromContext(ctx).Info("Took leave of the Applications of a cluster", "applications", told.Load())
+	if err != nil {
+		return fmt.Errorf("cannot tell the Applications of cluster %q that nobody looks any more: %w", name, multicluster.AsForeign(err))
+	}
+	return nil
+}
+
+// unseen is the status of an Application at which nobody looks any more.
+func (p *pass) unseen() appsv1alpha1.ApplicationStatus {
+	why := problem{appsv1alpha1.ReasonNotEnrolled, "Masthead does not look after the Applications of this cluster any more."}
+	now := metav1.NewTime(p.r.clock.Now())
+	status := statusOf(unseenApplication(p.app, why), now)
+	// One without components is not watched either.
+	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+		Type: appsv1alpha1.ConditionComponentsWatched, Status: metav1.ConditionFalse, Reason: why.reason, Message: why.message,
+		ObservedGeneration: p.app.Generation, LastTransitionTime: now.Rfc3339Copy(),
+	})
+	if status.Message == "" {
+		status.Message = why.message
+	}
+	return status
+}
+
+// disable has the Applications of a cluster told that nobody looks any more, and then stops looking.
+func (r *reconciler) disable(w *workload) reconcile.Result {
+	if w.currentMode() == modeIdle {
+		// What a manager that ended before has left to be told is told, too.
+		w.watcher.Set(ownerFixed, applicationKind)
+	}
+	if w.setMode(modeDisabled) {
+		r.reporter.DefinitionForgotten(w.name, definitionName)
+		r.workloads.ifCurrent(w, func() { r.disengaged(w.name) })
+		w.wakeLater(w.keys()...)
+	}
+	if state, _ := w.watcher.State(applicationKind); state == kindwatch.StateSyncing {
+		// That it is another one is an event.
+		return reconcile.Result{}
+	}
+	for key := range w.uids() {
+		if app := w.application(key); app != nil && app.DeletionTimestamp == nil && !isTold(app) {
+			w.wakeLater(key)
+			return reconcile.Result{RequeueAfter: disabledLookAgain}
+		}
+	}
+	w.watcher.Release(ownerFixed)
+	return reconcile.Result{}
+}
+
+// isTold is whether an Application says that nobody looks any more.
+func isTold(app *appsv1alpha1.Application) bool {
+	c := meta.FindStatusCondition(app.Status.Conditions, appsv1alpha1.ConditionComponentsWatched)
+	return c != nil && c.Reason == appsv1alpha1.ReasonNotEnrolled
+}
+
+// standDown tells the Application that nobody looks any more, and stops watching what it names.
+func (p *pass) standDown(ctx context.Context) (reconcile.Result, error) {
+	if p.w.currentMode() != modeDisabled {
+		return reconcile.Result{}, nil
+	}
+	p.w.watch(p.key, p.t, nil, nil)
+	return reconcile.Result{}, p.writeStatus(ctx, p.unseen())
+}

@@ -1,0 +1,232 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+)
+
+// The references by which an Application owns its components are written by JSON patches that test the UID and the resource version
+// of the object, as the watch showed it: what has changed since then is not touched, and of what has not, nothing but the reference
+// is changed. Server-side apply would need a field manager's claim on the list, which others write by hand and whole, and an
+// object of a kind that cannot be applied would be left out; a merge patch would replace the list. The core's controllers patch by UID only, and a strategic merge; that is not there for custom
+// resources.
+
+const (
+	// maxWrites is how many references one reconcile writes at most. The rest has its turn after the others in the queue.
+	maxWrites = 200
+
+	// catchUp is when an object is looked at again that has changed meanwhile. That it has is no event if nothing of what is kept of it has.
+	catchUp = 500 * time.Millisecond
+)
+
+// refusalKey is an object of which a write was refused, or with no name a kind.
+type refusalKey = objectKey
+
+// refusal is a write that the cluster refused. It is not tried again before its time.
+type refusal struct {
+	until   time.Time
+	problem problem
+}
+
+type jsonPatchOperation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+const referencesPath = "/metadata/ownerReferences"
+
+// unchanged are the tests that an object is still the one that the watch showed.
+func unchanged(o object) []jsonPatchOperation {
+	return []jsonPatchOperation{
+		{Op: "test", Path: "/metadata/uid", Value: o.entry.UID},
+		{Op: "test", Path: "/metadata/resourceVersion", Value: o.entry.ResourceVersion},
+	}
+}
+
+// adoption is the patch that makes an object the Application's. The reference does not say that the Application is the
+// controller, which there can be only one of, and does not block the deletion of the Application, for which a right is needed
+// that Masthead does not have.
+func adoption(o object, app *appsv1alpha1.Application) []jsonPatchOperation {
+	ref := map[string]any{
+		"apiVersion": applicationKind.GroupVersion().String(), "kind": applicationKind.Kind, "name": app.Name, "uid": app.UID,
+	}
+	add := jsonPatchOperation{Op: "add", Path: referencesPath + "/-", Value: ref}
+	if o.references == 0 {
+		add = jsonPatchOperation{Op: "add", Path: referencesPath, Value: []any{ref}}
+	}
+	return append(unchanged(o), add)
+}
+
+// releasing is the patch that removes the reference to an Application from an object, and nothing else.
+func releasing(o object, uid types.UID) []jsonPatchOperation {
+	have, _ := o.ownedBy(uid)
+	path := referencesPath + "/" + strconv.Itoa(have.position)
+	return append(unchanged(o),
+		jsonPatchOperation{Op: "test", Path: path + "/uid", Value: uid},
+		jsonPatchOperation{Op: "remove", Path: path},
+	)
+}
+
+// own makes what belongs to the Application be owned by it, and nothing else. What one object is refused hinders no other.
+func (p *pass) own(ctx context.Context) {
+	written := 0
+	within := func() bool {
+		written++
+		if written > maxWrites {
+			p.lookAgain(coalescing)
+		}
+		return written <= maxWrites
+	}
+	for _, o := range p.selection.release {
+		if p.refused(o) == nil && within() {
+			p.write(ctx, o, "release", releasing(o, p.app.UID))
+		}
+	}
+	checked := false
+	for _, o := range p.selection.adopt {
+		if p.refused(o) != nil || !within() {
+			continue
+		}
+		if !checked {
+			if checked = p.mayAdopt(ctx); !checked {
+				return
+			}
+		}
+		p.write(ctx, o, "adopt", adoption(o, p.app))
+	}
+}
+
+// mayAdopt asks the API server itself, before the first adoption of a pass, whether the Application is still there and is not being
+// deleted: the garbage collector deletes an object whose owner is gone.
+func (p *pass) mayAdopt(ctx context.Context) bool {
+	uid, err := p.w.liveUID(ctx, p.key)
+	if err != nil {
+		p.fail(fmt.Errorf("cannot get Application %q in cluster %q: %w", p.key, p.w.name, err))
+	}
+	return err == nil && uid == p.app.UID
+}
+
+// liveUID asks the API server for the UID of an Application. It is empty if there is none, or if it is being deleted.
+func (w *workload) liveUID(ctx context.Context, key applicationKey) (types.UID, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.requestTimeout)
+	defer cancel()
+	live, err := w.metadata.Resource(applicationKind.GroupVersionResource()).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", nil
+	case err != nil:
+		return "", err
+	case live.DeletionTimestamp != nil:
+		return "", nil
+	}
+	return live.UID, nil
+}
+
+// write patches the owner references of an object.
+func (p *pass) write(ctx context.Context, o object, verb string, patch []jsonPatchOperation) {
+	err := p.patch(ctx, o, patch)
+	switch {
+	case err == nil:
+		p.r.metrics.wrote(p.w.name, writeOwner)
+		p.t.patched[o.key()] = o.entry.ResourceVersion
+	case apierrors.IsNotFound(err):
+		// It is gone, which the watch will say.
+	case apierrors.IsConflict(err), isFailedTest(err):
+		p.t.patched[o.key()] = o.entry.ResourceVersion
+		p.lookAgain(catchUp)
+	case isRefusal(err):
+		p.refuse(o, err)
+	default:
+		p.fail(fmt.Errorf("cannot %s %s %q in cluster %q: %w", verb, o.kind, o.entry.Key, p.w.name, err))
+	}
+}
+
+func (p *pass) patch(ctx context.Context, o object, patch []jsonPatchOperation) error {
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("cannot make a patch: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.r.requestTimeout)
+	defer cancel()
+	_, err = p.w.metadata.Resource(o.kind.GroupVersionResource()).Namespace(o.entry.Key.Namespace).
+		Patch(ctx, o.entry.Key.Name, types.JSONPatchType, data, metav1.PatchOptions{FieldManager: appsv1alpha1.FieldManager})
+	return err
+}
+
+// isFailedTest recognises the answer to a patch of which a test failed. It has the code of an invalid object, but does not say what
+// would be invalid about which.
+func isFailedTest(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || details.Kind == "" && len(details.Causes) == 0
+}
+
+// isRefusal recognises what is not worth trying again soon: a right that is missing, or a webhook or a policy that says no.
+func isRefusal(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsMethodNotSupported(err) || apierrors.IsUnsupportedMediaType(err)
+}
+
+// refuse notes that the cluster refused to have the owner references of an object written. If the right is missing, that goes for all
+// objects of the kind.
+func (p *pass) refuse(o object, err error) {
+	key := o.key()
+	if apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot patch resource ") {
+		key.NamespacedName = types.NamespacedName{}
+	}
+	p.w.refuse(key, refusal{
+		until: p.r.clock.Now().Add(slowRetry()),
+		problem: problem{appsv1alpha1.ReasonOwnershipForbidden, multicluster.BoundedText(fmt.Sprintf(
+			"The cluster does not let Masthead write the owner references of %s: %s", describe(o.kind.GroupVersionKind), err))},
+	})
+}
+
+// refused says that the cluster does not let the owner references of an object be written, and nil if it does, or may again.
+func (p *pass) refused(o object) *problem {
+	r, ok := p.w.refusal(o.key())
+	if !ok {
+		return nil
+	}
+	p.lookAgain(r.until.Sub(p.r.clock.Now()) + coalescing)
+	return &r.problem
+}
+
+func (w *workload) refuse(key refusalKey, r refusal) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.clock.Now()
+	maps.DeleteFunc(w.refusals, func(_ refusalKey, r refusal) bool { return !now.Before(r.until) })
+	w.refusals[key] = r
+}
+
+func (w *workload) refusal(key refusalKey) (refusal, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.clock.Now()
+	for _, k := range []refusalKey{key, {kind: key.kind}} {
+		if r, ok := w.refusals[k]; ok && now.Before(r.until) {
+			return r, true
+		}
+	}
+	return refusal{}, false
+}

@@ -1,0 +1,348 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+func TestGarbageCollectionAddsAnOwnerReferenceToAnExistingObject(t *testing.T) {
+	f := newFixture(t)
+	f.served()
+	cm := f.configMap("settings", "shop")
+	app := f.application("shop", components(configMaps, "settings"))
+	f.owned(cm, app, true)
+	want := metav1.OwnerReference{APIVersion: "apps.masthead.dev/v1alpha1", Kind: "Application", Name: "shop", UID: app.UID}
+	if got := cm.OwnerReferences; len(got) != 1 || got[0] != want {
+		t.Errorf("want %+v, got %+v", want, got)
+	}
+	f.installed(app, "settings")
+}
+
+func TestGarbageCollectionAddsAnOwnerReferenceToANewObject(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "settings"))
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if got := condition(s, appsv1alpha1.ConditionInstalled); got != "False ComponentsMissing" {
+			return fmt.Errorf("got %q", got)
+		}
+		return nil
+	})
+	f.owned(f.configMap("settings", "shop"), app, true)
+	f.installed(app, "settings")
+}
+
+func TestGarbageCollectionOwnsObjectsThatAreNotNamed(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "settings"))
+	f.owned(f.configMap("settings", "shop"), app, true)
+	f.owned(f.configMap("more", "shop"), app, true)
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if s.Counts == nil || s.Counts.Selected != 2 || s.ComponentsInstalled != "1/1" {
+			return errors.New("want two selected, and one component")
+		}
+		return nil
+	})
+}
+
+func TestGarbageCollectionKeepsOtherOwners(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "settings"))
+	other := f.configMap("owner", "nobody")
+	ref := func(controller *bool) metav1.OwnerReference {
+		return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: other.UID, Controller: controller}
+	}
+	cm := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.OwnerReferences = []metav1.OwnerReference{ref(new(true))} })
+	f.owned(cm, app, true)
+	if len(cm.OwnerReferences) != 2 || cm.OwnerReferences[0].UID != other.UID || !*cm.OwnerReferences[0].Controller {
+		t.Errorf("want the other owner to stay, and to be the controller, got %+v", cm.OwnerReferences)
+	}
+	f.edit(cm, func() { cm.Labels["app"] = "another" })
+	f.owned(cm, app, false)
+	if len(cm.OwnerReferences) != 1 || cm.OwnerReferences[0].UID != other.UID {
+		t.Errorf("want the other owner to stay, got %+v", cm.OwnerReferences)
+	}
+}
+
+func TestInstallationStatusReportingRemovesTheOwnerReference(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		change       func(*corev1.ConfigMap)
+		component    string
+	}{
+		{
+			name: "labels", reason: "The selector does not match the labels any more: the KEP says that the reference goes.",
+			change:    func(cm *corev1.ConfigMap) { cm.Labels["app"] = "another" },
+			component: "False Missing LabelsDoNotMatch",
+		},
+		{
+			name: "annotation", reason: "The annotation names no Application any more.",
+			change:    func(cm *corev1.ConfigMap) { cm.Annotations = nil },
+			component: "False Missing NotFound",
+		},
+		{
+			name: "other application", reason: "The annotation names another one, which is not there.",
+			change: func(cm *corev1.ConfigMap) {
+				cm.Annotations[appsv1alpha1.ApplicationAnnotation] = "another"
+			},
+			component: "False Missing NotFound",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := newFixture(t)
+			app := f.application("shop", components(configMaps, "settings"))
+			cm := f.configMap("settings", "shop")
+			f.owned(cm, app, true)
+			f.edit(cm, func() { tc.change(cm) })
+			f.owned(cm, app, false)
+			f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+				if got := componentOfStatus(s, "settings"); got != tc.component {
+					return fmt.Errorf("%s: want %q, got %q", tc.reason, tc.component, got)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+func TestGarbageCollectionLetsGoOfAKindThatLeftTheSpec(t *testing.T) {
+	f := newFixture(t)
+	kinds := components(configMaps, "settings")
+	kinds["web"] = services
+	app := f.application("shop", kinds)
+	cm := f.configMap("settings", "shop")
+	svc := &corev1.Service{ObjectMeta: f.member("web", "shop"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+	f.create(f.workload, svc)
+	f.owned(cm, app, true)
+	f.owned(svc, app, true)
+	f.installed(app, "settings", "web")
+
+	f.edit(app, func() { delete(app.Spec.Components, "web") })
+	f.owned(svc, app, false)
+	f.installed(app, "settings")
+	f.owned(cm, app, true)
+}
+
+// A manager that was away when the spec was changed knows from the status what the Application named before.
+func TestGarbageCollectionLetsGoOfAKindThatLeftTheSpecMeanwhile(t *testing.T) {
+	f := newFixture(t)
+	kinds := components(configMaps, "settings")
+	kinds["web"] = services
+	app := f.application("shop", kinds)
+	svc := &corev1.Service{ObjectMeta: f.member("web", "shop"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+	f.create(f.workload, svc)
+	f.owned(svc, app, true)
+	f.installed(app, "web")
+
+	f.stop()
+	f.edit(app, func() { delete(app.Spec.Components, "web") })
+	f.start()
+	f.owned(svc, app, false)
+	f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
+}
+
+func TestGarbageCollectionKeepsReferencesOfOtherUIDs(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "settings"))
+	stale := metav1.OwnerReference{APIVersion: "apps.masthead.dev/v1alpha1", Kind: "Application", Name: "shop", UID: "an-older-one"}
+	cm := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.OwnerReferences = []metav1.OwnerReference{stale} })
+	f.owned(cm, app, true)
+	if len(cm.OwnerReferences) != 2 || cm.OwnerReferences[0] != stale {
+		t.Errorf("want the reference of another UID to be left alone, got %+v", cm.OwnerReferences)
+	}
+}
+
+// The component of an Application that is made anew has the reference to the old one until the garbage collector, which does not run
+// here, has seen it; it gets the new one beside.
+func TestAdoptingExistingComponentsOfAnApplicationThatIsMadeAnew(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "settings"))
+	cm := f.configMap("settings", "shop")
+	f.owned(cm, app, true)
+	f.delete(app)
+	again := f.application("shop", components(configMaps, "settings"))
+	f.owned(cm, again, true)
+	f.installed(again, "settings")
+}
+
+func TestAdoptingExistingComponents(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "settings"))
+	cm := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if got := componentOfStatus(s, "settings"); got != "False Missing NotFound" {
+			return fmt.Errorf("an object without the annotation is nobody's, got %q", got)
+		}
+		return nil
+	})
+	f.edit(cm, func() { cm.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "shop"} })
+	f.owned(cm, app, true)
+	f.installed(app, "settings")
+}
+
+// Before it adopts, Masthead asks the API server itself: a watch that is behind shows an Application that is gone.
+func TestGarbageCollectionAsksForTheApplicationBeforeItAdopts(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason, body string
+	}{
+		{
+			name: "another UID", reason: "The Application was made anew: what is adopted for the old one would be deleted.",
+			body: `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"shop","uid":"another"}}`,
+		},
+		{
+			name: "being deleted", reason: "The Application is on its way out, and its components must not be drawn in.",
+			body: `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"shop","uid":"UID","deletionTimestamp":"2026-01-02T03:04:05Z"}}`,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := newFixture(t)
+			app := f.application("shop", components(configMaps, "settings"))
+			f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
+			path := "/apis/apps.masthead.dev/v1alpha1/namespaces/" + f.namespace + "/applications/shop"
+			asked := make(chan struct{}, 100)
+			f.asked.setAnswer(func(req *http.Request) *http.Response {
+				if req.Method != http.MethodGet || req.URL.Path != path {
+					return nil
+				}
+				asked <- struct{}{}
+				return jsonAnswer(req, http.StatusOK, strings.ReplaceAll(tc.body, `"UID"`, `"`+string(app.UID)+`"`))
+			})
+			before := f.asked.count()
+			cm := f.configMap("settings", "shop")
+			<-asked
+			f.installed(app, "settings")
+			f.settled()
+			if got := f.asked.since(before, http.MethodPatch); len(got) != 1 || !strings.HasSuffix(got[0], "/status") {
+				t.Errorf("%s Want no patch but that of the status, got %q", tc.reason, got)
+			}
+			f.owned(cm, app, false)
+		})
+	}
+}
+
+func TestGarbageCollectionRefusesClusterScopedKinds(t *testing.T) {
+	f := newFixture(t)
+	kinds := components(configMaps, "settings")
+	kinds["readers"] = appsv1alpha1.ComponentKind{Group: rbacv1.GroupName, Version: "v1", Kind: "ClusterRole"}
+	app := f.application("shop", kinds)
+	role := &rbacv1.ClusterRole{ObjectMeta: f.member(f.namespace+"-readers", "shop")}
+	role.Namespace = ""
+	f.create(f.workload, role)
+	t.Cleanup(func() { f.delete(role) })
+	f.owned(f.configMap("settings", "shop"), app, true)
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if got := componentOfStatus(s, "readers"); got != "Unknown Unknown ClusterScoped" {
+			return fmt.Errorf("got %q", got)
+		}
+		if got := condition(s, appsv1alpha1.ConditionComponentsWatched); got != "False ClusterScoped" {
+			return fmt.Errorf("got %q", got)
+		}
+		return nil
+	})
+	f.settled()
+	f.owned(role, app, false)
+}
+
+func TestGarbageCollectionLeavesOtherNamespacesAlone(t *testing.T) {
+	f := newFixture(t)
+	elsewhere := f.namespace + "-elsewhere"
+	f.create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elsewhere}})
+	app := f.application("shop", components(configMaps, "settings"))
+	there := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.Namespace = elsewhere })
+	here := f.configMap("more", "shop")
+	f.owned(here, app, true)
+	f.settled()
+	f.owned(there, app, false)
+	f.installed(app)
+}
+
+// A missing right concerns the components of that kind, and is asked for once for all of them.
+func TestGarbageCollectionThatIsForbidden(t *testing.T) {
+	f := newFixture(t)
+	f.asked.setAnswer(func(req *http.Request) *http.Response {
+		if req.Method != http.MethodPatch || !strings.Contains(req.URL.Path, "/configmaps/") {
+			return nil
+		}
+		return jsonAnswer(req, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden",`+
+			`"message":"configmaps \"settings\" is forbidden: User \"masthead\" cannot patch resource \"configmaps\" in API group \"\""}`)
+	})
+	kinds := components(configMaps, "a", "b", "c")
+	kinds["web"] = services
+	app := f.application("shop", kinds)
+	for _, name := range []string{"a", "b", "c"} {
+		f.configMap(name, "shop")
+	}
+	svc := &corev1.Service{ObjectMeta: f.member("web", "shop"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+	f.create(f.workload, svc)
+	f.owned(svc, app, true)
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if got := condition(s, appsv1alpha1.ConditionComponentsWatched); got != "False OwnershipForbidden" {
+			return fmt.Errorf("got %q", got)
+		}
+		if s.ComponentsInstalled != "4/4" {
+			return errors.New("they are installed all the same")
+		}
+		return nil
+	})
+	f.settled()
+	refused := 0
+	for _, r := range f.asked.since(0, http.MethodPatch) {
+		if strings.Contains(r, "/configmaps/") {
+			refused++
+		}
+	}
+	if refused != 1 {
+		t.Errorf("want one request for the kind, got %d", refused)
+	}
+}
+
+// Whoever changes an object at the same time is not overwritten: the patch is for the version that was seen.
+func TestGarbageCollectionDoesNotAdoptWhatHasChanged(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "settings"))
+	f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
+	cm := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
+	direct := f.workload
+	once := make(chan struct{}, 1)
+	once <- struct{}{}
+	f.asked.setAnswer(func(req *http.Request) *http.Response {
+		if req.Method != http.MethodPatch || !strings.HasSuffix(req.URL.Path, "/configmaps/settings") {
+			return nil
+		}
+		select {
+		case <-once:
+			// The annotation goes between the look and the write.
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`))
+			if err := direct.Patch(f.ctx, cm.DeepCopy(), patch); err != nil {
+				t.Errorf("cannot change the object: %v", err)
+			}
+		default:
+		}
+		return nil
+	})
+	f.edit(cm, func() { cm.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "shop"} })
+	f.eventually("the object is adopted in vain", func() error {
+		if len(once) > 0 {
+			return errors.New("it was not patched")
+		}
+		return nil
+	})
+	f.settled()
+	f.owned(cm, app, false)
+	if cm.Annotations != nil {
+		t.Errorf("want nothing else to be written, got %v", cm.Annotations)
+	}
+}

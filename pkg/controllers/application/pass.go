@@ -1,0 +1,261 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/health"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// patience is how long a status waits for what is about to be known: kinds that are being read for the first time, references that
+// are being removed. Without it, every restart would write that nothing is known, and then once more what was there before.
+const patience = 10 * time.Second
+
+// pass is one look at one Application.
+type pass struct {
+	r   *reconciler
+	w   *workload
+	key applicationKey
+	t   *tracked
+
+	// app is as the watch has it, and is not changed.
+	app      *appsv1alpha1.Application
+	selector selector
+	assessor health.Assessor
+
+	kinds       []seenKind
+	selection   selection
+	healthCheck healthCheckView
+
+	// podsUnseen is whether the Pods of health checks have not been read yet, and may be soon.
+	podsUnseen bool
+
+	// again is when to look again at the latest; zero for never.
+	again time.Duration
+	errs  []error
+}
+
+// reconcileApplication looks at one Application.
+func (r *reconciler) reconcileApplication(ctx context.Context, w *workload, key applicationKey) (reconcile.Result, error) {
+	p, err := r.newPass(w, key)
+	if p == nil || err != nil {
+		return reconcile.Result{}, err
+	}
+	if w.currentMode() != modeEnabled {
+		return p.standDown(ctx)
+	}
+	p.watch(ctx)
+	p.choose()
+	p.own(ctx)
+	p.check(ctx)
+	p.report(ctx)
+	p.letGo()
+	return p.result()
+}
+
+// newPass returns nil if there is nothing to look at: no Application, or one that is the garbage collector's.
+func (r *reconciler) newPass(w *workload, key applicationKey) (*pass, error) {
+	t, app := w.begin(key), w.application(key)
+	if t == nil || app == nil || app.UID != t.uid || app.DeletionTimestamp != nil {
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	s, err := selectorOf(app)
+	if err != nil {
+		return nil, reconcile.TerminalError(err)
+	}
+	return &pass{r: r, w: w, key: key, t: t, app: app, selector: s, assessor: r.assessor()}, nil
+}
+
+// lookAgain has the Application looked at again after d at the latest.
+func (p *pass) lookAgain(d time.Duration) {
+	if p.again == 0 || d < p.again {
+		p.again = max(d, time.Millisecond)
+	}
+}
+
+func (p *pass) fail(err error) { p.errs = append(p.errs, err) }
+
+func (p *pass) result() (reconcile.Result, error) {
+	if err := errors.Join(p.errs...); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: p.again}, nil
+}
+
+// watch has the kinds watched that the Application has to do with: those that it names, and those that it named, until nothing of
+// them is owned any more.
+func (p *pass) watch(ctx context.Context) {
+	named := kindsOf(p.app)
+	leaving := formerKindsOf(p.app)
+	for kind := range p.t.kinds {
+		if _, ok := named[kind.GroupVersionKind]; !ok && kind != healthCheckPodKind {
+			leaving[kind.GroupVersionKind] = struct{}{}
+		}
+	}
+	for _, gvk := range slices.SortedFunc(maps.Keys(named), byText) {
+		p.kinds = append(p.kinds, seenKind{namedKind: p.w.ask(ctx, gvk, p.assessor)})
+	}
+	for _, gvk := range slices.SortedFunc(maps.Keys(leaving), byText) {
+		k := p.w.ask(ctx, gvk, p.assessor)
+		k.leaving = true
+		p.kinds = append(p.kinds, seenKind{namedKind: k})
+	}
+	refused := p.w.watch(p.key, p.t, p.wanted(), p.groups())
+	for i := range p.kinds {
+		p.kinds[i].see(p.w.watcher, refused)
+		if again := p.kinds[i].again; again > 0 {
+			p.lookAgain(again)
+		}
+	}
+}
+
+func byText(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) }
+
+// wanted are the kinds to watch.
+func (p *pass) wanted() sets.Set[kindwatch.Kind] {
+	kinds := sets.New[kindwatch.Kind]()
+	for _, k := range p.kinds {
+		if k.watched {
+			kinds.Insert(k.kind)
+		}
+	}
+	if p.wantsPods() {
+		kinds.Insert(healthCheckPodKind)
+	}
+	return kinds
+}
+
+func (p *pass) groups() sets.Set[string] {
+	groups := sets.New[string]()
+	for _, k := range p.kinds {
+		groups.Insert(k.gvk.Group)
+	}
+	return groups
+}
+
+// see notes whether the objects of a kind can be seen.
+func (k *seenKind) see(watcher *kindwatch.Watcher, refused sets.Set[kindwatch.Kind]) {
+	switch {
+	case !k.watched:
+	case refused.Has(k.kind):
+		k.watched, k.again = false, slowRetry()
+		k.unseen = &problem{appsv1alpha1.ReasonKindTooLarge, "Applications of the cluster name more kinds than Masthead watches."}
+	default:
+		state, _ := watcher.State(k.kind)
+		k.unseen = stateProblem(state, k.gvk)
+		k.syncing = state == kindwatch.StateSyncing
+	}
+}
+
+// choose finds the objects that have to do with the Application, and decides about them.
+func (p *pass) choose() {
+	for i := range p.kinds {
+		if p.kinds[i].unseen == nil {
+			p.look(&p.kinds[i])
+		}
+	}
+	p.selection = p.selector.sort(p.kinds, p.patched)
+}
+
+// look finds the objects of a kind that name the Application, or are owned by it.
+func (p *pass) look(k *seenKind) {
+	seen := map[types.NamespacedName]struct{}{}
+	for _, index := range []string{annotationIndex(p.key), ownerIndex(p.app.UID)} {
+		entries, err := p.w.watcher.Lookup(k.kind, index)
+		if err != nil {
+			// Its state has just changed, which is an event.
+			k.unseen, k.syncing, k.objects = stateProblem(kindwatch.StateSyncing, k.gvk), true, nil
+			return
+		}
+		for _, e := range entries {
+			rec := componentOf(e.Record)
+			if _, ok := seen[e.Key]; ok || rec == nil || e.Key.Namespace != p.key.Namespace {
+				continue
+			}
+			seen[e.Key] = struct{}{}
+			k.objects = append(k.objects, object{kind: k.kind, entry: e, record: rec})
+		}
+	}
+}
+
+// patched is whether the owner references of an object were written, and the watch shows what was before.
+func (p *pass) patched(o object) bool {
+	version, ok := p.t.patched[o.key()]
+	if ok && version != o.entry.ResourceVersion {
+		delete(p.t.patched, o.key())
+		return false
+	}
+	return ok
+}
+
+// observation is what the status follows from.
+func (p *pass) observation() observation {
+	state, _ := p.w.watcher.State(applicationKind)
+	return observation{
+		application:  p.app,
+		components:   p.selector.views(p.app, p.kinds, p.refused),
+		selected:     p.selection.selected,
+		dependencies: dependenciesOf(p.app, state == kindwatch.StateSynced, p.w.application),
+		healthCheck:  p.healthCheck,
+	}
+}
+
+// settling is whether the status waits for something that is about to be known.
+func (p *pass) settling() bool {
+	waiting := p.podsUnseen || slices.ContainsFunc(p.kinds, func(k seenKind) bool { return k.syncing }) ||
+		slices.ContainsFunc(p.selection.leaving, func(o object) bool { return p.refused(o) == nil })
+	left := p.w.settling(p.t, waiting)
+	if left > 0 {
+		p.lookAgain(left)
+	}
+	return left > 0
+}
+
+// settling returns how long a status has to wait at most.
+func (w *workload) settling(t *tracked, waiting bool) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.clock.Now()
+	switch {
+	case !waiting:
+		t.settlingSince = time.Time{}
+		return 0
+	case t.settlingSince.IsZero():
+		t.settlingSince = now
+	}
+	left := patience - now.Sub(t.settlingSince)
+	if left > 0 {
+		// What it waits for is acted upon at once.
+		t.started = time.Time{}
+	}
+	return left
+}
+
+// letGo ends the watches of kinds that the Application does not name any more, and of which it owns nothing.
+func (p *pass) letGo() {
+	owned := sets.New[schema.GroupVersionKind]()
+	for _, o := range p.selection.leaving {
+		owned.Insert(o.kind.GroupVersionKind)
+	}
+	before := len(p.kinds)
+	p.kinds = slices.DeleteFunc(p.kinds, func(k seenKind) bool {
+		return k.leaving && !k.syncing && (k.unseen != nil || !owned.Has(k.gvk))
+	})
+	if len(p.kinds) < before {
+		p.w.watch(p.key, p.t, p.wanted(), p.groups())
+	}
+}

@@ -1,0 +1,139 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/health"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// Bounds of what is kept of an object, whoever wrote it.
+const (
+	// maxName is how long the name of an Application can be.
+	maxName = 253
+
+	// maxOwners is how many Applications of an object's owner references are kept. Masthead writes one.
+	maxOwners = 16
+)
+
+// A reducer makes records of objects while they arrive.
+type reducer struct {
+	// assessor returns the one that counts now.
+	assessor func() health.Assessor
+}
+
+// reduce returns what is kept of an object; false if nothing is. The object is not kept, and nothing that is kept holds on to it.
+func (r reducer) reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Record, bool) {
+	switch kind {
+	case applicationKind:
+		return r.application(kind, obj)
+	case definitionKind, apiServiceKind:
+		return reducedDefinition(obj), true
+	case healthCheckPodKind:
+		pod, ok := reducePod(obj)
+		return &keptPod{pod}, ok && pod.owner != ""
+	}
+	if kind.GroupVersionKind == healthCheckPodKind.GroupVersionKind && isHealthCheckPod(obj.GetLabels()) {
+		// It is the Application's in another way than its components are.
+		return nil, false
+	}
+	// Most objects of most kinds have nothing to do with an Application.
+	rec, candidate := membership(obj)
+	if !candidate {
+		return nil, false
+	}
+	r.assess(kind, obj, rec)
+	return rec, true
+}
+
+func (r reducer) application(kind kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Record, bool) {
+	app := &appsv1alpha1.Application{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, app); err != nil {
+		// The definition does not let it be created. There is nobody to whom it could be told.
+		return nil, false
+	}
+	app.ManagedFields, app.OwnerReferences, app.Annotations, app.Labels = nil, nil, nil, nil
+	rec, _ := membership(obj)
+	r.assess(kind, obj, rec)
+	return &applicationRecord{component: rec, application: app, size: sizeOf(obj.Object)}, true
+}
+
+// membership is what says whether an object belongs to an Application, and whether anything does say so.
+func membership(obj *unstructured.Unstructured) (rec *record, candidate bool) {
+	rec = &record{}
+	if name, _, _ := unstructured.NestedString(obj.Object, "metadata", "annotations", appsv1alpha1.ApplicationAnnotation); name != "" && len(name) <= maxName {
+		rec.application = types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}
+	}
+	rec.owners, rec.references = ownersOf(obj)
+	return rec, rec.application.Name != "" || len(rec.owners) > 0
+}
+
+// ownersOf returns the Applications in an object's owner references, and the number of all references.
+func ownersOf(obj *unstructured.Unstructured) (owners []owner, references int) {
+	field, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "ownerReferences")
+	list, _ := field.([]any)
+	for i := range list {
+		ref, _ := list[i].(map[string]any)
+		uid, _ := ref["uid"].(string)
+		if uid == "" || len(owners) == maxOwners || !isApplication(ref) {
+			continue
+		}
+		controller, _ := ref["controller"].(bool)
+		owners = append(owners, owner{uid: types.UID(uid), position: i, controller: controller})
+	}
+	return owners, len(list)
+}
+
+// isApplication is whether an owner reference is to an Application, in whatever version.
+func isApplication(ref map[string]any) bool {
+	apiVersion, _ := ref["apiVersion"].(string)
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return ref["kind"] == applicationKind.Kind && group == appsv1alpha1.GroupVersion.Group
+}
+
+// assess adds what else there is to know about a candidate.
+func (r reducer) assess(kind kindwatch.Kind, obj *unstructured.Unstructured, rec *record) {
+	rec.labels = labelsOf(obj.GetLabels())
+	rec.deleting = obj.GetDeletionTimestamp() != nil
+	rec.ignored = obj.GetAnnotations()[appsv1alpha1.IgnoreHealthAnnotation] == "true"
+	rec.health = r.assessor().Assess(obj, kind.StatusSubresource && !kind.MetadataOnly)
+	// A part of a long text would keep the whole of it in memory.
+	rec.health.Reason, rec.health.Message = strings.Clone(rec.health.Reason), strings.Clone(rec.health.Message)
+}
+
+func reducedDefinition(obj *unstructured.Unstructured) kindwatch.Record {
+	rec := &definitionRecord{resourceVersion: obj.GetResourceVersion()}
+	if obj.GetName() == definitionName && obj.GetKind() == definitionKind.Kind {
+		seen := definitionSeenIn(metav1.Object(obj))
+		rec.seen = &seen
+	}
+	return rec
+}
+
+// sizeOf is about what a value of an object takes in memory.
+func sizeOf(v any) int64 {
+	const word = 16
+	size := int64(word)
+	switch v := v.(type) {
+	case string:
+		size += int64(len(v))
+	case map[string]any:
+		for k, e := range v {
+			size += word + int64(len(k)) + sizeOf(e)
+		}
+	case []any:
+		for _, e := range v {
+			size += sizeOf(e)
+		}
+	}
+	return size
+}

@@ -1,0 +1,130 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+// report computes the status of the Application, writes it if it is another one than the Application has, and tells the hub.
+func (p *pass) report(ctx context.Context) {
+	if p.settling() {
+		return
+	}
+	status := statusOf(p.observation(), metav1.NewTime(p.r.clock.Now()))
+	if err := p.writeStatus(ctx, status); err != nil {
+		p.fail(err)
+		return
+	}
+	now := *p.app
+	now.Status = status
+	p.r.observe(p.w, p.key, &now)
+}
+
+// writeStatus gives the Application a status. It writes nothing if the Application has it.
+func (p *pass) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationStatus) error {
+	if equalStatus(p.app.Status, status) {
+		return nil
+	}
+	patch, err := statusPatch(p.app, status)
+	if err != nil {
+		return fmt.Errorf("cannot make a patch for Application %q in cluster %q: %w", p.key, p.w.name, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.r.requestTimeout)
+	defer cancel()
+	live, err := p.w.client.Resource(applicationKind.GroupVersionResource()).Namespace(p.key.Namespace).
+		Patch(ctx, p.key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: appsv1alpha1.FieldManager}, "status")
+	if apierrors.IsNotFound(err) || isOtherUID(err) {
+		// The watch will say that it has gone.
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot patch the status of Application %q in cluster %q: %w", p.key, p.w.name, err)
+	}
+	p.r.metrics.wrote(p.w.name, writeStatus)
+	p.w.watcher.Observe(applicationKind, live)
+	return nil
+}
+
+// statusPatch is the JSON merge patch that gives an Application a status, if it is still the same Application. It holds what changes
+// and nothing else. Server-side apply would do as well, and send the whole status each time.
+func statusPatch(app *appsv1alpha1.Application, status appsv1alpha1.ApplicationStatus) ([]byte, error) {
+	have, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&app.Status)
+	if err != nil {
+		return nil, err
+	}
+	want, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": app.UID}, "status": mergePatch(have, want)})
+}
+
+// mergePatch is the JSON merge patch (RFC 7386) that makes one object another, which must not hold nulls.
+func mergePatch(have, want map[string]any) map[string]any {
+	patch := map[string]any{}
+	for k := range have {
+		if _, kept := want[k]; !kept {
+			patch[k] = nil
+		}
+	}
+	for k, wanted := range want {
+		had, known := have[k]
+		a, wasObject := had.(map[string]any)
+		b, isObject := wanted.(map[string]any)
+		switch {
+		case known && wasObject && isObject:
+			if inner := mergePatch(a, b); len(inner) > 0 {
+				patch[k] = inner
+			}
+		case !known || !equality.Semantic.DeepEqual(had, wanted):
+			patch[k] = wanted
+		}
+	}
+	return patch
+}
+
+// isOtherUID recognises the answer to a patch that names another UID than the object has.
+func isOtherUID(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field == "metadata.uid" {
+			return true
+		}
+	}
+	return false
+}
+
+// observe tells the hub how an Application fares.
+func (r *reconciler) observe(w *workload, key applicationKey, app *appsv1alpha1.Application) {
+	s := summaryOf(app)
+	r.workloads.ifCurrent(w, func() {
+		if w.has(key, app.UID) {
+			r.metrics.application(w.name, key, s)
+			r.rollup.observe(w.name, key, s)
+		}
+	})
+}
+
+// forget tells the hub that an Application has gone.
+func (r *reconciler) forget(w *workload, key applicationKey) {
+	r.workloads.ifCurrent(w, func() {
+		r.metrics.forget(w.name, key)
+		r.rollup.forget(w.name, key)
+	})
+}

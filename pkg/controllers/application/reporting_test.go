@@ -1,0 +1,218 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+func (f *fixture) deployment(name, application string) *appsv1.Deployment {
+	f.t.Helper()
+	labels := map[string]string{"pod": name}
+	d := &appsv1.Deployment{ObjectMeta: f.member(name, application), Spec: appsv1.DeploymentSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.org/c"}}},
+		},
+	}}
+	f.create(f.workload, d)
+	return d
+}
+
+// available gives a Deployment the status of one that works, or of one that does not.
+func (f *fixture) available(d *appsv1.Deployment, available bool) {
+	f.t.Helper()
+	f.eventually("the status of "+d.Name, func() error {
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(d), d); err != nil {
+			return err
+		}
+		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1}
+		c := appsv1.DeploymentCondition{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable"}
+		if available {
+			d.Status.ReadyReplicas, d.Status.AvailableReplicas = 1, 1
+			c.Status, c.Reason = corev1.ConditionTrue, "MinimumReplicasAvailable"
+		}
+		d.Status.Conditions = []appsv1.DeploymentCondition{c, {Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"}}
+		return f.workload.Status().Update(f.ctx, d)
+	})
+}
+
+func (f *fixture) health(app *appsv1alpha1.Application, want appsv1alpha1.Health) {
+	f.t.Helper()
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if s.Health != want {
+			return fmt.Errorf("want %s, got %s", want, s.Health)
+		}
+		return nil
+	})
+}
+
+func TestInstallationStatusReportingOfComponents(t *testing.T) {
+	f := newFixture(t)
+	kinds := components(configMaps, "settings")
+	kinds["web"] = deployments
+	app := f.application("shop", kinds)
+	f.installed(app)
+	f.health(app, appsv1alpha1.HealthMissing)
+
+	settings := f.configMap("settings", "shop")
+	f.installed(app, "settings")
+	web := f.deployment("web", "shop")
+	f.installed(app, "settings", "web")
+	f.available(web, true)
+	f.health(app, appsv1alpha1.HealthHealthy)
+	f.available(web, false)
+	f.health(app, appsv1alpha1.HealthProgressing)
+
+	f.delete(settings)
+	f.installed(app, "web")
+	f.health(app, appsv1alpha1.HealthMissing)
+}
+
+// A component is found by its kind and its name. One of the spec can name another object than it is called.
+func TestInstallationStatusReportingGoesByTheName(t *testing.T) {
+	f := newFixture(t)
+	named := configMaps
+	named.Name = "web"
+	kinds := map[string]appsv1alpha1.ComponentKind{"web": services, "web-settings": named}
+	app := f.application("shop", kinds)
+	f.configMap("other", "shop")
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if s.Counts == nil || s.Counts.Selected != 1 || s.ComponentsInstalled != "0/2" {
+			return errors.New("want one selected, and none installed")
+		}
+		return nil
+	})
+	f.configMap("web", "shop")
+	f.installed(app, "web-settings")
+}
+
+func TestInstallationStatusReportingOfDependencies(t *testing.T) {
+	f := newFixture(t)
+	dependsOn := func(app *appsv1alpha1.Application) { app.Spec.Dependencies = []string{"mysql"} }
+	app := f.application("shop", components(configMaps, "settings"), dependsOn)
+	f.configMap("settings", "shop")
+	f.installed(app, "settings")
+
+	mysql := f.application("mysql", components(configMaps, "mysql-settings"))
+	f.installed(app, "mysql", "settings")
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if len(s.Dependencies) != 1 || s.Dependencies[0].Health != appsv1alpha1.HealthMissing {
+			return errors.New("want to see what mysql says of itself")
+		}
+		return nil
+	})
+	f.configMap("mysql-settings", "mysql")
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if len(s.Dependencies) != 1 || s.Dependencies[0].Health != appsv1alpha1.HealthHealthy {
+			return errors.New("want to see that mysql has mended")
+		}
+		return nil
+	})
+	f.delete(mysql)
+	f.installed(app, "settings")
+	if isOwned(mysql, app) {
+		t.Error("want the dependency not to be owned")
+	}
+}
+
+func TestSelectingComponentsByExpressions(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "a", "b", "c"), func(app *appsv1alpha1.Application) {
+		app.Spec.Selector = appsv1alpha1.LabelSelector{MatchExpressions: []appsv1alpha1.LabelSelectorRequirement{
+			{Key: "tier", Operator: metav1.LabelSelectorOpIn, Values: []appsv1alpha1.LabelValue{"web", "db"}},
+			{Key: "old", Operator: metav1.LabelSelectorOpDoesNotExist},
+		}}
+	})
+	label := func(labels map[string]string) func(*corev1.ConfigMap) {
+		return func(cm *corev1.ConfigMap) { cm.Labels = labels }
+	}
+	a := f.configMap("a", "shop", label(map[string]string{"tier": "web"}))
+	b := f.configMap("b", "shop", label(map[string]string{"tier": "db", "old": "true"}))
+	c := f.configMap("c", "shop", label(map[string]string{"tier": "cache"}))
+	f.owned(a, app, true)
+	f.installed(app, "a")
+	f.settled()
+	f.owned(b, app, false)
+	f.owned(c, app, false)
+}
+
+func TestGenerationObservation(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", nil)
+	f.health(app, appsv1alpha1.HealthUnknown)
+	before := app.Generation
+	f.edit(app, func() { app.Spec.Version = "2.0" })
+	f.has(app, func(appsv1alpha1.ApplicationStatus) error {
+		if app.Generation != before+1 {
+			return fmt.Errorf("want generation %d, got %d", before+1, app.Generation)
+		}
+		return nil
+	})
+}
+
+// An idle fleet asks for nothing, whatever there is, and a restart writes nothing that is there already.
+func TestIdleAsksNothingAndARestartWritesNothing(t *testing.T) {
+	f := newFixture(t)
+	for i := range 5 {
+		name := fmt.Sprintf("shop-%d", i)
+		kinds := components(configMaps, name+"-settings", name+"-missing")
+		kinds[name+"-web"] = deployments
+		kinds[name+"-unknown"] = appsv1alpha1.ComponentKind{Group: "nowhere.example.org", Version: "v1", Kind: "Nothing"}
+		app := f.application(name, kinds, func(app *appsv1alpha1.Application) { app.Spec.Dependencies = []string{"shop-0x", "elsewhere"} })
+		f.configMap(name+"-settings", name)
+		f.available(f.deployment(name+"-web", name), true)
+		f.installed(app, name+"-settings", name+"-web")
+	}
+	f.settled()
+	before := f.asked.count()
+	f.restart()
+	f.settled()
+	if got := f.asked.since(before, writes()...); len(got) != 0 {
+		t.Errorf("want a restart to write nothing, got %q", got)
+	}
+}
+
+func TestIdleAsksNothing(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "settings"))
+	f.configMap("settings", "shop")
+	f.installed(app, "settings")
+	f.settled()
+	// What is not about the Application costs nothing either.
+	before := f.asked.count()
+	stranger := f.configMap("stranger", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
+	f.edit(stranger, func() { stranger.Data = map[string]string{"a": "b"} })
+	settings := f.configMap("settings-of-nobody", "nobody")
+	f.edit(settings, func() { settings.Data = map[string]string{"a": "b"} })
+	f.settled()
+	if got := f.asked.since(before); len(got) != 0 {
+		t.Errorf("want no request, got %q", got)
+	}
+}
+
+// What an object says that changes nothing about how it fares is no reason to look.
+func TestAChangeThatMeansNothingIsNotWritten(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "settings"))
+	cm := f.configMap("settings", "shop")
+	f.installed(app, "settings")
+	f.settled()
+	before := f.asked.count()
+	f.edit(cm, func() { cm.Data = map[string]string{"a": "b"} })
+	f.settled()
+	if got := f.asked.since(before); len(got) != 0 {
+		t.Errorf("want no request, got %q", got)
+	}
+}

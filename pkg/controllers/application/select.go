@@ -1,0 +1,182 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// object is an object that has to do with an Application.
+type object struct {
+	kind  kindwatch.Kind
+	entry kindwatch.Entry
+	*record
+}
+
+func (o object) key() objectKey { return objectKey{o.kind, o.entry.Key} }
+
+// seenKind is a kind with those of its objects that name an Application, or are owned by it.
+type seenKind struct {
+	namedKind
+	objects []object
+}
+
+// selection is which objects belong to an Application, and what has to be done about it.
+type selection struct {
+	// components are those that the spec names, in no order.
+	components []componentView
+
+	// selected is how many objects belong to the Application.
+	selected int32
+
+	// adopt are the objects that have to get a reference to the Application, release those that have to lose theirs.
+	adopt, release []object
+
+	// leaving are the objects of kinds that are not named any more which still have a reference, written or not.
+	leaving []object
+}
+
+// A selector decides what belongs to an Application: Selecting Components, as the KEP calls it.
+type selector struct {
+	key      applicationKey
+	uid      types.UID
+	labels   labels.Selector
+	deleting bool
+}
+
+// selectorOf makes a selector of an Application. The definition does not let a selector be written that is not one.
+func selectorOf(app *appsv1alpha1.Application) (selector, error) {
+	in := app.Spec.Selector
+	out := &metav1.LabelSelector{}
+	for k, v := range in.MatchLabels {
+		metav1.AddLabelToSelector(out, k, string(v))
+	}
+	for _, e := range in.MatchExpressions {
+		req := metav1.LabelSelectorRequirement{Key: e.Key, Operator: e.Operator}
+		for _, v := range e.Values {
+			req.Values = append(req.Values, string(v))
+		}
+		out.MatchExpressions = append(out.MatchExpressions, req)
+	}
+	matches, err := metav1.LabelSelectorAsSelector(out)
+	if err != nil {
+		return selector{}, fmt.Errorf("cannot understand the selector: %w", err)
+	}
+	return selector{
+		key: types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, uid: app.UID, labels: matches,
+		deleting: app.DeletionTimestamp != nil,
+	}, nil
+}
+
+// belongs is whether an object belongs to the Application: it is in the Application's namespace, its annotation names the Application,
+// and the selector matches its labels. That it is of one of the kinds that the Application names is known before. An Application
+// does not belong to itself: the garbage collector would have nobody to wait for.
+func (s selector) belongs(o object) bool {
+	return o.application == s.key && o.entry.Key.Namespace == s.key.Namespace && o.entry.UID != s.uid && s.labels.Matches(o.labels)
+}
+
+// sort decides about the objects of the kinds that an Application names, and of those that it does not name any more. patched says of an
+// object whether its references were written and the watch does not show it yet.
+func (s selector) sort(kinds []seenKind, patched func(object) bool) selection {
+	var out selection
+	counted := sets.New[types.UID]()
+	for _, kind := range kinds {
+		for _, o := range kind.objects {
+			belongs := !kind.leaving && s.belongs(o)
+			if belongs && !counted.Has(o.entry.UID) {
+				counted.Insert(o.entry.UID)
+				out.selected++
+			}
+			have, owned := o.ownedBy(s.uid)
+			if kind.leaving && owned && !have.controller && !o.deleting {
+				out.leaving = append(out.leaving, o)
+			}
+			switch {
+			case s.deleting || o.deleting || patched(o):
+				// The garbage collector has it, or the watch will say more.
+			case belongs && !owned:
+				out.adopt = append(out.adopt, o)
+			case !belongs && owned && !have.controller:
+				out.release = append(out.release, o)
+			}
+		}
+	}
+	out.adopt, out.release = s.once(out.adopt), s.once(out.release)
+	return out
+}
+
+// once leaves out an object that is seen in several versions of its kind.
+func (s selector) once(objects []object) []object {
+	seen := sets.New[types.UID]()
+	out := objects[:0]
+	for _, o := range objects {
+		if !seen.Has(o.entry.UID) {
+			seen.Insert(o.entry.UID)
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// views are the components that a spec names, as far as they can be seen.
+func (s selector) views(app *appsv1alpha1.Application, kinds []seenKind, refused func(object) *problem) []componentView {
+	byGVK := make(map[schema.GroupVersionKind]*seenKind, len(kinds))
+	named := make(map[schema.GroupVersionKind]map[string]object, len(kinds))
+	for i := range kinds {
+		if kinds[i].leaving {
+			continue
+		}
+		gvk := kinds[i].gvk
+		byGVK[gvk] = &kinds[i]
+		named[gvk] = map[string]object{}
+		for _, o := range kinds[i].objects {
+			if o.application == s.key {
+				named[gvk][o.entry.Key.Name] = o
+			}
+		}
+	}
+	out := make([]componentView, 0, len(app.Spec.Components))
+	for name, kind := range app.Spec.Components {
+		gvk := schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}
+		view := componentView{name: name, kind: kind}
+		if k := byGVK[gvk]; k != nil {
+			view.unseen = k.unseen
+		}
+		if o, ok := named[gvk][nameOf(name, kind)]; ok && view.unseen == nil {
+			s.look(&view, o, refused)
+		}
+		out = append(out, view)
+	}
+	return out
+}
+
+// nameOf is the name of the object that is a component.
+func nameOf(component string, kind appsv1alpha1.ComponentKind) string {
+	if kind.Name != "" {
+		return kind.Name
+	}
+	return component
+}
+
+// look completes the view of a component of which there is an object with the annotation.
+func (s selector) look(view *componentView, o object, refused func(object) *problem) {
+	view.found = o.record
+	if !s.belongs(o) {
+		view.problem = &problem{appsv1alpha1.ReasonLabelsDoNotMatch, "The selector of the Application does not match the labels of the object."}
+		return
+	}
+	view.installed = true
+	if _, owned := o.ownedBy(s.uid); !owned && !o.deleting && !s.deleting {
+		view.problem = refused(o)
+	}
+}

@@ -1,0 +1,402 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// ownerFixed is the owner of the kinds that are watched whatever Applications name. The names of Applications have a slash.
+const ownerFixed = "fixed"
+
+// coalescing is how far apart two reconciles of one Application are at least. The first change is acted upon at once.
+const coalescing = 200 * time.Millisecond
+
+// workload is one instance of an engaged workload cluster. It lives as long as its connection.
+type workload struct {
+	name           mcr.ClusterName
+	client         dynamic.Interface
+	metadata       metadata.Interface
+	watcher        *kindwatch.Watcher
+	resolver       resolver
+	queue          workqueue.TypedRateLimitingInterface[mcreconcile.Request]
+	clock          clock.Clock
+	requestTimeout time.Duration
+	healthChecks   *healthChecks
+
+	// watching is held while it is changed what the watcher is asked for by an Application, so that nothing is asked for on behalf of
+	// one that has gone. It is taken before mu.
+	watching sync.Mutex
+
+	mu sync.Mutex
+
+	// applications are those that the cluster has, with what is known of them between two reconciles.
+	applications map[applicationKey]*tracked
+
+	// byUID finds the Application that an owner reference is to.
+	byUID map[types.UID]applicationKey
+
+	// dependents are the Applications that depend on one, whether that is there or not.
+	dependents map[applicationKey]sets.Set[applicationKey]
+
+	// users are the Applications that have to do with a kind. It has every kind that is watched because of an Application.
+	users map[kindwatch.Kind]sets.Set[applicationKey]
+
+	// unansweredUntil is until when a group and version is left alone about which the API server did not answer.
+	unansweredUntil map[schema.GroupVersion]time.Time
+
+	// refusals are the writes of owner references that the cluster refused.
+	refusals map[refusalKey]refusal
+
+	// mode is what is done about the Applications of the cluster.
+	mode mode
+
+	// told are Applications about which the hub was told by the instance that was there before this one, until it is known which of them
+	// are there.
+	told map[applicationKey]types.UID
+}
+
+// mode is what is done about the Applications of a cluster.
+type mode string
+
+const (
+	// modeIdle: nothing, because it is not known yet what to do, or because the cluster has none that are ours.
+	modeIdle mode = ""
+
+	// modeEnabled: they are looked after.
+	modeEnabled mode = "Enabled"
+
+	// modeDisabled: they are told that nobody looks any more.
+	modeDisabled mode = "Disabled"
+)
+
+// tracked is what is known of an Application between two reconciles.
+type tracked struct {
+	uid types.UID
+
+	// dependencies are those that the spec names.
+	dependencies []string
+
+	// kinds are those that are watched because of it, and groups the API groups that it names.
+	kinds  sets.Set[kindwatch.Kind]
+	groups sets.Set[string]
+
+	// started is when its last reconcile began.
+	started time.Time
+
+	// settlingSince is since when its status waits for something that is about to be known; zero if it does not.
+	settlingSince time.Time
+
+	// patched are the objects whose owner references were written, with the version that they had before: until the watch shows
+	// another one, it shows what was before the write. Only the reconcile uses it.
+	patched map[objectKey]string
+}
+
+// objectKey names an object in a cluster.
+type objectKey struct {
+	kind kindwatch.Kind
+	types.NamespacedName
+}
+
+func (w *workload) request(key applicationKey) mcreconcile.Request {
+	return mcreconcile.Request{ClusterName: w.name, Request: reconcile.Request{NamespacedName: key}}
+}
+
+// enqueue has the cluster itself looked at. It does not block.
+func (w *workload) enqueue() { w.queue.Add(w.request(applicationKey{})) }
+
+// wake has Applications looked at: at once, or as soon as coalescing allows. Applications that the cluster does not have are left out.
+func (w *workload) wake(keys ...applicationKey) { w.wakeWith(0, keys...) }
+
+// wakeLater has Applications looked at because of something that is true of many. What happens to a single one goes first.
+func (w *workload) wakeLater(keys ...applicationKey) { w.wakeWith(handler.LowPriority, keys...) }
+
+func (w *workload) wakeWith(priority int, keys ...applicationKey) {
+	for _, key := range keys {
+		w.mu.Lock()
+		t := w.applications[key]
+		var after time.Duration
+		if t != nil && !t.started.IsZero() {
+			after = max(0, coalescing-w.clock.Since(t.started))
+		}
+		w.mu.Unlock()
+		if t == nil {
+			continue
+		}
+		if q, ok := w.queue.(priorityqueue.PriorityQueue[mcreconcile.Request]); ok {
+			q.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, w.request(key))
+			continue
+		}
+		w.queue.AddAfter(w.request(key), after)
+	}
+}
+
+// begin notes that a reconcile of an Application begins, and returns what is known of it; nil if the cluster has no such Application.
+func (w *workload) begin(key applicationKey) *tracked {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.applications[key]
+	if t != nil {
+		t.started = w.clock.Now()
+	}
+	return t
+}
+
+// application returns an Application as the watch has it, which is shared and must not be changed; nil if there is none.
+func (w *workload) application(key applicationKey) *appsv1alpha1.Application {
+	entry, err := w.watcher.Entry(applicationKind, key)
+	if err != nil {
+		return nil
+	}
+	return applicationIn(&entry)
+}
+
+func applicationIn(e *kindwatch.Entry) *appsv1alpha1.Application {
+	if e == nil {
+		return nil
+	}
+	rec, ok := e.Record.(*applicationRecord)
+	if !ok {
+		return nil
+	}
+	return rec.application
+}
+
+// track notes that there is an Application, or that it has changed. Of one that was replaced by another of its name, it was told before
+// that it has gone.
+func (w *workload) track(key applicationKey, app *appsv1alpha1.Application) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.applications[key]
+	if t == nil {
+		t = &tracked{
+			uid: app.UID, kinds: sets.New[kindwatch.Kind](), groups: sets.New[string](),
+			patched: map[objectKey]string{},
+		}
+		w.applications[key] = t
+		w.byUID[app.UID] = key
+	}
+	w.setDependencies(key, t, app.Spec.Dependencies)
+}
+
+// setDependencies notes on which Applications one depends. The caller holds mu.
+func (w *workload) setDependencies(key applicationKey, t *tracked, dependencies []string) {
+	for _, name := range t.dependencies {
+		on := applicationKey{Namespace: key.Namespace, Name: name}
+		w.dependents[on].Delete(key)
+		if len(w.dependents[on]) == 0 {
+			delete(w.dependents, on)
+		}
+	}
+	t.dependencies = dependencies
+	for _, name := range dependencies {
+		on := applicationKey{Namespace: key.Namespace, Name: name}
+		if w.dependents[on] == nil {
+			w.dependents[on] = sets.New[applicationKey]()
+		}
+		w.dependents[on].Insert(key)
+	}
+}
+
+// untrack forgets an Application that has gone.
+func (w *workload) untrack(key applicationKey) {
+	w.watching.Lock()
+	defer w.watching.Unlock()
+	w.mu.Lock()
+	if t := w.applications[key]; t != nil {
+		w.setDependencies(key, t, nil)
+		w.setKinds(key, t, nil)
+		delete(w.byUID, t.uid)
+		delete(w.applications, key)
+		w.healthChecks.forget(t.uid)
+	}
+	w.mu.Unlock()
+	w.watcher.Release(key.String())
+}
+
+// watch makes kinds all that are watched because of an Application. A kind beyond the number that a cluster may have is not watched, and
+// is returned.
+func (w *workload) watch(key applicationKey, t *tracked, kinds sets.Set[kindwatch.Kind], groups sets.Set[string]) (refused sets.Set[kindwatch.Kind]) {
+	w.watching.Lock()
+	defer w.watching.Unlock()
+	w.mu.Lock()
+	if w.applications[key] != t {
+		w.mu.Unlock()
+		return nil
+	}
+	refused = sets.New[kindwatch.Kind]()
+	news := 0
+	for kind := range kinds {
+		if w.users[kind] != nil {
+			continue
+		}
+		if len(w.users)+news >= maxKinds {
+			refused.Insert(kind)
+			continue
+		}
+		news++
+	}
+	granted := kinds.Difference(refused)
+	t.groups = groups
+	changed := !t.kinds.Equal(granted)
+	if changed {
+		w.setKinds(key, t, granted)
+	}
+	w.mu.Unlock()
+	if changed {
+		w.watcher.Set(key.String(), slices.Collect(maps.Keys(granted))...)
+	}
+	return refused
+}
+
+// setKinds notes which kinds an Application has to do with. The caller holds mu.
+func (w *workload) setKinds(key applicationKey, t *tracked, kinds sets.Set[kindwatch.Kind]) {
+	for kind := range t.kinds.Difference(kinds) {
+		w.users[kind].Delete(key)
+		if len(w.users[kind]) == 0 {
+			delete(w.users, kind)
+		}
+	}
+	for kind := range kinds {
+		if w.users[kind] == nil {
+			w.users[kind] = sets.New[applicationKey]()
+		}
+		w.users[kind].Insert(key)
+	}
+	t.kinds = kinds
+}
+
+// usersOf are the Applications that have to do with a kind.
+func (w *workload) usersOf(kind kindwatch.Kind) []applicationKey {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.users[kind]))
+}
+
+// usersOfGroup are the Applications that name an API group, and the kinds of it that are watched.
+func (w *workload) usersOfGroup(group string) (keys []applicationKey, kinds []kindwatch.Kind) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key, t := range w.applications {
+		if t.groups.Has(group) {
+			keys = append(keys, key)
+		}
+	}
+	for kind := range w.users {
+		if kind.Group == group {
+			kinds = append(kinds, kind)
+		}
+	}
+	return keys, kinds
+}
+
+func (w *workload) dependentsOf(key applicationKey) []applicationKey {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.dependents[key]))
+}
+
+func (w *workload) keys() []applicationKey {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.applications))
+}
+
+// setMode changes what is done about the Applications of the cluster, and says whether that is news.
+func (w *workload) setMode(m mode) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	news := w.mode != m
+	w.mode = m
+	return news
+}
+
+func (w *workload) currentMode() mode {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mode
+}
+
+// has is whether there is an Application to tell the hub about.
+func (w *workload) has(key applicationKey, uid types.UID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.applications[key]
+	return t != nil && t.uid == uid && w.mode == modeEnabled
+}
+
+// kindsOf are the kinds that are watched in whatever version and form.
+func (w *workload) kindsOf(gk schema.GroupKind) []kindwatch.Kind {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []kindwatch.Kind
+	for kind := range w.users {
+		if kind.GroupKind() == gk {
+			out = append(out, kind)
+		}
+	}
+	return out
+}
+
+// takeTold returns what the hub was told by the instance before this one, once.
+func (w *workload) takeTold() map[applicationKey]types.UID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	told := w.told
+	w.told = nil
+	return told
+}
+
+// uids are the Applications by their keys.
+func (w *workload) uids() map[applicationKey]types.UID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := make(map[applicationKey]types.UID, len(w.applications))
+	for key, t := range w.applications {
+		out[key] = t.uid
+	}
+	return out
+}
+
+// isUnanswered is whether a group and version is left alone for now.
+func (w *workload) isUnanswered(gv schema.GroupVersion) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	until, ok := w.unansweredUntil[gv]
+	return ok && w.clock.Now().Before(until)
+}
+
+// setUnanswered leaves a group and version alone for a while. One that hangs would else hold up every Application that names it.
+func (w *workload) setUnanswered(gv schema.GroupVersion) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.clock.Now()
+	maps.DeleteFunc(w.unansweredUntil, func(_ schema.GroupVersion, until time.Time) bool { return !now.Before(until) })
+	w.unansweredUntil[gv] = now.Add(unansweredFor)
+}
+
+func (w *workload) forgetUnanswered(group string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.unansweredUntil, func(gv schema.GroupVersion, _ time.Time) bool { return gv.Group == group })
+}
