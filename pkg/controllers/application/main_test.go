@@ -191,6 +191,7 @@ type fixture struct {
 	cluster       mcr.ClusterName
 	class         *fleetv1alpha1.EnrollmentClass
 	namespace     string
+	options       []func(*Options)
 
 	mgr             mcmanager.Manager
 	gate            *multicluster.Gate
@@ -201,7 +202,7 @@ type fixture struct {
 
 var fixtures atomic.Int32
 
-func newFixture(t *testing.T) *fixture {
+func newFixture(t *testing.T, options ...func(*Options)) *fixture {
 	t.Helper()
 	if err := startServers(); err != nil {
 		t.Fatal(err)
@@ -211,7 +212,7 @@ func newFixture(t *testing.T) *fixture {
 		t: t, ctx: context.WithoutCancel(t.Context()), asked: &traffic{},
 		fleet:     &fakeFleet{clusters: map[mcr.ClusterName]connection.Cluster{}},
 		cluster:   mcr.ClusterName(fmt.Sprintf("capi/fleet/w%d", n)),
-		namespace: fmt.Sprintf("shop-%d", n),
+		namespace: fmt.Sprintf("shop-%d", n), options: options,
 	}
 	f.hub, f.workload = mustClient(t, hubServer.Config), mustClient(t, workloadServer.Config)
 	f.class = &fleetv1alpha1.EnrollmentClass{
@@ -258,6 +259,9 @@ func (f *fixture) start() {
 	}
 	f.registry = prometheus.NewRegistry()
 	o := Options{Fleet: f.fleet, Gate: f.gate, Registerer: f.registry, MetricsPerApplication: true, SkipNameValidation: new(true)}
+	for _, change := range f.options {
+		change(&o)
+	}
 	if err := o.setDefaults(); err != nil {
 		f.t.Fatal(err)
 	}
@@ -296,10 +300,7 @@ func (f *fixture) engage() {
 	if err := f.mgr.Engage(ctx, f.cluster, cl); err != nil {
 		f.t.Fatal(err)
 	}
-	f.disengage = func() {
-		disengage()
-		f.gate.Forget(f.cluster)
-	}
+	f.disengage = disengage
 }
 
 // restart stops the controller and starts it anew.

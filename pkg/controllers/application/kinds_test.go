@@ -1,0 +1,222 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// crd is the definition of a kind Database in an API group of the fixture's own.
+func (f *fixture) crd() *apiextensionsv1.CustomResourceDefinition {
+	group := f.namespace + ".example.org"
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "databases." + group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "databases", Singular: "database", Kind: "Database", ListKind: "DatabaseList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: new(true),
+				}},
+			}},
+		},
+	}
+}
+
+func (f *fixture) databaseKind() appsv1alpha1.ComponentKind {
+	return appsv1alpha1.ComponentKind{Group: f.namespace + ".example.org", Version: "v1", Kind: "Database"}
+}
+
+func (f *fixture) database(name, application string) *unstructured.Unstructured {
+	f.t.Helper()
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: f.namespace + ".example.org", Version: "v1", Kind: "Database"})
+	m := f.member(name, application)
+	u.SetNamespace(m.Namespace)
+	u.SetName(m.Name)
+	u.SetLabels(m.Labels)
+	u.SetAnnotations(m.Annotations)
+	f.eventually("creating "+name, func() error { return f.workload.Create(f.ctx, u.DeepCopy()) })
+	return u
+}
+
+// status gives an object a status.
+func (f *fixture) status(u *unstructured.Unstructured, status map[string]any) {
+	f.t.Helper()
+	f.eventually("the status of "+u.GetName(), func() error {
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(u), u); err != nil {
+			return err
+		}
+		u.Object["status"] = status
+		return f.workload.Status().Update(f.ctx, u)
+	})
+}
+
+// says waits until a status says this of a component, as "Installed Health Reason".
+func (f *fixture) says(app *appsv1alpha1.Application, component, want string) {
+	f.t.Helper()
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if got := componentOfStatus(s, component); got != want {
+			return fmt.Errorf("component %q: want %q, got %q", component, want, got)
+		}
+		return nil
+	})
+}
+
+// A kind that is not served concerns its components and no others; it is seen when it is served, and when that ends it is not said that
+// its objects are gone.
+func TestAKindThatComesAndGoes(t *testing.T) {
+	f := newFixture(t)
+	kinds := components(configMaps, "settings")
+	kinds["db"] = f.databaseKind()
+	app := f.application("shop", kinds)
+	f.configMap("settings", "shop")
+	f.says(app, "db", "Unknown Unknown KindNotServed")
+	f.says(app, "settings", "True Healthy ")
+	if got := condition(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False KindNotServed" {
+		t.Errorf("got %q", got)
+	}
+
+	crd := f.crd()
+	f.create(f.workload, crd)
+	f.says(app, "db", "False Missing NotFound")
+	db := f.database("db", "shop")
+	f.installed(app, "db", "settings")
+	f.owned(db, app, true)
+	f.says(app, "db", "True Unknown NoStatus")
+	f.status(db, map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
+	f.says(app, "db", "True Healthy ")
+
+	f.delete(crd)
+	f.says(app, "db", "Unknown Unknown KindNotServed")
+	f.says(app, "settings", "True Healthy ")
+}
+
+// A kind that may not be listed concerns its components and no others.
+func TestAKindThatIsForbidden(t *testing.T) {
+	f := newFixture(t)
+	f.asked.setAnswer(func(req *http.Request) *http.Response {
+		if req.Method != http.MethodGet || req.URL.Path != "/api/v1/services" {
+			return nil
+		}
+		return jsonAnswer(req, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"no"}`)
+	})
+	kinds := components(configMaps, "settings")
+	kinds["web"] = services
+	app := f.application("shop", kinds)
+	f.configMap("settings", "shop")
+	f.says(app, "web", "Unknown Unknown KindForbidden")
+	f.says(app, "settings", "True Healthy ")
+}
+
+// A group that does not answer holds up nothing but its own components.
+func TestAGroupThatDoesNotAnswer(t *testing.T) {
+	f := newFixture(t, func(o *Options) { o.RequestTimeout = time.Second })
+	kind := f.databaseKind()
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	f.asked.setAnswer(func(req *http.Request) *http.Response {
+		if !strings.HasPrefix(req.URL.Path, "/apis/"+kind.Group) {
+			return nil
+		}
+		select {
+		case <-release:
+		case <-req.Context().Done():
+		}
+		return jsonAnswer(req, http.StatusServiceUnavailable, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":503}`)
+	})
+	kinds := components(configMaps, "settings")
+	kinds["db"] = kind
+	app := f.application("shop", kinds)
+	other := f.application("other", components(configMaps, "other-settings"))
+	f.configMap("other-settings", "other")
+	f.installed(other, "other-settings")
+	f.configMap("settings", "shop")
+	f.says(app, "settings", "True Healthy ")
+	f.says(app, "db", "Unknown Unknown Syncing")
+}
+
+// Objects that make no sense are Unknown, and hinder nobody.
+func TestObjectsThatMakeNoSense(t *testing.T) {
+	f := newFixture(t)
+	f.create(f.workload, f.crd())
+	kinds := components(configMaps, "settings")
+	for _, name := range []string{"text", "list", "number"} {
+		kinds[name] = f.databaseKind()
+	}
+	app := f.application("shop", kinds)
+	f.configMap("settings", "shop")
+	f.status(f.database("text", "shop"), map[string]any{"observedGeneration": "one", "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
+	f.status(f.database("list", "shop"), map[string]any{"conditions": []any{"Ready", map[string]any{"type": 1, "status": []any{}}}})
+	f.status(f.database("number", "shop"), map[string]any{"conditions": 7})
+	f.installed(app, "list", "number", "settings", "text")
+	f.says(app, "settings", "True Healthy ")
+}
+
+// When another HealthRule counts, what it is about is assessed again, without any of it having changed.
+func TestAHealthRuleCountsAtOnce(t *testing.T) {
+	f := newFixture(t)
+	f.create(f.workload, f.crd())
+	app := f.application("shop", map[string]appsv1alpha1.ComponentKind{"db": f.databaseKind()})
+	f.status(f.database("db", "shop"), map[string]any{"phase": "Broken"})
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if s.Health == appsv1alpha1.HealthDegraded || s.ComponentsInstalled != "1/1" {
+			return errors.New("want it to be there, and nobody to know that it is broken")
+		}
+		return nil
+	})
+	rule := &fleetv1alpha1.HealthRule{
+		ObjectMeta: metav1.ObjectMeta{Name: f.namespace},
+		Spec: fleetv1alpha1.HealthRuleSpec{
+			Group: f.databaseKind().Group, Kind: "Database", Degraded: `object.status.phase == "Broken"`,
+		},
+	}
+	f.create(f.hub, rule)
+	f.health(app, appsv1alpha1.HealthDegraded)
+	if err := f.hub.Delete(f.ctx, rule); err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if s.Health == appsv1alpha1.HealthDegraded {
+			return errors.New("want the rule not to count any more")
+		}
+		return nil
+	})
+}
+
+// An Application can be a component of another one.
+func TestAnApplicationOfApplications(t *testing.T) {
+	f := newFixture(t)
+	self := appsv1alpha1.ComponentKind{Group: "apps.masthead.dev", Version: "v1alpha1", Kind: "Application"}
+	outer := f.application("outer", components(self, "inner", "outer"))
+	inner := f.application("inner", components(configMaps, "settings"), func(app *appsv1alpha1.Application) {
+		app.ObjectMeta = f.member("inner", "outer")
+	})
+	f.configMap("settings", "inner")
+	f.owned(inner, outer, true)
+	f.says(outer, "inner", "True Healthy ")
+	f.edit(outer, func() {
+		outer.Labels = map[string]string{"app": "outer"}
+		outer.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "outer"}
+	})
+	f.settled()
+	f.owned(outer, outer, false)
+}

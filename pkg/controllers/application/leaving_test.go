@@ -1,0 +1,128 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+func (f *fixture) notEnrolled(app *appsv1alpha1.Application) {
+	f.t.Helper()
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if got := condition(s, appsv1alpha1.ConditionComponentsWatched); got != "False NotEnrolled" {
+			return fmt.Errorf("got %q", got)
+		}
+		if s.Health != appsv1alpha1.HealthUnknown || s.Ready != corev1.ConditionUnknown || s.Message == "" {
+			return fmt.Errorf("want nothing to be shown as live, got %s %s %q", s.Health, s.Ready, s.Message)
+		}
+		return nil
+	})
+}
+
+func (f *fixture) mode(mode fleetv1alpha1.ApplicationsMode) {
+	f.t.Helper()
+	f.eventually("the class is changed", func() error {
+		if err := f.hub.Get(f.ctx, types.NamespacedName{Name: f.class.Name}, f.class); err != nil {
+			return err
+		}
+		f.class.Spec.Applications.Mode = mode
+		return f.hub.Update(f.ctx, f.class)
+	})
+}
+
+// When a cluster is un-enrolled, nothing goes on saying that it is healthy. What is owned stays owned.
+func TestLeavingTellsEveryApplication(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "settings"))
+	empty := f.application("empty", nil)
+	cm := f.configMap("settings", "shop")
+	f.health(app, appsv1alpha1.HealthHealthy)
+	f.health(empty, appsv1alpha1.HealthUnknown)
+	f.settled()
+
+	f.gate.Close(f.cluster)
+	if err := f.fleet.leaver(f.ctx, f.cluster); err != nil {
+		t.Fatal(err)
+	}
+	f.notEnrolled(app)
+	f.notEnrolled(empty)
+	f.owned(cm, app, true)
+	if err := f.fleet.leaver(f.ctx, f.cluster); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLeavingGivesUpOnAClusterThatDoesNotAnswer(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "settings"))
+	f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
+	f.settled()
+	f.asked.setAnswer(func(req *http.Request) *http.Response {
+		if req.Method == http.MethodPatch {
+			<-req.Context().Done()
+		}
+		return nil
+	})
+	ctx, cancel := context.WithCancel(f.ctx)
+	cancel()
+	if err := f.fleet.leaver(ctx, f.cluster); err == nil {
+		t.Error("want to be told that it was in vain")
+	}
+}
+
+func TestAClassThatDisablesApplications(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "settings"))
+	cm := f.configMap("settings", "shop")
+	f.health(app, appsv1alpha1.HealthHealthy)
+
+	f.mode(fleetv1alpha1.ApplicationsModeDisabled)
+	f.notEnrolled(app)
+	f.settled()
+	f.delete(cm)
+	f.settled()
+	before := f.asked.count()
+	f.restart()
+	f.settled()
+	if got := f.asked.since(before, writes()...); len(got) != 0 {
+		t.Errorf("want a restart to write nothing, got %q", got)
+	}
+	f.notEnrolled(app)
+
+	f.mode(fleetv1alpha1.ApplicationsModeEnabled)
+	f.health(app, appsv1alpha1.HealthMissing)
+	f.configMap("settings", "shop")
+	f.health(app, appsv1alpha1.HealthHealthy)
+
+	// Sooner than the watches have ended.
+	f.mode(fleetv1alpha1.ApplicationsModeDisabled)
+	f.notEnrolled(app)
+	f.mode(fleetv1alpha1.ApplicationsModeEnabled)
+	f.health(app, appsv1alpha1.HealthHealthy)
+}
+
+// A cluster whose connection is replaced has two instances for a while, and what is told about it is told once.
+func TestAConnectionThatIsReplaced(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "settings"))
+	cm := f.configMap("settings", "shop")
+	f.health(app, appsv1alpha1.HealthHealthy)
+	end := f.disengage
+	f.engage()
+	f.settled()
+	end()
+	f.delete(cm)
+	f.health(app, appsv1alpha1.HealthMissing)
+	f.configMap("settings", "shop")
+	f.health(app, appsv1alpha1.HealthHealthy)
+}
