@@ -1,0 +1,210 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// rollup collects what is known of the Applications of every cluster, for the hub. Its methods never block, and cost the same
+// however many Applications there are; what is summed up is added up when it is written, which is at most once in a second for each
+// cluster.
+type rollup struct {
+	clock clock.PassiveClock
+
+	mu       sync.Mutex
+	clusters map[mcr.ClusterName]*rolledUp
+	wake     func(mcr.ClusterName)
+}
+
+// rolledUp is what is known of the Applications of one cluster.
+type rolledUp struct {
+	// engaged is whether an instance of the cluster is, complete whether all of its Applications were observed. since is when the
+	// first of the two last changed. reached is whether it ever was engaged by this process.
+	engaged, complete, reached bool
+	since                      time.Time
+
+	// blocked is why its Applications are not watched, if they are not.
+	blocked *problem
+
+	// applications are those that were observed, each in a round: an instance that takes another one's place begins a round,
+	// and what it has not shown at the end of it is gone.
+	applications map[applicationKey]roundSummary
+	round        uint64
+
+	// lastKnown is what was true when it was complete for the last time.
+	lastKnown *fleetv1alpha1.LastKnownApplications
+}
+
+type roundSummary struct {
+	summary
+
+	round uint64
+}
+
+func newRollup(c clock.PassiveClock) *rollup {
+	return &rollup{clock: c, clusters: map[mcr.ClusterName]*rolledUp{}}
+}
+
+// cluster returns what is known of a cluster, from now on if nothing is. The caller holds mu.
+func (r *rollup) cluster(name mcr.ClusterName) *rolledUp {
+	c, ok := r.clusters[name]
+	if !ok {
+		c = &rolledUp{since: r.clock.Now(), applications: map[applicationKey]roundSummary{}}
+		r.clusters[name] = c
+	}
+	return c
+}
+
+// change changes what is known of a cluster, and has it written if the function says that it is news. What comes when the
+// cluster was dropped is about one that is gone.
+func (r *rollup) change(name mcr.ClusterName, change func(c *rolledUp) (news bool)) {
+	r.mu.Lock()
+	c, known := r.clusters[name]
+	news := known && change(c)
+	wake := r.wake
+	r.mu.Unlock()
+	if news && wake != nil {
+		wake(name)
+	}
+}
+
+// onChange has a function called with the name of each cluster of which something else is known. It must not block.
+func (r *rollup) onChange(wake func(mcr.ClusterName)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wake = wake
+}
+
+// engaged: an instance of a cluster was engaged, also beside another one that it takes the place of.
+func (r *rollup) engaged(cluster mcr.ClusterName) {
+	r.mu.Lock()
+	r.cluster(cluster)
+	r.mu.Unlock()
+	r.change(cluster, func(c *rolledUp) bool {
+		c.keep()
+		c.engaged, c.complete, c.reached, c.blocked = true, false, true, nil
+		c.since = r.clock.Now()
+		c.round++
+		return true
+	})
+}
+
+// observe: an Application of an engaged cluster is like this.
+func (r *rollup) observe(cluster mcr.ClusterName, key applicationKey, s summary) {
+	r.change(cluster, func(c *rolledUp) bool {
+		if !c.engaged {
+			return false // It was looked at until after its cluster had gone.
+		}
+		before, known := c.applications[key]
+		c.applications[key] = roundSummary{s, c.round}
+		return c.complete && (!known || before.summary != s)
+	})
+}
+
+// forget: an Application is gone.
+func (r *rollup) forget(cluster mcr.ClusterName, key applicationKey) {
+	r.change(cluster, func(c *rolledUp) bool {
+		_, known := c.applications[key]
+		delete(c.applications, key)
+		return known && c.complete
+	})
+}
+
+// synced: every Application of an engaged cluster was observed since it was engaged. What was not is gone.
+func (r *rollup) synced(cluster mcr.ClusterName) {
+	r.change(cluster, func(c *rolledUp) bool {
+		if !c.engaged || c.complete {
+			return false
+		}
+		maps.DeleteFunc(c.applications, func(_ applicationKey, s roundSummary) bool { return s.round != c.round })
+		c.complete, c.blocked = true, nil
+		return true
+	})
+}
+
+// unwatched: the Applications of an engaged cluster are not watched, or not any more. The reason is one of those of the condition
+// Current of an ApplicationReport.
+func (r *rollup) unwatched(cluster mcr.ClusterName, why problem) {
+	r.change(cluster, func(c *rolledUp) bool {
+		if !c.engaged || c.blocked != nil && *c.blocked == why {
+			return false
+		}
+		c.keep()
+		clear(c.applications)
+		c.complete, c.blocked = false, &why
+		c.round++
+		return true
+	})
+}
+
+// disengaged: the last instance of a cluster is gone.
+func (r *rollup) disengaged(cluster mcr.ClusterName) {
+	r.change(cluster, func(c *rolledUp) bool {
+		c.keep()
+		clear(c.applications)
+		c.engaged, c.complete, c.blocked = false, false, nil
+		c.since = r.clock.Now()
+		return true
+	})
+}
+
+// drop forgets a cluster that is not enrolled any more. One that is engaged is, by now.
+func (r *rollup) drop(cluster mcr.ClusterName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c, known := r.clusters[cluster]; known && !c.engaged {
+		delete(r.clusters, cluster)
+	}
+}
+
+// replaced forgets what was known of a cluster before another object took the place of the one that enrolled it.
+func (r *rollup) replaced(cluster mcr.ClusterName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c, known := r.clusters[cluster]; known {
+		c.lastKnown, c.reached = nil, c.engaged
+	}
+}
+
+// keep notes what is true, before it may not be any more.
+func (c *rolledUp) keep() {
+	if c.complete {
+		t := totalOf(c.applications)
+		c.lastKnown = &fleetv1alpha1.LastKnownApplications{Applications: t.applications, Components: t.components}
+	}
+}
+
+// rollupView is what is known of a cluster at a time.
+type rollupView struct {
+	engaged, complete, reached bool
+	since                      time.Time
+	blocked                    *problem
+	lastKnown                  *fleetv1alpha1.LastKnownApplications
+
+	// totals are of all Applications, if the view is complete.
+	totals totals
+}
+
+// view returns what is known of a cluster.
+func (r *rollup) view(cluster mcr.ClusterName) rollupView {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.cluster(cluster)
+	v := rollupView{
+		engaged: c.engaged, complete: c.complete, reached: c.reached, since: c.since, blocked: c.blocked,
+		lastKnown: c.lastKnown.DeepCopy(),
+	}
+	if c.complete {
+		v.totals = totalOf(c.applications)
+	}
+	return v
+}

@@ -1,0 +1,141 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// rollupPatience is how long a report that was current stays as it is while the Applications of its cluster are read anew: after
+// a restart of the manager, or when a connection takes the place of another one.
+const rollupPatience = 30 * time.Second
+
+// reportStatus is the status that the report of a cluster shall have, given the one that it has, and when to look again if nothing
+// happens until then; zero means never.
+func reportStatus(
+	cluster connection.Cluster, v rollupView, old fleetv1alpha1.ApplicationReportStatus, generation int64, now time.Time,
+) (fleetv1alpha1.ApplicationReportStatus, time.Duration) {
+	before := meta.FindStatusCondition(old.Conditions, fleetv1alpha1.ConditionCurrent)
+	if wait, hold := held(cluster, v, before, now); hold {
+		return old, wait
+	}
+	current := currentCondition(cluster, v)
+	current.ObservedGeneration, current.LastTransitionTime = generation, metav1.NewTime(now).Rfc3339Copy()
+	status := fleetv1alpha1.ApplicationReportStatus{Conditions: slices.Clone(old.Conditions)}
+	meta.SetStatusCondition(&status.Conditions, current)
+
+	if current.Status == metav1.ConditionTrue {
+		status.Applications, status.Components = v.totals.applications, v.totals.components
+		status.Worst, status.Truncated = v.totals.worst, v.totals.more
+		status.Message = worstMessage(status.Worst)
+		return status, 0
+	}
+	status.Message = current.Message
+	status.LastKnown = lastKnown(v, old, before)
+	if k := status.LastKnown; k != nil {
+		// None of them is known to be healthy.
+		status.Applications.Total, status.Applications.Unknown = k.Applications.Total, k.Applications.Total
+		status.Components.Wanted = k.Components.Wanted
+	}
+	if current.Reason == fleetv1alpha1.ReasonUnreachable {
+		status.LastSeen = lastSeen(v, old, before, now)
+	}
+	return status, 0
+}
+
+// held is whether a report stays as it is because something is under way of which the outcome is not known: an attempt to
+// connect, or the first reading of a cluster whose report is current. Otherwise each restart of the manager would take every report
+// of the fleet through False. Both end: an attempt has a deadline, and the reading has one here.
+func held(cluster connection.Cluster, v rollupView, before *metav1.Condition, now time.Time) (time.Duration, bool) {
+	switch {
+	case before == nil:
+		return 0, false
+	case cluster.State == connection.StateConnecting && cluster.Reason == connection.ReasonConnecting:
+		return 0, true
+	case cluster.State == connection.StateConnected && before.Status == metav1.ConditionTrue && !v.complete && v.blocked == nil:
+		wait := v.since.Add(rollupPatience).Sub(now)
+		return wait, wait > 0
+	}
+	return 0, false
+}
+
+// currentCondition says whether what is known of a cluster's Applications is so now.
+func currentCondition(cluster connection.Cluster, v rollupView) metav1.Condition {
+	c := metav1.Condition{Type: fleetv1alpha1.ConditionCurrent, Status: metav1.ConditionFalse}
+	switch {
+	case cluster.State != connection.StateConnected:
+		// While probes fail it is not known either how the Applications fare.
+		c.Reason = fleetv1alpha1.ReasonUnreachable
+		c.Message = "There is no working connection to the cluster: " + cmp.Or(cluster.Message, cluster.Reason, string(cluster.State))
+	case v.blocked != nil:
+		c.Reason, c.Message = v.blocked.reason, v.blocked.message
+	case !v.complete:
+		c.Reason, c.Message = fleetv1alpha1.ReasonSyncing, "The Applications of the cluster are being read."
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, fleetv1alpha1.ReasonWatching, "The Applications of the cluster are watched."
+	}
+	c.Message = clean(c.Message, maxMessage)
+	return c
+}
+
+// lastKnown is what was true when the report was current: what this process saw or, before it has seen anything, what the report
+// says.
+func lastKnown(v rollupView, old fleetv1alpha1.ApplicationReportStatus, before *metav1.Condition) *fleetv1alpha1.LastKnownApplications {
+	switch {
+	case v.complete:
+		// The cluster is engaged, and does not answer.
+		return &fleetv1alpha1.LastKnownApplications{Applications: v.totals.applications, Components: v.totals.components}
+	case v.lastKnown != nil:
+		return v.lastKnown
+	case before != nil && before.Status == metav1.ConditionTrue:
+		return &fleetv1alpha1.LastKnownApplications{Applications: old.Applications, Components: old.Components}
+	}
+	return old.LastKnown
+}
+
+// lastSeen is when a cluster that is not reachable was, for all that is known. It does not move until the cluster is back.
+func lastSeen(v rollupView, old fleetv1alpha1.ApplicationReportStatus, before *metav1.Condition, now time.Time) *metav1.Time {
+	switch {
+	case old.LastSeen != nil:
+		return old.LastSeen
+	case v.reached:
+		t := metav1.NewTime(now).Rfc3339Copy()
+		return &t
+	case before != nil && before.Status == metav1.ConditionTrue:
+		// The process that saw it since then has ended.
+		return &before.LastTransitionTime
+	}
+	return nil
+}
+
+// worstMessage names the worst Application.
+func worstMessage(worst []fleetv1alpha1.WorstApplication) string {
+	if len(worst) == 0 {
+		return ""
+	}
+	w := worst[0]
+	message := fmt.Sprintf("%s/%s: %s", w.Namespace, w.Name, cmp.Or(w.Message, w.Health))
+	return clean(message, maxMessage)
+}
+
+// reportDiffers is whether a report has to be written to have a status. Conditions of others are theirs.
+func reportDiffers(have, want fleetv1alpha1.ApplicationReportStatus) bool {
+	have.Conditions = ourConditions(have.Conditions)
+	want.Conditions = ourConditions(want.Conditions)
+	return !equality.Semantic.DeepEqual(have, want)
+}
+
+func ourConditions(conditions []metav1.Condition) []metav1.Condition {
+	return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool { return c.Type != fleetv1alpha1.ConditionCurrent })
+}

@@ -1,0 +1,99 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// totals sum Applications up.
+type totals struct {
+	applications fleetv1alpha1.ApplicationCounts
+	components   fleetv1alpha1.ComponentTotals
+
+	// worst are those that are not well, the worst first, as many as a report names; more is whether there are more.
+	worst []fleetv1alpha1.WorstApplication
+	more  bool
+}
+
+// totalOf adds Applications up.
+func totalOf(applications map[applicationKey]roundSummary) totals {
+	var t totals
+	var wanted, installed int64
+	var unwell []unwellApplication
+	t.applications.Total = bounded32(len(applications))
+	for key, s := range applications {
+		count(&t.applications, s.summary)
+		wanted, installed = wanted+int64(s.wanted), installed+int64(s.installed)
+		if s.health != appsv1alpha1.HealthHealthy || s.ready == corev1.ConditionFalse {
+			unwell = append(unwell, unwellApplication{key, s.summary})
+		}
+	}
+	t.components.Wanted, t.components.Installed = saturated(wanted), saturated(installed)
+	slices.SortFunc(unwell, func(a, b unwellApplication) int {
+		return cmp.Or(cmp.Compare(healthRank(b.health), healthRank(a.health)),
+			cmp.Compare(a.key.Namespace, b.key.Namespace), cmp.Compare(a.key.Name, b.key.Name))
+	})
+	t.more = len(unwell) > fleetv1alpha1.MaxWorstApplications
+	for _, u := range unwell[:min(len(unwell), fleetv1alpha1.MaxWorstApplications)] {
+		t.worst = append(t.worst, u.report())
+	}
+	return t
+}
+
+func count(c *fleetv1alpha1.ApplicationCounts, s summary) {
+	switch s.health {
+	case appsv1alpha1.HealthHealthy:
+		c.Healthy++
+	case appsv1alpha1.HealthSuspended:
+		c.Suspended++
+	case appsv1alpha1.HealthProgressing:
+		c.Progressing++
+	case appsv1alpha1.HealthMissing:
+		c.Missing++
+	case appsv1alpha1.HealthDegraded:
+		c.Degraded++
+	case appsv1alpha1.HealthUnknown:
+		c.Unknown++
+	default:
+		c.Unknown++
+	}
+	switch s.ready {
+	case corev1.ConditionTrue:
+		c.Ready++
+	case corev1.ConditionFalse:
+		c.NotReady++
+	case corev1.ConditionUnknown:
+	}
+	if s.wanted > 0 && s.installed == s.wanted {
+		c.Installed++
+	}
+}
+
+// unwellApplication is an Application that is not well.
+type unwellApplication struct {
+	key applicationKey
+	summary
+}
+
+func (u unwellApplication) report() fleetv1alpha1.WorstApplication {
+	return fleetv1alpha1.WorstApplication{
+		Namespace: u.key.Namespace, Name: u.key.Name,
+		Type: u.applicationType, Version: u.version,
+		Health: string(u.health), Ready: metav1.ConditionStatus(u.ready),
+		Installed: fmt.Sprintf("%d/%d", u.installed, u.wanted),
+		Message:   clean(u.message, maxSummaryMessage),
+	}
+}
+
+func saturated(n int64) int32 { return int32(min(n, math.MaxInt32)) } //nolint:gosec // It is bounded.

@@ -1,0 +1,240 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// rollupName is the name in logs and metrics of the controller that writes ApplicationReports.
+const rollupName = "application-report"
+
+// rollupInterval is the time between two writes of the status of one report. The first change is written at once.
+const rollupInterval = time.Second
+
+// Source says which objects of one source are enrolled. connection.Source implements it.
+type Source interface {
+	// Name is the first part of the names of this source's clusters.
+	Name() string
+
+	// Describe returns the enrolment of an object, or nil if the object does not exist or is not enrolled. It answers
+	// from a filled cache, or not at all.
+	Describe(ctx context.Context, key types.NamespacedName) (*connection.Enrolment, error)
+}
+
+// rollupFleet is what is to be known about the fleet to report on it.
+type rollupFleet interface {
+	List() []connection.Cluster
+	Lookup(name mcr.ClusterName) (connection.Cluster, bool)
+	Subscribe(changed func(name mcr.ClusterName))
+}
+
+// rollupRequest names the cluster whose report is to be looked at. It has more than a name so that logs and queues, which print
+// requests, say what the name is of.
+type rollupRequest struct {
+	Cluster mcr.ClusterName
+}
+
+// rollupWriter writes what is summed up to the hub, one object for each enrolled cluster.
+//
+// One for each cluster rather than one for each name of an Application: a change in a cluster is one write then, and so is losing a
+// cluster, however many Applications it has; who may see a cluster may see its report, because both are in the same namespace; and two
+// teams that name their Applications alike do not meet in one object. Who wants to see one Application in all clusters has
+// metrics.
+type rollupWriter struct {
+	hub     client.Client
+	fleet   rollupFleet
+	sources map[string]Source
+	rollup  *rollup
+	clock   clock.PassiveClock
+
+	own ownWrites
+}
+
+// setupRollup adds to a hub's manager the controller that writes ApplicationReports, and returns what it is to be told by. Without
+// sources no report is ever removed.
+func setupRollup(mgr manager.Manager, fleet rollupFleet, sources []Source, c clock.PassiveClock, skipNameValidation *bool) (*rollup, error) {
+	w := &rollupWriter{
+		hub: mgr.GetClient(), fleet: fleet, sources: map[string]Source{}, rollup: newRollup(c), clock: c,
+		own: ownWrites{last: map[mcr.ClusterName]ownWrite{}},
+	}
+	for _, s := range sources {
+		w.sources[s.Name()] = s
+	}
+	ctrl, err := controller.NewTyped(rollupName, mgr, controller.TypedOptions[rollupRequest]{
+		Reconciler:              w,
+		MaxConcurrentReconciles: 5,
+		SkipNameValidation:      skipNameValidation,
+		LogConstructor: func(req *rollupRequest) logr.Logger {
+			l := mgr.GetLogger().WithValues("controller", rollupName)
+			if req != nil {
+				l = l.WithValues("cluster", req.Cluster)
+			}
+			return l
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the controller %q: %w", rollupName, err)
+	}
+	if err := ctrl.Watch(w.changes()); err != nil {
+		return nil, fmt.Errorf("cannot watch the fleet: %w", err)
+	}
+	reports := source.TypedKind(mgr.GetCache(), &fleetv1alpha1.ApplicationReport{}, handler.TypedEnqueueRequestsFromMapFunc(
+		func(_ context.Context, report *fleetv1alpha1.ApplicationReport) []rollupRequest {
+			name, ok := reportedCluster(report)
+			if !ok {
+				return nil
+			}
+			return []rollupRequest{{Cluster: name}}
+		}))
+	if err := ctrl.Watch(reports); err != nil {
+		return nil, fmt.Errorf("cannot watch ApplicationReports: %w", err)
+	}
+	return w.rollup, nil
+}
+
+// changes asks for every cluster that is there, and for each that changes or whose Applications do. The queue takes nothing more
+// once it is shut down.
+func (w *rollupWriter) changes() source.TypedSource[rollupRequest] {
+	return source.TypedFunc[rollupRequest](func(_ context.Context, q workqueue.TypedRateLimitingInterface[rollupRequest]) error {
+		add := func(name mcr.ClusterName) { q.Add(rollupRequest{Cluster: name}) }
+		w.rollup.onChange(add)
+		w.fleet.Subscribe(add)
+		for _, c := range w.fleet.List() {
+			add(c.Name)
+		}
+		return nil
+	})
+}
+
+// reportedCluster is the cluster that a report is about. One that would live elsewhere is about none: it was copied or altered.
+func reportedCluster(report *fleetv1alpha1.ApplicationReport) (mcr.ClusterName, bool) {
+	name := mcr.ClusterName(report.Annotations[fleetv1alpha1.ClusterNameAnnotation])
+	key, ok := connection.ParseClusterName(name)
+	return name, ok && key.Published() == client.ObjectKeyFromObject(report)
+}
+
+// Reconcile makes the report of one cluster say what is known of its Applications.
+func (w *rollupWriter) Reconcile(ctx context.Context, req rollupRequest) (reconcile.Result, error) {
+	key, ok := connection.ParseClusterName(req.Cluster)
+	if !ok {
+		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("%q is not the name of a cluster", req.Cluster))
+	}
+	cluster, enrolled := w.fleet.Lookup(req.Cluster)
+	existing, err := w.get(ctx, req.Cluster, key)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !enrolled {
+		return reconcile.Result{}, w.remove(ctx, req.Cluster, key, existing)
+	}
+	again, err := w.publish(ctx, key, cluster, existing)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		// Somebody wrote in between, or the report is another one: the cache has news, or soon will.
+		w.own.forget(req.Cluster)
+		again, err = rollupInterval, nil
+	}
+	return reconcile.Result{RequeueAfter: again}, err
+}
+
+// publish writes what differs, and nothing if nothing does.
+func (w *rollupWriter) publish(
+	ctx context.Context, key connection.Key, cluster connection.Cluster, existing *fleetv1alpha1.ApplicationReport,
+) (again time.Duration, err error) {
+	if existing != nil && ownedByAnother(existing, cluster) {
+		return 0, w.discard(ctx, cluster.Name, existing) // Its going asks for another one.
+	}
+	if existing == nil || reportMetadataDiffers(existing, cluster) {
+		if existing, err = w.applyMetadata(ctx, key, cluster, existing); err != nil {
+			return 0, err
+		}
+	}
+	if wait := w.own.pause(cluster.Name, w.clock.Now()); wait > 0 {
+		return wait, nil
+	}
+	status, again := reportStatus(cluster, w.rollup.view(cluster.Name), existing.Status, existing.Generation, w.clock.Now())
+	if !reportDiffers(existing.Status, status) {
+		return again, nil
+	}
+	return again, w.applyStatus(ctx, key, cluster.Name, existing, status)
+}
+
+// get returns the report of a cluster, or nil if there is none. What the cache does not show yet of our own last write is
+// what came of that.
+func (w *rollupWriter) get(ctx context.Context, name mcr.ClusterName, key connection.Key) (*fleetv1alpha1.ApplicationReport, error) {
+	report := &fleetv1alpha1.ApplicationReport{}
+	err := w.hub.Get(ctx, key.Published(), report)
+	if apierrors.IsNotFound(err) {
+		return w.own.read(name, nil), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get ApplicationReport %q: %w", key.Published(), err)
+	}
+	return w.own.read(name, report), nil
+}
+
+// remove removes the report of a cluster that is not in the fleet, if the cluster's own source says that it is not enrolled. One that
+// is enrolled and not in the fleet is about to be: there is no moment at which the fleet is known to be complete.
+func (w *rollupWriter) remove(ctx context.Context, name mcr.ClusterName, key connection.Key, existing *fleetv1alpha1.ApplicationReport) error {
+	src, ok := w.sources[key.Source]
+	if !ok {
+		return nil
+	}
+	enrolment, err := src.Describe(ctx, key.Object())
+	if err != nil {
+		return fmt.Errorf("cannot tell whether cluster %q is enrolled: %w", name, err)
+	}
+	if enrolment != nil {
+		return nil
+	}
+	w.rollup.drop(name)
+	w.own.drop(name)
+	if existing == nil || !existing.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	if about, ok := reportedCluster(existing); !ok || about != name {
+		return nil
+	}
+	err = w.discard(ctx, name, existing)
+	if apierrors.IsConflict(err) {
+		return nil // The watch says what there is now.
+	}
+	return err
+}
+
+// discard deletes a report. The preconditions make sure that what goes is what was looked at.
+func (w *rollupWriter) discard(ctx context.Context, name mcr.ClusterName, report *fleetv1alpha1.ApplicationReport) error {
+	w.rollup.replaced(name)
+	w.own.forget(name)
+	err := w.hub.Delete(ctx, report, client.Preconditions{UID: &report.UID, ResourceVersion: &report.ResourceVersion})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot delete ApplicationReport %q: %w", client.ObjectKeyFromObject(report), err)
+	}
+	return nil
+}
+
+// reportOwner is the enrolled object: the report goes with it, also while no manager runs. The ClusterProfile has the same owner.
+func reportOwner(cluster connection.Cluster) metav1.OwnerReference {
+	o := cluster.Enrolment.Object
+	return metav1.OwnerReference{APIVersion: o.GroupVersion().String(), Kind: o.Kind, Name: o.Name, UID: o.UID}
+}
