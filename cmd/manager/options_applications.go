@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/application"
 )
 
 // ApplicationOptions are the limits of what is done for Applications.
@@ -32,14 +34,10 @@ const (
 // applicationMetrics are the values of ApplicationOptions.Metrics.
 var applicationMetrics = []string{metricsPerCluster, metricsPerApplication} //nolint:gochecknoglobals // A constant.
 
-// Defaults of ApplicationOptions. A worker is a goroutine that mostly waits for an API server.
-const (
-	defaultApplicationWorkers = 32
-	defaultApplicationLists   = 8
-)
-
 func defaultApplicationOptions() ApplicationOptions {
-	return ApplicationOptions{Workers: defaultApplicationWorkers, Lists: defaultApplicationLists, Metrics: metricsPerCluster}
+	return ApplicationOptions{
+		Workers: application.DefaultMaxConcurrentReconciles, Lists: application.DefaultLists, Metrics: metricsPerCluster,
+	}
 }
 
 // bind makes a flag of each option.

@@ -29,6 +29,8 @@ type requiredKind struct {
 func requiredKinds() []requiredKind {
 	return []requiredKind{
 		{fleetv1alpha1.GroupVersion.WithResource("enrollmentclasses"), installOurCRDs},
+		{fleetv1alpha1.GroupVersion.WithResource("applicationreports"), installOurCRDs},
+		{fleetv1alpha1.GroupVersion.WithResource("healthrules"), installOurCRDs},
 		{schema.GroupVersionResource{
 			Group: "multicluster.x-k8s.io", Version: "v1alpha1", Resource: "clusterprofiles",
 		}, installProfiles},

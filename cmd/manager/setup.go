@@ -29,8 +29,10 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent"
+	"github.com/masthead-dev/masthead/pkg/controllers/application"
 	"github.com/masthead-dev/masthead/pkg/controllers/discovery"
 	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/capi"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
@@ -152,6 +154,18 @@ func setup(cfg *rest.Config, o Options, h *health) (mcmanager.Manager, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up discovery: %w", err)
+	}
+	err = application.Setup(mgr, application.Options{
+		Fleet: provider, Gate: gate, Reporter: definitions,
+		MaxConcurrentReconciles: o.Applications.Workers,
+		RequestTimeout:          o.Connections.RequestTimeout.Duration,
+		Lists:                   kindwatch.NewListGate(o.Applications.Lists),
+		MetricsPerApplication:   o.Applications.Metrics == metricsPerApplication,
+		Registerer:              metrics.Registry,
+		QueueMetrics:            queueMetrics,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot set up Applications: %w", err)
 	}
 	if err := local.Add(&readiness{health: h}); err != nil {
 		return nil, fmt.Errorf("cannot set up the readiness: %w", err)

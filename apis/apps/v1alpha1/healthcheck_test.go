@@ -4,6 +4,7 @@
 package v1alpha1_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,9 +17,7 @@ import (
 
 func container(fields object) object {
 	c := object{"name": "check", "image": "busybox"}
-	for key, value := range fields {
-		c[key] = value
-	}
+	maps.Copy(c, fields)
 	return c
 }
 

@@ -10,12 +10,12 @@ import (
 
 // AsSelector returns what labels are matched with. Whatever the schema accepts can be converted; an error is for what was not
 // validated by an API server.
-func (s LabelSelector) AsSelector() (labels.Selector, error) {
+func (s *LabelSelector) AsSelector() (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(s.asMeta())
 }
 
 // asMeta is the selector as the rest of Kubernetes knows it, whose code decides what it means.
-func (s LabelSelector) asMeta() *metav1.LabelSelector {
+func (s *LabelSelector) asMeta() *metav1.LabelSelector {
 	out := &metav1.LabelSelector{}
 	if len(s.MatchLabels) > 0 {
 		out.MatchLabels = make(map[string]string, len(s.MatchLabels))

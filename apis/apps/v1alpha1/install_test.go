@@ -67,7 +67,7 @@ func TestDefinitionInstallsWithEveryClient(t *testing.T) {
 	cache := t.TempDir()
 	kubectl := func(ctx context.Context, args ...string) error {
 		args = append([]string{"--kubeconfig", file, "--cache-dir", cache}, args...)
-		out, err := exec.CommandContext(ctx, filepath.Join(env.BinaryAssetsDirectory, "kubectl"), args...).CombinedOutput() //nolint:gosec // Ours.
+		out, err := exec.CommandContext(ctx, filepath.Join(env.BinaryAssetsDirectory, "kubectl"), args...).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("kubectl %v: %w\n%s", args[4:], err, out)
 		}

@@ -150,7 +150,7 @@ func TestAsSelector(t *testing.T) {
 // TestWhatTheSchemaAcceptsConverts asks the API server about many selectors, valid ones and others. One that it accepts and that
 // cannot be converted would be an Application that can never be worked on.
 func TestWhatTheSchemaAcceptsConverts(t *testing.T) {
-	random := rand.New(rand.NewPCG(4, 2026)) //nolint:gosec // The same selectors each time.
+	random := rand.New(rand.NewPCG(4, 2026)) // The same selectors each time.
 	accepted, refused := 0, 0
 	for range 400 {
 		s := randomSelector(random)
