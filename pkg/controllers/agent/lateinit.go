@@ -203,11 +203,14 @@ func (r *requirementReconciler) lateInitialise(ctx context.Context, s *scope, hu
 	if r.shownInVain(s, spec) {
 		return nil, 0, nil
 	}
+	again := time.Duration(0)
 	claim, err := r.applyLate(ctx, s, spec)
 	if fields := conflictingFields(err, s.form.lateFields(spec)); len(fields) > 0 {
-		// The user says the same as we did, so that it was taken for ours; it is his.
+		// The user says the same as we did, so that it was taken for ours; it is his. What is his has to travel, and the watch
+		// does not have the claim looked at again because of what we have written ourselves.
 		spec, _ = lateSpec(s.claim, hub, s.form, fields...)
 		claim, err = r.applyLate(ctx, s, spec)
+		again = lookAgain
 	}
 	if err != nil {
 		if p := workloadProblem(err, "show the fields that Crossplane filled in", ReasonWorkloadRejected); p != nil {
@@ -219,8 +222,11 @@ func (r *requirementReconciler) lateInitialise(ctx context.Context, s *scope, hu
 	s.workload.watcher.Observe(s.Kind, claim)
 	s.claim = claim
 	r.rememberShown(s, spec, hub)
-	return nil, 0, nil
+	return nil, again, nil
 }
+
+// lookAgain is when a claim is looked at again of which this reconcile has found out that it says more than was pushed.
+const lookAgain = time.Millisecond
 
 // applyLate applies what we manage in the spec of the very claim that was looked at: a claim that is gone is not made anew.
 func (r *requirementReconciler) applyLate(ctx context.Context, s *scope, spec map[string]any) (*unstructured.Unstructured, error) {

@@ -359,3 +359,44 @@ func TestLateFieldsOfAClaimThatIsGoneMakeNoClaim(t *testing.T) {
 		t.Errorf("want no claim, got %v", err)
 	}
 }
+
+// Who finds out that a field is the user's has to have it pushed: the watch does not have a claim looked at because of what
+// Masthead wrote itself, if its answer was here first.
+func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
+	f := newFixture(t)
+	f.served()
+	f.claim("db")
+	f.pushed("db")
+	f.fill("db", map[string]string{"compositionRef": "e"})
+	f.specIs(f.workload, f.namespace, "db", map[string]string{"compositionRef": "e"})
+	f.settled()
+	w, ok := f.agent.workloads.get(f.cluster)
+	if !ok {
+		t.Fatal("the cluster is not engaged")
+	}
+	kind, _ := w.kindOf(f.crd().Name)
+	hub, err := f.get(f.hub, f.target, "db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.stopAgent()
+
+	same := f.object(f.namespace, "db")
+	_ = unstructured.SetNestedField(same.Object, "e", "spec", "compositionRef", "name")
+	if err := f.workload.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(same), client.FieldOwner("gitops")); err != nil {
+		t.Fatal(err)
+	}
+	claim, err := f.get(f.workload, f.namespace, "db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = unstructured.SetNestedField(hub.Object, "g", "spec", "compositionRef", "name")
+	s := &scope{Request: w.request(kind, claim), workload: w, claim: claim}
+	p, again, err := f.agent.requirements.lateInitialise(f.ctx, s, hub)
+	if p != nil || err != nil || again == 0 {
+		t.Errorf("want the claim to be looked at again, got %v, %v, %s", p, err, again)
+	}
+	if spec, _ := usersSpec(s.claim, s.form); spec["compositionRef"] == nil {
+		t.Errorf("want the field to be the user's now, got %v", spec)
+	}
+}
