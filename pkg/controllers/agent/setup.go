@@ -216,7 +216,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		classes: local.GetClient(), hubClient: hubAPI{}, hubReader: hubAPI{}, identities: newIdentities(local, o),
 		clock: o.Clock, protected: o.ProtectedNamespaces, patience: o.FirstStatusPatience,
 		inFlight: newInFlight(o.Clock, o.InFlightGrace), bursts: newBursts(o.Clock),
-		metrics:  a.metrics, pushed: map[Request]pushedClaim{}, shown: map[Request]string{}, told: map[Request]toldStatus{},
+		metrics: a.metrics, pushed: map[Request]pushedClaim{}, shown: map[Request]string{}, told: map[Request]toldStatus{},
 		vanished: map[Request]*unstructured.Unstructured{},
 	}
 	a.definitions.kindGone = a.requirements.forgetKind

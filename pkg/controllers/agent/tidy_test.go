@@ -56,7 +56,7 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			registry := prometheus.NewRegistry()
 			r := &requirementReconciler{
 				identities: &identities{}, bursts: newBursts(clock.RealClock{}),
-				hub:        h, workloads: h.workloads, metrics: NewMetrics(registry),
+				hub: h, workloads: h.workloads, metrics: NewMetrics(registry),
 				pushed: map[Request]pushedClaim{}, vanished: map[Request]*unstructured.Unstructured{},
 			}
 			d := &definitionReconciler{hub: h, workloads: h.workloads, kindGone: r.forgetKind}
