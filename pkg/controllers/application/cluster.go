@@ -41,7 +41,7 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) (reconci
 	if state.problem != nil {
 		r.reporter.DefinitionRefused(w.name, definitionName, state.problem.reason, state.problem.message)
 	} else if state.served {
-		r.reporter.DefinitionServed(w.name, definitionName)
+		r.reporter.served(w.name, definitionName, state.notice)
 	}
 	if state.served {
 		r.enable(w)

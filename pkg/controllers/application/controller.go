@@ -107,7 +107,7 @@ type reconciler struct {
 	classes        client.Reader
 	rules          *healthRules
 	definitions    *definitionKeeper
-	reporter       DefinitionReporter
+	reporter       *definitionReports
 	rollup         rollupSink
 	metrics        *Metrics
 	lists          *kindwatch.ListGate
@@ -131,9 +131,10 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	local := mgr.GetLocalManager()
 	r := &reconciler{
-		fleet: o.Fleet, classes: local.GetClient(), reporter: o.Reporter, rollup: nopRollup{}, lists: o.Lists,
+		fleet: o.Fleet, classes: local.GetClient(), rollup: nopRollup{}, lists: o.Lists,
 		clock: o.Clock, requestTimeout: o.RequestTimeout, enrolments: map[mcr.ClusterName]string{},
 	}
+	r.reporter = newDefinitionReports(o.Reporter, local.GetEventRecorder(controllerName), o.Fleet)
 	r.workloads = newWorkloads(r)
 	if o.Registerer != nil {
 		r.metrics = NewMetrics(o.Registerer, o.MetricsPerApplication)

@@ -1,0 +1,73 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/events"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// oneCluster is a fleet of the cluster w1.
+type oneCluster struct{}
+
+func (oneCluster) Lookup(name mcr.ClusterName) (connection.Cluster, bool) {
+	return connection.Cluster{Name: name}, name == "w1"
+}
+func (oneCluster) List() []connection.Cluster      { return nil }
+func (oneCluster) Subscribe(func(mcr.ClusterName)) {}
+func (oneCluster) OnLeave(connection.Leaver)       {}
+
+// heard is a DefinitionReporter that remembers.
+type heard []string
+
+func (h *heard) DefinitionServed(c mcr.ClusterName, _ string) { *h = append(*h, "served "+string(c)) }
+func (h *heard) DefinitionRefused(c mcr.ClusterName, _, reason, _ string) {
+	*h = append(*h, "refused "+string(c)+" "+reason)
+}
+func (h *heard) DefinitionForgotten(c mcr.ClusterName, _ string) {
+	*h = append(*h, "forgotten "+string(c))
+}
+
+// TestDefinitionReports holds that everything is passed on, and that an event is written when something changed, not when it is
+// still so.
+func TestDefinitionReports(t *testing.T) {
+	recorder := events.NewFakeRecorder(16)
+	told := &heard{}
+	d := newDefinitionReports(told, recorder, oneCluster{})
+	notice := &problem{ReasonDefinitionNewer, "It is newer."}
+
+	d.served("w1", definitionName, nil)
+	d.DefinitionRefused("w1", definitionName, ReasonDefinitionForeign, "It is somebody else's.")
+	d.DefinitionRefused("w1", definitionName, ReasonDefinitionForeign, "It is somebody else's.")
+	d.served("w1", definitionName, notice)
+	d.served("w1", definitionName, notice)
+	d.served("w1", definitionName, nil)
+	d.DefinitionRefused("w1", definitionName, ReasonDefinitionForeign, "It is somebody else's.")
+	d.DefinitionForgotten("w1", definitionName)
+	d.DefinitionRefused("gone", definitionName, ReasonDefinitionForeign, "It is somebody else's.")
+
+	want := heard{
+		"served w1", "refused w1 ForeignDefinition", "refused w1 ForeignDefinition", "served w1", "served w1", "served w1",
+		"refused w1 ForeignDefinition", "forgotten w1", "refused gone ForeignDefinition",
+	}
+	if diff := cmp.Diff(want, *told); diff != "" {
+		t.Errorf("-want, +told:\n%s", diff)
+	}
+	close(recorder.Events)
+	var got []string
+	for e := range recorder.Events {
+		got = append(got, e)
+	}
+	wantEvents := []string{
+		"Warning ForeignDefinition It is somebody else's.", "Normal DefinitionNewer It is newer.", "Warning ForeignDefinition It is somebody else's.",
+	}
+	if diff := cmp.Diff(wantEvents, got); diff != "" {
+		t.Errorf("-want, +events:\n%s", diff)
+	}
+}
