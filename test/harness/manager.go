@@ -172,6 +172,9 @@ func (m *Manager) Alive() bool {
 	}
 }
 
+// Exited is closed when the process has ended.
+func (m *Manager) Exited() <-chan struct{} { return m.exited }
+
 // PID is the number of the process.
 func (m *Manager) PID() int { return m.cmd.Process.Pid }
 

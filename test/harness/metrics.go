@@ -20,21 +20,26 @@ type Metrics map[string]*dto.MetricFamily
 
 // Metrics reads the manager's metrics.
 func (m *Manager) Metrics(ctx context.Context) (Metrics, error) {
+	return ReadMetrics(ctx, "http://"+m.metricsAddress+"/metrics")
+}
+
+// ReadMetrics reads the metrics that any program publishes at a URL.
+func ReadMetrics(ctx context.Context, url string) (Metrics, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.metricsAddress+"/metrics", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the manager's metrics: %w", err)
+		return nil, fmt.Errorf("cannot read the metrics: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(resp.Body)
 	if err != nil {
-		return nil, fmt.Errorf("cannot parse the manager's metrics: %w", err)
+		return nil, fmt.Errorf("cannot parse the metrics at %s: %w", url, err)
 	}
 	return families, nil
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/masthead-dev/masthead/test/bench/apiserver"
 )
 
 // ceilingWriters is how many claims are under way at once when the API servers themselves are measured: enough to keep the
@@ -23,40 +25,42 @@ func (w *world) ceiling(ctx context.Context, sc scenario) (r result, err error) 
 	r.scenario = sc
 	w.kinds++
 	k := kindOfRun(w.kinds)
-	if err := w.hub.apply(ctx, crdPath+k.crdName(), k.crd()); err != nil {
+	if err := w.hub.Apply(ctx, apiserver.CRDPath+k.crdName(), k.crd()); err != nil {
 		return r, err
 	}
-	err = w.everywhere(ctx, func(ctx context.Context, a *api) error { return a.apply(ctx, crdPath+k.crdName(), k.crd()) })
+	err = w.everywhere(ctx, func(ctx context.Context, a *apiserver.Client) error {
+		return a.Apply(ctx, apiserver.CRDPath+k.crdName(), k.crd())
+	})
 	if err != nil {
 		return r, err
 	}
 	if err := w.waitServed(ctx, k); err != nil {
 		return r, err
 	}
-	name := func(i int) (*api, string) {
+	name := func(i int) (*apiserver.Client, string) {
 		a := w.workloads[i%len(w.workloads)]
-		return a, fmt.Sprintf("ceiling-%s-%d", a.cluster, i)
+		return a, fmt.Sprintf("ceiling-%s-%d", a.Cluster, i)
 	}
 	r.up, err = together(ctx, r.objects, func(ctx context.Context, i int) error {
 		a, name := name(i)
-		if err := a.do(ctx, http.MethodPost, k.collection(namespace), typeJSON, k.claim(name)); err != nil {
+		if err := a.Do(ctx, http.MethodPost, k.collection(namespace), apiserver.TypeJSON, k.claim(name)); err != nil {
 			return err
 		}
 		finalizer := []byte(`{"metadata":{"finalizers":["agent.masthead.dev/requirement"]}}`)
-		if err := a.do(ctx, http.MethodPatch, k.collection(namespace)+"/"+name, typeMerge, finalizer); err != nil {
+		if err := a.Do(ctx, http.MethodPatch, k.collection(namespace)+"/"+name, apiserver.TypeMerge, finalizer); err != nil {
 			return err
 		}
-		return w.hub.do(ctx, http.MethodPatch, k.collection(target)+"/"+name+"?fieldManager=ceiling&force=true", typeApply, k.claim(name))
+		return w.hub.Do(ctx, http.MethodPatch, k.collection(target)+"/"+name+"?fieldManager=ceiling&force=true", apiserver.TypeApply, k.claim(name))
 	})
 	if err != nil {
 		return r, err
 	}
 	r.back, err = together(ctx, r.objects, func(ctx context.Context, i int) error {
 		a, name := name(i)
-		if err := w.hub.do(ctx, http.MethodPatch, k.collection(target)+"/"+name+"/status", typeMerge, status()); err != nil {
+		if err := w.hub.Do(ctx, http.MethodPatch, k.collection(target)+"/"+name+"/status", apiserver.TypeMerge, status()); err != nil {
 			return err
 		}
-		return a.do(ctx, http.MethodPatch, k.collection(namespace)+"/"+name+"/status", typeMerge, status())
+		return a.Do(ctx, http.MethodPatch, k.collection(namespace)+"/"+name+"/status", apiserver.TypeMerge, status())
 	})
 	return r, err
 }

@@ -6,8 +6,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strings"
+
+	"github.com/masthead-dev/masthead/test/bench/apiserver"
 )
 
 const (
@@ -80,23 +81,6 @@ func (k kind) definition() map[string]any {
 	}
 }
 
-// manifest is the JSON, which is YAML, of an object.
-func manifest(apiVersion, kind, in, name string, rest map[string]any) string {
-	metadata := map[string]any{"name": name}
-	if in != "" {
-		metadata["namespace"] = in
-	}
-	obj := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": metadata}
-	maps.Copy(obj, rest)
-	data, err := json.Marshal(obj)
-	if err != nil {
-		panic(err) // Made of literals.
-	}
-	return string(data)
-}
-
 func (k kind) crd() string {
-	return manifest("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", k.crdName(), map[string]any{"spec": k.definition()})
+	return apiserver.Manifest("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", k.crdName(), map[string]any{"spec": k.definition()})
 }
-
-const crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"

@@ -14,6 +14,8 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/masthead-dev/masthead/test/bench/apiserver"
+	"github.com/masthead-dev/masthead/test/bench/process"
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
@@ -23,7 +25,7 @@ import (
 type konnectorSubject struct {
 	world     *world
 	program   string
-	processes []*process
+	processes []*process.Process
 
 	// prepared are the workload clusters in which the kinds of kube-bind are.
 	prepared map[string]bool
@@ -34,7 +36,7 @@ func (s *konnectorSubject) user() string { return "konnector" }
 func (s *konnectorSubject) pids() []int {
 	pids := make([]int, 0, len(s.processes))
 	for _, p := range s.processes {
-		pids = append(pids, p.cmd.Process.Pid)
+		pids = append(pids, p.PID())
 	}
 	return pids
 }
@@ -47,7 +49,7 @@ const (
 
 func (s *konnectorSubject) start(ctx context.Context, k kind) error {
 	w := s.world
-	if err := w.hub.apply(ctx, crdPath+k.crdName(), k.crd()); err != nil {
+	if err := w.hub.Apply(ctx, apiserver.CRDPath+k.crdName(), k.crd()); err != nil {
 		return err
 	}
 	if err := s.prepare(ctx, w.hub); err != nil {
@@ -55,41 +57,41 @@ func (s *konnectorSubject) start(ctx context.Context, k kind) error {
 	}
 	for _, a := range w.workloads {
 		if err := s.bind(ctx, a, k); err != nil {
-			return fmt.Errorf("cannot bind cluster %q: %w", a.cluster, err)
+			return fmt.Errorf("cannot bind cluster %q: %w", a.Cluster, err)
 		}
 	}
 	return w.waitServed(ctx, k)
 }
 
 // prepare installs the kinds of kube-bind.
-func (s *konnectorSubject) prepare(ctx context.Context, a *api) error {
-	if s.prepared[a.cluster] {
+func (s *konnectorSubject) prepare(ctx context.Context, a *apiserver.Client) error {
+	if s.prepared[a.Cluster] {
 		return nil
 	}
-	config, err := s.world.fleet.Config(a.cluster)
+	config, err := s.world.fleet.Config(a.Cluster)
 	if err != nil {
 		return err
 	}
 	if err := localfleet.Apply(ctx, config, s.world.settings.crds); err != nil {
 		return err
 	}
-	s.prepared[a.cluster] = true
+	s.prepared[a.Cluster] = true
 	return nil
 }
 
 // bind has the konnector of a workload cluster carry a kind.
-func (s *konnectorSubject) bind(ctx context.Context, a *api, k kind) error {
+func (s *konnectorSubject) bind(ctx context.Context, a *apiserver.Client, k kind) error {
 	if err := s.prepare(ctx, a); err != nil {
 		return err
 	}
-	hub, provider := s.world.hub, "cn-"+a.cluster
+	hub, provider := s.world.hub, "cn-"+a.Cluster
 	kubeconfig, err := s.kubeconfig(localfleet.HubName, provider)
 	if err != nil {
 		return err
 	}
-	namespaceOf := func(name string) string { return manifest("v1", "Namespace", "", name, nil) }
+	namespaceOf := func(name string) string { return apiserver.Manifest("v1", "Namespace", "", name, nil) }
 	secret := func(in string) string {
-		return manifest("v1", "Secret", in, "kubeconfig", map[string]any{
+		return apiserver.Manifest("v1", "Secret", in, "kubeconfig", map[string]any{
 			"data": map[string]any{"kubeconfig": base64.StdEncoding.EncodeToString(kubeconfig)},
 		})
 	}
@@ -98,45 +100,45 @@ func (s *konnectorSubject) bind(ctx context.Context, a *api, k kind) error {
 	export["informerScope"] = "Namespaced"
 	in := func(ns string) string { return kubeBindPath + "/namespaces/" + ns }
 	for _, o := range []struct {
-		to         *api
+		to         *apiserver.Client
 		path, yaml string
 	}{
 		{hub, "/api/v1/namespaces/" + provider, namespaceOf(provider)},
 		{hub, "/api/v1/namespaces/" + provider + "-" + namespace, namespaceOf(provider + "-" + namespace)},
 		{hub, "/api/v1/namespaces/" + provider + "/secrets/kubeconfig", secret(provider)},
-		{hub, in(provider) + "/clusterbindings/cluster", manifest(kubeBind, "ClusterBinding", provider, "cluster", map[string]any{
+		{hub, in(provider) + "/clusterbindings/cluster", apiserver.Manifest(kubeBind, "ClusterBinding", provider, "cluster", map[string]any{
 			"spec": map[string]any{"kubeconfigSecretRef": ref, "providerPrettyName": "bench"},
 		})},
-		{hub, in(provider) + "/apiservicenamespaces/" + namespace, manifest(kubeBind, "APIServiceNamespace", provider, namespace, map[string]any{"spec": map[string]any{}})},
-		{hub, in(provider) + "/apiserviceexports/" + k.crdName(), manifest(kubeBind, "APIServiceExport", provider, k.crdName(), map[string]any{"spec": export})},
+		{hub, in(provider) + "/apiservicenamespaces/" + namespace, apiserver.Manifest(kubeBind, "APIServiceNamespace", provider, namespace, map[string]any{"spec": map[string]any{}})},
+		{hub, in(provider) + "/apiserviceexports/" + k.crdName(), apiserver.Manifest(kubeBind, "APIServiceExport", provider, k.crdName(), map[string]any{"spec": export})},
 		{a, "/api/v1/namespaces/" + bindingFolder, namespaceOf(bindingFolder)},
 		{a, "/api/v1/namespaces/" + bindingFolder + "/secrets/kubeconfig", secret(bindingFolder)},
-		{a, kubeBindPath + "/apiservicebindings/" + k.crdName(), manifest(kubeBind, "APIServiceBinding", "", k.crdName(), map[string]any{
+		{a, kubeBindPath + "/apiservicebindings/" + k.crdName(), apiserver.Manifest(kubeBind, "APIServiceBinding", "", k.crdName(), map[string]any{
 			"spec": map[string]any{"kubeconfigSecretRef": map[string]any{"name": "kubeconfig", "key": "kubeconfig", "namespace": bindingFolder}},
 		})},
 	} {
-		if err := o.to.apply(ctx, o.path, o.yaml); err != nil {
+		if err := o.to.Apply(ctx, o.path, o.yaml); err != nil {
 			return err
 		}
 	}
 	paired := fmt.Appendf(nil, `{"status":{"namespace":"%s-%s"}}`, provider, namespace)
-	if err := hub.do(ctx, http.MethodPatch, in(provider)+"/apiservicenamespaces/"+namespace+"/status", typeMerge, paired); err != nil {
+	if err := hub.Do(ctx, http.MethodPatch, in(provider)+"/apiservicenamespaces/"+namespace+"/status", apiserver.TypeMerge, paired); err != nil {
 		return err
 	}
 	return s.run(a)
 }
 
 // run starts the konnector of a workload cluster.
-func (s *konnectorSubject) run(a *api) error {
-	kubeconfig, err := s.kubeconfig(a.cluster, "")
+func (s *konnectorSubject) run(a *apiserver.Client) error {
+	kubeconfig, err := s.kubeconfig(a.Cluster, "")
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(s.world.fleet.Dir(), "konnector-"+a.cluster+".kubeconfig")
+	path := filepath.Join(s.world.fleet.Dir(), "konnector-"+a.Cluster+".kubeconfig")
 	if err := os.WriteFile(path, kubeconfig, 0o600); err != nil {
 		return err
 	}
-	p, err := startProcess(filepath.Join(s.world.fleet.Dir(), "konnector-"+a.cluster+".log"), s.program, "--kubeconfig", path, "-v", "0")
+	p, err := process.Start(filepath.Join(s.world.fleet.Dir(), "konnector-"+a.Cluster+".log"), s.program, "--kubeconfig", path, "-v", "0")
 	if err != nil {
 		return err
 	}
@@ -164,18 +166,18 @@ func (s *konnectorSubject) kubeconfig(cluster, in string) ([]byte, error) {
 func (s *konnectorSubject) stop(ctx context.Context, k kind) error {
 	var errs []error
 	for _, p := range s.processes {
-		errs = append(errs, p.kill())
+		errs = append(errs, p.Kill())
 	}
 	s.processes = nil
-	errs = append(errs, s.world.everywhere(ctx, func(ctx context.Context, a *api) error {
-		err := a.do(ctx, http.MethodPatch, crdPath+k.crdName(), typeMerge, []byte(`{"metadata":{"ownerReferences":null}}`))
-		if err != nil && !errors.Is(err, errNotFound) {
+	errs = append(errs, s.world.everywhere(ctx, func(ctx context.Context, a *apiserver.Client) error {
+		err := a.Do(ctx, http.MethodPatch, apiserver.CRDPath+k.crdName(), apiserver.TypeMerge, []byte(`{"metadata":{"ownerReferences":null}}`))
+		if err != nil && !errors.Is(err, apiserver.ErrNotFound) {
 			return err
 		}
 		return errors.Join(
-			a.remove(ctx, kubeBindPath+"/apiservicebindings/"+k.crdName()),
-			a.remove(ctx, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-bind"),
-			s.world.hub.remove(ctx, kubeBindPath+"/namespaces/cn-"+a.cluster+"/apiserviceexports/"+k.crdName()))
+			a.Remove(ctx, kubeBindPath+"/apiservicebindings/"+k.crdName()),
+			a.Remove(ctx, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-bind"),
+			s.world.hub.Remove(ctx, kubeBindPath+"/namespaces/cn-"+a.Cluster+"/apiserviceexports/"+k.crdName()))
 	}))
 	return errors.Join(errs...)
 }

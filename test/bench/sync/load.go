@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/masthead-dev/masthead/test/bench/apiserver"
 )
 
 const (
@@ -24,20 +26,20 @@ const (
 // load creates claims of one kind and follows them.
 type load struct {
 	kind      kind
-	hub       *api
-	workloads []*api
+	hub       *apiserver.Client
+	workloads []*apiserver.Client
 	tracker   *tracker
 	ended     chan error
 }
 
 // newLoad begins to watch. The kind must be served everywhere.
-func newLoad(ctx context.Context, k kind, hub *api, workloads []*api) (*load, error) {
+func newLoad(ctx context.Context, k kind, hub *apiserver.Client, workloads []*apiserver.Client) (*load, error) {
 	l := &load{kind: k, hub: hub, workloads: workloads, tracker: newTracker(), ended: make(chan error, len(workloads)+1)}
-	if err := hub.watch(ctx, k, func(o object) { l.tracker.inHub(o, time.Now()) }, l.ended); err != nil {
+	if err := apiserver.Watch(ctx, hub, k.collection(""), func(o object) { l.tracker.inHub(o, time.Now()) }, l.ended); err != nil {
 		return nil, err
 	}
 	for _, w := range workloads {
-		if err := w.watch(ctx, k, func(o object) { l.tracker.inWorkload(o, time.Now()) }, l.ended); err != nil {
+		if err := apiserver.Watch(ctx, w, k.collection(""), func(o object) { l.tracker.inWorkload(o, time.Now()) }, l.ended); err != nil {
 			return nil, err
 		}
 	}
@@ -47,16 +49,16 @@ func newLoad(ctx context.Context, k kind, hub *api, workloads []*api) (*load, er
 // create creates one claim. The workload clusters take turns.
 func (l *load) create(ctx context.Context, prefix string, i int) error {
 	w := l.workloads[i%len(l.workloads)]
-	name := fmt.Sprintf("%s-%s-%d", prefix, w.cluster, i)
+	name := fmt.Sprintf("%s-%s-%d", prefix, w.Cluster, i)
 	body := l.kind.claim(name)
 	l.tracker.create(name, w, time.Now())
-	return w.do(ctx, http.MethodPost, l.kind.collection(namespace), typeJSON, body)
+	return w.Do(ctx, http.MethodPost, l.kind.collection(namespace), apiserver.TypeJSON, body)
 }
 
 // write writes the status of one claim in the hub.
 func (l *load) write(ctx context.Context, name, in string) error {
 	l.tracker.write(name, time.Now())
-	return l.hub.do(ctx, http.MethodPatch, l.kind.collection(in)+"/"+name+"/status", typeMerge, status())
+	return l.hub.Do(ctx, http.MethodPatch, l.kind.collection(in)+"/"+name+"/status", apiserver.TypeMerge, status())
 }
 
 // createAll creates claims as fast as the writers can.

@@ -20,6 +20,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/masthead-dev/masthead/test/bench/report"
 )
 
 // settings are the flags.
@@ -34,7 +36,7 @@ type settings struct {
 	managerFlags []string
 	// ceiling says that the API servers are measured alone, too.
 	ceiling bool
-	verbose      bool
+	verbose bool
 }
 
 func main() {
@@ -69,6 +71,6 @@ func measure(ctx context.Context, s settings, output string) (err error) {
 		out = io.MultiWriter(os.Stdout, file)
 	}
 	results, err := run(ctx, s)
-	_, printErr := io.WriteString(out, render(results, machine(ctx), s))
+	_, printErr := io.WriteString(out, render(results, report.Machine(ctx), s))
 	return errors.Join(err, printErr)
 }

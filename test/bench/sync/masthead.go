@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/masthead-dev/masthead/test/bench/apiserver"
 	"github.com/masthead-dev/masthead/test/harness"
 )
 
@@ -29,19 +30,19 @@ const xrdPath = "/apis/apiextensions.crossplane.io/v1/compositeresourcedefinitio
 // start has the hub offer the kind as Crossplane would, and starts the manager.
 func (m *mastheadSubject) start(ctx context.Context, k kind) error {
 	w := m.world
-	if err := w.hub.apply(ctx, crdPath+k.crdName(), k.crd()); err != nil {
+	if err := w.hub.Apply(ctx, apiserver.CRDPath+k.crdName(), k.crd()); err != nil {
 		return err
 	}
-	xrd := manifest("apiextensions.crossplane.io/v1", "CompositeResourceDefinition", "", "x"+k.crdName(), map[string]any{"spec": map[string]any{
+	xrd := apiserver.Manifest("apiextensions.crossplane.io/v1", "CompositeResourceDefinition", "", "x"+k.crdName(), map[string]any{"spec": map[string]any{
 		"group": group, "names": map[string]any{"kind": "X" + k.name, "plural": "x" + k.plural},
 		"claimNames": map[string]any{"kind": k.name, "plural": k.plural},
 		"versions":   []any{map[string]any{"name": version, "served": true, "referenceable": true}},
 	}})
-	if err := w.hub.apply(ctx, xrdPath+"x"+k.crdName(), xrd); err != nil {
+	if err := w.hub.Apply(ctx, xrdPath+"x"+k.crdName(), xrd); err != nil {
 		return err
 	}
 	offered := []byte(`{"status":{"conditions":[{"type":"Established","status":"True"},{"type":"Offered","status":"True"}]}}`)
-	if err := w.hub.do(ctx, http.MethodPatch, xrdPath+"x"+k.crdName()+"/status", typeMerge, offered); err != nil {
+	if err := w.hub.Do(ctx, http.MethodPatch, xrdPath+"x"+k.crdName()+"/status", apiserver.TypeMerge, offered); err != nil {
 		return err
 	}
 	flags := append([]string{"--leader-elect=true"}, w.settings.managerFlags...)
@@ -61,8 +62,8 @@ func (m *mastheadSubject) stop(ctx context.Context, k kind) error {
 		m.manager = nil
 	}
 	return errors.Join(err,
-		w.hub.remove(ctx, xrdPath+"x"+k.crdName()),
-		w.everywhere(ctx, func(ctx context.Context, a *api) error { return a.disown(ctx, k) }))
+		w.hub.Remove(ctx, xrdPath+"x"+k.crdName()),
+		w.everywhere(ctx, func(ctx context.Context, a *apiserver.Client) error { return disown(ctx, a, k) }))
 }
 
 // bindingPath is what forbids everybody but Masthead to change what it keeps in a workload cluster.
@@ -70,14 +71,14 @@ const bindingPath = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpo
 
 // disown makes a kind's definition one that is not Masthead's. The API server goes on to forbid that for a moment after the
 // binding has gone.
-func (a *api) disown(ctx context.Context, k kind) error {
-	if err := a.remove(ctx, bindingPath); err != nil {
+func disown(ctx context.Context, a *apiserver.Client, k kind) error {
+	if err := a.Remove(ctx, bindingPath); err != nil {
 		return err
 	}
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		last = a.do(ctx, http.MethodPatch, crdPath+k.crdName(), typeMerge, []byte(`{"metadata":{"labels":{"masthead.dev/managed-by":null}}}`))
-		return last == nil || errors.Is(last, errNotFound), nil
+		last = a.Do(ctx, http.MethodPatch, apiserver.CRDPath+k.crdName(), apiserver.TypeMerge, []byte(`{"metadata":{"labels":{"masthead.dev/managed-by":null}}}`))
+		return last == nil || errors.Is(last, apiserver.ErrNotFound), nil
 	})
 	if err != nil {
 		return errors.Join(err, last)

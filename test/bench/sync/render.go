@@ -4,34 +4,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/masthead-dev/masthead/test/bench/sync/auditlog"
-	"github.com/masthead-dev/masthead/test/bench/sync/report"
+	"github.com/masthead-dev/masthead/test/bench/auditlog"
+	"github.com/masthead-dev/masthead/test/bench/report"
 )
-
-// machine says where and of what the figures are.
-func machine(ctx context.Context) string {
-	memory := ""
-	if info, err := os.ReadFile("/proc/meminfo"); err == nil {
-		fields := strings.Fields(string(info))
-		if kib, err := strconv.ParseInt(fields[1], 10, 64); err == nil {
-			memory = fmt.Sprintf(", %d GiB", (kib+1<<19)>>20)
-		}
-	}
-	commit, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
-	if err != nil {
-		commit = []byte("unknown")
-	}
-	return fmt.Sprintf("%s/%s, %d cores%s, %s, commit %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), memory, runtime.Version(), strings.TrimSpace(string(commit)))
-}
 
 // render makes the tables.
 func render(results []result, where string, s settings) string {
@@ -113,16 +93,16 @@ func atRest(results []result) *report.Table {
 	}
 	first := map[string]result{}
 	for _, r := range results {
-		if !r.withLatency || r.rest.resident == 0 {
+		if !r.withLatency || r.rest.Resident == 0 {
 			continue
 		}
 		further := ""
 		if one, ok := first[r.subject]; !ok {
 			first[r.subject] = r
 		} else {
-			further = fmt.Sprintf("%.2f MiB", float64(r.rest.resident-one.rest.resident)/float64(r.clusters-one.clusters)/(1<<20))
+			further = fmt.Sprintf("%.2f MiB", float64(r.rest.Resident-one.rest.Resident)/float64(r.clusters-one.clusters)/(1<<20))
 		}
-		row := []string{r.subject, strconv.Itoa(r.clusters), report.Mebibytes(r.rest.resident), further}
+		row := []string{r.subject, strconv.Itoa(r.clusters), report.Mebibytes(r.rest.Resident), further}
 		if r.idle != nil {
 			row = append(row, r.idle.duration.String())
 			for _, class := range []auditlog.Class{auditlog.Work, auditlog.Watch, auditlog.Lease, auditlog.Probe} {

@@ -10,8 +10,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/masthead-dev/masthead/test/bench/sync/auditlog"
-	"github.com/masthead-dev/masthead/test/bench/sync/report"
+	"github.com/masthead-dev/masthead/test/bench/auditlog"
+	"github.com/masthead-dev/masthead/test/bench/process"
+	"github.com/masthead-dev/masthead/test/bench/report"
 )
 
 // result is what one run showed.
@@ -22,7 +23,7 @@ type result struct {
 	problem string
 
 	// rest is what the program takes before the first claim.
-	rest usage
+	rest process.Usage
 
 	// creating is how long it took to create all claims, up until the last was in the hub, and back from the first status
 	// written in the hub until the last was in its workload cluster.
@@ -165,13 +166,13 @@ func (w *world) burst(ctx context.Context, s subject, k kind, r *result) error {
 	if err != nil {
 		return err
 	}
-	if err := t.settle(ctx); err != nil {
+	if err := t.Settle(ctx); err != nil {
 		return err
 	}
 	if t, err = w.tail(s.user()); err != nil {
 		return err
 	}
-	if r.rest, err = usageOf(s.pids()); err != nil {
+	if r.rest, err = process.UsageOf(s.pids()...); err != nil {
 		return err
 	}
 
@@ -192,12 +193,12 @@ func (w *world) burst(ctx context.Context, s subject, k kind, r *result) error {
 	samples := l.tracker.each()
 	r.up, r.back = span(samples, created, arrived), span(samples, written, returned)
 
-	if err := t.settle(ctx); err != nil {
+	if err := t.Settle(ctx); err != nil {
 		return err
 	}
-	r.onHub, r.onWorkloads = t.atHub, t.atWorks
-	u, err := usageOf(s.pids())
-	r.processor, r.peak = u.processor-r.rest.processor, u.peak
+	r.onHub, r.onWorkloads = t.AtHub, t.AtWorkloads
+	u, err := process.UsageOf(s.pids()...)
+	r.processor, r.peak = u.Processor-r.rest.Processor, u.Peak
 	return err
 }
 
@@ -216,14 +217,14 @@ func (w *world) pace(ctx context.Context, s subject, k kind) (*pacedResult, erro
 	if err := l.pace(ctx, "pace", w.settings.rate, w.settings.paced); err != nil {
 		return nil, fmt.Errorf("at %d claims a second: %w", w.settings.rate, err)
 	}
-	if err := t.settle(ctx); err != nil {
+	if err := t.Settle(ctx); err != nil {
 		return nil, err
 	}
 	samples := l.tracker.each()
 	return &pacedResult{
 		objects: len(samples),
 		up:      durations(samples, created, arrived), back: durations(samples, written, returned),
-		onWorkloads: t.atWorks, onHub: t.atHub,
+		onWorkloads: t.AtWorkloads, onHub: t.AtHub,
 	}, nil
 }
 
@@ -238,9 +239,9 @@ func (w *world) rest(ctx context.Context, s subject) (*idleResult, error) {
 		return nil, ctx.Err()
 	case <-time.After(w.settings.idle):
 	}
-	if _, err := t.read(); err != nil {
+	if _, err := t.Read(); err != nil {
 		return nil, err
 	}
-	t.atHub.Add(t.atWorks)
-	return &idleResult{duration: w.settings.idle, requests: t.atHub}, nil
+	t.AtHub.Add(t.AtWorkloads)
+	return &idleResult{duration: w.settings.idle, requests: t.AtHub}, nil
 }

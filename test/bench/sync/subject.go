@@ -5,12 +5,10 @@ package main
 
 import (
 	"context"
-	"errors"
-	"net/http"
-	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/masthead-dev/masthead/test/bench/apiserver"
 )
 
 // A subject is what carries claims.
@@ -30,21 +28,13 @@ type subject interface {
 
 // waitServed waits until a kind can be created in every workload cluster.
 func (w *world) waitServed(ctx context.Context, k kind) error {
-	return w.everywhere(ctx, func(ctx context.Context, a *api) error {
-		var last error
-		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
-			last = a.do(ctx, http.MethodGet, k.collection(namespace)+"?limit=1", "", nil)
-			return last == nil, nil
-		})
-		if err != nil {
-			return errors.Join(err, last)
-		}
-		return nil
+	return w.everywhere(ctx, func(ctx context.Context, a *apiserver.Client) error {
+		return a.WaitServed(ctx, k.collection(namespace)+"?limit=1")
 	})
 }
 
 // everywhere does something in every workload cluster, in all at the same time.
-func (w *world) everywhere(ctx context.Context, do func(context.Context, *api) error) error {
+func (w *world) everywhere(ctx context.Context, do func(context.Context, *apiserver.Client) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, a := range w.workloads {
 		group.Go(func() error { return do(ctx, a) })

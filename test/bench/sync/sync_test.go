@@ -5,7 +5,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -13,7 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/masthead-dev/masthead/test/bench/sync/auditlog"
+	"github.com/masthead-dev/masthead/test/bench/auditlog"
+	"github.com/masthead-dev/masthead/test/bench/process"
 )
 
 func TestParse(t *testing.T) {
@@ -66,32 +66,6 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-func TestParseUsage(t *testing.T) {
-	const status = "Name:\tmanager\nVmHWM:\t   2048 kB\nVmRSS:\t   1024 kB\n"
-	const stat = "7 (a) b) S 1 1 1 0 -1 4194304 100 0 0 0 150 50 3 4 20 0 9 0 100 200 300"
-	cases := map[string]struct {
-		reason, status, stat string
-		want                 usage
-		fails                bool
-	}{
-		"Running": {
-			reason: "The name of a program can hold parentheses; times are in hundredths of a second.",
-			status: status, stat: stat, want: usage{processor: 2 * time.Second, resident: 1 << 20, peak: 2 << 20},
-		},
-		"Zombie":   {reason: "A process that has ended has no memory.", status: "Name:\tmanager\n", stat: stat, fails: true},
-		"CutShort": {reason: "A line that ends too soon says nothing.", status: status, stat: "7 (a) S 1", fails: true},
-		"Garbage":  {reason: "What is no number is no memory.", status: "VmHWM:\tmuch kB\n", stat: stat, fails: true},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got, err := parseUsage(tc.status, tc.stat)
-			if (err != nil) != tc.fails || got != tc.want {
-				t.Errorf("%s got %+v, %v, want %+v", tc.reason, got, err, tc.want)
-			}
-		})
-	}
-}
-
 func claimed(name, in, address string) object {
 	var o object
 	o.Metadata.Name, o.Metadata.Namespace, o.Status.Address = name, in, address
@@ -141,12 +115,12 @@ func TestRender(t *testing.T) {
 	results := []result{
 		{
 			scenario: scenario{subject: masthead, clusters: 1, objects: 100, withLatency: true},
-			rest:     usage{resident: 50 << 20}, creating: time.Second, up: 2 * time.Second, back: 4 * time.Second,
+			rest:     process.Usage{Resident: 50 << 20}, creating: time.Second, up: 2 * time.Second, back: 4 * time.Second,
 			onWorkloads: work(200), onHub: work(100), processor: 100 * time.Millisecond, peak: 64 << 20,
 			paced: &pacedResult{objects: 1, up: []time.Duration{time.Millisecond}, back: []time.Duration{2 * time.Millisecond}, onWorkloads: work(2), onHub: work(1)},
 			idle:  &idleResult{duration: 30 * time.Second, requests: auditlog.Counts{{Verb: "update", Resource: "leases"}: 15}},
 		},
-		{scenario: scenario{subject: masthead, clusters: 5, objects: 100, withLatency: true}, rest: usage{resident: 52 << 20}, problem: "it takes too long"},
+		{scenario: scenario{subject: masthead, clusters: 5, objects: 100, withLatency: true}, rest: process.Usage{Resident: 52 << 20}, problem: "it takes too long"},
 	}
 	got := render(results, "a machine", settings{rate: 50})
 	for _, line := range []string{
@@ -175,23 +149,5 @@ func TestKindIsOneForBoth(t *testing.T) {
 		if !json.Valid(body) {
 			t.Errorf("%s is not JSON", body)
 		}
-	}
-}
-
-func TestFollow(t *testing.T) {
-	stream := `{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"5"}}}` + "\n" +
-		`{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"7"},"status":{"address":"x"}}}` + "\n"
-	var seen []string
-	each := func(o object) { seen = append(seen, o.Metadata.Name+o.Status.Address) }
-	version, err := follow(io.NopCloser(strings.NewReader(stream)), "1", each)
-	if !errors.Is(err, io.EOF) || version != "7" {
-		t.Errorf("A watch that the API server ends goes on after the last event: got version %q and %v, want 7 and EOF", version, err)
-	}
-	if diff := cmp.Diff([]string{"a", "ax"}, seen); diff != "" {
-		t.Errorf("Every event counts.\n-want, +got:\n%s", diff)
-	}
-	stream = `{"type":"ERROR","object":{"message":"too old"}}`
-	if _, err := follow(io.NopCloser(strings.NewReader(stream)), "1", each); err == nil || errors.Is(err, io.EOF) {
-		t.Errorf("A watch that lost events must not go on as if nothing had been: got %v", err)
 	}
 }

@@ -6,12 +6,23 @@ package main
 import (
 	"sync"
 	"time"
+
+	"github.com/masthead-dev/masthead/test/bench/apiserver"
 )
+
+// object is what the benchmark looks at.
+type object struct {
+	apiserver.Meta
+
+	Status struct {
+		Address string `json:"address"`
+	} `json:"status"`
+}
 
 // sample is what happened to one claim, and when. Times are the benchmark's own: of the moment before a request was sent, and
 // of the one in which a watch brought the result.
 type sample struct {
-	workload  *api
+	workload  *apiserver.Client
 	namespace string // in the hub
 
 	created, arrived, written, returned time.Time
@@ -36,7 +47,7 @@ func newTracker() *tracker {
 }
 
 // create notes that a claim is about to be created.
-func (t *tracker) create(name string, workload *api, now time.Time) {
+func (t *tracker) create(name string, workload *apiserver.Client, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.samples[name] = &sample{workload: workload, created: now}

@@ -14,7 +14,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/masthead-dev/masthead/test/bench/sync/auditlog"
+	"github.com/masthead-dev/masthead/test/bench/apiserver"
+	"github.com/masthead-dev/masthead/test/bench/auditlog"
 	"github.com/masthead-dev/masthead/test/harness"
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
@@ -29,8 +30,8 @@ const startTogether = 4
 type world struct {
 	settings  settings
 	fleet     *localfleet.Fleet
-	hub       *api
-	workloads []*api
+	hub       *apiserver.Client
+	workloads []*apiserver.Client
 	subjects  map[string]subject
 	kinds     int
 }
@@ -65,17 +66,17 @@ func newWorld(ctx context.Context, s settings, clusters int) (*world, error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	w := &world{settings: s, fleet: fleet}
-	if w.hub, err = newAPI(fleet, localfleet.HubName); err != nil {
+	if w.hub, err = apiserver.New(fleet, localfleet.HubName); err != nil {
 		return w, err
 	}
 	if err := harness.InstallManifests(ctx, fleet); err != nil {
 		return w, err
 	}
-	class := manifest("fleet.masthead.dev/v1alpha1", "EnrollmentClass", "", "bench", map[string]any{"spec": map[string]any{
+	class := apiserver.Manifest("fleet.masthead.dev/v1alpha1", "EnrollmentClass", "", "bench", map[string]any{"spec": map[string]any{
 		"allowedNamespaces": map[string]any{"list": []string{"default"}},
 		"agent":             map[string]any{"defaultTargetNamespace": target, "apiGroups": []string{group}},
 	}})
-	if err := w.hub.apply(ctx, "/apis/fleet.masthead.dev/v1alpha1/enrollmentclasses/bench", class); err != nil {
+	if err := w.hub.Apply(ctx, "/apis/fleet.masthead.dev/v1alpha1/enrollmentclasses/bench", class); err != nil {
 		return w, err
 	}
 	w.subjects = map[string]subject{
@@ -107,19 +108,19 @@ func (w *world) join(ctx context.Context) error {
 	}
 	known := map[string]bool{localfleet.HubName: true}
 	for _, a := range w.workloads {
-		known[a.cluster] = true
+		known[a.Cluster] = true
 	}
 	for _, name := range names {
 		if known[name] {
 			continue
 		}
-		a, err := newAPI(w.fleet, name)
+		a, err := apiserver.New(w.fleet, name)
 		if err != nil {
 			return err
 		}
 		w.workloads = append(w.workloads, a)
 		label := []byte(`{"metadata":{"labels":{"masthead.dev/enroll":"bench"}}}`)
-		if err := w.hub.do(ctx, "PATCH", "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/clusters/"+name, typeMerge, label); err != nil {
+		if err := w.hub.Do(ctx, "PATCH", "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/clusters/"+name, apiserver.TypeMerge, label); err != nil {
 			return fmt.Errorf("cannot enrol cluster %q: %w", name, err)
 		}
 	}
@@ -133,73 +134,11 @@ func (w *world) down(ctx context.Context) error {
 	return errors.Join(w.fleet.Down(ctx), os.RemoveAll(filepath.Dir(w.fleet.Dir())))
 }
 
-// tails are the audit logs of all clusters.
-type tails struct {
-	user           string
-	hub            *auditlog.Tail
-	workloads      []*auditlog.Tail
-	atHub, atWorks auditlog.Counts
-}
-
 // tail begins to count the requests of a user.
-func (w *world) tail(user string) (*tails, error) {
-	t := &tails{user: user, atHub: auditlog.Counts{}, atWorks: auditlog.Counts{}}
-	var err error
-	if t.hub, err = auditlog.NewTail(w.fleet.AuditLog(localfleet.HubName)); err != nil {
-		return nil, err
-	}
+func (w *world) tail(user string) (*auditlog.Tails, error) {
+	var workloads []string
 	for _, a := range w.workloads {
-		log, err := auditlog.NewTail(w.fleet.AuditLog(a.cluster))
-		if err != nil {
-			return nil, err
-		}
-		t.workloads = append(t.workloads, log)
+		workloads = append(workloads, w.fleet.AuditLog(a.Cluster))
 	}
-	return t, nil
-}
-
-// read counts what was logged since the last time, and says how much of it was work.
-func (t *tails) read() (work int, err error) {
-	c, err := t.hub.Count(t.user)
-	if err != nil {
-		return 0, err
-	}
-	t.atHub.Add(c)
-	work = c.Of(auditlog.Work)
-	for _, log := range t.workloads {
-		if c, err = log.Count(t.user); err != nil {
-			return 0, err
-		}
-		t.atWorks.Add(c)
-		work += c.Of(auditlog.Work)
-	}
-	return work, nil
-}
-
-// quiet is how long nothing was asked for when a program is said to be at rest.
-const quiet = 4 * time.Second
-
-// settle waits until the user has asked for nothing for a while.
-func (t *tails) settle(ctx context.Context) error {
-	deadline, since := time.Now().Add(time.Minute), time.Now()
-	ticker := time.NewTicker(500 * time.Millisecond)
-	defer ticker.Stop()
-	for time.Since(since) < quiet {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-		}
-		work, err := t.read()
-		if err != nil {
-			return err
-		}
-		if work > 0 {
-			since = time.Now()
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%s does not come to rest: %s; %s", t.user, t.atWorks, t.atHub)
-		}
-	}
-	return nil
+	return auditlog.NewTails(user, w.fleet.AuditLog(localfleet.HubName), workloads...)
 }

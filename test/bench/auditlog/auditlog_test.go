@@ -108,6 +108,20 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+func TestWrites(t *testing.T) {
+	c := Counts{
+		{Verb: "patch", Resource: "widgets"}: 1, {Verb: "update", Resource: "widgets/status"}: 2, {Verb: "deletecollection", Resource: "widgets"}: 4,
+		{Verb: "create", Resource: "widgets"}: 8, {Verb: "delete", Resource: "widgets"}: 16,
+		{Verb: "get", Resource: "widgets"}: 32, {Verb: "list", Resource: "widgets"}: 64, {Verb: "update", Resource: "leases"}: 128,
+	}
+	if got := c.Writes(Work); got != 31 {
+		t.Errorf("Whatever changes an object is a write, what reads it is none, and a lease is of another class: got %d, want 31", got)
+	}
+	if got := c.Writes(Lease); got != 128 {
+		t.Errorf("To renew a lease is to write it: got %d, want 128", got)
+	}
+}
+
 func TestTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	write := func(text string) {

@@ -51,6 +51,15 @@ func ClassOf(r Request) Class {
 	return Work
 }
 
+// Writes says whether a request changes something.
+func (r Request) Writes() bool {
+	switch r.Verb {
+	case "create", "update", "patch", "delete", "deletecollection":
+		return true
+	}
+	return false
+}
+
 // Counts are requests of one user.
 type Counts map[Request]int
 
@@ -66,6 +75,17 @@ func (c Counts) Of(class Class) int {
 	sum := 0
 	for r, n := range c {
 		if ClassOf(r) == class {
+			sum += n
+		}
+	}
+	return sum
+}
+
+// Writes is how many requests of a class change something.
+func (c Counts) Writes(class Class) int {
+	sum := 0
+	for r, n := range c {
+		if r.Writes() && ClassOf(r) == class {
 			sum += n
 		}
 	}

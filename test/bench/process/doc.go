@@ -1,0 +1,5 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package process runs the programs that are measured, and reads what they take of the machine.
+package process
