@@ -59,6 +59,10 @@ bench: controlplane build ## Measure: benchmarks of the packages, then memory, g
 bench-sync: controlplane build ## Measure how fast claims are carried, beside kube-bind on the same API servers, about half an hour (ARGS="--clusters=1 --objects=300"; PEER=none leaves kube-bind out).
 	@hack/bench-sync.sh $(ARGS)
 
+.PHONY: bench-application
+bench-application: controlplane build ## Measure how the status of Applications is kept, beside kubernetes-sigs/application on the same API server, about 45 minutes (ARGS="--apps=100"; ARGS=--peer=none leaves the other out).
+	@hack/bench-application.sh $(ARGS)
+
 .PHONY: lint
 lint: ## Run golangci-lint and check that the generated files, go.mod and formatting are up to date.
 	@hack/lint.sh

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Measures how the status of Applications is kept, by Masthead and by kubernetes-sigs/application on the same API server. Arguments go
+# to test/bench/application (--help lists them); --peer=none leaves kubernetes-sigs/application out.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export MASTHEAD_CONTROLPLANE_BIN=${MASTHEAD_CONTROLPLANE_BIN:-$PWD/bin/controlplane}
+export KUBEBUILDER_ASSETS=$MASTHEAD_CONTROLPLANE_BIN
+export GOWORK=off
+peer=()
+if [[ " $* " != *" --peer"* ]]; then
+  # go.mod and go.sum there pin it and what it is built from.
+  version=$(cd test/bench/application/peer && go list -m -f '{{.Version}}' sigs.k8s.io/application)
+  program=$PWD/bin/peers/application-$version
+  if [[ ! -x $program ]]; then
+    echo "building kubernetes-sigs/application $version (a minute or two the first time)" >&2
+    mkdir -p bin/peers
+    (cd test/bench/application/peer && go build -mod=readonly -trimpath -o "$program" sigs.k8s.io/application)
+  fi
+  peer=(--peer "$program")
+fi
+go run ./test/bench/application "${peer[@]}" "$@"

@@ -1,0 +1,103 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/masthead-dev/masthead/test/harness"
+)
+
+// A subject is a program that keeps the status of Applications.
+type subject interface {
+	// prepare installs its kind in the workload cluster, once.
+	prepare(ctx context.Context) error
+
+	// start runs it.
+	start(ctx context.Context, period time.Duration) (running, error)
+
+	// stop ends it, if it runs.
+	stop() error
+
+	// user is whom it is to the API servers.
+	user() string
+
+	// kind is its kind of Application.
+	kind() applicationKind
+}
+
+// running is a program that runs.
+type running struct {
+	pid int
+
+	// exited is closed when it has ended.
+	exited <-chan struct{}
+
+	// metrics reads what it publishes.
+	metrics func(context.Context) (harness.Metrics, error)
+}
+
+// applicationKind is a kind of Application.
+type applicationKind struct {
+	group, version string
+
+	// manifest is the JSON of an Application of some components.
+	manifest func(name, selector string, parts []part) []byte
+
+	// watch follows the statuses of all, and verdict says what one says in words; "" before there is a status.
+	watch   func(ctx context.Context, each func(state), failed chan<- error) error
+	verdict func(ctx context.Context, namespace, name string) (string, error)
+}
+
+// part is what an Application says of a component.
+type part struct{ name, group, version, kind string }
+
+const applications = "applications"
+
+func (k applicationKind) collection(namespace string) string {
+	return collection(k.group, k.version, applications, namespace)
+}
+
+// application is the JSON of an Application of the three components.
+func (k applicationKind) application(name string) []byte {
+	parts := make([]part, 0, len(components()))
+	for _, c := range components() {
+		parts = append(parts, part{name: name + "-" + c.suffix, group: c.group, version: c.version, kind: c.kind})
+	}
+	return k.manifest(name, `{"matchLabels":{"app.kubernetes.io/name":"`+name+`"}}`, parts)
+}
+
+// Names of metrics that every program written in Go publishes.
+const (
+	metricHeap   = "go_memstats_heap_alloc_bytes"
+	metricLastGC = "go_memstats_last_gc_time_seconds"
+)
+
+// liveHeap is how much memory the objects take that are in use. What a program has allocated also counts what is garbage, but not
+// right after a garbage collection: the metrics are read, which makes garbage, until there have been two, and the
+// smallest number counts.
+func liveHeap(ctx context.Context, read func(context.Context) (harness.Metrics, error)) (int64, error) {
+	const patience = time.Minute
+	var smallest, last float64
+	begun, collections := time.Now(), -1
+	for collections < 2 {
+		m, err := read(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if gc := m.Value(metricLastGC); gc != last {
+			last = gc
+			collections++
+		}
+		if heap := m.Value(metricHeap); collections > 0 && (smallest == 0 || heap < smallest) {
+			smallest = heap
+		}
+		if time.Since(begun) > patience {
+			return 0, fmt.Errorf("no two garbage collections in %s", patience)
+		}
+	}
+	return int64(smallest), nil
+}
