@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -87,11 +88,13 @@ func isPublishedDefinition(crd *unstructured.Unstructured) bool {
 	return false
 }
 
-// claimKindOf returns the kind that a definition defines, if it could be that of claims.
+// claimKindOf returns the kind that a definition defines, if it could be that of claims. That of Applications, which bears our
+// label as well, never is: it is another controller's, and no hub offers it.
 func claimKindOf(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
 	kind, ok := kindOfDefinition(crd)
 	scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
-	return kind, ok && kind.Validate() == nil && crd.GetName() == kind.GroupResource().String() && scope == "Namespaced"
+	return kind, ok && kind.Validate() == nil && kind.Group != appsv1alpha1.GroupVersion.Group &&
+		crd.GetName() == kind.GroupResource().String() && scope == "Namespaced"
 }
 
 func servedVersions(crd *unstructured.Unstructured) []string {

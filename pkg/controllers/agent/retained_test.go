@@ -69,6 +69,7 @@ func TestRetainedKind(t *testing.T) {
 		"LegacyComposite": {
 			reason: "But not its composites.", crd: labelled, hubs: change(hubs, "CompositeResourceDefinition", "InfrastructureDefinition"),
 		},
+		"Applications":  {reason: "Masthead's own kind bears its label, too, and is not one of claims.", crd: change(labelled, "acmeco.org", "apps.masthead.dev")},
 		"ClusterScoped": {reason: "Claims are namespaced.", crd: change(labelled, "Namespaced", "Cluster"), hubs: hubs},
 		"OtherKind":     {reason: "Another kind under the same name is another.", crd: change(labelled, "'DB'", "'Secret'"), hubs: hubs},
 		"OtherName":     {reason: "The name of a definition says what it defines.", crd: change(labelled, "'plural':'dbs'", "'plural':'secrets'"), hubs: hubs},
