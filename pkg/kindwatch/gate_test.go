@@ -30,11 +30,11 @@ type visitors struct {
 }
 
 // queue has a visitor come, and returns when he waits or is inside.
-func (v *visitors) queue(t *testing.T, ctx context.Context, party, name string) {
+func (v *visitors) queue(t *testing.T, party, name string) {
 	t.Helper()
 	before := v.known()
 	go func() {
-		leave := v.gate.enter(ctx, party, v.clock)
+		leave := v.gate.enter(t.Context(), party, v.clock)
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		if leave != nil {
@@ -94,12 +94,12 @@ func newVisitors(n int, c clock.Clock) *visitors {
 func TestGateIsFair(t *testing.T) {
 	v := newVisitors(2, clock.RealClock{})
 	for _, name := range []string{"a1", "a2", "a3"} {
-		v.queue(t, t.Context(), "a", name)
+		v.queue(t, "a", name)
 	}
 	eventually(t, "one cluster does not have all places", v.entered("a1"))
-	v.queue(t, t.Context(), "b", "b1")
+	v.queue(t, "b", "b1")
 	eventually(t, "another one has the rest", v.entered("a1", "b1"))
-	v.queue(t, t.Context(), "c", "c1")
+	v.queue(t, "c", "c1")
 	v.leaves("b1")
 	eventually(t, "whoever has the least is next, whoever waits longer", v.entered("a1", "b1", "c1"))
 	v.leaves("a1")
@@ -114,7 +114,7 @@ func TestGateIsFair(t *testing.T) {
 
 func TestGateForgetsWhoGoesAway(t *testing.T) {
 	v := newVisitors(1, clock.RealClock{})
-	v.queue(t, t.Context(), "a", "a1")
+	v.queue(t, "a", "a1")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -125,7 +125,7 @@ func TestGateForgetsWhoGoesAway(t *testing.T) {
 	}()
 	cancel()
 	<-done
-	v.queue(t, t.Context(), "c", "c1")
+	v.queue(t, "c", "c1")
 	eventually(t, "a1 is inside", v.entered("a1"))
 	v.leaves("a1")
 	eventually(t, "the next one is let in", v.entered("a1", "c1"))
@@ -161,8 +161,8 @@ func TestPlaceThatIsGrantedToWhoeverGoesAwayIsNotLost(t *testing.T) {
 func TestGateDoesNotWaitForWhoeverHangs(t *testing.T) {
 	fake := clocktesting.NewFakeClock(time.Now())
 	v := newVisitors(1, fake)
-	v.queue(t, t.Context(), "a", "a1")
-	v.queue(t, t.Context(), "b", "b1")
+	v.queue(t, "a", "a1")
+	v.queue(t, "b", "b1")
 	eventually(t, "a1 is inside", v.entered("a1"))
 	fake.Step(listTime - time.Millisecond)
 	if err := v.entered("a1")(); err != nil {
@@ -171,7 +171,7 @@ func TestGateDoesNotWaitForWhoeverHangs(t *testing.T) {
 	fake.Step(time.Millisecond)
 	eventually(t, "a1 does not count any more", v.entered("a1", "b1"))
 	v.leaves("a1")
-	v.queue(t, t.Context(), "c", "c1")
+	v.queue(t, "c", "c1")
 	if err := v.entered("a1", "b1")(); err != nil {
 		t.Errorf("want a place that was given back not to be given back again: %v", err)
 	}

@@ -17,7 +17,7 @@ func ours() (int, string) {
 	var all bytes.Buffer
 	_ = pprof.Lookup("goroutine").WriteTo(&all, 2)
 	n, found := 0, strings.Builder{}
-	for _, stack := range strings.Split(all.String(), "\n\n") {
+	for stack := range strings.SplitSeq(all.String(), "\n\n") {
 		isOurs := strings.Contains(stack, "kindwatch.(*kindWatch)") || strings.Contains(stack, "kindwatch.(*ListGate)") ||
 			strings.Contains(stack, "cache.(*Reflector)") || strings.Contains(stack, "watch.(*StreamWatcher)")
 		if isOurs {

@@ -61,10 +61,14 @@ func describe(e Event) string {
 		old, _ := e.OldEntry.Record.(note)
 		out += fmt.Sprintf(" was %s=%s", old.app, old.value)
 	}
-	for what, set := range map[string]bool{" relisted": e.Relisted, " echo": e.Echo, " object": e.Object != nil || e.Old != nil} {
-		if set {
-			out += what
-		}
+	if e.Relisted {
+		out += " relisted"
+	}
+	if e.Echo {
+		out += " echo"
+	}
+	if e.Object != nil || e.Old != nil {
+		out += " object"
 	}
 	return out
 }

@@ -207,11 +207,11 @@ func TestAnswersAreBelieved(t *testing.T) {
 
 func TestErrorsAreBelievedForAWhile(t *testing.T) {
 	for name, tc := range map[string]struct {
-		err  error
-		for_ time.Duration
+		err   error
+		lasts time.Duration
 	}{
-		"Failed":    {err: errors.New("connection refused"), for_: DefaultFailedFor},
-		"Forbidden": {err: apierrors.NewForbidden(schema.GroupResource{}, "", nil), for_: DefaultForbiddenFor},
+		"Failed":    {err: errors.New("connection refused"), lasts: DefaultFailedFor},
+		"Forbidden": {err: apierrors.NewForbidden(schema.GroupResource{}, "", nil), lasts: DefaultForbiddenFor},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := clocktesting.NewFakeClock(time.Now())
@@ -223,7 +223,7 @@ func TestErrorsAreBelievedForAWhile(t *testing.T) {
 				}
 			}
 			l.says(document1(widget1))
-			fake.Step(tc.for_ - time.Millisecond)
+			fake.Step(tc.lasts - time.Millisecond)
 			if _, err := r.Resolve(t.Context(), widgetGVK); err == nil || l.count("example.org/v1") != 1 {
 				t.Errorf("want the error to be believed, got %v after %d requests", err, l.count("example.org/v1"))
 			}
