@@ -47,12 +47,13 @@ func (k Kind) admitted(obj any, keep string) (*unstructured.Unstructured, bool) 
 	case *unstructured.Unstructured:
 		u = o
 	case *metav1.PartialObjectMetadata:
-		m := o.ObjectMeta.DeepCopy()
+		// The converter copies what it converts.
+		m := o.ObjectMeta
 		m.ManagedFields = nil
 		if k.OnlyAnnotations != "" {
-			m = k.reduced(m)
+			m = k.reduced(&m)
 		}
-		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&m)
 		if err != nil {
 			return nil, false
 		}
@@ -71,13 +72,13 @@ func (k Kind) admitted(obj any, keep string) (*unstructured.Unstructured, bool) 
 }
 
 // reduced is as much of an object's metadata as a kind with OnlyAnnotations keeps.
-func (k Kind) reduced(in *metav1.ObjectMeta) *metav1.ObjectMeta {
-	out := &metav1.ObjectMeta{
+func (k Kind) reduced(in *metav1.ObjectMeta) metav1.ObjectMeta {
+	out := metav1.ObjectMeta{
 		Namespace: in.Namespace, Name: in.Name, UID: in.UID, ResourceVersion: in.ResourceVersion, DeletionTimestamp: in.DeletionTimestamp,
 	}
 	for name := range strings.SplitSeq(k.OnlyAnnotations, ",") {
 		if v, ok := in.Annotations[name]; ok {
-			metav1.SetMetaDataAnnotation(out, name, v)
+			metav1.SetMetaDataAnnotation(&out, name, v)
 		}
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/json"
 )
@@ -136,6 +137,27 @@ func BenchmarkArriving(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := transform(decoded(b, text)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkArrivingMetadata is the same for a kind of which only the metadata is watched, after it was decoded.
+func BenchmarkArrivingMetadata(b *testing.B) {
+	for name, app := range map[string]string{"Kept": "shop", "Ballast": ""} {
+		b.Run(name, func(b *testing.B) {
+			var m metav1.PartialObjectMetadata
+			if err := json.UnmarshalCaseSensitivePreserveInts(deployment(1, app), &m); err != nil {
+				b.Fatal(err)
+			}
+			s := newStore(configMaps, func(Event) {}, func() {})
+			s.reduce = reduceToNote
+			transform := s.Transformer()
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := transform(&m); err != nil {
 					b.Fatal(err)
 				}
 			}

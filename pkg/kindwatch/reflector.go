@@ -27,7 +27,7 @@ var errRelist = errors.New("the kind is listed again")
 // kindWatch is the reflector of one kind, what it needs to go on after errors, and the store that it fills.
 type kindWatch struct {
 	kind  Kind
-	o     Options
+	o     *Options
 	store *store
 	poked chan struct{}
 
@@ -44,7 +44,7 @@ type kindWatch struct {
 	mu     sync.Mutex
 	cancel context.CancelFunc
 
-	// abort ends the attempt that is under way, and leave its place among the lists.
+	// abort ends the attempt that is under way, and leave its place among the lists until it has left.
 	abort context.CancelCauseFunc
 	leave func()
 
@@ -56,10 +56,9 @@ type kindWatch struct {
 	invalid bool
 }
 
-func newKindWatch(kind Kind, o Options, used *usage) *kindWatch {
+func newKindWatch(kind Kind, o *Options, used *usage) *kindWatch {
 	k := &kindWatch{
 		kind: kind, o: o, poked: make(chan struct{}, 1), settled: make(chan struct{}), state: StateSyncing, used: used,
-		leave: func() {},
 	}
 	k.store = newStore(kind, k.emit, k.synced)
 	k.store.budget = budget{perKind: o.PerKind, total: o.Total, listed: o.Listed, all: used}
@@ -147,8 +146,11 @@ func (k *kindWatch) setState(s State, message string) {
 func (k *kindWatch) synced() {
 	k.mu.Lock()
 	leave := k.leave
+	k.leave = nil
 	k.mu.Unlock()
-	leave()
+	if leave != nil {
+		leave()
+	}
 	k.setState(StateSynced, "")
 }
 

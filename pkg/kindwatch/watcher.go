@@ -171,7 +171,7 @@ func (w *Watcher) Release(owner string) { w.Set(owner) }
 func (w *Watcher) take(kind Kind) *kindWatch {
 	k, ok := w.kinds[kind]
 	if !ok {
-		k = newKindWatch(kind, w.o, w.used)
+		k = newKindWatch(kind, &w.o, w.used)
 		w.kinds[kind] = k
 		// What Set starts lives as long as the Watcher.
 		w.run(w.ctx, k)
