@@ -134,7 +134,7 @@ func observed(object fields) (fields, Result, bool) {
 			// kstatus takes null for a mistake. It is the same as nothing.
 			status = maps.Clone(status)
 			delete(status, "observedGeneration")
-			object = object.with(map[string]any(status), "status")
+			object = object.with("status", map[string]any(status))
 		}
 		return object, Result{}, false
 	}
@@ -146,19 +146,15 @@ func observed(object fields) (fields, Result, bool) {
 		return object, progressing(ReasonNotObserved, "Its controller has not seen the latest change yet"), true
 	}
 	if _, plain := raw.(int64); !plain {
-		object = object.with(seen, "status", "observedGeneration")
+		object = object.with("status", map[string]any(status.with("observedGeneration", seen)))
 	}
 	return object, Result{}, false
 }
 
 // with returns a copy of an object with one value changed. It shares everything else with the object.
-func (f fields) with(value any, path ...string) fields {
+func (f fields) with(name string, value any) fields {
 	c := maps.Clone(f)
-	if len(path) == 1 {
-		c[path[0]] = value
-	} else {
-		c[path[0]] = map[string]any(f.part(path[0]).with(value, path[1:]...))
-	}
+	c[name] = value
 	return c
 }
 

@@ -138,14 +138,14 @@ func checkValid(t *testing.T, r Result) {
 		t.Errorf("%q is not one bounded word", r.Reason)
 	}
 	if utf8.RuneCountInString(r.Message) > maxMessage || !utf8.ValidString(r.Message) ||
-		strings.ContainsFunc(r.Message, func(c rune) bool { return unicode.IsControl(c) }) {
+		strings.ContainsFunc(r.Message, unicode.IsControl) {
 		t.Errorf("%q is not a bounded line of text", r.Message)
 	}
 }
 
 func FuzzAssess(f *testing.F) {
 	for _, fixture := range fixtures(f) {
-		f.Add([]byte(fixture.Object.Raw), fixture.statusExpected())
+		f.Add(fixture.Object.Raw, fixture.statusExpected())
 	}
 	f.Add([]byte(`{"apiVersion":"a/b/c/d","kind":"Pod","metadata":[]}`), true)
 	plain := New()

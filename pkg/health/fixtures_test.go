@@ -42,26 +42,26 @@ type fixture struct {
 func (f fixture) statusExpected() bool { return f.StatusExpected == nil || *f.StatusExpected }
 
 // fixtures reads testdata.
-func fixtures(t testing.TB) map[string]fixture {
-	t.Helper()
+func fixtures(tb testing.TB) map[string]fixture {
+	tb.Helper()
 	paths, err := filepath.Glob(filepath.Join("testdata", "*", "*.yaml"))
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("found no fixtures (%v)", err)
+		tb.Fatalf("found no fixtures (%v)", err)
 	}
 	all := map[string]fixture{}
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		var f fixture
 		if err := yaml.UnmarshalStrict(data, &f); err != nil {
-			t.Fatalf("%s: %v", path, err)
+			tb.Fatalf("%s: %v", path, err)
 		}
 		// As the API server's answers are decoded: a whole number becomes an int64.
 		f.object = &unstructured.Unstructured{}
 		if err := f.object.UnmarshalJSON(f.Object.Raw); err != nil {
-			t.Fatalf("%s: %v", path, err)
+			tb.Fatalf("%s: %v", path, err)
 		}
 		all[strings.TrimSuffix(strings.TrimPrefix(path, "testdata/"), ".yaml")] = f
 	}

@@ -13,19 +13,19 @@ import (
 // builtins are the kinds about which more is known than what a status looks like in general.
 func builtins() map[schema.GroupKind]assess {
 	return map[schema.GroupKind]assess{
-		{Kind: "Pod"}:                                   pod,
-		{Kind: "Service"}:                               service,
-		{Kind: "PersistentVolumeClaim"}:                 claim,
-		{Kind: "ReplicationController"}:                 replicationController,
-		{Group: "apps", Kind: "Deployment"}:             deployment,
-		{Group: "apps", Kind: "StatefulSet"}:            statefulSet,
-		{Group: "apps", Kind: "DaemonSet"}:              daemonSet,
-		{Group: "apps", Kind: "ReplicaSet"}:             replicaSet,
-		{Group: "batch", Kind: "Job"}:                   job,
-		{Group: "batch", Kind: "CronJob"}:               cronJob,
-		{Group: "networking.k8s.io", Kind: "Ingress"}:   ingress,
-		{Group: "policy", Kind: "PodDisruptionBudget"}:  disruptionBudget,
-		{Group: "autoscaling", Kind: podAutoscalerKind}: podAutoscaler,
+		{Kind: "Pod"}:                                                     pod,
+		{Kind: "Service"}:                                                 service,
+		{Kind: "PersistentVolumeClaim"}:                                   claim,
+		{Kind: "ReplicationController"}:                                   replicationController,
+		{Group: "apps", Kind: "Deployment"}:                               deployment,
+		{Group: "apps", Kind: "StatefulSet"}:                              statefulSet,
+		{Group: "apps", Kind: "DaemonSet"}:                                daemonSet,
+		{Group: "apps", Kind: "ReplicaSet"}:                               replicaSet,
+		{Group: "batch", Kind: "Job"}:                                     job,
+		{Group: "batch", Kind: "CronJob"}:                                 cronJob,
+		{Group: "networking.k8s.io", Kind: "Ingress"}:                     ingress,
+		{Group: "policy", Kind: "PodDisruptionBudget"}:                    disruptionBudget,
+		{Group: "autoscaling", Kind: podAutoscalerKind}:                   podAutoscaler,
 		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: leaveToKstatus,
 	}
 }

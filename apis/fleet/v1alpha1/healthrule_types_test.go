@@ -76,9 +76,9 @@ func TestHealthRuleValidation(t *testing.T) {
 			want:   "an API group is a DNS subdomain",
 		},
 		"UnknownField": {
-			reason: "A word that is misspelt is not dropped in silence.",
-			spec:   map[string]any{"kind": "Pod", "healthy": "true", "degarded": "true"},
-			want:   `unknown field "spec.degarded"`,
+			reason: "A word that means nothing is not dropped in silence.",
+			spec:   map[string]any{"kind": "Pod", "healthy": "true", "broken": "true"},
+			want:   `unknown field "spec.broken"`,
 		},
 	}
 	for name, tc := range cases {
