@@ -5,6 +5,7 @@ package health
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -199,6 +200,18 @@ func BenchmarkAssess(b *testing.B) {
 				a.Assess(obj, true)
 			}
 		})
+	}
+}
+
+// BenchmarkCostLimit is what an object costs at worst whose owner wants to keep the manager busy, for one expression.
+func BenchmarkCostLimit(b *testing.B) {
+	a := New(Compile("databases", fleetv1alpha1.HealthRuleSpec{
+		Group: "db.example.org", Kind: "Database", Healthy: "object.items.all(a, object.items.all(b, a == b))",
+	}))
+	obj := database(func(object map[string]any) { object["items"] = slices.Repeat([]any{"same"}, 5000) })
+	b.ReportAllocs()
+	for b.Loop() {
+		a.Assess(obj, true)
 	}
 }
 

@@ -5,6 +5,7 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,13 +145,17 @@ func TestRule(t *testing.T) {
 			reason: "A large object must not keep the manager busy.",
 			spec:   fleetv1alpha1.HealthRuleSpec{Healthy: "object.items.all(a, object.items.all(b, a == b))"},
 			object: database(func(object map[string]any) {
-				items := make([]any, 5000)
-				for i := range items {
-					items[i] = "same"
-				}
-				object["items"] = items
+				object["items"] = slices.Repeat([]any{"same"}, 5000)
 			}),
 			want: unknown(ReasonRuleFailed, `HealthRule "db", healthy: it costs too much on this object`),
+		},
+		"LongList": {
+			reason: "What an honest object has is not too much.",
+			spec:   fleetv1alpha1.HealthRuleSpec{Healthy: "object.status.nodes.all(n, has(n.ready) && n.ready)"},
+			object: database(func(object map[string]any) {
+				object["status"] = map[string]any{"nodes": slices.Repeat([]any{map[string]any{"ready": true}}, 1000)}
+			}),
+			want: healthy(),
 		},
 		"Terminating": {
 			reason: "What is being deleted is on its way to its end, whatever the rule says.",
