@@ -155,8 +155,12 @@ func setup(cfg *rest.Config, o Options, h *health) (mcmanager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up discovery: %w", err)
 	}
+	reported := make([]application.Source, 0, len(sources))
+	for _, s := range sources {
+		reported = append(reported, s)
+	}
 	err = application.Setup(mgr, application.Options{
-		Fleet: provider, Gate: gate, Reporter: definitions,
+		Fleet: provider, Sources: reported, Gate: gate, Reporter: definitions,
 		MaxConcurrentReconciles: o.Applications.Workers,
 		RequestTimeout:          o.Connections.RequestTimeout.Duration,
 		Lists:                   kindwatch.NewListGate(o.Applications.Lists),

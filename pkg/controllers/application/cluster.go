@@ -40,6 +40,7 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) (reconci
 	}
 	if state.problem != nil {
 		r.reporter.DefinitionRefused(w.name, definitionName, state.problem.reason, state.problem.message)
+		r.unwatched(w, problem{fleetv1alpha1.ReasonNotServed, state.problem.message})
 	} else if state.served {
 		r.reporter.served(w.name, definitionName, state.notice)
 	}
@@ -97,11 +98,36 @@ func (r *reconciler) ensureDefinition(ctx context.Context, w *workload) (definit
 // enable has the Applications of a cluster looked after.
 func (r *reconciler) enable(w *workload) {
 	if w.setMode(modeEnabled) {
-		w.watcher.Set(ownerFixed, definitionKind, apiServiceKind, applicationKind)
+		// What is seen from now on counts.
 		r.workloads.ifCurrent(w, func() { r.rollup.engaged(w.name) })
+		w.watcher.Set(ownerFixed, definitionKind, apiServiceKind, applicationKind)
 		w.wakeLater(w.keys()...)
 	}
-	if state, _ := w.watcher.State(applicationKind); state == kindwatch.StateSynced {
-		r.workloads.ifCurrent(w, func() { r.rollup.synced(w.name) })
+	switch state, why := w.watcher.State(applicationKind); state {
+	case kindwatch.StateSynced:
+		r.sumUp(w)
+	case kindwatch.StateNotServed, kindwatch.StateForbidden, kindwatch.StateTooLarge:
+		r.unwatched(w, problem{fleetv1alpha1.ReasonNotServed, "The Applications of the cluster cannot be read: " + why})
+	default:
+		// That it is another one queues the cluster again.
 	}
+}
+
+// sumUp tells the hub that all Applications of a cluster are known. Of one that nobody has looked at yet counts what it says of
+// itself, from before.
+func (r *reconciler) sumUp(w *workload) {
+	if r.rollup.isComplete(w.name) {
+		return
+	}
+	for _, key := range w.keys() {
+		if app := w.application(key); app != nil {
+			r.workloads.ifCurrent(w, func() { r.rollup.offer(w.name, key, summaryOf(app)) })
+		}
+	}
+	r.workloads.ifCurrent(w, func() { r.rollup.synced(w.name) })
+}
+
+// unwatched tells the hub that the Applications of a cluster are not seen.
+func (r *reconciler) unwatched(w *workload, why problem) {
+	r.workloads.ifCurrent(w, func() { r.rollup.unwatched(w.name, why) })
 }

@@ -46,6 +46,9 @@ type Options struct {
 	// Fleet says which clusters are enrolled, and how. Required.
 	Fleet Fleet
 
+	// Sources are asked before the report of a cluster is removed. That of a source which is not here is left as it is.
+	Sources []Source
+
 	// Gate is the gate that the provider of clusters turns.
 	Gate *multicluster.Gate
 
@@ -108,7 +111,7 @@ type reconciler struct {
 	rules          *healthRules
 	definitions    *definitionKeeper
 	reporter       *definitionReports
-	rollup         rollupSink
+	rollup         *rollup
 	metrics        *Metrics
 	lists          *kindwatch.ListGate
 	clock          clock.WithTicker
@@ -131,7 +134,7 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	local := mgr.GetLocalManager()
 	r := &reconciler{
-		fleet: o.Fleet, classes: local.GetClient(), rollup: nopRollup{}, lists: o.Lists,
+		fleet: o.Fleet, classes: local.GetClient(), lists: o.Lists,
 		clock: o.Clock, requestTimeout: o.RequestTimeout, enrolments: map[mcr.ClusterName]string{},
 	}
 	r.reporter = newDefinitionReports(o.Reporter, local.GetEventRecorder(controllerName), o.Fleet)
@@ -145,6 +148,9 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	}
 	r.rules = newHealthRules(local.GetClient(), local.GetClient(), o.Clock, r.rulesChanged)
 	if err := r.rules.setup(local, o.SkipNameValidation); err != nil {
+		return nil, err
+	}
+	if r.rollup, err = setupRollup(local, o.Fleet, o.Sources, o.Clock, o.SkipNameValidation); err != nil {
 		return nil, err
 	}
 	c, err := multicluster.NewController(controllerName, mgr, multicluster.ControllerOptions[mcreconcile.Request]{

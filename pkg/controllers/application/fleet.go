@@ -49,24 +49,3 @@ func (nopReporter) DefinitionRefused(mcr.ClusterName, string, string, string) {}
 
 // DefinitionForgotten implements DefinitionReporter.
 func (nopReporter) DefinitionForgotten(mcr.ClusterName, string) {}
-
-// Rollup sums up in the hub what is known about the Applications of each cluster. Its methods must not block.
-type rollupSink interface {
-	// observe: an Application fares like this. forget: it has gone.
-	observe(cluster mcr.ClusterName, key applicationKey, s summary)
-	forget(cluster mcr.ClusterName, key applicationKey)
-
-	// engaged: the cluster is connected. synced: all its Applications have been observed. disengaged: nobody looks at it now.
-	engaged(cluster mcr.ClusterName)
-	synced(cluster mcr.ClusterName)
-	disengaged(cluster mcr.ClusterName)
-}
-
-// nopRollup sums up nothing.
-type nopRollup struct{}
-
-func (nopRollup) observe(mcr.ClusterName, applicationKey, summary) {}
-func (nopRollup) forget(mcr.ClusterName, applicationKey)           {}
-func (nopRollup) engaged(mcr.ClusterName)                          {}
-func (nopRollup) synced(mcr.ClusterName)                           {}
-func (nopRollup) disengaged(mcr.ClusterName)                       {}

@@ -17,6 +17,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -86,6 +87,7 @@ func (r *reconciler) disable(w *workload) reconcile.Result {
 	if w.setMode(modeDisabled) {
 		r.reporter.DefinitionForgotten(w.name, definitionName)
 		r.workloads.ifCurrent(w, func() { r.disengaged(w.name) })
+		r.unwatched(w, problem{fleetv1alpha1.ReasonDisabled, "The EnrollmentClass of the cluster disables Applications."})
 		w.wakeLater(w.keys()...)
 	}
 	if state, _ := w.watcher.State(applicationKind); state == kindwatch.StateSyncing {

@@ -86,9 +86,7 @@ func (r *rollup) onChange(wake func(mcr.ClusterName)) {
 
 // engaged: an instance of a cluster was engaged, also beside another one that it takes the place of.
 func (r *rollup) engaged(cluster mcr.ClusterName) {
-	r.mu.Lock()
-	r.cluster(cluster)
-	r.mu.Unlock()
+	r.expect(cluster)
 	r.change(cluster, func(c *rolledUp) bool {
 		c.keep()
 		c.engaged, c.complete, c.reached, c.blocked = true, false, true, nil
@@ -96,6 +94,21 @@ func (r *rollup) engaged(cluster mcr.ClusterName) {
 		c.round++
 		return true
 	})
+}
+
+// expect begins to keep what is known of a cluster.
+func (r *rollup) expect(cluster mcr.ClusterName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cluster(cluster)
+}
+
+// isComplete is whether every Application of a cluster was observed.
+func (r *rollup) isComplete(cluster mcr.ClusterName) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, known := r.clusters[cluster]
+	return known && c.complete
 }
 
 // observe: an Application of an engaged cluster is like this.
@@ -107,6 +120,16 @@ func (r *rollup) observe(cluster mcr.ClusterName, key applicationKey, s summary)
 		before, known := c.applications[key]
 		c.applications[key] = roundSummary{s, c.round}
 		return c.complete && (!known || before.summary != s)
+	})
+}
+
+// offer: an Application of an engaged cluster was like this when somebody looked last. What was observed since is newer.
+func (r *rollup) offer(cluster mcr.ClusterName, key applicationKey, s summary) {
+	r.change(cluster, func(c *rolledUp) bool {
+		if before, known := c.applications[key]; c.engaged && (!known || before.round != c.round) {
+			c.applications[key] = roundSummary{s, c.round}
+		}
+		return false // Nothing is told before all of them are known.
 	})
 }
 
@@ -131,16 +154,17 @@ func (r *rollup) synced(cluster mcr.ClusterName) {
 	})
 }
 
-// unwatched: the Applications of an engaged cluster are not watched, or not any more. The reason is one of those of the condition
+// unwatched: a cluster is there, and its Applications are not watched, or not any more. The reason is one of those of the condition
 // Current of an ApplicationReport.
 func (r *rollup) unwatched(cluster mcr.ClusterName, why problem) {
+	r.expect(cluster)
 	r.change(cluster, func(c *rolledUp) bool {
-		if !c.engaged || c.blocked != nil && *c.blocked == why {
+		if c.engaged && c.blocked != nil && *c.blocked == why {
 			return false
 		}
 		c.keep()
 		clear(c.applications)
-		c.complete, c.blocked = false, &why
+		c.engaged, c.complete, c.reached, c.blocked = true, false, true, &why
 		c.round++
 		return true
 	})

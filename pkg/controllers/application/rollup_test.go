@@ -60,6 +60,7 @@ func TestRollupWakesForNewsOnly(t *testing.T) {
 		{"Another one.", func() { r.observe(reported, named("b"), sum(appsv1alpha1.HealthHealthy)) }, 1},
 		{"It went.", func() { r.forget(reported, named("b")) }, 1},
 		{"It was not there.", func() { r.forget(reported, named("b")) }, 0},
+		{"What was observed is newer.", func() { r.offer(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
 		{"Nobody may look.", func() { r.unwatched(reported, problem{fleetv1alpha1.ReasonDisabled, "No."}) }, 1},
 		{"That is known already.", func() { r.unwatched(reported, problem{fleetv1alpha1.ReasonDisabled, "No."}) }, 0},
 		{"It is gone.", func() { r.disengaged(reported) }, 1},
@@ -290,5 +291,27 @@ func TestReportIsBounded(t *testing.T) {
 		if n := len([]rune(text)); n > maxMessage {
 			t.Errorf("%s: want at most %d characters, got %d", what, maxMessage, n)
 		}
+	}
+}
+
+func TestRollupTakesWhatIsOfferedUntilItIsObserved(t *testing.T) {
+	r, _, _ := toldRollup()
+	r.engaged(reported)
+	r.observe(reported, named("observed"), sum(appsv1alpha1.HealthDegraded))
+	r.offer(reported, named("observed"), sum(appsv1alpha1.HealthHealthy))
+	r.offer(reported, named("offered"), sum(appsv1alpha1.HealthHealthy))
+	r.synced(reported)
+	if got := r.view(reported).totals.applications; got.Total != 2 || got.Degraded != 1 || got.Healthy != 1 {
+		t.Errorf("want one that is degraded, as observed, and one that is healthy, as offered; got %+v", got)
+	}
+	// A watch that was refused for a while begins anew.
+	r.unwatched(reported, problem{fleetv1alpha1.ReasonNotServed, "No."})
+	if r.isComplete(reported) {
+		t.Error("nobody knows what there is")
+	}
+	r.offer(reported, named("offered"), sum(appsv1alpha1.HealthHealthy))
+	r.synced(reported)
+	if got := r.view(reported).totals.applications.Total; got != 1 {
+		t.Errorf("want 1 Application, got %d", got)
 	}
 }
