@@ -187,7 +187,7 @@ func (r *reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 		// Nothing is taken away because a class is missing. Its coming queues the cluster again.
 		return reconcile.Result{}, err
 	}
-	p := r.newPass(w, cluster, offerOf(class.Spec.Agent))
+	p := r.newPass(w, cluster, offerOf(class.Spec))
 	p.watch()
 	err = errors.Join(p.protect(ctx), p.mirrorAll(ctx))
 	return p.result(), err

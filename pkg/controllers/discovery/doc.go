@@ -19,7 +19,7 @@
 //   - A cluster with CompositeResourceDefinitions that are not copies has a Crossplane of its own. Nothing is copied there,
 //     until these go.
 //   - A ValidatingAdmissionPolicy in each cluster rejects that anybody but Masthead creates, changes or deletes what bears the
-//     label: copies, their definitions, and the definitions of claim kinds that the agent pulls. It names the user that the
+//     label: copies, their definitions, the definitions of claim kinds that the agent pulls, and that of Applications. It names the user that the
 //     cluster says Masthead is. When that user changes, the policy follows. Where there can be no policy, that is told, and
 //     drift is put back all the same.
 //   - Nothing is decided about a kind while it is not known what the hub has of it. A hub that cannot be asked takes nothing away,
@@ -38,8 +38,8 @@
 //     as a whole, once. The status keeps its place in the schema and its columns.
 //   - Copies are written by whole updates with the resource version that was seen, rather than by server-side apply: what
 //     somebody added has to go, and an apply leaves what it does not mention.
-//   - A class with mode Disabled, or that is changed to show less, takes back what is not wanted: copies, definitions, the
-//     policy. So does un-enrolling, while the cluster is still connected and for half a minute at most: nobody would keep the
+//   - A class whose agent is Disabled, or that is changed to show less, takes back what is not wanted: copies, definitions, the
+//     policy, unless it is there for the definition of Applications. So does un-enrolling, while the cluster is still connected and for half a minute at most: nobody would keep the
 //     copies true, and the policy would lock the cluster's users out. A cluster that was not connected then keeps both; the
 //     binding of the policy can be deleted there like anything else.
 //   - The policy does not reject adding the label to something, which is how a definition is handed over to Masthead.

@@ -300,7 +300,7 @@ func prepareFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("class-%d", n)},
 		Spec: fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{
 			Mode: fleetv1alpha1.AgentModeReadWrite, APIGroups: []string{f.group}, DefaultTargetNamespace: "bar",
-		}},
+		}, Applications: fleetv1alpha1.ApplicationsSpec{Mode: fleetv1alpha1.ApplicationsModeDisabled}},
 	}
 	for _, o := range options {
 		o(f.class)

@@ -93,6 +93,10 @@ func TestOffer(t *testing.T) {
 			"A cluster that is left alone is left alone.",
 			fleetv1alpha1.AgentSpec{Mode: fleetv1alpha1.AgentModeDisabled, Discovery: fleetv1alpha1.DiscoveryModeFull}, false, false, true, false,
 		},
+		"DisabledWithApplications": {
+			"The definition of Applications is protected without an agent, too.",
+			fleetv1alpha1.AgentSpec{Mode: fleetv1alpha1.AgentModeDisabled, Discovery: fleetv1alpha1.DiscoveryModeFull}, false, false, true, true,
+		},
 		"OtherGroup": {
 			"What the class does not offer is not shown.",
 			fleetv1alpha1.AgentSpec{Mode: fleetv1alpha1.AgentModeReadWrite, APIGroups: []string{"net.acmeco.org"}}, true, true, false, true,
@@ -100,7 +104,11 @@ func TestOffer(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := offerOf(tc.agent)
+			mode := fleetv1alpha1.ApplicationsModeDisabled
+			if name == "DisabledWithApplications" {
+				mode = fleetv1alpha1.ApplicationsModeEnabled
+			}
+			o := offerOf(fleetv1alpha1.EnrollmentClassSpec{Agent: tc.agent, Applications: fleetv1alpha1.ApplicationsSpec{Mode: mode}})
 			got := []bool{o.shows(resourceXRD), o.shows(resourceComposition), o.includes("db.acmeco.org"), o.protected}
 			if diff := cmp.Diff([]bool{tc.definitions, tc.compositions, tc.inc, tc.guards}, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

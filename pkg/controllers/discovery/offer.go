@@ -18,10 +18,12 @@ type offer struct {
 	protected bool
 }
 
-// offerOf returns what a class offers. A class from before there was spec.agent.discovery offers everything.
-func offerOf(agent fleetv1alpha1.AgentSpec) offer {
+// offerOf returns what a class offers. A class from before there was spec.agent.discovery offers everything. The definition of
+// Applications is protected without an agent, too: whoever deletes it deletes every Application, and all that these own.
+func offerOf(class fleetv1alpha1.EnrollmentClassSpec) offer {
+	agent := class.Agent
 	if agent.Mode == fleetv1alpha1.AgentModeDisabled {
-		return offer{mode: fleetv1alpha1.DiscoveryModeNone}
+		return offer{mode: fleetv1alpha1.DiscoveryModeNone, protected: class.Applications.Mode != fleetv1alpha1.ApplicationsModeDisabled}
 	}
 	o := offer{mode: agent.Discovery, apiGroups: agent.APIGroups, protected: true}
 	if o.mode == "" {
