@@ -60,7 +60,7 @@ bench-sync: controlplane build ## Measure how fast claims are carried, beside ku
 	@hack/bench-sync.sh $(ARGS)
 
 .PHONY: bench-application
-bench-application: controlplane build ## Measure how the status of Applications is kept, beside kubernetes-sigs/application on the same API server, about 45 minutes (ARGS="--apps=100"; ARGS=--peer=none leaves the other out).
+bench-application: controlplane build ## Measure how the status of Applications is kept, beside kubernetes-sigs/application on the same API server, about 40 minutes (ARGS="--apps=100"; ARGS=--peer=none leaves the other out).
 	@hack/bench-application.sh $(ARGS)
 
 .PHONY: lint

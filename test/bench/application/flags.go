@@ -47,7 +47,7 @@ const noPeer = "none"
 // parse reads the command line. It returns the settings and the file to which the tables go as well, if any.
 func parse(args []string, usage io.Writer) (settings, string, error) {
 	s := settings{
-		apps: []int{10, 100, 1000, 5000}, peerApps: []int{10, 100, 1000},
+		apps: []int{10, 100, 1000, 5000}, peerApps: []int{100, 1000},
 		periods: []time.Duration{120 * time.Second, 10 * time.Second},
 	}
 	f := flag.NewFlagSet("bench-application", flag.ContinueOnError)
@@ -58,7 +58,7 @@ func parse(args []string, usage io.Writer) (settings, string, error) {
 	f.IntVar(&s.ballast, "ballast", 20000, "how many objects of the same kinds belong to no Application")
 	f.DurationVar(&s.idle, "idle", time.Minute, "how long requests at idle are counted, the peer's for one period at least; 0: not at all")
 	f.IntVar(&s.changes, "changes", 30, "how many changes are followed into the status; 0: none")
-	f.DurationVar(&s.patience, "patience", 8*time.Minute, "how long it may take until all Applications have their first status")
+	f.DurationVar(&s.patience, "patience", 10*time.Minute, "how long it may take until all Applications have their first status")
 	f.StringVar(&s.peer, "peer", "", "program of kubernetes-sigs/application; "+noPeer+": it is left out")
 	f.BoolVar(&s.cases, "cases", true, "show what each program does in the cases in which it can go wrong")
 	f.Func("manager-flag", "a flag for the manager, for example --cluster-qps=100; can be repeated", func(text string) error {

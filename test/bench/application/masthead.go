@@ -6,7 +6,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strings"
 	"time"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
@@ -93,11 +93,11 @@ func (o ourObject) verdict() string {
 	if o.Status.ObservedGeneration == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("health %s, %s installed", o.Status.Health, o.Status.ComponentsInstalled)
+	words := []string{"health " + string(o.Status.Health), o.Status.ComponentsInstalled + " installed"}
 	for _, c := range o.Status.Components {
 		if c.Health != appsv1alpha1.HealthHealthy {
-			text += ", " + c.Reason
+			words = append(words, c.Reason)
 		}
 	}
-	return text
+	return strings.Join(words, ", ")
 }

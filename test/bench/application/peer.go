@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"embed"
 	"fmt"
 	"net"
 	"os"
@@ -16,9 +15,6 @@ import (
 	"github.com/masthead-dev/masthead/test/bench/process"
 	"github.com/masthead-dev/masthead/test/harness"
 )
-
-//go:embed manifests
-var manifests embed.FS
 
 // peerSubject is kubernetes-sigs/application, at the API server of the workload cluster. Its user may do everything.
 type peerSubject struct {

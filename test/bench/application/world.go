@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,6 +19,9 @@ import (
 	"github.com/masthead-dev/masthead/test/harness"
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
+
+//go:embed manifests
+var manifests embed.FS
 
 // world is the fleet on which everything is measured: a hub and one workload cluster.
 type world struct {
@@ -43,10 +47,15 @@ func newWorld(ctx context.Context, s settings) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
+	files, err := writeManifests(dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
 	names := localfleet.WorkloadNames(1)
 	fleet, err := localfleet.Up(ctx, localfleet.Options{
 		Dir: filepath.Join(dir, "fleet"), Workloads: names, Log: os.Stderr, Audit: true, StopWithParent: true,
-		WorkloadRBAC: []string{filepath.Join(repository, "config", "workload")},
+		HubManifests: []string{files["hub.yaml"]},
+		WorkloadRBAC: []string{filepath.Join(repository, "config", "workload"), files["workload.yaml"]},
 	})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
@@ -57,6 +66,26 @@ func newWorld(ctx context.Context, s settings) (*world, error) {
 		return w, err
 	}
 	return w, errors.Join(w.endControllers(), w.enrol(ctx))
+}
+
+// writeManifests writes the embedded manifests into a folder, and returns their paths by name.
+func writeManifests(dir string) (map[string]string, error) {
+	entries, err := manifests.ReadDir("manifests")
+	if err != nil {
+		return nil, err
+	}
+	paths := map[string]string{}
+	for _, e := range entries {
+		content, err := manifests.ReadFile("manifests/" + e.Name())
+		if err != nil {
+			return nil, err
+		}
+		paths[e.Name()] = filepath.Join(dir, e.Name())
+		if err := os.WriteFile(paths[e.Name()], content, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return paths, nil
 }
 
 // endControllers ends the controller manager of the workload cluster: the benchmark itself says how Deployments fare, and the
