@@ -25,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -268,9 +270,7 @@ func (f *fixture) start() {
 	if f.reconciler, err = setup(mgr, o); err != nil {
 		f.t.Fatal(err)
 	}
-	f.fleet.set(connection.Cluster{
-		Name: f.cluster, State: connection.StateConnected, Enrolment: connection.Enrolment{Class: f.class.Name},
-	})
+	f.fleet.set(f.enrolled(connection.StateConnected))
 	f.mgr, f.managerCtx, f.running = mgr, ctx, &sync.WaitGroup{}
 	f.running.Go(func() {
 		if err := mgr.Start(ctx); err != nil {
@@ -282,6 +282,18 @@ func (f *fixture) start() {
 		cancel()
 		f.running.Wait()
 	})
+}
+
+// enrolled is the cluster as the fleet has it, in a state.
+func (f *fixture) enrolled(state connection.State) connection.Cluster {
+	key, _ := connection.ParseClusterName(f.cluster)
+	return connection.Cluster{
+		Name: f.cluster, State: state, Reason: string(state),
+		Enrolment: connection.Enrolment{Class: f.class.Name, Object: connection.ObjectReference{
+			GroupVersionKind: schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"},
+			Namespace:        key.Namespace, Name: key.Name, UID: types.UID("uid-of-" + key.Name),
+		}},
+	}
 }
 
 // engage connects the cluster, as the provider would.

@@ -1,0 +1,160 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+func checkedBy(image string) func(*appsv1alpha1.Application) {
+	return func(app *appsv1alpha1.Application) {
+		app.Spec.HealthCheck = withHealthCheck().Spec.HealthCheck
+		app.Spec.HealthCheck.Template.Spec.Containers[0].Image = image
+	}
+}
+
+// saysReady is a check of what an Application says of its health check.
+func saysReady(ready corev1.ConditionStatus, reason, message string) func(appsv1alpha1.ApplicationStatus) error {
+	return func(s appsv1alpha1.ApplicationStatus) error {
+		c := meta.FindStatusCondition(s.Conditions, appsv1alpha1.ConditionReady)
+		if s.Ready != ready || c == nil || string(c.Status) != string(ready) || c.Reason != reason || !strings.Contains(c.Message, message) {
+			return fmt.Errorf("want %s, %s, %q; got %s and %+v", ready, reason, message, s.Ready, c)
+		}
+		return nil
+	}
+}
+
+// pod waits for the Pod of an Application that is not the one with a UID.
+func (f *fixture) pod(app *appsv1alpha1.Application, not *corev1.Pod) *corev1.Pod {
+	f.t.Helper()
+	var pod *corev1.Pod
+	f.eventually("the Pod of "+app.Name, func() error {
+		pods := &corev1.PodList{}
+		if err := f.workload.List(f.ctx, pods, client.InNamespace(f.namespace), client.MatchingLabels{appsv1alpha1.HealthCheckLabel: app.Name}); err != nil {
+			return err
+		}
+		if len(pods.Items) != 1 || not != nil && pods.Items[0].UID == not.UID {
+			return fmt.Errorf("want one new Pod, there are %d", len(pods.Items))
+		}
+		pod = &pods.Items[0]
+		return nil
+	})
+	return pod
+}
+
+// say sets the status of a Pod, as its kubelet would.
+func (f *fixture) say(pod *corev1.Pod, phase corev1.PodPhase, ready corev1.ConditionStatus) {
+	f.t.Helper()
+	f.eventually("the status of a Pod", func() error {
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+			return err
+		}
+		pod.Status.Phase = phase
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+		return f.workload.Status().Update(f.ctx, pod)
+	})
+}
+
+// TestHealthCheckPods is the KEP's section of that name and the next, "Health Status Reporting".
+func TestHealthCheckPods(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("checked", nil, checkedBy("one"))
+	first := f.pod(app, nil)
+	if o := metav1.GetControllerOf(first); o == nil || o.UID != app.UID || first.Name != healthCheckPod(app).Name {
+		t.Errorf("the Pod is the Application's, and named by the hash of its template; got %q, owned by %v", first.Name, o)
+	}
+	f.has(app, saysReady(corev1.ConditionUnknown, appsv1alpha1.ReasonHealthCheckStarting, first.Name))
+	f.say(first, corev1.PodRunning, corev1.ConditionTrue)
+	f.has(app, saysReady(corev1.ConditionTrue, appsv1alpha1.ReasonHealthCheckReady, ""))
+	f.say(first, corev1.PodRunning, corev1.ConditionFalse)
+	f.has(app, saysReady(corev1.ConditionFalse, appsv1alpha1.ReasonHealthCheckNotReady, first.Name))
+
+	f.edit(app, func() { checkedBy("two")(app) })
+	second := f.pod(app, first)
+	if second.Name == first.Name || second.Spec.Containers[0].Image != "two" {
+		t.Errorf("another template is another Pod, got %q", second.Name)
+	}
+	f.say(second, corev1.PodFailed, corev1.ConditionFalse)
+	third := f.pod(app, second)
+	if third.Name != second.Name {
+		t.Errorf("the same template is a Pod of the same name: want %q, got %q", second.Name, third.Name)
+	}
+
+	f.edit(app, func() { app.Spec.HealthCheck = nil })
+	f.eventually("the Pod goes", func() error {
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(third), &corev1.Pod{}); client.IgnoreNotFound(err) != nil || err == nil {
+			return errors.New("it is still there")
+		}
+		return nil
+	})
+	f.has(app, saysReady(corev1.ConditionUnknown, appsv1alpha1.ReasonNoHealthCheck, ""))
+}
+
+func TestHealthCheckThatAClusterRefuses(t *testing.T) {
+	f := newFixture(t)
+	f.served()
+	cases := map[string]struct {
+		reason, want, message string
+		prepare               func()
+		change                func(*appsv1alpha1.Application)
+	}{
+		"invalid": {
+			reason: "The schema of the template does not say everything that the API server asks for.",
+			want:   appsv1alpha1.ReasonHealthCheckRefused, message: "spec.containers[0].image: Required value",
+			change: checkedBy(""),
+		},
+		"taken": {
+			reason: "A Pod of somebody else has the name.",
+			want:   appsv1alpha1.ReasonHealthCheckRefused, message: "does not belong to this Application",
+			prepare: func() {
+				app := withHealthCheck(checkedBy("x"), func(a *appsv1alpha1.Application) {
+					a.ObjectMeta = metav1.ObjectMeta{Namespace: f.namespace, Name: "taken"}
+				})
+				// The template is hashed as the API server has it.
+				if err := f.workload.Create(f.ctx, app, client.DryRunAll); err != nil {
+					t.Fatal(err)
+				}
+				pod := healthCheckPod(app)
+				pod.Labels, pod.OwnerReferences = nil, nil
+				f.create(f.workload, pod)
+			},
+			change: checkedBy("x"),
+		},
+		"insecure": {
+			reason: "Pod Security admission applies as to any Pod.",
+			want:   appsv1alpha1.ReasonHealthCheckRefused, message: `violates PodSecurity "restricted:latest"`,
+			prepare: func() {
+				ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
+				f.edit(ns, func() { ns.Labels["pod-security.kubernetes.io/enforce"] = "restricted" })
+			},
+			change: checkedBy("x"),
+		},
+	}
+	for _, name := range []string{"invalid", "taken", "insecure"} { // The last one changes the namespace.
+		t.Run(name, func(t *testing.T) {
+			tc := cases[name]
+			if tc.prepare != nil {
+				tc.prepare()
+			}
+			app := f.application(name, nil, tc.change)
+			f.eventually(tc.reason, func() error {
+				now := &appsv1alpha1.Application{}
+				if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(app), now); err != nil {
+					return err
+				}
+				return saysReady(corev1.ConditionUnknown, tc.want, tc.message)(now.Status)
+			})
+		})
+	}
+}
