@@ -38,14 +38,14 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) (reconci
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if state.problem != nil {
-		r.reporter.DefinitionRefused(w.name, definitionName, state.problem.reason, state.problem.message)
-		r.unwatched(w, problem{fleetv1alpha1.ReasonNotServed, state.problem.message})
-	} else if state.served {
+	switch {
+	case state.served:
 		r.reporter.served(w.name, definitionName, state.notice)
-	}
-	if state.served {
 		r.enable(w)
+	case state.problem != nil:
+		r.reporter.DefinitionRefused(w.name, definitionName, state.problem.reason, state.problem.message)
+		w.idle()
+		r.unwatched(w, fleetv1alpha1.ReasonNotServed, state.problem.message)
 	}
 	return reconcile.Result{RequeueAfter: state.again}, nil
 }
@@ -101,33 +101,52 @@ func (r *reconciler) enable(w *workload) {
 		// What is seen from now on counts.
 		r.workloads.ifCurrent(w, func() { r.rollup.engaged(w.name) })
 		w.watcher.Set(ownerFixed, definitionKind, apiServiceKind, applicationKind)
-		w.wakeLater(w.keys()...)
+		defer func() { w.wakeLater(w.keys()...) }()
 	}
-	switch state, why := w.watcher.State(applicationKind); state {
+	switch state, _ := w.watcher.State(applicationKind); state {
 	case kindwatch.StateSynced:
 		r.sumUp(w)
-	case kindwatch.StateNotServed, kindwatch.StateForbidden, kindwatch.StateTooLarge:
-		r.unwatched(w, problem{fleetv1alpha1.ReasonNotServed, "The Applications of the cluster cannot be read: " + why})
+	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
+		// That it is another one is an event.
 	default:
-		// That it is another one queues the cluster again.
+		r.unwatched(w, fleetv1alpha1.ReasonNotServed, stateProblem(state, applicationKind.GroupVersionKind).message)
 	}
 }
 
 // sumUp tells the hub that all Applications of a cluster are known. Of one that nobody has looked at yet counts what it says of
-// itself, from before.
+// itself, from before. Those that are as they were when nobody looked are no event, so they are tracked here.
 func (r *reconciler) sumUp(w *workload) {
 	if r.rollup.isComplete(w.name) {
 		return
 	}
-	for _, key := range w.keys() {
-		if app := w.application(key); app != nil {
-			r.workloads.ifCurrent(w, func() { r.rollup.offer(w.name, key, summaryOf(app)) })
+	entries, err := w.watcher.Entries(applicationKind)
+	if err != nil {
+		return
+	}
+	for i := range entries {
+		if app := applicationIn(&entries[i]); app != nil {
+			key, s := entries[i].Key, summaryOf(app)
+			w.track(key, app)
+			r.workloads.ifCurrent(w, func() { r.rollup.offer(w.name, key, s) })
 		}
 	}
 	r.workloads.ifCurrent(w, func() { r.rollup.synced(w.name) })
 }
 
-// unwatched tells the hub that the Applications of a cluster are not seen.
-func (r *reconciler) unwatched(w *workload, why problem) {
-	r.workloads.ifCurrent(w, func() { r.rollup.unwatched(w.name, why) })
+// idle stops looking after the Applications of a cluster.
+func (w *workload) idle() {
+	if w.setMode(modeIdle) {
+		w.watcher.Set(ownerFixed, definitionKind, apiServiceKind)
+		for _, key := range w.keys() {
+			w.untrack(key)
+		}
+	}
+}
+
+// unwatched tells the hub that nobody looks at the Applications of a cluster, and why.
+func (r *reconciler) unwatched(w *workload, reason, message string) {
+	r.workloads.ifCurrent(w, func() {
+		r.metrics.forgetCluster(w.name)
+		r.rollup.unwatched(w.name, problem{reason, message})
+	})
 }

@@ -86,8 +86,7 @@ func (r *reconciler) disable(w *workload) reconcile.Result {
 	}
 	if w.setMode(modeDisabled) {
 		r.reporter.DefinitionForgotten(w.name, definitionName)
-		r.workloads.ifCurrent(w, func() { r.disengaged(w.name) })
-		r.unwatched(w, problem{fleetv1alpha1.ReasonDisabled, "The EnrollmentClass of the cluster disables Applications."})
+		r.unwatched(w, fleetv1alpha1.ReasonDisabled, "The EnrollmentClass of the cluster disables Applications.")
 		w.wakeLater(w.keys()...)
 	}
 	if state, _ := w.watcher.State(applicationKind); state == kindwatch.StateSyncing {
@@ -101,6 +100,9 @@ func (r *reconciler) disable(w *workload) reconcile.Result {
 		}
 	}
 	w.watcher.Release(ownerFixed)
+	for key := range w.uids() {
+		w.untrack(key)
+	}
 	return reconcile.Result{}
 }
 

@@ -222,6 +222,9 @@ func newFixture(t *testing.T, options ...func(*Options)) *fixture {
 		Spec:       fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{Mode: fleetv1alpha1.AgentModeDisabled, DefaultTargetNamespace: "bar"}},
 	}
 	f.create(f.hub, f.class)
+	if err := f.hub.Create(f.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "fleet"}}); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
 	f.create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
 	f.start()
 	t.Cleanup(func() {

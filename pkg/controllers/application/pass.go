@@ -70,6 +70,10 @@ func (r *reconciler) reconcileApplication(ctx context.Context, w *workload, key 
 // newPass returns nil if there is nothing to look at: no Application, or one that is the garbage collector's.
 func (r *reconciler) newPass(w *workload, key applicationKey) (*pass, error) {
 	t, app := w.begin(key), w.application(key)
+	if state, _ := w.watcher.State(applicationKind); t != nil && app == nil && state == kindwatch.StateSynced {
+		// It went while it was noted that it is there.
+		r.gone(w, key)
+	}
 	if t == nil || app == nil || app.UID != t.uid || app.DeletionTimestamp != nil {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
