@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -232,4 +233,35 @@ func TestFirstRuleOfAKind(t *testing.T) {
 	if got := a.Assess(database(nil), true); got.Message != "first" {
 		t.Errorf("want the first rule of the kind, got %+v", got)
 	}
+}
+
+// An object that makes a rule fail is Unknown itself, and changes nothing for others, whoever asks at the same time.
+func TestOneObjectChangesNoOther(t *testing.T) {
+	a := New(Compile("db", fleetv1alpha1.HealthRuleSpec{
+		Group: "db.example.org", Kind: "Database", Healthy: "object.items.all(a, object.items.all(b, a == b))", Message: "object.status.message",
+	}))
+	with := func(items int) *unstructured.Unstructured {
+		return database(func(object map[string]any) { object["items"] = slices.Repeat([]any{"same"}, items) })
+	}
+	var asking sync.WaitGroup
+	for range 4 {
+		asking.Go(func() {
+			large, missing, small := with(5000), database(nil), with(3)
+			for range 5 {
+				for name, tc := range map[string]struct {
+					object *unstructured.Unstructured
+					want   Result
+				}{
+					"large":   {large, unknown(ReasonRuleFailed, `HealthRule "db", healthy: it costs too much on this object`)},
+					"missing": {missing, unknown(ReasonRuleFailed, `HealthRule "db", healthy: no such key: items`)},
+					"small":   {small, healthy()},
+				} {
+					if got := a.Assess(tc.object, true); got != tc.want {
+						t.Errorf("%s: want %+v, got %+v", name, tc.want, got)
+					}
+				}
+			}
+		})
+	}
+	asking.Wait()
 }

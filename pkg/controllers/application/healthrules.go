@@ -6,6 +6,7 @@ package application
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -47,6 +48,16 @@ type healthRules struct {
 
 	// following is nil until the rules have been read. Only Reconcile, of which one runs at a time, sets it.
 	following atomic.Pointer[followed]
+
+	// written is what was last written of each rule, for Reconcile alone.
+	written map[types.UID]writtenStatus
+}
+
+// writtenStatus is a status, and the version of the rule that lacked it. While the cache still shows that version, the status must not
+// be written again: its time would be another one.
+type writtenStatus struct {
+	over, reason, message string
+	generation            int64
 }
 
 // followed is a set of rules with the Assessor that follows them.
@@ -71,7 +82,7 @@ type revision struct {
 func newHealthRules(
 	reader client.Reader, writer client.Client, clk clock.PassiveClock, changed func(kinds []schema.GroupKind),
 ) *healthRules {
-	return &healthRules{reader: reader, writer: writer, clock: clk, changed: changed}
+	return &healthRules{reader: reader, writer: writer, clock: clk, changed: changed, written: map[types.UID]writtenStatus{}}
 }
 
 // assessor returns what components are judged by now. It is false until the rules have been read: judging components without
@@ -127,12 +138,19 @@ func (h *healthRules) Reconcile(ctx context.Context, _ allRules) (reconcile.Resu
 	for i := range rules {
 		errs = append(errs, h.write(ctx, &rules[i], ruleStatus(&rules[i], rules, now, h.clock.Now())))
 	}
+	maps.DeleteFunc(h.written, func(uid types.UID, _ writtenStatus) bool {
+		return !slices.ContainsFunc(rules, func(r fleetv1alpha1.HealthRule) bool { return r.UID == uid })
+	})
 	return reconcile.Result{}, kerrors.NewAggregate(errs)
 }
 
 // write applies the status of a rule if it differs.
 func (h *healthRules) write(ctx context.Context, rule *fleetv1alpha1.HealthRule, status fleetv1alpha1.HealthRuleStatus) error {
-	if equality.Semantic.DeepEqual(rule.Status, status) {
+	ready := status.Conditions[0]
+	writing := writtenStatus{
+		over: rule.ResourceVersion, reason: ready.Reason, message: ready.Message, generation: status.ObservedGeneration,
+	}
+	if equality.Semantic.DeepEqual(rule.Status, status) || h.written[rule.UID] == writing {
 		return nil
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{
@@ -153,5 +171,6 @@ func (h *healthRules) write(ctx context.Context, rule *fleetv1alpha1.HealthRule,
 	if err != nil {
 		return fmt.Errorf("cannot apply the status of HealthRule %q: %w", rule.Name, err)
 	}
+	h.written[rule.UID] = writing
 	return nil
 }

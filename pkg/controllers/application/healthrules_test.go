@@ -228,9 +228,9 @@ func TestHealthRules(t *testing.T) {
 	f.says(second, fleetv1alpha1.ReasonCompiled, "followed")
 	f.fares("Odd", appsv1alpha1.HealthProgressing, health.ReasonRuleNotHealthy)
 	written := second.ResourceVersion
-	if _, err := f.rules.Reconcile(t.Context(), allRules{}); err != nil {
-		t.Fatal(err)
-	}
+	other := f.create("other", fleetv1alpha1.HealthRuleSpec{Kind: "Other", Healthy: "true"})
+	f.says(other, fleetv1alpha1.ReasonCompiled, "followed")
+	f.told(schema.GroupKind{Kind: "Other"})
 	f.says(second, fleetv1alpha1.ReasonCompiled, "followed")
 	if second.ResourceVersion != written {
 		t.Error("the status was written again, and nothing had changed")
