@@ -37,7 +37,7 @@ type Entry struct {
 }
 
 // A ReduceFunc makes a Record of an object, or returns false for one that is not kept. It must not keep or change the object,
-// and is called from as many goroutines as there are kinds.
+// must not panic, whatever is in it, and is called from many goroutines at once.
 type ReduceFunc func(kind Kind, obj *unstructured.Unstructured) (Record, bool)
 
 // An item is what is held of an object: the object, a record of it, or the mere knowledge that nothing is kept of it. Items do
