@@ -22,7 +22,7 @@ import (
 // write Applications in a namespace can thereby run Pods there, as any of its ServiceAccounts and with any of its Secrets, without
 // the right to create Pods. Nothing that Masthead sees of an Application says who wrote it, so that there is nobody whose rights
 // could be asked for. Hence the right to create Pods is not among those that Masthead needs: it is in a file of its own,
-// config/workload/role-health-checks.yaml, for administrators to whom this is no news, or who grant it in some namespaces only. Without it a
+// config/samples/workload/health-checks-rights.yaml, for administrators to whom this is no news, or who grant it in some namespaces only. Without it a
 // health check is HealthCheckForbidden, and all else works. Pod Security admission and policies apply as to any Pod.
 
 const (
@@ -154,16 +154,8 @@ func planHealthCheck(
 	application types.UID, want *corev1.Pod, pods []podRecord, attempts healthCheckAttempts, now time.Time,
 ) healthCheckPlan {
 	plan := healthCheckPlan{view: healthCheckView{ready: corev1.ConditionUnknown}}
-	var current *podRecord
-	for i, p := range pods {
-		switch {
-		case p.owner != application:
-		case want != nil && p.key.Name == want.Name && p.key.Namespace == want.Namespace:
-			current = &pods[i]
-		case !p.deleting:
-			plan.remove = append(plan.remove, p)
-		}
-	}
+	current, others := sortPods(application, want, pods)
+	plan.remove = others
 	if want == nil {
 		return plan
 	}
@@ -191,6 +183,20 @@ func planHealthCheck(
 		plan.view = current.view()
 	}
 	return plan
+}
+
+// sortPods returns the Pod that is wanted, if there is one, and the others of the Application that are not being deleted yet.
+func sortPods(application types.UID, want *corev1.Pod, pods []podRecord) (current *podRecord, others []podRecord) {
+	for i, p := range pods {
+		switch {
+		case p.owner != application:
+		case want != nil && p.key.Name == want.Name && p.key.Namespace == want.Namespace:
+			current = &pods[i]
+		case !p.deleting:
+			others = append(others, p)
+		}
+	}
+	return current, others
 }
 
 // create makes the Pod, and notes what came of it. What may be otherwise in a moment is an error, for the queue to try again.

@@ -178,8 +178,8 @@ func TestHealthCheckPodsThatFailAtOnceAreNotMadeInAHotLoop(t *testing.T) {
 	c := newCheckup(t)
 	c.ensure()
 	// Each Pod fails a second after it was made. The time until the next one doubles, up to five minutes.
-	for i, want := range []time.Duration{10, 20, 40, 80, 160, 300, 300} {
-		want *= time.Second
+	for i, seconds := range []int{10, 20, 40, 80, 160, 300, 300} {
+		want := time.Duration(seconds) * time.Second
 		c.after(time.Second)
 		c.set(func(p *podRecord) { p.phase = corev1.PodFailed })
 		_, again, requests := c.ensure()
@@ -254,7 +254,7 @@ func TestHealthCheckTouchesNoPodOfSomebodyElse(t *testing.T) {
 			}
 			c.lose()
 			c.after(again)
-			view, _, requests = c.ensure()
+			_, _, requests = c.ensure()
 			wantRequests(t, "The name is free.", requests, "create "+c.name())
 			if view, _, _ = c.ensure(); view.problem.reason != appsv1alpha1.ReasonHealthCheckStarting {
 				t.Errorf("want HealthCheckStarting, got %+v", view.problem)
@@ -295,8 +295,8 @@ func TestHealthCheckThatIsRefused(t *testing.T) {
 		},
 		"BadRequest": {
 			reason: "So would this one, and its message is cut.",
-			answer: apierrors.NewBadRequest(strings.Repeat("no\n", 10_000)),
-			want:   appsv1alpha1.ReasonHealthCheckRefused, message: "no no no", terminal: true,
+			answer: apierrors.NewBadRequest(strings.Repeat("no.\n", 10_000)),
+			want:   appsv1alpha1.ReasonHealthCheckRefused, message: "no. no.", terminal: true,
 		},
 		"NamespaceTerminating": {
 			reason: "It is not the template's fault.",

@@ -142,19 +142,17 @@ func TestHealthCheckThatAClusterRefuses(t *testing.T) {
 		},
 	}
 	for _, name := range []string{"invalid", "taken", "insecure"} { // The last one changes the namespace.
-		t.Run(name, func(t *testing.T) {
-			tc := cases[name]
-			if tc.prepare != nil {
-				tc.prepare()
+		tc := cases[name]
+		if tc.prepare != nil {
+			tc.prepare()
+		}
+		app := f.application(name, nil, tc.change)
+		f.eventually(tc.reason, func() error {
+			now := &appsv1alpha1.Application{}
+			if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(app), now); err != nil {
+				return err
 			}
-			app := f.application(name, nil, tc.change)
-			f.eventually(tc.reason, func() error {
-				now := &appsv1alpha1.Application{}
-				if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(app), now); err != nil {
-					return err
-				}
-				return saysReady(corev1.ConditionUnknown, tc.want, tc.message)(now.Status)
-			})
+			return saysReady(corev1.ConditionUnknown, tc.want, tc.message)(now.Status)
 		})
 	}
 }
