@@ -61,6 +61,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 		WorkloadRBAC: []string{
 			filepath.Join(repository, "config", "workload"),
 			filepath.Join(repository, "config", "samples", "workload", "claims-rights.yaml"),
+			filepath.Join(repository, "config", "samples", "workload", "health-checks-rights.yaml"),
 		},
 		StopWithParent: true,
 		KeepData:       keep,
