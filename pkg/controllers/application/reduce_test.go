@@ -1,0 +1,140 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/health"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+func testReducer() reducer {
+	assessor := health.New()
+	return reducer{func() health.Assessor { return assessor }}
+}
+
+func TestReduce(t *testing.T) {
+	ref := func(apiVersion, kind, uid string) map[string]any {
+		return map[string]any{"apiVersion": apiVersion, "kind": kind, "name": "shop", "uid": uid}
+	}
+	for _, tc := range []struct {
+		name, reason string
+		metadata     map[string]any
+		want         *record
+	}{
+		{name: "nobody's", reason: "Nothing is kept of what has nothing to do with an Application.", metadata: map[string]any{"labels": map[string]any{"app": "shop"}}},
+		{
+			name: "annotated", reason: "It says that it is a component.",
+			metadata: map[string]any{"annotations": map[string]any{appsv1alpha1.ApplicationAnnotation: "shop"}},
+			want:     &record{application: applicationKey{Namespace: "ns", Name: "shop"}},
+		},
+		{
+			name: "long annotation", reason: "No Application has such a name.",
+			metadata: map[string]any{"annotations": map[string]any{appsv1alpha1.ApplicationAnnotation: strings.Repeat("a", 254)}},
+		},
+		{
+			name: "owned", reason: "The position and the number are needed to remove the reference.",
+			metadata: map[string]any{"ownerReferences": []any{ref("v1", "ConfigMap", "x"), ref("apps.masthead.dev/v1alpha9", "Application", "y")}},
+			want:     &record{owners: []owner{{uid: "y", position: 1}}, references: 2},
+		},
+		{
+			name: "owned by another group's", reason: "It has the same kind, and is not ours.",
+			metadata: map[string]any{"ownerReferences": []any{ref("app.k8s.io/v1beta1", "Application", "y")}},
+		},
+		{
+			name: "nonsense", reason: "Whatever a server sends, there is no panic.",
+			metadata: map[string]any{"ownerReferences": []any{1, "x", map[string]any{"uid": 7}}, "annotations": []any{"x"}, "labels": "x"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.metadata["name"], tc.metadata["namespace"] = "settings", "ns"
+			obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": tc.metadata}}
+			got, kept := testReducer().reduce(configMapKind, obj)
+			if kept != (tc.want != nil) {
+				t.Fatalf("%s Got %v, %t", tc.reason, got, kept)
+			}
+			if !kept {
+				return
+			}
+			rec := got.(*record)
+			if rec.application != tc.want.application || rec.references != tc.want.references || !reflect.DeepEqual(rec.owners, tc.want.owners) {
+				t.Errorf("%s Want %+v, got %+v", tc.reason, tc.want, rec)
+			}
+		})
+	}
+}
+
+func TestLabelSet(t *testing.T) {
+	in := map[string]string{"app": "shop", "empty": "", "tier": "web", "b\x00ad": "x", "worse": "a\x00pp\x00other"}
+	set := labelsOf(in)
+	for key, want := range map[string]string{"app": "shop", "empty": "", "tier": "web"} {
+		if got, ok := set.Lookup(key); !ok || got != want || !set.Has(key) || set.Get(key) != want {
+			t.Errorf("%s: want %q, got %q %t", key, want, got, ok)
+		}
+	}
+	for _, key := range []string{"shop", "b", "ad", "pp", "worse", "", "other"} {
+		if set.Has(key) {
+			t.Errorf("want no label %q", key)
+		}
+	}
+	if (labelSet{}).Has("app") || labelsOf(nil).Has("app") {
+		t.Error("want no labels where there are none")
+	}
+	if set != labelsOf(in) || set == labelsOf(map[string]string{"app": "shop"}) {
+		t.Error("want sets to be equal if their labels are")
+	}
+	selector, err := labels.Parse("app=shop,tier in (web,db),!old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !selector.Matches(set) {
+		t.Error("want the selector to match")
+	}
+}
+
+// Whatever is in an object, reducing it does not panic, leaves it as it is, and does the same again.
+func FuzzReduce(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"metadata":{"annotations":{"kubernetes.io/application":"shop"},"ownerReferences":[{"apiVersion":"apps.masthead.dev/v1","kind":"Application","uid":"x"}]}}`,
+		`{"metadata":{"annotations":7,"labels":[1],"ownerReferences":{}},"status":{"conditions":[{"type":"Ready"}]}}`,
+		`{"metadata":{"labels":{"apps.masthead.dev/health-check":"shop","apps.masthead.dev/template-hash":"x"}},"status":{"phase":1}}`,
+		`{"spec":{"components":{"a":{"kind":1}},"selector":{}},"status":"x"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	r := testReducer()
+	deployments := kindwatch.Kind{GroupVersionKind: configMapKind.GroupVersionKind, Resource: "deployments", StatusSubresource: true}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var fields map[string]any
+		if json.Unmarshal(data, &fields) != nil || fields == nil {
+			return
+		}
+		for _, kind := range []kindwatch.Kind{applicationKind, definitionKind, apiServiceKind, healthCheckPodKind, configMapKind, deployments} {
+			obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(fields)}
+			first, kept := r.reduce(kind, obj)
+			if !reflect.DeepEqual(obj.Object, fields) {
+				t.Fatalf("the object was changed: %v", obj.Object)
+			}
+			second, again := r.reduce(kind, obj)
+			if kept != again {
+				t.Fatal("it is kept once and not twice")
+			}
+			if !kept {
+				continue
+			}
+			if !first.Equal(second) || first.Size() < 0 || len(first.IndexKeys()) > maxOwners+1 {
+				t.Fatalf("got %+v and %+v", first, second)
+			}
+		}
+	})
+}

@@ -1,0 +1,212 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+var configMapKind = kindwatch.Kind{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Resource: "configmaps", MetadataOnly: true,
+}
+
+// selecting is an Application with the UID "app" that selects the label app=shop.
+func selecting(change ...func(*appsv1alpha1.Application)) *appsv1alpha1.Application {
+	app := &appsv1alpha1.Application{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "app"},
+		Spec: appsv1alpha1.ApplicationSpec{
+			Selector:   appsv1alpha1.LabelSelector{MatchLabels: map[string]appsv1alpha1.LabelValue{"app": "shop"}},
+			Components: components(configMaps, "settings"),
+		},
+	}
+	for _, c := range change {
+		c(app)
+	}
+	return app
+}
+
+// seen is an object that belongs to the Application, and is not owned by it.
+func seen(name string, change ...func(*object)) object {
+	o := object{
+		kind: configMapKind,
+		entry: kindwatch.Entry{
+			Key: types.NamespacedName{Namespace: "ns", Name: name}, UID: types.UID("uid-" + name), ResourceVersion: "1",
+		},
+		record: &record{
+			application: applicationKey{Namespace: "ns", Name: "shop"}, labels: labelsOf(map[string]string{"app": "shop"}),
+		},
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	return o
+}
+
+func ownedByShop(o *object)      { o.owners, o.references = []owner{{uid: "app"}}, 1 }
+func controlledByShop(o *object) { o.owners, o.references = []owner{{uid: "app", controller: true}}, 1 }
+func otherLabels(o *object)      { o.labels = labelsOf(map[string]string{"app": "bakery"}) }
+func otherAnnotation(o *object) {
+	o.application = applicationKey{Namespace: "ns", Name: "bakery"}
+}
+func beingDeleted(o *object) { o.deleting = true }
+
+func TestSelectingComponents(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason           string
+		object                 object
+		leaving, patched       bool
+		adopt, release, leaves bool
+		selected               int32
+	}{
+		{name: "new", reason: "It belongs, and nobody has said so.", object: seen("a"), adopt: true, selected: 1},
+		{name: "owned", reason: "There is nothing to do.", object: seen("a", ownedByShop), selected: 1},
+		{name: "labels", reason: "The selector does not match.", object: seen("a", otherLabels)},
+		{name: "annotation", reason: "It is another's.", object: seen("a", otherAnnotation)},
+		{name: "labels changed", reason: "It was ours.", object: seen("a", otherLabels, ownedByShop), release: true},
+		{name: "annotation changed", reason: "It was ours.", object: seen("a", otherAnnotation, ownedByShop), release: true},
+		{
+			name: "controlled", reason: "Masthead makes no Application the controller of a component: the reference is not ours to take.",
+			object: seen("a", otherLabels, controlledByShop),
+		},
+		{name: "controlled and selected", reason: "One reference is enough.", object: seen("a", controlledByShop), selected: 1},
+		{name: "being deleted", reason: "It is on its way out.", object: seen("a", beingDeleted), selected: 1},
+		{name: "being deleted and not ours", reason: "It is on its way out.", object: seen("a", beingDeleted, otherLabels, ownedByShop)},
+		{
+			name: "another UID", reason: "An Application of the same name that was there before owned it; that is not our reference.",
+			object: seen("a", otherLabels, func(o *object) { o.owners = []owner{{uid: "old"}} }),
+		},
+		{
+			name: "another namespace", reason: "An Application reaches only its own.",
+			object: seen("a", func(o *object) { o.entry.Key.Namespace = "elsewhere" }),
+		},
+		{
+			name: "itself", reason: "The garbage collector would have nobody to wait for.",
+			object: seen("a", func(o *object) { o.entry.UID = "app" }),
+		},
+		{name: "patched", reason: "The watch shows what was before the write.", object: seen("a"), patched: true, selected: 1},
+		{
+			name: "kind left the spec", reason: "It belongs no more, whatever it says of itself.",
+			object: seen("a", ownedByShop), leaving: true, release: true, leaves: true,
+		},
+		{
+			name: "kind left the spec, and the reference was removed", reason: "The status waits until that is seen.",
+			object: seen("a", ownedByShop), leaving: true, patched: true, leaves: true,
+		},
+		{name: "kind left the spec, not owned", reason: "There is nothing to do.", object: seen("a"), leaving: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, err := selectorOf(selecting())
+			if err != nil {
+				t.Fatal(err)
+			}
+			kind := seenKind{namedKind: namedKind{gvk: configMapKind.GroupVersionKind, kind: configMapKind, leaving: tc.leaving}, objects: []object{tc.object}}
+			got := s.sort([]seenKind{kind}, func(object) bool { return tc.patched })
+			if len(got.adopt) == 1 != tc.adopt || len(got.release) == 1 != tc.release || len(got.leaving) == 1 != tc.leaves || got.selected != tc.selected {
+				t.Errorf("%s Got adopt %d, release %d, leaving %d, selected %d", tc.reason, len(got.adopt), len(got.release), len(got.leaving), got.selected)
+			}
+		})
+	}
+}
+
+// An object that is seen in two versions of its kind is counted once, and owned once.
+func TestSelectingComponentsOfTwoVersions(t *testing.T) {
+	s, err := selectorOf(selecting())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := configMapKind
+	other.Version = "v2"
+	again := seen("a")
+	again.kind = other
+	got := s.sort([]seenKind{
+		{namedKind: namedKind{gvk: configMapKind.GroupVersionKind}, objects: []object{seen("a"), seen("b")}},
+		{namedKind: namedKind{gvk: other.GroupVersionKind}, objects: []object{again}},
+	}, func(object) bool { return false })
+	if got.selected != 2 || len(got.adopt) != 2 {
+		t.Errorf("want 2 objects, got %d selected, %d to adopt", got.selected, len(got.adopt))
+	}
+}
+
+func TestSelectingComponentsThatAreNamed(t *testing.T) {
+	unseen := &problem{appsv1alpha1.ReasonKindForbidden, "no"}
+	refused := &problem{appsv1alpha1.ReasonOwnershipForbidden, "no"}
+	for _, tc := range []struct {
+		name, reason             string
+		objects                  []object
+		unseen, refused, problem *problem
+		found, installed         bool
+	}{
+		{name: "none", reason: "There is no such object."},
+		{name: "another name", reason: "The KEP's components have names.", objects: []object{seen("other")}},
+		{name: "there", reason: "It is installed.", objects: []object{seen("other"), seen("settings")}, found: true, installed: true},
+		{
+			name: "labels", reason: "Users are told why it does not count.", objects: []object{seen("settings", otherLabels)}, found: true,
+			problem: &problem{appsv1alpha1.ReasonLabelsDoNotMatch, "The selector of the Application does not match the labels of the object."},
+		},
+		{name: "another's", reason: "It is not shown what is another Application's.", objects: []object{seen("settings", otherAnnotation, ownedByShop)}},
+		{name: "unseen", reason: "Nothing is said about what cannot be seen.", objects: []object{seen("settings")}, unseen: unseen},
+		{name: "refused", reason: "It is there, and is not deleted with the Application.", objects: []object{seen("settings")}, refused: refused, found: true, installed: true, problem: refused},
+		{name: "owned", reason: "What is refused does not matter to what is owned.", objects: []object{seen("settings", ownedByShop)}, refused: refused, found: true, installed: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			app := selecting()
+			s, err := selectorOf(app)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kind := seenKind{namedKind: namedKind{gvk: configMapKind.GroupVersionKind, unseen: tc.unseen}, objects: tc.objects}
+			views := s.views(app, []seenKind{kind}, func(object) *problem { return tc.refused })
+			if len(views) != 1 {
+				t.Fatalf("want one view, got %d", len(views))
+			}
+			v := views[0]
+			if (v.found != nil) != tc.found || v.installed != tc.installed || v.unseen != tc.unseen || !equalProblems(v.problem, tc.problem) {
+				t.Errorf("%s Got %+v", tc.reason, v)
+			}
+		})
+	}
+}
+
+func equalProblems(a, b *problem) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
+}
+
+func TestRetrievingApplications(t *testing.T) {
+	shop, bakery := applicationKey{Namespace: "ns", Name: "shop"}, applicationKey{Namespace: "ns", Name: "bakery"}
+	w := &workload{
+		byUID: map[types.UID]applicationKey{"shop": shop, "bakery": bakery},
+		users: map[kindwatch.Kind]sets.Set[applicationKey]{configMapKind: sets.New(shop, bakery)},
+	}
+	other := configMapKind
+	other.Kind, other.Resource = "Secret", "secrets"
+	for _, tc := range []struct {
+		name, reason string
+		kind         kindwatch.Kind
+		record       kindwatch.Record
+		want         []applicationKey
+	}{
+		{name: "annotation", reason: "It names the Application.", kind: configMapKind, record: &record{application: shop}, want: []applicationKey{shop}},
+		{name: "no such application", reason: "It is deleted, or not created yet.", kind: configMapKind, record: &record{application: applicationKey{Namespace: "ns", Name: "x"}}},
+		{name: "other kind", reason: "The Application does not name the kind.", kind: other, record: &record{application: shop}},
+		{name: "owner", reason: "It lost its annotation, and has to lose the reference.", kind: configMapKind, record: &record{owners: []owner{{uid: "shop"}}}, want: []applicationKey{shop}},
+		{name: "stale owner", reason: "That Application is gone.", kind: configMapKind, record: &record{owners: []owner{{uid: "old"}}}},
+		{name: "both", reason: "It moved from one to another.", kind: configMapKind, record: &record{application: bakery, owners: []owner{{uid: "shop"}}}, want: []applicationKey{shop, bakery}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := w.applicationsOf(tc.kind, &kindwatch.Entry{Record: tc.record})
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("%s Want %v, got %v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,123 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/workqueue"
+	testingclock "k8s.io/utils/clock/testing"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// delays is a queue that remembers with which delays was added.
+type delays struct {
+	workqueue.TypedRateLimitingInterface[mcreconcile.Request]
+	added []time.Duration
+}
+
+func (d *delays) AddAfter(_ mcreconcile.Request, after time.Duration) {
+	d.added = append(d.added, after)
+}
+
+// nopClient asks nobody.
+type nopClient struct{ dynamic.Interface }
+
+func TestWakingIsAtOnceAndThenCoalesced(t *testing.T) {
+	clk := testingclock.NewFakeClock(time.Unix(1_000_000, 0))
+	queue := &delays{}
+	key := applicationKey{Namespace: "ns", Name: "shop"}
+	w := &workload{clock: clk, queue: queue, applications: map[applicationKey]*tracked{key: {}}}
+
+	for _, tc := range []struct {
+		reason string
+		before func()
+		want   time.Duration
+	}{
+		{reason: "The first change is acted upon at once.", before: func() {}, want: 0},
+		{reason: "One that comes while it is acted upon waits.", before: func() { w.begin(key) }, want: coalescing},
+		{reason: "So does the next one, until the same time.", before: func() { clk.Step(50 * time.Millisecond) }, want: coalescing - 50*time.Millisecond},
+		{reason: "After that, a change is acted upon at once.", before: func() { clk.Step(coalescing) }, want: 0},
+		{
+			reason: "What a status waits for is acted upon at once.",
+			before: func() { w.settling(w.begin(key), true) }, want: 0,
+		},
+	} {
+		tc.before()
+		queue.added = nil
+		w.wake(key, applicationKey{Namespace: "ns", Name: "another"})
+		if len(queue.added) != 1 || queue.added[0] != tc.want {
+			t.Errorf("%s Want %v, got %v", tc.reason, tc.want, queue.added)
+		}
+	}
+}
+
+func TestSettlingEnds(t *testing.T) {
+	clk := testingclock.NewFakeClock(time.Unix(1_000_000, 0))
+	w, tr := &workload{clock: clk}, &tracked{}
+	if got := w.settling(tr, true); got != patience {
+		t.Errorf("want to wait %v, got %v", patience, got)
+	}
+	clk.Step(patience - time.Second)
+	if got := w.settling(tr, true); got != time.Second {
+		t.Errorf("want the wait to be one, got %v", got)
+	}
+	clk.Step(time.Second)
+	if got := w.settling(tr, true); got > 0 {
+		t.Errorf("want it to end, got %v", got)
+	}
+	if got := w.settling(tr, false); got > 0 {
+		t.Errorf("want nothing to wait for, got %v", got)
+	}
+	if got := w.settling(tr, true); got != patience {
+		t.Errorf("want another wait to be another one, got %v", got)
+	}
+}
+
+// The number of kinds that Applications can have watched in a cluster is bounded, and those that are watched stay so.
+func TestKindsAreBounded(t *testing.T) {
+	watcher, err := kindwatch.New(kindwatch.Options{Client: nopClient{}, Handler: func(kindwatch.Event) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := applicationKey{Namespace: "ns", Name: "shop"}
+	other := applicationKey{Namespace: "ns", Name: "other"}
+	w := &workload{
+		watcher: watcher, healthChecks: newHealthChecks(testingclock.NewFakeClock(time.Unix(0, 0))),
+		applications: map[applicationKey]*tracked{key: {uid: "a"}, other: {uid: "b"}},
+		byUID:        map[types.UID]applicationKey{}, users: map[kindwatch.Kind]sets.Set[applicationKey]{},
+	}
+	kinds := sets.New[kindwatch.Kind]()
+	for i := range maxKinds + 7 {
+		k := configMapKind
+		k.Version = "v" + string(rune('a'+i%26)) + string(rune('a'+i/26))
+		kinds.Insert(k)
+	}
+	if refused := w.watch(key, w.applications[key], kinds, nil); len(refused) != 7 || len(w.users) != maxKinds {
+		t.Errorf("want 7 to be refused, got %d, and %d are watched", len(refused), len(w.users))
+	}
+	if refused := w.watch(other, w.applications[other], w.applications[key].kinds, nil); len(refused) != 0 {
+		t.Errorf("want no kind to be refused that is watched, got %d", len(refused))
+	}
+	w.untrack(key)
+	w.untrack(other)
+	if len(w.users) != 0 || len(w.applications) != 0 {
+		t.Errorf("want nothing to be left, got %d kinds", len(w.users))
+	}
+	for kind := range kinds {
+		if state, _ := watcher.State(kind); state != kindwatch.StateUnwatched {
+			t.Fatalf("want %s not to be watched, it is %s", kind, state)
+		}
+	}
+	gone := &tracked{uid: "c"}
+	if refused := w.watch(key, gone, kinds, nil); refused != nil || len(w.users) != 0 {
+		t.Error("want nothing to be watched because of an Application that has gone")
+	}
+}
