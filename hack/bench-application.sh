@@ -7,7 +7,7 @@ export MASTHEAD_CONTROLPLANE_BIN=${MASTHEAD_CONTROLPLANE_BIN:-$PWD/bin/controlpl
 export KUBEBUILDER_ASSETS=$MASTHEAD_CONTROLPLANE_BIN
 export GOWORK=off
 peer=()
-if [[ " $* " != *" --peer"* ]]; then
+if [[ " $* " != *" --peer="* && " $* " != *" --peer "* ]]; then
   # go.mod and go.sum there pin it and what it is built from.
   version=$(cd test/bench/application/peer && go list -m -f '{{.Version}}' sigs.k8s.io/application)
   program=$PWD/bin/peers/application-$version

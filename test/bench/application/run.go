@@ -159,11 +159,15 @@ func (w *world) first(ctx context.Context, s subject, t *tracker, r *result) (ru
 	if err := errors.Join(err, usageErr, tailErr); err != nil {
 		return program, err
 	}
-	if r.period == 0 {
-		// A program that looks at everything in each period never comes to rest.
-		err = tails.Settle(ctx)
+	return program, r.settle(ctx, tails)
+}
+
+// settle waits until the program has nothing to do any more. One that looks at everything in each period never comes to rest.
+func (s scenario) settle(ctx context.Context, tails *auditlog.Tails) error {
+	if s.period > 0 {
+		return nil
 	}
-	return program, err
+	return tails.Settle(ctx)
 }
 
 // rest counts what is asked for, and what processor time is taken, while nothing happens.
@@ -174,6 +178,12 @@ func (w *world) rest(ctx context.Context, user string, program running, r *resul
 	}
 	tails, err := w.tails(user)
 	if err != nil {
+		return err
+	}
+	if err := r.settle(ctx, tails); err != nil {
+		return err
+	}
+	if tails, err = w.tails(user); err != nil {
 		return err
 	}
 	before, err := process.UsageOf(program.pid)
