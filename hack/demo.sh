@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The demo: a hub and two workload clusters on this machine, the manager, and one requirement that travels end to end.
+# The demo: a hub and two workload clusters on this machine, the manager, a requirement that travels end to end, and an application.
 # Everything is real: etcd, kube-apiserver, kube-controller-manager, kwok, Crossplane and Cluster API run as processes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -50,8 +50,10 @@ bin/localfleet up --workloads 2 --dir "$fleet"
 
 step "2. Install Masthead: CRDs and rights in the hub, rights in the workload clusters"
 show hub apply --server-side -k config/default/crds-and-rights
-show w1 apply --server-side -f config/workload -f config/samples/workload/claims-rights.yaml
-show w2 apply --server-side -f config/workload -f config/samples/workload/claims-rights.yaml
+show w1 apply --server-side -f config/workload -f config/samples/workload/claims-rights.yaml \
+  -f config/samples/workload/health-checks-rights.yaml
+show w2 apply --server-side -f config/workload -f config/samples/workload/claims-rights.yaml \
+  -f config/samples/workload/health-checks-rights.yaml
 
 step "3. The platform team's part: an API, a namespace for what is claimed, the class of the clusters to be enrolled"
 show hub apply --server-side -f test/localfleet/manifests/samples/mysql-claimed.yaml
@@ -146,6 +148,32 @@ say "\$ sed '$rename' hack/demo-requirement.yaml | kubectl --kubeconfig $fleet/w
 sed "$rename" hack/demo-requirement.yaml | on w1 apply --server-side -f -
 wait_for "the requirement of foo to be ready" on w1 wait --for=condition=Ready --timeout=5s --namespace foo mysqlinstancerequirements/ordersdb
 show hub get mysqlinstancerequirements --namespace bar
+
+step "13. Applications: WordPress in w1 and w2, as the KEP has it: five objects that belong together, and a health check"
+for name in w1 w2; do
+  wait_for "the kind Application in $name" on "$name" wait --for=condition=Established --timeout=5s crd/applications.apps.masthead.dev
+  on "$name" get namespace blog >/dev/null 2>&1 || show "$name" create namespace blog
+  show "$name" apply --server-side --namespace blog -f config/samples/application/wordpress.yaml
+  # What a cloud would do.
+  on "$name" patch service wordpress-webserver-svc --namespace blog --subresource=status --type=merge \
+    -p '{"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.10"}]}}}' >/dev/null
+  wait_for "WordPress in $name to be healthy" on "$name" wait --for=jsonpath='{.status.health}'=Healthy --timeout=5s --namespace blog applications/wordpress
+  wait_for "its health check in $name" on "$name" wait --for=jsonpath='{.status.ready}'=True --timeout=5s --namespace blog applications/wordpress
+done
+show w1 get applications --namespace blog
+
+step "14. Somebody in w2 deletes a Service: the application is not whole any more, and the hub shows in which cluster"
+show w2 delete service wordpress-mysql-hsvc --namespace blog
+wait_for "w2 to notice" on w2 wait --for=jsonpath='{.status.health}'=Missing --timeout=5s --namespace blog applications/wordpress
+show w2 get applications --namespace blog
+wait_for "the hub to be told" on hub wait --for=jsonpath='{.status.applications.missing}'=1 --timeout=5s applicationreports/capi-w2
+show hub get applicationreports
+
+step "15. In w1 the application is deleted, and everything that belongs to it goes with it"
+show w1 delete applications wordpress --namespace blog
+everything_gone() { [[ -z $(on w1 get statefulsets,services,pods --namespace blog --ignore-not-found -o name) ]]; }
+wait_for "the garbage collector of w1" everything_gone
+show w1 get statefulsets,services,pods --namespace blog
 
 step "Done in $((SECONDS - started)) s. Everything is still up:"
 cat <<TXT
