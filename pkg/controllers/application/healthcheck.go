@@ -122,6 +122,10 @@ func (h *healthChecks) ensure(
 			}
 			plan.view.problem = lackingRight("delete", app.Namespace)
 			plan.again = maxHealthCheckDelay
+			if want == nil {
+				// The status names it until it is gone, so that it is not forgotten.
+				plan.view.pod = p.key.Name
+			}
 		}
 	}
 	if !plan.create {

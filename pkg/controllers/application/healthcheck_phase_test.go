@@ -369,4 +369,9 @@ func TestHealthCheckPodThatMayNotBeDeleted(t *testing.T) {
 	if view.problem == nil || view.problem.reason != appsv1alpha1.ReasonHealthCheckForbidden || again != maxHealthCheckDelay {
 		t.Errorf("want HealthCheckForbidden, and another look after %s, got %+v after %s", maxHealthCheckDelay, view.problem, again)
 	}
+	name := c.name()
+	c.app.Spec.HealthCheck = nil
+	if view, again, _ = c.ensure(); view.pod != name || again != maxHealthCheckDelay {
+		t.Errorf("a Pod that is not wanted is named until it is gone, got %q, again after %s", view.pod, again)
+	}
 }

@@ -65,17 +65,7 @@ func (r *reconciler) leave(ctx context.Context, name mcr.ClusterName) error {
 // unseen is the status of an Application at which nobody looks any more.
 func (p *pass) unseen() appsv1alpha1.ApplicationStatus {
 	why := problem{appsv1alpha1.ReasonNotEnrolled, "Masthead does not look after the Applications of this cluster any more."}
-	now := metav1.NewTime(p.r.clock.Now())
-	status := statusOf(unseenApplication(p.app, why), now)
-	// One without components is not watched either.
-	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-		Type: appsv1alpha1.ConditionComponentsWatched, Status: metav1.ConditionFalse, Reason: why.reason, Message: why.message,
-		ObservedGeneration: p.app.Generation, LastTransitionTime: now.Rfc3339Copy(),
-	})
-	if status.Message == "" {
-		status.Message = why.message
-	}
-	return status
+	return statusOf(unseenApplication(p.app, why), metav1.NewTime(p.r.clock.Now()))
 }
 
 // disable has the Applications of a cluster told that nobody looks any more, and then stops looking.

@@ -15,6 +15,9 @@ type observation struct {
 	// application is as the API server has it, with the status that it has now.
 	application *appsv1alpha1.Application
 
+	// unseen says why nobody looks at the Application at all; nil if somebody does.
+	unseen *problem
+
 	// components are those that the spec names, one view for each, in any order.
 	components []componentView
 

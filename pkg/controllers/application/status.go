@@ -45,7 +45,7 @@ func statusOf(o observation, now metav1.Time) appsv1alpha1.ApplicationStatus {
 	set(installedCondition(components, dependencies))
 	set(readyCondition(o))
 	set(healthyCondition(status.Health, components))
-	set(watchedCondition(o.components))
+	set(watchedCondition(o))
 	status.Message = statusMessage(o, components, dependencies)
 
 	status.Components = listed(components, func(c componentEntry) appsv1alpha1.ComponentStatus { return c.ComponentStatus })
@@ -70,7 +70,7 @@ func equalStatus(a, b appsv1alpha1.ApplicationStatus) bool {
 // unseenApplication is what is observed of an Application at which nobody looks any more, or cannot: nothing. The status that follows from
 // it says so of every component, instead of what was true when somebody looked last.
 func unseenApplication(app *appsv1alpha1.Application, why problem) observation {
-	o := observation{application: app}
+	o := observation{application: app, unseen: &why}
 	for name, kind := range app.Spec.Components {
 		o.components = append(o.components, componentView{name: name, kind: kind, unseen: &why})
 	}

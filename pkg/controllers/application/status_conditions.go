@@ -150,11 +150,15 @@ func unknownReason(components []componentEntry) string {
 
 // watchedCondition says whether every component can be seen, and belongs to the Application. It names the worst reason why not:
 // what somebody has to do something about, before what passes by itself.
-func watchedCondition(views []componentView) metav1.Condition {
+func watchedCondition(o observation) metav1.Condition {
 	c := metav1.Condition{Type: appsv1alpha1.ConditionComponentsWatched, Status: metav1.ConditionFalse}
+	if o.unseen != nil {
+		c.Reason, c.Message = o.unseen.reason, o.unseen.message
+		return c
+	}
 	worst, order, name := (*problem)(nil), 0, ""
 	affected := 0
-	for _, v := range views {
+	for _, v := range o.components {
 		p, rank := v.unseen, 3
 		switch {
 		case p != nil && p.reason == appsv1alpha1.ReasonSyncing:
@@ -184,6 +188,9 @@ func watchedCondition(views []componentView) metav1.Condition {
 // statusMessage is what is worst first: the components, what the Application depends on, its health check. It is empty if all
 // is well.
 func statusMessage(o observation, components []componentEntry, dependencies []appsv1alpha1.DependencyStatus) string {
+	if o.unseen != nil {
+		return clean(o.unseen.message, maxMessage)
+	}
 	parts := []string{componentsMessage(components)}
 	if missing := dependenciesWith(dependencies, corev1.ConditionFalse); len(missing) > 0 {
 		parts = append(parts, fmt.Sprintf("Dependencies that are not installed: %s.", someNames(missing)))

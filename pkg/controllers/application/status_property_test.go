@@ -335,3 +335,15 @@ func TestSummaryOf(t *testing.T) {
 		})
 	}
 }
+
+func TestStatusOfAnApplicationThatNobodySeesIsIdempotent(t *testing.T) {
+	why := problem{appsv1alpha1.ReasonNotEnrolled, "Nobody looks any more."}
+	for name, app := range map[string]*appsv1alpha1.Application{"Whole": leftBehind(), "Empty": observed().application} {
+		t.Run(name, func(t *testing.T) {
+			app.Status = stored(t, statusOf(unseenApplication(app, why), statusTime(1)))
+			if second := statusOf(unseenApplication(app, why), statusTime(60)); !equalStatus(app.Status, second) {
+				t.Errorf("the same observation led to another status:\n%s", cmp.Diff(app.Status, second))
+			}
+		})
+	}
+}

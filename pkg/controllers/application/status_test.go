@@ -394,7 +394,14 @@ func TestConditions(t *testing.T) {
 			observation: unseenApplication(leftBehind(), problem{appsv1alpha1.ReasonNotEnrolled, "Nobody looks any more."}),
 			installed:   wanted{unknown, "ComponentsNotWatched"}, ready: wanted{unknown, "NotEnrolled"},
 			healthy: wanted{unknown, "ComponentsNotWatched"}, watched: wanted{no, "NotEnrolled"},
-			message: `StatefulSet "db" is Unknown: Nobody looks any more.`,
+			message: `Nobody looks any more.`,
+		},
+		"NotEnrolledAndEmpty": {
+			reason:      "One without components is not watched either.",
+			observation: unseenApplication(observed().application, problem{appsv1alpha1.ReasonNotEnrolled, "Nobody looks any more."}),
+			installed:   wanted{unknown, "NoComponents"}, ready: wanted{unknown, "NoHealthCheck"},
+			healthy: wanted{unknown, "NoComponents"}, watched: wanted{no, "NotEnrolled"},
+			message: `Nobody looks any more.`,
 		},
 	}
 	for name, tc := range cases {
