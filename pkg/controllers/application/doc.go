@@ -22,8 +22,8 @@
 //     any does. It keeps a small record of each object that has the annotation or is owned by an Application, and
 //     nothing of any other; how an object fares is decided while it arrives. So memory grows with components, and requests with kinds.
 //   - What happens to a component is acted upon at once, and then again no sooner than 200 ms later. A status that has not changed is not
-//     written; an idle cluster is asked for nothing, and after a restart nothing is written that is there already. A status waits up to ten
-//     seconds for kinds that are being read for the first time.
+//     written; an idle cluster is asked for nothing, and after a restart nothing is written that is there already. A status waits for kinds
+//     that are being read for the first time: up to ten seconds, or two minutes if the Application has one.
 //   - When an Application comes, goes or fares otherwise, those that depend on it are looked at.
 //   - When a cluster is un-enrolled, or its class disables Applications, each Application is told that nobody looks any more, so that
 //     nothing goes on saying that it is healthy. Owner references stay. A cluster that is not connected then is not told.

@@ -25,7 +25,6 @@ func (f *fixture) collectGarbage() {
 	if err := os.WriteFile(kubeconfig, workloadServer.KubeConfig, 0o600); err != nil {
 		f.t.Fatal(err)
 	}
-	//nolint:gosec // The program is that of the control plane that the test runs on.
 	cmd := exec.Command(filepath.Join(workloadServer.BinaryAssetsDirectory, "kube-controller-manager"),
 		"--kubeconfig="+kubeconfig, "--leader-elect=false", "--secure-port=0",
 		"--controllers=garbage-collector-controller", "--concurrent-gc-syncs=2", "--kube-api-qps=200", "--kube-api-burst=400")

@@ -70,7 +70,7 @@ func (f *fixture) status(u *unstructured.Unstructured, status map[string]any) {
 	})
 }
 
-// says waits until a status says this of a component, as "Installed Health Reason".
+// says waits until a status says this of a component, as "Installed/Health Reason".
 func (f *fixture) says(app *appsv1alpha1.Application, component, want string) {
 	f.t.Helper()
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
@@ -89,25 +89,25 @@ func TestAKindThatComesAndGoes(t *testing.T) {
 	kinds["db"] = f.databaseKind()
 	app := f.application("shop", kinds)
 	f.configMap("settings", "shop")
-	f.says(app, "db", "Unknown Unknown KindNotServed")
-	f.says(app, "settings", "True Healthy ")
+	f.says(app, "db", "Unknown/Unknown KindNotServed")
+	f.says(app, "settings", "True/Healthy ")
 	if got := condition(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False KindNotServed" {
 		t.Errorf("got %q", got)
 	}
 
 	crd := f.crd()
 	f.create(f.workload, crd)
-	f.says(app, "db", "False Missing NotFound")
+	f.says(app, "db", "False/Missing NotFound")
 	db := f.database("db", "shop")
 	f.installed(app, "db", "settings")
 	f.owned(db, app, true)
-	f.says(app, "db", "True Unknown NoStatus")
+	f.says(app, "db", "True/Unknown NoStatus")
 	f.status(db, map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
-	f.says(app, "db", "True Healthy ")
+	f.says(app, "db", "True/Healthy ")
 
 	f.delete(crd)
-	f.says(app, "db", "Unknown Unknown KindNotServed")
-	f.says(app, "settings", "True Healthy ")
+	f.says(app, "db", "Unknown/Unknown KindNotServed")
+	f.says(app, "settings", "True/Healthy ")
 }
 
 // A kind that may not be listed concerns its components and no others.
@@ -123,8 +123,8 @@ func TestAKindThatIsForbidden(t *testing.T) {
 	kinds["web"] = services
 	app := f.application("shop", kinds)
 	f.configMap("settings", "shop")
-	f.says(app, "web", "Unknown Unknown KindForbidden")
-	f.says(app, "settings", "True Healthy ")
+	f.says(app, "web", "Unknown/Unknown KindForbidden")
+	f.says(app, "settings", "True/Healthy ")
 }
 
 // A group that does not answer holds up nothing but its own components.
@@ -150,8 +150,8 @@ func TestAGroupThatDoesNotAnswer(t *testing.T) {
 	f.configMap("other-settings", "other")
 	f.installed(other, "other-settings")
 	f.configMap("settings", "shop")
-	f.says(app, "settings", "True Healthy ")
-	f.says(app, "db", "Unknown Unknown Syncing")
+	f.says(app, "settings", "True/Healthy ")
+	f.says(app, "db", "Unknown/Unknown Syncing")
 }
 
 // Objects that make no sense are Unknown, and hinder nobody.
@@ -168,7 +168,7 @@ func TestObjectsThatMakeNoSense(t *testing.T) {
 	f.status(f.database("list", "shop"), map[string]any{"conditions": []any{"Ready", map[string]any{"type": 1, "status": []any{}}}})
 	f.status(f.database("number", "shop"), map[string]any{"conditions": 7})
 	f.installed(app, "list", "number", "settings", "text")
-	f.says(app, "settings", "True Healthy ")
+	f.says(app, "settings", "True/Healthy ")
 }
 
 // When another HealthRule counts, what it is about is assessed again, without any of it having changed.
@@ -212,7 +212,7 @@ func TestAnApplicationOfApplications(t *testing.T) {
 	})
 	f.configMap("settings", "inner")
 	f.owned(inner, outer, true)
-	f.says(outer, "inner", "True Healthy ")
+	f.says(outer, "inner", "True/Healthy ")
 	f.edit(outer, func() {
 		outer.Labels = map[string]string{"app": "outer"}
 		outer.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "outer"}

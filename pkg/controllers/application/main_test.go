@@ -484,11 +484,11 @@ func condition(s appsv1alpha1.ApplicationStatus, conditionType string) string {
 	return string(c.Status) + " " + c.Reason
 }
 
-// component returns what a status says of a component, as "Installed Health Reason".
+// component returns what a status says of a component, as "Installed/Health Reason".
 func componentOfStatus(s appsv1alpha1.ApplicationStatus, name string) string {
 	for _, c := range s.Components {
 		if c.Name == name {
-			return string(c.Installed) + " " + string(c.Health) + " " + c.Reason
+			return string(c.Installed) + "/" + string(c.Health) + " " + c.Reason
 		}
 	}
 	return ""

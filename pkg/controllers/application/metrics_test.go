@@ -152,7 +152,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-func TestMetricsOfNobody(t *testing.T) {
+func TestMetricsOfNobody(*testing.T) {
 	var m *Metrics
 	m.application("c", applicationKey{Name: "a"}, summary{})
 	m.forget("c", applicationKey{Name: "a"})

@@ -86,19 +86,19 @@ func TestInstallationStatusReportingRemovesTheOwnerReference(t *testing.T) {
 		{
 			name: "labels", reason: "The selector does not match the labels any more: the KEP says that the reference goes.",
 			change:    func(cm *corev1.ConfigMap) { cm.Labels["app"] = "another" },
-			component: "False Missing LabelsDoNotMatch",
+			component: "False/Missing LabelsDoNotMatch",
 		},
 		{
 			name: "annotation", reason: "The annotation names no Application any more.",
 			change:    func(cm *corev1.ConfigMap) { cm.Annotations = nil },
-			component: "False Missing NotFound",
+			component: "False/Missing NotFound",
 		},
 		{
 			name: "other application", reason: "The annotation names another one, which is not there.",
 			change: func(cm *corev1.ConfigMap) {
 				cm.Annotations[appsv1alpha1.ApplicationAnnotation] = "another"
 			},
-			component: "False Missing NotFound",
+			component: "False/Missing NotFound",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestAdoptingExistingComponents(t *testing.T) {
 	app := f.application("shop", components(configMaps, "settings"))
 	cm := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := componentOfStatus(s, "settings"); got != "False Missing NotFound" {
+		if got := componentOfStatus(s, "settings"); got != "False/Missing NotFound" {
 			return fmt.Errorf("an object without the annotation is nobody's, got %q", got)
 		}
 		return nil
@@ -244,7 +244,7 @@ func TestGarbageCollectionRefusesClusterScopedKinds(t *testing.T) {
 	t.Cleanup(func() { f.delete(role) })
 	f.owned(f.configMap("settings", "shop"), app, true)
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := componentOfStatus(s, "readers"); got != "Unknown Unknown ClusterScoped" {
+		if got := componentOfStatus(s, "readers"); got != "Unknown/Unknown ClusterScoped" {
 			return fmt.Errorf("got %q", got)
 		}
 		if got := condition(s, appsv1alpha1.ConditionComponentsWatched); got != "False ClusterScoped" {

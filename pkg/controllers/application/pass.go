@@ -21,9 +21,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// patience is how long a status waits for what is about to be known: kinds that are being read for the first time, references that
-// are being removed. Without it, every restart would write that nothing is known, and then once more what was there before.
-const patience = 10 * time.Second
+// A status waits for what is about to be known: kinds that are being read for the first time, references that are being removed.
+// Without that, every restart would write that nothing is known, and then once more what was there before. When many clusters
+// are read at once, kinds wait for their turn; an Application that has a status can wait for longer.
+const (
+	patience       = 10 * time.Second
+	statusPatience = 2 * time.Minute
+)
 
 // pass is one look at one Application.
 type pass struct {
@@ -173,6 +177,21 @@ func (p *pass) choose() {
 		}
 	}
 	p.selection = p.selector.sort(p.kinds, p.patched)
+	p.prune()
+}
+
+// prune forgets what was patched of objects that are not there any more.
+func (p *pass) prune() {
+	if len(p.t.patched) == 0 {
+		return
+	}
+	there := sets.New[objectKey]()
+	for _, k := range p.kinds {
+		for _, o := range k.objects {
+			there.Insert(o.key())
+		}
+	}
+	maps.DeleteFunc(p.t.patched, func(key objectKey, _ string) bool { return !there.Has(key) })
 }
 
 // look finds the objects of a kind that name the Application, or are owned by it.
@@ -222,7 +241,11 @@ func (p *pass) observation() observation {
 func (p *pass) settling() bool {
 	waiting := p.podsUnseen || slices.ContainsFunc(p.kinds, func(k seenKind) bool { return k.syncing }) ||
 		slices.ContainsFunc(p.selection.leaving, func(o object) bool { return p.refused(o) == nil })
-	left := p.w.settling(p.t, waiting)
+	atMost := patience
+	if p.app.Status.ObservedGeneration == p.app.Generation {
+		atMost = statusPatience
+	}
+	left := p.w.settling(p.t, waiting, atMost)
 	if left > 0 {
 		p.lookAgain(left)
 	}
@@ -230,7 +253,7 @@ func (p *pass) settling() bool {
 }
 
 // settling returns how long a status has to wait at most.
-func (w *workload) settling(t *tracked, waiting bool) time.Duration {
+func (w *workload) settling(t *tracked, waiting bool, atMost time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.clock.Now()
@@ -241,7 +264,7 @@ func (w *workload) settling(t *tracked, waiting bool) time.Duration {
 	case t.settlingSince.IsZero():
 		t.settlingSince = now
 	}
-	left := patience - now.Sub(t.settlingSince)
+	left := atMost - now.Sub(t.settlingSince)
 	if left > 0 {
 		// What it waits for is acted upon at once.
 		t.started = time.Time{}

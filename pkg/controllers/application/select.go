@@ -33,9 +33,6 @@ type seenKind struct {
 
 // selection is which objects belong to an Application, and what has to be done about it.
 type selection struct {
-	// components are those that the spec names, in no order.
-	components []componentView
-
 	// selected is how many objects belong to the Application.
 	selected int32
 
@@ -98,15 +95,18 @@ func (s selector) sort(kinds []seenKind, patched func(object) bool) selection {
 				out.selected++
 			}
 			have, owned := o.ownedBy(s.uid)
-			if kind.leaving && owned && !have.controller && !o.deleting {
+			ours := owned && !have.controller
+			if kind.leaving && ours && !o.deleting {
 				out.leaving = append(out.leaving, o)
 			}
-			switch {
-			case s.deleting || o.deleting || patched(o):
+			if s.deleting || o.deleting || patched(o) {
 				// The garbage collector has it, or the watch will say more.
-			case belongs && !owned:
+				continue
+			}
+			if belongs && !owned {
 				out.adopt = append(out.adopt, o)
-			case !belongs && owned && !have.controller:
+			}
+			if !belongs && ours {
 				out.release = append(out.release, o)
 			}
 		}
