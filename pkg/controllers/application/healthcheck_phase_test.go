@@ -296,7 +296,7 @@ func TestHealthCheckThatIsRefused(t *testing.T) {
 		"BadRequest": {
 			reason: "So would this one, and its message is cut.",
 			answer: apierrors.NewBadRequest(strings.Repeat("no.\n", 10_000)),
-			want:   appsv1alpha1.ReasonHealthCheckRefused, message: "no. no.", terminal: true,
+			want:   appsv1alpha1.ReasonHealthCheckRefused, message: "the Pod of the health check: no.", terminal: true,
 		},
 		"NamespaceTerminating": {
 			reason: "It is not the template's fault.",
