@@ -1,0 +1,66 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// A cluster that takes requests and answers none is waited for by nobody else: not when it is engaged, not in the queue, and not for
+// a place among the lists.
+func TestAClusterThatHangsDelaysNoOther(t *testing.T) {
+	// Requests that hang last for longer than the test waits.
+	f := newFixture(t, func(o *Options) {
+		o.MaxConcurrentReconciles, o.RequestTimeout, o.ReconciliationTimeout = 2, time.Hour, time.Hour
+	})
+	asked := make(chan struct{}, 1000)
+	cfg := rest.CopyConfig(workloadServer.Config)
+	cfg.Wrap(func(http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			select {
+			case asked <- struct{}{}:
+			default:
+			}
+			<-req.Context().Done()
+			return nil, req.Context().Err()
+		})
+	})
+	cl, err := cluster.New(cfg, func(o *cluster.Options) {
+		o.Scheme = scheme()
+		o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return meta.NewDefaultRESTMapper(nil), nil }
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const hung = "capi/fleet/hung"
+	f.fleet.set(connection.Cluster{Name: hung, State: connection.StateConnected, Enrolment: connection.Enrolment{Class: f.class.Name}})
+	ctx, disengage := context.WithCancel(f.managerCtx)
+	f.gate.Open(hung)
+	if err := f.mgr.Engage(ctx, hung, cl); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		disengage()
+		f.gate.Forget(hung)
+	})
+	f.eventually("it is asked", func() error {
+		if len(asked) == 0 {
+			return errors.New("it was not")
+		}
+		return nil
+	})
+	app := f.application("shop", components(configMaps, "settings"))
+	f.owned(f.configMap("settings", "shop"), app, true)
+	f.installed(app, "settings")
+}
