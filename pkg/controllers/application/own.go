@@ -145,17 +145,25 @@ func (p *pass) write(ctx context.Context, o object, verb string, patch []jsonPat
 	switch {
 	case err == nil:
 		p.r.metrics.wrote(p.w.name, writeOwner)
-		p.t.patched[o.key()] = o.entry.ResourceVersion
+		p.t.wrote(o)
 	case apierrors.IsNotFound(err):
 		// It is gone, which the watch will say.
 	case apierrors.IsConflict(err), isFailedTest(err):
-		p.t.patched[o.key()] = o.entry.ResourceVersion
+		p.t.wrote(o)
 		p.lookAgain(catchUp)
 	case isRefusal(err):
 		p.refuse(o, err)
 	default:
 		p.fail(fmt.Errorf("cannot %s %s %q in cluster %q: %w", verb, o.kind, o.entry.Key, p.w.name, err))
 	}
+}
+
+// wrote notes that the owner references of an object were written, or tried to.
+func (t *tracked) wrote(o object) {
+	if t.patched == nil {
+		t.patched = map[types.UID]string{}
+	}
+	t.patched[o.entry.UID] = o.entry.ResourceVersion
 }
 
 func (p *pass) patch(ctx context.Context, o object, patch []jsonPatchOperation) error {

@@ -109,7 +109,7 @@ func (p *pass) result() (reconcile.Result, error) {
 func (p *pass) watch(ctx context.Context) {
 	named := kindsOf(p.app)
 	leaving := formerKindsOf(p.app)
-	for kind := range p.t.kinds {
+	for kind := range p.t.kinds.set() {
 		if _, ok := named[kind.GroupVersionKind]; !ok && kind != healthCheckPodKind {
 			leaving[kind.GroupVersionKind] = struct{}{}
 		}
@@ -183,15 +183,16 @@ func (p *pass) choose() {
 // prune forgets what was patched of objects that are not there any more.
 func (p *pass) prune() {
 	if len(p.t.patched) == 0 {
+		p.t.patched = nil
 		return
 	}
-	there := sets.New[objectKey]()
+	there := sets.New[types.UID]()
 	for _, k := range p.kinds {
 		for _, o := range k.objects {
-			there.Insert(o.key())
+			there.Insert(o.entry.UID)
 		}
 	}
-	maps.DeleteFunc(p.t.patched, func(key objectKey, _ string) bool { return !there.Has(key) })
+	maps.DeleteFunc(p.t.patched, func(uid types.UID, _ string) bool { return !there.Has(uid) })
 }
 
 // look finds the objects of a kind that name the Application, or are owned by it.
@@ -217,9 +218,9 @@ func (p *pass) look(k *seenKind) {
 
 // patched is whether the owner references of an object were written, and the watch shows what was before.
 func (p *pass) patched(o object) bool {
-	version, ok := p.t.patched[o.key()]
+	version, ok := p.t.patched[o.entry.UID]
 	if ok && version != o.entry.ResourceVersion {
-		delete(p.t.patched, o.key())
+		delete(p.t.patched, o.entry.UID)
 		return false
 	}
 	return ok

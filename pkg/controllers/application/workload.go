@@ -98,8 +98,8 @@ type tracked struct {
 	dependencies []string
 
 	// kinds are those that are watched because of it, and groups the API groups that it names.
-	kinds  sets.Set[kindwatch.Kind]
-	groups sets.Set[string]
+	kinds  kindSet
+	groups []string
 
 	// started is when its last reconcile began.
 	started time.Time
@@ -108,8 +108,9 @@ type tracked struct {
 	settlingSince time.Time
 
 	// patched are the objects whose owner references were written, with the version that they had before: until the watch shows
-	// another one, it shows what was before the write. Only the reconcile uses it.
-	patched map[objectKey]string
+	// another one, it shows what was before the write. Only the reconcile uses it. It is nil when there are none: most of the time
+	// there are none, and an empty map would be kept for each Application.
+	patched map[types.UID]string
 }
 
 // objectKey names an object in a cluster.
@@ -189,10 +190,7 @@ func (w *workload) track(key applicationKey, app *appsv1alpha1.Application) {
 	defer w.mu.Unlock()
 	t := w.applications[key]
 	if t == nil {
-		t = &tracked{
-			uid: app.UID, kinds: sets.New[kindwatch.Kind](), groups: sets.New[string](),
-			patched: map[objectKey]string{},
-		}
+		t = &tracked{uid: app.UID}
 		w.applications[key] = t
 		w.byUID[app.UID] = key
 	}
@@ -257,8 +255,8 @@ func (w *workload) watch(key applicationKey, t *tracked, kinds sets.Set[kindwatc
 		news++
 	}
 	granted := kinds.Difference(refused)
-	t.groups = groups
-	changed := !t.kinds.Equal(granted)
+	t.groups = slices.Clip(sets.List(groups))
+	changed := !t.kinds.set().Equal(granted)
 	if changed {
 		w.setKinds(key, t, granted)
 	}
@@ -271,7 +269,7 @@ func (w *workload) watch(key applicationKey, t *tracked, kinds sets.Set[kindwatc
 
 // setKinds notes which kinds an Application has to do with. The caller holds mu.
 func (w *workload) setKinds(key applicationKey, t *tracked, kinds sets.Set[kindwatch.Kind]) {
-	for kind := range t.kinds.Difference(kinds) {
+	for kind := range t.kinds.set().Difference(kinds) {
 		w.users[kind].Delete(key)
 		if len(w.users[kind]) == 0 {
 			delete(w.users, kind)
@@ -283,7 +281,7 @@ func (w *workload) setKinds(key applicationKey, t *tracked, kinds sets.Set[kindw
 		}
 		w.users[kind].Insert(key)
 	}
-	t.kinds = kinds
+	t.kinds = kindSetOf(kinds)
 }
 
 // usersOf are the Applications that have to do with a kind.
@@ -298,7 +296,7 @@ func (w *workload) usersOfGroup(group string) (keys []applicationKey, kinds []ki
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for key, t := range w.applications {
-		if t.groups.Has(group) {
+		if slices.Contains(t.groups, group) {
 			keys = append(keys, key)
 		}
 	}

@@ -103,7 +103,7 @@ func TestKindsAreBounded(t *testing.T) {
 	if refused := w.watch(key, w.applications[key], kinds, nil); len(refused) != 7 || len(w.users) != maxKinds {
 		t.Errorf("want 7 to be refused, got %d, and %d are watched", len(refused), len(w.users))
 	}
-	if refused := w.watch(other, w.applications[other], w.applications[key].kinds, nil); len(refused) != 0 {
+	if refused := w.watch(other, w.applications[other], w.applications[key].kinds.set(), nil); len(refused) != 0 {
 		t.Errorf("want no kind to be refused that is watched, got %d", len(refused))
 	}
 	w.untrack(key)

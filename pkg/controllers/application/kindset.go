@@ -1,0 +1,35 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"unique"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// kindSet are kinds that are remembered of every Application. Thousands of Applications have the same few, and a Kind is mostly
+// strings: a set of them would take two KiB of each Application, and this takes eight bytes for a kind.
+type kindSet []unique.Handle[kindwatch.Kind]
+
+func kindSetOf(kinds sets.Set[kindwatch.Kind]) kindSet {
+	if len(kinds) == 0 {
+		return nil
+	}
+	out := make(kindSet, 0, len(kinds))
+	for kind := range kinds {
+		out = append(out, unique.Make(kind))
+	}
+	return out
+}
+
+func (s kindSet) set() sets.Set[kindwatch.Kind] {
+	kinds := sets.New[kindwatch.Kind]()
+	for _, kind := range s {
+		kinds.Insert(kind.Value())
+	}
+	return kinds
+}
