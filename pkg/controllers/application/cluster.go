@@ -40,7 +40,7 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) (reconci
 	}
 	switch {
 	case state.served:
-		r.reporter.served(w.name, definitionName, state.notice)
+		r.reporter.served(w.name, state.notice)
 		r.enable(w)
 	case state.problem != nil:
 		r.reporter.DefinitionRefused(w.name, definitionName, state.problem.reason, state.problem.message)

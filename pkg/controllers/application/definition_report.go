@@ -51,15 +51,15 @@ func (d *definitionReports) DefinitionForgotten(cluster mcr.ClusterName, crd str
 }
 
 // served is DefinitionServed, with something to notice about it.
-func (d *definitionReports) served(cluster mcr.ClusterName, crd string, notice *problem) {
+func (d *definitionReports) served(cluster mcr.ClusterName, notice *problem) {
 	if notice == nil {
-		d.DefinitionServed(cluster, crd)
+		d.DefinitionServed(cluster, definitionName)
 		return
 	}
 	if d.news(cluster, notice.reason) {
 		d.event(cluster, corev1.EventTypeNormal, notice.reason, notice.message)
 	}
-	d.next.DefinitionServed(cluster, crd)
+	d.next.DefinitionServed(cluster, definitionName)
 }
 
 // news remembers what was told and says whether it is news.

@@ -42,12 +42,12 @@ func TestDefinitionReports(t *testing.T) {
 	d := newDefinitionReports(told, recorder, oneCluster{})
 	notice := &problem{ReasonDefinitionNewer, "It is newer."}
 
-	d.served("w1", definitionName, nil)
+	d.served("w1", nil)
 	d.DefinitionRefused("w1", definitionName, ReasonDefinitionForeign, "It is somebody else's.")
 	d.DefinitionRefused("w1", definitionName, ReasonDefinitionForeign, "It is somebody else's.")
-	d.served("w1", definitionName, notice)
-	d.served("w1", definitionName, notice)
-	d.served("w1", definitionName, nil)
+	d.served("w1", notice)
+	d.served("w1", notice)
+	d.served("w1", nil)
 	d.DefinitionRefused("w1", definitionName, ReasonDefinitionForeign, "It is somebody else's.")
 	d.DefinitionForgotten("w1", definitionName)
 	d.DefinitionRefused("gone", definitionName, ReasonDefinitionForeign, "It is somebody else's.")
