@@ -33,12 +33,13 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	// Also what a start that failed has left.
+	defer func() { _ = env.Stop() }()
 	cfg, err := env.Start()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cannot start the API server:", err)
 		return 1
 	}
-	defer func() { _ = env.Stop() }()
 	scheme := runtime.NewScheme()
 	if err := fleetv1alpha1.AddToScheme(scheme); err != nil {
 		fmt.Fprintln(os.Stderr, err)
