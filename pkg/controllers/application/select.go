@@ -85,34 +85,48 @@ func (s selector) belongs(o object) bool {
 // sort decides about the objects of the kinds that an Application names, and of those that it does not name any more. patched says of an
 // object whether its references were written and the watch does not show it yet.
 func (s selector) sort(kinds []seenKind, patched func(object) bool) selection {
-	var out selection
-	counted := sets.New[types.UID]()
+	members := s.members(kinds)
+	out := selection{selected: bounded32(len(members))}
 	for _, kind := range kinds {
 		for _, o := range kind.objects {
-			belongs := !kind.leaving && s.belongs(o)
-			if belongs && !counted.Has(o.entry.UID) {
-				counted.Insert(o.entry.UID)
-				out.selected++
-			}
-			have, owned := o.ownedBy(s.uid)
-			ours := owned && !have.controller
-			if kind.leaving && ours && !o.deleting {
-				out.leaving = append(out.leaving, o)
-			}
-			if s.deleting || o.deleting || patched(o) {
-				// The garbage collector has it, or the watch will say more.
-				continue
-			}
-			if belongs && !owned {
-				out.adopt = append(out.adopt, o)
-			}
-			if !belongs && ours {
-				out.release = append(out.release, o)
-			}
+			s.decide(&out, o, kind.leaving, members.Has(o.entry.UID), patched)
 		}
 	}
 	out.adopt, out.release = s.once(out.adopt), s.once(out.release)
 	return out
+}
+
+// members are the objects that belong to the Application. One that is seen in several versions of its kind belongs to it if it
+// does in one of them: a spec that names another version than before lets go of nothing.
+func (s selector) members(kinds []seenKind) sets.Set[types.UID] {
+	members := sets.New[types.UID]()
+	for _, kind := range kinds {
+		for _, o := range kind.objects {
+			if !kind.leaving && s.belongs(o) {
+				members.Insert(o.entry.UID)
+			}
+		}
+	}
+	return members
+}
+
+// decide decides about one object, seen as one kind.
+func (s selector) decide(out *selection, o object, leaving, member bool, patched func(object) bool) {
+	have, owned := o.ownedBy(s.uid)
+	release := owned && !have.controller && !member
+	if leaving && release && !o.deleting {
+		out.leaving = append(out.leaving, o)
+	}
+	if s.deleting || o.deleting || patched(o) {
+		// The garbage collector has it, or the watch will say more.
+		return
+	}
+	if member && !owned {
+		out.adopt = append(out.adopt, o)
+	}
+	if release {
+		out.release = append(out.release, o)
+	}
 }
 
 // once leaves out an object that is seen in several versions of its kind.

@@ -137,6 +137,26 @@ func TestSelectingComponentsOfTwoVersions(t *testing.T) {
 	}
 }
 
+// A spec that names another version of a kind than before lets go of nothing: an Application that is deleted in that moment would
+// leave its components behind.
+func TestSelectingComponentsWhoseVersionChanged(t *testing.T) {
+	s, err := selectorOf(selecting())
+	if err != nil {
+		t.Fatal(err)
+	}
+	former := configMapKind
+	former.Version = "v1beta1"
+	same := seen("a", ownedByShop)
+	same.kind = former
+	got := s.sort([]seenKind{
+		{namedKind: namedKind{gvk: former.GroupVersionKind, kind: former, leaving: true}, objects: []object{same}},
+		{namedKind: namedKind{gvk: configMapKind.GroupVersionKind, kind: configMapKind}, objects: []object{seen("a", ownedByShop)}},
+	}, func(object) bool { return false })
+	if got.selected != 1 || len(got.adopt)+len(got.release)+len(got.leaving) != 0 {
+		t.Errorf("want it to stay owned, got %d selected, adopt %v, release %v, leaving %v", got.selected, got.adopt, got.release, got.leaving)
+	}
+}
+
 func TestSelectingComponentsThatAreNamed(t *testing.T) {
 	unseen := &problem{appsv1alpha1.ReasonKindForbidden, "no"}
 	refused := &problem{appsv1alpha1.ReasonOwnershipForbidden, "no"}
