@@ -6,7 +6,6 @@ package application
 import (
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -53,19 +52,7 @@ type selector struct {
 
 // selectorOf makes a selector of an Application. The definition does not let a selector be written that is not one.
 func selectorOf(app *appsv1alpha1.Application) (selector, error) {
-	in := app.Spec.Selector
-	out := &metav1.LabelSelector{}
-	for k, v := range in.MatchLabels {
-		metav1.AddLabelToSelector(out, k, string(v))
-	}
-	for _, e := range in.MatchExpressions {
-		req := metav1.LabelSelectorRequirement{Key: e.Key, Operator: e.Operator}
-		for _, v := range e.Values {
-			req.Values = append(req.Values, string(v))
-		}
-		out.MatchExpressions = append(out.MatchExpressions, req)
-	}
-	matches, err := metav1.LabelSelectorAsSelector(out)
+	matches, err := app.Spec.Selector.AsSelector()
 	if err != nil {
 		return selector{}, fmt.Errorf("cannot understand the selector: %w", err)
 	}
