@@ -28,7 +28,7 @@ func WatchClients(cl cluster.Cluster) (dynamic.Interface, metadata.Interface, er
 	if h := cl.GetHTTPClient(); h != nil {
 		*httpClient = *h
 	}
-	httpClient.Timeout = watchTimeout
+	httpClient.Timeout, httpClient.Transport = 0, WithTimeout(httpClient.Transport, watchTimeout)
 
 	meta, err := metadata.NewForConfigAndClient(config, httpClient)
 	if err != nil {

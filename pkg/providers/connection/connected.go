@@ -11,17 +11,21 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/dynamicclient"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -96,8 +100,12 @@ func newConnected(
 		WarningHandlerWithContext: rest.NoWarnings{},
 	}
 	requests := &http.Client{Transport: t, Timeout: o.requestTimeout}
-	watches := &http.Client{Transport: t, Timeout: watchTimeout}
+	watches := &http.Client{Transport: multicluster.WithTimeout(t, watchTimeout)}
 
+	served, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, requests)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a discovery client: %w", err)
+	}
 	dyn, err := dynamicclient.New(cfg, watches)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a dynamic client: %w", err)
@@ -106,6 +114,13 @@ func newConnected(
 		co.Scheme = o.scheme
 		co.Logger = log
 		co.HTTPClient = requests
+		co.MapperProvider = func(cfg *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
+			everything, err := apiutil.NewDynamicRESTMapper(cfg, httpClient)
+			if err != nil {
+				return nil, err
+			}
+			return kindwatch.NewMapper(served, everything), nil
+		}
 		co.Cache = cache.Options{
 			HTTPClient:                  watches,
 			ByObject:                    o.byObject,

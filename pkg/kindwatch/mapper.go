@@ -1,0 +1,87 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kindwatch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// mapper answers for kinds in a version, and leaves other questions to another one.
+type mapper struct {
+	meta.RESTMapper
+
+	resolver *Resolver
+}
+
+// NewMapper returns a RESTMapper that asks for the discovery document of one group and version when it is asked about a kind in it,
+// and believes it from then on. That a kind is not served it does not believe: the next question is asked anew.
+//
+// controller-runtime's mapper asks for everything that a cluster serves when it is asked for the first kind, and keeps it: of a cluster
+// with many definitions that is megabytes, to find out about the three kinds that are written there. Questions without a version, and those
+// about kinds that cannot be watched, are for other, which may be that one.
+func NewMapper(client ResourceLister, other meta.RESTMapper) meta.RESTMapper {
+	const never = time.Nanosecond
+	return &mapper{RESTMapper: other, resolver: NewResolver(ResolverOptions{
+		Client: client, MissingFor: never, ForbiddenFor: never, FailedFor: never,
+	})}
+}
+
+// RESTMapping implements meta.RESTMapper. The first version that is served counts.
+func (m *mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if len(versions) == 0 {
+		return m.RESTMapper.RESTMapping(gk)
+	}
+	for _, version := range versions {
+		mapping, err := m.mapping(gk.WithVersion(version))
+		if mapping != nil || err != nil {
+			return mapping, err
+		}
+	}
+	return nil, &meta.NoKindMatchError{GroupKind: gk, SearchedVersions: versions}
+}
+
+// RESTMappings implements meta.RESTMapper.
+func (m *mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
+	if len(versions) == 0 {
+		return m.RESTMapper.RESTMappings(gk)
+	}
+	var found []*meta.RESTMapping
+	for _, version := range versions {
+		mapping, err := m.mapping(gk.WithVersion(version))
+		if err != nil {
+			return nil, err
+		}
+		if mapping != nil {
+			found = append(found, mapping)
+		}
+	}
+	if len(found) == 0 {
+		return nil, &meta.NoKindMatchError{GroupKind: gk, SearchedVersions: versions}
+	}
+	return found, nil
+}
+
+// mapping returns nil if the kind is not served.
+func (m *mapper) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	// The interface has no context. The client ends its requests by itself.
+	kind, err := m.resolver.Resolve(context.Background(), gvk)
+	switch {
+	case errors.Is(err, errNotWatchable):
+		return m.RESTMapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	case IsNotServed(err):
+		return nil, nil //nolint:nilnil // The comment says so.
+	case err != nil:
+		return nil, err
+	}
+	mapping := &meta.RESTMapping{GroupVersionKind: gvk, Resource: kind.GroupVersionResource(), Scope: meta.RESTScopeNamespace}
+	if kind.ClusterScoped {
+		mapping.Scope = meta.RESTScopeRoot
+	}
+	return mapping, nil
+}
