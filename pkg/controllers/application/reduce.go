@@ -29,6 +29,9 @@ const (
 type reducer struct {
 	// assessor returns the one that counts now.
 	assessor func() health.Assessor
+
+	// texts are shared by the Applications of the cluster.
+	texts *texts
 }
 
 // reduce returns what is kept of an object; false if nothing is. The object is not kept, and nothing that is kept holds on to it.
@@ -61,7 +64,8 @@ func (r reducer) application(kind kindwatch.Kind, obj *unstructured.Unstructured
 		// The definition does not let it be created. There is nobody to whom it could be told.
 		return nil, false
 	}
-	app.ManagedFields, app.OwnerReferences, app.Annotations, app.Labels = nil, nil, nil, nil
+	app.ManagedFields, app.OwnerReferences, app.Annotations, app.Labels, app.Finalizers = nil, nil, nil, nil, nil
+	r.texts.shareApplication(app)
 	rec, _ := membership(obj)
 	r.assess(kind, obj, rec)
 	return &applicationRecord{component: rec, application: app, size: sizeOf(obj.Object)}, true
@@ -108,6 +112,7 @@ func (r reducer) assess(kind kindwatch.Kind, obj *unstructured.Unstructured, rec
 	rec.health = r.assessor().Assess(obj, kind.StatusSubresource && !kind.MetadataOnly)
 	// A part of a long text would keep the whole of it in memory.
 	rec.health.Reason, rec.health.Message = strings.Clone(rec.health.Reason), strings.Clone(rec.health.Message)
+	shared(r.texts, &rec.health.Reason, &rec.health.Message)
 }
 
 func reducedDefinition(obj *unstructured.Unstructured) kindwatch.Record {

@@ -20,7 +20,7 @@ import (
 
 func testReducer() reducer {
 	assessor := health.New()
-	return reducer{func() health.Assessor { return assessor }}
+	return reducer{func() health.Assessor { return assessor }, &texts{}}
 }
 
 func TestReduce(t *testing.T) {

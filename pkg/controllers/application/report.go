@@ -113,6 +113,7 @@ func isOtherUID(err error) bool {
 // observe tells the hub how an Application fares.
 func (r *reconciler) observe(w *workload, key applicationKey, app *appsv1alpha1.Application) {
 	s := summaryOf(app)
+	shared(&w.texts, &s.applicationType, &s.version, &s.message)
 	r.workloads.ifCurrent(w, func() {
 		if w.has(key, app.UID) {
 			r.metrics.application(w.name, key, s)

@@ -43,6 +43,7 @@ type workload struct {
 	clock          clock.Clock
 	requestTimeout time.Duration
 	healthChecks   *healthChecks
+	texts          texts
 
 	// watching is held while it is changed what the watcher is asked for by an Application, so that nothing is asked for on behalf of
 	// one that has gone. It is taken before mu.
