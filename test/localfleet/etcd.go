@@ -41,6 +41,7 @@ func (c *cluster) etcdServer() server {
 				"--log-level=warn",
 			}
 		},
+		environment: c.garbageCollection("100"),
 		ready: func(ctx context.Context, ports map[string]int) error {
 			client, err := tlsClient(file(etcdAuthorityName+".crt"), pki, etcdClientName)
 			if err != nil {

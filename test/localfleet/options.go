@@ -58,6 +58,10 @@ type Options struct {
 	// Audit makes every API server write one line per request to AuditLog, at the level Metadata.
 	Audit bool
 
+	// Fast gives the API servers and etcd memory, to have them collect garbage seldom. Benchmarks want this: otherwise what is
+	// measured is how these programs run in as little memory as possible.
+	Fast bool
+
 	// StopWithParent ties the processes to this one: when it ends, however it ends, the kernel kills them. Tests want
 	// this. Without it the fleet stays until Down.
 	StopWithParent bool

@@ -26,6 +26,7 @@ type fleetState struct {
 	WithKwok       bool     `json:"withKwok"`
 	WorkloadRBAC   []string `json:"workloadRBAC,omitempty"`
 	Audit          bool     `json:"audit,omitempty"`
+	Fast           bool     `json:"fast,omitempty"`
 	KeepData       bool     `json:"keepData,omitempty"`
 	// Owner is set while the fleet lives and dies with a process.
 	Owner *processIdentity `json:"owner,omitempty"`

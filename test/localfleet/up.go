@@ -95,7 +95,7 @@ func newFleetState(o Options) (*fleetState, error) {
 	state := &fleetState{
 		Version: stateVersion, BinDir: binDir, Namespace: o.Namespace, WorkloadRBAC: o.WorkloadRBAC,
 		WithCrossplane: o.WithCrossplane, WithClusterAPI: o.WithClusterAPI, WithKwok: o.WithKwok,
-		Audit: o.Audit, KeepData: o.KeepData,
+		Audit: o.Audit, Fast: o.Fast, KeepData: o.KeepData,
 	}
 	if o.StopWithParent {
 		owner, err := identify(os.Getpid())

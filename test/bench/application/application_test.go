@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -13,10 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	dto "github.com/prometheus/client_model/go"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
-	"github.com/masthead-dev/masthead/test/harness"
 )
 
 func TestParse(t *testing.T) {
@@ -290,27 +287,5 @@ func TestTracker(t *testing.T) {
 	close(running)
 	if err := tr.wait(t.Context(), 3, time.Hour, running); err == nil || !strings.Contains(err.Error(), "2 of 3") {
 		t.Errorf("Nothing comes from a program that has ended, and the error says how far it came: got %v", err)
-	}
-}
-
-func TestLiveHeap(t *testing.T) {
-	gauge := func(v float64) *dto.MetricFamily {
-		return &dto.MetricFamily{Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: &v}}}}
-	}
-	reads := []struct{ gc, heap float64 }{{5, 10}, {5, 900}, {6, 120}, {6, 300}, {7, 110}, {7, 1}}
-	next := 0
-	got, err := liveHeap(t.Context(), func(context.Context) (harness.Metrics, error) {
-		r := reads[next]
-		next++
-		return harness.Metrics{metricLastGC: gauge(r.gc), metricHeap: gauge(r.heap)}, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != 110 || next != 5 {
-		t.Errorf("What counts is the smallest heap after a garbage collection, and two are waited for: got %d after %d reads, want 110 after 5", got, next)
-	}
-	if _, err := liveHeap(t.Context(), func(context.Context) (harness.Metrics, error) { return nil, io.EOF }); !errors.Is(err, io.EOF) {
-		t.Errorf("A program that cannot be asked has no known memory: got %v", err)
 	}
 }

@@ -215,6 +215,7 @@ func weigh(ctx context.Context, program running, r *result) error {
 		return err
 	}
 	r.resident = u.Resident
-	r.heap, err = liveHeap(ctx, program.metrics)
+	used, err := process.InUseOf(ctx, program.metrics)
+	r.heap = used.Heap
 	return err
 }

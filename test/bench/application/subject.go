@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/masthead-dev/masthead/test/harness"
@@ -68,36 +67,4 @@ func (k applicationKind) application(name string) []byte {
 		parts = append(parts, part{name: name + "-" + c.suffix, group: c.group, version: c.version, kind: c.kind})
 	}
 	return k.manifest(name, `{"matchLabels":{"app.kubernetes.io/name":"`+name+`"}}`, parts)
-}
-
-// Names of metrics that every program written in Go publishes.
-const (
-	metricHeap   = "go_memstats_heap_alloc_bytes"
-	metricLastGC = "go_memstats_last_gc_time_seconds"
-)
-
-// liveHeap is how much memory the objects take that are in use. What a program has allocated also counts what is garbage, but not
-// right after a garbage collection: the metrics are read, which makes garbage, until there have been two, and the
-// smallest number counts.
-func liveHeap(ctx context.Context, read func(context.Context) (harness.Metrics, error)) (int64, error) {
-	const patience = time.Minute
-	var smallest, last float64
-	begun, collections := time.Now(), -1
-	for collections < 2 {
-		m, err := read(ctx)
-		if err != nil {
-			return 0, err
-		}
-		if gc := m.Value(metricLastGC); gc != last {
-			last = gc
-			collections++
-		}
-		if heap := m.Value(metricHeap); collections > 0 && (smallest == 0 || heap < smallest) {
-			smallest = heap
-		}
-		if time.Since(begun) > patience {
-			return 0, fmt.Errorf("no two garbage collections in %s", patience)
-		}
-	}
-	return int64(smallest), nil
 }

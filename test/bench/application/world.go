@@ -53,7 +53,7 @@ func newWorld(ctx context.Context, s settings) (*world, error) {
 	}
 	names := localfleet.WorkloadNames(1)
 	fleet, err := localfleet.Up(ctx, localfleet.Options{
-		Dir: filepath.Join(dir, "fleet"), Workloads: names, Log: os.Stderr, Audit: true, StopWithParent: true,
+		Dir: filepath.Join(dir, "fleet"), Workloads: names, Log: os.Stderr, Audit: true, Fast: true, StopWithParent: true,
 		HubManifests: []string{files["hub.yaml"]},
 		WorkloadRBAC: []string{filepath.Join(repository, "config", "workload"), files["workload.yaml"]},
 	})

@@ -16,7 +16,7 @@ import (
 
 // ceilingWriters is how many claims are under way at once when the API servers themselves are measured: enough to keep the
 // cores of the machine busy, and as many as make no queue in front of them.
-const ceilingWriters = 16
+const ceilingWriters = 64
 
 // ceiling measures what the API servers of the machine can do at most: the same writes of each claim as when Masthead carries
 // it, sent by the benchmark, which knows what to send without watching, comparing or waiting for anybody. No program that

@@ -16,6 +16,7 @@ import (
 
 	"github.com/masthead-dev/masthead/test/bench/apiserver"
 	"github.com/masthead-dev/masthead/test/bench/process"
+	"github.com/masthead-dev/masthead/test/harness"
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
@@ -32,6 +33,9 @@ type konnectorSubject struct {
 }
 
 func (s *konnectorSubject) user() string { return "konnector" }
+
+// metrics: it publishes none.
+func (s *konnectorSubject) metrics() func(context.Context) (harness.Metrics, error) { return nil }
 
 func (s *konnectorSubject) pids() []int {
 	pids := make([]int, 0, len(s.processes))

@@ -25,6 +25,10 @@ func (m *mastheadSubject) user() string { return "system:serviceaccount:masthead
 
 func (m *mastheadSubject) pids() []int { return []int{m.manager.PID()} }
 
+func (m *mastheadSubject) metrics() func(context.Context) (harness.Metrics, error) {
+	return m.manager.Metrics
+}
+
 const xrdPath = "/apis/apiextensions.crossplane.io/v1/compositeresourcedefinitions/"
 
 // start has the hub offer the kind as Crossplane would, and starts the manager.

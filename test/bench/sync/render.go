@@ -88,21 +88,23 @@ func latencies(results []result, perSecond int) *report.Table {
 
 func atRest(results []result) *report.Table {
 	t := &report.Table{
-		Title:  "At rest",
-		Header: []string{"program", "clusters", "memory without claims", "a further cluster", "time idle", "requests", "watches begun again", "leases", "probes"},
+		Title: "At rest",
+		Header: []string{
+			"program", "clusters", "resident, without claims", "a further cluster", "in use, with claims", "a further cluster",
+			"time idle", "requests", "watches begun again", "leases", "probes",
+		},
 	}
 	first := map[string]result{}
 	for _, r := range results {
 		if !r.withLatency || r.rest.Resident == 0 {
 			continue
 		}
-		further := ""
-		if one, ok := first[r.subject]; !ok {
-			first[r.subject] = r
-		} else {
-			further = fmt.Sprintf("%.2f MiB", float64(r.rest.Resident-one.rest.Resident)/float64(r.clusters-one.clusters)/(1<<20))
+		one, ok := first[r.subject]
+		if !ok {
+			first[r.subject], one = r, r
 		}
-		row := []string{r.subject, strconv.Itoa(r.clusters), report.Mebibytes(r.rest.Resident), further}
+		row := []string{r.subject, strconv.Itoa(r.clusters), report.Mebibytes(r.rest.Resident), further(r, one, residentAtRest)}
+		row = append(row, inUseText(r), further(r, one, inUse))
 		if r.idle != nil {
 			row = append(row, r.idle.duration.String())
 			for _, class := range []auditlog.Class{auditlog.Work, auditlog.Watch, auditlog.Lease, auditlog.Probe} {
@@ -112,4 +114,29 @@ func atRest(results []result) *report.Table {
 		t.Add(row...)
 	}
 	return t
+}
+
+func residentAtRest(r result) int64 { return r.rest.Resident }
+
+// inUse is the memory that the program uses in the end, zero if that is not known.
+func inUse(r result) int64 {
+	if r.idle == nil {
+		return 0
+	}
+	return r.idle.inUse.Heap + r.idle.inUse.Stacks
+}
+
+func inUseText(r result) string {
+	if inUse(r) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f MiB", float64(inUse(r))/(1<<20))
+}
+
+// further is what each cluster takes that a fleet has more than a smaller one.
+func further(r, smaller result, memory func(result) int64) string {
+	if r.clusters == smaller.clusters || memory(r) == 0 || memory(smaller) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f MiB", float64(memory(r)-memory(smaller))/float64(r.clusters-smaller.clusters)/(1<<20))
 }

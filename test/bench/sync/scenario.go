@@ -36,9 +36,6 @@ func (s settings) scenarios(clusters int) []scenario {
 		with = s.objects[0]
 	}
 	var out []scenario
-	if s.ceiling {
-		out = append(out, scenario{subject: none, clusters: clusters, objects: with})
-	}
 	add := func(subject string, objects int) {
 		out = append(out, scenario{
 			subject: subject, clusters: clusters, objects: objects,
@@ -48,6 +45,9 @@ func (s settings) scenarios(clusters int) []scenario {
 	}
 	for _, n := range s.objects {
 		add(masthead, n)
+	}
+	if s.ceiling {
+		out = append(out, scenario{subject: none, clusters: clusters, objects: with})
 	}
 	if s.lifted != "" {
 		for _, n := range s.objects {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/masthead-dev/masthead/test/bench/apiserver"
+	"github.com/masthead-dev/masthead/test/harness"
 )
 
 // A subject is what carries claims.
@@ -24,6 +25,9 @@ type subject interface {
 
 	// pids are its processes.
 	pids() []int
+
+	// metrics reads what it publishes; nil if it publishes nothing.
+	metrics() func(context.Context) (harness.Metrics, error)
 }
 
 // waitServed waits until a kind can be created in every workload cluster.

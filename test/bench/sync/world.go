@@ -59,7 +59,7 @@ func newWorld(ctx context.Context, s settings, clusters int) (*world, error) {
 	}
 	fleet, err := localfleet.Up(ctx, localfleet.Options{
 		Dir: filepath.Join(dir, "fleet"), Workloads: localfleet.WorkloadNames(clusters), Log: os.Stderr,
-		Audit: true, StopWithParent: true, HubManifests: []string{files["hub"]},
+		Audit: true, Fast: true, StopWithParent: true, HubManifests: []string{files["hub"]},
 		WorkloadRBAC: []string{filepath.Join(repository, "config", "workload"), files["workload"]},
 	})
 	if err != nil {
