@@ -114,6 +114,7 @@ type reconciler struct {
 	rollup         *rollup
 	metrics        *Metrics
 	lists          *kindwatch.ListGate
+	packer         *packer
 	clock          clock.WithTicker
 	requestTimeout time.Duration
 
@@ -134,7 +135,7 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	local := mgr.GetLocalManager()
 	r := &reconciler{
-		fleet: o.Fleet, classes: local.GetClient(), lists: o.Lists,
+		fleet: o.Fleet, classes: local.GetClient(), lists: o.Lists, packer: newPacker(),
 		clock: o.Clock, requestTimeout: o.RequestTimeout, enrolments: map[mcr.ClusterName]string{},
 	}
 	r.reporter = newDefinitionReports(o.Reporter, local.GetEventRecorder(controllerName), o.Fleet)

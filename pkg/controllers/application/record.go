@@ -6,7 +6,6 @@ package application
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
@@ -95,30 +94,40 @@ func annotationIndex(key applicationKey) string { return "name/" + key.Namespace
 // owns nothing of what the old one did.
 func ownerIndex(uid types.UID) string { return "uid/" + string(uid) }
 
-// applicationRecord is what is kept of an Application: all of it, but for its managed fields.
+// applicationRecord is what is kept of an Application: all of it, but for the metadata that means nothing here.
 type applicationRecord struct {
 	// component is what it is for another Application that names the kind Application among its components.
 	component *record
 
-	application *appsv1alpha1.Application
-	size        int64
+	packed packed
+	packer *packer
 }
 
 var _ kindwatch.Record = &applicationRecord{}
 
+// application unpacks the Application. It is nil if that cannot be done, which does not happen to what was packed.
+func (r *applicationRecord) application() *appsv1alpha1.Application {
+	app, err := r.packer.unpack(r.packed)
+	if err != nil {
+		return nil
+	}
+	return app
+}
+
 // Equal implements kindwatch.Record. Labels, annotations and finalizers of an Application mean nothing for itself.
 func (r *applicationRecord) Equal(other kindwatch.Record) bool {
 	o, ok := other.(*applicationRecord)
-	return ok && r.application.Generation == o.application.Generation &&
-		(r.application.DeletionTimestamp == nil) == (o.application.DeletionTimestamp == nil) &&
-		r.component.Equal(o.component) && equality.Semantic.DeepEqual(&r.application.Status, &o.application.Status)
+	return ok && r.packed == o.packed && r.component.Equal(o.component)
 }
 
 // IndexKeys implements kindwatch.Record.
 func (r *applicationRecord) IndexKeys() []string { return r.component.IndexKeys() }
 
 // Size implements kindwatch.Record.
-func (r *applicationRecord) Size() int64 { return r.size + r.component.Size() }
+func (r *applicationRecord) Size() int64 {
+	const fixed = 48
+	return fixed + int64(len(r.packed)) + r.component.Size()
+}
 
 // definitionRecord is what is kept of a definition, or of the registration of an API group: that something about it changed, and
 // for the definition of Applications what its metadata says.

@@ -30,8 +30,10 @@ type reducer struct {
 	// assessor returns the one that counts now.
 	assessor func() health.Assessor
 
-	// texts are shared by the Applications of the cluster.
+	// texts are shared by the records of the cluster.
 	texts *texts
+
+	packer *packer
 }
 
 // reduce returns what is kept of an object; false if nothing is. The object is not kept, and nothing that is kept holds on to it.
@@ -65,10 +67,15 @@ func (r reducer) application(kind kindwatch.Kind, obj *unstructured.Unstructured
 		return nil, false
 	}
 	app.ManagedFields, app.OwnerReferences, app.Annotations, app.Labels, app.Finalizers = nil, nil, nil, nil, nil
-	r.texts.shareApplication(app)
+	// Its version is in the entry. Without it, Applications that say the same are packed to the same text.
+	app.ResourceVersion = ""
+	text, err := r.packer.pack(app)
+	if err != nil {
+		return nil, false
+	}
 	rec, _ := membership(obj)
 	r.assess(kind, obj, rec)
-	return &applicationRecord{component: rec, application: app, size: sizeOf(obj.Object)}, true
+	return &applicationRecord{component: rec, packed: text, packer: r.packer}, true
 }
 
 // membership is what says whether an object belongs to an Application, and whether anything does say so.
@@ -122,23 +129,4 @@ func reducedDefinition(obj *unstructured.Unstructured) kindwatch.Record {
 		rec.seen = &seen
 	}
 	return rec
-}
-
-// sizeOf is about what a value of an object takes in memory.
-func sizeOf(v any) int64 {
-	const word = 16
-	size := int64(word)
-	switch v := v.(type) {
-	case string:
-		size += int64(len(v))
-	case map[string]any:
-		for k, e := range v {
-			size += word + int64(len(k)) + sizeOf(e)
-		}
-	case []any:
-		for _, e := range v {
-			size += sizeOf(e)
-		}
-	}
-	return size
 }

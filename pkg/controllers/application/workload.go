@@ -164,7 +164,7 @@ func (w *workload) begin(key applicationKey) *tracked {
 	return t
 }
 
-// application returns an Application as the watch has it, which is shared and must not be changed; nil if there is none.
+// application returns an Application as the watch has it; nil if there is none.
 func (w *workload) application(key applicationKey) *appsv1alpha1.Application {
 	entry, err := w.watcher.Entry(applicationKind, key)
 	if err != nil {
@@ -181,7 +181,7 @@ func applicationIn(e *kindwatch.Entry) *appsv1alpha1.Application {
 	if !ok {
 		return nil
 	}
-	return rec.application
+	return rec.application()
 }
 
 // track notes that there is an Application, or that it has changed. Of one that was replaced by another of its name, it was told before

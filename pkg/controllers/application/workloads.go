@@ -139,7 +139,7 @@ func (r *reconciler) newWorkload(
 	w.watcher, err = kindwatch.New(kindwatch.Options{
 		Client: dyn, MetadataClient: meta, Clock: r.clock, Lists: r.lists, Linger: linger,
 		Handler: func(e kindwatch.Event) { r.handle(w, e) },
-		Reduce:  reducer{r.assessor, &w.texts}.reduce,
+		Reduce:  reducer{r.assessor, &w.texts, r.packer}.reduce,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot watch cluster %q: %w", name, err)

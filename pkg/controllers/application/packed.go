@@ -1,0 +1,74 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"bytes"
+	"compress/flate"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+// packed is an Application as it is kept between two looks at it: its JSON, compressed. Decoded it takes three KiB, most of which is maps, and
+// strings that every Application has; packed it takes a tenth. It is unpacked when something happens to it, which costs less than any of the
+// requests that follow. Equal Applications have equal texts.
+type packed string
+
+// vocabulary is what Applications say, to begin with when one is compressed. What is said most stands at the end. Another vocabulary is no
+// problem for anything that was packed before: nothing that is packed leaves the process.
+//
+//go:embed vocabulary.json
+var vocabulary []byte
+
+// packer packs and unpacks Applications. It is safe for concurrent use.
+type packer struct{ writers, readers sync.Pool }
+
+func newPacker() *packer {
+	return &packer{
+		writers: sync.Pool{New: func() any {
+			// The level is one of those that there are.
+			w, _ := flate.NewWriterDict(io.Discard, flate.DefaultCompression, vocabulary)
+			return w
+		}},
+		readers: sync.Pool{New: func() any { return flate.NewReaderDict(bytes.NewReader(nil), vocabulary) }},
+	}
+}
+
+func (p *packer) pack(app *appsv1alpha1.Application) (packed, error) {
+	text, err := json.Marshal(app)
+	if err != nil {
+		return "", err
+	}
+	w, _ := p.writers.Get().(*flate.Writer)
+	defer p.writers.Put(w)
+	var out bytes.Buffer
+	w.Reset(&out)
+	if _, err := w.Write(text); err != nil {
+		return "", err
+	}
+	if err := w.Close(); err != nil {
+		return "", err
+	}
+	return packed(out.String()), nil
+}
+
+func (p *packer) unpack(text packed) (*appsv1alpha1.Application, error) {
+	r := p.readers.Get()
+	defer p.readers.Put(r)
+	resetter, _ := r.(flate.Resetter)
+	reader, _ := r.(io.Reader)
+	if err := resetter.Reset(bytes.NewReader([]byte(text)), vocabulary); err != nil {
+		return nil, err
+	}
+	app := &appsv1alpha1.Application{}
+	if err := json.NewDecoder(reader).Decode(app); err != nil {
+		return nil, fmt.Errorf("cannot unpack an Application: %w", err)
+	}
+	return app, nil
+}
