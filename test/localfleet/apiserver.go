@@ -69,7 +69,7 @@ func (c *cluster) apiServer() (server, error) {
 // far the largest process of a fleet and gets a quarter smaller for some processor time, unless the fleet shall be fast.
 func (c *cluster) garbageCollection(percent string) []string {
 	if c.fleet.state.Fast {
-		percent = "400"
+		percent = "200"
 	}
 	return []string{"GOGC=" + percent}
 }
