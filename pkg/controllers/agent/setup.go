@@ -4,7 +4,6 @@
 package agent
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -15,21 +14,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	crsource "sigs.k8s.io/controller-runtime/pkg/source"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 // Names of the controllers, in metrics, logs and events.
@@ -235,9 +230,7 @@ func (a *agent) addDefinitionController(mgr mcmanager.Manager, o Options) error 
 	if err := c.Watch(a.hub.definitions); err != nil {
 		return fmt.Errorf("cannot watch for definitions: %w", err)
 	}
-	// The status of a class changes with the fleet, and means nothing here.
-	classes := crsource.TypedKind(mgr.GetLocalManager().GetCache(), &fleetv1alpha1.EnrollmentClass{},
-		a.classHandler(), predicate.TypedGenerationChangedPredicate[*fleetv1alpha1.EnrollmentClass]{})
+	classes := connection.ClassSource(mgr.GetLocalManager().GetCache(), o.Fleet, func(name mcr.ClusterName, _ connection.ClassQueue) { a.enqueueCluster(name) })
 	if err := c.Watch(classes); err != nil {
 		return fmt.Errorf("cannot watch EnrollmentClasses: %w", err)
 	}
@@ -265,29 +258,6 @@ func (a *agent) addRequirementController(mgr mcmanager.Manager, o Options) error
 		return fmt.Errorf("cannot watch workload clusters: %w", err)
 	}
 	return nil
-}
-
-// classHandler looks at everything in the clusters of a class again.
-func (a *agent) classHandler() handler.TypedEventHandler[*fleetv1alpha1.EnrollmentClass, mcreconcile.Request] {
-	type queue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]
-	changed := func(class *fleetv1alpha1.EnrollmentClass) {
-		for _, c := range a.fleet.List() {
-			if c.Enrolment.Class == class.Name {
-				a.enqueueCluster(c.Name)
-			}
-		}
-	}
-	return handler.TypedFuncs[*fleetv1alpha1.EnrollmentClass, mcreconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*fleetv1alpha1.EnrollmentClass], _ queue) {
-			changed(e.Object)
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*fleetv1alpha1.EnrollmentClass], _ queue) {
-			changed(e.ObjectNew)
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*fleetv1alpha1.EnrollmentClass], _ queue) {
-			changed(e.Object)
-		},
-	}
 }
 
 // enrolmentChanged is told about every change of every cluster. Most are about its connection.

@@ -5,14 +5,13 @@ package application
 
 import (
 	"context"
-	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 // reconcileCluster has a cluster do what its class says: it gets the definition of Applications, and these are watched.
@@ -22,7 +21,7 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) (reconci
 		// Enrolling it queues it again.
 		return reconcile.Result{}, nil
 	}
-	class, err := r.class(ctx, cluster.Enrolment.Class)
+	class, err := connection.Class(ctx, r.classes, cluster.Enrolment.Class)
 	if err != nil || class == nil {
 		// Nothing changes because a class is missing. Its coming queues the cluster again.
 		return reconcile.Result{}, err
@@ -53,19 +52,6 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) (reconci
 // enabled is whether the Applications in the clusters of a class are looked after.
 func enabled(class *fleetv1alpha1.EnrollmentClass) bool {
 	return class.Spec.Applications.Mode != fleetv1alpha1.ApplicationsModeDisabled
-}
-
-// class returns an EnrollmentClass, or nil if there is none of that name.
-func (r *reconciler) class(ctx context.Context, name string) (*fleetv1alpha1.EnrollmentClass, error) {
-	class := &fleetv1alpha1.EnrollmentClass{}
-	err := r.classes.Get(ctx, types.NamespacedName{Name: name}, class)
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // The comment says so.
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot get EnrollmentClass %q: %w", name, err)
-	}
-	return class, nil
 }
 
 // ensureDefinition puts the definition of Applications into the cluster.
@@ -99,7 +85,7 @@ func (r *reconciler) ensureDefinition(ctx context.Context, w *workload) (definit
 func (r *reconciler) enable(w *workload) {
 	if w.setMode(modeEnabled) {
 		// What is seen from now on counts.
-		r.workloads.ifCurrent(w, func() { r.rollup.engaged(w.name) })
+		r.ifCurrent(w, func() { r.rollup.engaged(w.name) })
 		w.watcher.Set(ownerFixed, definitionKind, apiServiceKind, applicationKind)
 		defer func() { w.wakeLater(w.keys()...) }()
 	}
@@ -127,10 +113,10 @@ func (r *reconciler) sumUp(w *workload) {
 		if app := applicationIn(&entries[i]); app != nil {
 			key, s := entries[i].Key, summaryOf(app)
 			w.track(key, app)
-			r.workloads.ifCurrent(w, func() { r.rollup.offer(w.name, key, s) })
+			r.ifCurrent(w, func() { r.rollup.offer(w.name, key, s) })
 		}
 	}
-	r.workloads.ifCurrent(w, func() { r.rollup.synced(w.name) })
+	r.ifCurrent(w, func() { r.rollup.synced(w.name) })
 }
 
 // idle stops looking after the Applications of a cluster.
@@ -145,7 +131,7 @@ func (w *workload) idle() {
 
 // unwatched tells the hub that nobody looks at the Applications of a cluster, and why.
 func (r *reconciler) unwatched(w *workload, reason, message string) {
-	r.workloads.ifCurrent(w, func() {
+	r.ifCurrent(w, func() {
 		r.metrics.forgetCluster(w.name)
 		r.rollup.unwatched(w.name, problem{reason, message})
 	})

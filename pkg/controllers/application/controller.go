@@ -12,22 +12,17 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	crsource "sigs.k8s.io/controller-runtime/pkg/source"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 // controllerName is the name of the controller in metrics, logs and events.
@@ -164,9 +159,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	if err := c.MultiClusterWatch(r.workloads); err != nil {
 		return nil, fmt.Errorf("cannot watch workload clusters: %w", err)
 	}
-	// The status of a class changes with the fleet, and means nothing here.
-	classes := crsource.TypedKind(local.GetCache(), &fleetv1alpha1.EnrollmentClass{},
-		r.classHandler(), predicate.TypedGenerationChangedPredicate[*fleetv1alpha1.EnrollmentClass]{})
+	classes := connection.ClassSource(local.GetCache(), o.Fleet, connection.EnqueueCluster)
 	if err := c.Watch(classes); err != nil {
 		return nil, fmt.Errorf("cannot watch EnrollmentClasses: %w", err)
 	}
@@ -177,7 +170,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 
 // Reconcile looks at one Application or, if the request names none, at the cluster itself.
 func (r *reconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
-	w, engaged := r.workloads.get(req.ClusterName)
+	w, engaged := r.workloads.Get(req.ClusterName)
 	if !engaged {
 		// Engaging it queues it again.
 		return reconcile.Result{}, nil
@@ -204,7 +197,7 @@ func (r *reconciler) assessor() health.Assessor {
 
 // rulesChanged has the objects of kinds assessed again for which another HealthRule counts now.
 func (r *reconciler) rulesChanged(kinds []schema.GroupKind) {
-	for _, w := range r.workloads.all() {
+	for _, w := range r.workloads.All() {
 		// The first time, clusters wait for it.
 		w.enqueue()
 		for _, gk := range kinds {
@@ -213,26 +206,6 @@ func (r *reconciler) rulesChanged(kinds []schema.GroupKind) {
 				w.wakeLater(w.usersOf(kind)...)
 			}
 		}
-	}
-}
-
-// classHandler looks at the clusters of a class again.
-func (r *reconciler) classHandler() handler.TypedEventHandler[*fleetv1alpha1.EnrollmentClass, mcreconcile.Request] {
-	type queue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]
-	changed := func(class *fleetv1alpha1.EnrollmentClass, q queue) {
-		for _, c := range r.fleet.List() {
-			if c.Enrolment.Class == class.Name {
-				q.Add(mcreconcile.Request{ClusterName: c.Name})
-			}
-		}
-	}
-	return handler.TypedFuncs[*fleetv1alpha1.EnrollmentClass, mcreconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*fleetv1alpha1.EnrollmentClass], q queue) {
-			changed(e.Object, q)
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*fleetv1alpha1.EnrollmentClass], q queue) {
-			changed(e.ObjectNew, q)
-		},
 	}
 }
 
@@ -247,7 +220,7 @@ func (r *reconciler) enrolmentChanged(name mcr.ClusterName) {
 		delete(r.enrolments, name)
 	}
 	r.mu.Unlock()
-	if w, engaged := r.workloads.get(name); enrolled && engaged && before != c.Enrolment.Class {
+	if w, engaged := r.workloads.Get(name); enrolled && engaged && before != c.Enrolment.Class {
 		w.enqueue()
 	}
 }

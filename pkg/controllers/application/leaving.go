@@ -35,7 +35,7 @@ const (
 // leave tells every Application of a cluster that nobody looks any more. It is called while the cluster is still connected and no
 // reconcile of it runs any more. It gives up as soon as the cluster does not answer.
 func (r *reconciler) leave(ctx context.Context, name mcr.ClusterName) error {
-	w, engaged := r.workloads.get(name)
+	w, engaged := r.workloads.Get(name)
 	if !engaged || w.currentMode() != modeEnabled {
 		return nil
 	}

@@ -114,7 +114,7 @@ func isOtherUID(err error) bool {
 func (r *reconciler) observe(w *workload, key applicationKey, app *appsv1alpha1.Application) {
 	s := summaryOf(app)
 	shared(&w.texts, &s.applicationType, &s.version, &s.message)
-	r.workloads.ifCurrent(w, func() {
+	r.ifCurrent(w, func() {
 		if w.has(key, app.UID) {
 			r.metrics.application(w.name, key, s)
 			r.rollup.observe(w.name, key, s)
@@ -124,7 +124,7 @@ func (r *reconciler) observe(w *workload, key applicationKey, app *appsv1alpha1.
 
 // forget tells the hub that an Application has gone.
 func (r *reconciler) forget(w *workload, key applicationKey) {
-	r.workloads.ifCurrent(w, func() {
+	r.ifCurrent(w, func() {
 		r.metrics.forget(w.name, key)
 		r.rollup.forget(w.name, key)
 	})

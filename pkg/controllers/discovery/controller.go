@@ -11,22 +11,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	crsource "sigs.k8s.io/controller-runtime/pkg/source"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
@@ -129,8 +121,8 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 		metrics = NewMetrics(o.Registerer)
 	}
 	r.reports = newReports(local.GetEventRecorder(controllerName), o.Reporter, metrics)
-	r.workloads = newWorkloads(r.reports.expect, r.reports.forgetCluster)
-	r.hub = newHub(r.workloads.enqueueAll)
+	r.workloads = newWorkloads(r.reports)
+	r.hub = newHub(r.enqueueAll)
 
 	dyn, meta, err := multicluster.WatchClients(local)
 	if err != nil {
@@ -155,9 +147,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	if err := c.MultiClusterWatch(r.workloads); err != nil {
 		return nil, fmt.Errorf("cannot watch workload clusters: %w", err)
 	}
-	// The status of a class changes with the fleet, and means nothing here.
-	classes := crsource.TypedKind(local.GetCache(), &fleetv1alpha1.EnrollmentClass{},
-		r.classHandler(), predicate.TypedGenerationChangedPredicate[*fleetv1alpha1.EnrollmentClass]{})
+	classes := connection.ClassSource(local.GetCache(), o.Fleet, connection.EnqueueCluster)
 	if err := c.Watch(classes); err != nil {
 		return nil, fmt.Errorf("cannot watch EnrollmentClasses: %w", err)
 	}
@@ -176,13 +166,13 @@ func (r *reconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (re
 }
 
 func (r *reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
-	w, engaged := r.workloads.get(req.ClusterName)
+	w, engaged := r.workloads.Get(req.ClusterName)
 	cluster, enrolled := r.fleet.Lookup(req.ClusterName)
 	if !engaged || !enrolled {
 		// Engaging it queues it again.
 		return reconcile.Result{}, nil
 	}
-	class, err := r.class(ctx, cluster.Enrolment.Class)
+	class, err := connection.Class(ctx, r.classes, cluster.Enrolment.Class)
 	if err != nil || class == nil {
 		// Nothing is taken away because a class is missing. Its coming queues the cluster again.
 		return reconcile.Result{}, err
@@ -191,39 +181,6 @@ func (r *reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 	p.watch()
 	err = errors.Join(p.protect(ctx), p.mirrorAll(ctx))
 	return p.result(), err
-}
-
-// class returns an EnrollmentClass, or nil if there is none of that name.
-func (r *reconciler) class(ctx context.Context, name string) (*fleetv1alpha1.EnrollmentClass, error) {
-	class := &fleetv1alpha1.EnrollmentClass{}
-	err := r.classes.Get(ctx, types.NamespacedName{Name: name}, class)
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // The comment says so.
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot get EnrollmentClass %q: %w", name, err)
-	}
-	return class, nil
-}
-
-// classHandler looks at the clusters of a class again.
-func (r *reconciler) classHandler() handler.TypedEventHandler[*fleetv1alpha1.EnrollmentClass, mcreconcile.Request] {
-	type queue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]
-	changed := func(class *fleetv1alpha1.EnrollmentClass, q queue) {
-		for _, c := range r.fleet.List() {
-			if c.Enrolment.Class == class.Name {
-				q.Add(mcreconcile.Request{ClusterName: c.Name})
-			}
-		}
-	}
-	return handler.TypedFuncs[*fleetv1alpha1.EnrollmentClass, mcreconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*fleetv1alpha1.EnrollmentClass], q queue) {
-			changed(e.Object, q)
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*fleetv1alpha1.EnrollmentClass], q queue) {
-			changed(e.ObjectNew, q)
-		},
-	}
 }
 
 // enrolmentChanged is told about every change of every cluster. Other credentials, or a cluster that was away, can mean
@@ -240,7 +197,7 @@ func (r *reconciler) enrolmentChanged(name mcr.ClusterName) {
 	}
 	r.mu.Unlock()
 
-	w, engaged := r.workloads.get(name)
+	w, engaged := r.workloads.Get(name)
 	if !enrolled || !engaged || before == now {
 		return
 	}

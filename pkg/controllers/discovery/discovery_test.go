@@ -420,7 +420,7 @@ func TestClusterThatChangesWhatIsWritten(t *testing.T) {
 			f.gaugeIs(1, "masthead_discovery_objects", string(f.cluster), compositionCRD)
 			f.settled()
 			written := f.asked.writes()
-			f.reconciler.workloads.enqueueAll()
+			f.reconciler.enqueueAll()
 			f.settled()
 			if n := f.asked.writes() - written; n != 0 {
 				t.Errorf("%s Want it to be left like that, got %d writes", tc.reason, n)
@@ -452,7 +452,7 @@ func TestLeavingTakesEverythingBack(t *testing.T) {
 
 	leave := func() {
 		f.gate.Close(f.cluster)
-		if err := f.fleet.leaver(f.ctx, f.cluster); err != nil {
+		if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
 			t.Fatal(err)
 		}
 		for _, kind := range []string{policyKind.Kind, bindingKind.Kind} {
@@ -478,7 +478,7 @@ func TestLeavingTakesEverythingBack(t *testing.T) {
 	f.gate.Open(f.cluster)
 	c, _ := f.fleet.Lookup(f.cluster)
 	c.State = connection.StateDraining
-	f.fleet.set(c)
+	f.fleet.Set(c)
 	f.copy(xrd, nil)
 	f.copy(composition, nil)
 
@@ -502,7 +502,7 @@ func TestLeavingAClusterThatDoesNotAnswer(t *testing.T) {
 	}
 	f.asked.mu.Unlock()
 	f.gate.Close(f.cluster)
-	if err := f.fleet.leaver(f.ctx, f.cluster); err == nil || errors.Is(err, context.DeadlineExceeded) {
+	if err := f.fleet.Leave(f.ctx, f.cluster); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("want the cluster's own answer, got %v", err)
 	}
 	f.gate.Open(f.cluster)

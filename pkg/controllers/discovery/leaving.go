@@ -27,7 +27,7 @@ const (
 // leave takes back what was put into a cluster that leaves for good: nobody would keep the copies true, and the policy would
 // be in the way of the cluster's users. It is called while the cluster is still connected and no pass of it runs any more.
 func (r *reconciler) leave(ctx context.Context, name mcr.ClusterName) error {
-	w, engaged := r.workloads.get(name)
+	w, engaged := r.workloads.Get(name)
 	if !engaged {
 		return nil
 	}

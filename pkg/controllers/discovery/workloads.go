@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	crsource "sigs.k8s.io/controller-runtime/pkg/source"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
@@ -142,119 +141,49 @@ func (w *workload) setBare(kind kindwatch.Kind, bare bool) {
 	}
 }
 
-// workloads are the engaged workload clusters. It is the source of the controller.
-type workloads struct {
-	// engaged and disengaged are called when an instance of a cluster comes, and when its last one goes, with mu held.
-	engaged    func(mcr.ClusterName)
-	disengaged func(mcr.ClusterName)
+// workloads are the engaged workload clusters.
+type workloads = multicluster.Instances[mcreconcile.Request, *workload]
 
-	mu       sync.Mutex
-	byName   map[mcr.ClusterName]*workload
-	instance map[cluster.Cluster]*workload
+func newWorkloads(r *reports) *workloads {
+	return multicluster.NewInstances(multicluster.InstancesOptions[mcreconcile.Request, *workload]{
+		What:    "mirrored objects",
+		New:     newWorkload,
+		Added:   func(name mcr.ClusterName, _, _ *workload, _ bool) { r.expect(name) },
+		Removed: r.forgetCluster,
+		Queued:  (*workload).enqueue,
+	})
 }
 
-func newWorkloads(engaged, disengaged func(mcr.ClusterName)) *workloads {
-	return &workloads{
-		engaged:    engaged,
-		disengaged: disengaged,
-		byName:     map[mcr.ClusterName]*workload{},
-		instance:   map[cluster.Cluster]*workload{},
-	}
-}
-
-// get returns the instance of a cluster that was engaged last.
-func (s *workloads) get(name mcr.ClusterName) (*workload, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w, ok := s.byName[name]
-	return w, ok
-}
-
-// enqueueAll has every cluster looked at.
-func (s *workloads) enqueueAll() {
-	s.mu.Lock()
-	all := slices.Collect(maps.Values(s.byName))
-	s.mu.Unlock()
-	for _, w := range all {
-		w.enqueue()
-	}
-}
-
-// ForCluster implements mcsource.TypedSource.
-func (s *workloads) ForCluster(name mcr.ClusterName, cl cluster.Cluster) (crsource.TypedSource[mcreconcile.Request], bool, error) {
-	if name == "" {
-		return nil, false, nil
-	}
-	return &workloadSource{workloads: s, name: name, cluster: cl}, true, nil
-}
-
-// workloadSource watches what Masthead put into one instance of a cluster.
-type workloadSource struct {
-	workloads *workloads
-	name      mcr.ClusterName
-	cluster   cluster.Cluster
-}
-
-var _ crsource.TypedSyncingSource[mcreconcile.Request] = &workloadSource{}
-
-// String is the source in logs.
-func (s *workloadSource) String() string { return "mirrored objects" }
-
-// Start implements source.TypedSource. It does not block.
-func (s *workloadSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
-	dyn, meta, err := multicluster.WatchClients(s.cluster)
+// newWorkload makes what there is to know about an instance of a cluster.
+func newWorkload(name mcr.ClusterName, cl cluster.Cluster, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) (*workload, error) {
+	dyn, meta, err := multicluster.WatchClients(cl)
 	if err != nil {
-		return fmt.Errorf("cannot make clients for cluster %q: %w", s.name, err)
+		return nil, fmt.Errorf("cannot make clients for cluster %q: %w", name, err)
 	}
 	w := &workload{
-		name: s.name, client: dyn, metadata: meta, queue: queue,
+		name: name, client: dyn, metadata: meta, queue: queue,
 		verified: map[copyKey]verifiedCopy{}, bare: sets.New[kindwatch.Kind](),
 		followed: map[string]kindwatch.Kind{},
 	}
 	w.watcher, err = kindwatch.New(kindwatch.Options{Client: dyn, MetadataClient: meta, Handler: w.handle})
 	if err != nil {
-		return fmt.Errorf("cannot watch cluster %q: %w", s.name, err)
+		return nil, fmt.Errorf("cannot watch cluster %q: %w", name, err)
 	}
-	s.workloads.add(s.cluster, w)
-	go func() {
-		_ = w.watcher.Start(ctx)
-		s.workloads.remove(s.cluster, w)
-	}()
-	w.enqueue()
-	return nil
+	return w, nil
 }
 
-// WaitForSync implements source.TypedSyncingSource.
-func (s *workloadSource) WaitForSync(ctx context.Context) error {
-	s.workloads.mu.Lock()
-	w := s.workloads.instance[s.cluster]
-	s.workloads.mu.Unlock()
-	if w == nil {
-		return fmt.Errorf("cannot wait for cluster %q: it is not engaged", s.name)
+// enqueueAll has every cluster looked at.
+func (r *reconciler) enqueueAll() {
+	for _, w := range r.workloads.All() {
+		w.enqueue()
 	}
-	return w.watcher.WaitForSync(ctx)
 }
 
-// add makes an instance the one that counts: a cluster that is being replaced, to make before breaking, has two for a while.
-func (s *workloads) add(cl cluster.Cluster, w *workload) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.byName[w.name] = w
-	s.instance[cl] = w
-	s.engaged(w.name)
-}
+// Start implements multicluster.Instance.
+func (w *workload) Start(ctx context.Context) error { return w.watcher.Start(ctx) }
 
-func (s *workloads) remove(cl cluster.Cluster, w *workload) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.instance[cl] == w {
-		delete(s.instance, cl)
-	}
-	if s.byName[w.name] == w {
-		delete(s.byName, w.name)
-		s.disengaged(w.name)
-	}
-}
+// WaitForSync implements multicluster.Instance.
+func (w *workload) WaitForSync(ctx context.Context) error { return w.watcher.WaitForSync(ctx) }
 
 // follow has the copies of a kind watched, or not.
 func (w *workload) follow(crd string, kind kindwatch.Kind, wanted bool) {

@@ -1,0 +1,69 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	crevent "sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	crsource "sigs.k8s.io/controller-runtime/pkg/source"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// Class returns an EnrollmentClass, or nil if there is none of that name.
+func Class(ctx context.Context, classes client.Reader, name string) (*fleetv1alpha1.EnrollmentClass, error) {
+	class := &fleetv1alpha1.EnrollmentClass{}
+	err := classes.Get(ctx, types.NamespacedName{Name: name}, class)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get EnrollmentClass %q: %w", name, err)
+	}
+	return class, nil
+}
+
+// ClassQueue is the queue of a controller that looks at clusters.
+type ClassQueue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]
+
+// ClassSource watches the EnrollmentClasses of the hub, and calls changed for each cluster of one that came, changed or went. The status
+// of a class changes with the fleet, and means nothing to a cluster.
+func ClassSource(
+	c cache.Cache, fleet interface{ List() []Cluster }, changed func(mcr.ClusterName, ClassQueue),
+) crsource.TypedSource[mcreconcile.Request] {
+	clusters := func(class *fleetv1alpha1.EnrollmentClass, q ClassQueue) {
+		for _, cluster := range fleet.List() {
+			if cluster.Enrolment.Class == class.Name {
+				changed(cluster.Name, q)
+			}
+		}
+	}
+	return crsource.TypedKind(c, &fleetv1alpha1.EnrollmentClass{}, handler.TypedFuncs[*fleetv1alpha1.EnrollmentClass, mcreconcile.Request]{
+		CreateFunc: func(_ context.Context, e crevent.TypedCreateEvent[*fleetv1alpha1.EnrollmentClass], q ClassQueue) {
+			clusters(e.Object, q)
+		},
+		UpdateFunc: func(_ context.Context, e crevent.TypedUpdateEvent[*fleetv1alpha1.EnrollmentClass], q ClassQueue) {
+			clusters(e.ObjectNew, q)
+		},
+		DeleteFunc: func(_ context.Context, e crevent.TypedDeleteEvent[*fleetv1alpha1.EnrollmentClass], q ClassQueue) {
+			clusters(e.Object, q)
+		},
+	}, predicate.TypedGenerationChangedPredicate[*fleetv1alpha1.EnrollmentClass]{})
+}
+
+// EnqueueCluster has a cluster itself looked at: it is a ClassSource's changed for controllers that know no more than clusters.
+func EnqueueCluster(name mcr.ClusterName, q ClassQueue) {
+	q.Add(mcreconcile.Request{ClusterName: name})
+}
