@@ -12,7 +12,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
@@ -22,32 +21,7 @@ import (
 var workload client.Client
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	env, err := testenv.New(definitionFile())
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	// Also what a start that failed has left.
-	defer func() { _ = env.Stop() }()
-	cfg, err := env.Start()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "cannot start the API server:", err)
-		return 1
-	}
-	scheme := runtime.NewScheme()
-	if err := appsv1alpha1.AddToScheme(scheme); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	if workload, err = client.New(cfg, client.Options{Scheme: scheme}); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+	os.Exit(testenv.Run(m, appsv1alpha1.AddToScheme, func(c client.Client) { workload = c }, definitionFile()))
 }
 
 func definitionFile() string {

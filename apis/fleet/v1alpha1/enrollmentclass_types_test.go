@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -24,32 +23,7 @@ import (
 var hub client.Client
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	env, err := testenv.New(testenv.CRDs())
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	// Also what a start that failed has left.
-	defer func() { _ = env.Stop() }()
-	cfg, err := env.Start()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "cannot start the API server:", err)
-		return 1
-	}
-	scheme := runtime.NewScheme()
-	if err := fleetv1alpha1.AddToScheme(scheme); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	if hub, err = client.New(cfg, client.Options{Scheme: scheme}); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+	os.Exit(testenv.Run(m, fleetv1alpha1.AddToScheme, func(c client.Client) { hub = c }, testenv.CRDs()))
 }
 
 func TestEnrollmentClassValidation(t *testing.T) {

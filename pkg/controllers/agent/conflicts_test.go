@@ -64,7 +64,7 @@ func (f *fixture) join(number int, identifier string) *fixture {
 
 // enrol makes the cluster of a fixture known to the fleet.
 func (f *fixture) enrol() {
-	f.fleet.set(connection.Cluster{
+	f.fleet.Set(connection.Cluster{
 		Name: f.cluster, State: connection.StateConnected, UID: f.identifier,
 		Enrolment: connection.Enrolment{Class: f.class, Object: connection.ObjectReference{
 			GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
@@ -247,9 +247,7 @@ func TestReplacementWithTheSameIdentifierTakesOver(t *testing.T) {
 
 	// The cluster is lost: it is un-enrolled, and nobody could take leave of it.
 	f.disengageCluster()
-	f.fleet.mu.Lock()
-	delete(f.fleet.clusters, f.cluster)
-	f.fleet.mu.Unlock()
+	f.fleet.Forget(f.cluster)
 	now := f.heldBy(f.target, f.source())
 	if now.GetDeletionTimestamp() != nil {
 		t.Fatal("want nothing to be deleted because a cluster is lost")

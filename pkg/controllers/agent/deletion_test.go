@@ -50,7 +50,7 @@ func TestIdentifierThatChangesDeletesNothing(t *testing.T) {
 		t.Fatal("the cluster is not enrolled")
 	}
 	cluster.Identifier = f.identifier + "-new"
-	f.fleet.set(cluster)
+	f.fleet.Set(cluster)
 	f.conflictsWith(old)
 	if err := f.workload.Delete(f.ctx, claim); err != nil {
 		t.Fatal(err)

@@ -24,12 +24,12 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
 // idleHub is a hub without a watcher.
 func idleHub() *hub {
-	return newHub(&fakeFleet{clusters: map[mcr.ClusterName]connection.Cluster{}},
+	return newHub(&fakefleet.Fleet{},
 		&workloads{byName: map[mcr.ClusterName]*workload{}, instance: map[cluster.Cluster]*workload{}},
 		&enqueuer[Request]{}, &enqueuer[mcreconcile.Request]{})
 }

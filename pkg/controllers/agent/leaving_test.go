@@ -45,7 +45,7 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 	if err := f.gate.Drain(f.ctx, f.cluster); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.fleet.leave(f.ctx, f.cluster); err != nil {
+	if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
 		t.Fatal(err)
 	}
 	f.finalizersAre("gone")

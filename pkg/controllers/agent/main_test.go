@@ -43,6 +43,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/test/fakefleet"
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
@@ -187,64 +188,6 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// fakeFleet is a fleet that does what it is told.
-type fakeFleet struct {
-	mu          sync.Mutex
-	clusters    map[mcr.ClusterName]connection.Cluster
-	subscribers []func(mcr.ClusterName)
-	leave       connection.Leaver
-}
-
-func (f *fakeFleet) Lookup(name mcr.ClusterName) (connection.Cluster, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	c, ok := f.clusters[name]
-	return c, ok
-}
-
-func (f *fakeFleet) ByIdentifier(id string) (connection.Cluster, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, c := range f.clusters {
-		if c.EffectiveIdentifier() == id {
-			return c, true
-		}
-	}
-	return connection.Cluster{}, false
-}
-
-func (f *fakeFleet) List() []connection.Cluster {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	out := make([]connection.Cluster, 0, len(f.clusters))
-	for _, c := range f.clusters {
-		out = append(out, c)
-	}
-	return out
-}
-
-func (f *fakeFleet) Subscribe(fn func(mcr.ClusterName)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.subscribers = append(f.subscribers, fn)
-}
-
-func (f *fakeFleet) OnLeave(fn connection.Leaver) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.leave = fn
-}
-
-func (f *fakeFleet) set(c connection.Cluster) {
-	f.mu.Lock()
-	f.clusters[c.Name] = c
-	subscribers := f.subscribers
-	f.mu.Unlock()
-	for _, fn := range subscribers {
-		fn(c.Name)
-	}
-}
-
 // fixture is a hub and a workload cluster with an agent between them, and the means to be their users and the hub's
 // Crossplane.
 type fixture struct {
@@ -254,7 +197,7 @@ type fixture struct {
 	hub, workload              client.Client
 	hubRequests, workloadAsked *requests
 	number                     int32
-	fleet                      *fakeFleet
+	fleet                      *fakefleet.Fleet
 	agent                      *agent
 	registry                   *prometheus.Registry
 	cluster                    mcr.ClusterName
@@ -297,7 +240,7 @@ func prepareFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass
 		t: t, ctx: t.Context(),
 		hubRequests: newRequests(n), workloadAsked: newRequests(n),
 		number:     n,
-		fleet:      &fakeFleet{clusters: map[mcr.ClusterName]connection.Cluster{}},
+		fleet:      &fakefleet.Fleet{},
 		registry:   prometheus.NewRegistry(),
 		cluster:    mcr.ClusterName(fmt.Sprintf("capi/fleet/w%d", n)),
 		identifier: fmt.Sprintf("identifier-%d", n),
@@ -366,7 +309,7 @@ func (f *fixture) start() {
 		f.t.Fatal(err)
 	}
 
-	f.fleet.set(connection.Cluster{
+	f.fleet.Set(connection.Cluster{
 		Name: f.cluster, State: connection.StateConnected, UID: f.identifier,
 		Enrolment: connection.Enrolment{
 			Class: f.class,

@@ -44,7 +44,7 @@ func TestAClusterThatHangsDelaysNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	const hung = "capi/fleet/hung"
-	f.fleet.set(connection.Cluster{Name: hung, State: connection.StateConnected, Enrolment: connection.Enrolment{Class: f.class.Name}})
+	f.fleet.Set(connection.Cluster{Name: hung, State: connection.StateConnected, Enrolment: connection.Enrolment{Class: f.class.Name}})
 	ctx, disengage := context.WithCancel(f.managerCtx)
 	f.gate.Open(hung)
 	if err := f.mgr.Engage(ctx, hung, cl); err != nil {

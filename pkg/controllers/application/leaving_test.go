@@ -51,13 +51,13 @@ func TestLeavingTellsEveryApplication(t *testing.T) {
 	f.settled()
 
 	f.gate.Close(f.cluster)
-	if err := f.fleet.leaver(f.ctx, f.cluster); err != nil {
+	if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
 		t.Fatal(err)
 	}
 	f.notEnrolled(app)
 	f.notEnrolled(empty)
 	f.owned(cm, app, true)
-	if err := f.fleet.leaver(f.ctx, f.cluster); err != nil {
+	if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -75,7 +75,7 @@ func TestLeavingGivesUpOnAClusterThatDoesNotAnswer(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(f.ctx)
 	cancel()
-	if err := f.fleet.leaver(ctx, f.cluster); err == nil {
+	if err := f.fleet.Leave(ctx, f.cluster); err == nil {
 		t.Error("want to be told that it was in vain")
 	}
 }

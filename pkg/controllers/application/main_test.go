@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -42,6 +41,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/test/fakefleet"
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
@@ -141,45 +141,6 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// fakeFleet is a fleet that does what it is told.
-type fakeFleet struct {
-	mu          sync.Mutex
-	clusters    map[mcr.ClusterName]connection.Cluster
-	subscribers []func(mcr.ClusterName)
-	leaver      connection.Leaver
-}
-
-func (f *fakeFleet) Lookup(name mcr.ClusterName) (connection.Cluster, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	c, ok := f.clusters[name]
-	return c, ok
-}
-
-func (f *fakeFleet) List() []connection.Cluster {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Collect(maps.Values(f.clusters))
-}
-
-func (f *fakeFleet) Subscribe(fn func(mcr.ClusterName)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.subscribers = append(f.subscribers, fn)
-}
-
-func (f *fakeFleet) OnLeave(fn connection.Leaver) { f.leaver = fn }
-
-func (f *fakeFleet) set(c connection.Cluster) {
-	f.mu.Lock()
-	f.clusters[c.Name] = c
-	subscribers := f.subscribers
-	f.mu.Unlock()
-	for _, fn := range subscribers {
-		fn(c.Name)
-	}
-}
-
 // fixture is a hub and a workload cluster whose Applications are looked after.
 type fixture struct {
 	t   *testing.T
@@ -187,7 +148,7 @@ type fixture struct {
 
 	hub, workload client.Client
 	asked         *traffic
-	fleet         *fakeFleet
+	fleet         *fakefleet.Fleet
 	registry      *prometheus.Registry
 	reconciler    *reconciler
 	cluster       mcr.ClusterName
@@ -212,7 +173,7 @@ func newFixture(t *testing.T, options ...func(*Options)) *fixture {
 	n := fixtures.Add(1)
 	f := &fixture{
 		t: t, ctx: context.WithoutCancel(t.Context()), asked: &traffic{},
-		fleet:     &fakeFleet{clusters: map[mcr.ClusterName]connection.Cluster{}},
+		fleet:     &fakefleet.Fleet{},
 		cluster:   mcr.ClusterName(fmt.Sprintf("capi/fleet/w%d", n)),
 		namespace: fmt.Sprintf("shop-%d", n), options: options,
 	}
@@ -273,7 +234,7 @@ func (f *fixture) start() {
 	if f.reconciler, err = setup(mgr, o); err != nil {
 		f.t.Fatal(err)
 	}
-	f.fleet.set(f.enrolled(connection.StateConnected))
+	f.fleet.Set(f.enrolled(connection.StateConnected))
 	f.mgr, f.managerCtx, f.running = mgr, ctx, &sync.WaitGroup{}
 	f.running.Go(func() {
 		if err := mgr.Start(ctx); err != nil {

@@ -72,9 +72,9 @@ func TestReportFollowsTheApplicationsOfACluster(t *testing.T) {
 	f.reports(fleetv1alpha1.ReasonWatching, counts(fleetv1alpha1.ApplicationCounts{Total: 2, Healthy: 1, Missing: 1, Installed: 1}))
 
 	unknown := counts(fleetv1alpha1.ApplicationCounts{Total: 2, Unknown: 2})
-	f.fleet.set(f.enrolled(connection.StateDegraded))
+	f.fleet.Set(f.enrolled(connection.StateDegraded))
 	f.reports(fleetv1alpha1.ReasonUnreachable, unknown)
-	f.fleet.set(f.enrolled(connection.StateConnected))
+	f.fleet.Set(f.enrolled(connection.StateConnected))
 	f.reports(fleetv1alpha1.ReasonWatching, counts(fleetv1alpha1.ApplicationCounts{Total: 2, Healthy: 1, Missing: 1, Installed: 1}))
 
 	setMode := func(mode fleetv1alpha1.ApplicationsMode) {

@@ -44,6 +44,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/test/fakefleet"
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
@@ -181,49 +182,6 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// fakeFleet is a fleet that does what it is told.
-type fakeFleet struct {
-	mu          sync.Mutex
-	clusters    map[mcr.ClusterName]connection.Cluster
-	subscribers []func(mcr.ClusterName)
-	leaver      connection.Leaver
-}
-
-func (f *fakeFleet) Lookup(name mcr.ClusterName) (connection.Cluster, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	c, ok := f.clusters[name]
-	return c, ok
-}
-
-func (f *fakeFleet) List() []connection.Cluster {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	out := make([]connection.Cluster, 0, len(f.clusters))
-	for _, c := range f.clusters {
-		out = append(out, c)
-	}
-	return out
-}
-
-func (f *fakeFleet) Subscribe(fn func(mcr.ClusterName)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.subscribers = append(f.subscribers, fn)
-}
-
-func (f *fakeFleet) OnLeave(fn connection.Leaver) { f.leaver = fn }
-
-func (f *fakeFleet) set(c connection.Cluster) {
-	f.mu.Lock()
-	f.clusters[c.Name] = c
-	subscribers := f.subscribers
-	f.mu.Unlock()
-	for _, fn := range subscribers {
-		fn(c.Name)
-	}
-}
-
 // told is a DefinitionReporter that remembers.
 type told struct {
 	mu    sync.Mutex
@@ -253,7 +211,7 @@ type fixture struct {
 
 	hub, workload client.Client
 	asked         *traffic
-	fleet         *fakeFleet
+	fleet         *fakefleet.Fleet
 	told          *told
 	registry      *prometheus.Registry
 	reconciler    *reconciler
@@ -289,7 +247,7 @@ func prepareFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass
 	n := fixtures.Add(1)
 	f := &fixture{
 		t: t, ctx: context.WithoutCancel(t.Context()), asked: &traffic{}, told: &told{kinds: map[string]string{}},
-		fleet:    &fakeFleet{clusters: map[mcr.ClusterName]connection.Cluster{}},
+		fleet:    &fakefleet.Fleet{},
 		registry: prometheus.NewRegistry(),
 		cluster:  mcr.ClusterName(fmt.Sprintf("capi/fleet/w%d", n)),
 		group:    fmt.Sprintf("db%d.acmeco.org", n),
@@ -340,7 +298,7 @@ func (f *fixture) start() {
 	if f.reconciler, err = setup(mgr, o); err != nil {
 		f.t.Fatal(err)
 	}
-	f.fleet.set(connection.Cluster{
+	f.fleet.Set(connection.Cluster{
 		Name: f.cluster, State: connection.StateConnected,
 		Enrolment: connection.Enrolment{
 			Class: f.class.Name,

@@ -182,7 +182,7 @@ func TestPolicyFollowsMastheadsUser(t *testing.T) {
 	f.asked.mu.Unlock()
 	c, _ := f.fleet.Lookup(f.cluster)
 	c.Enrolment.CredentialsVersion = "next"
-	f.fleet.set(c)
+	f.fleet.Set(c)
 	f.eventually("the policy lets the third user through", func() error {
 		if err := f.workload.Get(f.ctx, client.ObjectKey{Name: policyName}, policy); err != nil {
 			return err

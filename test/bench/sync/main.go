@@ -8,18 +8,8 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
-	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"path/filepath"
-	"syscall"
 	"time"
-
-	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/masthead-dev/masthead/test/bench/report"
 )
@@ -40,37 +30,11 @@ type settings struct {
 }
 
 func main() {
-	s, output, err := parse(os.Args[1:], os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-sync:", err)
-		os.Exit(2)
-	}
-	// controller-runtime's client, which the fleet uses, complains about the lack of a logger in the middle of the output.
-	log.SetLogger(logr.Discard())
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err = measure(ctx, s, output)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-sync:", err)
-		os.Exit(1)
-	}
-}
-
-// measure runs everything and prints the tables, also of what was measured before an error.
-func measure(ctx context.Context, s settings, output string) (err error) {
-	out := io.Writer(os.Stdout)
-	if output != "" {
-		file, err := os.Create(filepath.Clean(output))
-		if err != nil {
-			return err
-		}
-		defer func() { _ = file.Close() }()
-		out = io.MultiWriter(os.Stdout, file)
-	}
-	results, err := run(ctx, s)
-	_, printErr := io.WriteString(out, render(results, report.Machine(ctx), s))
-	return errors.Join(err, printErr)
+	report.Main("bench-sync", func(args []string, usage io.Writer) (report.Measure, string, error) {
+		s, output, err := parse(args, usage)
+		return func(ctx context.Context) (string, error) {
+			results, err := run(ctx, s)
+			return render(results, report.Machine(context.WithoutCancel(ctx)), s), err
+		}, output, err
+	})
 }

@@ -1,0 +1,96 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fakefleet is a fleet for the tests of controllers: what connection.Provider knows about clusters, set by hand. The clusters
+// themselves are real.
+//
+// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
+// tests only.
+package fakefleet
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// Fleet has the clusters that it is told. The zero value has none.
+type Fleet struct {
+	mu          sync.Mutex
+	clusters    map[mcr.ClusterName]connection.Cluster
+	subscribers []func(mcr.ClusterName)
+	leaver      connection.Leaver
+}
+
+// Lookup returns the cluster of a name.
+func (f *Fleet) Lookup(name mcr.ClusterName) (connection.Cluster, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c, ok := f.clusters[name]
+	return c, ok
+}
+
+// ByIdentifier returns the cluster with an identifier.
+func (f *Fleet) ByIdentifier(id string) (connection.Cluster, bool) {
+	for _, c := range f.List() {
+		if c.EffectiveIdentifier() == id {
+			return c, true
+		}
+	}
+	return connection.Cluster{}, false
+}
+
+// List returns every cluster.
+func (f *Fleet) List() []connection.Cluster {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Collect(maps.Values(f.clusters))
+}
+
+// Subscribe has a function called with the name of each cluster that is set.
+func (f *Fleet) Subscribe(fn func(mcr.ClusterName)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.subscribers = append(f.subscribers, fn)
+}
+
+// OnLeave notes what Leave calls.
+func (f *Fleet) OnLeave(fn connection.Leaver) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.leaver = fn
+}
+
+// Leave does what is to be done when a cluster leaves for good.
+func (f *Fleet) Leave(ctx context.Context, name mcr.ClusterName) error {
+	f.mu.Lock()
+	leaver := f.leaver
+	f.mu.Unlock()
+	return leaver(ctx, name)
+}
+
+// Set makes a cluster one of the fleet, or changes what is known of it, and tells the subscribers.
+func (f *Fleet) Set(c connection.Cluster) {
+	f.mu.Lock()
+	if f.clusters == nil {
+		f.clusters = map[mcr.ClusterName]connection.Cluster{}
+	}
+	f.clusters[c.Name] = c
+	subscribers := f.subscribers
+	f.mu.Unlock()
+	for _, fn := range subscribers {
+		fn(c.Name)
+	}
+}
+
+// Forget removes a cluster, without telling anybody.
+func (f *Fleet) Forget(name mcr.ClusterName) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.clusters, name)
+}
