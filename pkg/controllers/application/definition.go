@@ -107,14 +107,27 @@ func (k *definitionKeeper) ensure(ctx context.Context, cluster mcr.ClusterName, 
 	case apierrors.IsNotFound(err):
 		return k.written(ctx, cluster, crds, nil)
 	case apierrors.IsForbidden(err):
-		return k.refused(ReasonDefinitionForbidden, err), nil
+		return k.despite(k.refused(ReasonDefinitionForbidden, err), *seen), nil
 	case err != nil:
 		return definitionState{}, fmt.Errorf("cannot get CustomResourceDefinition %q in cluster %q: %w", definitionName, cluster, err)
 	}
 	if state, settled := k.judge(definitionSeenIn(have)); settled {
 		return state, nil
 	}
-	return k.written(ctx, cluster, crds, have)
+	state, err := k.written(ctx, cluster, crds, have)
+	return k.despite(state, definitionSeenIn(have)), err
+}
+
+// despite has Applications looked after as far as an older definition goes, if the cluster refused to have it upgraded: what is not in
+// it yet is dropped by the API server.
+func (k *definitionKeeper) despite(state definitionState, seen definitionSeen) definitionState {
+	if state.problem == nil || !k.want.isOlder(seen) {
+		return state
+	}
+	state.served, state.notice, state.problem = true, &problem{
+		state.problem.reason, state.problem.message + " The one of an older Masthead is used meanwhile.",
+	}, nil
+	return state
 }
 
 // judge says what a definition in a cluster means, going by its metadata, unless it has to be written.

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -104,6 +105,12 @@ func (w *wantedDefinition) record(generation int64) string {
 // defaults or by dropping what it does not know, are in the generation already.
 func (w *wantedDefinition) isIn(seen definitionSeen) bool {
 	return seen.ours && seen.revision == w.revision && seen.written == w.record(seen.generation)
+}
+
+// isOlder is whether a cluster has an older definition, as the Masthead left it that wrote it.
+func (w *wantedDefinition) isOlder(seen definitionSeen) bool {
+	_, generation, _ := strings.Cut(seen.written, "/")
+	return seen.ours && !seen.deleting && seen.revision > 0 && seen.revision < w.revision && generation == strconv.FormatInt(seen.generation, 10)
 }
 
 // nextGeneration is the generation that the definition has after it is written over what the cluster has.

@@ -428,7 +428,8 @@ func testDefinitionStaleWatch(f *definitionFixture) {
 // refusingDefinitions answers every write with an error.
 type refusingDefinitions struct {
 	definitions
-	err error
+	err  error
+	have *unstructured.Unstructured
 }
 
 func (r refusingDefinitions) Create(
@@ -478,6 +479,60 @@ func TestDefinitionRefused(t *testing.T) {
 			}
 			if state.served || state.wrote != "" || reason != tc.wantReason || (state.again > 0) != tc.wantAgain {
 				t.Errorf("%s\ngot %+v with reason %q", tc.reason, state, reason)
+			}
+		})
+	}
+}
+
+// Get and Update are those of a cluster that has a definition.
+func (r refusingDefinitions) Get(context.Context, string, metav1.GetOptions, ...string) (*unstructured.Unstructured, error) {
+	return r.have, nil
+}
+
+func (r refusingDefinitions) Update(
+	context.Context, *unstructured.Unstructured, metav1.UpdateOptions, ...string,
+) (*unstructured.Unstructured, error) {
+	return nil, r.err
+}
+
+func TestAnUpgradeThatIsRefused(t *testing.T) {
+	crds := schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+	for name, tc := range map[string]struct {
+		reason     string
+		err        error
+		generation int64
+		served     bool
+		want       string
+	}{
+		"Forbidden": {
+			reason: "A right that is missing does not take from users what they have.", generation: 1, served: true,
+			err: apierrors.NewForbidden(crds, definitionName, errors.New("no")), want: ReasonDefinitionForbidden,
+		},
+		"Invalid": {
+			reason: "Nor does an API server that is too old for what is new.", generation: 1, served: true,
+			err: apierrors.NewInvalid(schema.GroupKind{}, definitionName, nil), want: ReasonDefinitionRejected,
+		},
+		"Edited": {
+			reason: "What somebody has made of it is not known to do.", generation: 2,
+			err: apierrors.NewForbidden(crds, definitionName, errors.New("no")), want: ReasonDefinitionForbidden,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKeeper(t)
+			have := k.want.over(nil, 1)
+			have.SetGeneration(tc.generation)
+			k.want = &wantedDefinition{object: k.want.object, revision: k.want.revision + 1, hash: "another"}
+			seen := definitionSeenIn(have)
+			state, err := k.ensure(t.Context(), "w1", refusingDefinitions{err: tc.err, have: have}, &seen)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := state.problem
+			if tc.served {
+				told = state.notice
+			}
+			if state.served != tc.served || told == nil || told.reason != tc.want || state.again == 0 {
+				t.Errorf("%s Got %+v", tc.reason, state)
 			}
 		})
 	}

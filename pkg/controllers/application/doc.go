@@ -20,7 +20,8 @@
 //     kind is served later, it is seen.
 //   - Of each kind that Applications of a cluster name there is one watch, however many Applications there are, and one minute longer than
 //     any does. It keeps a small record of each object that has the annotation or is owned by an Application, and
-//     nothing of any other; how an object fares is decided while it arrives. So memory grows with components, and requests with kinds.
+//     nothing of any other; how an object fares is decided while it arrives. Applications are kept compressed. So memory grows with
+//     components, by less than two KiB for each with its share of an Application (docs/benchmarks.md), and requests with kinds.
 //   - What happens to a component is acted upon at once, and then again no sooner than 200 ms later. A status that has not changed is not
 //     written; an idle cluster is asked for nothing, and after a restart nothing is written that is there already. A status waits for kinds
 //     that are being read for the first time: up to ten seconds, or two minutes if the Application has one.

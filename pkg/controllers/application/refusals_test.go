@@ -1,0 +1,111 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// protect has the API server refuse owner references of ConfigMaps of one name in the namespace, and waits until it does.
+func (f *fixture) protect(name string) {
+	f.t.Helper()
+	meta := metav1.ObjectMeta{Name: f.namespace}
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+			RuleWithOperations: admissionv1.RuleWithOperations{
+				Operations: []admissionv1.OperationType{admissionv1.Update},
+				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+			},
+		}}},
+		Validations: []admissionv1.Validation{{
+			Expression: `object.metadata.name != "` + name + `" || !has(object.metadata.ownerReferences)`, Message: "It belongs to nobody.",
+		}},
+	}}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: meta.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		MatchResources: &admissionv1.MatchResources{
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: f.namespace}},
+		},
+	}}
+	f.create(f.workload, policy, binding)
+	f.t.Cleanup(func() {
+		f.delete(binding)
+		f.delete(policy)
+	})
+	f.eventually("the policy counts", func() error {
+		cm := &corev1.ConfigMap{}
+		if err := f.workload.Get(f.ctx, client.ObjectKey{Namespace: f.namespace, Name: name}, cm); err != nil {
+			return err
+		}
+		cm.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}}
+		if err := f.workload.Update(f.ctx, cm, client.DryRunAll); err == nil {
+			return errors.New("it is not known yet")
+		}
+		return nil
+	})
+}
+
+// An object whose owners a policy protects is one that cannot be owned, and the others are. It is not tried again and again.
+func TestAnObjectWhoseOwnersAPolicyProtects(t *testing.T) {
+	f := newFixture(t)
+	protected, settings := f.configMap("protected", "shop"), f.configMap("settings", "shop")
+	f.protect(protected.Name)
+
+	app := f.application("shop", components(configMaps, "protected", "settings"))
+	f.says(app, "settings", "True/Healthy ")
+	f.says(app, "protected", "True/Healthy OwnershipForbidden")
+	if got := condition(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False OwnershipForbidden" {
+		t.Errorf("got %q", got)
+	}
+	for _, c := range app.Status.Components {
+		if c.Name == "protected" && !strings.Contains(c.Message, "It belongs to nobody.") {
+			t.Errorf("want to be told what the policy says, got %q", c.Message)
+		}
+	}
+	f.owned(settings, app, true)
+	f.settled()
+	f.owned(protected, app, false)
+}
+
+// A definition of which its owner says that it is not Masthead's any more is left alone, with the Applications, until he says
+// something else.
+func TestADefinitionThatTurnsForeign(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "settings"))
+	cm := f.configMap("settings", "shop")
+	f.health(app, appsv1alpha1.HealthHealthy)
+
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definitionName}}
+	ours := func() { metav1.SetMetaDataLabel(&crd.ObjectMeta, fleetv1alpha1.ManagedByLabel, managedByValue) }
+	t.Cleanup(func() { f.edit(crd, ours) })
+	f.edit(crd, func() { delete(crd.Labels, fleetv1alpha1.ManagedByLabel) })
+	f.eventually("the Applications are let go", func() error {
+		if w, engaged := f.reconciler.workloads.Get(f.cluster); !engaged || w.currentMode() != modeIdle {
+			return errors.New("they are still looked after")
+		}
+		return nil
+	})
+	f.settled()
+	before := f.asked.count()
+	f.delete(cm)
+	f.settled()
+	if got := f.asked.since(before, writes()...); len(got) > 0 {
+		t.Errorf("want nothing to be written, got %q", got)
+	}
+	f.health(app, appsv1alpha1.HealthHealthy)
+
+	f.edit(crd, ours)
+	f.health(app, appsv1alpha1.HealthMissing)
+}
