@@ -4,10 +4,12 @@
 package agent
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	clocktesting "k8s.io/utils/clock/testing"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
 func TestPatienceInABurst(t *testing.T) {
@@ -16,6 +18,7 @@ func TestPatienceInABurst(t *testing.T) {
 		reason    string
 		creations int
 		apart     time.Duration
+		clusters  int
 		after     time.Duration
 		want      time.Duration
 	}{
@@ -25,23 +28,29 @@ func TestPatienceInABurst(t *testing.T) {
 		"Slow":    {reason: "Nor are many one after another.", creations: 10 * burstSize, apart: 100 * time.Millisecond, want: usually},
 		"Fast":    {reason: "A steady high rate is.", creations: 10 * burstSize, apart: 10 * time.Millisecond, want: burstPatience},
 		"Over":    {reason: "It is over when nothing was created for a moment.", creations: 100, after: 2 * burstWindow, want: usually},
+		"Spread": {
+			reason: "It is the fleet that creates many, and each cluster its part.", creations: 200, clusters: 20, apart: 10 * time.Millisecond, want: burstPatience,
+		},
+		"SpreadThin": {
+			reason: "A cluster that has no part in it does not wait.", creations: 400, clusters: 200, apart: 10 * time.Millisecond, want: usually,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := clocktesting.NewFakePassiveClock(time.Now())
 			b := newBursts(now)
-			for range tc.creations {
-				b.created("w1")
+			for i := range tc.creations {
+				b.created(mcr.ClusterName(fmt.Sprintf("w%d", 1+i%max(1, tc.clusters))))
 				now.SetTime(now.Now().Add(tc.apart))
 			}
 			now.SetTime(now.Now().Add(tc.after))
 			if got := b.patience("w1", usually); got != tc.want {
 				t.Errorf("%s want %s, got %s", tc.reason, tc.want, got)
 			}
-			if got := b.patience("w2", usually); got != usually {
+			if got := b.patience("bystander", usually); got != usually {
 				t.Errorf("want another cluster not to wait, got %s", got)
 			}
 			b.forget("w1")
-			if got := b.patience("w1", usually); got != usually || len(b.last) != 0 {
+			if got := b.patience("w1", usually); got != usually || b.last["w1"] != nil {
 				t.Errorf("want nothing left of a cluster that is gone, got %s", got)
 			}
 		})
