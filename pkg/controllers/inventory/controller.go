@@ -238,6 +238,10 @@ func (r *reconciler) publish(
 	u := applyStatus(at, existing.UID, status)
 	err := r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
 		client.FieldOwner(fleetv1alpha1.FieldManager), client.ForceOwnership)
+	if apierrors.IsNotFound(err) {
+		// Somebody deleted it in between, which the watch says. It is then made anew.
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("cannot apply the status of ClusterProfile %q: %w", at, err)
 	}
