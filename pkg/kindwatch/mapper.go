@@ -6,6 +6,7 @@ package kindwatch
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -34,8 +35,8 @@ func NewMapper(client ResourceLister, other meta.RESTMapper) meta.RESTMapper {
 
 // RESTMapping implements meta.RESTMapper. The first version that is served counts.
 func (m *mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	if len(versions) == 0 {
-		return m.RESTMapper.RESTMapping(gk)
+	if len(versions) == 0 || slices.Contains(versions, "") {
+		return m.RESTMapper.RESTMapping(gk, versions...)
 	}
 	for _, version := range versions {
 		mapping, err := m.mapping(gk.WithVersion(version))
@@ -48,8 +49,8 @@ func (m *mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RES
 
 // RESTMappings implements meta.RESTMapper.
 func (m *mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
-	if len(versions) == 0 {
-		return m.RESTMapper.RESTMappings(gk)
+	if len(versions) == 0 || slices.Contains(versions, "") {
+		return m.RESTMapper.RESTMappings(gk, versions...)
 	}
 	var found []*meta.RESTMapping
 	for _, version := range versions {

@@ -22,7 +22,9 @@ func TestEndToEnd(t *testing.T) {
 	RegisterFailHandler(Fail)
 	// What the fleet's clients log belongs to the spec that made them do so.
 	log.SetLogger(GinkgoLogr)
-	SetDefaultEventuallyTimeout(2 * time.Minute)
+	SetDefaultEventuallyTimeout(5 * time.Minute)
+	// A spec that waits with its context waits no longer than any other.
+	EnforceDefaultTimeoutsWhenUsingContexts()
 	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
 	RunSpecs(t, "Masthead end to end")
 }

@@ -66,6 +66,9 @@ func TestConnectsAndReconciles(t *testing.T) {
 			t.Errorf("unexpected event %s", e)
 		}
 	}
+	if n := f.count(func(line string) bool { return line == "GET /apis" || line == "GET /api" }); n > 0 {
+		t.Errorf("what a cluster serves must not be read whole to know a few kinds, got %d requests", n)
+	}
 }
 
 func TestTokenRotatedTwentyTimesRestartsNoInformerAndLosesNoEvent(t *testing.T) {
