@@ -70,8 +70,7 @@ func (m *mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.
 
 // mapping returns nil if the kind is not served.
 func (m *mapper) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
-	// The interface has no context. The client ends its requests by itself.
-	kind, err := m.resolver.Resolve(context.Background(), gvk)
+	kind, err := m.resolver.Resolve(context.Background(), gvk) //nolint:forbidigo // A RESTMapper gets no context, and its client ends its requests.
 	switch {
 	case errors.Is(err, errNotWatchable):
 		return m.RESTMapper.RESTMapping(gvk.GroupKind(), gvk.Version)

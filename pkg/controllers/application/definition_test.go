@@ -427,7 +427,6 @@ func testDefinitionStaleWatch(f *definitionFixture) {
 
 // refusingDefinitions answers every write with an error.
 type refusingDefinitions struct {
-	definitions
 	err  error
 	have *unstructured.Unstructured
 }
