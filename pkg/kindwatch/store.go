@@ -243,6 +243,7 @@ func (s *store) Replace(objs []any, listVersion string) error {
 	s.budget.hold(objects-s.budget.objects, bytes-s.budget.bytes)
 	old := s.known
 	initial := !s.listed
+	missed := s.missed(fresh, listVersion)
 	s.known, s.synced, s.listed = fresh, true, true
 	s.reach(listVersion)
 	s.mu.Unlock()
@@ -251,6 +252,9 @@ func (s *store) Replace(objs []any, listVersion string) error {
 		if fresh.items[key] == nil {
 			s.report(Deleted, i, Event{Relisted: true})
 		}
+	}
+	for _, i := range missed {
+		s.report(Deleted, i, Event{Relisted: true})
 	}
 	for _, i := range all {
 		if fresh.items[i.Key] == i {

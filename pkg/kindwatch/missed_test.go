@@ -1,0 +1,62 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kindwatch
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// While an API server is restarted, an object can be written and deleted before the watch is there again. Whoever wrote it is told that it
+// has gone: the claim whose object it was waited for that, with its finalizer.
+func TestStoreReportsWhatWentUnseen(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		known        bool
+		listed       []any
+		version      string
+		want         []string
+		left         bool
+	}{
+		{name: "gone", reason: "The list is newer, and does not have it.", version: "20", want: []string{"Deleted a/1"}},
+		{name: "old list", reason: "A list from before it was written says nothing about it.", version: "9", left: true},
+		{
+			name: "known before", reason: "It is reported once.", known: true, version: "20",
+			want: []string{"Deleted a/1"},
+		},
+		{
+			name: "another", reason: "Another object took its name, which is reported.", listed: []any{object("a", "2", "19")}, version: "20",
+			want: []string{"Added a/2"},
+		},
+		{name: "still there", reason: "It is what was written.", listed: []any{object("a", "1", "10")}, version: "20", want: []string{"Added a/1"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var got []string
+			s := newStore(configMaps, func(e Event) {
+				got = append(got, fmt.Sprintf("%s %s/%s", e.Type, e.Object.GetName(), e.Object.GetUID()))
+			}, func() {})
+			if err := s.Replace(nil, "5"); err != nil {
+				t.Fatal(err)
+			}
+			if tc.known {
+				if err := s.Add(object("a", "1", "8")); err != nil {
+					t.Fatal(err)
+				}
+				s.UpdateResourceVersion("8")
+			}
+			got = nil
+			s.observe(object("a", "1", "10"))
+			if err := s.Replace(tc.listed, tc.version); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("%s Want %q, got %q", tc.reason, tc.want, got)
+			}
+			if left := s.observed.items[keyOf(object("a", "", ""))] != nil; left != tc.left {
+				t.Errorf("%s Want it kept: %t, got %t", tc.reason, tc.left, left)
+			}
+		})
+	}
+}
