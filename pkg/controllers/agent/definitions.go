@@ -107,7 +107,7 @@ func (r *definitionReconciler) reconcile(ctx context.Context, req mcreconcile.Re
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, err
 	}
-	class, err := getClass(ctx, r.classes, cluster.Enrolment.Class)
+	class, err := connection.Class(ctx, r.classes, cluster.Enrolment.Class)
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -318,8 +318,8 @@ func (h *hub) observe(key hubKey, obj *unstructured.Unstructured) {
 	h.track(key, kindwatch.Event{Type: kindwatch.Added, Kind: key.kind, Object: obj})
 }
 
-// placesOf returns where in the hub objects name an origin. What was observed there and has gone before the watch could report
-// it is not reported as deleted; so what the watch does not know is no place.
+// placesOf returns where in the hub objects name an origin. What the watch does not know, or not any more, is no place: the event that says so
+// can be under way.
 func (h *hub) placesOf(o origin) []hubKey {
 	h.mu.Lock()
 	places := h.origins[o].UnsortedList()

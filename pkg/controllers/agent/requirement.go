@@ -23,6 +23,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 // requirementReconciler carries claims to the hub, and their status and connection Secrets back.
@@ -212,26 +213,13 @@ func (r *requirementReconciler) scope(ctx context.Context, req Request) (*scope,
 		className: cluster.Enrolment.Class,
 		vanished:  vanished,
 	}
-	if s.class, err = getClass(ctx, r.classes, s.className); err != nil {
+	if s.class, err = connection.Class(ctx, r.classes, s.className); err != nil {
 		return nil, err
 	}
 	p, published, known := r.hub.publication(req.Kind.GroupResource().String())
 	s.publishedKnown, s.form = known, p.form
 	s.offered = published && p.kind == req.Kind && s.class != nil && offers(s.class.Spec.Agent, req.Kind.Group)
 	return s, nil
-}
-
-// getClass returns an EnrollmentClass, or nil if there is none of that name.
-func getClass(ctx context.Context, from client.Reader, name string) (*fleetv1alpha1.EnrollmentClass, error) {
-	class := &fleetv1alpha1.EnrollmentClass{}
-	err := from.Get(ctx, types.NamespacedName{Name: name}, class)
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // The comment says so.
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot get EnrollmentClass %q: %w", name, err)
-	}
-	return class, nil
 }
 
 // synchronise brings the hub to what a claim says.

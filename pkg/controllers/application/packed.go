@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
@@ -63,7 +64,7 @@ func (p *packer) unpack(text packed) (*appsv1alpha1.Application, error) {
 	defer p.readers.Put(r)
 	resetter, _ := r.(flate.Resetter)
 	reader, _ := r.(io.Reader)
-	if err := resetter.Reset(bytes.NewReader([]byte(text)), vocabulary); err != nil {
+	if err := resetter.Reset(strings.NewReader(string(text)), vocabulary); err != nil {
 		return nil, err
 	}
 	app := &appsv1alpha1.Application{}

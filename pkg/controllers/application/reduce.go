@@ -117,8 +117,6 @@ func (r reducer) assess(kind kindwatch.Kind, obj *unstructured.Unstructured, rec
 	rec.deleting = obj.GetDeletionTimestamp() != nil
 	rec.ignored = obj.GetAnnotations()[appsv1alpha1.IgnoreHealthAnnotation] == "true"
 	rec.health = r.assessor().Assess(obj, kind.StatusSubresource && !kind.MetadataOnly)
-	// A part of a long text would keep the whole of it in memory.
-	rec.health.Reason, rec.health.Message = strings.Clone(rec.health.Reason), strings.Clone(rec.health.Message)
 	shared(r.texts, &rec.health.Reason, &rec.health.Message)
 }
 

@@ -23,8 +23,9 @@ type texts struct {
 // share returns a text that is equal to one, and is shared. When there are too many, what was shared until then is forgotten, not
 // what follows: a cluster full of texts that nobody repeats costs the same as any other.
 func (t *texts) share(text string) string {
+	// A part of a longer text would keep the whole of it in memory.
 	if text == "" || len(text) > maxTextSize {
-		return text
+		return strings.Clone(text)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -34,7 +35,6 @@ func (t *texts) share(text string) string {
 	if t.known == nil || len(t.known) >= maxTexts {
 		t.known = map[string]string{}
 	}
-	// A part of a long text would keep the whole of it in memory.
 	text = strings.Clone(text)
 	t.known[text] = text
 	return text

@@ -30,10 +30,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// watchTimeout is the time-out of the HTTP client of informers. The API server ends a watch after five to ten minutes, so
-// that this never cuts a watch that lives and still ends a list that hangs.
-const watchTimeout = 11 * time.Minute
-
 // Causes with which the context of a connection ends.
 var (
 	errSucceeded = errors.New("succeeded by a new connection")
@@ -100,7 +96,7 @@ func newConnected(
 		WarningHandlerWithContext: rest.NoWarnings{},
 	}
 	requests := &http.Client{Transport: t, Timeout: o.requestTimeout}
-	watches := &http.Client{Transport: multicluster.WithTimeout(t, watchTimeout)}
+	watches := &http.Client{Transport: multicluster.WithTimeout(t, multicluster.WatchTimeout)}
 
 	served, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, requests)
 	if err != nil {
