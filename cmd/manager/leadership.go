@@ -10,25 +10,51 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/transport"
 	"k8s.io/utils/clock"
 
 	"github.com/masthead-dev/masthead/pkg/fence"
 )
 
-// fenced returns the lock with which the leader is elected, and a configuration for the hub with which nothing is written while the
-// lock is not held. The lock itself is written with the configuration as it was.
-func fenced(cfg *rest.Config, o Options) (resourcelock.Interface, *rest.Config, error) {
+// leadership is what leading means for what this process sends: the lock with which the leader is elected, and the fence that lets
+// nothing be changed while the lock is not held. The zero value is that of a process that runs alone.
+type leadership struct {
+	lock  resourcelock.Interface
+	fence *fence.Fence
+}
+
+// newLeadership makes the lock of the lease in the hub. It is written with the configuration as it is.
+func newLeadership(hub *rest.Config, o Options) (leadership, error) {
+	if !o.LeaderElection.Enabled {
+		return leadership{}, nil
+	}
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot name this replica: %w", err)
+		return leadership{}, fmt.Errorf("cannot name this replica: %w", err)
 	}
 	lease, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, o.Namespace, leaseName,
-		resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}, cfg, o.LeaderElection.RenewDeadline.Duration)
+		resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}, hub, o.LeaderElection.RenewDeadline.Duration)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot make the lock of the leader election: %w", err)
+		return leadership{}, fmt.Errorf("cannot make the lock of the leader election: %w", err)
 	}
 	f := fence.New(o.LeaderElection.LeaseDuration.Duration, clock.RealClock{})
+	return leadership{lock: f.Lock(lease), fence: f}, nil
+}
+
+// fenced returns a configuration with which nothing is changed while this process does not lead.
+func (l leadership) fenced(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
-	cfg.Wrap(f.Wrap)
-	return f.Lock(lease), cfg, nil
+	if l.fence != nil {
+		cfg.Wrap(l.fence.Wrap)
+	}
+	return cfg
+}
+
+// wrapper is put around the requests to workload clusters, in which no more than in the hub may be changed without the lease. It is nil
+// if there is none.
+func (l leadership) wrapper() transport.WrapperFunc {
+	if l.fence == nil {
+		return nil
+	}
+	return l.fence.Wrap
 }

@@ -58,7 +58,7 @@ func hubScheme() (*runtime.Scheme, error) {
 
 // newLocalManager makes the manager of the hub, with a cache that holds only what a controller asked for, trimmed, and
 // never a Secret or a ConfigMap.
-func newLocalManager(cfg *rest.Config, o Options) (manager.Manager, error) {
+func newLocalManager(cfg *rest.Config, o Options, l leadership) (manager.Manager, error) {
 	scheme, err := hubScheme()
 	if err != nil {
 		return nil, err
@@ -71,12 +71,13 @@ func newLocalManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 		}},
 		Metrics: metricsserver.Options{BindAddress: o.Metrics.BindAddress, CertDir: o.Metrics.CertDir},
 		// Health is answered from before the manager exists, see health.
-		HealthProbeBindAddress:  "0",
-		PprofBindAddress:        o.Pprof.BindAddress,
-		GracefulShutdownTimeout: &o.GracefulShutdownTimeout.Duration,
-		LeaderElection:          o.LeaderElection.Enabled,
-		LeaderElectionID:        leaseName,
-		LeaderElectionNamespace: o.Namespace,
+		HealthProbeBindAddress:              "0",
+		PprofBindAddress:                    o.Pprof.BindAddress,
+		GracefulShutdownTimeout:             &o.GracefulShutdownTimeout.Duration,
+		LeaderElection:                      o.LeaderElection.Enabled,
+		LeaderElectionID:                    leaseName,
+		LeaderElectionNamespace:             o.Namespace,
+		LeaderElectionResourceLockInterface: l.lock,
 		// The process ends as soon as the manager has, so the lease can be given back and the next leader need not wait.
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &o.LeaderElection.LeaseDuration.Duration,
@@ -84,16 +85,11 @@ func newLocalManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 		RetryPeriod:                   &o.LeaderElection.RetryPeriod.Duration,
 		Controller:                    config.Controller{Logger: ctrl.Log},
 	}
-	if o.LeaderElection.Enabled {
-		if mo.LeaderElectionResourceLockInterface, cfg, err = fenced(cfg, o); err != nil {
-			return nil, err
-		}
-	}
 	if o.Metrics.Secure {
 		mo.Metrics.SecureServing = true
 		mo.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
-	mgr, err := manager.New(cfg, mo)
+	mgr, err := manager.New(l.fenced(cfg), mo)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the manager: %w", err)
 	}
@@ -102,7 +98,11 @@ func newLocalManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 
 // setup wires everything that runs. What it returns is ready to start.
 func setup(cfg *rest.Config, o Options, h *health) (mcmanager.Manager, error) {
-	local, err := newLocalManager(cfg, o)
+	lead, err := newLeadership(cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	local, err := newLocalManager(cfg, o, lead)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func setup(cfg *rest.Config, o Options, h *health) (mcmanager.Manager, error) {
 		return nil, err
 	}
 	gate := multicluster.NewGate()
-	provider, err := newProvider(local, o.Connections, gate, sources)
+	provider, err := newProvider(local, o.Connections, gate, sources, lead)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +226,7 @@ func secretMetadata(local manager.Manager, label string) (cache.Cache, error) {
 }
 
 func newProvider(
-	local manager.Manager, o ConnectionOptions, gate *multicluster.Gate, sources []connection.Source,
+	local manager.Manager, o ConnectionOptions, gate *multicluster.Gate, sources []connection.Source, l leadership,
 ) (*connection.Provider, error) {
 	provider, err := connection.New(connection.Options{
 		Sources:      sources,
@@ -250,6 +250,7 @@ func newProvider(
 		NotReadyGracePeriod:     o.GracePeriod.Duration,
 		DrainTimeout:            o.DrainTimeout.Duration,
 		RequestTimeout:          o.RequestTimeout.Duration,
+		WrapTransport:           l.wrapper(),
 		QPS:                     o.QPS,
 		Burst:                   o.Burst,
 		Limits: connection.Limits{

@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -53,6 +54,19 @@ func launch(ctx context.Context, flags ...string) *harness.Manager {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(m.Kill()).To(Succeed()) })
 	return m
+}
+
+// election has replicas elect a leader, a little faster than by default. A machine that is busy must not cost the leader its lease.
+var election = []string{
+	"--leader-elect", "--leader-elect-lease-duration=" + leaseDuration.String(), "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=1s",
+}
+
+const leaseDuration = 12 * time.Second
+
+// leaseHolder is the replica that leads, or "".
+func leaseHolder(ctx context.Context) string {
+	GinkgoHelper()
+	return get(ctx, hub, "{.spec.holderIdentity}", "lease", "masthead-leader", "--namespace", "masthead-system")
 }
 
 var _ = Describe("Under a mixed load from three clusters", func() {
@@ -120,41 +134,73 @@ var _ = Describe("Under a mixed load from three clusters", func() {
 			}
 		})
 		l := startLoad(ctx, "w1", "w2", "w3")
-		election := []string{
-			"--leader-elect", "--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=1s",
-		}
-		holder := func() string {
-			return get(ctx, hub, "{.spec.holderIdentity}", "lease", "masthead-leader", "--namespace", "masthead-system")
-		}
 		first := launch(ctx, election...)
-		Eventually(holder).WithContext(ctx).ShouldNot(BeEmpty())
+		Eventually(leaseHolder).WithContext(ctx).ShouldNot(BeEmpty())
 
 		By("handing over, as a rollout does")
-		led := holder()
+		led := leaseHolder(ctx)
 		second := launch(ctx, election...)
 		Expect(second.WaitReady(ctx)).To(Succeed(), "a replica that waits for the lease is ready")
 		Expect(first.Stop(ctx)).To(Succeed())
-		Eventually(holder).WithContext(ctx).ShouldNot(BeElementOf("", led))
+		Eventually(leaseHolder).WithContext(ctx).ShouldNot(BeElementOf("", led))
 		travels(ctx, "w1", "handed-over")
 
 		By("losing the leader")
-		led = holder()
+		led = leaseHolder(ctx)
 		third := launch(ctx, election...)
 		Expect(third.WaitReady(ctx)).To(Succeed())
 		Expect(second.Kill()).To(Succeed())
-		Eventually(holder).WithContext(ctx).ShouldNot(BeElementOf("", led))
+		Eventually(leaseHolder).WithContext(ctx).ShouldNot(BeElementOf("", led))
 		travels(ctx, "w2", "leader-lost")
 
 		By("having a leader that hangs: it ends when it finds that it leads no more")
-		led = holder()
+		led = leaseHolder(ctx)
 		fourth := launch(ctx, election...)
 		Expect(third.Freeze()).To(Succeed())
-		Eventually(holder).WithContext(ctx).ShouldNot(BeElementOf("", led))
+		Eventually(leaseHolder).WithContext(ctx).ShouldNot(BeElementOf("", led))
 		travels(ctx, "w3", "leader-hung")
 		Expect(third.Thaw()).To(Succeed())
 		Eventually(third.Alive).WithContext(ctx).Should(BeFalse())
 		settles(ctx, l)
 		Expect(fourth.Stop(ctx)).To(Succeed())
+		startManager(ctx) // What cleans up needs one.
+	})
+
+	It("a leader that hung while another took the lease changes nothing any more when it goes on", func(ctx SpecContext) {
+		enrolAll(ctx, "w1")
+		Expect(manager.Stop(ctx)).To(Succeed())
+		DeferCleanup(func(ctx context.Context) {
+			if !manager.Alive() {
+				startManager(ctx)
+			}
+		})
+		late := launch(ctx, election...)
+		Eventually(leaseHolder).WithContext(ctx).ShouldNot(BeEmpty())
+		travels(ctx, "w1", "of-the-leader")
+
+		Expect(late.Freeze()).To(Succeed())
+		// The lease has run out when nobody has renewed it for its duration. The spec takes it, as another replica would.
+		renewed := get(ctx, hub, "{.spec.renewTime}", "lease", "masthead-leader", "--namespace", "masthead-system")
+		last, err := time.Parse(time.RFC3339Nano, renewed)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(func() time.Duration { return time.Since(last) }).WithContext(ctx).Should(BeNumerically(">", leaseDuration))
+		kubectl(ctx, hub, "patch", "lease", "masthead-leader", "--namespace", "masthead-system", "--type=merge", "-p", fmt.Sprintf(
+			`{"spec":{"holderIdentity":"another","leaseDurationSeconds":60,"renewTime":%q}}`, time.Now().UTC().Format("2006-01-02T15:04:05.000000Z07:00")))
+		DeferCleanup(func(ctx context.Context) {
+			kubectl(ctx, hub, "delete", "lease", "masthead-leader", "--namespace", "masthead-system")
+		})
+		claim(ctx, "w1", "unseen-by-the-leader")
+		DeferCleanup(cleanClaim, "w1", "unseen-by-the-leader")
+		deleteClaim(ctx, "w1", "of-the-leader")
+
+		Expect(late.Thaw()).To(Succeed())
+		Eventually(late.Alive).WithContext(ctx).Should(BeFalse(), "it ends when it finds that it leads no more")
+		Expect(get(ctx, "w1", "{.metadata.finalizers}{.status}", "mysqlinstancerequirements", "unseen-by-the-leader")).To(BeEmpty(),
+			"it has not begun to work for a claim")
+		Expect(sourceInHub(ctx, "unseen-by-the-leader")).To(BeEmpty())
+		Expect(get(ctx, "w1", "{.metadata.finalizers}", "mysqlinstancerequirements", "of-the-leader")).NotTo(BeEmpty(), "it lets no claim go")
+		Expect(get(ctx, hub, "{.metadata.deletionTimestamp}", "mysqlinstancerequirements", "of-the-leader", "--namespace", "bar")).To(BeEmpty(),
+			"it deletes nothing")
 		startManager(ctx) // What cleans up needs one.
 	})
 })

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	clienttransport "k8s.io/client-go/transport"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -47,6 +48,7 @@ type connectionOptions struct {
 	qps            float32
 	burst          int
 	userAgent      string
+	wrapTransport  clienttransport.WrapperFunc
 }
 
 // connected is a live connection to one cluster.
@@ -85,9 +87,13 @@ func newConnected(
 	ctx context.Context, name mcr.ClusterName, creds *credentials.Credentials, uid string, t *transport,
 	limiter flowcontrol.RateLimiter, log logr.Logger, o connectionOptions,
 ) (*connected, error) {
+	var rt http.RoundTripper = t
+	if o.wrapTransport != nil {
+		rt = o.wrapTransport(t)
+	}
 	cfg := &rest.Config{
 		Host:        creds.Host(),
-		Transport:   t,
+		Transport:   rt,
 		UserAgent:   o.userAgent,
 		RateLimiter: limiter,
 		QPS:         o.qps,
@@ -95,8 +101,8 @@ func newConnected(
 		// Otherwise the log would repeat whatever a cluster says in a header, as the message of a line of ours.
 		WarningHandlerWithContext: rest.NoWarnings{},
 	}
-	requests := &http.Client{Transport: t, Timeout: o.requestTimeout}
-	watches := &http.Client{Transport: multicluster.WithTimeout(t, multicluster.WatchTimeout)}
+	requests := &http.Client{Transport: rt, Timeout: o.requestTimeout}
+	watches := &http.Client{Transport: multicluster.WithTimeout(rt, multicluster.WatchTimeout)}
 
 	served, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, requests)
 	if err != nil {

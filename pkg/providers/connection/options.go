@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+	clienttransport "k8s.io/client-go/transport"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -91,6 +92,9 @@ type Options struct {
 	Burst int
 	// Limits are how much of an API server's answers is read.
 	Limits Limits
+	// WrapTransport is put around what the clients of workload clusters send and the credentials are added to; it sees neither
+	// these nor the probes. It is called once for each connection. Default: nothing.
+	WrapTransport clienttransport.WrapperFunc
 	// UserAgent is sent with each request. Default "masthead".
 	UserAgent string
 }
