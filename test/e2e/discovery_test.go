@@ -114,12 +114,18 @@ func removeCopies(ctx context.Context, cluster string) {
 	GinkgoHelper()
 	kubectl(ctx, cluster, "delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", readOnlyPolicy, "--ignore-not-found")
 	for _, resource := range []string{"compositeresourcedefinitions", "compositions"} {
-		// The API server goes on to reject for a moment.
-		Eventually(func() error {
-			_, err := harness.Kubectl(ctx, fleet, cluster, "delete", "crd", resource+".apiextensions.crossplane.io", "--ignore-not-found")
-			return err
-		}).WithContext(ctx).Should(Succeed())
+		removeDefinition(ctx, cluster, resource+".apiextensions.crossplane.io")
 	}
+}
+
+// removeDefinition deletes a definition from a cluster that is not enrolled any more. Its API server goes on to reject that for a
+// moment after the policy went, whoever deleted it: it looks at the policies once a second.
+func removeDefinition(ctx context.Context, cluster, crd string) {
+	GinkgoHelper()
+	Eventually(func() error {
+		_, err := harness.Kubectl(ctx, fleet, cluster, "delete", "crd", crd, "--ignore-not-found")
+		return err
+	}).WithContext(ctx).Should(Succeed())
 }
 
 const passing = `

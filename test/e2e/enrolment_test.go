@@ -73,7 +73,7 @@ var _ = Describe("Enrolment", func() {
 		// While the cluster is enrolled, nobody but Masthead can delete the definition.
 		DeferCleanup(func(ctx context.Context) {
 			removeCopies(ctx, "w1")
-			kubectl(ctx, "w1", "delete", "crd", "latecomerrequirements.database.acmeco.org", "--ignore-not-found")
+			removeDefinition(ctx, "w1", "latecomerrequirements.database.acmeco.org")
 		})
 		enrolAll(ctx, "w1")
 		Expect(get(ctx, "w1", "{.metadata.name}", "crd", "latecomerrequirements.database.acmeco.org")).To(BeEmpty())

@@ -5,12 +5,14 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -27,6 +29,34 @@ func TestEndToEnd(t *testing.T) {
 	EnforceDefaultTimeoutsWhenUsingContexts()
 	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
 	RunSpecs(t, "Masthead end to end")
+	// Last, because whoever reads only the end of a long output wants to know why.
+	for _, failure := range failures {
+		t.Log(failure)
+	}
+}
+
+// failures are the specs that failed, each with its reason and the place, in the order in which they ran.
+var failures []string
+
+var _ = ReportAfterSuite("what failed", func(report Report) {
+	for _, spec := range report.SpecReports {
+		if !spec.Failed() {
+			continue
+		}
+		failures = append(failures, failureText(spec, spec.Failure))
+		for _, later := range spec.AdditionalFailures {
+			failures = append(failures, failureText(spec, later.Failure))
+		}
+	}
+})
+
+func failureText(spec SpecReport, f types.Failure) string {
+	const longest = 1500 // bytes
+	message := f.Message
+	if len(message) > longest {
+		message = message[:longest] + " [...]"
+	}
+	return fmt.Sprintf("%s, at %s:%d\n%s", spec.FullText(), filepath.Base(f.Location.FileName), f.Location.LineNumber, message)
 }
 
 // What all specs share. The specs run one after the other, and each leaves no cluster enrolled.
