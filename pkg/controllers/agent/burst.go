@@ -11,29 +11,39 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// A burst is when the fleet creates claims faster than burstSize in burstWindow. The API servers, that of the hub before all, are what everybody
-// waits for then. A condition AgentSynced that would be written alone, because the hub has no status yet, would be a write more for each
-// claim, at the cost of claims that are not in the hub yet, and most of these writes are saved by waiting for the hub's status.
+// A burst is when the fleet creates claims in the hub, or brings them their first status, faster than burstSize in burstWindow. The API
+// servers, that of the hub before all, are what everybody waits for then. A condition AgentSynced that would be written alone,
+// because the hub has no status yet, would be a write more for each claim, at the cost of claims that are not in the hub yet, and
+// nearly all of these writes are saved by waiting for the hub's status.
 //
-// A cluster has part in a burst if it creates burstShare of these claims itself: whoever creates one claim is not kept waiting for what others
-// do.
+// A cluster has part in a burst if burstShare of this are its own, in shareWindow: whoever creates one claim is not kept waiting for
+// what others do. It has part in it until burstLinger after the last sign of it: a hub that stalls for a second has not become idle.
 const (
 	burstSize   = 20
-	burstShare  = 2
 	burstWindow = time.Second
+	burstShare  = 2
+	shareWindow = 5 * time.Second
+	burstLinger = 5 * time.Second
 
 	// burstPatience is how long the first status of a claim waits for the hub's at most, if that long there is a burst.
-	burstPatience = 30 * time.Second
+	burstPatience = 2 * time.Minute
 )
 
-// bursts knows which clusters create many claims right now.
+// bursts knows which clusters have part in a burst right now.
 type bursts struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	// fleet are the times of the last creations of all clusters, last those of each.
-	fleet *ring
-	last  map[mcr.ClusterName]*ring
+	// fleet are the last times of all clusters.
+	fleet    *ring
+	clusters map[mcr.ClusterName]*share
+}
+
+// share is what one cluster has to do with bursts.
+type share struct {
+	own *ring
+	// inBurst is when there was a sign of a burst last in which the cluster has part.
+	inBurst time.Time
 }
 
 // ring has the times of the last creations, and begins at next.
@@ -52,31 +62,36 @@ func (r *ring) add(t time.Time) {
 // full is whether it has no time from before since.
 func (r *ring) full(since time.Time) bool {
 	// What stands at next is the oldest.
-	return r != nil && !r.times[r.next].Before(since)
+	return !r.times[r.next].Before(since)
 }
 
 func newBursts(c clock.PassiveClock) *bursts {
-	return &bursts{clock: c, fleet: newRing(burstSize), last: map[mcr.ClusterName]*ring{}}
+	return &bursts{clock: c, fleet: newRing(burstSize), clusters: map[mcr.ClusterName]*share{}}
 }
 
-// created notes that an object was created in the hub.
-func (b *bursts) created(cluster mcr.ClusterName) {
+// sign notes that an object was created in the hub for a claim of a cluster, or that the claim got its first status.
+func (b *bursts) sign(cluster mcr.ClusterName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.last[cluster] == nil {
-		b.last[cluster] = newRing(burstShare)
+	of := b.clusters[cluster]
+	if of == nil {
+		of = &share{own: newRing(burstShare)}
+		b.clusters[cluster] = of
 	}
 	now := b.clock.Now()
-	b.last[cluster].add(now)
+	of.own.add(now)
 	b.fleet.add(now)
+	if b.fleet.full(now.Add(-burstWindow)) && of.own.full(now.Add(-shareWindow)) {
+		of.inBurst = now
+	}
 }
 
 // patience is how long the first status of a claim may wait now, if it is usually so long.
 func (b *bursts) patience(cluster mcr.ClusterName, usually time.Duration) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	since := b.clock.Now().Add(-burstWindow)
-	if !b.fleet.full(since) || !b.last[cluster].full(since) {
+	of := b.clusters[cluster]
+	if of == nil || b.clock.Since(of.inBurst) >= burstLinger {
 		return usually
 	}
 	return max(usually, burstPatience)
@@ -86,5 +101,5 @@ func (b *bursts) patience(cluster mcr.ClusterName, usually time.Duration) time.D
 func (b *bursts) forget(cluster mcr.ClusterName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.last, cluster)
+	delete(b.clusters, cluster)
 }

@@ -27,19 +27,20 @@ func TestPatienceInABurst(t *testing.T) {
 		"Many":    {reason: "Many at once are.", creations: burstSize, want: burstPatience},
 		"Slow":    {reason: "Nor are many one after another.", creations: 10 * burstSize, apart: 100 * time.Millisecond, want: usually},
 		"Fast":    {reason: "A steady high rate is.", creations: 10 * burstSize, apart: 10 * time.Millisecond, want: burstPatience},
-		"Over":    {reason: "It is over when nothing was created for a moment.", creations: 100, after: 2 * burstWindow, want: usually},
+		"Stalled": {reason: "A hub that stalls for a moment has not become idle.", creations: 100, after: 3 * burstWindow, want: burstPatience},
+		"Over":    {reason: "It is over when nothing has happened for a while.", creations: 100, after: burstLinger, want: usually},
 		"Spread": {
 			reason: "It is the fleet that creates many, and each cluster its part.", creations: 200, clusters: 20, apart: 10 * time.Millisecond, want: burstPatience,
 		},
 		"SpreadThin": {
-			reason: "A cluster that has no part in it does not wait.", creations: 400, clusters: 200, apart: 10 * time.Millisecond, want: usually,
+			reason: "A cluster that has no part in it does not wait.", creations: 1800, clusters: 600, apart: 10 * time.Millisecond, want: usually,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := clocktesting.NewFakePassiveClock(time.Now())
 			b := newBursts(now)
 			for i := range tc.creations {
-				b.created(mcr.ClusterName(fmt.Sprintf("w%d", 1+i%max(1, tc.clusters))))
+				b.sign(mcr.ClusterName(fmt.Sprintf("w%d", 1+i%max(1, tc.clusters))))
 				now.SetTime(now.Now().Add(tc.apart))
 			}
 			now.SetTime(now.Now().Add(tc.after))
@@ -50,7 +51,7 @@ func TestPatienceInABurst(t *testing.T) {
 				t.Errorf("want another cluster not to wait, got %s", got)
 			}
 			b.forget("w1")
-			if got := b.patience("w1", usually); got != usually || b.last["w1"] != nil {
+			if got := b.patience("w1", usually); got != usually || b.clusters["w1"] != nil {
 				t.Errorf("want nothing left of a cluster that is gone, got %s", got)
 			}
 		})

@@ -93,7 +93,7 @@ func (r *requirementReconciler) push(
 		return nil, o, err
 	}
 	if hub == nil {
-		r.bursts.created(s.ClusterName)
+		r.bursts.sign(s.ClusterName)
 	}
 	r.hub.observe(key, out)
 	r.remember(s.Request, intent, out)

@@ -368,7 +368,7 @@ func (r *requirementReconciler) report(ctx context.Context, s *scope, o outcome)
 		patience := r.bursts.patience(s.ClusterName, r.patience)
 		if left := awaitsFirstStatus(s.claim, o.hub, now, patience); left > 0 {
 			// Claims that are not in the hub yet go first. A burst may be over sooner than the patience.
-			return reconcile.Result{RequeueAfter: min(left, r.patience), Priority: new(handler.LowPriority)}, nil
+			return reconcile.Result{RequeueAfter: min(left, max(r.patience, burstLinger)), Priority: new(handler.LowPriority)}, nil
 		}
 	}
 	status := statusOf(s.claim, o.hub, o.current, c, now)
@@ -405,6 +405,9 @@ func (r *requirementReconciler) writeStatus(
 			return p, nil
 		}
 		return nil, fmt.Errorf("cannot write the status of %s: %w", s.Request, err)
+	}
+	if !toldBefore && o.problem == nil {
+		r.bursts.sign(s.ClusterName)
 	}
 	r.rememberTold(s, after, c, status)
 	s.workload.watcher.Observe(s.Kind, after)

@@ -65,7 +65,7 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			work := func() {
 				h.wait(bar("db"), req)
 				r.pushed[req] = pushedClaim{hash: "x"}
-				r.bursts.created(req.ClusterName)
+				r.bursts.sign(req.ClusterName)
 				r.metrics.requirement(req, ReasonSynced)
 			}
 			left := func() int {
@@ -83,7 +83,7 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			if left() != 0 {
 				t.Errorf("%s want nothing to be left of a reconcile that was under way, got %d", tc.reason, left())
 			}
-			if name == "Disengaged" && len(r.bursts.last) != 0 {
+			if name == "Disengaged" && len(r.bursts.clusters) != 0 {
 				t.Errorf("%s want its bursts to be forgotten", tc.reason)
 			}
 		})
