@@ -14,5 +14,5 @@ if [[ $what != e2e ]]; then
 fi
 if [[ $what != unit ]]; then
   echo "== end-to-end tests: a real hub, real workload clusters, and bin/manager as a process"
-  go test -timeout 40m -count=1 ./test/e2e -v -ginkgo.v=${VERBOSE:-false} ${FOCUS:+-ginkgo.focus="$FOCUS"}
+  go test -timeout 60m -count=1 ./test/e2e -v -ginkgo.v=${VERBOSE:-false} ${FOCUS:+-ginkgo.focus="$FOCUS"}
 fi
