@@ -44,14 +44,11 @@ func newLeadership(hub *rest.Config, o Options) (leadership, error) {
 // fenced returns a configuration with which nothing is changed while this process does not lead.
 func (l leadership) fenced(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
-	if l.fence != nil {
-		cfg.Wrap(l.fence.Wrap)
-	}
+	cfg.Wrap(l.wrapper())
 	return cfg
 }
 
-// wrapper is put around the requests to workload clusters, in which no more than in the hub may be changed without the lease. It is nil
-// if there is none.
+// wrapper is put around what is sent to the hub and to workload clusters; nil for a process that runs alone.
 func (l leadership) wrapper() transport.WrapperFunc {
 	if l.fence == nil {
 		return nil

@@ -406,7 +406,7 @@ func (r *requirementReconciler) writeStatus(
 		}
 		return nil, fmt.Errorf("cannot write the status of %s: %w", s.Request, err)
 	}
-	if !toldBefore && o.problem == nil {
+	if isFirstStatus(toldBefore, o.hub) {
 		r.bursts.sign(s.ClusterName)
 	}
 	r.rememberTold(s, after, c, status)

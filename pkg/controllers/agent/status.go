@@ -157,12 +157,25 @@ func awaitsFirstStatus(claim, hub *unstructured.Unstructured, now time.Time, pat
 	if agentSynced(claim) != nil {
 		return 0
 	}
-	if status, _ := hub.Object["status"].(map[string]any); len(status) > 0 {
+	if hasStatus(hub) {
 		return 0
 	}
 	left := hub.GetCreationTimestamp().Add(patience).Sub(now)
 	return min(max(left, 0), patience)
 }
+
+// hasStatus is whether the hub's object has a status; there may be no object.
+func hasStatus(hub *unstructured.Unstructured) bool {
+	if hub == nil {
+		return false
+	}
+	status, _ := hub.Object["status"].(map[string]any)
+	return len(status) > 0
+}
+
+// isFirstStatus is whether writing the status of a claim brings it the hub's for the first time. Our condition alone is none: that it is
+// written says that a burst is over.
+func isFirstStatus(toldBefore bool, hub *unstructured.Unstructured) bool { return !toldBefore && hasStatus(hub) }
 
 // deleting is the condition of a claim that waits for the hub.
 func deleting(kind, target, name string) *problem {

@@ -87,10 +87,7 @@ func newConnected(
 	ctx context.Context, name mcr.ClusterName, creds *credentials.Credentials, uid string, t *transport,
 	limiter flowcontrol.RateLimiter, log logr.Logger, o connectionOptions,
 ) (*connected, error) {
-	var rt http.RoundTripper = t
-	if o.wrapTransport != nil {
-		rt = o.wrapTransport(t)
-	}
+	rt := clienttransport.Wrappers(o.wrapTransport)(t)
 	cfg := &rest.Config{
 		Host:        creds.Host(),
 		Transport:   rt,

@@ -55,8 +55,7 @@ func (m *mastheadSubject) start(ctx context.Context, k kind) error {
 	if err := w.waitServed(ctx, k); err != nil {
 		return err
 	}
-	// What is measured is a manager that comes to clusters which have what it puts there, as one does that was rolled out. Definitions are large:
-	// to install them is work of a moment, of which the process keeps memory for its life.
+	// What is measured is a manager that comes to clusters which have what it puts there, as after a roll-out.
 	if err := m.manager.Stop(ctx); err != nil {
 		return err
 	}
