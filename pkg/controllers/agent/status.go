@@ -175,7 +175,9 @@ func hasStatus(hub *unstructured.Unstructured) bool {
 
 // isFirstStatus is whether writing the status of a claim brings it the hub's for the first time. Our condition alone is none: that it is
 // written says that a burst is over.
-func isFirstStatus(toldBefore bool, hub *unstructured.Unstructured) bool { return !toldBefore && hasStatus(hub) }
+func isFirstStatus(toldBefore bool, hub *unstructured.Unstructured) bool {
+	return !toldBefore && hasStatus(hub)
+}
 
 // deleting is the condition of a claim that waits for the hub.
 func deleting(kind, target, name string) *problem {
