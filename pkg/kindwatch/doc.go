@@ -53,6 +53,14 @@
 // Forget; that something is missing it believes for a while. What it keeps is bounded, too. NewMapper makes a RESTMapper of one, for clients
 // that need one.
 //
+// # What several Watchers share
+//
+// A Watcher belongs to one controller: what it keeps of an object, and how much, is that controller's affair. A Kind with Shared is
+// one that several controllers of a cluster need in the same form. Watchers with the same Options.Shared have it watched once, and
+// keep its objects once. Each is told of everything as if the watch was its own, with three differences: what a Watcher is told when
+// it comes later, or is told twice, is what there is by then; a handler of one delays those of the others; and WaitForSync can return
+// before the Watcher was told of what Get already knows.
+//
 // # What a watch costs
 //
 // A watch on which nothing happens has four goroutines and takes about 40 KiB, most of it their stacks and what the HTTP/2 stream

@@ -33,6 +33,10 @@ type Kind struct {
 	// the rest is.
 	OnlyAnnotations string
 
+	// Shared has the kind watched once for all Watchers of the cluster that have the same Options.Shared. Of such a kind objects are
+	// kept, without anything that Options.KeepManager or Reduce would do about them.
+	Shared bool
+
 	// LabelSelector and FieldSelector narrow what is watched, in the form that the API takes. Empty means everything.
 	LabelSelector string
 	FieldSelector string

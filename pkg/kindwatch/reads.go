@@ -128,9 +128,9 @@ func (w *Watcher) WaitForSync(ctx context.Context) error {
 func (w *Watcher) syncing() *kindWatch {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	for _, k := range w.kinds {
-		if s, _ := k.currentState(); s == StateSyncing && k.owners > 0 {
-			return k
+	for _, h := range w.kinds {
+		if s, _ := h.currentState(); s == StateSyncing && h.owners > 0 {
+			return h.kindWatch
 		}
 	}
 	return nil

@@ -34,10 +34,6 @@ type kindWatch struct {
 	// used is what all kinds of the Watcher hold. It also says, at the gate, which Watcher the kind is of.
 	used *usage
 
-	// owners is how many owners ask for the kind, and idleSince is when the last one ceased to. Both belong to the Watcher.
-	owners    int
-	idleSince time.Time
-
 	// settled is closed when the kind leaves StateSyncing, to which it never returns, or is stopped.
 	settled chan struct{}
 
@@ -63,7 +59,9 @@ func newKindWatch(kind Kind, o *Options, used *usage) *kindWatch {
 	k.store = newStore(kind, k.emit, k.synced)
 	k.store.budget = budget{perKind: o.PerKind, total: o.Total, listed: o.Listed, all: used}
 	k.store.overflow = k.endAttempt
-	k.store.keepManager, k.store.reduce = o.KeepManager, o.Reduce
+	if !kind.Shared {
+		k.store.keepManager, k.store.reduce = o.KeepManager, o.Reduce
+	}
 	if err := kind.Validate(); err != nil {
 		// No server can serve it, so none is asked.
 		k.state, k.message, k.invalid = StateNotServed, err.Error(), true

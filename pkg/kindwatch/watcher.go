@@ -56,6 +56,9 @@ type Options struct {
 	// PerKind and Total bound only in what they keep. Negative is no bound.
 	Listed int64
 
+	// Shared watches the kinds that are marked as such, for this Watcher and others. Without one, this Watcher does.
+	Shared *Shared
+
 	// Lists bounds how many kinds are listed at once by all Watchers that share it. nil is no bound.
 	Lists *ListGate
 
@@ -81,8 +84,8 @@ type Watcher struct {
 	o Options
 
 	mu     sync.RWMutex
-	owners map[string][]*kindWatch
-	kinds  map[Kind]*kindWatch
+	owners map[string][]*hold
+	kinds  map[Kind]*hold
 	used   *usage
 
 	// idle is told when a kind loses its last owner and lingers.
@@ -94,10 +97,34 @@ type Watcher struct {
 	running sync.WaitGroup
 }
 
+// A hold is what a Watcher has of a kind as long as somebody asks it for that kind, and a little longer.
+type hold struct {
+	*kindWatch
+
+	// follower has the kind watched by Options.Shared; nil if this Watcher does it.
+	follower *follower
+
+	// owners is how many owners ask for the kind, and idleSince is when the last one ceased to.
+	owners    int
+	idleSince time.Time
+}
+
 // New returns a Watcher that watches nothing yet.
 func New(o Options) (*Watcher, error) {
-	if o.Client == nil || o.Handler == nil {
-		return nil, errors.New("a client and a handler are required to watch kinds")
+	if o.Handler == nil {
+		return nil, errors.New("a handler is required to watch kinds")
+	}
+	if err := o.setDefaults(); err != nil {
+		return nil, err
+	}
+	return &Watcher{
+		o: o, owners: map[string][]*hold{}, kinds: map[Kind]*hold{}, used: &usage{}, idle: make(chan struct{}, 1),
+	}, nil
+}
+
+func (o *Options) setDefaults() error {
+	if o.Client == nil {
+		return errors.New("a client is required to watch kinds")
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -113,9 +140,7 @@ func New(o Options) (*Watcher, error) {
 	if o.Listed == 0 {
 		o.Listed = DefaultListed
 	}
-	return &Watcher{
-		o: o, owners: map[string][]*kindWatch{}, kinds: map[Kind]*kindWatch{}, used: &usage{}, idle: make(chan struct{}, 1),
-	}, nil
+	return nil
 }
 
 // Start watches what is asked for until ctx ends, and returns when the last goroutine is gone. It can be called once.
@@ -126,8 +151,8 @@ func (w *Watcher) Start(ctx context.Context) error {
 		return errors.New("a kind watcher can be started only once")
 	}
 	w.ctx = ctx
-	for _, k := range w.kinds {
-		w.run(ctx, k)
+	for _, h := range w.kinds {
+		w.run(ctx, h)
 	}
 	w.mu.Unlock()
 
@@ -135,6 +160,11 @@ func (w *Watcher) Start(ctx context.Context) error {
 
 	w.mu.Lock()
 	w.stopped = true
+	for _, h := range w.kinds {
+		if h.follower != nil {
+			w.leave(h.follower)
+		}
+	}
 	w.mu.Unlock()
 	w.running.Wait()
 	return nil
@@ -150,7 +180,7 @@ func (w *Watcher) Set(owner string, kinds ...Kind) {
 	defer w.mu.Unlock()
 
 	// What is wanted is taken before what was is let go, so that nothing is stopped that is in both.
-	var held []*kindWatch
+	var held []*hold
 	for kind := range sets.New(kinds...) {
 		held = append(held, w.take(kind))
 	}
@@ -168,27 +198,35 @@ func (w *Watcher) Set(owner string, kinds ...Kind) {
 func (w *Watcher) Release(owner string) { w.Set(owner) }
 
 // take counts an owner of a kind, and watches it if it is the first. The caller holds mu.
-func (w *Watcher) take(kind Kind) *kindWatch {
-	k, ok := w.kinds[kind]
+func (w *Watcher) take(kind Kind) *hold {
+	h, ok := w.kinds[kind]
 	if !ok {
-		k = newKindWatch(kind, &w.o, w.used)
-		w.kinds[kind] = k
+		h = w.hold(kind)
+		w.kinds[kind] = h
 		// What Set starts lives as long as the Watcher.
-		w.run(w.ctx, k)
+		w.run(w.ctx, h)
 	}
-	k.owners++
-	return k
+	h.owners++
+	return h
+}
+
+func (w *Watcher) hold(kind Kind) *hold {
+	if kind.Shared && w.o.Shared != nil {
+		f := w.o.Shared.join(kind, w.o.Handler)
+		return &hold{kindWatch: f.watch.kindWatch, follower: f}
+	}
+	return &hold{kindWatch: newKindWatch(kind, &w.o, w.used)}
 }
 
 // letGo counts one owner less. The caller holds mu.
-func (w *Watcher) letGo(k *kindWatch) {
-	k.owners--
+func (w *Watcher) letGo(h *hold) {
+	h.owners--
 	switch {
-	case k.owners > 0:
+	case h.owners > 0:
 	case w.o.Linger <= 0:
-		w.drop(k)
+		w.drop(h)
 	default:
-		k.idleSince = w.o.Clock.Now()
+		h.idleSince = w.o.Clock.Now()
 		select {
 		case w.idle <- struct{}{}:
 		default:
@@ -197,9 +235,20 @@ func (w *Watcher) letGo(k *kindWatch) {
 }
 
 // drop stops a kind. The caller holds mu.
-func (w *Watcher) drop(k *kindWatch) {
-	k.stop()
-	delete(w.kinds, k.kind)
+func (w *Watcher) drop(h *hold) {
+	if h.follower != nil {
+		w.leave(h.follower)
+	} else {
+		h.stop()
+	}
+	delete(w.kinds, h.kind)
+}
+
+// leave ends that the Watcher is told of a shared kind. Whoever leaves last waits for its goroutine, as for its own. The caller holds mu.
+func (w *Watcher) leave(f *follower) {
+	if ended := f.leave(); ended != nil {
+		w.running.Go(func() { <-ended })
+	}
 }
 
 // reap stops kinds that have lingered, until ctx ends.
@@ -227,14 +276,14 @@ func (w *Watcher) dropIdle() (time.Duration, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	next, lingering := time.Duration(0), false
-	for _, k := range w.kinds {
-		if k.owners > 0 {
+	for _, h := range w.kinds {
+		if h.owners > 0 {
 			continue
 		}
-		left := w.o.Linger - w.o.Clock.Since(k.idleSince)
+		left := w.o.Linger - w.o.Clock.Since(h.idleSince)
 		switch {
 		case left <= 0:
-			w.drop(k)
+			w.drop(h)
 		case !lingering || left < next:
 			next, lingering = left, true
 		}
@@ -243,20 +292,30 @@ func (w *Watcher) dropIdle() (time.Duration, bool) {
 }
 
 // run starts the goroutine of a kind if the Watcher runs. The caller holds mu.
-func (w *Watcher) run(life context.Context, k *kindWatch) {
-	if k.invalid || life == nil || w.stopped || life.Err() != nil {
+func (w *Watcher) run(life context.Context, h *hold) {
+	if h.invalid || life == nil || w.stopped || life.Err() != nil {
+		return
+	}
+	if h.follower != nil {
+		h.follower.start()
+		// What was known before is told from here, where no lock is held.
+		w.running.Go(h.follower.catchUp)
 		return
 	}
 	ctx, cancel := context.WithCancel(life)
-	k.setCancel(cancel)
+	h.setCancel(cancel)
 	w.running.Go(func() {
 		defer cancel()
-		k.run(ctx)
+		h.run(ctx)
 	})
 }
 
+// kind returns the watch of a kind, or nil.
 func (w *Watcher) kind(kind Kind) *kindWatch {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	return w.kinds[kind]
+	if h := w.kinds[kind]; h != nil {
+		return h.kindWatch
+	}
+	return nil
 }

@@ -183,15 +183,13 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	}
 	a.hub = newHub(o.Fleet, a.workloads, &enqueuer[Request]{}, &enqueuer[mcreconcile.Request]{})
 
-	dyn, meta, err := multicluster.WatchClients(local)
+	watched, err := multicluster.WatchOptions(local)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make clients for the hub: %w", err)
 	}
 	// What is in the hub is the administrator's, or was counted against the budget of the cluster from which it came.
-	a.hub.watcher, err = kindwatch.New(kindwatch.Options{
-		Client: dyn, MetadataClient: meta, Handler: a.hub.handle, PerKind: kindwatch.Unlimited, Total: kindwatch.Unlimited,
-	})
-	if err != nil {
+	watched.Handler, watched.PerKind, watched.Total = a.hub.handle, kindwatch.Unlimited, kindwatch.Unlimited
+	if a.hub.watcher, err = kindwatch.New(watched); err != nil {
 		return nil, fmt.Errorf("cannot watch the hub: %w", err)
 	}
 	a.hub.watcher.Set(ownerFixed, xrdKind, hubCRDKind, hubSecretKind)

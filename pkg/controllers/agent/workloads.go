@@ -28,13 +28,7 @@ import (
 
 // Kinds of a workload cluster that are always watched: what Masthead itself put there, without content.
 var (
-	ownedCRDKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
-		GroupVersionKind: crdGVK,
-		Resource:         "customresourcedefinitions",
-		ClusterScoped:    true,
-		MetadataOnly:     true,
-		LabelSelector:    fleetv1alpha1.ManagedByLabel + "=" + managedByValue,
-	}
+	ownedCRDKind = multicluster.OwnedDefinitions() //nolint:gochecknoglobals // A constant.
 
 	ownedSecretKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
@@ -315,15 +309,12 @@ func (s *workloadSource) Start(ctx context.Context, _ workqueue.TypedRateLimitin
 		secrets:  map[types.NamespacedName]copyState{},
 		copies:   map[types.UID]sets.Set[string]{},
 	}
-	dyn, meta, err := multicluster.WatchClients(s.cluster)
+	watched, err := multicluster.WatchOptions(s.cluster)
 	if err != nil {
 		return fmt.Errorf("cannot make clients for cluster %q: %w", s.name, err)
 	}
-	w.watcher, err = kindwatch.New(kindwatch.Options{
-		Client: dyn, MetadataClient: meta,
-		Handler: func(e kindwatch.Event) { s.workloads.handle(w, e) }, KeepManager: lateInitManager,
-	})
-	if err != nil {
+	watched.Handler, watched.KeepManager = func(e kindwatch.Event) { s.workloads.handle(w, e) }, lateInitManager
+	if w.watcher, err = kindwatch.New(watched); err != nil {
 		return fmt.Errorf("cannot watch cluster %q: %w", s.name, err)
 	}
 	w.watcher.Set(ownerFixed, ownedCRDKind, ownedSecretKind, namespaceKind)

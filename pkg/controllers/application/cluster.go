@@ -6,6 +6,7 @@ package application
 import (
 	"context"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -57,9 +58,10 @@ func enabled(class *fleetv1alpha1.EnrollmentClass) bool {
 // ensureDefinition puts the definition of Applications into the cluster.
 func (r *reconciler) ensureDefinition(ctx context.Context, w *workload) (definitionState, error) {
 	if w.currentMode() != modeEnabled {
-		w.watcher.Set(ownerFixed, definitionKind, apiServiceKind)
+		w.watcher.Set(ownerFixed, ownedDefinitionKind)
 	}
-	switch state, _ := w.watcher.State(definitionKind); state {
+	seen, state := w.seeDefinition()
+	switch state {
 	case kindwatch.StateSynced:
 	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
 		// That it is another one is an event.
@@ -68,17 +70,34 @@ func (r *reconciler) ensureDefinition(ctx context.Context, w *workload) (definit
 		// Definitions cannot be seen. It is either there, put there by somebody who may, or it is not, which the watch of Applications finds out.
 		return definitionState{served: true}, nil
 	}
-	var seen *definitionSeen
-	if entry, err := w.watcher.Entry(definitionKind, types.NamespacedName{Name: definitionName}); err == nil {
-		if rec, ok := entry.Record.(*definitionRecord); ok {
-			seen = rec.seen
-		}
-	}
-	state, err := r.definitions.ensure(ctx, w.name, w.client.Resource(definitionResource), seen)
-	if state.wrote != "" {
+	result, err := r.definitions.ensure(ctx, w.name, w.client.Resource(definitionResource), seen)
+	if result.wrote != "" {
 		r.metrics.wrote(w.name, writeDefinition)
 	}
-	return state, err
+	return result, err
+}
+
+// seeDefinition returns what the watch says of the definition of Applications, nil if there is none, and how far that is known. One that
+// does not bear our label is looked for in a watch of its own.
+func (w *workload) seeDefinition() (*definitionSeen, kindwatch.State) {
+	key := types.NamespacedName{Name: definitionName}
+	crd, err := w.watcher.Get(ownedDefinitionKind, key)
+	switch {
+	case err == nil:
+		w.watcher.Release(ownerForeign)
+		seen := definitionSeenIn(crd)
+		return &seen, kindwatch.StateSynced
+	case !apierrors.IsNotFound(err):
+		state, _ := w.watcher.State(ownedDefinitionKind)
+		return nil, state
+	}
+	w.watcher.Set(ownerForeign, foreignDefinitionKind)
+	state, _ := w.watcher.State(foreignDefinitionKind)
+	entry, err := w.watcher.Entry(foreignDefinitionKind, key)
+	if rec, ok := entry.Record.(*definitionRecord); err == nil && ok {
+		return rec.seen, state
+	}
+	return nil, state
 }
 
 // enable has the Applications of a cluster looked after.
@@ -86,7 +105,7 @@ func (r *reconciler) enable(w *workload) {
 	if w.setMode(modeEnabled) {
 		// What is seen from now on counts.
 		r.ifCurrent(w, func() { r.rollup.engaged(w.name) })
-		w.watcher.Set(ownerFixed, definitionKind, apiServiceKind, applicationKind)
+		w.watcher.Set(ownerFixed, ownedDefinitionKind, applicationKind)
 		defer func() { w.wakeLater(w.keys()...) }()
 	}
 	switch state, _ := w.watcher.State(applicationKind); state {
@@ -122,7 +141,7 @@ func (r *reconciler) sumUp(w *workload) {
 // idle stops looking after the Applications of a cluster.
 func (w *workload) idle() {
 	if w.setMode(modeIdle) {
-		w.watcher.Set(ownerFixed, definitionKind, apiServiceKind)
+		w.watcher.Set(ownerFixed, ownedDefinitionKind)
 		for _, key := range w.keys() {
 			w.untrack(key)
 		}

@@ -16,6 +16,8 @@ import (
 // handle is the handler of the watcher of a workload cluster: it finds the Applications to which an event matters.
 func (r *reconciler) handle(w *workload, e kindwatch.Event) {
 	switch e.Kind {
+	case ownedDefinitionKind, foreignDefinitionKind:
+		w.definitionChanged(e)
 	case definitionKind, apiServiceKind:
 		w.served(e)
 	case applicationKind:
@@ -143,23 +145,27 @@ func (r *reconciler) dropGone(w *workload) {
 	}
 }
 
+// definitionChanged is told what happens to the definition of Applications, and to others that Masthead put into the cluster.
+func (w *workload) definitionChanged(e kindwatch.Event) {
+	switch {
+	case e.Type == kindwatch.StateChanged:
+		w.enqueue()
+	case !e.Initial && (e.Kind == foreignDefinitionKind || e.Object.GetName() == definitionName):
+		w.watcher.Poke(applicationKind.GroupResource())
+		w.enqueue()
+	}
+}
+
 // served is told that a definition, or the registration of a group, came, changed or went. What is known of the kinds of the group
 // is asked for anew.
 func (w *workload) served(e kindwatch.Event) {
-	if e.Type == kindwatch.StateChanged {
-		w.enqueue()
-		return
-	}
-	if e.Initial || e.Entry == nil {
+	if e.Type == kindwatch.StateChanged || e.Initial || e.Entry == nil {
 		return
 	}
 	name := e.Entry.Key.Name
 	_, group, _ := strings.Cut(name, ".")
 	if e.Kind == definitionKind {
 		w.watcher.Poke(schema.ParseGroupResource(name))
-		if name == definitionName {
-			w.enqueue()
-		}
 	}
 	w.resolver.Forget(group)
 	w.forgetUnanswered(group)

@@ -20,6 +20,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // crd is the definition of a kind Database in an API group of the fixture's own.
@@ -83,6 +84,47 @@ func (f *fixture) says(app *appsv1alpha1.Application, component, want string) {
 
 // A kind that is not served concerns its components and no others; it is seen when it is served, and when that ends it is not said that
 // its objects are gone.
+// TestAClusterWithoutApplications is not asked for all of its definitions and API services, which can be many. It is when an Application
+// names a kind, and not because there is an Application.
+func TestAClusterWithoutApplications(t *testing.T) {
+	f := newFixture(t)
+	f.served()
+	w, _ := f.reconciler.workloads.Get(f.cluster)
+	state := func(kind kindwatch.Kind) kindwatch.State {
+		state, _ := w.watcher.State(kind)
+		return state
+	}
+	f.eventually("Applications are watched", func() error {
+		if got := state(applicationKind); got != kindwatch.StateSynced {
+			return fmt.Errorf("got %s", got)
+		}
+		return nil
+	})
+	empty := f.application("empty", nil)
+	f.has(empty, func(s appsv1alpha1.ApplicationStatus) error {
+		if s.ObservedGeneration != empty.Generation {
+			return errors.New("it has not been looked at")
+		}
+		return nil
+	})
+	for _, kind := range []kindwatch.Kind{definitionKind, apiServiceKind} {
+		if got := state(kind); got != kindwatch.StateUnwatched {
+			t.Errorf("want %s not to be watched, it is %s", kind, got)
+		}
+	}
+	app := f.application("shop", components(configMaps, "settings"))
+	f.configMap("settings", "shop")
+	f.says(app, "settings", "True/Healthy ")
+	for _, kind := range []kindwatch.Kind{definitionKind, apiServiceKind} {
+		f.eventually(kind.String()+" are watched", func() error {
+			if got := state(kind); got != kindwatch.StateSynced {
+				return fmt.Errorf("got %s", got)
+			}
+			return nil
+		})
+	}
+}
+
 func TestAKindThatComesAndGoes(t *testing.T) {
 	f := newFixture(t)
 	kinds := components(configMaps, "settings")

@@ -74,6 +74,7 @@ func (r *reconciler) disable(w *workload) reconcile.Result {
 		// What a manager that ended before has left to be told is told, too.
 		w.watcher.Set(ownerFixed, applicationKind)
 	}
+	w.watcher.Release(ownerForeign)
 	if w.setMode(modeDisabled) {
 		r.reporter.DefinitionForgotten(w.name, definitionName)
 		r.unwatched(w, fleetv1alpha1.ReasonDisabled, "The EnrollmentClass of the cluster disables Applications.")

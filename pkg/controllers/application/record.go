@@ -130,7 +130,7 @@ func (r *applicationRecord) Size() int64 {
 }
 
 // definitionRecord is what is kept of a definition, or of the registration of an API group: that something about it changed, and
-// for the definition of Applications what its metadata says.
+// for a definition of Applications that is somebody else's what its metadata says.
 type definitionRecord struct {
 	resourceVersion string
 	seen            *definitionSeen

@@ -41,8 +41,8 @@ func (r reducer) reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (ki
 	switch kind {
 	case applicationKind:
 		return r.application(kind, obj)
-	case definitionKind, apiServiceKind:
-		return reducedDefinition(obj), true
+	case definitionKind, apiServiceKind, foreignDefinitionKind:
+		return reducedDefinition(kind, obj), true
 	case healthCheckPodKind:
 		pod, ok := reducePod(obj)
 		return &keptPod{pod}, ok && pod.owner != ""
@@ -120,9 +120,9 @@ func (r reducer) assess(kind kindwatch.Kind, obj *unstructured.Unstructured, rec
 	shared(r.texts, &rec.health.Reason, &rec.health.Message)
 }
 
-func reducedDefinition(obj *unstructured.Unstructured) kindwatch.Record {
+func reducedDefinition(kind kindwatch.Kind, obj *unstructured.Unstructured) kindwatch.Record {
 	rec := &definitionRecord{resourceVersion: obj.GetResourceVersion()}
-	if obj.GetName() == definitionName && obj.GetKind() == definitionKind.Kind {
+	if kind == foreignDefinitionKind && obj.GetName() == definitionName {
 		seen := definitionSeenIn(metav1.Object(obj))
 		rec.seen = &seen
 	}

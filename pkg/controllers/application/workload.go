@@ -26,8 +26,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// ownerFixed is the owner of the kinds that are watched whatever Applications name. The names of Applications have a slash.
-const ownerFixed = "fixed"
+// Owners of the kinds that are watched whatever Applications name. The names of Applications have a slash.
+const (
+	ownerFixed   = "fixed"
+	ownerForeign = "foreign-definition"
+)
 
 // coalescing is how far apart two reconciles of one Application are at least. The first change is acted upon at once.
 const coalescing = 200 * time.Millisecond
@@ -256,14 +259,19 @@ func (w *workload) watch(key applicationKey, t *tracked, kinds sets.Set[kindwatc
 		news++
 	}
 	granted := kinds.Difference(refused)
+	changed := !t.kinds.set().Equal(granted) || (len(t.groups) == 0) != (len(groups) == 0)
 	t.groups = slices.Clip(sets.List(groups))
-	changed := !t.kinds.set().Equal(granted)
 	if changed {
 		w.setKinds(key, t, granted)
 	}
 	w.mu.Unlock()
 	if changed {
-		w.watcher.Set(key.String(), slices.Collect(maps.Keys(granted))...)
+		asked := slices.Collect(maps.Keys(granted))
+		if len(groups) > 0 {
+			// That a kind comes, or goes, is seen by these.
+			asked = append(asked, definitionKind, apiServiceKind)
+		}
+		w.watcher.Set(key.String(), asked...)
 	}
 	return refused
 }

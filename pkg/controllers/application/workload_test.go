@@ -81,19 +81,53 @@ func TestSettlingEnds(t *testing.T) {
 	}
 }
 
-// The number of kinds that Applications can have watched in a cluster is bounded, and those that are watched stay so.
-func TestKindsAreBounded(t *testing.T) {
+// shopAndOther is a cluster with two Applications, and nothing that is watched.
+func shopAndOther(t *testing.T) (w *workload, key, other applicationKey) {
+	t.Helper()
 	watcher, err := kindwatch.New(kindwatch.Options{Client: nopClient{}, Handler: func(kindwatch.Event) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := applicationKey{Namespace: "ns", Name: "shop"}
-	other := applicationKey{Namespace: "ns", Name: "other"}
-	w := &workload{
+	key = applicationKey{Namespace: "ns", Name: "shop"}
+	other = applicationKey{Namespace: "ns", Name: "other"}
+	return &workload{
 		watcher: watcher, healthChecks: newHealthChecks(testingclock.NewFakeClock(time.Unix(0, 0))),
 		applications: map[applicationKey]*tracked{key: {uid: "a"}, other: {uid: "b"}},
 		byUID:        map[types.UID]applicationKey{}, users: map[kindwatch.Kind]sets.Set[applicationKey]{},
+	}, key, other
+}
+
+// That a kind comes is of interest as long as an Application names one, whether the cluster serves it or not.
+func TestDefinitionsAreWatchedWhileKindsAreNamed(t *testing.T) {
+	w, key, other := shopAndOther(t)
+	watched := func(reason string, want bool) {
+		t.Helper()
+		for _, kind := range []kindwatch.Kind{definitionKind, apiServiceKind} {
+			if state, _ := w.watcher.State(kind); (state != kindwatch.StateUnwatched) != want {
+				t.Errorf("%s %s: want watched=%v, got %s", reason, kind, want, state)
+			}
+		}
 	}
+	named := sets.New("example.org")
+	w.watch(key, w.applications[key], nil, nil)
+	watched("No kind is named.", false)
+	w.watch(key, w.applications[key], nil, named)
+	watched("A kind is named that is not served.", true)
+	w.watch(other, w.applications[other], sets.New(configMapKind), sets.New(""))
+	w.untrack(key)
+	watched("Another Application names one.", true)
+	w.watch(other, w.applications[other], nil, named)
+	watched("What it names is not served any more.", true)
+	w.watch(other, w.applications[other], nil, nil)
+	watched("It names none any more.", false)
+	w.watch(other, w.applications[other], sets.New(configMapKind), sets.New(""))
+	w.untrack(other)
+	watched("It has gone.", false)
+}
+
+// The number of kinds that Applications can have watched in a cluster is bounded, and those that are watched stay so.
+func TestKindsAreBounded(t *testing.T) {
+	w, key, other := shopAndOther(t)
 	kinds := sets.New[kindwatch.Kind]()
 	for i := range maxKinds + 7 {
 		k := configMapKind
@@ -112,7 +146,7 @@ func TestKindsAreBounded(t *testing.T) {
 		t.Errorf("want nothing to be left, got %d kinds", len(w.users))
 	}
 	for kind := range kinds {
-		if state, _ := watcher.State(kind); state != kindwatch.StateUnwatched {
+		if state, _ := w.watcher.State(kind); state != kindwatch.StateUnwatched {
 			t.Fatalf("want %s not to be watched, it is %s", kind, state)
 		}
 	}

@@ -55,7 +55,7 @@ func (w *workload) WaitForSync(ctx context.Context) error { return w.watcher.Wai
 func (r *reconciler) newWorkload(
 	name mcr.ClusterName, cl cluster.Cluster, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request],
 ) (*workload, error) {
-	dyn, meta, err := multicluster.WatchClients(cl)
+	watched, err := multicluster.WatchOptions(cl)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make clients for cluster %q: %w", name, err)
 	}
@@ -64,7 +64,7 @@ func (r *reconciler) newWorkload(
 		return nil, fmt.Errorf("cannot make a client for cluster %q: %w", name, err)
 	}
 	w := &workload{
-		name: name, client: dyn, metadata: meta, queue: queue, clock: r.clock, requestTimeout: r.requestTimeout,
+		name: name, client: watched.Client, metadata: watched.MetadataClient, queue: queue, clock: r.clock, requestTimeout: r.requestTimeout,
 		resolver:        kindwatch.NewResolver(kindwatch.ResolverOptions{Client: served, Clock: r.clock}),
 		applications:    map[applicationKey]*tracked{},
 		byUID:           map[types.UID]applicationKey{},
@@ -74,12 +74,10 @@ func (r *reconciler) newWorkload(
 		refusals:        map[refusalKey]refusal{},
 		healthChecks:    newHealthChecks(r.clock),
 	}
-	w.watcher, err = kindwatch.New(kindwatch.Options{
-		Client: dyn, MetadataClient: meta, Clock: r.clock, Lists: r.lists, Linger: linger,
-		Handler: func(e kindwatch.Event) { r.handle(w, e) },
-		Reduce:  reducer{r.assessor, &w.texts, r.packer}.reduce,
-	})
-	if err != nil {
+	watched.Clock, watched.Lists, watched.Linger = r.clock, r.lists, linger
+	watched.Handler = func(e kindwatch.Event) { r.handle(w, e) }
+	watched.Reduce = reducer{r.assessor, &w.texts, r.packer}.reduce
+	if w.watcher, err = kindwatch.New(watched); err != nil {
 		return nil, fmt.Errorf("cannot watch cluster %q: %w", name, err)
 	}
 	return w, nil

@@ -124,15 +124,13 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	r.workloads = newWorkloads(r.reports)
 	r.hub = newHub(r.enqueueAll)
 
-	dyn, meta, err := multicluster.WatchClients(local)
+	watched, err := multicluster.WatchOptions(local)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make clients for the hub: %w", err)
 	}
 	// What is in the hub is its administrator's.
-	r.hub.watcher, err = kindwatch.New(kindwatch.Options{
-		Client: dyn, MetadataClient: meta, Handler: r.hub.handle, PerKind: kindwatch.Unlimited, Total: kindwatch.Unlimited,
-	})
-	if err != nil {
+	watched.Handler, watched.PerKind, watched.Total = r.hub.handle, kindwatch.Unlimited, kindwatch.Unlimited
+	if r.hub.watcher, err = kindwatch.New(watched); err != nil {
 		return nil, fmt.Errorf("cannot watch the hub: %w", err)
 	}
 	r.hub.watchDefinitions()

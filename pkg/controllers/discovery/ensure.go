@@ -47,10 +47,11 @@ var (
 // ensure makes the cluster have an object as a mirror says. It returns whether the cluster has it, or why it cannot; neither
 // means that something is awaited.
 func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reasons reasonSet) (bool, *problem, error) {
-	if problem, waiting := p.unknown(kind, reasons); problem != nil || waiting {
+	watched := p.w.watchedAs(kind, m.name())
+	if problem, waiting := p.unknown(watched, reasons); problem != nil || waiting {
 		return false, problem, nil
 	}
-	have, err := p.w.watcher.Get(kind, types.NamespacedName{Name: m.name()})
+	have, err := p.w.watcher.Get(watched, types.NamespacedName{Name: m.name()})
 	switch {
 	case apierrors.IsNotFound(err):
 		have = nil

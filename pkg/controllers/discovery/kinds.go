@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // crossplaneGroup is the API group of every kind that is mirrored.
@@ -81,7 +82,7 @@ var crdGVK = schema.GroupVersionKind{ //nolint:gochecknoglobals // A constant.
 }
 
 // crdKind watches one CustomResourceDefinition: whole in the hub, whose schema is copied, without content in a workload
-// cluster.
+// cluster, where those that Masthead put there are watched together.
 func crdKind(name string, metadataOnly bool) kindwatch.Kind {
 	return kindwatch.Kind{
 		GroupVersionKind: crdGVK,
@@ -92,8 +93,10 @@ func crdKind(name string, metadataOnly bool) kindwatch.Kind {
 	}
 }
 
-// Kinds of the policy and its binding in a workload cluster.
+// Kinds in a workload cluster of what Masthead puts there itself: definitions, the policy, and its binding.
 var (
+	ownedDefinitionKind = multicluster.OwnedDefinitions() //nolint:gochecknoglobals // A constant.
+
 	policyKind  = admissionKind("validatingadmissionpolicies", "ValidatingAdmissionPolicy")              //nolint:gochecknoglobals // A constant.
 	bindingKind = admissionKind("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding") //nolint:gochecknoglobals // A constant.
 )

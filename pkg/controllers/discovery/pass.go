@@ -79,12 +79,18 @@ func (p *pass) watch() {
 	}
 	follow(policyKind, p.offer.protected)
 	follow(bindingKind, p.offer.protected)
+	kinds = append(kinds, ownedDefinitionKind)
 	for _, k := range mirroredKinds() {
-		definition := crdKind(k.crd(), true)
-		follow(definition, p.wanted(k))
+		wanted, own := p.wanted(k), p.w.watchedAs(ownedDefinitionKind, k.crd())
+		if wanted {
+			p.w.setBare(crdKind(k.crd(), true), false)
+		}
+		if wanted && own != ownedDefinitionKind {
+			kinds = append(kinds, own)
+		}
 		if v := p.views[k.crd()]; v.known || !p.offer.shows(k.resource) {
-			crd, err := p.w.watcher.Get(definition, types.NamespacedName{Name: k.crd()})
-			p.w.follow(k.crd(), mirrorKind(v.kind), p.wanted(k) && err == nil && isOurs(crd))
+			_, err := p.w.watcher.Get(ownedDefinitionKind, types.NamespacedName{Name: k.crd()})
+			p.w.follow(k.crd(), mirrorKind(v.kind), wanted && err == nil)
 		}
 	}
 	p.w.watcher.Set(ownerMirror, append(kinds, p.w.followedKinds()...)...)
@@ -124,9 +130,10 @@ func (p *pass) ownCrossplane() (own *problem, waiting bool) {
 	if !p.offer.shows(resourceXRD) || v.known && v.definition == nil {
 		return nil, false
 	}
-	have, err := p.w.watcher.Get(crdKind(crd, true), types.NamespacedName{Name: crd})
-	if errors.Is(err, kindwatch.ErrNotSynced) {
-		_, waiting = p.unknown(crdKind(crd, true), definitionReasons)
+	kind := p.w.watchedAs(ownedDefinitionKind, crd)
+	have, err := p.w.watcher.Get(kind, types.NamespacedName{Name: crd})
+	if errors.Is(err, kindwatch.ErrNotSynced) || errors.Is(err, kindwatch.ErrNotWatched) {
+		_, waiting = p.unknown(kind, definitionReasons)
 		return nil, waiting
 	}
 	if err != nil || isOurs(have) {
@@ -148,7 +155,7 @@ func (p *pass) mirror(ctx context.Context, k mirroredKind) error {
 	if !v.known {
 		return nil
 	}
-	held, problem, err := p.ensure(ctx, crdKind(k.crd(), true), v.definition, definitionReasons)
+	held, problem, err := p.ensure(ctx, ownedDefinitionKind, v.definition, definitionReasons)
 	if err != nil || !held && problem == nil {
 		return err
 	}

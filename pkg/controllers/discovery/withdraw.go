@@ -23,17 +23,17 @@ const listPage = 500
 // definition: while there are any, it stays.
 func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
 	definition := crdKind(k.crd(), true)
-	have, err := p.w.watcher.Get(definition, types.NamespacedName{Name: k.crd()})
+	have, err := p.w.watcher.Get(ownedDefinitionKind, types.NamespacedName{Name: k.crd()})
 	switch {
 	case errors.Is(err, kindwatch.ErrNotSynced), errors.Is(err, kindwatch.ErrNotWatched):
-		if state, _ := p.w.watcher.State(definition); state == kindwatch.StateForbidden {
+		if state, _ := p.w.watcher.State(ownedDefinitionKind); state == kindwatch.StateForbidden {
 			p.w.setBare(definition, true)
 		}
 		p.reports.forgetKind(p.w.name, k.crd())
 		return nil
-	case apierrors.IsNotFound(err), err == nil && !isOurs(have):
+	case apierrors.IsNotFound(err):
 		p.w.setBare(definition, true)
-		p.w.forgetCopies(definition)
+		p.w.forgetCopies(ownedDefinitionKind, k.crd())
 		p.reports.forgetKind(p.w.name, k.crd())
 		return nil
 	case err != nil:
@@ -61,14 +61,14 @@ func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
 		return nil
 	}
 	p.reports.forgetKind(p.w.name, k.crd())
-	return p.remove(ctx, definition, crd)
+	return p.remove(ctx, ownedDefinitionKind, crd)
 }
 
 // definition reads the definition of a kind from the cluster; nil if there is none.
 func (p *pass) definition(ctx context.Context, k mirroredKind) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.requestTimeout)
 	defer cancel()
-	crd, err := p.w.client.Resource(crdKind(k.crd(), true).GroupVersionResource()).Get(ctx, k.crd(), metav1.GetOptions{})
+	crd, err := p.w.client.Resource(ownedDefinitionKind.GroupVersionResource()).Get(ctx, k.crd(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}

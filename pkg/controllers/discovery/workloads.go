@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -45,7 +46,7 @@ type workload struct {
 	verified map[copyKey]verifiedCopy
 
 	// bare are the kinds of which the cluster was seen to have nothing of Masthead's. They are not watched unless something
-	// is wanted there.
+	// is wanted there. The definition of a kind is one, as crdKind has it.
 	bare sets.Set[kindwatch.Kind]
 
 	// followed are the kinds of copies that are watched, by the name of their definition. They stay as they are while it is
@@ -83,11 +84,12 @@ func (w *workload) handle(e kindwatch.Event) {
 		return
 	}
 	if e.Kind.GroupVersionKind == crdGVK && e.Object != nil {
-		for _, k := range mirroredKinds() {
-			if k.crd() == e.Object.GetName() {
-				w.watcher.Poke(k.groupResource())
-			}
+		i := slices.IndexFunc(mirroredKinds(), func(k mirroredKind) bool { return k.crd() == e.Object.GetName() })
+		if i < 0 {
+			// It is that of a claim kind, or of Applications.
+			return
 		}
+		w.watcher.Poke(mirroredKinds()[i].groupResource())
 	}
 	w.enqueue()
 }
@@ -156,17 +158,17 @@ func newWorkloads(r *reports) *workloads {
 
 // newWorkload makes what there is to know about an instance of a cluster.
 func newWorkload(name mcr.ClusterName, cl cluster.Cluster, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) (*workload, error) {
-	dyn, meta, err := multicluster.WatchClients(cl)
+	watched, err := multicluster.WatchOptions(cl)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make clients for cluster %q: %w", name, err)
 	}
 	w := &workload{
-		name: name, client: dyn, metadata: meta, queue: queue,
+		name: name, client: watched.Client, metadata: watched.MetadataClient, queue: queue,
 		verified: map[copyKey]verifiedCopy{}, bare: sets.New[kindwatch.Kind](),
 		followed: map[string]kindwatch.Kind{},
 	}
-	w.watcher, err = kindwatch.New(kindwatch.Options{Client: dyn, MetadataClient: meta, Handler: w.handle})
-	if err != nil {
+	watched.Handler = w.handle
+	if w.watcher, err = kindwatch.New(watched); err != nil {
 		return nil, fmt.Errorf("cannot watch cluster %q: %w", name, err)
 	}
 	return w, nil
@@ -194,6 +196,17 @@ func (w *workload) follow(crd string, kind kindwatch.Kind, wanted bool) {
 	} else {
 		delete(w.followed, crd)
 	}
+}
+
+// watchedAs is in which watch an object of a kind shows. A definition that is not among those that bear our label has a watch of its own,
+// as long as it is wanted: there may be none, or one that is somebody else's.
+func (w *workload) watchedAs(kind kindwatch.Kind, name string) kindwatch.Kind {
+	if kind == ownedDefinitionKind {
+		if _, err := w.watcher.Get(kind, types.NamespacedName{Name: name}); apierrors.IsNotFound(err) {
+			return crdKind(name, true)
+		}
+	}
+	return kind
 }
 
 func (w *workload) followedKinds() []kindwatch.Kind {

@@ -60,6 +60,7 @@ type connected struct {
 	transport *transport
 	prober    prober
 	dynamic   dynamic.Interface
+	shared    *kindwatch.Shared
 	reader    client.Reader
 	ctx       context.Context //nolint:containedctx // It is the life of this object.
 	cancel    context.CancelCauseFunc
@@ -74,6 +75,9 @@ var _ Connected = &connected{}
 
 // Dynamic returns a client without a time-out.
 func (c *connected) Dynamic() dynamic.Interface { return c.dynamic }
+
+// Shared watches the kinds that several controllers follow in the cluster, once for all of them.
+func (c *connected) Shared() *kindwatch.Shared { return c.shared }
 
 // GetAPIReader returns a reader whose requests have a deadline, the wait for the rate limiter included.
 func (c *connected) GetAPIReader() client.Reader { return c.reader }
@@ -152,6 +156,13 @@ func newConnected(
 		reader: multicluster.WithReadDeadlines(cl.GetAPIReader(), o.requestTimeout),
 		prober: prober{transport: t, timeout: o.probeTimeout},
 		ended:  make(chan struct{}),
+	}
+	watched, err := multicluster.WatchOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	if c.shared, err = kindwatch.NewShared(watched); err != nil {
+		return nil, fmt.Errorf("cannot share watches: %w", err)
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	c.cacheCtx, c.stopCache = context.WithCancel(c.ctx)

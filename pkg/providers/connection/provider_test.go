@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -142,6 +143,52 @@ func TestWhatIsPutAroundTheTransportSeesEveryClientsRequests(t *testing.T) {
 	}
 	if err := cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}); err != nil {
 		t.Errorf("reading goes on: %v", err)
+	}
+}
+
+func TestWhatControllersShareIsWatchedOnce(t *testing.T) {
+	s := realServer(t, 0)
+	f := newFrontend(t, s)
+	src := newFakeSource()
+	h := newHarness(t, src)
+	src.set("a", f.kubeconfig(t, s.token(t)))
+	h.waitFor(t, "a", StateConnected, ReasonConnected)
+	cl, err := h.Get(t.Context(), clusterName("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := multicluster.OwnedDefinitions()
+	for range 3 {
+		o, err := multicluster.WatchOptions(cl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Handler = func(kindwatch.Event) {}
+		w, err := kindwatch.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Set("test", kind)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.Start(ctx) }()
+		t.Cleanup(func() {
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+		if err := w.WaitForSync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if state, message := w.State(kind); state != kindwatch.StateSynced {
+			t.Fatalf("want the definitions to be known, got %s (%s)", state, message)
+		}
+	}
+	if n := f.count(func(line string) bool {
+		return strings.HasPrefix(line, "WATCH ") && strings.HasSuffix(line, "/customresourcedefinitions")
+	}); n != 1 {
+		t.Errorf("want one watch for all three, got %d", n)
 	}
 }
 

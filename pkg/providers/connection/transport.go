@@ -63,8 +63,9 @@ type transport struct {
 	name    string
 	limits  Limits
 
-	token atomic.Pointer[string]
-	mode  atomic.Int32
+	// authorization is the header for the token: once for all requests, since each watch holds on to its own request.
+	authorization atomic.Pointer[string]
+	mode          atomic.Int32
 	// suspect is set when a request of a client is answered 401; unauthorized is called when it becomes set, and must not
 	// block.
 	suspect      atomic.Bool
@@ -142,7 +143,15 @@ func checkDial(address string, o credentials.Options) error {
 	return nil
 }
 
-func (t *transport) setToken(token string) { t.token.Store(&token) }
+func (t *transport) setToken(token string) { t.authorization.Store(new(bearer(token))) }
+
+// bearer is the header Authorization for a token; empty for none.
+func bearer(token string) string {
+	if token == "" {
+		return ""
+	}
+	return "Bearer " + token
+}
 
 // allow sets what gets through. A closed transport stays closed.
 func (t *transport) allow(m mode) {
@@ -175,7 +184,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.watches != nil && isWatch(req) {
 		t.watches.Inc()
 	}
-	resp, err := t.send(req, *t.token.Load())
+	resp, err := t.send(req, *t.authorization.Load())
 	if err == nil && resp.StatusCode == http.StatusUnauthorized && t.suspect.CompareAndSwap(false, true) {
 		t.unauthorized()
 	}
@@ -186,14 +195,14 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.base }
 
 // send is what clients and probes share.
-func (t *transport) send(req *http.Request, token string) (*http.Response, error) {
+func (t *transport) send(req *http.Request, authorization string) (*http.Response, error) {
 	if req.URL.Scheme != t.server.Scheme || req.URL.Host != t.server.Host {
 		closeBody(req)
 		return nil, fmt.Errorf("cluster %q: a request to another host than the API server was refused", t.name)
 	}
 	req = req.Clone(req.Context())
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
+	if authorization != "" {
+		req.Header.Set("Authorization", authorization)
 	}
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", t.agent)

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // Key names one enrolment: the object called Namespace/Name of one source.
@@ -184,6 +186,8 @@ type Connected interface {
 	// Dynamic returns a client that goes to the API server, and whose watches are not cut by a client's time-out: callers set
 	// deadlines on requests that are not watches.
 	Dynamic() dynamic.Interface
+	// Shared watches the kinds that several controllers follow in the cluster, once for all of them.
+	Shared() *kindwatch.Shared
 	// Context ends when this connection does, with the reason as its cause.
 	Context() context.Context
 }
