@@ -56,7 +56,7 @@ bench: controlplane build ## Measure: benchmarks of the packages, then memory, g
 	@hack/bench.sh
 
 .PHONY: bench-sync
-bench-sync: controlplane build ## Measure how fast claims are carried, beside kube-bind on the same API servers, about half an hour (ARGS="--clusters=1 --objects=300"; PEER=none leaves kube-bind out).
+bench-sync: controlplane build ## Measure how fast claims are carried, beside kube-bind on the same API servers, about three quarters of an hour (ARGS="--clusters=1 --objects=300"; PEER=none leaves kube-bind out).
 	@hack/bench-sync.sh $(ARGS)
 
 .PHONY: bench-application

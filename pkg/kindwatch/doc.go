@@ -57,9 +57,10 @@
 //
 // A Watcher belongs to one controller: what it keeps of an object, and how much, is that controller's affair. A Kind with Shared is
 // one that several controllers of a cluster need in the same form. Watchers with the same Options.Shared have it watched once, and
-// keep its objects once. Each is told of everything as if the watch was its own, with three differences: what a Watcher is told when
-// it comes later, or is told twice, is what there is by then; a handler of one delays those of the others; and WaitForSync can return
-// before the Watcher was told of what Get already knows.
+// keep its objects once, within a budget that is nobody's own. Each is told of everything as if the watch was its own, but: what a
+// Watcher is told when it comes later is what there is by then, and it may be told of a change that it has seen already; Get can know
+// what it has not been told yet; a handler of one delays those of the others; and what one does by Observe, Poke and Relist is done for
+// all, so that an event can be the Echo of what another one wrote.
 //
 // # What a watch costs
 //
@@ -81,8 +82,8 @@
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //
-// Nothing. A Watcher reads one cluster with the client that it was given, and keeps what it read apart from every other
-// Watcher. What a cluster that serves many or large objects costs in memory is bounded by the budget of its Watcher and, for
-// what is under way, by that of the transport. A cluster that does not answer, or has very many kinds, has no more than half of the
+// Nothing. A Watcher reads one cluster with the client that it was given, and keeps what it read apart from the Watchers of every
+// other cluster; a Shared is of one connection to one cluster. What a cluster that serves many or large objects costs in memory is
+// bounded by the budgets of its Watchers and its Shared and, for what is under way, by that of the transport. A cluster that does not answer, or has very many kinds, has no more than half of the
 // places at a ListGate, and none for longer than ten seconds a list.
 package kindwatch

@@ -119,21 +119,38 @@ func (w *Watcher) WaitForSync(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("cannot wait until %s is synced: %w", waiting.kind, ctx.Err())
-		case <-waiting.settled:
+		case <-waiting.settles():
 		}
 	}
 }
 
 // syncing returns a kind that is not settled, or nil.
-func (w *Watcher) syncing() *kindWatch {
+func (w *Watcher) syncing() *hold {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	for _, h := range w.kinds {
-		if s, _ := h.currentState(); s == StateSyncing && h.owners > 0 {
-			return h.kindWatch
+		if h.owners > 0 && !isClosed(h.settles()) {
+			return h
 		}
 	}
 	return nil
+}
+
+// settles is closed when it is known how far the kind has come. Of a shared kind, others can know it before this Watcher is told.
+func (h *hold) settles() <-chan struct{} {
+	if h.follower != nil {
+		return h.follower.told
+	}
+	return h.settled
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // Observe tells the Watcher of an object that the caller got from the API server in answer to a write. Get and List, or Entry,

@@ -68,7 +68,7 @@ type Resolver struct {
 	mu    sync.Mutex
 	cache documents
 
-	// forgotten counts calls of Forget. An answer to a question from before the last one is not kept.
+	// forgotten counts calls of Forget and ForgetAll. An answer to a question from before the last one is not kept.
 	forgotten int
 }
 
@@ -115,6 +115,14 @@ func (r *Resolver) Forget(group string) {
 	defer r.mu.Unlock()
 	r.forgotten++
 	r.cache.forget(group)
+}
+
+// ForgetAll forgets everything: nobody has seen what changed until now.
+func (r *Resolver) ForgetAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forgotten++
+	r.cache = newDocuments()
 }
 
 // cached returns the document that answers a question, or nil, and how many times something was forgotten until now.

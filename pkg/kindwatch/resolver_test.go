@@ -203,6 +203,8 @@ func TestAnswersAreBelieved(t *testing.T) {
 	r.Forget("example.org")
 	resolve(gadget, true, asked+1)
 	resolve(widgetGVK, true, asked+1)
+	r.ForgetAll()
+	resolve(widgetGVK, true, asked+2)
 }
 
 func TestErrorsAreBelievedForAWhile(t *testing.T) {

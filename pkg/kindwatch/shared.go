@@ -52,6 +52,10 @@ type follower struct {
 
 	// caughtUp is whether the follower was told of the objects that are known. It is guarded by telling.
 	caughtUp bool
+
+	// told is closed when the follower was told for the first time in which state the kind is.
+	told     chan struct{}
+	tellOnce sync.Once
 }
 
 // join adds a follower, who is told nothing before it starts.
@@ -66,7 +70,7 @@ func (s *Shared) join(kind Kind, handler func(Event)) *follower {
 		k.kindWatch = newKindWatch(kind, &o, s.used)
 		s.kinds[kind] = k
 	}
-	f := &follower{watch: k, handler: handler}
+	f := &follower{watch: k, handler: handler, told: make(chan struct{})}
 	k.followers = append(k.followers, f)
 	return f
 }
@@ -170,7 +174,11 @@ func (f *follower) isRunning() bool {
 }
 
 func (f *follower) tell(e Event) {
-	if f.isRunning() {
-		f.handler(e)
+	if !f.isRunning() {
+		return
+	}
+	f.handler(e)
+	if e.Type == StateChanged {
+		f.tellOnce.Do(func() { close(f.told) })
 	}
 }

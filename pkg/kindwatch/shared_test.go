@@ -115,6 +115,13 @@ func TestASharedKindIsWatchedOnce(t *testing.T) {
 	}
 	late.mu.Unlock()
 
+	if err := three.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := late.states(); len(got) != 1 {
+		t.Errorf("want WaitForSync to wait until the Watcher was told, got %v", got)
+	}
+
 	endOne()
 	after := labelled(kind, "shared-after")
 	if err := c.Create(t.Context(), after); err != nil {
@@ -175,6 +182,19 @@ func TestASharedKindThatIsNotServed(t *testing.T) {
 	two.Poke(kind.GroupResource())
 	eventually(t, "the first is told when it is", told(&first, "shared-widget", Added))
 	eventually(t, "and the other", told(&late, "shared-widget", Added))
+}
+
+// TestAWatcherThatHasEndedFollowsNothing is for a controller that is told that its cluster went while it asks for something.
+func TestAWatcherThatHasEndedFollowsNothing(t *testing.T) {
+	s, kind := shared(t, config, "ended")
+	w, end := start(t, config, func(Event) {}, through(s))
+	end()
+	w.Set("a", kind)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.kinds) != 0 {
+		t.Error("want nothing to be watched for a Watcher that has ended")
+	}
 }
 
 // TestAWatcherIsToldNothingBeforeItIsStarted is for one that asks for a kind that others have watched for long.
@@ -259,7 +279,7 @@ func BenchmarkSharedWatch(b *testing.B) {
 		b.Run(strconv.Itoa(followers), func(b *testing.B) {
 			k := &sharedKind{all: &Shared{}}
 			for range followers {
-				k.followers = append(k.followers, &follower{watch: k, handler: func(Event) {}, running: true, caughtUp: true})
+				k.followers = append(k.followers, &follower{watch: k, handler: func(Event) {}, running: true, caughtUp: true, told: make(chan struct{})})
 			}
 			for b.Loop() {
 				k.tell(Event{Type: Added})

@@ -143,7 +143,8 @@ func (o *Options) setDefaults() error {
 	return nil
 }
 
-// Start watches what is asked for until ctx ends, and returns when the last goroutine is gone. It can be called once.
+// Start watches what is asked for until ctx ends, and returns when the last goroutine is gone. Of a shared kind that others still follow,
+// the handler may be running then. It can be called once.
 func (w *Watcher) Start(ctx context.Context) error {
 	w.mu.Lock()
 	if w.ctx != nil || w.stopped {
@@ -211,7 +212,7 @@ func (w *Watcher) take(kind Kind) *hold {
 }
 
 func (w *Watcher) hold(kind Kind) *hold {
-	if kind.Shared && w.o.Shared != nil {
+	if kind.Shared && w.o.Shared != nil && !w.stopped {
 		f := w.o.Shared.join(kind, w.o.Handler)
 		return &hold{kindWatch: f.watch.kindWatch, follower: f}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // WithTimeout returns a transport whose every request ends after d at the latest, with what is read of its answer. It is
-// http.Client.Timeout for watches: that one keeps a goroutine for each request that has not ended, of which an idle fleet has a dozen for
+// http.Client.Timeout for watches: that one keeps a goroutine for each request that has not ended, of which an idle fleet has eight or more for
 // each cluster. A nil transport is http.DefaultTransport.
 func WithTimeout(next http.RoundTripper, d time.Duration) http.RoundTripper {
 	if next == nil {

@@ -38,8 +38,7 @@ func onlyVersion(spec map[string]any, only string) {
 
 // storageVersion is the version in which objects of a definition are stored.
 func storageVersion(crd *unstructured.Unstructured) string {
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, v := range versions {
+	for _, v := range versionsOf(crd) {
 		version, _ := v.(map[string]any)
 		if storage, _ := version["storage"].(bool); storage {
 			name, _ := version["name"].(string)
@@ -54,8 +53,7 @@ func storageVersion(crd *unstructured.Unstructured) string {
 // it from the hub has converted the objects of the hub only.
 func keepingStored(want, have *unstructured.Unstructured) *unstructured.Unstructured {
 	stored, _, _ := unstructured.NestedStringSlice(have.Object, "status", "storedVersions")
-	theirs, _, _ := unstructured.NestedSlice(have.Object, "spec", "versions")
-	ours, _, _ := unstructured.NestedSlice(want.Object, "spec", "versions")
+	theirs, ours := versionsOf(have), slices.Clone(versionsOf(want))
 	named := func(name any) func(any) bool {
 		return func(v any) bool {
 			version, ok := v.(map[string]any)

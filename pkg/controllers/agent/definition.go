@@ -75,9 +75,8 @@ func kindOfDefinition(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	name := ""
-	for _, v := range versions {
+	for _, v := range versionsOf(crd) {
 		version, ok := v.(map[string]any)
 		if !ok {
 			continue
@@ -92,6 +91,13 @@ func kindOfDefinition(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
 		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: name, Kind: kind},
 		Resource:         plural,
 	}, group != "" && kind != "" && plural != "" && name != ""
+}
+
+// versionsOf are the versions of a definition, shared with it: they are large, and most readers want a word of each.
+func versionsOf(definition *unstructured.Unstructured) []any {
+	field, _, _ := unstructured.NestedFieldNoCopy(definition.Object, "spec", "versions")
+	versions, _ := field.([]any)
+	return versions
 }
 
 // verifiedDefinition is a definition in a workload cluster that was compared with what it should be. As long as neither

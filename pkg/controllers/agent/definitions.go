@@ -137,7 +137,7 @@ func (r *definitionReconciler) retain(
 	r.reporter.DefinitionForgotten(req.ClusterName, req.Name)
 	r.metrics.forgetDefinition(req.ClusterName, req.Name)
 	before, following := w.followed(req.Name)
-	if current == nil && !following {
+	if !following && (current == nil || isAnothers(current)) {
 		return reconcile.Result{}, nil
 	}
 	ours := current != nil && isOurs(current) && following && !before.deletionsOnly

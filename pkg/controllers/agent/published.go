@@ -82,8 +82,7 @@ func publicationUnder(xrd *unstructured.Unstructured, names, condition string, f
 // publishedVersion is the version in which requirements travel: the one in which they are stored if it is served, because no
 // other can hold more than it, else the first that is served.
 func publishedVersion(xrd *unstructured.Unstructured) string {
-	versions, _, _ := unstructured.NestedSlice(xrd.Object, "spec", "versions")
-	return versionToTravel(versions, "referenceable")
+	return versionToTravel(versionsOf(xrd), "referenceable")
 }
 
 // versionToTravel chooses among versions of which a field says that it is the one that is stored.

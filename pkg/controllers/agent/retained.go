@@ -88,6 +88,13 @@ func isPublishedDefinition(crd *unstructured.Unstructured) bool {
 	return false
 }
 
+// isAnothers is whether a definition with our label is, going by its metadata, what another controller of Masthead puts into clusters:
+// copies of the hub's, and that of Applications. Neither is read, to find that it is no definition of claims.
+func isAnothers(crd *unstructured.Unstructured) bool {
+	_, group, _ := strings.Cut(crd.GetName(), ".")
+	return crd.GetAnnotations()[fleetv1alpha1.MirroredAnnotation] != "" || group == appsv1alpha1.GroupVersion.Group
+}
+
 // claimKindOf returns the kind that a definition defines, if it could be that of claims. That of Applications, which bears our
 // label as well, never is: it is another controller's, and no hub offers it.
 func claimKindOf(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
@@ -99,8 +106,7 @@ func claimKindOf(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
 
 func servedVersions(crd *unstructured.Unstructured) []string {
 	var out []string
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, v := range versions {
+	for _, v := range versionsOf(crd) {
 		version, _ := v.(map[string]any)
 		name, _ := version["name"].(string)
 		if served, _ := version["served"].(bool); served && name != "" {

@@ -139,6 +139,35 @@ func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 	}
 }
 
+// TestDefinitionsOfOtherControllersAreNotRead is for copies of the hub's definitions, which bear our label and can be large.
+func TestDefinitionsOfOtherControllersAreNotRead(t *testing.T) {
+	f := prepareFixture(t)
+	f.grace = time.Hour
+	f.start()
+	f.served()
+	names := map[bool]string{}
+	for _, mirrored := range []bool{true, false} {
+		crd := (&fixture{group: fmt.Sprintf("mirrored-%t.%s", mirrored, f.group)}).crd()
+		crd.OwnerReferences = nil
+		crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue}
+		if mirrored {
+			crd.Annotations = map[string]string{fleetv1alpha1.MirroredAnnotation: "x"}
+		}
+		f.create(f.workload, crd)
+		names[mirrored] = crd.Name
+	}
+	f.eventually("the one that could be of claims is looked at", func() error {
+		if len(f.workloadAsked.about("customresourcedefinitions/"+names[false])) == 0 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	f.settled()
+	if got := slices.Concat(f.workloadAsked.about(names[true]), f.hubRequests.about(names[true])); len(got) != 0 {
+		t.Errorf("want the copy not to be read, got %v", got)
+	}
+}
+
 func TestClaimsGoWhenTheirDefinitionIsNotOursAnyMore(t *testing.T) {
 	f := newFixture(t)
 	claim := f.claim("db")

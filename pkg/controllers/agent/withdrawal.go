@@ -141,7 +141,7 @@ func closedSince(crd *unstructured.Unstructured) (time.Time, bool) {
 	if err != nil {
 		return time.Time{}, false
 	}
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	versions := versionsOf(crd)
 	for _, v := range versions {
 		if v, ok := v.(map[string]any); !ok || !hasClosingRule(v) {
 			return time.Time{}, false

@@ -81,23 +81,30 @@ func (r *reconciler) ensureDefinition(ctx context.Context, w *workload) (definit
 // does not bear our label is looked for in a watch of its own.
 func (w *workload) seeDefinition() (*definitionSeen, kindwatch.State) {
 	key := types.NamespacedName{Name: definitionName}
+	// The state is read before what it is about, so that what comes between is one event more, and never a definition that is missed.
+	state, _ := w.watcher.State(ownedDefinitionKind)
 	crd, err := w.watcher.Get(ownedDefinitionKind, key)
 	switch {
+	case state != kindwatch.StateSynced:
+		return nil, state
 	case err == nil:
 		w.watcher.Release(ownerForeign)
 		seen := definitionSeenIn(crd)
-		return &seen, kindwatch.StateSynced
+		return &seen, state
 	case !apierrors.IsNotFound(err):
-		state, _ := w.watcher.State(ownedDefinitionKind)
-		return nil, state
+		return nil, kindwatch.StateSyncing
 	}
 	w.watcher.Set(ownerForeign, foreignDefinitionKind)
-	state, _ := w.watcher.State(foreignDefinitionKind)
+	state, _ = w.watcher.State(foreignDefinitionKind)
 	entry, err := w.watcher.Entry(foreignDefinitionKind, key)
-	if rec, ok := entry.Record.(*definitionRecord); err == nil && ok {
-		return rec.seen, state
+	rec, _ := entry.Record.(*definitionRecord)
+	switch {
+	case state != kindwatch.StateSynced || apierrors.IsNotFound(err):
+		return nil, state
+	case err != nil || rec == nil:
+		return nil, kindwatch.StateSyncing
 	}
-	return nil, state
+	return rec.seen, state
 }
 
 // enable has the Applications of a cluster looked after.

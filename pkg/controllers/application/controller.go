@@ -71,6 +71,9 @@ type Options struct {
 
 	// Clock is the real one by default.
 	Clock clock.WithTicker
+
+	// linger is how long a kind is still watched that no Application names any more. Tests cannot wait for it.
+	linger time.Duration
 }
 
 func (o *Options) setDefaults() error {
@@ -95,6 +98,9 @@ func (o *Options) setDefaults() error {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	if o.linger <= 0 {
+		o.linger = linger
+	}
 	return nil
 }
 
@@ -109,6 +115,7 @@ type reconciler struct {
 	rollup         *rollup
 	metrics        *Metrics
 	lists          *kindwatch.ListGate
+	linger         time.Duration
 	packer         *packer
 	clock          clock.WithTicker
 	requestTimeout time.Duration
@@ -130,7 +137,7 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	local := mgr.GetLocalManager()
 	r := &reconciler{
-		fleet: o.Fleet, classes: local.GetClient(), lists: o.Lists, packer: newPacker(),
+		fleet: o.Fleet, classes: local.GetClient(), lists: o.Lists, linger: o.linger, packer: newPacker(),
 		clock: o.Clock, requestTimeout: o.RequestTimeout, enrolments: map[mcr.ClusterName]string{},
 	}
 	r.reporter = newDefinitionReports(o.Reporter, local.GetEventRecorder(controllerName), o.Fleet)

@@ -156,10 +156,27 @@ func (w *workload) definitionChanged(e kindwatch.Event) {
 	}
 }
 
+// askAnew has everything asked for anew that was asked before definitions and API services were watched: nobody saw what changed until
+// then. The last of the two to be known is in time for both.
+func (w *workload) askAnew(reached kindwatch.State) {
+	definitions, _ := w.watcher.State(definitionKind)
+	groups, _ := w.watcher.State(apiServiceKind)
+	if reached != kindwatch.StateSynced || definitions == kindwatch.StateSyncing || groups == kindwatch.StateSyncing {
+		return
+	}
+	w.resolver.ForgetAll()
+	w.forgetAllUnanswered()
+	w.wakeLater(w.keys()...)
+}
+
 // served is told that a definition, or the registration of a group, came, changed or went. What is known of the kinds of the group
 // is asked for anew.
 func (w *workload) served(e kindwatch.Event) {
-	if e.Type == kindwatch.StateChanged || e.Initial || e.Entry == nil {
+	if e.Type == kindwatch.StateChanged {
+		w.askAnew(e.State)
+		return
+	}
+	if e.Initial || e.Entry == nil {
 		return
 	}
 	name := e.Entry.Key.Name

@@ -17,7 +17,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// Kinds that are watched whatever Applications name.
+// Kinds that are watched beside those of components.
 var (
 	applicationKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 		GroupVersionKind:  appsv1alpha1.GroupVersion.WithKind("Application"),
@@ -78,6 +78,7 @@ func slowRetry() time.Duration { return wait.Jitter(slowly, 0.5) }
 type resolver interface {
 	Resolve(ctx context.Context, gvk schema.GroupVersionKind) (kindwatch.Kind, error)
 	Forget(group string)
+	ForgetAll()
 }
 
 // namedKind is a kind that an Application names, or named, and what came of asking for it.
@@ -170,8 +171,8 @@ func (k namedKind) unanswered() namedKind {
 	return k
 }
 
-// askAgain is when to ask again for a kind that is not served. That a definition or a group comes is an event; for a little while after it,
-// the API server may not serve yet what it says it does.
+// askAgain is when to ask again for a kind that is not served. That a definition or a group comes is an event once both are watched, and
+// what was known before is asked for anew then; for a little while after it, the API server may not serve yet what it says it does.
 func (w *workload) askAgain(err error) time.Duration {
 	after := kindwatch.RetryAfter(err)
 	definitions, _ := w.watcher.State(definitionKind)

@@ -82,8 +82,6 @@ func (f *fixture) says(app *appsv1alpha1.Application, component, want string) {
 	})
 }
 
-// A kind that is not served concerns its components and no others; it is seen when it is served, and when that ends it is not said that
-// its objects are gone.
 // TestAClusterWithoutApplications is not asked for all of its definitions and API services, which can be many. It is when an Application
 // names a kind, and not because there is an Application.
 func TestAClusterWithoutApplications(t *testing.T) {
@@ -125,6 +123,8 @@ func TestAClusterWithoutApplications(t *testing.T) {
 	}
 }
 
+// A kind that is not served concerns its components and no others; it is seen when it is served, and when that ends it is not said that
+// its objects are gone.
 func TestAKindThatComesAndGoes(t *testing.T) {
 	f := newFixture(t)
 	kinds := components(configMaps, "settings")
@@ -150,6 +150,39 @@ func TestAKindThatComesAndGoes(t *testing.T) {
 	f.delete(crd)
 	f.says(app, "db", "Unknown/Unknown KindNotServed")
 	f.says(app, "settings", "True/Healthy ")
+}
+
+// What a cluster says of a kind is believed as long as it would be seen that it changes. Between two Applications that name kinds, nobody
+// looks: then it is asked for anew.
+func TestAKindThatIsAnotherOneWhenItIsNamedAgain(t *testing.T) {
+	f := newFixture(t, func(o *Options) { o.linger = time.Millisecond })
+	crd := f.crd()
+	crd.Spec.Scope = apiextensionsv1.ClusterScoped
+	f.create(f.workload, crd)
+	kinds := map[string]appsv1alpha1.ComponentKind{"db": f.databaseKind()}
+	first := f.application("first", kinds)
+	f.has(first, func(s appsv1alpha1.ApplicationStatus) error {
+		if got := condition(s, appsv1alpha1.ConditionComponentsWatched); got != "False "+appsv1alpha1.ReasonClusterScoped {
+			return fmt.Errorf("got %q", got)
+		}
+		return nil
+	})
+	f.delete(first)
+	w, _ := f.reconciler.workloads.Get(f.cluster)
+	for _, kind := range []kindwatch.Kind{definitionKind, apiServiceKind} {
+		f.eventually(kind.String()+" are not watched any more", func() error {
+			if got, _ := w.watcher.State(kind); got != kindwatch.StateUnwatched {
+				return fmt.Errorf("got %s", got)
+			}
+			return nil
+		})
+	}
+	f.delete(crd)
+	crd = f.crd()
+	f.eventually("the other definition", func() error { return f.workload.Create(f.ctx, crd) })
+	f.database("db", "second")
+	second := f.application("second", kinds)
+	f.says(second, "db", "True/Unknown NoStatus")
 }
 
 // A kind that may not be listed concerns its components and no others.

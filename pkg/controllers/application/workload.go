@@ -63,7 +63,7 @@ type workload struct {
 	// dependents are the Applications that depend on one, whether that is there or not.
 	dependents map[applicationKey]sets.Set[applicationKey]
 
-	// users are the Applications that have to do with a kind. It has every kind that is watched because of an Application.
+	// users are the Applications that have to do with a kind. It has every kind of components and health checks that is watched.
 	users map[kindwatch.Kind]sets.Set[applicationKey]
 
 	// unansweredUntil is until when a group and version is left alone about which the API server did not answer.
@@ -400,6 +400,12 @@ func (w *workload) setUnanswered(gv schema.GroupVersion) {
 	now := w.clock.Now()
 	maps.DeleteFunc(w.unansweredUntil, func(_ schema.GroupVersion, until time.Time) bool { return !now.Before(until) })
 	w.unansweredUntil[gv] = now.Add(unansweredFor)
+}
+
+func (w *workload) forgetAllUnanswered() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.unansweredUntil)
 }
 
 func (w *workload) forgetUnanswered(group string) {

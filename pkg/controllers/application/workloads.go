@@ -74,7 +74,7 @@ func (r *reconciler) newWorkload(
 		refusals:        map[refusalKey]refusal{},
 		healthChecks:    newHealthChecks(r.clock),
 	}
-	watched.Clock, watched.Lists, watched.Linger = r.clock, r.lists, linger
+	watched.Clock, watched.Lists, watched.Linger = r.clock, r.lists, r.linger
 	watched.Handler = func(e kindwatch.Event) { r.handle(w, e) }
 	watched.Reduce = reducer{r.assessor, &w.texts, r.packer}.reduce
 	if w.watcher, err = kindwatch.New(watched); err != nil {

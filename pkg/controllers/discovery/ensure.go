@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -47,12 +46,14 @@ var (
 // ensure makes the cluster have an object as a mirror says. It returns whether the cluster has it, or why it cannot; neither
 // means that something is awaited.
 func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reasons reasonSet) (bool, *problem, error) {
-	watched := p.w.watchedAs(kind, m.name())
+	have, watched, err := p.w.see(kind, m.name())
 	if problem, waiting := p.unknown(watched, reasons); problem != nil || waiting {
 		return false, problem, nil
 	}
-	have, err := p.w.watcher.Get(watched, types.NamespacedName{Name: m.name()})
 	switch {
+	case isUnknown(err):
+		// It is known by now, which is an event.
+		return false, nil, nil
 	case apierrors.IsNotFound(err):
 		have = nil
 	case err != nil:

@@ -118,7 +118,7 @@ func servedKind(crd *unstructured.Unstructured, resource string) (kindwatch.Kind
 	if text(spec, "group") != crossplaneGroup || text(spec, "names", "plural") != resource || text(spec, "scope") != "Cluster" {
 		return kindwatch.Kind{}, false
 	}
-	versions, _, _ := unstructured.NestedSlice(spec, "versions")
+	versions, _ := spec["versions"].([]any)
 	name := ""
 	for _, v := range versions {
 		version, _ := v.(map[string]any)

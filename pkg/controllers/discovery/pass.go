@@ -10,7 +10,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -81,16 +80,16 @@ func (p *pass) watch() {
 	follow(bindingKind, p.offer.protected)
 	kinds = append(kinds, ownedDefinitionKind)
 	for _, k := range mirroredKinds() {
-		wanted, own := p.wanted(k), p.w.watchedAs(ownedDefinitionKind, k.crd())
+		wanted := p.wanted(k)
+		_, shownIn, err := p.w.see(ownedDefinitionKind, k.crd())
 		if wanted {
 			p.w.setBare(crdKind(k.crd(), true), false)
 		}
-		if wanted && own != ownedDefinitionKind {
-			kinds = append(kinds, own)
+		if wanted && shownIn != ownedDefinitionKind {
+			kinds = append(kinds, shownIn)
 		}
 		if v := p.views[k.crd()]; v.known || !p.offer.shows(k.resource) {
-			_, err := p.w.watcher.Get(ownedDefinitionKind, types.NamespacedName{Name: k.crd()})
-			p.w.follow(k.crd(), mirrorKind(v.kind), wanted && err == nil)
+			p.w.follow(k.crd(), mirrorKind(v.kind), wanted && shownIn == ownedDefinitionKind && err == nil)
 		}
 	}
 	p.w.watcher.Set(ownerMirror, append(kinds, p.w.followedKinds()...)...)
@@ -130,11 +129,11 @@ func (p *pass) ownCrossplane() (own *problem, waiting bool) {
 	if !p.offer.shows(resourceXRD) || v.known && v.definition == nil {
 		return nil, false
 	}
-	kind := p.w.watchedAs(ownedDefinitionKind, crd)
-	have, err := p.w.watcher.Get(kind, types.NamespacedName{Name: crd})
-	if errors.Is(err, kindwatch.ErrNotSynced) || errors.Is(err, kindwatch.ErrNotWatched) {
-		_, waiting = p.unknown(kind, definitionReasons)
-		return nil, waiting
+	have, kind, err := p.w.see(ownedDefinitionKind, crd)
+	if isUnknown(err) {
+		// What keeps it from being known is told where the definition is to be put.
+		problem, _ := p.unknown(kind, definitionReasons)
+		return nil, problem == nil
 	}
 	if err != nil || isOurs(have) {
 		return nil, !v.known

@@ -5,7 +5,6 @@ package discovery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,7 +24,7 @@ func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
 	definition := crdKind(k.crd(), true)
 	have, err := p.w.watcher.Get(ownedDefinitionKind, types.NamespacedName{Name: k.crd()})
 	switch {
-	case errors.Is(err, kindwatch.ErrNotSynced), errors.Is(err, kindwatch.ErrNotWatched):
+	case isUnknown(err):
 		if state, _ := p.w.watcher.State(ownedDefinitionKind); state == kindwatch.StateForbidden {
 			p.w.setBare(definition, true)
 		}
@@ -38,7 +37,10 @@ func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
 		return nil
 	case err != nil:
 		return err
-	case have.GetDeletionTimestamp() != nil:
+	}
+	// Somebody may have put our label on one that was not there.
+	p.w.setBare(definition, false)
+	if have.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	crd, err := p.definition(ctx, k)

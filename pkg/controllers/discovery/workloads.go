@@ -5,6 +5,7 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -198,15 +199,21 @@ func (w *workload) follow(crd string, kind kindwatch.Kind, wanted bool) {
 	}
 }
 
-// watchedAs is in which watch an object of a kind shows. A definition that is not among those that bear our label has a watch of its own,
-// as long as it is wanted: there may be none, or one that is somebody else's.
-func (w *workload) watchedAs(kind kindwatch.Kind, name string) kindwatch.Kind {
-	if kind == ownedDefinitionKind {
-		if _, err := w.watcher.Get(kind, types.NamespacedName{Name: name}); apierrors.IsNotFound(err) {
-			return crdKind(name, true)
-		}
+// see returns an object of a kind as the watch has it, and which watch that is. A definition that is not among those that bear our label
+// has a watch of its own, as long as it is wanted: there may be none, or one that is somebody else's.
+func (w *workload) see(kind kindwatch.Kind, name string) (*unstructured.Unstructured, kindwatch.Kind, error) {
+	key := types.NamespacedName{Name: name}
+	have, err := w.watcher.Get(kind, key)
+	if kind == ownedDefinitionKind && apierrors.IsNotFound(err) {
+		kind = crdKind(name, true)
+		have, err = w.watcher.Get(kind, key)
 	}
-	return kind
+	return have, kind, err
+}
+
+// isUnknown is whether the watch does not know whether there is an object.
+func isUnknown(err error) bool {
+	return errors.Is(err, kindwatch.ErrNotSynced) || errors.Is(err, kindwatch.ErrNotWatched)
 }
 
 func (w *workload) followedKinds() []kindwatch.Kind {

@@ -33,6 +33,7 @@ func parse(args []string, usage io.Writer) (settings, string, error) {
 	f.IntVar(&s.rate, "rate", 50, "claims per second when latencies are measured")
 	f.DurationVar(&s.paced, "paced", 20*time.Second, "how long latencies are measured; 0: not at all")
 	f.DurationVar(&s.idle, "idle", 30*time.Second, "how long requests at idle are counted; 0: not at all")
+	f.DurationVar(&s.settle, "settle", 130*time.Second, "how long a program is left alone before its memory is read once more; 0: it is not")
 	f.Func("manager-flag", "a flag for the manager, for example --agent-workers=128; can be repeated", func(text string) error {
 		s.managerFlags = append(s.managerFlags, text)
 		return nil

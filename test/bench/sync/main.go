@@ -23,6 +23,7 @@ type settings struct {
 	rate         int
 	paced        time.Duration
 	idle         time.Duration
+	settle       time.Duration
 	managerFlags []string
 	// ceiling says that the API servers are measured alone, too.
 	ceiling bool

@@ -29,7 +29,10 @@ func (m *mastheadSubject) metrics() func(context.Context) (harness.Metrics, erro
 	return m.manager.Metrics
 }
 
-const xrdPath = "/apis/apiextensions.crossplane.io/v1/compositeresourcedefinitions/"
+const (
+	xrdPath          = "/apis/apiextensions.crossplane.io/v1/compositeresourcedefinitions/"
+	applicationsPath = "/apis/apps.masthead.dev/v1alpha1/applications"
+)
 
 // start has the hub offer the kind as Crossplane would, and starts the manager.
 func (m *mastheadSubject) start(ctx context.Context, k kind) error {
@@ -53,6 +56,12 @@ func (m *mastheadSubject) start(ctx context.Context, k kind) error {
 		return err
 	}
 	if err := w.waitServed(ctx, k); err != nil {
+		return err
+	}
+	shown := func(ctx context.Context, a *apiserver.Client) error {
+		return errors.Join(a.WaitServed(ctx, applicationsPath+"?limit=1"), a.WaitServed(ctx, xrdPath+"x"+k.crdName()))
+	}
+	if err := w.everywhere(ctx, shown); err != nil {
 		return err
 	}
 	// What is measured is a manager that comes to clusters which have what it puts there, as after a roll-out.

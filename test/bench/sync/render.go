@@ -90,7 +90,8 @@ func atRest(results []result) *report.Table {
 	t := &report.Table{
 		Title: "At rest",
 		Header: []string{
-			"program", "clusters", "resident, without claims", "a further cluster", "in use, with claims", "a further cluster",
+			"program", "clusters", "resident at the start", "a further cluster", "two minutes later", "a further cluster", "in use, with claims",
+			"a further cluster",
 			"time idle", "requests", "watches begun again", "leases", "probes",
 		},
 	}
@@ -103,7 +104,8 @@ func atRest(results []result) *report.Table {
 		if !ok {
 			first[r.subject], one = r, r
 		}
-		row := []string{r.subject, strconv.Itoa(r.clusters), report.Mebibytes(r.rest.Resident), further(r, one, residentAtRest)}
+		row := []string{r.subject, strconv.Itoa(r.clusters), report.Mebibytes(r.rest.Resident), further(r, one, residentAtStart)}
+		row = append(row, settledText(r), further(r, one, residentSettled))
 		row = append(row, inUseText(r), further(r, one, inUse))
 		if r.idle != nil {
 			row = append(row, r.idle.duration.String())
@@ -116,7 +118,16 @@ func atRest(results []result) *report.Table {
 	return t
 }
 
-func residentAtRest(r result) int64 { return r.rest.Resident }
+func residentAtStart(r result) int64 { return r.rest.Resident }
+
+func residentSettled(r result) int64 { return r.settled.Resident }
+
+func settledText(r result) string {
+	if r.settled.Resident == 0 {
+		return ""
+	}
+	return report.Mebibytes(r.settled.Resident)
+}
 
 // inUse is the memory that the program uses in the end, zero if that is not known.
 func inUse(r result) int64 {

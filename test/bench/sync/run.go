@@ -22,8 +22,8 @@ type result struct {
 	// problem says why the run did not come to its end.
 	problem string
 
-	// rest is what the program takes before the first claim.
-	rest process.Usage
+	// rest is what the program takes before the first claim, and settled when it has been left alone for a while.
+	rest, settled process.Usage
 
 	// creating is how long it took to create all claims, up until the last was in the hub, and back from the first status
 	// written in the hub until the last was in its workload cluster.
@@ -185,6 +185,14 @@ func (w *world) burst(ctx context.Context, s subject, k kind, r *result) error {
 	if r.rest, err = process.UsageOf(s.pids()...); err != nil {
 		return err
 	}
+	if r.withLatency && w.settings.settle > 0 {
+		if err := w.settle(ctx, s, r); err != nil {
+			return err
+		}
+		if t, err = w.tail(s.user()); err != nil {
+			return err
+		}
+	}
 
 	begun := time.Now()
 	if err := l.createAll(ctx, "burst", r.objects); err != nil {
@@ -208,7 +216,20 @@ func (w *world) burst(ctx context.Context, s subject, k kind, r *result) error {
 	}
 	r.onHub, r.onWorkloads = t.AtHub, t.AtWorkloads
 	u, err := process.UsageOf(s.pids()...)
-	r.processor, r.peak = u.Processor-r.rest.Processor, u.Peak
+	r.processor, r.peak = u.Processor-max(r.rest.Processor, r.settled.Processor), u.Peak
+	return err
+}
+
+// settle leaves the program alone until its garbage has been collected: one that is written in Go does that every two minutes, if it makes
+// no more of it.
+func (w *world) settle(ctx context.Context, s subject, r *result) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(w.settings.settle):
+	}
+	var err error
+	r.settled, err = process.UsageOf(s.pids()...)
 	return err
 }
 
