@@ -42,6 +42,7 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 		_, _ = fmt.Fprintln(stdout, version.Version)
 		return 0
 	}
+	collectGarbageEarlier(env)
 	log := newLogger(in.Options.Log, stderr)
 	useLogger(log)
 	log.Info("Masthead starts", "version", version.Version)

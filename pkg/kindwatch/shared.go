@@ -76,7 +76,7 @@ func (s *Shared) join(kind Kind, handler func(Event)) *follower {
 }
 
 // start has the kind watched, and the follower told of it, from now on. It does not call the handler.
-func (f *follower) start() {
+func (f *follower) start(life context.Context) {
 	k := f.watch
 	k.all.mu.Lock()
 	defer k.all.mu.Unlock()
@@ -85,8 +85,8 @@ func (f *follower) start() {
 		return
 	}
 	k.ended = make(chan struct{})
-	// It is of no single Watcher, and ends with the last that leaves.
-	ctx, cancel := context.WithCancel(context.Background())
+	// The life of the first Watcher is not that of the watch, which ends when the last one leaves.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(life))
 	k.setCancel(cancel)
 	go func() {
 		defer close(k.ended)

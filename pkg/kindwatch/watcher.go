@@ -298,7 +298,7 @@ func (w *Watcher) run(life context.Context, h *hold) {
 		return
 	}
 	if h.follower != nil {
-		h.follower.start()
+		h.follower.start(life)
 		// What was known before is told from here, where no lock is held.
 		w.running.Go(h.follower.catchUp)
 		return
