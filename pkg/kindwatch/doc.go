@@ -50,7 +50,7 @@
 //
 // A Resolver says what a cluster calls a kind, from the discovery document of its group and version, without reading all the
 // others and without a RESTMapper, which fails as a whole. It asks once, for however many callers, and believes the answer until
-// Forget; that something is missing it believes for a while. What it keeps is bounded, too. NewMapper makes a RESTMapper of one, for clients
+// Forget or ForgetAll; that something is missing it believes for a while. What it keeps is bounded, too. NewMapper makes a RESTMapper of one, for clients
 // that need one.
 //
 // # What several Watchers share

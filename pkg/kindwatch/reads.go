@@ -138,7 +138,7 @@ func (w *Watcher) syncing() *hold {
 
 // settles is closed when it is known how far the kind has come. Of a shared kind, others can know it before this Watcher is told.
 func (h *hold) settles() <-chan struct{} {
-	if h.follower != nil {
+	if h.follower != nil && !h.invalid {
 		return h.follower.told
 	}
 	return h.settled

@@ -55,7 +55,7 @@ type ResolverOptions struct {
 }
 
 // A Resolver says what an API server calls a kind. It asks for the discovery document of the kind's group and version, once for
-// however many callers, and believes it until Forget. That something is not there it believes for a while only. It never asks for
+// however many callers, and believes it until Forget or ForgetAll. That something is not there it believes for a while only. It never asks for
 // everything that a cluster serves: of that there can be a thousand documents, and one Application needs three.
 //
 // What it keeps is bounded, whatever the API server says and whatever it is asked for. Its methods may be called from everywhere.

@@ -53,7 +53,7 @@ type follower struct {
 	// caughtUp is whether the follower was told of the objects that are known. It is guarded by telling.
 	caughtUp bool
 
-	// told is closed when the follower was told for the first time in which state the kind is.
+	// told is closed when the follower was told for the first time in which state the kind is, or when it has left.
 	told     chan struct{}
 	tellOnce sync.Once
 }
@@ -105,6 +105,7 @@ func (f *follower) leave() <-chan struct{} {
 		return nil
 	}
 	f.running, f.left = false, true
+	f.tellOnce.Do(func() { close(f.told) })
 	k.followers = slices.DeleteFunc(slices.Clone(k.followers), func(other *follower) bool { return other == f })
 	if len(k.followers) > 0 {
 		return nil

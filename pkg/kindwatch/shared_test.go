@@ -4,6 +4,7 @@
 package kindwatch
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -106,21 +107,24 @@ func TestASharedKindIsWatchedOnce(t *testing.T) {
 		t.Errorf("want a Watcher with Reduce to get the object of a shared kind, got %v (%v)", got, err)
 	}
 
-	three, _ := start(t, counted, late.handle, through(s))
+	hold := make(chan struct{})
+	three, _ := start(t, counted, func(e Event) { <-hold; late.handle(e) }, through(s))
 	three.Set("a", kind)
+	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := three.WaitForSync(impatient); err == nil {
+		t.Error("want WaitForSync to wait until the Watcher was told")
+	}
+	close(hold)
+	if err := three.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "who comes late is told what there is", told(&late, before.Name, Added))
 	late.mu.Lock()
 	if !late.events[0].Initial {
 		t.Error("want what was there before to be initial")
 	}
 	late.mu.Unlock()
-
-	if err := three.WaitForSync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := late.states(); len(got) != 1 {
-		t.Errorf("want WaitForSync to wait until the Watcher was told, got %v", got)
-	}
 
 	endOne()
 	after := labelled(kind, "shared-after")
@@ -194,6 +198,40 @@ func TestAWatcherThatHasEndedFollowsNothing(t *testing.T) {
 	defer s.mu.Unlock()
 	if len(s.kinds) != 0 {
 		t.Error("want nothing to be watched for a Watcher that has ended")
+	}
+}
+
+// TestNobodyWaitsForAKindThatIsNotAskedForAnyMore is for a controller that waits for all of its kinds, and lets one go meanwhile.
+func TestNobodyWaitsForAKindThatIsNotAskedForAnyMore(t *testing.T) {
+	arrived, hang := make(chan struct{}, 10), make(chan struct{})
+	slow := intercepted(config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if req.URL.Query().Get("labelSelector") == "shared=slow" {
+			arrived <- struct{}{}
+			select {
+			case <-hang:
+			case <-req.Context().Done():
+				return nil, req.Context().Err()
+			}
+		}
+		return next.RoundTrip(req)
+	})
+	defer close(hang)
+	s, kind := shared(t, slow, "slow")
+	one, _ := start(t, slow, func(Event) {}, through(s))
+	other, _ := start(t, slow, func(Event) {}, through(s))
+	one.Set("a", kind)
+	other.Set("a", kind)
+	<-arrived
+	waited := make(chan error, 1)
+	go func() { waited <- one.WaitForSync(t.Context()) }()
+	select {
+	case err := <-waited:
+		t.Fatalf("want to wait for a kind that is not known, got %v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	one.Release("a")
+	if err := <-waited; err != nil {
+		t.Errorf("want the wait to end with what was waited for, got %v", err)
 	}
 }
 

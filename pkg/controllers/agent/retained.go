@@ -89,10 +89,12 @@ func isPublishedDefinition(crd *unstructured.Unstructured) bool {
 }
 
 // isAnothers is whether a definition with our label is, going by its metadata, what another controller of Masthead puts into clusters:
-// copies of the hub's, and that of Applications. Neither is read, to find that it is no definition of claims.
+// copies of Crossplane's own, and that of Applications. Neither is read, to find that it is no definition of claims. The annotation alone
+// does not say so, since the owner of the cluster can write it on any.
 func isAnothers(crd *unstructured.Unstructured) bool {
 	_, group, _ := strings.Cut(crd.GetName(), ".")
-	return crd.GetAnnotations()[fleetv1alpha1.MirroredAnnotation] != "" || group == appsv1alpha1.GroupVersion.Group
+	return group == appsv1alpha1.GroupVersion.Group ||
+		group == xrdKind.Group && crd.GetAnnotations()[fleetv1alpha1.MirroredAnnotation] != ""
 }
 
 // claimKindOf returns the kind that a definition defines, if it could be that of claims. That of Applications, which bears our

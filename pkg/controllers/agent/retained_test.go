@@ -147,12 +147,14 @@ func TestDefinitionsOfOtherControllersAreNotRead(t *testing.T) {
 	f.served()
 	names := map[bool]string{}
 	for _, mirrored := range []bool{true, false} {
+		// The annotation alone can be anybody's.
 		crd := (&fixture{group: fmt.Sprintf("mirrored-%t.%s", mirrored, f.group)}).crd()
+		if mirrored {
+			crd = (&fixture{group: xrdKind.Group}).crd()
+		}
 		crd.OwnerReferences = nil
 		crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue}
-		if mirrored {
-			crd.Annotations = map[string]string{fleetv1alpha1.MirroredAnnotation: "x"}
-		}
+		crd.Annotations = map[string]string{fleetv1alpha1.MirroredAnnotation: "x"}
 		f.create(f.workload, crd)
 		names[mirrored] = crd.Name
 	}

@@ -156,14 +156,9 @@ func (w *workload) definitionChanged(e kindwatch.Event) {
 	}
 }
 
-// askAnew has everything asked for anew that was asked before definitions and API services were watched: nobody saw what changed until
-// then. The last of the two to be known is in time for both.
-func (w *workload) askAnew(reached kindwatch.State) {
-	definitions, _ := w.watcher.State(definitionKind)
-	groups, _ := w.watcher.State(apiServiceKind)
-	if reached != kindwatch.StateSynced || definitions == kindwatch.StateSyncing || groups == kindwatch.StateSyncing {
-		return
-	}
+// askAnew has everything asked for anew that was asked before definitions, or API services, were watched: nobody saw what changed until
+// then. Neither waits for the other, which may never be known.
+func (w *workload) askAnew() {
 	w.resolver.ForgetAll()
 	w.forgetAllUnanswered()
 	w.wakeLater(w.keys()...)
@@ -173,7 +168,9 @@ func (w *workload) askAnew(reached kindwatch.State) {
 // is asked for anew.
 func (w *workload) served(e kindwatch.Event) {
 	if e.Type == kindwatch.StateChanged {
-		w.askAnew(e.State)
+		if e.State == kindwatch.StateSynced {
+			w.askAnew()
+		}
 		return
 	}
 	if e.Initial || e.Entry == nil {
