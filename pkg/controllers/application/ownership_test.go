@@ -315,7 +315,8 @@ func TestGarbageCollectionDoesNotAdoptWhatHasChanged(t *testing.T) {
 	app := f.application("shop", components(configMaps, "settings"))
 	f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
 	cm := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
-	direct := f.workload
+	// The answer of what changes cm is read into it while the other change is made.
+	direct, same := f.workload, cm.DeepCopy()
 	once := make(chan struct{}, 1)
 	once <- struct{}{}
 	f.asked.setAnswer(func(req *http.Request) *http.Response {
@@ -326,7 +327,7 @@ func TestGarbageCollectionDoesNotAdoptWhatHasChanged(t *testing.T) {
 		case <-once:
 			// The annotation goes between the look and the write.
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`))
-			if err := direct.Patch(f.ctx, cm.DeepCopy(), patch); err != nil {
+			if err := direct.Patch(f.ctx, same, patch); err != nil {
 				t.Errorf("cannot change the object: %v", err)
 			}
 		default:
