@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -308,20 +307,5 @@ func TestSharedKindsComeAndGo(t *testing.T) {
 	defer s.mu.Unlock()
 	if len(s.kinds) != 0 {
 		t.Errorf("want no kind to be left, got %d", len(s.kinds))
-	}
-}
-
-// BenchmarkSharedWatch is what it costs that one more Watcher asks for a kind.
-func BenchmarkSharedWatch(b *testing.B) {
-	for _, followers := range []int{1, 3} {
-		b.Run(strconv.Itoa(followers), func(b *testing.B) {
-			k := &sharedKind{all: &Shared{}}
-			for range followers {
-				k.followers = append(k.followers, &follower{watch: k, handler: func(Event) {}, running: true, caughtUp: true, told: make(chan struct{})})
-			}
-			for b.Loop() {
-				k.tell(Event{Type: Added})
-			}
-		})
 	}
 }

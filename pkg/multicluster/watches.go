@@ -23,17 +23,29 @@ import (
 // this never cuts one that lives, and still ends a list that hangs.
 const WatchTimeout = 11 * time.Minute
 
-// OwnedDefinitions are the CustomResourceDefinitions of a workload cluster that bear Masthead's label, without content. Every
-// controller has some, and each cluster is asked for them once.
-func OwnedDefinitions() kindwatch.Kind {
+// Definitions are all CustomResourceDefinitions of a cluster, without content.
+func Definitions() kindwatch.Kind {
 	return kindwatch.Kind{
 		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 		Resource:         "customresourcedefinitions",
 		ClusterScoped:    true,
 		MetadataOnly:     true,
-		Shared:           true,
-		LabelSelector:    fleetv1alpha1.ManagedByLabel + "=" + fleetv1alpha1.FieldManager,
 	}
+}
+
+// DefinitionNamed is one of them.
+func DefinitionNamed(name string) kindwatch.Kind {
+	kind := Definitions()
+	kind.FieldSelector = "metadata.name=" + name
+	return kind
+}
+
+// OwnedDefinitions are those of a workload cluster that bear Masthead's label. Every controller has some, and each cluster is asked
+// for them once.
+func OwnedDefinitions() kindwatch.Kind {
+	kind := Definitions()
+	kind.LabelSelector, kind.Shared = fleetv1alpha1.ManagedByLabel+"="+fleetv1alpha1.FieldManager, true
+	return kind
 }
 
 // WatchOptions are those of a kindwatch.Watcher of a cluster, but for its handler: clients that go through the connection of the

@@ -27,12 +27,12 @@ var (
 
 	// The definition of Applications is among those that bear our label. If it is not, it has a watch of its own: there may be none,
 	// or one that is somebody else's.
-	ownedDefinitionKind   = multicluster.OwnedDefinitions()                  //nolint:gochecknoglobals // A constant.
-	foreignDefinitionKind = definitionsOf("metadata.name=" + definitionName) //nolint:gochecknoglobals // A constant.
+	ownedDefinitionKind   = multicluster.OwnedDefinitions()              //nolint:gochecknoglobals // A constant.
+	foreignDefinitionKind = multicluster.DefinitionNamed(definitionName) //nolint:gochecknoglobals // A constant.
 
 	// Of definitions and of API groups it matters that they change. They are watched where an Application names a kind.
-	definitionKind = definitionsOf("") //nolint:gochecknoglobals // A constant.
-	apiServiceKind = kindwatch.Kind{   //nolint:gochecknoglobals // A constant.
+	definitionKind = multicluster.Definitions() //nolint:gochecknoglobals // A constant.
+	apiServiceKind = kindwatch.Kind{            //nolint:gochecknoglobals // A constant.
 		GroupVersionKind: schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"},
 		Resource:         "apiservices",
 		ClusterScoped:    true,
@@ -46,16 +46,6 @@ var (
 		LabelSelector:    appsv1alpha1.HealthCheckLabel,
 	}
 )
-
-func definitionsOf(fields string) kindwatch.Kind {
-	return kindwatch.Kind{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-		Resource:         "customresourcedefinitions",
-		ClusterScoped:    true,
-		MetadataOnly:     true,
-		FieldSelector:    fields,
-	}
-}
 
 const (
 	// maxKinds is how many kinds are watched at most in one cluster. Each takes a connection's stream and goroutines, and who can

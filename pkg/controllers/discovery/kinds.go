@@ -84,13 +84,9 @@ var crdGVK = schema.GroupVersionKind{ //nolint:gochecknoglobals // A constant.
 // crdKind watches one CustomResourceDefinition: whole in the hub, whose schema is copied, without content in a workload
 // cluster, where those that Masthead put there are watched together.
 func crdKind(name string, metadataOnly bool) kindwatch.Kind {
-	return kindwatch.Kind{
-		GroupVersionKind: crdGVK,
-		Resource:         "customresourcedefinitions",
-		ClusterScoped:    true,
-		MetadataOnly:     metadataOnly,
-		FieldSelector:    "metadata.name=" + name,
-	}
+	kind := multicluster.DefinitionNamed(name)
+	kind.MetadataOnly = metadataOnly
+	return kind
 }
 
 // Kinds in a workload cluster of what Masthead puts there itself: definitions, the policy, and its binding.
