@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -347,16 +348,37 @@ func TestUpstreamIgnoresManagerOptions(t *testing.T) {
 	}
 }
 
+// lingering is a cluster whose Start returns only when it is told to, after it was ended.
+type lingering struct {
+	cluster.Cluster
+	leave chan struct{}
+}
+
+func (l *lingering) Start(ctx context.Context) error {
+	err := l.Cluster.Start(ctx)
+	<-l.leave
+	return err
+}
+
 func TestUpstreamAddOrReplaceLosesCluster(t *testing.T) {
-	// What replaces a cluster in multicluster-runtime's providers: the end of the old instance removes the new one.
+	// What replaces a cluster in multicluster-runtime's providers: the end of the old instance removes the new one,
+	// unless it comes before the new one is added. The old one lingers, so that it never does.
 	all := clusters.New[cluster.Cluster]()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	old := &lingering{Cluster: newCluster(t, newFakeAPI(t).host), leave: make(chan struct{})}
+	leave := sync.OnceFunc(func() { close(old.leave) })
+	defer leave()
+	if err := all.AddOrReplace(ctx, "x", old, nil); err != nil {
+		t.Fatal(err)
+	}
 	if err := all.AddOrReplace(ctx, "x", newCluster(t, newFakeAPI(t).host), nil); err != nil {
 		t.Fatal(err)
 	}
-	// Depending on when the old instance ends, this one says that it failed, or says nothing.
-	_ = all.AddOrReplace(ctx, "x", newCluster(t, newFakeAPI(t).host), nil)
+	if _, err := all.Get(ctx, "x"); err != nil {
+		t.Fatal(err)
+	}
+	leave()
 	eventually(t, "the replaced cluster is still there; is make-before-break needed?", func() bool {
 		_, err := all.Get(ctx, "x")
 		return errors.Is(err, mcr.ErrClusterNotFound)
