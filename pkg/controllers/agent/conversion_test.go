@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -19,7 +20,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // told waits for an event with a reason on the enrolled object, and returns its text.
@@ -69,8 +75,20 @@ func (f *fixture) eventuallyVersions(want map[string]string) {
 // editHub changes the hub's definition, and what the XRD says of its versions.
 func (f *fixture) editHub(referenceable string, change func(*apiextensionsv1.CustomResourceDefinition)) {
 	f.t.Helper()
+	f.refer(f.editHubCRD(change), referenceable)
+}
+
+// editHubCRD changes the hub's definition.
+func (f *fixture) editHubCRD(change func(*apiextensionsv1.CustomResourceDefinition)) *apiextensionsv1.CustomResourceDefinition {
+	f.t.Helper()
 	crd := f.crd()
 	f.edit(f.hub, crd, func() { change(crd) })
+	return crd
+}
+
+// refer makes the XRD say which versions the hub's definition has.
+func (f *fixture) refer(crd *apiextensionsv1.CustomResourceDefinition, referenceable string) {
+	f.t.Helper()
 	xrd := &unstructured.Unstructured{}
 	xrd.SetGroupVersionKind(xrdKind.GroupVersionKind)
 	xrd.SetName(f.xrdName())
@@ -192,9 +210,11 @@ func TestObjectsThatOnlyAWebhookCouldConvertAreNotTakenForAnotherVersion(t *test
 	claim := f.claim("db")
 	f.pushed("db")
 	f.synced("db", ReasonSynced)
-	f.editHub("v1beta1", addVersion("v1beta1", conversionWebhook(t)))
-	f.told(ReasonDefinitionConversion)
+	crd := f.editHubCRD(addVersion("v1beta1", conversionWebhook(t)))
 	want := map[string]string{"conversion": "None", "v1alpha1": "served=true storage=true", "v1beta1": "served=false storage=false"}
+	f.eventuallyVersions(want)
+	f.refer(crd, "v1beta1")
+	f.told(ReasonDefinitionConversion)
 	if diff := cmp.Diff(want, f.versions()); diff != "" {
 		t.Errorf("want the definition as it was (-want +got):\n%s", diff)
 	}
@@ -208,6 +228,28 @@ func TestObjectsThatOnlyAWebhookCouldConvertAreNotTakenForAnotherVersion(t *test
 	f.eventuallyVersions(map[string]string{
 		"conversion": "None", "v1alpha1": "served=false storage=false", "v1beta1": "served=true storage=true",
 	})
+}
+
+func TestTheEndOfTheLastObjectIsNoticedWhileObjectsAreLookedFor(t *testing.T) {
+	have, err := runtime.DefaultUnstructuredConverter.ToUnstructured((&fixture{group: "acmeco.org"}).crd())
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &unstructured.Unstructured{Object: have}
+	w, noticed := &workload{}, false
+	w.reader = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme()).Build(), interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			noticed = w.isUnoffered(crd.GetName())
+			return nil
+		},
+	})
+	p := publication{kind: kindwatch.Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1beta1"}}}
+	if _, err := (&definitionReconciler{}).wouldConvert(t.Context(), w, crd, &wantedDefinition{converts: true}, p); err != nil {
+		t.Fatal(err)
+	}
+	if !noticed {
+		t.Error("want an object that goes from now on to be a reason to look again")
+	}
 }
 
 func TestDefinitionThatACrossplaneOfTheClusterTakesOverIsLeftAlone(t *testing.T) {

@@ -113,8 +113,8 @@ func (r *definitionReconciler) reconcile(ctx context.Context, req mcreconcile.Re
 	}
 	// A class that does not exist offers nothing.
 	offered = offered && class != nil && offers(class.Spec.Agent, p.kind.Group)
-	w.setUnoffered(req.Name, !offered)
 	if !offered {
+		w.setUnoffered(req.Name, true)
 		// A cluster that is left alone, or of which nobody says what it is offered, keeps what it has.
 		keep := class == nil || class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled
 		return r.retain(ctx, w, req, current, keep)
@@ -309,6 +309,7 @@ func (r *definitionReconciler) wouldConvert(
 	if !want.converts || storageVersion(have) == p.kind.Version {
 		return false, nil
 	}
+	w.setUnoffered(have.GetName(), true) // Before looking: the end of the last object is a reason to look again.
 	empty, err := r.hasNoObjects(ctx, w, have)
 	return !empty, err
 }
@@ -317,7 +318,6 @@ func (r *definitionReconciler) wouldConvert(
 func (r *definitionReconciler) refuseConversion(
 	ctx context.Context, w *workload, cluster connection.Cluster, req mcreconcile.Request, p publication, have *unstructured.Unstructured,
 ) reconcile.Result {
-	w.setUnoffered(req.Name, true) // The end of the last object is a reason to look again.
 	if old, ok := claimKindOf(have); ok {
 		r.follow(w, req.Name, followed{kind: old, inHub: true, deletionsOnly: true})
 	}
@@ -366,6 +366,7 @@ func (r *definitionReconciler) get(ctx context.Context, from client.Reader, name
 // accept synchronises the claims of a kind whose definition is in place. Those that are known already are looked at again:
 // the class or the publication may have changed what they should do.
 func (r *definitionReconciler) accept(ctx context.Context, w *workload, cluster connection.Cluster, req mcreconcile.Request, kind kindwatch.Kind) {
+	w.setUnoffered(req.Name, false)
 	// The watch is tried again with back-off, and its coming through makes a new request.
 	switch state, message := w.watcher.State(kind); state {
 	case kindwatch.StateForbidden:

@@ -5,6 +5,9 @@ package agent
 
 import (
 	"errors"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -147,6 +150,49 @@ func TestMisspeltDeletionPolicyDeletesNothing(t *testing.T) {
 	f.edit(f.workload, claim, func() { withDeletionPolicy("Delete")(claim) })
 	f.gone(f.workload, f.namespace, "db")
 	f.gone(f.hub, f.target, "db")
+}
+
+// TestClaimThatVanishesWhileItIsLookedForIsNotForgotten has a claim vanish in the instant in which a reconcile has found that it
+// is not there and that nothing is known of its end.
+func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
+	f := newFixture(t)
+	f.claim("db")
+	f.synced("db", ReasonSynced)
+	f.settled()
+	w, ok := f.agent.workloads.get(f.cluster)
+	if !ok {
+		t.Fatal("the cluster is not engaged")
+	}
+	kind, _ := w.kindOf(f.crd().Name)
+	ghost := f.object(f.namespace, "ghost")
+	req := w.request(kind, ghost)
+
+	f.agent.hub.mu.Lock() // Whoever forgets a claim stops here.
+	unlock := sync.OnceFunc(f.agent.hub.mu.Unlock)
+	defer unlock()
+	looked := make(chan error)
+	go func() {
+		_, _, err := f.agent.requirements.claimOf(w, req)
+		looked <- err
+	}()
+	f.eventually("the claim is found not to be there", func() error {
+		stacks := make([]byte, 8<<20)
+		if !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "(*requirementReconciler).claimOf") {
+			return errors.New("it was not looked for yet")
+		}
+		if !strings.Contains(string(stacks), "(*hub).stopWaiting") {
+			return errors.New("it is being looked for")
+		}
+		return nil
+	})
+	f.agent.requirements.vanish(req, ghost)
+	unlock()
+	if err := <-looked; err != nil {
+		t.Fatal(err)
+	}
+	if f.agent.requirements.vanishedClaim(req, false) == nil {
+		t.Error("want the last state of the claim to be kept until its object in the hub is looked for")
+	}
 }
 
 func TestClaimThatVanishesIsOrphanedIfItsPolicySaysSo(t *testing.T) {

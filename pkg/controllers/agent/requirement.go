@@ -184,7 +184,7 @@ func (r *requirementReconciler) claimOf(w *workload, req Request) (claim *unstru
 		return last, true, nil
 	case err != nil, f.deletionsOnly && (claim.GetDeletionTimestamp() == nil || !bearsFinalizer(claim)):
 		// It is gone, or not ours to touch.
-		r.forget(req)
+		r.forgetAllButVanished(req)
 		return nil, false, nil //nolint:nilerr // Not to be there is no error.
 	}
 	return claim, false, nil
@@ -425,6 +425,15 @@ func (r *requirementReconciler) writeStatus(
 
 // forget drops what is kept about a claim that is gone or left alone.
 func (r *requirementReconciler) forget(req Request) {
+	r.forgetAllButVanished(req)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.vanished, req)
+}
+
+// forgetAllButVanished is forget for a claim that turns out not to be there. Its last state can have been remembered since
+// that was looked up, and is looked at next.
+func (r *requirementReconciler) forgetAllButVanished(req Request) {
 	r.hub.stopWaiting(req)
 	r.metrics.requirement(req, "")
 	r.mu.Lock()
@@ -432,5 +441,4 @@ func (r *requirementReconciler) forget(req Request) {
 	delete(r.pushed, req)
 	delete(r.shown, req)
 	delete(r.told, req)
-	delete(r.vanished, req)
 }
