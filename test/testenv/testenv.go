@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
@@ -30,6 +31,10 @@ const (
 	BinEnv    = "MASTHEAD_CONTROLPLANE_BIN"
 	AssetsEnv = "KUBEBUILDER_ASSETS"
 )
+
+// patience is how long a control plane may take to start, to serve its CRDs and to stop, on a machine that is busy with other
+// tests. envtest's own limits, of 10 and 20 seconds, are for one that is not.
+const patience = 2 * time.Minute
 
 // Root is the root of the repository.
 func Root() string {
@@ -77,6 +82,10 @@ func New(crds ...string) (*envtest.Environment, error) {
 		BinaryAssetsDirectory: bin,
 		CRDDirectoryPaths:     crds,
 		ErrorIfCRDPathMissing: true,
+		CRDInstallOptions:     envtest.CRDInstallOptions{MaxTime: patience},
+
+		ControlPlaneStartTimeout: patience,
+		ControlPlaneStopTimeout:  patience,
 	}, nil
 }
 

@@ -133,6 +133,7 @@ func TestConflictIsAnnotatedOnce(t *testing.T) {
 	holder.SetAnnotations(source{"another", "theirs"}.annotations())
 	f.create(f.hub, holder)
 	f.served()
+	f.inHub(holder)
 	// A definition that drops conditions which it does not know is the reason for the annotation.
 	f.claim("db")
 	claim := f.synced("db", ReasonConflict)

@@ -268,6 +268,11 @@ func TestNothingIsLeftOfClustersThatCameAndWent(t *testing.T) {
 	f.pushed("db")
 	f.synced("db", ReasonSynced)
 	f.settled()
+	engaged, ok := f.agent.workloads.get(f.cluster)
+	if !ok {
+		t.Fatal("the cluster is not engaged")
+	}
+	kinds := len(engaged.claimKinds())
 	round := func() {
 		f.disengageCluster()
 		f.eventually("the cluster is disengaged", func() error {
@@ -286,7 +291,11 @@ func TestNothingIsLeftOfClustersThatCameAndWent(t *testing.T) {
 			if state, _ := w.watcher.State(kind); !ok || state != kindwatch.StateSynced {
 				return fmt.Errorf("state is %s", state)
 			}
-			return nil
+			// Also those of which other tests have left claims.
+			if n := len(w.claimKinds()); n < kinds {
+				return fmt.Errorf("%d kinds of %d are followed", n, kinds)
+			}
+			return w.watcher.WaitForSync(f.ctx)
 		})
 	}
 	round()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -88,13 +89,35 @@ func (f *fixture) requirementRights() []rbacv1.PolicyRule {
 	}
 }
 
-// grant gives rights in a namespace of the hub.
+// grant gives rights in a namespace of the hub, and waits until the hub's API server knows.
 func (f *fixture) grant(namespace, name string, subject rbacv1.Subject, rules ...rbacv1.PolicyRule) {
 	f.t.Helper()
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	f.create(f.hub, &rbacv1.Role{ObjectMeta: meta, Rules: rules})
 	f.create(f.hub, &rbacv1.RoleBinding{
 		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}, Subjects: []rbacv1.Subject{subject},
+	})
+	spec := authorizationv1.SubjectAccessReviewSpec{
+		User: subject.Name,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: rules[0].Verbs[0], Group: rules[0].APIGroups[0], Resource: rules[0].Resources[0],
+		},
+	}
+	if len(rules[0].ResourceNames) > 0 {
+		spec.ResourceAttributes.Name = rules[0].ResourceNames[0]
+	}
+	switch subject.Kind {
+	case rbacv1.ServiceAccountKind:
+		spec.User = "system:serviceaccount:" + subject.Namespace + ":" + subject.Name
+	case rbacv1.GroupKind:
+		spec.User, spec.Groups = "anybody", []string{subject.Name}
+	}
+	f.eventually("the right is in force", func() error {
+		review := &authorizationv1.SubjectAccessReview{Spec: spec}
+		if err := f.hub.Create(f.ctx, review); err != nil || review.Status.Allowed {
+			return err
+		}
+		return errors.New("it is denied")
 	})
 }
 

@@ -68,6 +68,10 @@ var (
 	servers []*envtest.Environment
 )
 
+// patience is how long a test waits: as long as can be on a busy machine, and shorter than slowRetry, so that what should be
+// noticed is not found by looking again.
+const patience = slowly - 5*time.Second
+
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	code := m.Run()
@@ -128,6 +132,9 @@ type requests struct {
 
 	mu   sync.Mutex
 	seen []string
+
+	// unanswered are those that are no watches and have no answer yet.
+	unanswered atomic.Int32
 }
 
 // ofFixture finds the number of the fixture that a request is about, as prepareFixture gives it.
@@ -148,6 +155,10 @@ func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 			r.mu.Lock()
 			r.seen = append(r.seen, request)
 			r.mu.Unlock()
+			if !strings.Contains(request, "watch=true") {
+				r.unanswered.Add(1)
+				defer r.unanswered.Add(-1)
+			}
 		}
 		return next.RoundTrip(req)
 	})
@@ -369,7 +380,7 @@ func (f *fixture) restart() {
 // create creates an object. An API server serves a kind a moment after its definition was created.
 func (f *fixture) create(c client.Client, obj client.Object) {
 	f.t.Helper()
-	err := wait.PollUntilContextTimeout(f.ctx, 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(f.ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		err := c.Create(ctx, obj)
 		if meta.IsNoMatchError(err) {
 			return false, nil
@@ -385,7 +396,7 @@ func (f *fixture) create(c client.Client, obj client.Object) {
 func (f *fixture) eventually(what string, fn func() error) {
 	f.t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(f.ctx, 20*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(f.ctx, 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		last = fn()
 		return last == nil, nil
 	})
@@ -400,7 +411,7 @@ func (f *fixture) settled() {
 	quiet, before := 0, -1
 	f.eventually("the agent does not come to rest", func() error {
 		now := len(f.hubRequests.about()) + len(f.workloadAsked.about())
-		if now == before {
+		if now == before && f.hubRequests.unanswered.Load()+f.workloadAsked.unanswered.Load() == 0 {
 			quiet++
 		} else {
 			quiet, before = 0, now
@@ -409,6 +420,43 @@ func (f *fixture) settled() {
 			return errors.New("it still asks the API servers")
 		}
 		return nil
+	})
+}
+
+// lookedAt waits until the agent, which may have been restarted, has looked at a number of claims of the fixture.
+func (f *fixture) lookedAt(claims int) {
+	f.t.Helper()
+	f.eventually("the claims are looked at", func() error {
+		m := f.agent.requirements.metrics
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		n := 0
+		for request := range m.reasons {
+			if request.ClusterName == f.cluster && request.Kind.Group == f.group {
+				n++
+			}
+		}
+		if n != claims {
+			return fmt.Errorf("%d of %d are", n, claims)
+		}
+		return nil
+	})
+}
+
+// inHub waits until the agent has seen an object of the hub.
+func (f *fixture) inHub(obj *unstructured.Unstructured) {
+	f.t.Helper()
+	f.eventually("the agent has seen "+obj.GetName()+" in the hub", func() error {
+		w, ok := f.agent.workloads.get(f.cluster)
+		if !ok {
+			return errors.New("the cluster is not engaged")
+		}
+		kind, ok := w.kindOf(f.crd().Name)
+		if !ok {
+			return errors.New("the kind is not followed")
+		}
+		_, err := f.agent.hub.watcher.Get(kind, client.ObjectKeyFromObject(obj))
+		return err
 	})
 }
 

@@ -13,9 +13,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // annotateNamespace does what the owner of a namespace of the workload cluster does to pair it.
@@ -30,6 +32,29 @@ func (f *fixture) annotateNamespace(annotations map[string]string) {
 			}
 		}
 	})
+	// Where claims go is decided by what the agent has seen, which is told nothing by a claim that comes next.
+	f.eventually("the agent has seen the annotations", func() error {
+		if f.agent == nil || f.managerCtx.Err() != nil {
+			return nil
+		}
+		w, ok := f.agent.workloads.get(f.cluster)
+		if !ok {
+			return nil // It looks after this.
+		}
+		if state, _ := w.watcher.State(namespaceKind); state == kindwatch.StateForbidden {
+			return nil
+		}
+		seen, err := w.watcher.Get(namespaceKind, types.NamespacedName{Name: f.namespace})
+		if err != nil {
+			return err
+		}
+		for k, v := range annotations {
+			if got := seen.GetAnnotations()[k]; got != v {
+				return fmt.Errorf("%s is %q", k, got)
+			}
+		}
+		return nil
+	})
 }
 
 func (f *fixture) targetAnnotation(target string) {
@@ -42,6 +67,19 @@ func (f *fixture) editClass(change func(*fleetv1alpha1.AgentSpec)) {
 	f.t.Helper()
 	class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.class}}
 	f.edit(f.hub, class, func() { change(&class.Spec.Agent) })
+	f.eventually("the agent has seen the class", func() error {
+		if f.agent == nil || f.managerCtx.Err() != nil {
+			return nil
+		}
+		seen := &fleetv1alpha1.EnrollmentClass{}
+		if err := f.mgr.GetLocalManager().GetClient().Get(f.ctx, client.ObjectKeyFromObject(class), seen); err != nil {
+			return err
+		}
+		if seen.Generation < class.Generation {
+			return fmt.Errorf("it has seen generation %d of %d", seen.Generation, class.Generation)
+		}
+		return nil
+	})
 }
 
 // hubNamespace creates a namespace in the hub.
@@ -155,6 +193,7 @@ func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: treasury}}
 	f.edit(f.hub, ns, func() { ns.Labels["claims-of"] = f.class })
 	f.pushedTo(treasury, "db")
+	f.synced("db", ReasonSynced)
 	f.edit(f.hub, ns, func() { delete(ns.Labels, "claims-of") })
 	f.synced("db", ReasonTargetNamespaceNotAllowed)
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -63,6 +64,7 @@ func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
 			if got, _, _ := unstructured.NestedString(u.Object, "status", "address"); err != nil || got != "db.example.org" {
 				return fmt.Errorf("address is %q: %w", got, errors.Join(err, errors.New("not there")))
 			}
+			claim = u
 			return nil
 		})
 	}
@@ -125,8 +127,13 @@ func TestSpecChangesAndRemovalsTravel(t *testing.T) {
 	})
 }
 
+// patient makes the agent wait for the first status of a claim for as long as a test takes.
+func patient(o *Options) { o.FirstStatusPatience = time.Minute }
+
 func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
-	f := newFixture(t)
+	f := prepareFixture(t)
+	f.options = patient
+	f.start()
 	f.claim("first")
 	f.pushed("first")
 	f.ready("first", "a")
@@ -164,12 +171,7 @@ func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
 	f.stopAgent()
 	f.hubRequests, f.workloadAsked = newRequests(f.number), newRequests(f.number)
 	f.restart()
-	f.eventually("the restarted agent watches", func() error {
-		if len(f.hubRequests.about("customresourcedefinitions/mysqlinstances."+f.group)) == 0 {
-			return errors.New("not yet")
-		}
-		return nil
-	})
+	f.lookedAt(2)
 	f.settled()
 	if got := append(f.hubRequests.writes(), f.workloadAsked.writes()...); len(got) != 0 {
 		t.Errorf("want no write after a restart, got:\n%s", strings.Join(got, "\n"))
@@ -302,6 +304,7 @@ func TestConflictWritesNothingAndEndsWhenTheHolderGoes(t *testing.T) {
 			// The very content that the claim has: even an apply without force would succeed on it.
 			holder.Object["spec"] = map[string]any{"version": "5.7", "storageGB": int64(20)}
 			f.create(f.hub, holder)
+			f.inHub(holder)
 			f.claim("db")
 
 			claim := f.synced("db", ReasonConflict)
@@ -412,14 +415,19 @@ func TestDeletionRightAfterCreationLeavesNothingBehind(t *testing.T) {
 		}
 		return nil
 	})
-	f.settled()
-	l := f.list()
-	if err := f.hub.List(f.ctx, l); err != nil || len(l.Items) != 0 {
-		t.Errorf("want nothing left in the hub, got %d (%v)", len(l.Items), err)
+	nothingInHub := func() error {
+		l := f.list()
+		err := f.hub.List(f.ctx, l)
 		for _, u := range l.Items {
-			t.Errorf("%s is left, of which was asked:\n%s\n%s", u.GetName(),
-				strings.Join(f.hubRequests.about("/"+u.GetName()+"?"), "\n"), strings.Join(f.workloadAsked.about("/"+u.GetName()), "\n"))
+			err = errors.Join(err, fmt.Errorf("%s is left, of which was asked:\n%s\n%s", u.GetName(),
+				strings.Join(f.hubRequests.about("/"+u.GetName()+"?"), "\n"), strings.Join(f.workloadAsked.about("/"+u.GetName()), "\n")))
 		}
+		return err
+	}
+	f.eventually("nothing is left in the hub", nothingInHub)
+	f.settled()
+	if err := nothingInHub(); err != nil {
+		t.Errorf("something came back: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -156,6 +157,11 @@ func TestDefinitionsOfOtherControllersAreNotRead(t *testing.T) {
 		crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue}
 		crd.Annotations = map[string]string{fleetv1alpha1.MirroredAnnotation: "x"}
 		f.create(f.workload, crd)
+		t.Cleanup(func() {
+			if err := f.workload.Delete(context.Background(), crd); err != nil {
+				t.Errorf("cannot delete a definition: %v", err)
+			}
+		})
 		names[mirrored] = crd.Name
 	}
 	f.eventually("the one that could be of claims is looked at", func() error {

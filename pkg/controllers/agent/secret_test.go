@@ -106,25 +106,29 @@ func TestSecretThatChangesItsOwnerInTheHubIsTold(t *testing.T) {
 }
 
 func TestTamperingWhileDisconnectedIsPutBack(t *testing.T) {
-	for name, again := range map[string]func(*fixture){
-		"Engaged": func(f *fixture) {
-			f.eventually("the cluster is disengaged", func() error {
-				if _, ok := f.agent.workloads.get(f.cluster); ok {
-					return errors.New("it is not")
-				}
-				return nil
-			})
-			f.engage()
+	for name, way := range map[string]struct{ end, again func(*fixture) }{
+		"Engaged": {
+			end: func(f *fixture) {
+				f.disengageCluster()
+				f.eventually("the cluster is disengaged", func() error {
+					if _, ok := f.agent.workloads.get(f.cluster); ok {
+						return errors.New("it is not")
+					}
+					return nil
+				})
+				f.settled()
+			},
+			again: (*fixture).engage,
 		},
-		"Restarted": func(f *fixture) { f.restart() },
+		"Restarted": {end: func(f *fixture) { f.stopAgent() }, again: (*fixture).restart},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			f.withCopiedSecret()
-			f.disengageCluster()
+			way.end(f)
 			s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn"}}
 			f.edit(f.workload, s, func() { s.Data["password"] = []byte("mine") })
-			again(f)
+			way.again(f)
 			f.eventually("what was changed meanwhile is put back", f.secretIs("db-conn", "one"))
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -82,7 +83,8 @@ func TestDefinitionStaysInAClusterThatIsLeftAlone(t *testing.T) {
 // would refuse, as one that has not heard of it yet would do.
 func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 	f := prepareFixture(t)
-	f.grace = 10 * time.Second
+	now := clocktesting.NewFakePassiveClock(time.Now())
+	f.options = func(o *Options) { o.Clock = now }
 	f.start()
 	f.served()
 	f.withdraw()
@@ -115,11 +117,12 @@ func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 			return err
 		}
-		if len(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.XValidations) != 0 {
-			return errors.New("it is closed")
+		if crd.Annotations[WithdrawnAnnotation] != "" {
+			return errors.New("it is to be removed")
 		}
 		return nil
 	})
+	now.SetTime(now.Now().Add(time.Hour))
 	f.settled()
 	if _, err := f.get(f.workload, f.namespace, "late"); err != nil {
 		t.Fatalf("want the claim to be there, got %v", err)
@@ -127,6 +130,16 @@ func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 	if err := f.workload.Delete(f.ctx, late); err != nil {
 		t.Fatal(err)
 	}
+	f.eventually("the definition is closed again", func() error {
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+			return err
+		}
+		if crd.Annotations[WithdrawnAnnotation] == "" {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	now.SetTime(now.Now().Add(time.Hour))
 	f.definitionGone()
 }
 
