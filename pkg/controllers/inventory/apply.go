@@ -90,9 +90,10 @@ func applyMetadata(desired *inventoryv1alpha1.ClusterProfile, uid types.UID) *un
 	return u
 }
 
-// applyStatus is what is applied to a profile's status.
+// applyStatus is what is applied to the status of a profile, in the version that was looked at: its times follow from what was there,
+// so that over another one nothing would be as it should.
 func applyStatus(
-	at types.NamespacedName, uid types.UID, status inventoryv1alpha1.ClusterProfileStatus,
+	at types.NamespacedName, uid types.UID, version string, status inventoryv1alpha1.ClusterProfileStatus,
 ) *unstructured.Unstructured {
 	properties := make([]any, 0, len(status.Properties))
 	for _, p := range status.Properties {
@@ -106,6 +107,7 @@ func applyStatus(
 	}
 	u := applyTo(at)
 	u.SetUID(uid)
+	u.SetResourceVersion(version)
 	u.Object["status"] = applied
 	return u
 }

@@ -190,7 +190,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	r.reportRelease(cluster)
 	err = r.publish(ctx, key, cluster, existing)
 	if apierrors.IsConflict(err) {
-		// Somebody wrote in between, so that the cache has news for us; it is not a failure that anybody should read about.
+		// Somebody wrote in between, who may be ourselves, so that the cache has news for us; it is not a failure that anybody should read about.
 		return reconcile.Result{RequeueAfter: conflictDelay}, nil
 	}
 	return reconcile.Result{}, err
@@ -221,21 +221,21 @@ func (r *reconciler) publish(
 		// first word of the profile comes without it.
 		return r.apply(ctx, at, applyMetadata(desired, ""))
 	}
-	generation := existing.Generation
+	generation, version := existing.Generation, existing.ResourceVersion
 	if metadataDiffers(existing, desired) {
 		// Ours was altered, and is put back; its UID makes sure that it is still the one that was looked at.
 		u := applyMetadata(desired, existing.UID)
 		if err := r.apply(ctx, at, u, client.ForceOwnership); err != nil {
 			return err
 		}
-		generation = u.GetGeneration()
+		generation, version = u.GetGeneration(), u.GetResourceVersion()
 	}
 
 	status := desiredStatus(key, cluster, r.definitions.refusedBy(cluster.Name), existing, generation, r.clock.Now())
 	if !statusDiffers(existing, status) {
 		return nil
 	}
-	u := applyStatus(at, existing.UID, status)
+	u := applyStatus(at, existing.UID, version, status)
 	err := r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
 		client.FieldOwner(fleetv1alpha1.FieldManager), client.ForceOwnership)
 	if apierrors.IsNotFound(err) {

@@ -1,0 +1,42 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// TestStatusIsNotWrittenOverANewerOne publishes what follows from a profile that the cache still has, after it was written.
+func TestStatusIsNotWrittenOverANewerOne(t *testing.T) {
+	fleet := newFakeFleet()
+	h := startHub(t, fleet, nil)
+	fleet.set(h.cluster("w1"))
+	eventually(t, "the profile of a connected cluster", func() bool {
+		return connectedReason(h.profile(t, "capi-w1")) == connection.ReasonConnected
+	})
+	stale := h.profile(t, "capi-w1")
+	lost := h.cluster("w1", func(c *connection.Cluster) {
+		c.State, c.Reason, c.Message = connection.StateBackoff, connection.ReasonDialError, "The API server does not answer"
+	})
+	fleet.set(lost)
+	eventually(t, "the lost connection", func() bool {
+		return connectedReason(h.profile(t, "capi-w1")) == connection.ReasonDialError
+	})
+
+	before := h.profile(t, "capi-w1")
+	key, _ := connection.ParseClusterName(lost.Name)
+	r := &reconciler{hub: h.Client, definitions: &Definitions{}, clock: clocktesting.NewFakeClock(time.Now().Add(time.Hour))}
+	if err := r.publish(t.Context(), key, lost, stale); !apierrors.IsConflict(err) {
+		t.Errorf("want a conflict, which is tried again with what there is now, got %v", err)
+	}
+	if now := h.profile(t, "capi-w1"); now.ResourceVersion != before.ResourceVersion {
+		t.Errorf("want nothing to be written, %s became %s", before.ResourceVersion, now.ResourceVersion)
+	}
+}
