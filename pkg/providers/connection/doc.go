@@ -37,8 +37,8 @@
 //   - Requests go to the API server directly, or through the proxy of a kubeconfig if the operator allows those; never
 //     through the proxy in this process's environment, which would resolve names that credentials.CheckAddress must see.
 //   - A cluster that is connected when its enrolment ends, or is not allowed any more, is taken leave of before it is disconnected
-//     (Leaver): no longer than LeaveTimeout, no longer than it answers, and in a goroutine of its own. One that is not
-//     connected then, or whose enrolment ends while no manager runs, is not.
+//     (Leaver): no longer than LeaveTimeout, a few times if that fails, and in a goroutine of its own. So is one whose last
+//     probe failed. One that is not connected then, or whose enrolment ends while no manager runs, is not.
 //   - No Secret of the hub is held in a cache, and Secrets and ConfigMaps of workload clusters are not either, but for
 //     their metadata. No token is in a rest.Config, a log line, an event, a condition or a metric.
 //   - Nothing is written to any cluster, but events on the enrolled objects in the hub, on transitions.

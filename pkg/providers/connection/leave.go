@@ -5,6 +5,7 @@ package connection
 
 import (
 	"context"
+	"time"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -12,9 +13,16 @@ import (
 )
 
 // A Leaver undoes in a cluster what would be in the way of its users when nobody works on it any more. It is called between
-// the end of the cluster's work and the end of its connection, at most once for each end of an enrolment, and returns when it is
-// done, when the cluster does not answer, or when ctx ends, which is also when the enrolment comes back.
+// the end of the cluster's work and the end of its connection, and returns when it is done, when the cluster does not answer, or
+// when ctx ends, which is also when the enrolment comes back. One that fails is called again a few times: nobody comes back to what
+// it leaves behind.
 type Leaver func(ctx context.Context, name mcr.ClusterName) error
+
+const (
+	// leaveAttempts is how often a Leaver is called that fails, leaveRetry how long it is left alone in between.
+	leaveAttempts = 3
+	leaveRetry    = time.Second
+)
 
 // OnLeave registers a Leaver. Call it before the Provider starts.
 func (p *Provider) OnLeave(fn Leaver) {
@@ -39,8 +47,25 @@ func (p *Provider) leave(ctx context.Context, name mcr.ClusterName, logger logr.
 	defer cancel()
 	ctx = log.IntoContext(ctx, logger)
 	for _, leave := range leavers {
-		if err := leave(ctx, name); err != nil {
+		if err := persistently(ctx, leave, name); err != nil {
 			logger.Error(err, "Left a cluster without undoing everything there")
 		}
 	}
+}
+
+// persistently calls a Leaver until it succeeds, has been called often enough, or ctx ends. It returns the last error.
+func persistently(ctx context.Context, leave Leaver, name mcr.ClusterName) error {
+	err := leave(ctx, name)
+	for range leaveAttempts - 1 {
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(leaveRetry):
+		}
+		err = leave(ctx, name)
+	}
+	return err
 }
