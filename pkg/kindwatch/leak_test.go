@@ -50,9 +50,9 @@ func TestNoWatchIsLeftBehind(t *testing.T) {
 	w.Set("base", first)
 	eventually(t, "synced", inState(w, first, StateSynced))
 	var base int
-	eventually(t, "the place at the gate is given back", func() error {
+	eventually(t, "the place at the gate is given back, and all goroutines of the watch run", func() error {
 		n, stacks := ours()
-		if strings.Contains(stacks, "ListGate") || n == 0 {
+		if strings.Contains(stacks, "ListGate") || !strings.Contains(stacks, "startResync") {
 			return fmt.Errorf("got %d:\n%s", n, stacks)
 		}
 		base = n

@@ -98,7 +98,7 @@ func (r *Resolver) Resolve(ctx context.Context, gvk schema.GroupVersionKind) (Ki
 	d, epoch := r.cached(gvk)
 	if d == nil {
 		gv := gvk.GroupVersion()
-		answer := r.asking.DoChan(strconv.Itoa(epoch)+" "+gv.String(), func() (any, error) { return r.ask(gv, epoch), nil })
+		answer := r.asking.DoChan(strconv.Itoa(epoch)+" "+gv.String(), func() (any, error) { return r.askAgain(gvk, epoch), nil })
 		select {
 		case <-ctx.Done():
 			return Kind{}, fmt.Errorf("cannot ask what the cluster calls %s: %w", gvk, ctx.Err())
@@ -134,6 +134,14 @@ func (r *Resolver) cached(gvk schema.GroupVersionKind) (*document, int) {
 		d = nil
 	}
 	return d, r.forgotten
+}
+
+// askAgain is ask, unless somebody else was answered since cached was asked.
+func (r *Resolver) askAgain(gvk schema.GroupVersionKind, epoch int) *document {
+	if d, now := r.cached(gvk); d != nil && now == epoch {
+		return d
+	}
+	return r.ask(gvk.GroupVersion(), epoch)
 }
 
 // ask gets a document and keeps it, unless something was forgotten since epoch.

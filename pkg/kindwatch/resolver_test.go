@@ -264,6 +264,25 @@ func TestCallersShareARequest(t *testing.T) {
 	}
 }
 
+func TestCallerWhoComesRightAfterAnAnswerAsksNothing(t *testing.T) {
+	l := &lister{answer: document1(widget1)}
+	r := NewResolver(ResolverOptions{Client: l})
+	d, epoch := r.cached(widgetGVK)
+	if d != nil {
+		t.Fatal("want nothing to be known")
+	}
+	if _, err := r.Resolve(t.Context(), widgetGVK); err != nil {
+		t.Fatal(err)
+	}
+	if r.askAgain(widgetGVK, epoch) == nil || l.count("example.org/v1") != 1 {
+		t.Errorf("want one request, got %d", l.count("example.org/v1"))
+	}
+	r.ForgetAll()
+	if r.askAgain(widgetGVK, epoch) == nil || l.count("example.org/v1") != 2 {
+		t.Errorf("want what was forgotten to be asked for, got %d requests", l.count("example.org/v1"))
+	}
+}
+
 // TestAnswerFromBeforeAChangeIsNotKept changes what the server says while a request is under way.
 func TestAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 	goOn, asked := make(chan struct{}), make(chan struct{})

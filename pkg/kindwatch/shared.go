@@ -50,8 +50,10 @@ type follower struct {
 	// running and left are guarded by the mutex of Shared.
 	running, left bool
 
-	// caughtUp is whether the follower was told of the objects that are known. It is guarded by telling.
+	// caughtUp is whether the follower was told of the objects that are known, and state the one that it was last told of. Both are
+	// guarded by telling.
 	caughtUp bool
+	state    State
 
 	// told is closed when the follower was told for the first time in which state the kind is, or when it has left.
 	told     chan struct{}
@@ -178,8 +180,14 @@ func (f *follower) tell(e Event) {
 	if !f.isRunning() {
 		return
 	}
-	f.handler(e)
-	if e.Type == StateChanged {
-		f.tellOnce.Do(func() { close(f.told) })
+	if e.Type != StateChanged {
+		f.handler(e)
+		return
 	}
+	// One that caught up with a state before the others were told of it knows it.
+	if f.state != e.State {
+		f.state = e.State
+		f.handler(e)
+	}
+	f.tellOnce.Do(func() { close(f.told) })
 }

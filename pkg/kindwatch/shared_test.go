@@ -17,7 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 )
@@ -158,6 +160,25 @@ func TestASharedKindIsWatchedOnce(t *testing.T) {
 	eventually(t, "it begins anew", has(three, kind, after.Name))
 	if got := watches.Load(); got != 2 {
 		t.Errorf("want one more watch, got %d", got-1)
+	}
+}
+
+// TestAFollowerIsToldOfAStateOnce has it catch up with a state of which the others are told right after.
+func TestAFollowerIsToldOfAStateOnce(t *testing.T) {
+	s, err := NewShared(Options{Client: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recorder{}
+	f := s.join(configMaps, r.handle)
+	f.running = true
+	f.watch.setState(StateNotServed, "")
+	f.catchUp()
+	f.watch.tell(Event{Type: StateChanged, Kind: configMaps, State: StateNotServed})
+	f.watch.tell(Event{Type: StateChanged, Kind: configMaps, State: StateSyncing})
+	f.watch.tell(Event{Type: StateChanged, Kind: configMaps, State: StateNotServed})
+	if diff := cmp.Diff([]State{StateNotServed, StateSyncing, StateNotServed}, r.states()); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
 	}
 }
 

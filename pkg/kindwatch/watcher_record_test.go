@@ -305,9 +305,7 @@ func TestMetadataIsReduced(t *testing.T) {
 	})
 	w.Set("test", kind)
 	eventually(t, "the record is found", finds(w, kind, "app/shop", "kept"))
-	if err := d.tells("kept", "Added ")(); err != nil {
-		t.Error(err)
-	}
+	eventually(t, "it is told", d.tells("kept", "Added "))
 	mu.Lock()
 	defer mu.Unlock()
 	for _, obj := range seen {

@@ -278,6 +278,12 @@ func TestOwnersShareAKind(t *testing.T) {
 	}
 	w.Set("three", configMaps)
 	eventually(t, "a kind can come back", has(w, configMaps, "unwatched"))
+	eventually(t, "its objects are told", func() error {
+		if got := r.seen("unwatched"); len(got) == 0 {
+			return fmt.Errorf("nothing after %d events", before)
+		}
+		return nil
+	})
 	if got := r.seen("unwatched"); len(got) != 1 || got[0] != Added {
 		t.Errorf("want the object to be reported once, by the new watch, got %v after %d events", got, before)
 	}
