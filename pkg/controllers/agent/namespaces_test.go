@@ -205,6 +205,38 @@ func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
 	f.notIn(treasury, "db")
 }
 
+// TestChangedAnnotationThatLeadsToATakenName says what keeps a claim from going there: first that nobody asked for a move, which goes on
+// when the name is free, then the name.
+func TestChangedAnnotationThatLeadsToATakenName(t *testing.T) {
+	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) { allowTargets(class.Name + "-bar")(class) })
+	bar := f.hubNamespace(f.class + "-bar")
+	holder := f.object(bar, "db")
+	holder.SetAnnotations(source{"another", "theirs"}.annotations())
+	f.create(f.hub, holder)
+	f.start()
+	claim := f.claim("db")
+	before := f.pushed("db")
+	f.synced("db", ReasonSynced)
+
+	f.targetAnnotation(bar)
+	f.synced("db", ReasonTargetNamespaceChanged)
+	f.edit(f.workload, claim, func() {
+		claim.SetAnnotations(map[string]string{fleetv1alpha1.OnTargetChangeAnnotation: fleetv1alpha1.OnTargetChangeRecreate})
+	})
+	f.synced("db", ReasonConflict)
+	f.settled()
+	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetUID() != before.GetUID() || now.GetDeletionTimestamp() != nil {
+		t.Errorf("want the object to stay where it is as long as it cannot be elsewhere, got %v (%v)", now.Object, err)
+	}
+
+	if err := f.hub.Delete(f.ctx, holder); err != nil {
+		t.Fatal(err)
+	}
+	f.synced("db", ReasonSynced)
+	f.pushedTo(bar, "db")
+	f.gone(f.hub, f.target, "db")
+}
+
 func TestChangedAnnotationMovesNothing(t *testing.T) {
 	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) { allowTargets(class.Name + "-bar")(class) })
 	bar := f.hubNamespace(f.class + "-bar")

@@ -318,19 +318,22 @@ func (r *requirementReconciler) look(s *scope, key hubKey) (*unstructured.Unstru
 		p := r.unknown(s.Kind)
 		return nil, &outcome{silent: p == nil, problem: p}
 	}
+	taken := false
 	switch ownershipOf(hub != nil, hub, s.us) {
 	case ownershipForeign, ownershipUnowned:
-		if !adoptable(hub, s.claim, s.us) {
-			return nil, &outcome{problem: conflict(s.Kind.Kind, key.Namespace, s.Name, hub)}
-		}
+		taken = !adoptable(hub, s.claim, s.us)
 	case ownershipNone, ownershipOurs:
 	}
 	for _, place := range r.hub.placesOf(origin{source: s.us, kind: s.Kind, name: s.Name}) {
-		if place == key {
+		// That the name is taken is in the way of those only that want to move there.
+		if place == key || taken && recreates(s.claim, s.pairing.annotations) {
 			continue
 		}
 		r.hub.wait(place, s.Request)
 		return nil, &outcome{problem: targetChanged(place, key), elsewhere: &place}
+	}
+	if taken {
+		return nil, &outcome{problem: conflict(s.Kind.Kind, key.Namespace, s.Name, hub)}
 	}
 	return hub, nil
 }
