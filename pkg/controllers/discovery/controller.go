@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -59,6 +60,9 @@ type Options struct {
 	Registerer   prometheus.Registerer
 	QueueMetrics *multicluster.Metrics
 
+	// Clock is the real one by default.
+	Clock clock.PassiveClock
+
 	// SkipNameValidation allows two controllers of this name in one process, which only tests need.
 	SkipNameValidation *bool
 }
@@ -69,6 +73,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.Reporter == nil {
 		o.Reporter = nopReporter{}
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
 	}
 	if o.MaxConcurrentReconciles <= 0 {
 		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles
@@ -90,6 +97,7 @@ type reconciler struct {
 	classes        client.Reader
 	reports        *reports
 	requestTimeout time.Duration
+	clock          clock.PassiveClock
 
 	mu sync.Mutex
 	// enrolments is what was last known about each cluster that matters here.
@@ -113,7 +121,7 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	local := mgr.GetLocalManager()
 	r := &reconciler{
-		fleet: o.Fleet, classes: local.GetClient(), requestTimeout: o.RequestTimeout,
+		fleet: o.Fleet, classes: local.GetClient(), requestTimeout: o.RequestTimeout, clock: o.Clock,
 		enrolments: map[mcr.ClusterName]enrolment{},
 	}
 	var metrics *Metrics
@@ -200,7 +208,7 @@ func (r *reconciler) enrolmentChanged(name mcr.ClusterName) {
 		return
 	}
 	if before.credentials != now.credentials || before.state != now.state {
-		w.setUser("")
+		w.doubtUser()
 	}
 	w.enqueue()
 }

@@ -12,7 +12,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -146,8 +148,15 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 		}
 		return err
 	})
+	old := f.copy(composition, nil)
 	f.delete(masthead, edited)
-	f.copy(composition, sameContent(composition))
+	f.copy(composition, func(got *unstructured.Unstructured) error {
+		// The API server deletes the copies before it lets the definition go.
+		if got.GetUID() == old.GetUID() {
+			return errors.New("it is the one from before the definition went")
+		}
+		return sameContent(composition)(got)
+	})
 	if after := version(); after != before {
 		t.Errorf("want the hub's object untouched, its version went from %s to %s", before, after)
 	}
@@ -162,6 +171,7 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 	written := f.asked.writes()
 	f.restart()
 	f.gaugeIs(1, "masthead_discovery_objects", string(f.cluster), compositionCRD)
+	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
 	f.settled()
 	// One is the question as whom the cluster knows Masthead.
 	if n := f.asked.writes() - written; n != 1 {
@@ -357,9 +367,10 @@ func TestClusterThatComesAndGoes(t *testing.T) {
 	})
 }
 
-// A cluster that fails on one object shows the others.
+// A cluster that fails on one object shows the others, and that one when it does not fail any more.
 func TestFailureOfOneObjectHindersNoOther(t *testing.T) {
 	f := prepareFixture(t)
+	var refused atomic.Int32
 	f.asked.answer = func(req *http.Request) *http.Response {
 		if req.Method != http.MethodPost || !strings.HasSuffix(req.URL.Path, "/compositions") {
 			return nil
@@ -369,6 +380,7 @@ func TestFailureOfOneObjectHindersNoOther(t *testing.T) {
 			return nil
 		}
 		if data, err := io.ReadAll(body); err == nil && strings.Contains(string(data), `"a.`+f.group) {
+			refused.Add(1)
 			return answer(http.StatusInternalServerError, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500}`)
 		}
 		return nil
@@ -376,7 +388,16 @@ func TestFailureOfOneObjectHindersNoOther(t *testing.T) {
 	f.start()
 	a, b := f.composition("a", "mysqlinstances"), f.composition("b", "mysqlinstances")
 	f.copy(b, nil)
-	f.gone(a)
+	f.eventually("the cluster fails on the other", func() error {
+		if refused.Load() == 0 {
+			return errors.New("it was not asked for it")
+		}
+		return nil
+	})
+	f.asked.mu.Lock()
+	f.asked.answer = nil
+	f.asked.mu.Unlock()
+	f.copy(a, nil)
 }
 
 // A webhook of the cluster that labels everything must not be fought for ever, nor one that removes what it does not know.
@@ -418,6 +439,7 @@ func TestClusterThatChangesWhatIsWritten(t *testing.T) {
 			composition := f.composition("aws", "mysqlinstances")
 			f.copy(composition, nil)
 			f.gaugeIs(1, "masthead_discovery_objects", string(f.cluster), compositionCRD)
+			f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
 			f.settled()
 			written := f.asked.writes()
 			f.reconciler.enqueueAll()
@@ -436,6 +458,16 @@ func TestClusterThatChangesWhatIsWritten(t *testing.T) {
 	}
 }
 
+// drain waits until no reconcile of the cluster runs, and keeps others from beginning, as the provider does before a cluster leaves.
+func (f *fixture) drain() {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.ctx, time.Minute)
+	defer cancel()
+	if err := f.gate.Drain(ctx, f.cluster); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
 func TestLeavingTakesEverythingBack(t *testing.T) {
 	f := newFixture(t)
 	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
@@ -451,7 +483,7 @@ func TestLeavingTakesEverythingBack(t *testing.T) {
 	f.settled()
 
 	leave := func() {
-		f.gate.Close(f.cluster)
+		f.drain()
 		if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
 			t.Fatal(err)
 		}
@@ -501,7 +533,7 @@ func TestLeavingAClusterThatDoesNotAnswer(t *testing.T) {
 		return answer(http.StatusServiceUnavailable, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503}`)
 	}
 	f.asked.mu.Unlock()
-	f.gate.Close(f.cluster)
+	f.drain()
 	if err := f.fleet.Leave(f.ctx, f.cluster); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("want the cluster's own answer, got %v", err)
 	}

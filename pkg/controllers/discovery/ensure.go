@@ -95,13 +95,9 @@ func (p *pass) written(
 		// The watch is behind, or the definition is not served yet. Either makes an event; this is for one that was missed.
 		p.within(soon)
 		return false, nil, nil
+	case apierrors.IsForbidden(err) && p.mayBeUnknown():
+		return false, nil, nil
 	case apierrors.IsForbidden(err):
-		if !p.asked {
-			// It may be our own policy, which knows us under the name that we had.
-			p.w.setUser("")
-			p.within(soon)
-			return false, nil, nil
-		}
 		return false, &problem{reasons.forbidden, refusal(kind, m, err)}, nil
 	case apierrors.IsInvalid(err) && have != nil && m.exactLabels:
 		// A field that cannot be changed is different, because the hub's object was made anew. A copy can be, too.
@@ -171,9 +167,7 @@ func (p *pass) remove(ctx context.Context, kind kindwatch.Kind, have *unstructur
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		p.within(soon)
 		return nil
-	case apierrors.IsForbidden(err) && !p.asked:
-		p.w.setUser("")
-		p.within(soon)
+	case apierrors.IsForbidden(err) && p.mayBeUnknown():
 		return nil
 	}
 	return fmt.Errorf("cannot delete %s %q in cluster %q: %w", kind.Kind, have.GetName(), p.w.name, err)

@@ -31,6 +31,9 @@ type pass struct {
 	// asked is whether the cluster was asked in this pass who Masthead is.
 	asked bool
 
+	// protected is whether a policy of ours is in force, as far as is known, or is about to be.
+	protected bool
+
 	// kept are the definitions that are not wanted and have to stay.
 	kept sets.Set[string]
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,7 @@ func (p *pass) protect(ctx context.Context) error {
 		}
 	}
 	if problem == nil {
+		p.protected = true
 		var err error
 		if waiting, problem, err = p.ensurePolicy(ctx, user); err != nil || waiting {
 			return err
@@ -56,7 +58,11 @@ func (p *pass) ensurePolicy(ctx context.Context, user string) (waiting bool, pro
 		kind   kindwatch.Kind
 		mirror *mirror
 	}{{policyKind, policyFor(user)}, {bindingKind, policyBinding()}} {
+		before := p.writes
 		held, problem, err := p.ensure(ctx, part.kind, part.mirror, policyReasons)
+		if held && p.writes != before {
+			p.w.wrotePolicy(p.clock.Now())
+		}
 		if err != nil || !held {
 			return problem == nil, problem, err
 		}
@@ -74,6 +80,7 @@ func (p *pass) unprotect(ctx context.Context) error {
 		switch {
 		case err == nil && isOurs(have):
 			errs = append(errs, p.remove(ctx, kind, have))
+			p.w.wrotePolicy(p.clock.Now())
 		case err == nil, apierrors.IsNotFound(err), state == kindwatch.StateNotServed, state == kindwatch.StateForbidden:
 			p.w.setBare(kind, true)
 		case !errors.Is(err, kindwatch.ErrNotSynced) && !errors.Is(err, kindwatch.ErrNotWatched):
@@ -83,14 +90,32 @@ func (p *pass) unprotect(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// policySettles is how long an API server is given to hear of a change of the policy: it looks once a second, and compiles what
+// it finds.
+const policySettles = 5 * time.Second
+
+// mayBeUnknown is whether a refusal may come from our own policy, which knows us under the name that we had. Then the cluster is
+// asked for the name, or the policy that has the right one is waited for, and it is no problem.
+func (p *pass) mayBeUnknown() bool {
+	switch {
+	case p.protected && !p.asked:
+		p.w.doubtUser()
+	case !p.w.policyIsNew(p.clock.Now()):
+		return false
+	}
+	p.within(soon)
+	return true
+}
+
 var selfSubjectReviews = schema.GroupVersionResource{ //nolint:gochecknoglobals // A constant.
 	Group: "authentication.k8s.io", Version: "v1", Resource: "selfsubjectreviews",
 }
 
 // user asks the cluster as whom it knows Masthead, unless it has said so already.
 func (p *pass) user(ctx context.Context) (string, *problem, error) {
-	if user := p.w.knownUser(); user != "" {
-		return user, nil, nil
+	known, doubts := p.w.knownUser()
+	if known != "" {
+		return known, nil, nil
 	}
 	p.asked = true
 	ctx, cancel := context.WithTimeout(ctx, p.requestTimeout)
@@ -108,7 +133,7 @@ func (p *pass) user(ctx context.Context) (string, *problem, error) {
 	if err := checkUser(user); err != nil {
 		return "", unknownUser(err), nil
 	}
-	p.w.setUser(user)
+	p.w.learnUser(user, doubts)
 	return user, nil, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -42,6 +43,13 @@ type workload struct {
 
 	// user is as whom the cluster knows Masthead; empty if it has not been asked since that may have changed.
 	user string
+
+	// userDoubts counts how often it became doubtful as whom the cluster knows Masthead. An answer to a question from before the
+	// last doubt is not kept.
+	userDoubts int
+
+	// policyWritten is when the policy was last written.
+	policyWritten time.Time
 
 	// verified are the copies that Masthead wrote or found right, in the state that they had then.
 	verified map[copyKey]verifiedCopy
@@ -95,16 +103,42 @@ func (w *workload) handle(e kindwatch.Event) {
 	w.enqueue()
 }
 
-func (w *workload) knownUser() string {
+// knownUser is as whom the cluster knows Masthead, if it has said so, and how many doubts there were until now.
+func (w *workload) knownUser() (user string, doubts int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.user
+	return w.user, w.userDoubts
 }
 
-func (w *workload) setUser(user string) {
+// learnUser keeps what the cluster said, unless it has become doubtful since it was asked.
+func (w *workload) learnUser(user string, doubts int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.user = user
+	if w.userDoubts == doubts {
+		w.user = user
+	}
+}
+
+// doubtUser has the cluster asked again as whom it knows Masthead.
+func (w *workload) doubtUser() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.user = ""
+	w.userDoubts++
+}
+
+// wrotePolicy remembers when the policy was written.
+func (w *workload) wrotePolicy(at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.policyWritten = at
+}
+
+// policyIsNew is whether an API server of the cluster may not have heard yet of the last change of the policy.
+func (w *workload) policyIsNew(now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return now.Sub(w.policyWritten) < policySettles
 }
 
 func (w *workload) isVerified(key copyKey, v verifiedCopy) bool {

@@ -1,0 +1,81 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+const forbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"refused","code":403}`
+
+func TestAnAnswerFromBeforeADoubtIsNotKept(t *testing.T) {
+	w := &workload{}
+	_, doubts := w.knownUser()
+	w.doubtUser()
+	w.learnUser("before", doubts)
+	if user, _ := w.knownUser(); user != "" {
+		t.Errorf("want what was asked before the doubt to be forgotten, got %q", user)
+	}
+	_, doubts = w.knownUser()
+	w.learnUser("after", doubts)
+	if user, _ := w.knownUser(); user != "after" {
+		t.Errorf("want what was asked since to be kept, got %q", user)
+	}
+}
+
+// TestPolicyThatHasJustChangedIsWaitedFor refuses what is written as an API server does that has not heard yet of a policy which knows
+// Masthead under its new name.
+func TestPolicyThatHasJustChangedIsWaitedFor(t *testing.T) {
+	f := prepareFixture(t)
+	f.clock = clocktesting.NewFakePassiveClock(time.Now()) // The policy stays new.
+	f.start()
+	composition := f.composition("aws", "mysqlinstances")
+	f.copy(composition, nil)
+
+	var changed atomic.Bool
+	var refused atomic.Int32
+	f.asked.mu.Lock()
+	f.asked.user = "another-user"
+	f.asked.answer = func(req *http.Request) *http.Response {
+		switch {
+		case req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/validatingadmissionpolicies/"+policyName):
+			changed.Store(true)
+		case req.Method == http.MethodPut && strings.Contains(req.URL.Path, "/compositions/") && (!changed.Load() || refused.Add(1) < 5):
+			return answer(http.StatusForbidden, forbidden)
+		}
+		return nil
+	}
+	f.asked.mu.Unlock()
+	f.edit(f.hub, composition, func() {
+		_ = unstructured.SetNestedField(composition.Object, "mine", "spec", "writeConnectionSecretsToNamespace")
+	})
+	// Looking again by the clock, as after a refusal that is a problem, would take longer than this waits.
+	f.copy(composition, sameContent(composition))
+	if !changed.Load() || refused.Load() < 5 {
+		t.Errorf("want the policy to change and a refusal after it, got %t and %d", changed.Load(), refused.Load())
+	}
+}
+
+func TestClusterWithoutPoliciesThatForbidsCopiesIsTold(t *testing.T) {
+	f := prepareFixture(t)
+	f.asked.answer = func(req *http.Request) *http.Response {
+		switch {
+		case strings.Contains(req.URL.Path, "/validatingadmissionpolic"):
+			return answer(http.StatusNotFound, "404 page not found")
+		case req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/compositions"):
+			return answer(http.StatusForbidden, forbidden)
+		}
+		return nil
+	}
+	f.start()
+	f.composition("aws", "mysqlinstances")
+	f.event(ReasonObjectsForbidden)
+}
