@@ -12,6 +12,7 @@
 //   - The work of a cluster that is not connected is held, and that of a cluster that left is purged at once (Gate).
 //   - After a cluster has been disengaged, nothing of it is left: no goroutine, no handler, no queued item, no back-off, no
 //     metric series.
+//   - A manager that is told to end does, also the controllers of the hub, which have no clusters to be fair to (NewHubQueue).
 //   - No call hangs (WithDeadlines); every log line says which cluster it is about (LogConstructor).
 //
 // # Locks

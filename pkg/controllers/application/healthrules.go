@@ -28,6 +28,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/health"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // healthRulesController is the name in logs and metrics of the controller that reads HealthRules.
@@ -99,6 +100,7 @@ func (h *healthRules) assessor() (health.Assessor, bool) {
 func (h *healthRules) setup(mgr manager.Manager, skipNameValidation *bool) error {
 	c, err := controller.NewTyped(healthRulesController, mgr, controller.TypedOptions[allRules]{
 		Reconciler: h, MaxConcurrentReconciles: 1, SkipNameValidation: skipNameValidation,
+		NewQueue: multicluster.NewHubQueue[allRules],
 		LogConstructor: func(*allRules) logr.Logger {
 			return mgr.GetLogger().WithValues("controller", healthRulesController)
 		},

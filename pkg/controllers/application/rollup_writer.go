@@ -23,6 +23,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -85,6 +86,7 @@ func setupRollup(mgr manager.Manager, fleet rollupFleet, sources []Source, c clo
 		Reconciler:              w,
 		MaxConcurrentReconciles: 5,
 		SkipNameValidation:      skipNameValidation,
+		NewQueue:                multicluster.NewHubQueue[rollupRequest],
 		LogConstructor: func(req *rollupRequest) logr.Logger {
 			l := mgr.GetLogger().WithValues("controller", rollupName)
 			if req != nil {

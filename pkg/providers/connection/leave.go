@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
@@ -55,17 +56,10 @@ func (p *Provider) leave(ctx context.Context, name mcr.ClusterName, logger logr.
 
 // persistently calls a Leaver until it succeeds, has been called often enough, or ctx ends. It returns the last error.
 func persistently(ctx context.Context, leave Leaver, name mcr.ClusterName) error {
-	err := leave(ctx, name)
-	for range leaveAttempts - 1 {
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(leaveRetry):
-		}
-		err = leave(ctx, name)
-	}
-	return err
+	var last error
+	_ = wait.ExponentialBackoffWithContext(ctx, wait.Backoff{Steps: leaveAttempts, Duration: leaveRetry}, func(ctx context.Context) (bool, error) {
+		last = leave(ctx, name)
+		return last == nil, nil
+	})
+	return last
 }

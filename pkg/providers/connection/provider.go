@@ -102,6 +102,7 @@ func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 		MaxConcurrentReconciles: p.o.MaxConcurrentReconciles,
 		RecoverPanic:            new(true),
 		UsePriorityQueue:        new(true),
+		NewQueue:                multicluster.NewHubQueue[Key],
 		SkipNameValidation:      local.GetControllerOptions().SkipNameValidation,
 		CacheSyncTimeout:        local.GetControllerOptions().CacheSyncTimeout,
 		LogConstructor:          logConstructor(local.GetLogger()),
