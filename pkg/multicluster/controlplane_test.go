@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -28,6 +29,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
+
+// serverPatience is how long the control plane may take to start or to stop: envtest's 20 seconds are for an idle machine.
+const serverPatience = 2 * time.Minute
 
 // controlPlane is a real etcd and API server, which the first test that needs it starts, and TestMain stops.
 type controlPlane struct {
@@ -64,7 +68,11 @@ func (p *controlPlane) start(t *testing.T) *rest.Config {
 				return
 			}
 		}
-		p.env = &envtest.Environment{BinaryAssetsDirectory: bin}
+		p.env = &envtest.Environment{ // Of which TestMain stops also what a start that fails has left.
+			BinaryAssetsDirectory:    bin,
+			ControlPlaneStartTimeout: serverPatience,
+			ControlPlaneStopTimeout:  serverPatience,
+		}
 		p.cfg, p.err = p.env.Start()
 	})
 	if p.err != nil {

@@ -33,7 +33,5 @@ func TestUpstreamFilteredWatchLeaks(t *testing.T) {
 	ours := &drainedWatch{Interface: pendingWatch()}
 	ours.Stop()
 	ours.Stop()
-	if err := goleak.Find(base); err != nil {
-		t.Error(err)
-	}
+	noLeak(t, base)
 }

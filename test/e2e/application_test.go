@@ -27,7 +27,7 @@ func enrolForApplications(ctx context.Context, clusters ...string) {
 	GinkgoHelper()
 	enrolAll(ctx, clusters...)
 	for _, name := range clusters {
-		Eventually(established).WithArguments(ctx, name, applicationsCRD).WithContext(ctx).Should(Equal("True"), "cluster %s", name)
+		eventuallyServes(ctx, name, applicationsCRD)
 	}
 }
 
@@ -229,7 +229,7 @@ var _ = Describe("Application", func() {
 		Eventually(report).WithArguments(ctx, "w1", conditionPath("Current")).WithContext(ctx).Should(Equal("False/Unreachable"))
 		Expect(report(ctx, "w1", "{.status.applications.healthy}")).To(BeElementOf("", "0"))
 		Expect(report(ctx, "w1", "{.status.lastSeen}")).NotTo(BeEmpty())
-		Expect(report(ctx, "w2", conditionPath("Current"))).To(HavePrefix("True/"))
+		Eventually(report).WithArguments(ctx, "w2", conditionPath("Current")).WithContext(ctx).Should(HavePrefix("True/"))
 
 		By("having it back")
 		Expect(fleet.Resume(ctx, "w1")).To(Succeed())
@@ -241,7 +241,8 @@ var _ = Describe("Application", func() {
 		Eventually(report).WithArguments(ctx, "w2", "{.metadata.name}").WithContext(ctx).Should(BeEmpty())
 		eventuallyApplication(ctx, "w2", "team", "shop", conditionPath("ComponentsWatched")).Should(Equal("False/NotEnrolled"))
 		Expect(get(ctx, "w2", "{.metadata.name}", "service", "shop", "--namespace", "team")).To(Equal("shop"))
-		Expect(metrics(ctx).Series(clusterName("w2"))).NotTo(ContainElement(ContainSubstring("masthead_application")))
+		Eventually(func() []string { return metrics(ctx).Series(clusterName("w2")) }).WithContext(ctx).
+			ShouldNot(ContainElement(ContainSubstring("masthead_application")))
 	}, applicationTimeout)
 
 	It("gets by with changing owner references, to which the sample policy holds it", func(ctx SpecContext) {

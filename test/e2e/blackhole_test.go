@@ -84,6 +84,8 @@ var _ = Describe("A cluster that never answers", func() {
 	It("delays nobody when it is enrolled before the manager starts", func(ctx SpecContext) {
 		Expect(manager.Stop(ctx)).To(Succeed())
 		registerBlackHole(ctx, "abyss")
+		// If the manager does not start, nothing else ends what is enrolled here.
+		DeferCleanup(func(ctx context.Context) { unenrol(ctx, "w1", "w2") })
 		enrol(ctx, "w1", "w2")
 		startManager(ctx)
 		enrolAll(ctx, "w1", "w2")

@@ -52,7 +52,7 @@ func launch(ctx context.Context, flags ...string) *harness.Manager {
 	Expect(err).NotTo(HaveOccurred())
 	m, err := harness.LaunchManager(fleet, kubeconfig, append(managerFlags, flags...)...)
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(m.Kill()).To(Succeed()) })
+	launched = append(launched, m)
 	return m
 }
 
@@ -73,11 +73,6 @@ var _ = Describe("Under a mixed load from three clusters", func() {
 	It("a manager that is killed at random points, a hundred times, loses and doubles nothing", func(ctx SpecContext) {
 		enrolAll(ctx, "w1", "w2", "w3")
 		Expect(manager.Kill()).To(Succeed())
-		DeferCleanup(func(ctx context.Context) {
-			if !manager.Alive() {
-				startManager(ctx)
-			}
-		})
 		l := startLoad(ctx, "w1", "w2", "w3")
 
 		kubeconfig, err := harness.ManagerKubeconfig(ctx, fleet)
@@ -128,11 +123,6 @@ var _ = Describe("Under a mixed load from three clusters", func() {
 	It("the leader hands over, dies, and hangs until another has taken its place", func(ctx SpecContext) {
 		enrolAll(ctx, "w1", "w2", "w3")
 		Expect(manager.Stop(ctx)).To(Succeed())
-		DeferCleanup(func(ctx context.Context) {
-			if !manager.Alive() {
-				startManager(ctx)
-			}
-		})
 		l := startLoad(ctx, "w1", "w2", "w3")
 		first := launch(ctx, election...)
 		Eventually(leaseHolder).WithContext(ctx).ShouldNot(BeEmpty())
@@ -163,17 +153,11 @@ var _ = Describe("Under a mixed load from three clusters", func() {
 		Eventually(third.Alive).WithContext(ctx).Should(BeFalse())
 		settles(ctx, l)
 		Expect(fourth.Stop(ctx)).To(Succeed())
-		startManager(ctx) // What cleans up needs one.
 	})
 
 	It("a leader that hung while another took the lease changes nothing any more when it goes on", func(ctx SpecContext) {
 		enrolAll(ctx, "w1")
 		Expect(manager.Stop(ctx)).To(Succeed())
-		DeferCleanup(func(ctx context.Context) {
-			if !manager.Alive() {
-				startManager(ctx)
-			}
-		})
 		late := launch(ctx, election...)
 		Eventually(leaseHolder).WithContext(ctx).ShouldNot(BeEmpty())
 		travels(ctx, "w1", "of-the-leader")
@@ -201,6 +185,5 @@ var _ = Describe("Under a mixed load from three clusters", func() {
 		Expect(get(ctx, "w1", "{.metadata.finalizers}", "mysqlinstancerequirements", "of-the-leader")).NotTo(BeEmpty(), "it lets no claim go")
 		Expect(get(ctx, hub, "{.metadata.deletionTimestamp}", "mysqlinstancerequirements", "of-the-leader", "--namespace", "bar")).To(BeEmpty(),
 			"it deletes nothing")
-		startManager(ctx) // What cleans up needs one.
 	})
 })

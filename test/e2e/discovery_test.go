@@ -28,18 +28,16 @@ var _ = Describe("Discovery", func() {
 
 		By("having the kinds to look at")
 		for _, kind := range []string{"compositeresourcedefinitions", "compositions"} {
-			Eventually(func() string {
-				return get(ctx, "w1", `{.status.conditions[?(@.type=="Established")].status}`, "crd", kind+".apiextensions.crossplane.io")
-			}).WithContext(ctx).Should(Equal("True"), kind)
+			Eventually(established).WithArguments(ctx, "w1", kind+".apiextensions.crossplane.io").WithContext(ctx).Should(Equal("True"), kind)
 		}
 
 		By("listing the published APIs")
-		Eventually(func() string {
-			return kubectl(ctx, "w1", "get", "compositeresourcedefinitions", "--ignore-not-found", "-o", "name")
+		// Each kind is served a moment after its definition is established.
+		Eventually(func() (string, error) {
+			return harness.Kubectl(ctx, fleet, "w1", "get", "compositeresourcedefinitions", "--ignore-not-found", "-o", "name")
 		}).WithContext(ctx).Should(ContainSubstring(sampleXRD))
-		Eventually(func() string {
-			return get(ctx, "w1", `{.status.conditions[?(@.type=="Offered")].status}`, "compositeresourcedefinitions", sampleXRD)
-		}).WithContext(ctx).Should(Equal("True"))
+		Eventually(tryGet).WithArguments(ctx, "w1", `{.status.conditions[?(@.type=="Offered")].status}`, "compositeresourcedefinitions", sampleXRD).
+			WithContext(ctx).Should(Equal("True"))
 
 		By("seeing the keys of the connection Secret")
 		Expect(kubectl(ctx, "w1", "get", "compositeresourcedefinition", sampleXRD, "-o", "yaml")).To(ContainSubstring("connectionSecretKeys"))
@@ -47,9 +45,7 @@ var _ = Describe("Discovery", func() {
 			To(Equal(get(ctx, hub, "{.spec.connectionSecretKeys}", "xrd", sampleXRD)))
 
 		By("listing the Compositions to select from")
-		Eventually(func() string {
-			return get(ctx, "w1", "{.spec.compositeTypeRef.kind}", "compositions", sampleComposition)
-		}).
+		Eventually(tryGet).WithArguments(ctx, "w1", "{.spec.compositeTypeRef.kind}", "compositions", sampleComposition).
 			WithContext(ctx).Should(Equal(get(ctx, hub, "{.spec.compositeTypeRef.kind}", "compositions", sampleComposition)))
 
 		By("having an administrator of w1 try to change it")

@@ -54,7 +54,7 @@ var _ = Describe("Enrolment", func() {
 			Eventually(connection).WithArguments(ctx, "w1-twin").WithContext(ctx).Should(BeEmpty())
 		})
 		Eventually(connection).WithArguments(ctx, "w1-twin").WithContext(ctx).Should(Equal("False/DuplicateCluster"))
-		Expect(connection(ctx, "w1")).To(Equal("True/Connected"))
+		eventuallyConnected(ctx, "w1")
 
 		By("restarting the manager: the same one is refused")
 		restartManager(ctx)
@@ -83,7 +83,7 @@ var _ = Describe("Enrolment", func() {
 		DeferCleanup(func(ctx context.Context) {
 			kubectl(ctx, hub, "delete", "compositeresourcedefinition", "compositelatecomers.database.acmeco.org")
 		})
-		Eventually(established).WithArguments(ctx, "w1", "latecomerrequirements.database.acmeco.org").WithContext(ctx).Should(Equal("True"))
+		eventuallyServes(ctx, "w1", "latecomerrequirements.database.acmeco.org")
 		Eventually(func() error {
 			return harness.Apply(ctx, fleet, "w1", `
 apiVersion: database.acmeco.org/v1alpha1

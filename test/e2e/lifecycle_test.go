@@ -39,6 +39,7 @@ var _ = Describe("The life of a requirement", func() {
 		By("applying the user's manifest again: nothing is taken from it, and nothing is removed")
 		claim(ctx, "w1", "late")
 		Consistently(func() string { return composite("w1") }, "2s").WithContext(ctx).Should(Equal(composite(hub, "--namespace", "bar")))
+		eventuallyReady(ctx, "late")
 		generation := get(ctx, hub, "{.metadata.generation}", requirements, "late", "--namespace", "bar")
 
 		By("restarting the manager: what was filled in is not taken for the user's wish")

@@ -58,6 +58,7 @@ var _ = Describe("A requirement", func() {
 		enrolAll(ctx, "w1", "w2")
 		travels(ctx, "w1", "shared")
 		holder := sourceInHub(ctx, "shared")
+		eventuallyReady(ctx, "shared")
 		version := get(ctx, hub, "{.metadata.generation}", "mysqlinstancerequirements", "shared", "--namespace", "bar")
 
 		claim(ctx, "w2", "shared")

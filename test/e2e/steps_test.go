@@ -32,6 +32,12 @@ func get(ctx context.Context, cluster, path string, args ...string) string {
 	return strings.TrimSpace(kubectl(ctx, cluster, append([]string{"get", "--ignore-not-found", "-o", "jsonpath=" + path}, args...)...))
 }
 
+// tryGet is get for a kind that may not be served yet: it returns that as an error, which Eventually can wait out.
+func tryGet(ctx context.Context, cluster, path string, args ...string) (string, error) {
+	out, err := harness.Kubectl(ctx, fleet, cluster, append([]string{"get", "--ignore-not-found", "-o", "jsonpath=" + path}, args...)...)
+	return strings.TrimSpace(out), err
+}
+
 func enrol(ctx context.Context, clusters ...string) {
 	GinkgoHelper()
 	for _, name := range clusters {
@@ -69,13 +75,21 @@ func eventuallyConnected(ctx context.Context, clusters ...string) {
 func eventuallyServesRequirements(ctx context.Context, clusters ...string) {
 	GinkgoHelper()
 	for _, name := range clusters {
-		Eventually(established).WithArguments(ctx, name, "mysqlinstancerequirements.database.acmeco.org").WithContext(ctx).
-			Should(Equal("True"), "cluster %s", name)
+		eventuallyServes(ctx, name, "mysqlinstancerequirements.database.acmeco.org")
 	}
 }
 
-// established says whether a cluster serves a definition: "True", or "" or an error, since for a moment a new definition has
-// no list of conditions.
+// eventuallyServes waits until a cluster serves a resource. That its definition is established comes a moment before.
+func eventuallyServes(ctx context.Context, cluster, resource string) {
+	GinkgoHelper()
+	Eventually(func() error {
+		_, err := harness.Kubectl(ctx, fleet, cluster, "get", resource, "--namespace", "default", "-o", "name")
+		return err
+	}).WithContext(ctx).Should(Succeed(), "cluster %s serves %s", cluster, resource)
+}
+
+// established says whether a cluster has accepted a definition: "True", or "" or an error, since for a moment a new definition
+// has no list of conditions.
 func established(ctx context.Context, cluster, crd string) (string, error) {
 	return harness.Kubectl(ctx, fleet, cluster, "get", "--ignore-not-found", "crd", crd,
 		"-o", `jsonpath={.status.conditions[?(@.type=="Established")].status}`)
@@ -115,6 +129,14 @@ func sourceInHub(ctx context.Context, name string) string {
 	GinkgoHelper()
 	return get(ctx, hub, `{.metadata.annotations.agent\.crossplane\.io/source-uid}/{.metadata.annotations.agent\.crossplane\.io/source-namespace}`,
 		"mysqlinstancerequirements", name, "--namespace", "bar")
+}
+
+// eventuallyReady waits until Crossplane has provisioned a requirement in the hub. Before that it fills in one field of the spec
+// after the other.
+func eventuallyReady(ctx context.Context, name string) {
+	GinkgoHelper()
+	Eventually(tryGet).WithArguments(ctx, hub, `{range .status.conditions[?(@.type=="Ready")]}{.status}{end}`,
+		"mysqlinstancerequirements", name, "--namespace", "bar").WithContext(ctx).Should(Equal("True"), "requirement %s", name)
 }
 
 // agentSynced is what the agent says of a requirement: "True/Synced".

@@ -63,12 +63,16 @@ func failureText(spec SpecReport, f types.Failure) string {
 var (
 	fleet   *localfleet.Fleet
 	manager *harness.Manager
+
+	// launched are the managers beside it, which end with the spec.
+	launched []*harness.Manager
 )
 
-// managerFlags make the manager notice trouble sooner than in production, so that the specs wait for less.
+// managerFlags make the manager notice trouble sooner than in production, so that the specs wait for less. An API server that
+// is slow to answer because the machine is busy is no trouble.
 var managerFlags = []string{
 	"--probe-interval=1s",
-	"--probe-timeout=1s",
+	"--probe-timeout=5s",
 	"--probe-failures=3",
 	"--backoff-max=2s",
 }
@@ -109,6 +113,18 @@ var _ = BeforeSuite(func(ctx context.Context) {
 		Expect(manager.Stop(ctx)).To(Succeed(), "the manager ends by itself when it is asked to")
 	}, NodeTimeout(time.Minute))
 }, NodeTimeout(10*time.Minute))
+
+// What a spec cleans up needs a manager, whatever the spec did with it and wherever it failed. This comes before any
+// DeferCleanup.
+var _ = AfterEach(func(ctx context.Context) {
+	for _, m := range launched {
+		Expect(m.Kill()).To(Succeed())
+	}
+	launched = nil
+	if manager == nil || !manager.Alive() {
+		startManager(ctx)
+	}
+})
 
 // ReportAfterEach shows what the manager said when a spec failed.
 var _ = ReportAfterEach(func(report SpecReport) {

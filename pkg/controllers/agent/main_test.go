@@ -423,6 +423,8 @@ func (f *fixture) settled() {
 	})
 }
 
+func (f *fixture) isRunning() bool { return f.agent != nil && f.managerCtx.Err() == nil }
+
 // lookedAt waits until the agent, which may have been restarted, has looked at a number of claims of the fixture.
 func (f *fixture) lookedAt(claims int) {
 	f.t.Helper()

@@ -34,7 +34,7 @@ func (f *fixture) annotateNamespace(annotations map[string]string) {
 	})
 	// Where claims go is decided by what the agent has seen, which is told nothing by a claim that comes next.
 	f.eventually("the agent has seen the annotations", func() error {
-		if f.agent == nil || f.managerCtx.Err() != nil {
+		if !f.isRunning() {
 			return nil
 		}
 		w, ok := f.agent.workloads.get(f.cluster)
@@ -68,7 +68,7 @@ func (f *fixture) editClass(change func(*fleetv1alpha1.AgentSpec)) {
 	class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.class}}
 	f.edit(f.hub, class, func() { change(&class.Spec.Agent) })
 	f.eventually("the agent has seen the class", func() error {
-		if f.agent == nil || f.managerCtx.Err() != nil {
+		if !f.isRunning() {
 			return nil
 		}
 		seen := &fleetv1alpha1.EnrollmentClass{}

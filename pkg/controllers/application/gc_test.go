@@ -43,6 +43,20 @@ func (f *fixture) collectGarbage() {
 	})
 }
 
+// collectorHasSeen waits until the garbage collector has seen what was done to ConfigMaps so far, so that it knows what belongs to whom. It
+// sees them in the order in which they change: when it deletes one that is made now, because its owner does not exist, it has seen the
+// others.
+func (f *fixture) collectorHasSeen() {
+	f.t.Helper()
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: f.namespace, GenerateName: "ownerless-",
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "nobody", UID: "of-nobody"}},
+	}}
+	f.create(f.workload, cm)
+	f.gone(cm)
+}
+
+// gone waits until an object is gone.
 func (f *fixture) gone(obj client.Object) {
 	f.t.Helper()
 	f.eventually(obj.GetName()+" is gone", func() error {
@@ -105,6 +119,7 @@ func TestGarbageCollectionOrphansTheComponents(t *testing.T) {
 	app := f.application("shop", components(configMaps, "settings"))
 	settings := f.configMap("settings", "shop")
 	f.owned(settings, app, true)
+	f.collectorHasSeen()
 	if err := f.workload.Delete(f.ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
 		t.Fatal(err)
 	}

@@ -137,6 +137,17 @@ func TestHealthCheckThatAClusterRefuses(t *testing.T) {
 			prepare: func() {
 				ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
 				f.edit(ns, func() { ns.Labels["pod-security.kubernetes.io/enforce"] = "restricted" })
+				// Admission has namespaces from a watch, which may be behind.
+				f.eventually("the API server refuses Pods that are not secure", func() error {
+					pod := &corev1.Pod{
+						ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "never"},
+						Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "x"}}},
+					}
+					if err := f.workload.Create(f.ctx, pod, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "violates PodSecurity") {
+						return fmt.Errorf("it says %w", errors.Join(err, errors.New("nothing against it")))
+					}
+					return nil
+				})
 			},
 			change: checkedBy("x"),
 		},

@@ -46,6 +46,7 @@ func (f *fixture) databaseKind() appsv1alpha1.ComponentKind {
 	return appsv1alpha1.ComponentKind{Group: f.namespace + ".example.org", Version: "v1", Kind: "Database"}
 }
 
+// database creates an object of the kind Database that is a component of an Application, as soon as the kind is served.
 func (f *fixture) database(name, application string) *unstructured.Unstructured {
 	f.t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{}}
@@ -55,7 +56,8 @@ func (f *fixture) database(name, application string) *unstructured.Unstructured 
 	u.SetName(m.Name)
 	u.SetLabels(m.Labels)
 	u.SetAnnotations(m.Annotations)
-	f.eventually("creating "+name, func() error { return f.workload.Create(f.ctx, u.DeepCopy()) })
+	// A client remembers what it was told of a kind, which may have been about a definition that is gone.
+	f.eventually("creating "+name, func() error { return mustClient(f.t, workloadServer.Config).Create(f.ctx, u.DeepCopy()) })
 	return u
 }
 
@@ -80,6 +82,20 @@ func (f *fixture) says(app *appsv1alpha1.Application, component, want string) {
 		}
 		return nil
 	})
+}
+
+// definitionsWatched waits until definitions and API services are watched. When that begins, everything is asked for anew.
+func (f *fixture) definitionsWatched() {
+	f.t.Helper()
+	w, _ := f.reconciler.workloads.Get(f.cluster)
+	for _, kind := range []kindwatch.Kind{definitionKind, apiServiceKind} {
+		f.eventually(kind.String()+" are watched", func() error {
+			if got, _ := w.watcher.State(kind); got != kindwatch.StateSynced {
+				return fmt.Errorf("got %s", got)
+			}
+			return nil
+		})
+	}
 }
 
 // TestAClusterWithoutApplications is not asked for all of its definitions and API services, which can be many. It is when an Application
@@ -113,14 +129,7 @@ func TestAClusterWithoutApplications(t *testing.T) {
 	app := f.application("shop", components(configMaps, "settings"))
 	f.configMap("settings", "shop")
 	f.says(app, "settings", "True/Healthy ")
-	for _, kind := range []kindwatch.Kind{definitionKind, apiServiceKind} {
-		f.eventually(kind.String()+" are watched", func() error {
-			if got := state(kind); got != kindwatch.StateSynced {
-				return fmt.Errorf("got %s", got)
-			}
-			return nil
-		})
-	}
+	f.definitionsWatched()
 }
 
 // A kind that is not served concerns its components and no others; it is seen when it is served, and when that ends it is not said that

@@ -5,9 +5,11 @@ package application
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,6 +42,16 @@ func (f *fixture) mode(mode fleetv1alpha1.ApplicationsMode) {
 	})
 }
 
+// drain waits until no reconcile of the cluster runs, and keeps others from beginning, as the provider does before a cluster leaves.
+func (f *fixture) drain() {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.ctx, time.Minute)
+	defer cancel()
+	if err := f.gate.Drain(ctx, f.cluster); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
 // When a cluster is un-enrolled, nothing goes on saying that it is healthy. What is owned stays owned.
 func TestLeavingTellsEveryApplication(t *testing.T) {
 	f := newFixture(t)
@@ -50,7 +62,7 @@ func TestLeavingTellsEveryApplication(t *testing.T) {
 	f.health(empty, appsv1alpha1.HealthUnknown)
 	f.settled()
 
-	f.gate.Close(f.cluster)
+	f.drain()
 	if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
 		t.Fatal(err)
 	}
@@ -62,21 +74,29 @@ func TestLeavingTellsEveryApplication(t *testing.T) {
 	}
 }
 
+// The time that a cluster has for its leave can be over while it is asked.
 func TestLeavingGivesUpOnAClusterThatDoesNotAnswer(t *testing.T) {
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
 	f.settled()
+	f.drain()
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	before := f.asked.count()
 	f.asked.setAnswer(func(req *http.Request) *http.Response {
 		if req.Method == http.MethodPatch {
+			cancel()
 			<-req.Context().Done()
 		}
 		return nil
 	})
-	ctx, cancel := context.WithCancel(f.ctx)
-	cancel()
-	if err := f.fleet.Leave(ctx, f.cluster); err == nil {
-		t.Error("want to be told that it was in vain")
+	// Whoever waits for the time that leaving takes at most, or for that of a request, is told of a deadline.
+	if err := f.fleet.Leave(ctx, f.cluster); !errors.Is(err, context.Canceled) {
+		t.Errorf("want to be told that it was in vain, got %v", err)
+	}
+	if got := f.asked.since(before, http.MethodPatch); len(got) != 1 {
+		t.Errorf("want the Application to be told, once, got %q", got)
 	}
 }
 

@@ -92,6 +92,9 @@ type traffic struct {
 	mu     sync.Mutex
 	seen   []string
 	answer func(*http.Request) *http.Response
+
+	// unanswered is how many of the requests that were seen have no answer yet.
+	unanswered int
 }
 
 func (r *traffic) wrap(next http.RoundTripper) http.RoundTripper {
@@ -99,6 +102,8 @@ func (r *traffic) wrap(next http.RoundTripper) http.RoundTripper {
 		r.mu.Lock()
 		if !strings.Contains(req.URL.RawQuery, "watch=true") {
 			r.seen = append(r.seen, req.Method+" "+req.URL.Path)
+			r.unanswered++
+			defer r.answered()
 		}
 		answer := r.answer
 		r.mu.Unlock()
@@ -109,6 +114,20 @@ func (r *traffic) wrap(next http.RoundTripper) http.RoundTripper {
 		}
 		return next.RoundTrip(req)
 	})
+}
+
+// answered notes that a request has its answer.
+func (r *traffic) answered() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unanswered--
+}
+
+// progress returns how many requests were seen, and how many of them have no answer yet. Watches are neither.
+func (r *traffic) progress() (seen, unanswered int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.seen), r.unanswered
 }
 
 func (r *traffic) setAnswer(answer func(*http.Request) *http.Response) {
@@ -315,18 +334,19 @@ func (f *fixture) eventually(what string, fn func() error) {
 	}
 }
 
-// settled waits until nothing is asked of the workload cluster any more.
+// settled waits until nothing is asked of the workload cluster any more, and all that was asked is answered: what follows from a slow
+// answer is still to come.
 func (f *fixture) settled() {
 	f.t.Helper()
 	quiet, before := 0, -1
 	f.eventually("the controller does not come to rest", func() error {
-		now := f.asked.count()
-		if now == before {
+		now, unanswered := f.asked.progress()
+		if now == before && unanswered == 0 {
 			quiet++
 		} else {
 			quiet, before = 0, now
 		}
-		if quiet < 60 {
+		if quiet < 100 {
 			return errors.New("it still asks the API server")
 		}
 		return nil

@@ -212,17 +212,24 @@ func TestGarbageCollectionAsksForTheApplicationBeforeItAdopts(t *testing.T) {
 			app := f.application("shop", components(configMaps, "settings"))
 			f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
 			path := "/apis/apps.masthead.dev/v1alpha1/namespaces/" + f.namespace + "/applications/shop"
+			// What waits for the status reads into app, while the answer is made elsewhere.
+			uid := string(app.UID)
 			asked := make(chan struct{}, 100)
 			f.asked.setAnswer(func(req *http.Request) *http.Response {
 				if req.Method != http.MethodGet || req.URL.Path != path {
 					return nil
 				}
 				asked <- struct{}{}
-				return jsonAnswer(req, http.StatusOK, strings.ReplaceAll(tc.body, `"UID"`, `"`+string(app.UID)+`"`))
+				return jsonAnswer(req, http.StatusOK, strings.ReplaceAll(tc.body, `"UID"`, `"`+uid+`"`))
 			})
 			before := f.asked.count()
 			cm := f.configMap("settings", "shop")
-			<-asked
+			f.eventually("the API server is asked for the Application", func() error {
+				if len(asked) == 0 {
+					return errors.New("it was not")
+				}
+				return nil
+			})
 			f.installed(app, "settings")
 			f.settled()
 			if got := f.asked.since(before, http.MethodPatch); len(got) != 1 || !strings.HasSuffix(got[0], "/status") {

@@ -50,8 +50,8 @@ func (f *fixture) protect(name string) {
 			return err
 		}
 		cm.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}}
-		if err := f.workload.Update(f.ctx, cm, client.DryRunAll); err == nil {
-			return errors.New("it is not known yet")
+		if err := f.workload.Update(f.ctx, cm, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "It belongs to nobody.") {
+			return errors.Join(err, errors.New("it is not known yet"))
 		}
 		return nil
 	})

@@ -189,6 +189,7 @@ func TestIdleAsksNothing(t *testing.T) {
 	app := f.application("shop", components(configMaps, "settings"))
 	f.configMap("settings", "shop")
 	f.installed(app, "settings")
+	f.definitionsWatched()
 	f.settled()
 	// What is not about the Application costs nothing either.
 	before := f.asked.count()
@@ -208,6 +209,7 @@ func TestAChangeThatMeansNothingIsNotWritten(t *testing.T) {
 	app := f.application("shop", components(configMaps, "settings"))
 	cm := f.configMap("settings", "shop")
 	f.installed(app, "settings")
+	f.definitionsWatched()
 	f.settled()
 	before := f.asked.count()
 	f.edit(cm, func() { cm.Data = map[string]string{"a": "b"} })

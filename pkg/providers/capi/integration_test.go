@@ -43,7 +43,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
 )
 
-const patience = time.Minute
+const (
+	// patience is how long a test waits for what must happen.
+	patience = time.Minute
+	// serverPatience is how long the API server may take to start, to serve its CRDs or to stop: envtest's 20 seconds are for an
+	// idle machine.
+	serverPatience = 2 * time.Minute
+)
 
 // TestEnrolmentOnARealHub walks enrolments by both sources through a real API server, which is hub and workload cluster in
 // one: the connection is told another UID for the hub.
@@ -163,6 +169,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// startHub starts an API server with the CRDs of Masthead and of Cluster API, and stops it at the end of the test.
 func startHub(t *testing.T) *rest.Config {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
@@ -177,18 +184,21 @@ func startHub(t *testing.T) *rest.Config {
 		t.Fatalf("this test needs real control planes: run `make controlplane` first (%v)", err)
 	}
 	env := &envtest.Environment{
-		BinaryAssetsDirectory: bin,
-		ErrorIfCRDPathMissing: true,
+		BinaryAssetsDirectory:    bin,
+		ControlPlaneStartTimeout: serverPatience,
+		ControlPlaneStopTimeout:  serverPatience,
+		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: serverPatience},
+		ErrorIfCRDPathMissing:    true,
 		CRDDirectoryPaths: []string{
 			filepath.Join(root, "config", "crd", "bases"),
 			filepath.Join(moduleDir(t, "sigs.k8s.io/cluster-api"), "config", "crd", "bases", "cluster.x-k8s.io_clusters.yaml"),
 		},
 	}
+	t.Cleanup(func() { _ = env.Stop() }) // Also what a start that fails has left.
 	cfg, err := env.Start()
 	if err != nil {
 		t.Fatalf("cannot start an API server: %v", err)
 	}
-	t.Cleanup(func() { _ = env.Stop() })
 	return cfg
 }
 

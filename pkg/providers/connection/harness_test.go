@@ -56,6 +56,8 @@ const (
 	// patience is how long a test waits for what must happen; no test asserts that something is fast.
 	patience = 60 * time.Second
 	tick     = 20 * time.Millisecond
+	// serverPatience is how long an API server may take to start or to stop: envtest's 20 seconds are for an idle machine.
+	serverPatience = 2 * time.Minute
 )
 
 func TestMain(m *testing.M) {
@@ -92,9 +94,20 @@ func realServer(t *testing.T, n int) *apiServer {
 	return servers.all[n]
 }
 
+// startServer starts an API server, and gives a ServiceAccount of it all rights.
 func startServer(t *testing.T) *apiServer {
 	t.Helper()
-	env := &envtest.Environment{BinaryAssetsDirectory: controlPlaneBinaries(t), ControlPlaneStopTimeout: 20 * time.Second}
+	env := &envtest.Environment{
+		BinaryAssetsDirectory:    controlPlaneBinaries(t),
+		ControlPlaneStartTimeout: serverPatience,
+		ControlPlaneStopTimeout:  serverPatience,
+	}
+	usable := false
+	defer func() {
+		if !usable { // A start that fails half way may leave etcd running, and TestMain does not know of this server.
+			_ = env.Stop()
+		}
+	}()
 	cfg, err := env.Start()
 	if err != nil {
 		t.Fatalf("cannot start an API server: %v", err)
@@ -121,6 +134,7 @@ func startServer(t *testing.T) *apiServer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	usable = true
 	return s
 }
 
@@ -499,7 +513,8 @@ func (h *harness) count(clusterAndObject string) int {
 	return h.reconciled[clusterAndObject]
 }
 
-// newHarness starts a manager with short intervals.
+// newHarness starts a manager with short intervals. The time-out of a probe is long: on a busy machine an API server that is well
+// takes its time, and must not count as ill. A test whose API server never answers sets a short one.
 func newHarness(t *testing.T, src *fakeSource, change ...func(*Options)) *harness {
 	t.Helper()
 	return newHarnessWith(t, src, func(*Provider) {}, change...)
@@ -516,7 +531,7 @@ func newHarnessWith(t *testing.T, src *fakeSource, prepare func(*Provider), chan
 		Sources: []Source{src}, Gate: h.gate, HubUID: "the-hub", Recorder: h.events, Registerer: h.registry,
 		Credentials:             credentials.Options{AllowLoopback: true},
 		MaxConcurrentReconciles: minConcurrentReconciles,
-		ProbeInterval:           200 * time.Millisecond, ProbeTimeout: 2 * time.Second, ProbeFailureThreshold: 3,
+		ProbeInterval:           200 * time.Millisecond, ProbeTimeout: 20 * time.Second, ProbeFailureThreshold: 3,
 		BackoffBase: 20 * time.Millisecond, BackoffMax: 200 * time.Millisecond,
 		NotReadyGracePeriod: 500 * time.Millisecond, DrainTimeout: 5 * time.Second, HandoverTimeout: 20 * time.Second,
 		QPS: 200, Burst: 400,

@@ -124,19 +124,24 @@ func TestProberExplainsErrors(t *testing.T) {
 		reason, server string
 		ca             []byte
 		o              credentials.Options
+		timeout        time.Duration // by default more than a busy machine needs: it must not be what the message is about
 		want           failure
 	}{
 		"PlainHTTP": {reason: "It does not speak TLS.", server: strings.Replace(plain.URL, "http:", "https:", 1), o: allowed, want: failure{ReasonTLSError, "does not speak TLS"}},
 		"Authority": {reason: "Nobody known signed the certificate.", server: secure.URL, o: allowed, want: failure{ReasonTLSError, "unknown authority"}},
 		"Name":      {reason: "The certificate is for 127.0.0.1 and example.com.", server: strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), ca: caOf(secure), o: allowed, want: failure{ReasonTLSError, "another name"}},
 		"Refused":   {reason: "Nobody listens.", server: "https://" + closed.Addr().String(), o: allowed, want: failure{ReasonDialError, "refused the connection"}},
-		"BlackHole": {reason: "Nobody answers.", server: blackHole(t), o: allowed, want: failure{ReasonDialError, "did not answer in time"}},
+		"BlackHole": {reason: "Nobody answers.", server: blackHole(t), o: allowed, timeout: time.Second, want: failure{ReasonDialError, "did not answer in time"}},
 		"NoName":    {reason: "The name does not exist.", server: "https://does-not-exist.invalid", o: allowed, want: failure{ReasonDialError, "has a name that"}},
 		"Address":   {reason: "The name leads to an address that is refused: DNS is no way around the check.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), want: failure{ReasonDialError, "address that is refused"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := proberFor(t, tc.server, tc.ca, tc.o, time.Second)
+			timeout := tc.timeout
+			if timeout == 0 {
+				timeout = 30 * time.Second
+			}
+			p := proberFor(t, tc.server, tc.ca, tc.o, timeout)
 			for range 2 { // The message must not change from one attempt to the next.
 				_, why := p.ready(t.Context(), "token")
 				if why == nil || why.reason != tc.want.reason || !strings.Contains(why.message, tc.want.message) {

@@ -5,6 +5,7 @@ package connection
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -126,21 +127,32 @@ func TestSubscribersHearOfWhatReadersCanSee(t *testing.T) {
 	src.set("a", f.kubeconfig(t, s.token(t)))
 	h.waitReconciled(t, "a", "masthead")
 	h.waitFor(t, "a", StateConnected, "")
+	// A state can be seen a moment before subscribers hear of it.
+	lastHeard := func(line string) func() bool {
+		return func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(seen) > 0 && seen[len(seen)-1] == line
+		}
+	}
+	all := func() any {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(seen)
+	}
+	eventually(t, "subscribers hear that it is connected", lastHeard("Connected "), all)
 	kind := schema.GroupKind{Group: "example.org", Kind: "Thing"}
 	h.KindMissing(clusterName("a"), kind)
 	h.KindMissing(clusterName("a"), kind)
 	h.KindMissing("fake/ns/unknown", kind)
 	h.KindServed(clusterName("a"), kind)
 	src.remove("a")
-	eventually(t, "it is gone", func() bool { _, ok := h.Lookup(clusterName("a")); return !ok })
+	eventually(t, "subscribers hear that it is gone", lastHeard(" "), all)
 	want := []string{"Connecting ", "Connected ", "Connected Thing.example.org", "Connected "}
 	mu.Lock()
 	defer mu.Unlock()
 	if diff := cmp.Diff(want, seen[:min(len(seen), len(want))]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
-	}
-	if last := seen[len(seen)-1]; last != " " {
-		t.Errorf("the end is not told: %q", last)
 	}
 }
 
@@ -185,11 +197,12 @@ func TestDeadlineHoldsAgainstRetryAfter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The client learns which resource the kind is first.
+	// The client learns which resource the kind is first. That may take longer than the deadline.
 	ns := &corev1.Namespace{}
-	if err := cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, ns); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, "the cluster can be read", func() bool {
+		err = cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, ns)
+		return err == nil
+	}, func() any { return err })
 	f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path == "/readyz" {
 			return false
