@@ -287,6 +287,7 @@ func (r *definitionReconciler) ensure(
 	case apierrors.IsAlreadyExists(err):
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
+		w.setUnoffered(req.Name, false) // Its objects have no say in that.
 		p := &problem{reason: ReasonDefinitionRejected, message: fmt.Sprintf("The cluster refused the CustomResourceDefinition %q: %s", req.Name, bounded(err.Error()))}
 		if apierrors.IsForbidden(err) {
 			p.reason = ReasonDefinitionForbidden

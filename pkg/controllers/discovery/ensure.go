@@ -90,12 +90,13 @@ func (p *pass) written(
 	case err == nil:
 		p.w.setVerified(copyKey{kind, m.name()}, verified(got, m))
 		p.w.watcher.Observe(kind, got)
+		p.wrote(kind)
 		return true, nil, nil
 	case apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		// The watch is behind, or the definition is not served yet. Either makes an event; this is for one that was missed.
 		p.within(soon)
 		return false, nil, nil
-	case apierrors.IsForbidden(err) && p.mayBeUnknown():
+	case apierrors.IsForbidden(err) && p.refusedByPolicy(kind):
 		return false, nil, nil
 	case apierrors.IsForbidden(err):
 		return false, &problem{reasons.forbidden, refusal(kind, m, err)}, nil
@@ -163,11 +164,12 @@ func (p *pass) remove(ctx context.Context, kind kindwatch.Kind, have *unstructur
 	case err == nil:
 		p.reports.wrote(p.w.name, writeDelete)
 		p.w.forgetCopies(kind, have.GetName())
+		p.wrote(kind)
 		return nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		p.within(soon)
 		return nil
-	case apierrors.IsForbidden(err) && p.mayBeUnknown():
+	case apierrors.IsForbidden(err) && p.refusedByPolicy(kind):
 		return nil
 	}
 	return fmt.Errorf("cannot delete %s %q in cluster %q: %w", kind.Kind, have.GetName(), p.w.name, err)

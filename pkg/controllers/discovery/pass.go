@@ -31,6 +31,9 @@ type pass struct {
 	// asked is whether the cluster was asked in this pass who Masthead is.
 	asked bool
 
+	// refused is whether our own policy may have refused something in this pass.
+	refused bool
+
 	// protected is whether a policy of ours is in force, as far as is known, or is about to be.
 	protected bool
 
@@ -193,6 +196,10 @@ func (p *pass) mirrorObjects(ctx context.Context, v view) (objects int, done boo
 		if isFatal(err) {
 			return 0, false, nil, err
 		}
+		if p.refused {
+			// So are the others.
+			return 0, false, nil, errors.Join(errs...)
+		}
 		switch {
 		case err != nil:
 			errs = append(errs, err)
@@ -240,7 +247,7 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) er
 	}
 	var errs []error
 	for _, obj := range have {
-		if isOurs(obj) && !wanted.Has(obj.GetName()) {
+		if isOurs(obj) && !wanted.Has(obj.GetName()) && !p.refused {
 			errs = append(errs, p.remove(ctx, kind, obj))
 		}
 	}

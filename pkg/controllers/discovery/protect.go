@@ -58,11 +58,7 @@ func (p *pass) ensurePolicy(ctx context.Context, user string) (waiting bool, pro
 		kind   kindwatch.Kind
 		mirror *mirror
 	}{{policyKind, policyFor(user)}, {bindingKind, policyBinding()}} {
-		before := p.writes
 		held, problem, err := p.ensure(ctx, part.kind, part.mirror, policyReasons)
-		if held && p.writes != before {
-			p.w.wrotePolicy(p.clock.Now())
-		}
 		if err != nil || !held {
 			return problem == nil, problem, err
 		}
@@ -80,7 +76,6 @@ func (p *pass) unprotect(ctx context.Context) error {
 		switch {
 		case err == nil && isOurs(have):
 			errs = append(errs, p.remove(ctx, kind, have))
-			p.w.wrotePolicy(p.clock.Now())
 		case err == nil, apierrors.IsNotFound(err), state == kindwatch.StateNotServed, state == kindwatch.StateForbidden:
 			p.w.setBare(kind, true)
 		case !errors.Is(err, kindwatch.ErrNotSynced) && !errors.Is(err, kindwatch.ErrNotWatched):
@@ -94,16 +89,36 @@ func (p *pass) unprotect(ctx context.Context) error {
 // it finds.
 const policySettles = 5 * time.Second
 
-// mayBeUnknown is whether a refusal may come from our own policy, which knows us under the name that we had. Then the cluster is
-// asked for the name, or the policy that has the right one is waited for, and it is no problem.
-func (p *pass) mayBeUnknown() bool {
+// wrote notes that something was written or deleted.
+func (p *pass) wrote(kind kindwatch.Kind) {
+	if isPolicy(kind) {
+		p.w.wrotePolicy(p.clock.Now())
+	}
+}
+
+// isPolicy is whether a kind is one to which policies do not apply.
+func isPolicy(kind kindwatch.Kind) bool { return kind == policyKind || kind == bindingKind }
+
+// refusedByPolicy is whether a refusal of what was to be done with an object of a kind may come from our own policy, which knows us
+// under the name that we had. Then the cluster is asked for the name, or the policy that has the right one is waited for, and it is no
+// problem. Nothing else is written in this pass.
+func (p *pass) refusedByPolicy(kind kindwatch.Kind) bool {
+	now := p.clock.Now()
+	_, awaited := p.unknown(policyKind, policyReasons)
 	switch {
-	case p.protected && !p.asked:
+	case isPolicy(kind):
+		return false
+	case p.offer.protected && awaited:
+		// When it is known, it is written, which is an event.
+	case p.protected && !p.asked && !p.w.isUserSure(now):
 		p.w.doubtUser()
-	case !p.w.policyIsNew(p.clock.Now()):
+		p.within(soon)
+	case p.w.policyIsNew(now):
+		p.within(soon)
+	default:
 		return false
 	}
-	p.within(soon)
+	p.refused = true
 	return true
 }
 
@@ -133,7 +148,7 @@ func (p *pass) user(ctx context.Context) (string, *problem, error) {
 	if err := checkUser(user); err != nil {
 		return "", unknownUser(err), nil
 	}
-	p.w.learnUser(user, doubts)
+	p.w.learnUser(user, doubts, p.clock.Now())
 	return user, nil, nil
 }
 

@@ -4,6 +4,7 @@
 package discovery
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -17,18 +18,68 @@ import (
 const forbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"refused","code":403}`
 
 func TestAnAnswerFromBeforeADoubtIsNotKept(t *testing.T) {
-	w := &workload{}
+	w, now := &workload{}, time.Now()
 	_, doubts := w.knownUser()
 	w.doubtUser()
-	w.learnUser("before", doubts)
+	w.learnUser("before", doubts, now)
 	if user, _ := w.knownUser(); user != "" {
 		t.Errorf("want what was asked before the doubt to be forgotten, got %q", user)
 	}
 	_, doubts = w.knownUser()
-	w.learnUser("after", doubts)
+	w.learnUser("after", doubts, now)
 	if user, _ := w.knownUser(); user != "after" {
 		t.Errorf("want what was asked since to be kept, got %q", user)
 	}
+}
+
+func TestADoubtInVainIsRemembered(t *testing.T) {
+	w, now := &workload{}, time.Now()
+	say := func(user string) {
+		_, doubts := w.knownUser()
+		w.learnUser(user, doubts, now)
+	}
+	say("us")
+	if w.isUserSure(now) {
+		t.Error("want nothing to be sure that was never doubted")
+	}
+	w.doubtUser()
+	w.doubtUser()
+	say("us")
+	if !w.isUserSure(now) || w.isUserSure(now.Add(slowly)) {
+		t.Error("want what was doubted in vain to be sure for a while")
+	}
+	w.doubtUser()
+	say("others")
+	if w.isUserSure(now) {
+		t.Error("want another user not to be sure")
+	}
+}
+
+// TestARefusedDeletionIsNotTriedAllTheTime has a cluster in which Masthead may write copies and not delete them.
+func TestARefusedDeletionIsNotTriedAllTheTime(t *testing.T) {
+	f := prepareFixture(t)
+	var refused atomic.Int32
+	f.asked.answer = func(req *http.Request) *http.Response {
+		if req.Method == http.MethodDelete && strings.Contains(req.URL.Path, "/compositions/") {
+			refused.Add(1)
+			return answer(http.StatusForbidden, forbidden)
+		}
+		return nil
+	}
+	f.start()
+	composition := f.composition("aws", "mysqlinstances")
+	f.copy(composition, nil)
+	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
+	f.delete(f.hub, composition)
+	f.eventually("the cluster is asked again as whom it knows Masthead, and says the same", func() error {
+		w, ok := f.reconciler.workloads.Get(f.cluster)
+		if !ok || !w.isUserSure(time.Now()) {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	// Each failure doubles the time until the next. What is tried every second never comes to rest.
+	f.settled()
 }
 
 // TestPolicyThatHasJustChangedIsWaitedFor refuses what is written as an API server does that has not heard yet of a policy which knows

@@ -48,6 +48,10 @@ type workload struct {
 	// last doubt is not kept.
 	userDoubts int
 
+	// userBefore is the user that was doubted last, and doubtedInVain when the cluster last said after a doubt that it is as before.
+	userBefore    string
+	doubtedInVain time.Time
+
 	// policyWritten is when the policy was last written.
 	policyWritten time.Time
 
@@ -111,19 +115,34 @@ func (w *workload) knownUser() (user string, doubts int) {
 }
 
 // learnUser keeps what the cluster said, unless it has become doubtful since it was asked.
-func (w *workload) learnUser(user string, doubts int) {
+func (w *workload) learnUser(user string, doubts int, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.userDoubts == doubts {
-		w.user = user
+	if w.userDoubts != doubts {
+		return
 	}
+	if user == w.userBefore {
+		w.doubtedInVain = now
+	}
+	w.user = user
+}
+
+// isUserSure is whether the cluster was doubted in vain not long ago.
+func (w *workload) isUserSure(now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return now.Sub(w.doubtedInVain) < slowly
 }
 
 // doubtUser has the cluster asked again as whom it knows Masthead.
 func (w *workload) doubtUser() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.user != "" {
+		w.userBefore = w.user
+	}
 	w.user = ""
+	w.doubtedInVain = time.Time{}
 	w.userDoubts++
 }
 

@@ -5,11 +5,12 @@ package connection
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
@@ -38,12 +39,55 @@ func TestLeaveOfADegradedClusterCanWrite(t *testing.T) {
 	eventually(t, "it is gone", func() bool { _, ok := l.h.Lookup(clusterName("a")); return !ok })
 }
 
+// TestLeaveOfADegradedClusterIsNotTakenBlindly un-enrols a cluster whose probes fail, and which does not say that it is the same.
+func TestLeaveOfADegradedClusterIsNotTakenBlindly(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		says   func(http.ResponseWriter)
+	}{
+		"Nothing": {"A cluster that does not answer would be waited for in vain.", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }},
+		"Another": {"Another cluster has nothing of what would be undone.", func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"11111111-2222-4333-8444-555555555555"}}`))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := realServer(t, 0)
+			f := newFrontend(t, s)
+			src := newFakeSource()
+			l := newLeaver(t, src, func(o *Options) { o.ProbeFailureThreshold = 1 << 20 })
+			src.set("a", f.kubeconfig(t, s.token(t)))
+			l.h.waitFor(t, "a", StateConnected, "")
+			f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {
+				switch r.URL.Path {
+				case "/readyz":
+					panic(http.ErrAbortHandler)
+				case "/api/v1/namespaces/kube-system":
+					tc.says(w)
+					return true
+				}
+				return false
+			})
+			eventually(t, "it is degraded", func() bool {
+				state, _ := l.h.state("a")
+				return state == StateDegraded
+			})
+			src.remove("a")
+			eventually(t, "it is gone", func() bool { _, ok := l.h.Lookup(clusterName("a")); return !ok })
+			if got := l.called.Load(); got != 0 {
+				t.Errorf("%s want no leave to be taken, got %d", tc.reason, got)
+			}
+		})
+	}
+}
+
 func TestLeaveIsTakenAgainAFewTimesWhileItFails(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason      string
 		fails, want int32
 	}{
 		"Once":   {reason: "A failure that passes leaves nothing behind.", fails: 1, want: 2},
+		"Never":  {reason: "One that succeeds is called once.", fails: 0, want: 1},
 		"Always": {reason: "A cluster that always fails is given up.", fails: leaveAttempts, want: leaveAttempts},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +98,7 @@ func TestLeaveIsTakenAgainAFewTimesWhileItFails(t *testing.T) {
 			h := newHarnessWith(t, src, func(p *Provider) {
 				p.OnLeave(func(context.Context, mcr.ClusterName) error {
 					if called.Add(1) <= tc.fails {
-						return errors.New("the API server is busy")
+						return fmt.Errorf("cannot write: %w", apierrors.NewTooManyRequests("busy", 1))
 					}
 					return nil
 				})

@@ -5,9 +5,11 @@ package connection
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -15,8 +17,8 @@ import (
 
 // A Leaver undoes in a cluster what would be in the way of its users when nobody works on it any more. It is called between
 // the end of the cluster's work and the end of its connection, and returns when it is done, when the cluster does not answer, or
-// when ctx ends, which is also when the enrolment comes back. One that fails is called again a few times: nobody comes back to what
-// it leaves behind.
+// when ctx ends, which is also when the enrolment comes back. One that fails although the cluster answers is called again a few
+// times: nobody comes back to what it leaves behind.
 type Leaver func(ctx context.Context, name mcr.ClusterName) error
 
 const (
@@ -48,18 +50,44 @@ func (p *Provider) leave(ctx context.Context, name mcr.ClusterName, logger logr.
 	defer cancel()
 	ctx = log.IntoContext(ctx, logger)
 	for _, leave := range leavers {
-		if err := persistently(ctx, leave, name); err != nil {
+		if err := persistently(ctx, leave, name); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 			logger.Error(err, "Left a cluster without undoing everything there")
 		}
 	}
 }
 
-// persistently calls a Leaver until it succeeds, has been called often enough, or ctx ends. It returns the last error.
+// admitLeave is whether leave can be taken of a cluster. One failed probe, after which writes fail at once, is no reason to leave
+// finalizers behind, if the cluster answers and is still the same; then it can be written to.
+func (p *Provider) admitLeave(ctx context.Context, conn *connected, uid, token string, logger logr.Logger) bool {
+	if ctx.Err() != nil || mode(conn.transport.mode.Load()) != modeReadOnly {
+		return ctx.Err() == nil
+	}
+	got, why := conn.prober.identity(ctx, token)
+	if why == nil && got != uid {
+		why = &failure{ReasonClusterIdentityChanged, "Another cluster answers at the same address"}
+	}
+	if ctx.Err() != nil {
+		return false
+	}
+	if why != nil {
+		logger.Error(why, "Left a cluster without undoing anything there", "reason", why.reason)
+		return false
+	}
+	conn.transport.allow(modeOpen)
+	return true
+}
+
+// persistently calls a Leaver until it succeeds, has been called often enough, nobody answers, or ctx ends. It returns the last
+// error.
 func persistently(ctx context.Context, leave Leaver, name mcr.ClusterName) error {
 	var last error
-	_ = wait.ExponentialBackoffWithContext(ctx, wait.Backoff{Steps: leaveAttempts, Duration: leaveRetry}, func(ctx context.Context) (bool, error) {
+	err := wait.ExponentialBackoffWithContext(ctx, wait.Backoff{Steps: leaveAttempts, Duration: leaveRetry}, func(ctx context.Context) (bool, error) {
 		last = leave(ctx, name)
-		return last == nil, nil
+		var answer apierrors.APIStatus
+		return !errors.As(last, &answer), nil
 	})
+	if last == nil {
+		return err // It did not get its turn.
+	}
 	return last
 }

@@ -105,7 +105,7 @@ const (
 //	Connected, Degraded            | Connected                 | Connected  | OpenGate, Engage, ScheduleSettle, ScheduleProbe
 //	Connected, Degraded            | ConnectFailed             | the same   | ScheduleRetry
 //	Connected, Degraded            | Held, Refused, Unenrolled | Draining   | Drain
-//	Draining                       | Wanted                    | Degraded   | CancelDrain, ProbeNow
+//	Draining                       | Wanted                    | Degraded   | CancelDrain, CloseGate, ProbeNow
 //	Draining                       | Drained, Lost             | Pending    | CancelDrain, Disengage, ResetRetry
 //	Pending, Connecting, Backoff   | Unenrolled                | Removed    | Release
 //	Pending, Connecting, Backoff   | ObjectReplaced            | Removed    | Release
@@ -214,7 +214,7 @@ func fromEngaged(s State, e event) (State, []action) {
 func fromDraining(e event) (State, []action) {
 	switch e {
 	case eventWanted:
-		return StateDegraded, []action{actionCancelDrain, actionProbeNow}
+		return StateDegraded, []action{actionCancelDrain, actionCloseGate, actionProbeNow}
 	case eventDrained, eventLost:
 		return StatePending, []action{actionCancelDrain, actionDisengage, actionResetRetry}
 	case eventObjectReplaced:

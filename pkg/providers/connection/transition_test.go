@@ -54,7 +54,7 @@ func changes() map[edge]target {
 		{StateDegraded, eventProbeSucceeded}:  {"It is back: nothing is engaged anew.", StateConnected, []action{actionOpenGate, actionScheduleProbe}},
 		{StateDegraded, eventProbeFailed}:     {"Not often enough yet.", StateDegraded, []action{actionScheduleProbe}},
 
-		{StateDraining, eventWanted}:         {"Called off; the gate opens after a probe.", StateDegraded, []action{actionCancelDrain, actionProbeNow}},
+		{StateDraining, eventWanted}:         {"Called off; the gate opens after a probe.", StateDegraded, []action{actionCancelDrain, actionCloseGate, actionProbeNow}},
 		{StateDraining, eventDrained}:        {"No work runs any more, or the time is over.", StatePending, down},
 		{StateDraining, eventLost}:           {"There is nothing left to wait for.", StatePending, down},
 		{StateDraining, eventObjectReplaced}: {"The successor must not wait for, nor be served by, the predecessor.", StateRemoved, goneAtOnce},

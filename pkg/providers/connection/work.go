@@ -383,13 +383,12 @@ func (p *Provider) startDrain(r *record, logger logr.Logger) {
 	ctx, cancel := context.WithCancel(p.ctx) //nolint:gosec // cancel is called when the drain ends.
 	d := &drain{cancel: cancel}
 	r.drain = d
-	name, key, conn, forGood := r.name, r.key, r.conn, leavesForGood(r.reason)
+	name, key, forGood := r.name, r.key, leavesForGood(r.reason)
+	conn, uid, token := r.conn, r.uid, r.conn.creds.Token()
 	p.running.Go(func() {
 		defer cancel()
 		p.drain(ctx, name)
-		if forGood {
-			// One failed probe has writes fail at once. It is no reason to leave finalizers behind.
-			conn.transport.allow(modeOpen)
+		if forGood && p.admitLeave(ctx, conn, uid, token, logger) {
 			p.leave(ctx, name, logger)
 		}
 		d.done.Store(true)
