@@ -47,23 +47,11 @@ type gotten[T comparable] struct {
 
 // GetWithPriority implements priorityqueue.PriorityQueue.
 func (q *hubQueue[T]) GetWithPriority() (item T, priority int, shutdown bool) {
-	select {
-	case <-q.down:
-		return item, 0, true
-	default:
-	}
-	got := make(chan gotten[T], 1)
-	go func() {
-		var g gotten[T]
+	g, ok := unlessDown(q.down, func() (g gotten[T]) {
 		g.item, g.priority, g.shutdown = q.PriorityQueue.GetWithPriority()
-		got <- g
-	}()
-	select {
-	case g := <-got:
-		return g.item, g.priority, g.shutdown
-	case <-q.down:
-		return item, 0, true
-	}
+		return g
+	})
+	return g.item, g.priority, g.shutdown || !ok
 }
 
 // Get implements workqueue.TypedInterface.
@@ -74,19 +62,16 @@ func (q *hubQueue[T]) Get() (item T, shutdown bool) {
 
 // Done implements workqueue.TypedInterface.
 func (q *hubQueue[T]) Done(item T) {
-	q.unlessDown(func() { q.PriorityQueue.Done(item) })
+	unlessDown(q.down, func() struct{} {
+		q.PriorityQueue.Done(item)
+		return struct{}{}
+	})
 }
 
 // Len implements workqueue.TypedInterface. It is 0 for one that was shut down.
 func (q *hubQueue[T]) Len() int {
-	n := make(chan int, 1)
-	q.unlessDown(func() { n <- q.PriorityQueue.Len() })
-	select {
-	case n := <-n:
-		return n
-	default:
-		return 0
-	}
+	n, _ := unlessDown(q.down, q.PriorityQueue.Len)
+	return n
 }
 
 // ShutDown implements workqueue.TypedInterface.
@@ -95,20 +80,19 @@ func (q *hubQueue[T]) ShutDown() { q.end() }
 // ShutDownWithDrain implements workqueue.TypedInterface. Like controller-runtime's it waits for nothing.
 func (q *hubQueue[T]) ShutDownWithDrain() { q.end() }
 
-// unlessDown calls something that takes locks of the queue, and waits for it until the queue is shut down.
-func (q *hubQueue[T]) unlessDown(call func()) {
+// unlessDown returns what a call returns that takes locks of the queue, unless the queue is shut down before.
+func unlessDown[R any](down <-chan struct{}, call func() R) (result R, ok bool) {
 	select {
-	case <-q.down:
-		return
+	case <-down:
+		return result, false
 	default:
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		call()
-	}()
+	returned := make(chan R, 1)
+	go func() { returned <- call() }()
 	select {
-	case <-done:
-	case <-q.down:
+	case result = <-returned:
+		return result, true
+	case <-down:
+		return result, false
 	}
 }

@@ -13,9 +13,12 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"testing"
+	"time"
 
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -85,6 +88,16 @@ func (f *Fleet) Set(c connection.Cluster) {
 	f.mu.Unlock()
 	for _, fn := range subscribers {
 		fn(c.Name)
+	}
+}
+
+// Drain waits until no reconcile of a cluster runs, and keeps others from beginning, as the provider does before a cluster leaves.
+func Drain(t testing.TB, gate *multicluster.Gate, name mcr.ClusterName) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := gate.Drain(ctx, name); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
 // finalizersAre waits until a claim in the workload cluster has certain finalizers.
@@ -43,9 +44,7 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 	f.settled()
 
 	// As the provider does it: no work runs any more, and the connection does.
-	if err := f.gate.Drain(f.ctx, f.cluster); err != nil {
-		t.Fatal(err)
-	}
+	fakefleet.Drain(t, f.gate, f.cluster)
 	if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
 		t.Fatal(err)
 	}
@@ -96,9 +95,7 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 		f.synced(fmt.Sprintf("db-%d", i), ReasonSynced)
 	}
 	f.settled()
-	if err := f.gate.Drain(f.ctx, f.cluster); err != nil {
-		t.Fatal(err)
-	}
+	fakefleet.Drain(t, f.gate, f.cluster)
 	w, ok := f.agent.workloads.get(f.cluster)
 	if !ok {
 		t.Fatal("the cluster is not engaged")

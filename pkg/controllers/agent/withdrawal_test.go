@@ -43,6 +43,20 @@ func (f *fixture) definitionGone() {
 	})
 }
 
+// closed waits until the definition is on its way out of the workload cluster.
+func (f *fixture) closed(crd *apiextensionsv1.CustomResourceDefinition) {
+	f.t.Helper()
+	f.eventually("the definition is closed", func() error {
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+			return err
+		}
+		if crd.Annotations[WithdrawnAnnotation] == "" {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+}
+
 func TestDefinitionThatIsNotOfferedAndHasNoObjectsGoes(t *testing.T) {
 	for name, withdraw := range map[string]func(*fixture){
 		"Withdrawn": (*fixture).withdraw,
@@ -89,15 +103,7 @@ func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 	f.served()
 	f.withdraw()
 	crd := f.crd()
-	f.eventually("the definition is closed", func() error {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
-			return err
-		}
-		if crd.Annotations[WithdrawnAnnotation] == "" {
-			return errors.New("it is not")
-		}
-		return nil
-	})
+	f.closed(crd)
 	refused := f.object(f.namespace, "refused")
 	refused.Object["spec"] = map[string]any{"version": "8"}
 	f.eventually("a closed kind takes no objects", func() error {
@@ -130,15 +136,7 @@ func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 	if err := f.workload.Delete(f.ctx, late); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("the definition is closed again", func() error {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
-			return err
-		}
-		if crd.Annotations[WithdrawnAnnotation] == "" {
-			return errors.New("it is not")
-		}
-		return nil
-	})
+	f.closed(crd)
 	now.SetTime(now.Now().Add(time.Hour))
 	f.definitionGone()
 }

@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
 func (f *fixture) notEnrolled(app *appsv1alpha1.Application) {
@@ -42,16 +42,6 @@ func (f *fixture) mode(mode fleetv1alpha1.ApplicationsMode) {
 	})
 }
 
-// drain waits until no reconcile of the cluster runs, and keeps others from beginning, as the provider does before a cluster leaves.
-func (f *fixture) drain() {
-	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.ctx, time.Minute)
-	defer cancel()
-	if err := f.gate.Drain(ctx, f.cluster); err != nil {
-		f.t.Fatal(err)
-	}
-}
-
 // When a cluster is un-enrolled, nothing goes on saying that it is healthy. What is owned stays owned.
 func TestLeavingTellsEveryApplication(t *testing.T) {
 	f := newFixture(t)
@@ -62,7 +52,7 @@ func TestLeavingTellsEveryApplication(t *testing.T) {
 	f.health(empty, appsv1alpha1.HealthUnknown)
 	f.settled()
 
-	f.drain()
+	fakefleet.Drain(f.t, f.gate, f.cluster)
 	if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +70,7 @@ func TestLeavingGivesUpOnAClusterThatDoesNotAnswer(t *testing.T) {
 	app := f.application("shop", components(configMaps, "settings"))
 	f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
 	f.settled()
-	f.drain()
+	fakefleet.Drain(f.t, f.gate, f.cluster)
 	ctx, cancel := context.WithCancel(f.ctx)
 	defer cancel()
 	before := f.asked.count()

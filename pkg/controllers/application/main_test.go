@@ -94,7 +94,7 @@ type traffic struct {
 	answer func(*http.Request) *http.Response
 
 	// unanswered is how many of the requests that were seen have no answer yet.
-	unanswered int
+	unanswered atomic.Int32
 }
 
 func (r *traffic) wrap(next http.RoundTripper) http.RoundTripper {
@@ -102,8 +102,8 @@ func (r *traffic) wrap(next http.RoundTripper) http.RoundTripper {
 		r.mu.Lock()
 		if !strings.Contains(req.URL.RawQuery, "watch=true") {
 			r.seen = append(r.seen, req.Method+" "+req.URL.Path)
-			r.unanswered++
-			defer r.answered()
+			r.unanswered.Add(1)
+			defer r.unanswered.Add(-1)
 		}
 		answer := r.answer
 		r.mu.Unlock()
@@ -116,18 +116,11 @@ func (r *traffic) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// answered notes that a request has its answer.
-func (r *traffic) answered() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.unanswered--
-}
-
 // progress returns how many requests were seen, and how many of them have no answer yet. Watches are neither.
 func (r *traffic) progress() (seen, unanswered int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.seen), r.unanswered
+	return len(r.seen), int(r.unanswered.Load())
 }
 
 func (r *traffic) setAnswer(answer func(*http.Request) *http.Response) {

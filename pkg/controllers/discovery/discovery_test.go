@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,6 +27,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
 const (
@@ -458,16 +458,6 @@ func TestClusterThatChangesWhatIsWritten(t *testing.T) {
 	}
 }
 
-// drain waits until no reconcile of the cluster runs, and keeps others from beginning, as the provider does before a cluster leaves.
-func (f *fixture) drain() {
-	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.ctx, time.Minute)
-	defer cancel()
-	if err := f.gate.Drain(ctx, f.cluster); err != nil {
-		f.t.Fatal(err)
-	}
-}
-
 func TestLeavingTakesEverythingBack(t *testing.T) {
 	f := newFixture(t)
 	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
@@ -483,7 +473,7 @@ func TestLeavingTakesEverythingBack(t *testing.T) {
 	f.settled()
 
 	leave := func() {
-		f.drain()
+		fakefleet.Drain(f.t, f.gate, f.cluster)
 		if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
 			t.Fatal(err)
 		}
@@ -533,7 +523,7 @@ func TestLeavingAClusterThatDoesNotAnswer(t *testing.T) {
 		return answer(http.StatusServiceUnavailable, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503}`)
 	}
 	f.asked.mu.Unlock()
-	f.drain()
+	fakefleet.Drain(f.t, f.gate, f.cluster)
 	if err := f.fleet.Leave(f.ctx, f.cluster); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("want the cluster's own answer, got %v", err)
 	}

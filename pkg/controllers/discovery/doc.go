@@ -40,8 +40,9 @@
 //     somebody added has to go, and an apply leaves what it does not mention.
 //   - A class whose agent is Disabled, or that is changed to show less, takes back what is not wanted: copies, definitions, the
 //     policy, unless it is there for the definition of Applications. So does un-enrolling, while the cluster is still connected
-//     and for half a minute at most, again if its API server fails: nobody would keep the copies true, and the policy would lock the cluster's users out. A
-//     cluster that was not connected then keeps both; the binding of the policy can be deleted there like anything else.
+//     and for half a minute at most, again if its API server fails: nobody would keep the copies true, and the policy would lock
+//     the cluster's users out. A cluster that was not connected then keeps both; the binding of the policy can be deleted there
+//     like anything else.
 //   - The policy does not reject adding the label to something, which is how a definition is handed over to Masthead.
 //   - An object that was made anew in the hub while nobody looked can differ in fields that cannot be changed. Its copy is then
 //     deleted and made anew.

@@ -22,8 +22,8 @@
 //     certificate is connected to, found to be the same cluster, engaged and filled before the old connection ends. New
 //     credentials that do not work leave the connection that serves alone.
 //   - From the first probe that fails, writes to the cluster fail at once with multicluster.ErrClusterNotConnected and queued work
-//     is held, but for taking leave; caches are still served. After the threshold (five) it is disengaged. When it comes back before that, it is
-//     made sure that it is the same cluster, and nothing restarts.
+//     is held, but for taking leave; caches are still served. After the threshold (five) it is disengaged. When it comes back
+//     before that, it is made sure that it is the same cluster, and nothing restarts.
 //   - A name leads to one cluster, recognised by the UID of its namespace kube-system, for as long as the enrolled object
 //     lives; across restarts if Pins are given. Of two enrolments that lead to one cluster or ask for one identifier,
 //     the first holds it until it is un-enrolled, connected or not. The hub is refused. UIDs, which a cluster says of
@@ -38,7 +38,8 @@
 //     through the proxy in this process's environment, which would resolve names that credentials.CheckAddress must see.
 //   - A cluster that is connected when its enrolment ends, or is not allowed any more, is taken leave of before it is disconnected
 //     (Leaver): no longer than LeaveTimeout, no longer than it answers, and in a goroutine of its own. So is one whose last
-//     probe failed, if it answers then and is the same cluster. One that is not connected then, or whose enrolment ends while no manager runs, is not.
+//     probe failed, if it answers then and is the same cluster. One that is not connected then, or whose enrolment ends while
+//     no manager runs, is not.
 //   - No Secret of the hub is held in a cache, and Secrets and ConfigMaps of workload clusters are not either, but for
 //     their metadata. No token is in a rest.Config, a log line, an event, a condition or a metric.
 //   - Nothing is written to any cluster, but events on the enrolled objects in the hub, on transitions.

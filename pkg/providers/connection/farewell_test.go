@@ -14,25 +14,31 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// TestLeaveOfADegradedClusterCanWrite un-enrols a cluster whose last probe failed and which works otherwise.
-func TestLeaveOfADegradedClusterCanWrite(t *testing.T) {
+// degraded returns a leaver of a connected cluster whose probes fail from then on. answer, if set, answers its other requests.
+func degraded(t *testing.T, answer func(w http.ResponseWriter, r *http.Request) bool) (*leaver, *fakeSource) {
+	t.Helper()
 	s := realServer(t, 0)
 	f := newFrontend(t, s)
 	src := newFakeSource()
 	l := newLeaver(t, src, func(o *Options) { o.ProbeFailureThreshold = 1 << 20 })
 	src.set("a", f.kubeconfig(t, s.token(t)))
 	l.h.waitFor(t, "a", StateConnected, "")
-	f.setAnswer(func(_ http.ResponseWriter, r *http.Request) bool {
+	f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path == "/readyz" {
 			panic(http.ErrAbortHandler) // Whatever is answered would show that the cluster can be reached.
 		}
-		return false
+		return answer != nil && answer(w, r)
 	})
 	eventually(t, "it is degraded", func() bool {
 		state, _ := l.h.state("a")
 		return state == StateDegraded
 	})
+	return l, src
+}
 
+// TestLeaveOfADegradedClusterCanWrite un-enrols a cluster whose last probe failed and which works otherwise.
+func TestLeaveOfADegradedClusterCanWrite(t *testing.T) {
+	l, src := degraded(t, nil)
 	src.remove("a")
 	eventually(t, "leave is taken, and the cluster can be written to", func() bool { return l.wrote.Load() == 1 })
 	close(l.proceed)
@@ -52,25 +58,12 @@ func TestLeaveOfADegradedClusterIsNotTakenBlindly(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := realServer(t, 0)
-			f := newFrontend(t, s)
-			src := newFakeSource()
-			l := newLeaver(t, src, func(o *Options) { o.ProbeFailureThreshold = 1 << 20 })
-			src.set("a", f.kubeconfig(t, s.token(t)))
-			l.h.waitFor(t, "a", StateConnected, "")
-			f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {
-				switch r.URL.Path {
-				case "/readyz":
-					panic(http.ErrAbortHandler)
-				case "/api/v1/namespaces/kube-system":
-					tc.says(w)
-					return true
+			l, src := degraded(t, func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path != "/api/v1/namespaces/kube-system" {
+					return false
 				}
-				return false
-			})
-			eventually(t, "it is degraded", func() bool {
-				state, _ := l.h.state("a")
-				return state == StateDegraded
+				tc.says(w)
+				return true
 			})
 			src.remove("a")
 			eventually(t, "it is gone", func() bool { _, ok := l.h.Lookup(clusterName("a")); return !ok })
