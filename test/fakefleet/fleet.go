@@ -92,12 +92,12 @@ func (f *Fleet) Set(c connection.Cluster) {
 }
 
 // Drain waits until no reconcile of a cluster runs, and keeps others from beginning, as the provider does before a cluster leaves.
-func Drain(t testing.TB, gate *multicluster.Gate, name mcr.ClusterName) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+func Drain(tb testing.TB, gate *multicluster.Gate, name mcr.ClusterName) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
 	defer cancel()
 	if err := gate.Drain(ctx, name); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
