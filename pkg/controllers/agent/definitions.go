@@ -196,7 +196,10 @@ func (r *definitionReconciler) judge(
 		return reconcile.Result{}, nil
 	}
 	w.setJudged(req.Name, states)
-	r.follow(w, req.Name, f)
+	if !r.follow(w, req.Name, f) {
+		// Its claims may have become known in the same instant in which it changed, so that nothing else would tell that there are none.
+		return reconcile.Result{RequeueAfter: soon}, nil
+	}
 	return reconcile.Result{}, nil
 }
 

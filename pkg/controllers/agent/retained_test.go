@@ -138,6 +138,14 @@ func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 			t.Errorf("want the hub not to be asked for %s", kind)
 		}
 	}
+
+	// One that changes in the instant in which its claims become known is read again, and looked at once more after that.
+	req := definitionRequest(f.cluster, "mysqlinstances.nowhere."+f.group)
+	before, following := w.followed(req.Name)
+	got, err := f.agent.definitions.judge(f.ctx, w, req, before, following, "another state")
+	if err != nil || !following || got.RequeueAfter == 0 {
+		t.Errorf("want it to be looked at again, got %+v (%v, followed %t)", got, err, following)
+	}
 }
 
 // TestDefinitionsOfOtherControllersAreNotRead is for copies of the hub's definitions, which bear our label and can be large.
