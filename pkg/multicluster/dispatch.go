@@ -238,14 +238,16 @@ func (q *fairQueue[R]) inFlight(name mcr.ClusterName) int {
 }
 
 // depths implements depthSource.
-func (q *fairQueue[R]) depths(report func(cluster mcr.ClusterName, depth int)) {
+func (q *fairQueue[R]) depths() map[mcr.ClusterName]int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	depths := make(map[mcr.ClusterName]int, len(q.subs))
 	for name, sub := range q.subs {
 		if sub.state != gateUnknown {
-			report(name, sub.depth())
+			depths[name] = sub.depth()
 		}
 	}
+	return depths
 }
 
 // runTimer makes the delayed entries due, until shutdown.

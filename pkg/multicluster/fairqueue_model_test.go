@@ -369,7 +369,7 @@ func TestFairQueueConcurrently(t *testing.T) {
 				}
 				g.Close(name)
 				if r.IntN(4) == 0 {
-					if err := g.Drain(t.Context(), name); err != nil {
+					if err := g.WaitIdle(t.Context(), name); err != nil {
 						t.Error(err)
 					}
 					if n := busy[name].Load(); n != 0 {

@@ -522,7 +522,7 @@ func TestFairQueueWithoutGateForgetsIdleClusters(t *testing.T) {
 	}
 }
 
-func TestGateDrain(t *testing.T) {
+func TestGateWaitsUntilIdle(t *testing.T) {
 	g := NewGate()
 	q1 := newTestQueue(t, FairQueueOptions[mcreconcile.Request]{Gate: g, Workers: 4})
 	q2 := newTestQueue(t, FairQueueOptions[mcreconcile.Request]{Gate: g, Workers: 4})
@@ -538,33 +538,34 @@ func TestGateDrain(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	because := errors.New("because")
 	cancel(because)
-	if err := g.Drain(ctx, "x"); !errors.Is(err, because) {
-		t.Errorf("Drain with an ended context: want its cause, got %v", err)
+	if err := g.WaitIdle(ctx, "x"); !errors.Is(err, because) {
+		t.Errorf("WaitIdle with an ended context: want its cause, got %v", err)
 	}
-	if g.IsOpen("x") {
-		t.Error("Drain closes the gate")
+	if !g.IsOpen("x") {
+		t.Error("a drain that was called off must not close the gate afterwards")
 	}
-	if err := g.Drain(ctx, hub); err != nil {
-		t.Errorf("the hub is not drained: got %v", err)
+	g.Close("x")
+	if err := g.WaitIdle(ctx, hub); err != nil {
+		t.Errorf("the hub is not waited for: got %v", err)
 	}
-	if err := g.Drain(t.Context(), "never-seen"); err != nil {
-		t.Errorf("a cluster without work is drained at once: got %v", err)
+	if err := g.WaitIdle(t.Context(), "never-seen"); err != nil {
+		t.Errorf("a cluster without work is idle: got %v", err)
 	}
 
 	drained := make(chan error)
-	go func() { drained <- g.Drain(t.Context(), "x") }()
+	go func() { drained <- g.WaitIdle(t.Context(), "x") }()
 	q1.Done(request("x", "1"))
 	select {
 	case err := <-drained:
-		t.Fatalf("Drain returned with an item in flight: %v", err)
+		t.Fatalf("WaitIdle returned with an item in flight: %v", err)
 	default:
 	}
 	if got := q1.ready(); got != nil {
-		t.Errorf("a drained cluster is served nothing: got %v", got)
+		t.Errorf("a cluster whose gate is closed is served nothing: got %v", got)
 	}
 	q2.Done(request("x", "1"))
 	if err := <-drained; err != nil {
-		t.Errorf("Drain: %v", err)
+		t.Errorf("WaitIdle: %v", err)
 	}
 	g.Open("x")
 	if diff := cmp.Diff([]string{"x/2@0"}, q1.ready()); diff != "" {

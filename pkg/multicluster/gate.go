@@ -55,7 +55,7 @@ var _ SyncWaiter = &Gate{}
 // multicluster-runtime has no such thing: the only signal that it gives for a cluster is the end of its context, which
 // leaves the items in the queue, and the workers find out one by one that there is no such cluster.
 //
-// All methods are safe for concurrent use, and none but Drain and WaitForSync blocks.
+// All methods are safe for concurrent use, and none but WaitIdle and WaitForSync blocks.
 type Gate struct {
 	mu      sync.Mutex
 	states  map[mcr.ClusterName]gateState
@@ -99,16 +99,13 @@ func (g *Gate) IsOpen(name mcr.ClusterName) bool {
 	return g.states[name] == gateOpen
 }
 
-// Drain closes the gate of a cluster, then waits until no queue has an item of it in flight. It does not make a cluster
-// known. The hub cannot be drained: for it, Drain returns at once.
-func (g *Gate) Drain(ctx context.Context, name mcr.ClusterName) error {
+// WaitIdle waits until no queue has an item of a cluster in flight. It changes nothing: close the gate before, in the same goroutine as
+// every other change, since one that closes late would close what has been opened again meanwhile. The hub is never waited for.
+func (g *Gate) WaitIdle(ctx context.Context, name mcr.ClusterName) error {
 	if name == hub {
 		return nil
 	}
 	g.mu.Lock()
-	if g.states[name] != gateUnknown {
-		g.setLocked(name, gateClosed)
-	}
 	queues := slices.Collect(maps.Keys(g.queues))
 	g.mu.Unlock()
 
@@ -120,7 +117,7 @@ func (g *Gate) Drain(ctx context.Context, name mcr.ClusterName) error {
 			for _, q := range queues {
 				left += q.inFlight(name)
 			}
-			return fmt.Errorf("cannot drain cluster %q, %d reconciles are still in flight: %w", name, left, context.Cause(ctx))
+			return fmt.Errorf("cannot wait for cluster %q, %d reconciles are still in flight: %w", name, left, context.Cause(ctx))
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@
 package multicluster
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -32,7 +33,8 @@ type Metrics struct {
 
 // depthSource is a queue that tells the depth of each of its clusters.
 type depthSource interface {
-	depths(report func(cluster mcr.ClusterName, depth int))
+	// depths returns a snapshot.
+	depths() map[mcr.ClusterName]int
 }
 
 // NewMetrics registers the metrics of this package. It panics if they are registered there already.
@@ -58,15 +60,17 @@ func (m *Metrics) Describe(c chan<- *prometheus.Desc) {
 	m.wait.Describe(c)
 }
 
-// Collect implements prometheus.Collector.
+// Collect implements prometheus.Collector. Whoever scrapes may read slowly or not at all, so that no lock is held while a metric is
+// sent: a lock of a queue would stop its workers.
 func (m *Metrics) Collect(c chan<- prometheus.Metric) {
 	m.wait.Collect(c)
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	for controller, q := range m.queues {
-		q.depths(func(cluster mcr.ClusterName, depth int) {
+	queues := maps.Clone(m.queues)
+	m.mu.Unlock()
+	for controller, q := range queues {
+		for cluster, depth := range q.depths() {
 			c <- prometheus.MustNewConstMetric(m.depth, prometheus.GaugeValue, float64(depth), controller, displayName(cluster))
-		})
+		}
 	}
 }
 

@@ -88,3 +88,37 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("series left: want 0, got %d", n)
 	}
 }
+
+// TestScrapeHoldsNoLockOfAQueue has a scrape that takes one metric and then none, and works with the queue meanwhile.
+func TestScrapeHoldsNoLockOfAQueue(t *testing.T) {
+	m := NewMetrics(prometheus.NewPedanticRegistry())
+	g := NewGate()
+	q := newTestQueue(t, FairQueueOptions[mcreconcile.Request]{Gate: g, Metrics: m, Workers: 8})
+	g.Open("capi/a/b")
+	scrape := make(chan prometheus.Metric)
+	collected := make(chan struct{})
+	go func() {
+		defer close(collected)
+		m.Collect(scrape)
+	}()
+	<-scrape // Of two: the hub has one, too.
+	worked := make(chan struct{})
+	go func() {
+		defer close(worked)
+		q.Add(request("capi/a/b", "1"))
+		item, _ := q.Get()
+		q.Done(item)
+		m.removeQueue("other", q)
+	}()
+	select {
+	case <-worked:
+	case <-time.After(time.Minute):
+		t.Error("the queue waits for a scrape")
+	}
+	go func() {
+		for range scrape { //nolint:revive // Let it end.
+		}
+	}()
+	<-collected
+	close(scrape)
+}

@@ -96,7 +96,8 @@ func Drain(tb testing.TB, gate *multicluster.Gate, name mcr.ClusterName) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
 	defer cancel()
-	if err := gate.Drain(ctx, name); err != nil {
+	gate.Close(name)
+	if err := gate.WaitIdle(ctx, name); err != nil {
 		tb.Fatal(err)
 	}
 }

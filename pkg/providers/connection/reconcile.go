@@ -111,21 +111,39 @@ func (p *Provider) recordOf(key Key, e *Enrolment) *record {
 
 // hold says why an enrolment must not be connected, or nil.
 func (p *Provider) hold(ctx context.Context, e *Enrolment) (*failure, error) {
-	switch {
-	case e == nil:
+	if e == nil {
 		return nil, nil //nolint:nilnil // Nothing to hold.
-	case e.Paused:
-		return &failure{ReasonPaused, "The enrolled object is paused"}, nil
-	case badIdentifier(e) != nil:
-		return badIdentifier(e), nil
-	case !e.Ready:
-		return &failure{e.NotReadyReason, e.NotReadyMessage}, nil
-	case e.CredentialsVersion == "":
-		return &failure{ReasonNoCredentials, "There is no Secret with the cluster's kubeconfig"}, nil
-	case !p.o.RequireClass:
-		return nil, nil //nolint:nilnil // As above.
 	}
-	return p.holdByClass(ctx, e)
+	var byClass *failure
+	if p.o.RequireClass {
+		var err error
+		if byClass, err = p.holdByClass(ctx, e); err != nil {
+			return nil, err
+		}
+	}
+	return firstHold(byClass, e), nil
+}
+
+// firstHold returns the reason that counts of those that hold an enrolment, or nil. Those that take effect at once come first, so
+// that one with a grace period never hides them. Of these, what the class forbids is first: the others are up to the owner
+// of the enrolled object, from whom an administrator may just have taken the cluster.
+func firstHold(byClass *failure, e *Enrolment) *failure {
+	switch {
+	case byClass != nil && atOnce(byClass.reason):
+		return byClass
+	case e.Paused:
+		return &failure{ReasonPaused, "The enrolled object is paused"}
+	case badIdentifier(e) != nil:
+		return badIdentifier(e)
+	case byClass != nil:
+		return byClass
+	case !e.Ready:
+		return &failure{e.NotReadyReason, e.NotReadyMessage}
+	case e.CredentialsVersion == "":
+		return &failure{ReasonNoCredentials, "There is no Secret with the cluster's kubeconfig"}
+	default:
+		return nil
+	}
 }
 
 // take notes what the source says, without acting on it. Of another object under the same name nothing is noted: its

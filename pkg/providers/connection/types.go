@@ -197,7 +197,7 @@ type Gate interface {
 	Open(name mcr.ClusterName)
 	Close(name mcr.ClusterName)
 	Forget(name mcr.ClusterName)
-	Drain(ctx context.Context, name mcr.ClusterName) error
+	WaitIdle(ctx context.Context, name mcr.ClusterName) error
 	WaitForSync(ctx context.Context, name mcr.ClusterName, cl cluster.Cluster) error
 }
 

@@ -377,9 +377,10 @@ func (p *Provider) disengage(r *record, ev event) {
 	p.o.Gate.Forget(r.name)
 }
 
-// startDrain waits for work in flight, and takes leave, in the background: with many clusters to drain at once, workers would
-// all wait.
+// startDrain closes the gate before it returns, then waits for work in flight, and takes leave, in the background: with many clusters
+// to drain at once, workers would all wait.
 func (p *Provider) startDrain(r *record, logger logr.Logger) {
+	p.o.Gate.Close(r.name)
 	ctx, cancel := context.WithCancel(p.ctx) //nolint:gosec // cancel is called when the drain ends.
 	d := &drain{cancel: cancel}
 	r.drain = d
@@ -400,7 +401,7 @@ func (p *Provider) startDrain(r *record, logger logr.Logger) {
 func (p *Provider) drain(ctx context.Context, name mcr.ClusterName) {
 	ctx, cancel := context.WithTimeout(ctx, p.o.DrainTimeout)
 	defer cancel()
-	_ = p.o.Gate.Drain(ctx, name)
+	_ = p.o.Gate.WaitIdle(ctx, name)
 }
 
 func (p *Provider) cancelDrain(r *record) {

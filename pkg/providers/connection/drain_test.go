@@ -1,0 +1,53 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+// countingGate counts who closes it. It is never idle.
+type countingGate struct{ closed int }
+
+func (*countingGate) Open(mcr.ClusterName)    {}
+func (g *countingGate) Close(mcr.ClusterName) { g.closed++ } // Without a lock: nobody but the worker may close it.
+func (*countingGate) Forget(mcr.ClusterName)  {}
+func (*countingGate) WaitIdle(ctx context.Context, _ mcr.ClusterName) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+func (*countingGate) WaitForSync(context.Context, mcr.ClusterName, cluster.Cluster) error { return nil }
+
+// TestDrainClosesTheGateAtOnce: otherwise work of a cluster that was taken away goes on for a moment, and a drain that is called off
+// closes the gate after somebody else has opened it.
+func TestDrainClosesTheGateAtOnce(t *testing.T) {
+	gate := &countingGate{}
+	p, err := New(Options{Sources: []Source{newFakeSource()}, Gate: gate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.ctx = t.Context()
+	pr := proberFor(t, "https://127.0.0.1:1", nil, credentials.Options{AllowLoopback: true}, 1)
+	creds, err := credentials.Parse(kubeconfigFor(t, "https://127.0.0.1:1", nil, "x"), credentials.Options{AllowLoopback: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &record{name: "fake/ns/a", reason: ReasonPaused, conn: &connected{creds: creds, transport: pr.transport, prober: pr}}
+	p.startDrain(r, logr.Discard())
+	if gate.closed != 1 {
+		t.Errorf("want the gate closed when the drain begins, got %d times", gate.closed)
+	}
+	p.cancelDrain(r)
+	p.running.Wait()
+	if gate.closed != 1 {
+		t.Error("want nothing closed by a drain that was called off")
+	}
+}

@@ -1,0 +1,47 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import "testing"
+
+func TestRevocationIsFirst(t *testing.T) {
+	const uuid = "b7e59a8a-b8de-4056-8188-02a4f43e3f73"
+	notAllowed, notFound := &failure{ReasonNamespaceNotAllowed, "x"}, &failure{ReasonClassNotFound, "x"}
+	ready := Enrolment{Ready: true, CredentialsVersion: "1"}
+	with := func(change func(*Enrolment)) Enrolment {
+		e := ready
+		change(&e)
+		return e
+	}
+	paused := with(func(e *Enrolment) { e.Paused = true })
+	badID := with(func(e *Enrolment) { e.Identifier = uuid })
+	notReady := with(func(e *Enrolment) { e.Ready, e.NotReadyReason = false, ReasonNotReady })
+	noSecret := with(func(e *Enrolment) { e.CredentialsVersion = "" })
+	cases := map[string]struct {
+		reason  string
+		byClass *failure
+		e       Enrolment
+		want    string
+	}{
+		"Nothing":            {"Nothing holds it.", nil, ready, ""},
+		"Revoked":            {"The class does not allow it.", notAllowed, ready, ReasonNamespaceNotAllowed},
+		"RevokedNoSecret":    {"Taking the Secret's label away buys no grace period.", notAllowed, noSecret, ReasonNamespaceNotAllowed},
+		"RevokedNotReady":    {"Nor does a Cluster that is not ready.", notAllowed, notReady, ReasonNamespaceNotAllowed},
+		"RevokedPaused":      {"A pause does not keep leave from being taken.", notAllowed, paused, ReasonNamespaceNotAllowed},
+		"RevokedIdentifier":  {"Nor does an identifier that is refused.", notAllowed, badID, ReasonNamespaceNotAllowed},
+		"NoClassPaused":      {"A pause takes effect at once, a missing class does not.", notFound, paused, ReasonPaused},
+		"NoClassIdentifier":  {"So does an identifier that is refused.", notFound, badID, ReasonBadIdentifier},
+		"NoClass":            {"A missing class is said before what is missing for it.", notFound, noSecret, ReasonClassNotFound},
+		"NotReadyIdentifier": {"What takes effect at once is not hidden by what does not.", nil, with(func(e *Enrolment) { e.Ready, e.Identifier = false, uuid }), ReasonBadIdentifier},
+		"NotReady":           {"It is not ready.", nil, notReady, ReasonNotReady},
+		"NoSecret":           {"There are no credentials.", nil, noSecret, ReasonNoCredentials},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := reasonOf(firstHold(tc.byClass, &tc.e)); got != tc.want {
+				t.Errorf("%s\nwant %q, got %q", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
