@@ -1,10 +1,14 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package usermeta tells the labels and annotations that users write from those of the machinery around them.
+// Package usermeta tells the labels and annotations that users write from those of the tools around them.
+//
+// It guarantees that what Owned returns holds no key that a row of Reserved, or of the caller's own list, covers. Labels and
+// annotations are treated alike.
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is what keeps
-// labels and annotations that steer Crossplane, Kubernetes or Masthead from travelling, in either direction.
+// labels and annotations that steer Crossplane, Kubernetes, Masthead or a deployment tool from travelling, in either
+// direction.
 package usermeta
 
 import (
@@ -12,25 +16,39 @@ import (
 	"strings"
 )
 
-// Owned returns the labels or annotations that are the user's. Those of Crossplane steer it (pause it, name an external
-// resource, say to which composite a resource belongs); those of Masthead, kubectl and Kubernetes (*.k8s.io, *.x-k8s.io and
-// *.kubernetes.io, except app.kubernetes.io, which is meant for users) are about the object where it is.
-func Owned(in map[string]string) map[string]string {
+// Owned returns the labels or annotations that are the user's: those that neither Reserved nor one of the patterns in also
+// covers. A pattern is a key, or a domain followed by "/*", which covers every key whose prefix is that domain or a subdomain
+// of it. The result is never nil and shares nothing with what it was given.
+func Owned(in map[string]string, also ...string) map[string]string {
 	out := make(map[string]string, len(in))
 	for k, v := range in {
-		domain, _, prefixed := strings.Cut(k, "/")
-		if prefixed && domain != "app.kubernetes.io" && slices.ContainsFunc(reservedDomains, func(d string) bool { return within(domain, d) }) {
-			continue
+		if !reserved(k) && !slices.ContainsFunc(also, func(pattern string) bool { return covers(pattern, k) }) {
+			out[k] = v
 		}
-		out[k] = v
 	}
 	return out
 }
 
-// reservedDomains are the prefixes of labels and annotations that are not the user's, with everything below them.
-var reservedDomains = []string{"crossplane.io", "masthead.dev", "k8s.io", "x-k8s.io", "kubernetes.io"} //nolint:gochecknoglobals // A constant.
+// reserved is whether a row of Reserved covers a key.
+func reserved(key string) bool {
+	prefix, _, _ := strings.Cut(key, "/")
+	return slices.ContainsFunc(Reserved(), func(r Row) bool {
+		return !slices.Contains(r.Except, prefix) && slices.ContainsFunc(r.Keys, func(pattern string) bool { return covers(pattern, key) })
+	})
+}
+
+// covers is whether a pattern covers a key.
+func covers(pattern, key string) bool {
+	parent, isDomain := strings.CutSuffix(pattern, "/*")
+	if !isDomain {
+		return pattern == key
+	}
+	domain, _, prefixed := strings.Cut(key, "/")
+	return prefixed && within(domain, parent)
+}
 
 // within is whether a domain is another one or a part of it.
 func within(domain, parent string) bool {
-	return domain == parent || strings.HasSuffix(domain, "."+parent)
+	rest, ok := strings.CutSuffix(domain, parent)
+	return ok && (rest == "" || strings.HasSuffix(rest, "."))
 }

@@ -207,6 +207,18 @@ type AgentSpec struct {
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
+	// excludedMetadata are labels and annotations that do not travel between the clusters of this class and the hub, in
+	// addition to those that never do (see docs/requirements.md, "Metadata that stays where it is"). Each entry is a key, or a
+	// domain followed by /*, which means every key whose prefix is that domain or a subdomain of it. Use it for the marks of
+	// tools by which they delete or overwrite what they find. What has travelled before is removed again.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=317
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$') || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/[*]$')",message="an entry is the key of a label or annotation, for example deploy.acmeco.org/release, or a domain followed by /*, for example deploy.acmeco.org/*"
+	// +listType=set
+	// +optional
+	ExcludedMetadata []string `json:"excludedMetadata,omitempty"`
+
 	// identity is whose rights in the hub are used for the claims of a cluster. Absent means the manager's own. The
 	// annotation agent.crossplane.io/credentials-secret-name on a namespace of the cluster overrides it for the claims of
 	// that namespace.

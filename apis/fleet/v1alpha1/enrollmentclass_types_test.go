@@ -209,6 +209,27 @@ func TestEnrollmentClassValidation(t *testing.T) {
 			}),
 			want: "a namespace is a DNS label",
 		},
+		"ExcludedMetadata": {
+			reason: "What does not travel is named by key or by domain.",
+			spec: agent(map[string]any{"defaultTargetNamespace": "bar", "excludedMetadata": []any{
+				"release", "deploy.acmeco.org/release", "deploy.acmeco.org/*", "acmeco.org/A_b.c",
+			}}),
+		},
+		"ExcludedMetadataEverything": {
+			reason: "A wildcard alone would keep back what users write.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "excludedMetadata": []any{"*"}}),
+			want:   "an entry is the key of a label or annotation",
+		},
+		"ExcludedMetadataWildcardInKey": {
+			reason: "A wildcard stands for a whole name.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "excludedMetadata": []any{"deploy.acmeco.org/rel*"}}),
+			want:   "an entry is the key of a label or annotation",
+		},
+		"ExcludedMetadataWildcardDomain": {
+			reason: "A domain covers its subdomains already.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "excludedMetadata": []any{"*.acmeco.org/*"}}),
+			want:   "an entry is the key of a label or annotation",
+		},
 		"ImpersonatedServiceAccount": {
 			reason: "A class may say as whom Masthead acts.",
 			spec: agent(map[string]any{"defaultTargetNamespace": "bar", "identity": map[string]any{

@@ -25,6 +25,11 @@ func (in *AgentSpec) DeepCopyInto(out *AgentSpec) {
 		*out = new(AllowedNamespaces)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.ExcludedMetadata != nil {
+		in, out := &in.ExcludedMetadata, &out.ExcludedMetadata
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Identity != nil {
 		in, out := &in.Identity, &out.Identity
 		*out = new(HubIdentity)

@@ -48,18 +48,18 @@ func fieldManager(identifier string) string {
 }
 
 // intentOf returns what the hub shall hold for a claim of a workload cluster: its spec, its labels and its annotations, as
-// far as they may travel, and the annotations that name its source. What it is called and of which kind it is says the place
+// far as they may travel and the class does not exclude them, and the annotations that name its source. What it is called and of which kind it is says the place
 // in the hub, never the claim: the claim is what a workload cluster's API server answered.
-func intentOf(claim *unstructured.Unstructured, place hubKey, us source, f form) *unstructured.Unstructured {
+func intentOf(claim *unstructured.Unstructured, place hubKey, us source, f form, excluded ...string) *unstructured.Unstructured {
 	intent := &unstructured.Unstructured{Object: map[string]any{}}
 	intent.SetGroupVersionKind(place.kind.GroupVersionKind)
 	intent.SetNamespace(place.Namespace)
 	intent.SetName(place.Name)
 
-	if labels := travelling(claim.GetLabels()); len(labels) > 0 {
+	if labels := usermeta.Owned(claim.GetLabels(), excluded...); len(labels) > 0 {
 		intent.SetLabels(labels)
 	}
-	annotations := travelling(claim.GetAnnotations())
+	annotations := usermeta.Owned(claim.GetAnnotations(), excluded...)
 	maps.Copy(annotations, us.annotations())
 	intent.SetAnnotations(annotations)
 
@@ -72,9 +72,14 @@ func intentOf(claim *unstructured.Unstructured, place hubKey, us source, f form)
 	return intent
 }
 
-// travelling returns the labels or annotations that go to the hub: the user's. Those of Crossplane are for those who may write
-// to the hub; those of Kubernetes and Masthead are about the object in the workload cluster, or steer what runs in the hub.
-func travelling(in map[string]string) map[string]string { return usermeta.Owned(in) }
+// intent is intentOf for the claim of a reconcile.
+func (s *scope) intent(place hubKey) *unstructured.Unstructured {
+	var excluded []string
+	if s.class != nil {
+		excluded = s.class.Spec.Agent.ExcludedMetadata
+	}
+	return intentOf(s.claim, place, s.us, s.form, excluded...)
+}
 
 // hashOf is a hash of JSON content. Go writes the keys of maps in order.
 func hashOf(content map[string]any) string {

@@ -71,7 +71,7 @@ func (r *requirementReconciler) move(ctx context.Context, s *scope, from, to hub
 
 // rehearse asks the hub whether it would accept the claim at a place, and changes nothing.
 func (r *requirementReconciler) rehearse(ctx context.Context, s *scope, key hubKey) (*outcome, error) {
-	out := forCreation(intentOf(s.claim, key, s.us, s.form))
+	out := forCreation(s.intent(key))
 	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(fieldManager(s.us.identifier)), client.DryRunAll)
 	if err == nil {
 		return nil, nil //nolint:nilnil // There is nothing in the way.

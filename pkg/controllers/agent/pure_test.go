@@ -163,15 +163,28 @@ func TestOwnershipOf(t *testing.T) {
 }
 
 func TestTravelling(t *testing.T) {
-	got := travelling(map[string]string{
+	in := map[string]string{
 		"team": "a", "example.org/note": "b", "app.kubernetes.io/name": "c", "notk8s.io/x": "d",
 		"crossplane.io/paused": "-", "agent.masthead.dev/x": "-", "kubectl.kubernetes.io/last-applied-configuration": "-",
 		"cluster.x-k8s.io/paused": "-", "rbac.authorization.k8s.io/aggregate-to-admin": "-", "kubernetes.io/x": "-", "k8s.io/x": "-",
-		"sub.app.kubernetes.io/x": "-",
-	})
+		"sub.app.kubernetes.io/x": "-", "argocd.argoproj.io/tracking-id": "-", "deploy.acmeco.org/release": "-", "release": "-",
+	}
 	want := map[string]string{"team": "a", "example.org/note": "b", "app.kubernetes.io/name": "c", "notk8s.io/x": "d"}
-	if diff := cmp.Diff(want, got); diff != "" {
+	claim := &unstructured.Unstructured{Object: map[string]any{}}
+	claim.SetLabels(in)
+	claim.SetAnnotations(in)
+	us := source{"id", "ns"}
+	got := intentOf(claim, hubKey{}, us, formClaim, "acmeco.org/*", "release")
+	if diff := cmp.Diff(want, got.GetLabels()); diff != "" {
 		t.Errorf("want the user's labels only (-want +got):\n%s", diff)
+	}
+	annotations := got.GetAnnotations()
+	for key := range us.annotations() {
+		delete(annotations, key)
+	}
+	delete(annotations, AppliedHashAnnotation)
+	if diff := cmp.Diff(want, annotations); diff != "" {
+		t.Errorf("want the user's annotations only (-want +got):\n%s", diff)
 	}
 }
 

@@ -65,7 +65,7 @@ func (r *requirementReconciler) patchClaim(ctx context.Context, s *scope, claim 
 func (r *requirementReconciler) push(
 	ctx context.Context, s *scope, key hubKey, hub *unstructured.Unstructured,
 ) (*unstructured.Unstructured, *outcome, error) {
-	intent := intentOf(s.claim, key, s.us, s.form)
+	intent := s.intent(key)
 	if hub != nil && (applied(intent, hub, s.form) || r.inVain(s.Request, intent, hub)) {
 		return hub, nil, nil
 	}

@@ -107,6 +107,25 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 		}
 		return sameContent(composition)(got)
 	})
+	t.Log("what tools know their objects by stays in the hub")
+	f.edit(f.hub, composition, func() {
+		composition.SetLabels(map[string]string{
+			"provider": "azure", "app.kubernetes.io/instance": "platform", "kustomize.toolkit.fluxcd.io/name": "platform", "deploy.acmeco.org/release": "platform",
+		})
+	})
+	labels := func(want map[string]string) func(*unstructured.Unstructured) error {
+		return func(got *unstructured.Unstructured) error {
+			if diff := cmp.Diff(want, got.GetLabels()); diff != "" {
+				return fmt.Errorf("its labels are not as wanted (-want +got):\n%s", diff)
+			}
+			return nil
+		}
+	}
+	f.copy(composition, labels(map[string]string{
+		"provider": "azure", "deploy.acmeco.org/release": "platform", fleetv1alpha1.ManagedByLabel: managedByValue,
+	}))
+	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.ExcludedMetadata = []string{"acmeco.org/*"} })
+	f.copy(composition, labels(map[string]string{"provider": "azure", fleetv1alpha1.ManagedByLabel: managedByValue}))
 	f.edit(f.hub, composition, func() { composition.SetLabels(nil) })
 	f.copy(composition, func(got *unstructured.Unstructured) error {
 		if len(got.GetLabels()) != 1 {

@@ -71,6 +71,22 @@ func mirrorOf(kind mirroredKind, hub *unstructured.Unstructured) *mirror {
 	return m
 }
 
+// without returns the mirror without the labels that a class excludes. Its own label stays.
+func (m *mirror) without(excluded []string) *mirror {
+	labels := m.object.GetLabels()
+	kept := usermeta.Owned(labels, excluded...)
+	kept[fleetv1alpha1.ManagedByLabel] = managedByValue
+	if maps.Equal(kept, labels) {
+		return m
+	}
+	out := *m
+	out.object = &unstructured.Unstructured{Object: maps.Clone(m.object.Object)}
+	metadata, _ := m.object.Object["metadata"].(map[string]any)
+	out.object.Object["metadata"] = maps.Clone(metadata)
+	out.object.SetLabels(kept)
+	return &out
+}
+
 func withoutConversion(spec map[string]any) map[string]any {
 	out := maps.Clone(spec)
 	delete(out, "conversion")

@@ -151,6 +151,33 @@ func TestMirrorLeavesTheHubsOwnBehind(t *testing.T) {
 	}
 }
 
+func TestMirrorWithoutWhatTheClassExcludes(t *testing.T) {
+	hub := object(xrdGVK, "x")
+	hub.SetLabels(map[string]string{"tier": "gold", "deploy.acmeco.org/release": "r", "argocd.argoproj.io/instance": "a"})
+	hub.Object["spec"] = map[string]any{"group": "db.acmeco.org"}
+	m := mirrorOf(kindOf(resourceXRD), hub)
+	for reason, tc := range map[string]struct {
+		excluded []string
+		want     map[string]string
+	}{
+		"Without exclusions, only what never travels is left out.": {
+			want: map[string]string{"tier": "gold", "deploy.acmeco.org/release": "r", fleetv1alpha1.ManagedByLabel: managedByValue},
+		},
+		"The class can exclude more, but not the mark of a copy.": {
+			excluded: []string{"acmeco.org/*", fleetv1alpha1.ManagedByLabel},
+			want:     map[string]string{"tier": "gold", fleetv1alpha1.ManagedByLabel: managedByValue},
+		},
+	} {
+		got := m.without(tc.excluded)
+		if diff := cmp.Diff(tc.want, got.object.GetLabels()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", reason, diff)
+		}
+		if len(m.object.GetLabels()) != 3 || got.hash != m.hash {
+			t.Errorf("%s want the mirror of all clusters unchanged, and the same content", reason)
+		}
+	}
+}
+
 func TestRecord(t *testing.T) {
 	m := newMirror(&unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "x"}, "spec": map[string]any{"a": "b"},

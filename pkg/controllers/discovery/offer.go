@@ -14,6 +14,9 @@ type offer struct {
 	mode      fleetv1alpha1.DiscoveryMode
 	apiGroups []string
 
+	// excluded are labels that copies do not have, in addition to those that never travel; see usermeta.Owned.
+	excluded []string
+
 	// protected is whether what Masthead puts into the cluster is protected by a policy there.
 	protected bool
 }
@@ -25,7 +28,7 @@ func offerOf(class fleetv1alpha1.EnrollmentClassSpec) offer {
 	if agent.Mode == fleetv1alpha1.AgentModeDisabled {
 		return offer{mode: fleetv1alpha1.DiscoveryModeNone, protected: class.Applications.Mode != fleetv1alpha1.ApplicationsModeDisabled}
 	}
-	o := offer{mode: agent.Discovery, apiGroups: agent.APIGroups, protected: true}
+	o := offer{mode: agent.Discovery, apiGroups: agent.APIGroups, excluded: agent.ExcludedMetadata, protected: true}
 	if o.mode == "" {
 		o.mode = fleetv1alpha1.DiscoveryModeFull
 	}

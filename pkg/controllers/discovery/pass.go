@@ -192,7 +192,7 @@ func (p *pass) mirrorObjects(ctx context.Context, v view) (objects int, done boo
 		if !p.offer.includes(m.group) {
 			continue
 		}
-		held, problem, err := p.ensure(ctx, kind, m, objectReasons)
+		held, problem, err := p.ensure(ctx, kind, m.without(p.offer.excluded), objectReasons)
 		if isFatal(err) {
 			return 0, false, nil, err
 		}

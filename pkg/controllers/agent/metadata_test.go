@@ -1,0 +1,115 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// hubMetadata waits until the labels and the annotations of an object of the hub, apart from Masthead's, are these.
+func (f *fixture) hubMetadata(name string, want map[string]string) {
+	f.t.Helper()
+	f.eventually("the metadata of "+name+" in the hub is what may travel", func() error {
+		hub, err := f.get(f.hub, f.target, name)
+		if err != nil {
+			return err
+		}
+		annotations := maps.Clone(hub.GetAnnotations())
+		maps.DeleteFunc(annotations, func(key, _ string) bool {
+			_, ours := f.source().annotations()[key]
+			return ours || key == AppliedHashAnnotation
+		})
+		if diff := cmp.Diff([]map[string]string{want, want}, []map[string]string{hub.GetLabels(), annotations}); diff != "" {
+			return fmt.Errorf("labels and annotations (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+func TestMetadataOfDeploymentToolsDoesNotTravel(t *testing.T) {
+	f := newFixture(t)
+	tools := map[string]string{
+		"app.kubernetes.io/instance": "shop", "app.kubernetes.io/managed-by": "Helm", "argocd.argoproj.io/tracking-id": "shop",
+		"kustomize.toolkit.fluxcd.io/name": "shop", "meta.helm.sh/release-name": "shop", "kapp.k14s.io/app": "1",
+	}
+	own := map[string]string{"team": "a", "app.kubernetes.io/name": "db", "deploy.acmeco.org/release": "r1"}
+	everything := maps.Clone(tools)
+	maps.Copy(everything, own)
+	marked := func(u *unstructured.Unstructured) {
+		u.SetLabels(everything)
+		u.SetAnnotations(everything)
+	}
+
+	// What a Masthead has applied that knew no tools, and what somebody in the hub has added.
+	before := f.object(f.target, "old")
+	before.Object["spec"] = map[string]any{"version": "5.7", "storageGB": int64(20)}
+	marked(before)
+	annotations := maps.Clone(everything)
+	maps.Copy(annotations, f.source().annotations())
+	annotations[AppliedHashAnnotation] = "0123"
+	before.SetAnnotations(annotations)
+	apply := client.ApplyConfigurationFromUnstructured(before)
+	if err := f.hub.Apply(f.ctx, apply, client.FieldOwner(fieldManager(f.identifier))); err != nil {
+		t.Fatal(err)
+	}
+	f.edit(f.hub, before, func() {
+		labels := before.GetLabels()
+		labels["helm.sh/chart"] = "the-hubs-own"
+		before.SetLabels(labels)
+	})
+	f.claim("old", marked)
+	f.eventually("what has travelled before is removed", func() error {
+		hub, err := f.get(f.hub, f.target, "old")
+		if err != nil {
+			return err
+		}
+		want := maps.Clone(own)
+		want["helm.sh/chart"] = "the-hubs-own"
+		if diff := cmp.Diff(want, hub.GetLabels()); diff != "" {
+			return fmt.Errorf("labels (-want +got):\n%s", diff)
+		}
+		for key := range tools {
+			if _, there := hub.GetAnnotations()[key]; there {
+				return fmt.Errorf("the annotation %s is there", key)
+			}
+		}
+		return nil
+	})
+
+	f.claim("db", func(u *unstructured.Unstructured) {
+		marked(u)
+		withSecret("db-conn")(u)
+	})
+	f.hubMetadata("db", own)
+
+	// The class can exclude more, and what has travelled goes.
+	f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.ExcludedMetadata = []string{"acmeco.org/*"} })
+	f.hubMetadata("db", map[string]string{"team": "a", "app.kubernetes.io/name": "db"})
+
+	// Nothing of the metadata of the hub's Secret comes back.
+	secret := f.connectionSecret("db-conn", f.pushed("db"), "one")
+	f.edit(f.hub, secret, func() {
+		secret.Labels, secret.Annotations = maps.Clone(everything), maps.Clone(everything)
+	})
+	f.eventually("the connection Secret arrives", func() error {
+		got := &corev1.Secret{}
+		if err := f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, got); err != nil {
+			return err
+		}
+		if len(got.Labels) != 1 || len(got.Annotations) != 1 {
+			return fmt.Errorf("its metadata are %v and %v", got.Labels, got.Annotations)
+		}
+		return nil
+	})
+}
