@@ -74,7 +74,12 @@ func serve(ctx context.Context, o Options, log logr.Logger) error {
 	if err := preflight(ctx, hub, o, h, log); err != nil {
 		return nil // It only ends without success when it is told to stop.
 	}
-	mgr, err := setup(cfg, o, h)
+	identity, err := hubIdentity(ctx, cfg, o.Hub)
+	if err != nil {
+		return err
+	}
+	log.Info("Connecting as a hub", "identity", identity.ID, "name", identity.Name)
+	mgr, err := setup(cfg, o, h, identity)
 	if err != nil {
 		return err
 	}

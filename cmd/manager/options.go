@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -31,6 +32,9 @@ type Options struct {
 	// else masthead-system.
 	Namespace string `json:"namespace"`
 
+	// Hub is how this hub is told from others.
+	Hub HubOptions `json:"hub"`
+
 	// GracefulShutdownTimeout is how long work that runs is given to end when the manager is stopped.
 	GracefulShutdownTimeout metav1.Duration `json:"gracefulShutdownTimeout"`
 
@@ -42,6 +46,16 @@ type Options struct {
 	Connections    ConnectionOptions     `json:"connections"`
 	Agent          AgentOptions          `json:"agent"`
 	Applications   ApplicationOptions    `json:"applications"`
+}
+
+// HubOptions say how this hub is told from others that connect to the same workload clusters.
+type HubOptions struct {
+	// Identity of this hub: a DNS label of at most 40 characters. Set it to the identity of another hub only for a hub that
+	// replaces that one. Empty: the UID of the hub's namespace kube-system.
+	Identity string `json:"identity"`
+
+	// Name of this hub for people, of at most 63 bytes. It is told to other hubs that are refused.
+	Name string `json:"name"`
 }
 
 // LogOptions say what is logged, and how.
@@ -284,6 +298,8 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	toggle(&in.Version, "version", "print the version and exit")
 	text(&o.Kubeconfig, "kubeconfig", "kubeconfig of the hub (default: $KUBECONFIG, else the Pod's ServiceAccount, else ~/.kube/config)")
 	text(&o.Namespace, "namespace", "namespace that the manager runs in, and in which it holds its lease")
+	text(&o.Hub.Identity, "hub-identity", "what tells this hub from others in workload clusters; a hub that replaces another sets that one's (default: the UID of its namespace kube-system)")
+	text(&o.Hub.Name, "hub-name", "name of this hub for people, which other hubs are told that are refused")
 	span(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", "how long work that runs is given to end when the manager is stopped")
 
 	text(&o.Log.Level, "log-level", "what is logged: "+strings.Join(logLevels, ", "))
@@ -339,6 +355,12 @@ func (o *Options) Validate() error {
 		}
 	}
 	problem(len(validation.IsDNS1123Label(o.Namespace)) > 0, "namespace: %q is not the name of a namespace", o.Namespace)
+	if o.Hub.Identity != "" {
+		_, err := hubidentity.Parse(o.Hub.Identity)
+		problem(err != nil, "hub-identity: %v", err)
+	}
+	_, err := hubidentity.ParseName(o.Hub.Name)
+	problem(err != nil, "hub-name: %v", err)
 	for _, ns := range o.Agent.ProtectedNamespaces {
 		problem(len(validation.IsDNS1123Label(ns)) > 0, "protected-namespaces: %q is not the name of a namespace", ns)
 	}

@@ -32,6 +32,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application"
 	"github.com/masthead-dev/masthead/pkg/controllers/discovery"
 	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/capi"
@@ -97,7 +98,7 @@ func newLocalManager(cfg *rest.Config, o Options, l leadership) (manager.Manager
 }
 
 // setup wires everything that runs. What it returns is ready to start.
-func setup(cfg *rest.Config, o Options, h *health) (mcmanager.Manager, error) {
+func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanager.Manager, error) {
 	lead, err := newLeadership(cfg, o)
 	if err != nil {
 		return nil, err
@@ -111,7 +112,7 @@ func setup(cfg *rest.Config, o Options, h *health) (mcmanager.Manager, error) {
 		return nil, err
 	}
 	gate := multicluster.NewGate()
-	provider, err := newProvider(local, o.Connections, gate, sources, lead)
+	provider, err := newProvider(local, o.Connections, gate, sources, lead, hub)
 	if err != nil {
 		return nil, err
 	}
@@ -227,12 +228,14 @@ func secretMetadata(local manager.Manager, label string) (cache.Cache, error) {
 
 func newProvider(
 	local manager.Manager, o ConnectionOptions, gate *multicluster.Gate, sources []connection.Source, l leadership,
+	hub hubidentity.Hub,
 ) (*connection.Provider, error) {
 	provider, err := connection.New(connection.Options{
 		Sources:      sources,
 		Gate:         gate,
 		Pins:         inventory.NewPins(local.GetAPIReader()),
 		RequireClass: true,
+		Hub:          hub,
 		Credentials: credentials.Options{
 			AllowInsecureTLS: o.AllowInsecureKubeconfigTLS,
 			AllowProxy:       o.AllowKubeconfigProxy,

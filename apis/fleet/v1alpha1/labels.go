@@ -66,7 +66,8 @@ const (
 	// cluster.
 	SourceNamespaceAnnotation = "agent.crossplane.io/source-namespace"
 
-	// RequirementFinalizer keeps a claim in a workload cluster until its counterpart in the hub is gone.
+	// RequirementFinalizer keeps a claim in a workload cluster until its counterpart in the hub is gone. The finalizer that is
+	// written is this name, "-" and the identity of the hub. Without an identity, it was written by a version that had none.
 	RequirementFinalizer = "agent.masthead.dev/requirement"
 
 	// ConflictAnnotation is set on a claim in a workload cluster whose name is taken in the hub, and names the holder. It is
@@ -100,6 +101,27 @@ const (
 	// ManagedByLabel is set on objects that Masthead creates in a workload cluster. An object without it is not
 	// Masthead's and never overwritten.
 	ManagedByLabel = "masthead.dev/managed-by"
+
+	// HubLabel is set on objects that Masthead creates in a workload cluster, and holds the identity of the hub that the
+	// object belongs to. An object that names another hub is left alone. On the definition HubMarkerName it names the hub that
+	// the workload cluster belongs to.
+	HubLabel = "masthead.dev/hub"
+
+	// HubNameAnnotation is set on the definition HubMarkerName, and is the name of the hub for people, as the operator of that
+	// hub chose it.
+	HubNameAnnotation = "masthead.dev/hub-name"
+
+	// HubPredecessorsAnnotation is set on the definition HubMarkerName and lists, separated by commas and the latest first,
+	// the identities of the hubs from which the cluster was taken over. What they left in the cluster belongs to its hub.
+	HubPredecessorsAnnotation = "masthead.dev/hub-predecessors"
+
+	// HubMarkerName is the name of the CustomResourceDefinition in a workload cluster that says which hub the cluster belongs
+	// to. It serves no version, so that there are no objects of it.
+	HubMarkerName = "hubs.masthead.dev"
+
+	// TakeOverFromAnnotation is written by people on an enrolled object, and holds the identity of another hub. It consents to
+	// taking the cluster over from that hub.
+	TakeOverFromAnnotation = "masthead.dev/take-over-from"
 
 	// MirroredAnnotation is set on read-only copies of the hub's objects in a workload cluster. It holds a hash of what was
 	// copied, and the generation that the copy had then.

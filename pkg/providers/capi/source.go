@@ -152,9 +152,12 @@ func describe(c *clusterv1.Cluster, secret *metav1.PartialObjectMetadata) *conne
 		},
 		Class:      class,
 		Identifier: c.Annotations[fleetv1alpha1.ClusterIdentifierAnnotation],
-		Paused:     paused || ptr.Deref(c.Spec.Paused, false),
-		Deleting:   !c.DeletionTimestamp.IsZero(),
-		Ready:      true,
+
+		TakeOverFrom: c.Annotations[fleetv1alpha1.TakeOverFromAnnotation],
+
+		Paused:   paused || ptr.Deref(c.Spec.Paused, false),
+		Deleting: !c.DeletionTimestamp.IsZero(),
+		Ready:    true,
 	}
 	if c.Spec.ControlPlaneEndpoint.IsValid() {
 		e.Endpoint = c.Spec.ControlPlaneEndpoint.String()

@@ -42,7 +42,9 @@
 //     no manager runs, is not.
 //   - No Secret of the hub is held in a cache, and Secrets and ConfigMaps of workload clusters are not either, but for
 //     their metadata. No token is in a rest.Config, a log line, an event, a condition or a metric.
-//   - Nothing is written to any cluster, but events on the enrolled objects in the hub, on transitions.
+//   - A cluster that belongs to another hub is not engaged, and nothing is written to one that this hub has not claimed (hub.go,
+//     package hubidentity). A cluster that leaves is released to other hubs.
+//   - Nothing else is written to any cluster, but events on the enrolled objects in the hub, on transitions.
 //
 // # Locking
 //

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -41,6 +42,13 @@ type Options struct {
 	// HubUID is the UID of the hub's namespace kube-system, with which the hub itself is recognised. Empty: it is read
 	// from the hub at start.
 	HubUID string
+
+	// Hub is this hub, as it introduces itself to workload clusters. A cluster that belongs to another one is refused. Without an
+	// identity, clusters are neither claimed nor refused.
+	Hub hubidentity.Hub
+	// HubInterval is the time between two looks whether a cluster belongs to this hub still, and between attempts to connect
+	// to one that belongs to another. Default 30 s.
+	HubInterval time.Duration
 
 	// Credentials are the limits on what kubeconfigs may hold.
 	Credentials credentials.Options
@@ -129,6 +137,7 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.DrainTimeout, DefaultDrainTimeout)
 	setDefault(&o.LeaveTimeout, DefaultLeaveTimeout)
 	setDefault(&o.HandoverTimeout, DefaultHandoverTimeout)
+	setDefault(&o.HubInterval, DefaultHubInterval)
 	setDefault(&o.RequestTimeout, DefaultRequestTimeout)
 	return o, o.validate()
 }

@@ -18,7 +18,7 @@ const (
 	// ReasonUnauthorized means: the API server does not accept the credentials (401), and the Secret holds no newer ones.
 	ReasonUnauthorized = "Unauthorized"
 	// ReasonForbidden means: the credentials are accepted, but may not read the namespace kube-system, whose UID is the
-	// cluster's identity.
+	// cluster's identity, or may not read or write the marker, which says which hub the cluster belongs to.
 	ReasonForbidden = "Forbidden"
 	// ReasonBadKubeconfig means: the kubeconfig cannot be used or holds something that is refused.
 	ReasonBadKubeconfig = "BadKubeconfig"
@@ -35,6 +35,8 @@ const (
 	ReasonBadIdentifier = "BadIdentifier"
 	// ReasonClusterIdentityChanged means: the credentials lead to another cluster than before.
 	ReasonClusterIdentityChanged = "ClusterIdentityChanged"
+	// ReasonOtherHub means: the cluster belongs to the Masthead of another hub.
+	ReasonOtherHub = "ManagedByAnotherHub"
 	// ReasonHubItself means: the credentials lead to the hub.
 	ReasonHubItself = "HubItself"
 	// ReasonProbeFailed means: the API server answered a question that connecting needs with something unexpected.

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -102,7 +103,7 @@ func (p *Provider) recordOf(key Key, e *Enrolment) *record {
 	name := key.ClusterName()
 	r = &record{
 		key: key, name: name, class: e.Class, enrolment: *e, state: StatePending, reason: ReasonConnecting,
-		health: metav1.ConditionUnknown, cause: causeFirst,
+		health: metav1.ConditionUnknown, cause: causeFirst, hub: hubidentity.Owner{ID: p.o.Hub.ID},
 		throttle: newThrottle(p.o.QPS, p.o.Burst, p.o.Clock, func(d time.Duration) { p.metrics.waited(name, d) }),
 	}
 	p.records[key] = r
@@ -295,6 +296,10 @@ func (p *Provider) schedule(r *record, a action) {
 		r.probeAt = now.Add(time.Duration(float64(p.o.ProbeInterval) * p.o.Random()))
 	case a == actionScheduleProbe:
 		r.probeAt = now.Add(jitter(p.o.ProbeInterval, p.o.Random()))
+	case a == actionScheduleRetry && r.reason == ReasonOtherHub:
+		// The other hub tells nobody when it releases the cluster.
+		r.attempts++
+		r.retryAt = now.Add(jitter(p.o.HubInterval, p.o.Random()))
 	case a == actionScheduleRetry:
 		r.attempts++
 		r.retryAt = now.Add(backoff(r.attempts, p.o.BackoffBase, p.o.BackoffMax, p.o.Random()))

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -32,6 +33,10 @@ type record struct {
 	uid             string
 	// identifier is what was granted last, which is not what a changed enrolment asks for.
 	identifier string
+
+	// hub is this hub as the owner of what is in the cluster, and hubAt when the marker was last looked at.
+	hub   hubidentity.Owner
+	hubAt time.Time
 
 	// held says why the cluster must not be connected, since when, and whether that takes effect at once.
 	held       *failure
@@ -91,7 +96,8 @@ func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) obser
 	}
 	if r.conn != nil {
 		o.stopped = r.conn.stoppedByItself()
-		if r.conn.transport.suspect.Load() { // A request was answered 401: ask at once, but not again and again.
+		// A request was answered 401, or needs the cluster to be claimed: ask at once, but not again and again.
+		if t := r.conn.transport; t.suspect.Load() || t.claimWanted.Load() {
 			if at := r.probedAt.Add(minProbeInterval); at.Before(o.probeAt) {
 				o.probeAt = at
 			}
@@ -111,6 +117,6 @@ func (r *record) snapshot() Cluster {
 	}
 	return Cluster{
 		Name: r.name, Enrolment: r.enrolment, State: r.state, Reason: r.reason, Message: message,
-		ControlPlaneHealthy: r.health, KubernetesVersion: r.version, UID: r.uid, Identifier: r.identifier,
+		ControlPlaneHealthy: r.health, KubernetesVersion: r.version, UID: r.uid, Identifier: r.identifier, Hub: r.hub,
 	}
 }

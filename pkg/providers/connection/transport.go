@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -66,6 +67,9 @@ type transport struct {
 	// authorization is the header for the token: once for all requests, since each watch holds on to its own request.
 	authorization atomic.Pointer[string]
 	mode          atomic.Int32
+	// unclaimed is whether the cluster has to be claimed for this hub before something is written to it. claimWanted is set
+	// when a request of a client needs it, for which unauthorized is called, too.
+	unclaimed, claimWanted atomic.Bool
 	// suspect is set when a request of a client is answered 401; unauthorized is called when it becomes set, and must not
 	// block.
 	suspect      atomic.Bool
@@ -163,6 +167,9 @@ func (t *transport) allow(m mode) {
 	}
 }
 
+// holdWrites has what writes fail until the cluster is claimed, or not any more.
+func (t *transport) holdWrites(hold bool) { t.unclaimed.Store(hold) }
+
 // close fails everything from now on, and closes every socket.
 func (t *transport) close() {
 	t.mode.Store(int32(modeClosed))
@@ -179,6 +186,13 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	m := mode(t.mode.Load())
 	if m == modeClosed || (m == modeReadOnly && writes(req.Method)) {
 		closeBody(req)
+		return nil, t.notConnected()
+	}
+	if writes(req.Method) && t.unclaimed.Load() && !isReview(req) {
+		closeBody(req)
+		if t.claimWanted.CompareAndSwap(false, true) {
+			t.unauthorized()
+		}
 		return nil, t.notConnected()
 	}
 	if t.watches != nil && isWatch(req) {
@@ -237,6 +251,9 @@ func writes(method string) bool {
 		return true
 	}
 }
+
+// isReview is whether a request asks a question that is sent as a creation, which nothing is written for.
+func isReview(req *http.Request) bool { return strings.HasSuffix(req.URL.Path, "/selfsubjectreviews") }
 
 func closeBody(req *http.Request) {
 	if req.Body != nil {

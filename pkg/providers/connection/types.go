@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -68,6 +69,8 @@ type Enrolment struct {
 	Class string
 	// Identifier is the value of the annotation for the cluster identifier, or empty.
 	Identifier string
+	// TakeOverFrom is the value of the annotation that consents to taking the cluster over from another hub, or empty.
+	TakeOverFrom string
 	// Ready says whether the cluster can be expected to answer; if not, the reason and the message say why.
 	Ready                           bool
 	NotReadyReason, NotReadyMessage string
@@ -131,6 +134,8 @@ type Cluster struct {
 	// Identifier is the identifier that the enrolment was granted last, which differs from what its object asks for while
 	// that is refused; empty before the first connection.
 	Identifier string
+	// Hub is this hub as the owner of what is in the cluster.
+	Hub hubidentity.Owner
 	// MissingKinds are the kinds, as Kind.group, that a controller wants to watch and the cluster does not serve, sorted.
 	MissingKinds []string
 }
@@ -152,7 +157,7 @@ func (c Cluster) Equal(o Cluster) bool {
 	return c.Name == o.Name && c.Enrolment.equal(o.Enrolment) && c.State == o.State && c.Reason == o.Reason &&
 		c.Message == o.Message && c.ControlPlaneHealthy == o.ControlPlaneHealthy &&
 		c.KubernetesVersion == o.KubernetesVersion && c.UID == o.UID && c.Identifier == o.Identifier &&
-		slices.Equal(c.MissingKinds, o.MissingKinds)
+		c.Hub.Equal(o.Hub) && slices.Equal(c.MissingKinds, o.MissingKinds)
 }
 
 func (e Enrolment) equal(o Enrolment) bool {
@@ -215,6 +220,7 @@ const (
 	DefaultDrainTimeout            = 30 * time.Second
 	DefaultLeaveTimeout            = 5 * time.Minute
 	DefaultHandoverTimeout         = 30 * time.Second
+	DefaultHubInterval             = 30 * time.Second
 	DefaultRequestTimeout          = 10 * time.Second
 	DefaultQPS                     = 1000
 	DefaultBurst                   = 2000

@@ -52,7 +52,8 @@ func (p *Provider) connect(ctx context.Context, r *record, shadow bool) (event, 
 	case shadow:
 		p.warnKept(r, why)
 		return eventConnectFailed, why, nil
-	case why.reason == ReasonDuplicateCluster, why.reason == ReasonClusterIdentityChanged, why.reason == ReasonHubItself:
+	case why.reason == ReasonDuplicateCluster, why.reason == ReasonClusterIdentityChanged, why.reason == ReasonHubItself,
+		why.reason == ReasonOtherHub:
 		return eventRefused, why, nil
 	default:
 		return eventConnectFailed, why, nil
@@ -104,6 +105,9 @@ func (p *Provider) establish(ctx context.Context, r *record, creds *credentials.
 		return nil, why
 	}
 	if why := p.claim(ctx, r, uid); why != nil {
+		return nil, why
+	}
+	if why := p.hubOf(ctx, r, pr, creds.Token()); why != nil {
 		return nil, why
 	}
 	//nolint:contextcheck // The connection outlives the reconcile that makes it: its context is the provider's.
@@ -270,7 +274,13 @@ func (p *Provider) probe(ctx context.Context, r *record) (event, *failure, error
 			return eventLost, &failure{ReasonClusterIdentityChanged, "Another cluster answers at the same address"}, nil
 		}
 	}
-	if why != nil {
+	if why == nil {
+		why = p.verifyHub(ctx, r)
+	}
+	switch {
+	case why != nil && (why.reason == ReasonOtherHub || why.reason == ReasonForbidden):
+		return eventLost, why, nil
+	case why != nil:
 		ev, why := p.probeFailed(r, why)
 		return ev, why, nil
 	}
@@ -391,6 +401,9 @@ func (p *Provider) startDrain(r *record, logger logr.Logger) {
 		p.drain(ctx, name)
 		if forGood && p.admitLeave(ctx, conn, uid, token, logger) {
 			p.leave(ctx, name, logger)
+			if why := p.releaseHub(ctx, conn, token); why != nil {
+				logger.Error(why, "Left a cluster without releasing it to other hubs")
+			}
 		}
 		d.done.Store(true)
 		p.wake(key)

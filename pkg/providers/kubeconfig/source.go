@@ -94,6 +94,7 @@ func describe(m *metav1.PartialObjectMetadata) *connection.Enrolment {
 		},
 		Class:              class,
 		Identifier:         m.Annotations[fleetv1alpha1.ClusterIdentifierAnnotation],
+		TakeOverFrom:       m.Annotations[fleetv1alpha1.TakeOverFromAnnotation],
 		Deleting:           !m.DeletionTimestamp.IsZero(),
 		Ready:              true,
 		CredentialsVersion: connection.CredentialsVersion(m),

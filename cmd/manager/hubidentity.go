@@ -1,0 +1,47 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
+)
+
+// hubIdentity is what tells this hub from others: what the operator says, else the UID of its namespace kube-system.
+func hubIdentity(ctx context.Context, cfg *rest.Config, o HubOptions) (hubidentity.Hub, error) {
+	hub := hubidentity.Hub{ID: hubidentity.Identity(o.Identity), Name: o.Name}
+	if hub.ID != "" {
+		return hub, nil // Validate has looked at it.
+	}
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return hubidentity.Hub{}, fmt.Errorf("cannot make a client of the hub: %w", err)
+	}
+	// The preflight was answered a moment ago, so that what fails now is most likely brief.
+	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 7}
+	var last error
+	err = wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
+		ns, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+		if last = err; err != nil {
+			return false, nil
+		}
+		hub.ID, err = hubidentity.Parse(string(ns.UID))
+		return true, err
+	})
+	if last != nil {
+		err = last
+	}
+	if err != nil {
+		return hubidentity.Hub{}, fmt.Errorf("cannot get the hub's namespace kube-system, whose UID is the identity of the hub: %w", err)
+	}
+	return hub, nil
+}
