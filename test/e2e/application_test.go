@@ -137,7 +137,8 @@ var _ = Describe("Application", func() {
 		playProbe(ctx, "w1", "blog", "wordpress-webserver-0", false)
 		playProbe(ctx, "w1", "blog", check, false)
 		eventuallyApplication(ctx, "w1", "blog", "wordpress", summaryPath).Should(Equal("5/5 False Progressing"))
-		Expect(application(ctx, "w1", "blog", "wordpress", conditionPath("Ready"))).To(Equal("False/HealthCheckNotReady"))
+		Expect(application(ctx, "w1", "blog", "wordpress", conditionPath("HealthCheckPassed"))).To(Equal("False/HealthCheckNotReady"))
+		Expect(application(ctx, "w1", "blog", "wordpress", conditionPath("Ready"))).To(HavePrefix("False/"))
 		Expect(application(ctx, "w1", "blog", "wordpress", "{.status.message}")).To(ContainSubstring("wordpress-webserver"))
 
 		By("breaking more: a Service is gone")
@@ -159,6 +160,7 @@ var _ = Describe("Application", func() {
 		Eventually(func() string { return get(ctx, "w1", "{.metadata.uid}", "pod", check, "--namespace", "blog") }).
 			WithContext(ctx).Should(And(Not(BeEmpty()), Not(Equal(uid))))
 		eventuallyApplication(ctx, "w1", "blog", "wordpress", "{.status.ready}").Should(Equal("True"))
+		eventuallyApplication(ctx, "w1", "blog", "wordpress", conditionPath("Ready")).Should(Equal("True/Ready"))
 
 		By("letting nobody delete the kind while the cluster is enrolled")
 		Eventually(func() error {

@@ -39,7 +39,7 @@ const MaxStatusEntries = 64
 
 // ApplicationStatus is what of an Application is there, and how it fares.
 type ApplicationStatus struct {
-	// observedGeneration is the generation of the Application that this status was computed for.
+	// observedGeneration is the generation of the Application that this status was computed for; -1 before there is one.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -51,7 +51,7 @@ type ApplicationStatus struct {
 	Installed []string `json:"installed,omitempty"`
 
 	// ready is the status of the condition Ready of the health check's Pod: True, False or Unknown. Without a health check it is
-	// always Unknown.
+	// always Unknown, as the KEP wants it; the condition Ready of the Application sums everything up.
 	// +kubebuilder:validation:Enum=True;False;Unknown
 	// +optional
 	Ready corev1.ConditionStatus `json:"ready,omitempty"`
@@ -71,8 +71,9 @@ type ApplicationStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// conditions of the Application: Installed (every component and dependency is), Ready (what the health check says), Healthy
-	// (what the components say of themselves) and ComponentsWatched (Masthead can see the components).
+	// conditions of the Application: Ready (it is installed and healthy, and passes its health check, if it has one), Installed (every
+	// component and dependency is), Healthy (what the components say of themselves), HealthCheckPassed (what the health check says),
+	// ComponentsWatched (Masthead can see the components) and, only while somebody has to do something, Stalled.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

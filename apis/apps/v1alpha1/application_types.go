@@ -13,12 +13,13 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:metadata:annotations="apps.masthead.dev/definition-revision=1"
+// +kubebuilder:metadata:annotations="apps.masthead.dev/definition-revision=2"
 // +kubebuilder:resource:scope=Namespaced,shortName=app,categories={all,masthead}
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`
 // +kubebuilder:printcolumn:name="Installed",type=string,JSONPath=`.status.componentsInstalled`
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.ready`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Check",type=string,JSONPath=`.status.ready`,priority=1
 // +kubebuilder:printcolumn:name="Health",type=string,JSONPath=`.status.health`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -32,6 +33,7 @@ type Application struct {
 	Spec ApplicationSpec `json:"spec"`
 
 	// status is what of it is there, and how it fares.
+	// +default={"observedGeneration": -1}
 	// +optional
 	Status ApplicationStatus `json:"status,omitempty"`
 }

@@ -8,8 +8,16 @@ const (
 	// ConditionInstalled says whether every component and every dependency is installed.
 	ConditionInstalled = "Installed"
 
-	// ConditionReady says what the health check's Pod says.
+	// ConditionReady says whether the Application is installed and healthy and, if it has a health check, passes it. Its reason
+	// and its message are those of the first of the other conditions that is not so.
 	ConditionReady = "Ready"
+
+	// ConditionStalled is True while somebody has to do something before the Application can become ready, and absent otherwise.
+	ConditionStalled = "Stalled"
+
+	// ConditionHealthCheckPassed says what the health check's Pod says. It is Unknown without a health check, which is no
+	// reason not to be ready.
+	ConditionHealthCheckPassed = "HealthCheckPassed"
 
 	// ConditionHealthy says whether every component is healthy.
 	ConditionHealthy = "Healthy"
@@ -36,7 +44,11 @@ const (
 	ReasonComponentsNotWatched = "ComponentsNotWatched"
 )
 
-// Reasons of the condition Ready.
+// ReasonReady of the condition Ready: everything is installed and healthy, and the health check, if there is one, passes. Its other
+// reasons are those of the conditions Installed, Healthy, HealthCheckPassed and ComponentsWatched.
+const ReasonReady = "Ready"
+
+// Reasons of the condition HealthCheckPassed.
 const (
 	// ReasonNoHealthCheck: the Application has no health check.
 	ReasonNoHealthCheck = "NoHealthCheck"

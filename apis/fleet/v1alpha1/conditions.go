@@ -3,16 +3,38 @@
 
 package v1alpha1
 
-// ConditionReady of an EnrollmentClass says whether Masthead is connected to every cluster that names the class. That of a
-// HealthRule says whether Masthead follows the rule.
-const ConditionReady = "Ready"
+// Types of the conditions of EnrollmentClasses and HealthRules.
+const (
+	// ConditionReady says whether Masthead uses the object as it is written: whether clusters can be enrolled with an
+	// EnrollmentClass, and whether a HealthRule is followed. It says nothing about the clusters of a class, so that a
+	// roll-out in the hub never waits for a workload cluster.
+	ConditionReady = "Ready"
+
+	// ConditionStalled is True while somebody has to correct the object, and absent otherwise. Its reason and its message are
+	// those of Ready. It is the condition by which kstatus tells what has failed from what is not there yet.
+	ConditionStalled = "Stalled"
+
+	// ConditionClustersConnected of an EnrollmentClass says whether Masthead is connected to every cluster that names the
+	// class.
+	ConditionClustersConnected = "ClustersConnected"
+)
 
 // Reasons of the condition Ready of an EnrollmentClass.
+const (
+	// ReasonAccepted: clusters can be enrolled with the class.
+	ReasonAccepted = "Accepted"
+
+	// ReasonInvalidSelector: a label selector of the class cannot be read, so that it selects nothing. The message says which
+	// and why.
+	ReasonInvalidSelector = "InvalidSelector"
+)
+
+// Reasons of the condition ClustersConnected of an EnrollmentClass.
 const (
 	// ReasonAllConnected: Masthead is connected to every cluster that names the class.
 	ReasonAllConnected = "AllConnected"
 
-	// ReasonNoClusters: no enrolled cluster names the class. The class is ready to be used.
+	// ReasonNoClusters: no enrolled cluster names the class.
 	ReasonNoClusters = "NoClusters"
 
 	// ReasonClustersNotConnected: Masthead is not connected to some of the clusters that name the class. Their

@@ -18,6 +18,7 @@ import (
 // +kubebuilder:printcolumn:name="Match",type=boolean,JSONPath=`.spec.agent.matchNamespaces`,priority=1
 // +kubebuilder:printcolumn:name="Applications",type=string,JSONPath=`.spec.applications.mode`,priority=1
 // +kubebuilder:printcolumn:name="Clusters",type=integer,JSONPath=`.status.enrolledClusters`
+// +kubebuilder:printcolumn:name="Connected",type=integer,JSONPath=`.status.connectedClusters`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -31,7 +32,8 @@ type EnrollmentClass struct {
 	// +required
 	Spec EnrollmentClassSpec `json:"spec"`
 
-	// status is what Masthead found about the clusters of this class.
+	// status is what Masthead found about the class and its clusters.
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status EnrollmentClassStatus `json:"status,omitempty"`
 }
@@ -262,9 +264,9 @@ type ServiceAccountReference struct {
 	Name string `json:"name"`
 }
 
-// EnrollmentClassStatus is what Masthead found about the clusters of a class.
+// EnrollmentClassStatus is what Masthead found about a class and its clusters.
 type EnrollmentClassStatus struct {
-	// observedGeneration is the generation of the class that this status was computed for.
+	// observedGeneration is the generation of the class that this status was computed for; -1 before there is one.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -277,7 +279,8 @@ type EnrollmentClassStatus struct {
 	// +optional
 	ConnectedClusters int32 `json:"connectedClusters"`
 
-	// conditions of the class. The type Ready says whether Masthead is connected to every cluster that names the class.
+	// conditions of the class: Ready (clusters can be enrolled with it), ClustersConnected (Masthead is connected to every cluster
+	// that names it) and, only while somebody has to correct the class, Stalled.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

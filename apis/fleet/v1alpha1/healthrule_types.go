@@ -30,6 +30,7 @@ type HealthRule struct {
 	Spec HealthRuleSpec `json:"spec"`
 
 	// status is whether Masthead follows the rule.
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status HealthRuleStatus `json:"status,omitempty"`
 }
@@ -86,11 +87,11 @@ type HealthRuleSpec struct {
 
 // HealthRuleStatus is whether Masthead follows a rule.
 type HealthRuleStatus struct {
-	// observedGeneration is the generation of the rule that this status was computed for.
+	// observedGeneration is the generation of the rule that this status was computed for; -1 before there is one.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions of the rule. The type Ready says whether Masthead follows it.
+	// conditions of the rule: Ready (Masthead follows it) and, only while somebody has to correct it, Stalled.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

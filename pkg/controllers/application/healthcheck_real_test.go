@@ -27,7 +27,7 @@ func checkedBy(image string) func(*appsv1alpha1.Application) {
 // saysReady is a check of what an Application says of its health check.
 func saysReady(ready corev1.ConditionStatus, reason, message string) func(appsv1alpha1.ApplicationStatus) error {
 	return func(s appsv1alpha1.ApplicationStatus) error {
-		c := meta.FindStatusCondition(s.Conditions, appsv1alpha1.ConditionReady)
+		c := meta.FindStatusCondition(s.Conditions, appsv1alpha1.ConditionHealthCheckPassed)
 		if s.Ready != ready || c == nil || string(c.Status) != string(ready) || c.Reason != reason || !strings.Contains(c.Message, message) {
 			return fmt.Errorf("want %s, %s, %q; got %s and %+v", ready, reason, message, s.Ready, c)
 		}

@@ -97,10 +97,20 @@ func ruleStatus(
 		ready.Status, ready.Reason = metav1.ConditionFalse, fleetv1alpha1.ReasonCannotCompile
 		ready.Message = err.Error()
 	}
-	if before := meta.FindStatusCondition(rule.Status.Conditions, ready.Type); before != nil && before.Status == ready.Status {
-		ready.LastTransitionTime = before.LastTransitionTime
+	conditions := []metav1.Condition{ready}
+	if ready.Status != metav1.ConditionTrue {
+		// Nothing but a change of the rules makes it followed.
+		stalled := ready
+		stalled.Type, stalled.Status = fleetv1alpha1.ConditionStalled, metav1.ConditionTrue
+		conditions = append(conditions, stalled)
 	}
-	return fleetv1alpha1.HealthRuleStatus{ObservedGeneration: rule.Generation, Conditions: []metav1.Condition{ready}}
+	for i := range conditions {
+		c := &conditions[i]
+		if before := meta.FindStatusCondition(rule.Status.Conditions, c.Type); before != nil && before.Status == c.Status {
+			c.LastTransitionTime = before.LastTransitionTime
+		}
+	}
+	return fleetv1alpha1.HealthRuleStatus{ObservedGeneration: rule.Generation, Conditions: conditions}
 }
 
 func nameAt(rules []fleetv1alpha1.HealthRule, at revision) string {

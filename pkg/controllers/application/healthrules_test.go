@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -131,7 +132,7 @@ func (f *rulesFixture) says(rule *fleetv1alpha1.HealthRule, reason, message stri
 		if err := f.hub.Get(f.t.Context(), client.ObjectKeyFromObject(rule), rule); err != nil {
 			return err
 		}
-		if rule.Status.ObservedGeneration != rule.Generation || len(rule.Status.Conditions) != 1 {
+		if rule.Status.ObservedGeneration != rule.Generation || len(rule.Status.Conditions) == 0 {
 			return fmt.Errorf("not seen yet: %+v", rule.Status)
 		}
 		c := rule.Status.Conditions[0]
@@ -142,6 +143,9 @@ func (f *rulesFixture) says(rule *fleetv1alpha1.HealthRule, reason, message stri
 		if c.Type != fleetv1alpha1.ConditionReady || c.Status != status || c.Reason != reason || c.ObservedGeneration != rule.Generation ||
 			!strings.Contains(c.Message, message) {
 			return fmt.Errorf("want %s %q, got %+v", reason, message, c)
+		}
+		if stalled := meta.IsStatusConditionTrue(rule.Status.Conditions, fleetv1alpha1.ConditionStalled); stalled == (status == metav1.ConditionTrue) {
+			return fmt.Errorf("Ready is %s and Stalled is %t", status, stalled)
 		}
 		return nil
 	})

@@ -43,9 +43,10 @@ func statusOf(o observation, now metav1.Time) appsv1alpha1.ApplicationStatus {
 		setCondition(&status.Conditions, c)
 	}
 	set(installedCondition(components, dependencies))
-	set(readyCondition(o))
+	set(healthCheckCondition(o))
 	set(healthyCondition(status.Health, components))
 	set(watchedCondition(o))
+	setReady(&status, o, set)
 	status.Message = statusMessage(o, components, dependencies)
 
 	status.Components = listed(components, func(c componentEntry) appsv1alpha1.ComponentStatus { return c.ComponentStatus })
@@ -104,7 +105,7 @@ func summaryOf(app *appsv1alpha1.Application) summary {
 	if s.ready != corev1.ConditionTrue && s.ready != corev1.ConditionFalse {
 		s.ready = corev1.ConditionUnknown
 	}
-	if s.message == "" && app.Status.ObservedGeneration == 0 {
+	if s.message == "" && app.Status.ObservedGeneration <= 0 {
 		s.message = "Masthead has not looked at it yet."
 	}
 	return s

@@ -87,7 +87,7 @@ func someNames(names []string) string {
 	return list
 }
 
-// readyOf is the KEP's: what the health check's Pod says, and Unknown without a health check.
+// readyOf is the KEP's field ready: what the health check's Pod says, and Unknown without a health check.
 func readyOf(o observation) corev1.ConditionStatus {
 	ready := o.healthCheck.ready
 	if o.application.Spec.HealthCheck == nil || ready != corev1.ConditionTrue && ready != corev1.ConditionFalse {
@@ -96,8 +96,9 @@ func readyOf(o observation) corev1.ConditionStatus {
 	return ready
 }
 
-func readyCondition(o observation) metav1.Condition {
-	c := metav1.Condition{Type: appsv1alpha1.ConditionReady, Status: metav1.ConditionStatus(readyOf(o))}
+// healthCheckCondition says in a condition what the health check's Pod says.
+func healthCheckCondition(o observation) metav1.Condition {
+	c := metav1.Condition{Type: appsv1alpha1.ConditionHealthCheckPassed, Status: metav1.ConditionStatus(readyOf(o))}
 	switch p := o.healthCheck.problem; {
 	case o.application.Spec.HealthCheck == nil:
 		c.Reason, c.Message = appsv1alpha1.ReasonNoHealthCheck, "The Application has no health check."
@@ -195,7 +196,7 @@ func statusMessage(o observation, components []componentEntry, dependencies []ap
 	if missing := dependenciesWith(dependencies, corev1.ConditionFalse); len(missing) > 0 {
 		parts = append(parts, fmt.Sprintf("Dependencies that are not installed: %s.", someNames(missing)))
 	}
-	c := readyCondition(o)
+	c := healthCheckCondition(o)
 	if o.application.Spec.HealthCheck != nil && c.Status != metav1.ConditionTrue && !strings.Contains(parts[0], c.Message) {
 		parts = append(parts, c.Message)
 	}

@@ -40,23 +40,64 @@ func countByClass(profiles []inventoryv1alpha1.ClusterProfile) map[string]classC
 
 // classStatus computes the status of a class, given what it is now.
 func classStatus(class *fleetv1alpha1.EnrollmentClass, n classCount, now time.Time) fleetv1alpha1.EnrollmentClassStatus {
-	ready := metav1.Condition{Type: fleetv1alpha1.ConditionReady, Status: metav1.ConditionTrue}
-	switch {
-	case n.enrolled == 0:
-		ready.Reason = fleetv1alpha1.ReasonNoClusters
-		ready.Message = "No enrolled cluster names this class"
-	case n.connected == n.enrolled:
-		ready.Reason = fleetv1alpha1.ReasonAllConnected
-		ready.Message = fmt.Sprintf("%d of %d enrolled clusters are connected", n.connected, n.enrolled)
-	default:
-		ready.Status = metav1.ConditionFalse
-		ready.Reason = fleetv1alpha1.ReasonClustersNotConnected
-		ready.Message = fmt.Sprintf("%d of %d enrolled clusters are connected", n.connected, n.enrolled)
-	}
 	return fleetv1alpha1.EnrollmentClassStatus{
 		ObservedGeneration: class.Generation,
 		EnrolledClusters:   n.enrolled,
 		ConnectedClusters:  n.connected,
-		Conditions:         stamp(class.Status.Conditions, []metav1.Condition{ready}, class.Generation, now),
+		Conditions: stamp(class.Status.Conditions, append(classReady(class), clustersConnected(n)),
+			class.Generation, now),
 	}
+}
+
+// classReady says whether clusters can be enrolled with a class, which depends on nothing but the class. What the schema
+// refuses is not looked for again.
+func classReady(class *fleetv1alpha1.EnrollmentClass) []metav1.Condition {
+	ready := metav1.Condition{
+		Type: fleetv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonAccepted,
+		Message: "Clusters can be enrolled with this class",
+	}
+	message := unreadableSelector(class)
+	if message == "" {
+		return []metav1.Condition{ready}
+	}
+	ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, fleetv1alpha1.ReasonInvalidSelector, message
+	stalled := ready
+	stalled.Type, stalled.Status = fleetv1alpha1.ConditionStalled, metav1.ConditionTrue
+	return []metav1.Condition{ready, stalled}
+}
+
+// unreadableSelector says which selector of a class cannot be read, and why. The schema of a label selector lets operators and
+// values pass that mean nothing.
+func unreadableSelector(class *fleetv1alpha1.EnrollmentClass) string {
+	for _, s := range []struct {
+		field   string
+		allowed *fleetv1alpha1.AllowedNamespaces
+	}{
+		{"spec.allowedNamespaces.selector", class.Spec.AllowedNamespaces},
+		{"spec.agent.allowedTargetNamespaces.selector", class.Spec.Agent.AllowedTargetNamespaces},
+	} {
+		if s.allowed == nil || s.allowed.Selector == nil {
+			continue
+		}
+		if _, err := metav1.LabelSelectorAsSelector(s.allowed.Selector); err != nil {
+			return bounded(fmt.Sprintf("The selector in %s selects nothing: %v", s.field, err), maxMessageLength)
+		}
+	}
+	return ""
+}
+
+// clustersConnected says how many of the clusters of a class are connected. It is apart from Ready: that one cluster is paused or
+// dead is no fault of the class.
+func clustersConnected(n classCount) metav1.Condition {
+	c := metav1.Condition{
+		Type: fleetv1alpha1.ConditionClustersConnected, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonAllConnected,
+		Message: fmt.Sprintf("%d of %d enrolled clusters are connected", n.connected, n.enrolled),
+	}
+	switch {
+	case n.enrolled == 0:
+		c.Reason, c.Message = fleetv1alpha1.ReasonNoClusters, "No enrolled cluster names this class"
+	case n.connected != n.enrolled:
+		c.Status, c.Reason = metav1.ConditionFalse, fleetv1alpha1.ReasonClustersNotConnected
+	}
+	return c
 }

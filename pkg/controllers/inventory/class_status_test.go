@@ -24,6 +24,9 @@ func TestClassStatus(t *testing.T) {
 	}
 	foreign := in("gold", connection.StateConnected)
 	foreign.Spec.ClusterManager.Name = "other"
+	accepted := metav1.Condition{
+		Type: "Ready", Status: "True", Reason: fleetv1alpha1.ReasonAccepted, Message: "Clusters can be enrolled with this class",
+	}
 	cases := map[string]struct {
 		reason   string
 		profiles []inventoryv1alpha1.ClusterProfile
@@ -32,8 +35,8 @@ func TestClassStatus(t *testing.T) {
 		"NoClusters": {
 			reason:   "A class that nobody uses is ready to be used; other managers' profiles do not count.",
 			profiles: []inventoryv1alpha1.ClusterProfile{in("other", connection.StateConnected), foreign},
-			want: fleetv1alpha1.EnrollmentClassStatus{ObservedGeneration: 3, Conditions: []metav1.Condition{{
-				Type: "Ready", Status: "True", Reason: fleetv1alpha1.ReasonNoClusters,
+			want: fleetv1alpha1.EnrollmentClassStatus{ObservedGeneration: 3, Conditions: []metav1.Condition{accepted, {
+				Type: "ClustersConnected", Status: "True", Reason: fleetv1alpha1.ReasonNoClusters,
 				Message: "No enrolled cluster names this class",
 			}}},
 		},
@@ -42,8 +45,8 @@ func TestClassStatus(t *testing.T) {
 			profiles: []inventoryv1alpha1.ClusterProfile{in("gold", connection.StateConnected), in("other", connection.StateBackoff)},
 			want: fleetv1alpha1.EnrollmentClassStatus{
 				ObservedGeneration: 3, EnrolledClusters: 1, ConnectedClusters: 1,
-				Conditions: []metav1.Condition{{
-					Type: "Ready", Status: "True", Reason: fleetv1alpha1.ReasonAllConnected,
+				Conditions: []metav1.Condition{accepted, {
+					Type: "ClustersConnected", Status: "True", Reason: fleetv1alpha1.ReasonAllConnected,
 					Message: "1 of 1 enrolled clusters are connected",
 				}},
 			},
@@ -53,8 +56,8 @@ func TestClassStatus(t *testing.T) {
 			profiles: []inventoryv1alpha1.ClusterProfile{in("gold", connection.StateConnected), in("gold", connection.StateDegraded)},
 			want: fleetv1alpha1.EnrollmentClassStatus{
 				ObservedGeneration: 3, EnrolledClusters: 2, ConnectedClusters: 1,
-				Conditions: []metav1.Condition{{
-					Type: "Ready", Status: "False", Reason: fleetv1alpha1.ReasonClustersNotConnected,
+				Conditions: []metav1.Condition{accepted, {
+					Type: "ClustersConnected", Status: "False", Reason: fleetv1alpha1.ReasonClustersNotConnected,
 					Message: "1 of 2 enrolled clusters are connected",
 				}},
 			},

@@ -90,7 +90,7 @@ func (o ourObject) state() state {
 }
 
 func (o ourObject) verdict() string {
-	if o.Status.ObservedGeneration == 0 {
+	if o.Status.ObservedGeneration <= 0 {
 		return ""
 	}
 	words := []string{"health " + string(o.Status.Health), o.Status.ComponentsInstalled + " installed"}

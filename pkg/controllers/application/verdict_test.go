@@ -1,0 +1,212 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/test/verdict"
+)
+
+func TestVerdictsOnHealthRules(t *testing.T) {
+	kind := fleetv1alpha1.GroupVersion.WithKind("HealthRule")
+	rule := func(name, degraded string) fleetv1alpha1.HealthRule {
+		return fleetv1alpha1.HealthRule{
+			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Generation: 2, CreationTimestamp: statusTime(0)},
+			Spec:       fleetv1alpha1.HealthRuleSpec{Group: "db.acmeco.org", Kind: "Database", Degraded: degraded},
+		}
+	}
+	of := func(i int, rules ...fleetv1alpha1.HealthRule) *unstructured.Unstructured {
+		r := rules[i]
+		r.Status = ruleStatus(&rules[i], rules, follow(rules, nil), statusTime(1).Time)
+		return verdict.Object(t, kind, &r)
+	}
+	edited := of(0, rule("a", "false"))
+	edited.SetGeneration(9)
+	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{
+		"Created": {
+			Reason: "Nobody has looked at it yet.", Want: verdict.InProgress,
+			Object: verdict.Created(t, "config/crd/bases/fleet.masthead.dev_healthrules.yaml", of(0, rule("a", "false"))),
+		},
+		"Edited":        {Reason: "Nobody has looked at the change yet.", Object: edited, Want: verdict.InProgress},
+		"Compiled":      {Reason: "It is followed.", Object: of(0, rule("a", "object.status.phase == 'Dead'")), Want: verdict.Current},
+		"CannotCompile": {Reason: "Somebody has to correct it.", Object: of(0, rule("a", "object.")), Want: verdict.Failed},
+		"Shadowed": {
+			Reason: "It is not followed as long as the older one is there.",
+			Object: of(1, rule("a", "false"), rule("b", "false")), Want: verdict.Failed,
+		},
+	}}
+	table.Check(t)
+	verdict.Covers(t, verdict.Reasons(t, "apis/fleet/v1alpha1", "of a HealthRule"), nil, table.Objects()...)
+}
+
+func TestVerdictsOnApplicationReports(t *testing.T) {
+	kind := fleetv1alpha1.GroupVersion.WithKind("ApplicationReport")
+	connected := connection.Cluster{Name: reported, State: connection.StateConnected, Reason: connection.ReasonConnected}
+	lost := connection.Cluster{Name: reported, State: connection.StateBackoff, Reason: connection.ReasonDialError}
+	complete := rollupView{engaged: true, complete: true, reached: true}
+	broken := complete
+	broken.totals.applications = fleetv1alpha1.ApplicationCounts{Total: 1, Degraded: 1}
+	blocked := func(reason string) rollupView {
+		return rollupView{engaged: true, reached: true, blocked: &problem{reason, "It is so."}}
+	}
+	report := func(cluster connection.Cluster, v rollupView) *unstructured.Unstructured {
+		r := &fleetv1alpha1.ApplicationReport{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "capi-w1", Generation: 1}}
+		r.Status, _ = reportStatus(cluster, v, r.Status, r.Generation, time.Unix(1_700_000_000, 0))
+		return verdict.Object(t, kind, r)
+	}
+	table := verdict.Table{Kind: kind.GroupKind(), Report: true, Cases: map[string]verdict.Case{
+		"Watching": {Reason: "It shows the cluster as it is.", Object: report(connected, complete), Want: verdict.Current},
+		"Broken": {
+			Reason: "What it shows is right, also if an Application is broken.", Object: report(connected, broken), Want: verdict.Current,
+		},
+		"Unreachable": {Reason: "Nobody knows how its Applications fare.", Object: report(lost, complete), Want: verdict.Failed},
+		"Syncing":     {Reason: "It is being read.", Object: report(connected, rollupView{engaged: true}), Want: verdict.InProgress},
+		"NotServed": {
+			Reason: "The cluster does not let Masthead look.",
+			Object: report(connected, blocked(fleetv1alpha1.ReasonNotServed)), Want: verdict.Failed,
+		},
+		"Disabled": {
+			Reason: "Nobody looks, on purpose.", Object: report(connected, blocked(fleetv1alpha1.ReasonDisabled)), Want: verdict.Suspended,
+		},
+	}}
+	table.Check(t)
+	verdict.Covers(t, verdict.Reasons(t, "apis/fleet/v1alpha1", "of an ApplicationReport"), nil, table.Objects()...)
+}
+
+func TestVerdictsOnApplications(t *testing.T) {
+	const crd = "config/crd/workload/apps.masthead.dev_applications.yaml"
+	kind := appsv1alpha1.GroupVersion.WithKind("Application")
+	healthy := func(name string) componentView { return component(name, appsv1alpha1.HealthHealthy) }
+	app := func(o observation) *unstructured.Unstructured {
+		out := o.application.DeepCopy()
+		out.Status = statusOf(o, statusTime(0))
+		return verdict.Object(t, kind, out)
+	}
+	edited := app(observed(with(healthy("db"))))
+	edited.SetGeneration(9)
+	ended := app(observed(with(healthy("db"))))
+	ended.SetDeletionTimestamp(&metav1.Time{Time: statusTime(1).Time})
+	mended := observed(with(healthy("db")))
+	mended.application.Status = statusOf(observed(with(component("db", appsv1alpha1.HealthDegraded))), statusTime(0))
+	upgraded := observed(with(healthy("db")))
+	upgraded.application.Status.Conditions = []metav1.Condition{{
+		Type: "Ready", Status: "Unknown", Reason: "NoHealthCheck", Message: "The Application has no health check.",
+	}}
+	check := func(status corev1.ConditionStatus, reason string) func(*observation) {
+		if reason == "" {
+			return checked(status, nil)
+		}
+		return checked(status, &problem{reason, "It is so."})
+	}
+	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{
+		"Created": {
+			Reason: "Nobody has looked at it yet.", Object: verdict.Created(t, crd, app(observed())), Want: verdict.InProgress,
+		},
+		"Edited": {Reason: "Nobody has looked at the change yet.", Object: edited, Want: verdict.InProgress},
+		"Ended":  {Reason: "It goes.", Object: ended, Want: verdict.Terminating},
+		"Healthy": {
+			Reason: "Everything is installed and healthy, and nobody asked for a health check.",
+			Object: app(observed(with(healthy("db")))), Want: verdict.Current,
+		},
+		"Upgraded": {Reason: "What an older Masthead said is replaced.", Object: app(upgraded), Want: verdict.Current},
+		"Mended":   {Reason: "What had failed is forgotten.", Object: app(mended), Want: verdict.Current},
+		"NoComponents": {
+			Reason: "It names nothing, so there is nothing to be ready.", Object: app(observed()), Want: verdict.InProgress,
+		},
+		"DependenciesOnly": {
+			Reason: "All that it names is installed.", Want: verdict.Current,
+			Object: app(observed(dependingOn(dependencyView{name: "mysql", status: &appsv1alpha1.ApplicationStatus{}}))),
+		},
+		"HealthCheckOnly": {Reason: "All that it asks for passes.", Object: app(observed(check("True", ""))), Want: verdict.Current},
+		"AllIgnored": {
+			Reason: "Its author wants nobody to look at the health of its components.", Want: verdict.Current,
+			Object: app(observed(with(component("db", appsv1alpha1.HealthDegraded, ignored)))),
+		},
+		"Missing": {
+			Reason: "It may be created next.", Object: app(observed(with(healthy("db"), component("web", "", missing)))), Want: verdict.InProgress,
+		},
+		"LabelsDoNotMatch": {
+			Reason: "It may be labelled next.", Object: app(observed(with(component("web", appsv1alpha1.HealthHealthy, unmatched)))),
+			Want: verdict.InProgress,
+		},
+		"DependencyMissing": {
+			Reason: "It may be created next.", Object: app(observed(with(healthy("db")), dependingOn(dependencyView{name: "mysql"}))),
+			Want: verdict.InProgress,
+		},
+		"DependencyNotSeen": {
+			Reason: "Nobody knows.", Want: verdict.InProgress,
+			Object: app(observed(with(healthy("db")), dependingOn(dependencyView{name: "mysql", unseen: true}))),
+		},
+		"Progressing": {
+			Reason: "It is on its way.", Object: app(observed(with(component("db", appsv1alpha1.HealthProgressing)))), Want: verdict.InProgress,
+		},
+		"Terminating": {
+			Reason: "It is on its way out.", Object: app(observed(with(component("db", appsv1alpha1.HealthHealthy, deleting)))),
+			Want: verdict.InProgress,
+		},
+		"Unknown": {
+			Reason: "Nobody can tell.", Object: app(observed(with(component("db", appsv1alpha1.HealthUnknown)))), Want: verdict.InProgress,
+		},
+		"Suspended": {
+			Reason: "Its author has paused it.", Object: app(observed(with(component("db", appsv1alpha1.HealthSuspended)))),
+			Want: verdict.Suspended,
+		},
+		"Degraded": {
+			Reason: "It does not mend by itself.", Object: app(observed(with(healthy("a"), component("db", appsv1alpha1.HealthDegraded)))),
+			Want: verdict.Failed,
+		},
+		"DegradedAndMissing": {
+			Reason: "That something is on its way does not mend what has failed.", Want: verdict.Failed,
+			Object: app(observed(with(component("web", "", missing), component("db", appsv1alpha1.HealthDegraded)))),
+		},
+		"NotOwned": {
+			Reason: "It is installed and healthy. That it would not be deleted with the Application is for an administrator.",
+			Object: app(observed(with(component("db", appsv1alpha1.HealthHealthy, notOwned)))), Want: verdict.Current,
+		},
+		"CheckPasses": {Reason: "All is well.", Object: app(observed(with(healthy("db")), check("True", ""))), Want: verdict.Current},
+		"CheckFails": {
+			Reason: "The health check knows better than the components.", Object: app(observed(with(healthy("db")), check("False", ""))),
+			Want: verdict.InProgress,
+		},
+		"CheckStarts": {
+			Reason: "It says nothing yet.", Object: app(observed(with(healthy("db")), check("Unknown", ""))), Want: verdict.InProgress,
+		},
+		"NotEnrolled": {
+			Reason: "Nobody looks any more, until somebody enrols the cluster again.", Want: verdict.Failed,
+			Object: app(unseenApplication(leftBehind(), problem{appsv1alpha1.ReasonNotEnrolled, "Nobody looks any more."})),
+		},
+	}}
+	// What keeps Masthead from looking at a component, or from running the health check.
+	for reason, want := range map[string]verdict.Verdict{
+		appsv1alpha1.ReasonSyncing: verdict.InProgress, appsv1alpha1.ReasonKindNotServed: verdict.InProgress,
+		appsv1alpha1.ReasonKindForbidden: verdict.Failed, appsv1alpha1.ReasonKindTooLarge: verdict.Failed,
+		appsv1alpha1.ReasonClusterScoped: verdict.Failed,
+	} {
+		table.Cases["NotSeen"+reason] = verdict.Case{
+			Reason: "A component cannot be seen: " + reason, Want: want,
+			Object: app(observed(with(healthy("db"), component("web", "", notSeen(reason))))),
+		}
+	}
+	for reason, want := range map[string]verdict.Verdict{
+		appsv1alpha1.ReasonHealthCheckRefused: verdict.Failed, appsv1alpha1.ReasonHealthCheckForbidden: verdict.Failed,
+		appsv1alpha1.ReasonHealthCheckStarting: verdict.InProgress,
+	} {
+		table.Cases["Check"+reason] = verdict.Case{
+			Reason: "The health check does not run: " + reason, Want: want,
+			Object: app(observed(with(healthy("db")), check("Unknown", reason))),
+		}
+	}
+	table.Check(t)
+	verdict.Covers(t, verdict.Reasons(t, "apis/apps/v1alpha1"), nil, table.Objects()...)
+}

@@ -1,0 +1,136 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/test/verdict"
+)
+
+func TestVerdictsOnEnrollmentClasses(t *testing.T) {
+	kind := fleetv1alpha1.GroupVersion.WithKind("EnrollmentClass")
+	badSelector := func(c *fleetv1alpha1.EnrollmentClass) {
+		c.Spec.AllowedNamespaces = &fleetv1alpha1.AllowedNamespaces{Selector: &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Is", Values: []string{"a"}}},
+		}}
+	}
+	class := func(n classCount, modify ...func(*fleetv1alpha1.EnrollmentClass)) *unstructured.Unstructured {
+		c := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: "gold", Generation: 3}}
+		for _, m := range modify {
+			m(c)
+		}
+		c.Status = classStatus(c, n, now)
+		return verdict.Object(t, kind, c)
+	}
+	edited := class(classCount{1, 1})
+	edited.SetGeneration(4)
+	deleting := class(classCount{1, 1})
+	deleting.SetDeletionTimestamp(&metav1.Time{Time: now})
+	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{
+		"Created": {
+			Reason: "Nobody has looked at it yet.", Want: verdict.InProgress,
+			Object: verdict.Created(t, "config/crd/bases/fleet.masthead.dev_enrollmentclasses.yaml", class(classCount{})),
+		},
+		"Edited":     {Reason: "Nobody has looked at the change yet.", Object: edited, Want: verdict.InProgress},
+		"NoClusters": {Reason: "It waits to be used, which is what it is for.", Object: class(classCount{}), Want: verdict.Current},
+		"Connected":  {Reason: "All is well.", Object: class(classCount{2, 2}), Want: verdict.Current},
+		"OneDead": {
+			Reason: "The class is as its author wants it; a dead cluster must not fail the hub's own roll-out.",
+			Object: class(classCount{20, 19}), Want: verdict.Current,
+		},
+		"AllDead": {Reason: "The same holds for all of them.", Object: class(classCount{2, 0}), Want: verdict.Current},
+		"InvalidSelector": {
+			Reason: "It selects nothing until somebody corrects it.", Object: class(classCount{}, badSelector), Want: verdict.Failed,
+		},
+		"InvalidTargetSelector": {
+			Reason: "The same for the namespaces that may be chosen.", Want: verdict.Failed,
+			Object: class(classCount{}, func(c *fleetv1alpha1.EnrollmentClass) {
+				badSelector(c)
+				c.Spec.Agent.AllowedTargetNamespaces, c.Spec.AllowedNamespaces = c.Spec.AllowedNamespaces, nil
+			}),
+		},
+		"Corrected": {
+			Reason: "What was wrong with it before is forgotten.", Want: verdict.Current,
+			Object: class(classCount{}, func(c *fleetv1alpha1.EnrollmentClass) {
+				broken := c.DeepCopy()
+				badSelector(broken)
+				c.Status = classStatus(broken, classCount{}, before)
+			}),
+		},
+		"Upgraded": {
+			Reason: "An older Masthead said of the class what it should have said of its clusters.", Want: verdict.Current,
+			Object: class(classCount{2, 1}, func(c *fleetv1alpha1.EnrollmentClass) {
+				c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "ClustersNotConnected"}}
+			}),
+		},
+		"Deleting": {Reason: "It goes.", Object: deleting, Want: verdict.Terminating},
+	}}
+	table.Check(t)
+	verdict.Covers(t, verdict.Reasons(t, "apis/fleet/v1alpha1", "of an EnrollmentClass"), nil, table.Objects()...)
+}
+
+func TestVerdictsOnClusterProfiles(t *testing.T) {
+	kind := inventoryv1alpha1.GroupVersion.WithKind(inventoryv1alpha1.Kind)
+	profile := func(refused map[string]string, modify ...func(*connection.Cluster)) *unstructured.Unstructured {
+		p := published()
+		p.Status = desiredStatus(testKey, testCluster(modify...), refused, nil, 1, now)
+		return verdict.Object(t, kind, p)
+	}
+	healthy := func(h metav1.ConditionStatus) func(*connection.Cluster) {
+		return func(c *connection.Cluster) { c.ControlPlaneHealthy = h }
+	}
+	state := func(s connection.State, reason string) func(*connection.Cluster) {
+		return func(c *connection.Cluster) { c.State, c.Reason, c.Message = s, reason, "It is so" }
+	}
+	table := verdict.Table{Kind: kind.GroupKind(), Report: true, Cases: map[string]verdict.Case{
+		"Connected": {Reason: "All is well.", Object: profile(nil), Want: verdict.Current},
+		"Unhealthy": {
+			Reason: "The API server answers and is not ready: it may be starting.",
+			Object: profile(nil, healthy(metav1.ConditionFalse)), Want: verdict.InProgress,
+		},
+		"NotProbed": {Reason: "It was not asked yet.", Object: profile(nil, healthy(metav1.ConditionUnknown)), Want: verdict.InProgress},
+		"KindsMissing": {
+			Reason: "Somebody has to install them.", Want: verdict.Failed,
+			Object: profile(nil, func(c *connection.Cluster) { c.MissingKinds = []string{"Application.apps.masthead.dev"} }),
+		},
+		"DefinitionsRefused": {
+			Reason: "What the class offers is not there.",
+			Object: profile(map[string]string{"dbs.acmeco.org": "ForeignDefinition"}), Want: verdict.Failed,
+		},
+		"Degraded": {
+			Reason: "Probes fail, and it is not decided yet whether the cluster is lost.",
+			Object: profile(nil, state(connection.StateDegraded, connection.ReasonDialError)), Want: verdict.InProgress,
+		},
+	}}
+	// A connection that is refused or lost shows its reason. What passes by itself or was asked for is not a failure.
+	lost := map[string]verdict.Verdict{
+		connection.ReasonConnecting: verdict.InProgress, connection.ReasonDraining: verdict.InProgress,
+		connection.ReasonNotReady: verdict.InProgress, connection.ReasonPaused: verdict.Suspended,
+		connection.ReasonDialError: verdict.Failed, connection.ReasonTLSError: verdict.Failed,
+		connection.ReasonUnauthorized: verdict.Failed, connection.ReasonForbidden: verdict.Failed,
+		connection.ReasonBadKubeconfig: verdict.Failed, connection.ReasonNoCredentials: verdict.Failed,
+		connection.ReasonDuplicateCluster: verdict.Failed, connection.ReasonBadIdentifier: verdict.Failed,
+		connection.ReasonClusterIdentityChanged: verdict.Failed, connection.ReasonHubItself: verdict.Failed,
+		connection.ReasonProbeFailed: verdict.Failed, connection.ReasonClassNotFound: verdict.Failed,
+		connection.ReasonNamespaceNotAllowed: verdict.Failed, connection.ReasonEngageFailed: verdict.Failed,
+	}
+	for reason, want := range lost {
+		table.Cases["Lost"+reason] = verdict.Case{
+			Reason: "The connection is not there: " + reason, Want: want,
+			Object: profile(nil, state(connection.StateBackoff, reason)),
+		}
+	}
+	table.Check(t)
+	verdict.Covers(t, verdict.Reasons(t, "pkg/controllers/inventory"), nil, table.Objects()...)
+	verdict.Covers(t, verdict.Reasons(t, "pkg/providers/connection"), map[string]string{
+		"ReasonUnenrolled": "A cluster that is not enrolled has no ClusterProfile.",
+	}, table.Objects()...)
+}
