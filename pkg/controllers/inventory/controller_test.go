@@ -616,7 +616,7 @@ func TestCountsTheClustersOfAClass(t *testing.T) {
 		if err := h.Get(t.Context(), client.ObjectKeyFromObject(class), class); err != nil {
 			t.Fatal(err)
 		}
-		if c := meta.FindStatusCondition(class.Status.Conditions, fleetv1alpha1.ConditionReady); c != nil {
+		if c := meta.FindStatusCondition(class.Status.Conditions, fleetv1alpha1.ConditionClustersConnected); c != nil {
 			return c.Reason
 		}
 		return ""
