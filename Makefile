@@ -33,6 +33,14 @@ build: ## Build bin/manager and bin/localfleet.
 controlplane: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kwok, Crossplane and Cluster API into bin/controlplane (about ten minutes the first time, seconds afterwards).
 	@hack/build-controlplane.sh
 
+.PHONY: image
+image: ## Build dist/masthead.tar, the image for amd64 and arm64, without a container engine (VERSION=v1.2.3, IMAGE=registry/name, PLATFORMS=linux/amd64).
+	@VERSION=$(VERSION) hack/image.sh
+
+.PHONY: release
+release: controlplane ## Make everything that a release publishes, in dist/: image, install.yaml, SPDX, licences, notes (VERSION=v1.2.3, IMAGE=registry/name).
+	@VERSION=$(VERSION) KUBECTL=$(KUBECTL) hack/release.sh
+
 ##@ Check it
 
 .PHONY: test
@@ -74,8 +82,8 @@ generate: ## Regenerate deep copies and CRDs from the Go types in apis/.
 	@hack/generate.sh
 
 .PHONY: clean
-clean: ## Remove bin/ (the control planes are then built again, from Go's cache).
-	rm -rf $(BIN)
+clean: ## Remove bin/ and dist/ (the control planes are then built again, from Go's cache).
+	rm -rf $(BIN) dist
 
 .PHONY: help
 help: ## Show this help.

@@ -13,8 +13,17 @@ if [[ $what != e2e ]]; then
   mapfile -t packages < <(go list ./... | grep -v '/test/e2e$')
   # Packages run two at a time: some start API servers of their own. The largest takes nine minutes on two cores.
   go test -race -p 2 -timeout 40m "${packages[@]}"
+  (cd hack/release && go test ./...)
 fi
 if [[ $what != unit ]]; then
+  # What is tested is what is released: the manager out of the image.
+  platform=linux/$(go env GOARCH)
+  echo "== a release for $platform, and the manager unpacked from its image"
+  VERSION=$(awk '/^## [0-9]/ {print "v" $2; exit}' CHANGELOG.md) PLATFORMS=$platform DIST=$PWD/bin/dist \
+    KUBECTL=$MASTHEAD_CONTROLPLANE_BIN/kubectl hack/release.sh
+  rm -rf bin/image
+  bin/tools/release unpack --image=bin/dist/masthead.tar --platform="$platform" --out=bin/image
+  export MASTHEAD_MANAGER_BIN=${MASTHEAD_MANAGER_BIN:-$PWD/bin/image/manager}
   echo "== end-to-end tests: a real hub, real workload clusters, and bin/manager as a process"
   go test -timeout 60m -count=1 ./test/e2e -v -ginkgo.v=${VERBOSE:-false} ${FOCUS:+-ginkgo.focus="$FOCUS"}
 fi

@@ -172,6 +172,9 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up Applications: %w", err)
 	}
+	if err := registerBuildInfo(metrics.Registry); err != nil {
+		return nil, err
+	}
 	if err := local.Add(&readiness{health: h}); err != nil {
 		return nil, fmt.Errorf("cannot set up the readiness: %w", err)
 	}
