@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
+	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
@@ -147,8 +148,11 @@ type ConnectionOptions struct {
 	// MaxAnswerMiB is how large an answer of a workload cluster's API server, or an event of a watch, may be.
 	MaxAnswerMiB int `json:"maxAnswerMiB"`
 
-	// MaxListMiB is how large a list may be. One of an informer is not in pages.
+	// MaxListMiB is how large a list, or a page of one, may be. A page that is larger is asked for again with fewer objects.
 	MaxListMiB int `json:"maxListMiB"`
+
+	// MaxDecodedMiB is how much memory any of them may take while it is read and decoded.
+	MaxDecodedMiB int `json:"maxDecodedMiB"`
 
 	// AllowInsecureKubeconfigTLS accepts kubeconfigs that say insecure-skip-tls-verify.
 	AllowInsecureKubeconfigTLS bool `json:"allowInsecureKubeconfigTLS"`
@@ -230,6 +234,7 @@ func defaultOptions(env func(string) string) Options {
 			Burst:          connection.DefaultBurst,
 			MaxAnswerMiB:   connection.DefaultObjectLimit / mebibyte,
 			MaxListMiB:     connection.DefaultListLimit / mebibyte,
+			MaxDecodedMiB:  bounded.DefaultCost / mebibyte,
 		},
 		Agent: AgentOptions{
 			Workers:             defaultAgentWorkers,
@@ -329,7 +334,8 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	f.Float32Var(&c.QPS, "cluster-qps", c.QPS, "requests per second to one cluster, over all clients")
 	number(&c.Burst, "cluster-burst", "requests that may go over that for a moment")
 	number(&c.MaxAnswerMiB, "max-answer-mib", "how large an answer of a workload cluster, or an event of a watch, may be")
-	number(&c.MaxListMiB, "max-list-mib", "how large a list of a workload cluster may be")
+	number(&c.MaxListMiB, "max-list-mib", "how large a list of a workload cluster, or a page of one, may be")
+	number(&c.MaxDecodedMiB, "max-decoded-mib", "how much memory an answer or an event may take while it is read and decoded")
 	toggle(&c.AllowInsecureKubeconfigTLS, "allow-insecure-kubeconfig-tls", "accept kubeconfigs that say insecure-skip-tls-verify")
 	toggle(&c.AllowKubeconfigProxy, "allow-kubeconfig-proxy", "accept kubeconfigs that say proxy-url")
 	toggle(&c.AllowLoopbackEndpoints, "allow-loopback-endpoints", "accept API servers on this machine's loopback interface, for development")
@@ -340,6 +346,13 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 		"namespaces of the hub that are never the target of a claim, beside kube-*, *-system, cert-manager and the manager's own")
 	o.Applications.bind(f)
 	return f
+}
+
+// answerLimits are the limits of an answer of so many MiB.
+func (o ConnectionOptions) answerLimits(mib int) bounded.Limits {
+	l := bounded.WithBytes(int64(mib) * mebibyte)
+	l.Cost = int64(o.MaxDecodedMiB) * mebibyte
+	return l
 }
 
 // minConnectionWorkers is what the connection provider asks for: dead clusters cost a time-out each, and leave room only
@@ -390,6 +403,7 @@ func (o *Options) Validate() error {
 	problem(c.Burst < 1, "cluster-burst: must be at least 1")
 	problem(c.MaxAnswerMiB < 1, "max-answer-mib: must be at least 1")
 	problem(c.MaxListMiB < 1, "max-list-mib: must be at least 1")
+	problem(c.MaxDecodedMiB < 1, "max-decoded-mib: must be at least 1")
 	problem(o.Agent.Workers < 1, "agent-workers: must be at least 1")
 	problem(o.Agent.WorkersPerCluster < 0, "agent-workers-per-cluster: must not be negative")
 	o.Applications.validate(problem)

@@ -260,8 +260,7 @@ func newProvider(
 		QPS:                     o.QPS,
 		Burst:                   o.Burst,
 		Limits: connection.Limits{
-			Object: int64(o.MaxAnswerMiB) * mebibyte, List: int64(o.MaxListMiB) * mebibyte,
-			WatchEvent: int64(o.MaxAnswerMiB) * mebibyte,
+			Object: o.answerLimits(o.MaxAnswerMiB), Event: o.answerLimits(o.MaxAnswerMiB), List: o.answerLimits(o.MaxListMiB),
 		},
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ package kindwatch
 
 import (
 	"context"
+	"errors"
 
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/masthead-dev/masthead/pkg/bounded"
 )
 
 func (k *kindWatch) newReflector() *cache.Reflector {
@@ -27,41 +30,84 @@ func (k *kindWatch) listWatch() cache.ListerWatcher {
 		o.LabelSelector, o.FieldSelector = k.kind.LabelSelector, k.kind.FieldSelector
 		return o
 	}
+	// What ends a watch is passed on to the reflector as a text, and taken for something passing.
+	reported := func(ctx context.Context) context.Context {
+		return bounded.WithReport(ctx, func(err error) { k.endAttempt(err) })
+	}
 	gvr := k.kind.GroupVersionResource()
 	if k.kind.MetadataOnly {
 		r := k.o.MetadataClient.Resource(gvr)
 		return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-				return k.page(o, func() (runtime.Object, error) { return r.List(ctx, selected(o)) })
+				return k.list(o, func(o metav1.ListOptions) (runtime.Object, error) { return r.List(ctx, selected(o)) })
 			},
 			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 				k.store.listing()
-				return r.Watch(ctx, selected(o))
+				return r.Watch(reported(ctx), selected(o))
 			},
 		}, k.o.MetadataClient)
 	}
 	r := k.o.Client.Resource(gvr)
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return k.page(o, func() (runtime.Object, error) { return r.List(ctx, selected(o)) })
+			return k.list(o, func(o metav1.ListOptions) (runtime.Object, error) { return r.List(ctx, selected(o)) })
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			k.store.listing()
-			return r.Watch(ctx, selected(o))
+			return r.Watch(reported(ctx), selected(o))
 		},
 	}, k.o.Client)
 }
 
-// page gets a page of a list and makes it one of items, so that no more than one page is there whole. It counts them against the
-// budget before the next page is asked for.
-func (k *kindWatch) page(o metav1.ListOptions, list func() (runtime.Object, error)) (runtime.Object, error) {
-	if o.Continue == "" {
-		k.store.listing()
+// pageSize is how many objects are asked for at once, and smallerPage is the part of it that is asked for when a page was too large:
+// so objects of any size that is allowed can be listed, in pages of one if need be.
+const (
+	pageSize    = 500
+	smallerPage = 8
+)
+
+// list gets a list in pages and makes it one of items, so that no more than one page is there whole. The pages are asked for here, not
+// by the reflector's pager: that one first asks for a list as old as the API server likes (resource version 0), which API servers answer
+// whole, whatever the limit says, and when a continue token has expired it asks for the whole list at once.
+func (k *kindWatch) list(o metav1.ListOptions, get func(metav1.ListOptions) (runtime.Object, error)) (runtime.Object, error) {
+	o.ResourceVersion, o.ResourceVersionMatch, o.Continue, o.Limit = "", "", "", pageSize
+	k.store.listing()
+	all := &internalversion.List{Items: []runtime.Object{}}
+	for {
+		got, err := k.getPage(&o, get)
+		if err != nil {
+			return nil, err
+		}
+		page, err := k.page(got)
+		if err != nil {
+			return nil, err
+		}
+		list, ok := page.(*internalversion.List)
+		if !ok {
+			return page, nil
+		}
+		all.Items = append(all.Items, list.Items...)
+		if list.Continue == "" {
+			all.ListMeta = list.ListMeta
+			return all, nil
+		}
+		o.Continue = list.Continue
 	}
-	got, err := list()
-	if err != nil {
-		return nil, err
+}
+
+// getPage gets a page that is not too large to be read: of so many objects or, if that is refused, of fewer.
+func (k *kindWatch) getPage(o *metav1.ListOptions, get func(metav1.ListOptions) (runtime.Object, error)) (runtime.Object, error) {
+	for {
+		got, err := get(*o)
+		if o.Limit == 1 || !errors.Is(err, bounded.ErrTooLarge) {
+			return got, err
+		}
+		o.Limit = max(1, o.Limit/smallerPage)
 	}
+}
+
+// page makes items of a page, and counts them against the budget before the next page is asked for.
+func (k *kindWatch) page(got runtime.Object) (runtime.Object, error) {
 	var items []*item
 	out, passed := &internalversion.List{Items: []runtime.Object{}}, 0
 	keep := func(obj any) {

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/masthead-dev/masthead/pkg/bounded"
 )
 
 // healthyAfter is how long a watch must have lasted for the next failure to start with the shortest back-off again.
@@ -183,7 +185,7 @@ func (k *kindWatch) run(ctx context.Context) {
 		switch {
 		case errors.Is(err, errRelist):
 			continue
-		case errors.Is(err, errTooLarge), errors.Is(err, errTooMany):
+		case errors.Is(err, errTooLarge), errors.Is(err, errTooMany), errors.Is(err, bounded.ErrRefused):
 			k.store.drop()
 			k.setState(StateTooLarge, k.tooLarge(err))
 			reflector = k.newReflector()
@@ -215,7 +217,11 @@ func (k *kindWatch) run(ctx context.Context) {
 }
 
 func (k *kindWatch) tooLarge(err error) string {
-	if errors.Is(err, errTooMany) {
+	var refused *bounded.Error
+	switch {
+	case errors.As(err, &refused):
+		return fmt.Sprintf("cannot list and watch %s: %s", k.kind, refused)
+	case errors.Is(err, errTooMany):
 		return fmt.Sprintf("the cluster has more of %s than Masthead looks at: %d objects", k.kind, k.o.Listed)
 	}
 	return fmt.Sprintf("the cluster has more of %s than Masthead keeps: %d objects or %d MiB of a kind, %d objects or %d MiB of all kinds",

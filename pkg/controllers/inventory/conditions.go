@@ -35,7 +35,23 @@ func conditions(cluster connection.Cluster, refused map[string]string) []metav1.
 		controlPlaneHealthy(cluster),
 		connected(cluster),
 		kindsServed(cluster, refused),
+		withinLimits(cluster),
 	}
+}
+
+// withinLimits says whether everything that the cluster sends is read.
+func withinLimits(cluster connection.Cluster) metav1.Condition {
+	c := metav1.Condition{Type: ConditionWithinLimits}
+	switch {
+	case cluster.State != connection.StateConnected:
+		return notConnected(c)
+	case cluster.Refused.Reason != "":
+		c.Status, c.Reason = metav1.ConditionFalse, cluster.Refused.Reason
+		c.Message = bounded(cluster.Refused.Message, maxMessageLength)
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonWithinLimits, "No answer of the cluster was refused"
+	}
+	return c
 }
 
 func connected(cluster connection.Cluster) metav1.Condition {

@@ -24,6 +24,10 @@ func TestConditions(t *testing.T) {
 		Type: ConditionKindsServed, Status: metav1.ConditionTrue, Reason: ReasonAllServed,
 		Message: "Every kind that is needed is served",
 	}
+	within := metav1.Condition{
+		Type: ConditionWithinLimits, Status: metav1.ConditionTrue, Reason: ReasonWithinLimits,
+		Message: "No answer of the cluster was refused",
+	}
 	cases := map[string]struct {
 		reason  string
 		cluster connection.Cluster
@@ -40,6 +44,7 @@ func TestConditions(t *testing.T) {
 				{Type: "ControlPlaneHealthy", Status: "True", Reason: ReasonHealthy, Message: "The API server is ready"},
 				{Type: ConditionConnected, Status: "True", Reason: "Connected", Message: "The connection works"},
 				allServed,
+				within,
 			},
 		},
 		"ConnectedUnhealthy": {
@@ -54,6 +59,7 @@ func TestConditions(t *testing.T) {
 				},
 				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
 				allServed,
+				within,
 			},
 		},
 		"ConnectedNotProbed": {
@@ -66,6 +72,7 @@ func TestConditions(t *testing.T) {
 				},
 				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
 				allServed,
+				within,
 			},
 		},
 		"KindsMissing": {
@@ -81,6 +88,7 @@ func TestConditions(t *testing.T) {
 					Type: ConditionKindsServed, Status: "False", Reason: ReasonKindsMissing,
 					Message: "Not served: A.x, B.x, C.x, D.x, E.x and 2 more",
 				},
+				within,
 			},
 		},
 		"DefinitionsRefused": {
@@ -96,6 +104,7 @@ func TestConditions(t *testing.T) {
 					Type: ConditionKindsServed, Status: "False", Reason: ReasonDefinitionsRefused,
 					Message: "Not served: A.x; Definitions refused: a.x (ForeignDefinition), b.x (DefinitionForbidden)",
 				},
+				within,
 			},
 		},
 		"Degraded": {
@@ -111,6 +120,7 @@ func TestConditions(t *testing.T) {
 					Message: "The API server does not answer",
 				},
 				unknown(ConditionKindsServed),
+				unknown(ConditionWithinLimits),
 			},
 		},
 		"Refused": {
@@ -126,6 +136,20 @@ func TestConditions(t *testing.T) {
 					Message: "The same cluster is enrolled as capi/a/w1",
 				},
 				unknown(ConditionKindsServed),
+				unknown(ConditionWithinLimits),
+			},
+		},
+		"AnswerRefused": {
+			reason: "What the cluster sends and is not read is told.",
+			cluster: connection.Cluster{
+				State: connection.StateConnected, Reason: "Connected", ControlPlaneHealthy: metav1.ConditionTrue,
+				Refused: connection.Refusal{Reason: connection.ReasonAnswerRefused, Message: "An answer was refused: it is too large"},
+			},
+			want: []metav1.Condition{
+				{Type: "ControlPlaneHealthy", Status: "True", Reason: ReasonHealthy, Message: "The API server is ready"},
+				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
+				allServed,
+				{Type: ConditionWithinLimits, Status: "False", Reason: "AnswerRefused", Message: "An answer was refused: it is too large"},
 			},
 		},
 		"NoReason": {
@@ -135,6 +159,7 @@ func TestConditions(t *testing.T) {
 				unknown("ControlPlaneHealthy"),
 				{Type: ConditionConnected, Status: "False", Reason: "Pending"},
 				unknown(ConditionKindsServed),
+				unknown(ConditionWithinLimits),
 			},
 		},
 	}

@@ -13,6 +13,11 @@ const (
 	// ConditionKindsServed says whether the cluster serves every kind that Masthead needs to watch there, and took every
 	// definition that Masthead put there.
 	ConditionKindsServed = "KindsServed"
+
+	// ConditionWithinLimits says whether what the cluster sends, and what Masthead keeps of it, is within the limits. When it is
+	// False, its reason is AnswerRefused or MemoryShareExceeded, see pkg/providers/connection: the kinds that are concerned are not
+	// known, and are asked for again with back-off. Everything else goes on.
+	ConditionWithinLimits = "WithinLimits"
 )
 
 // Reasons of the conditions ControlPlaneHealthy and KindsServed.
@@ -28,6 +33,9 @@ const (
 
 	// ReasonNotConnected: it is not known, because there is no working connection; the condition Connected says why.
 	ReasonNotConnected = "NotConnected"
+
+	// ReasonWithinLimits: no answer of the cluster was refused lately.
+	ReasonWithinLimits = "WithinLimits"
 
 	// ReasonAllServed: the cluster serves every kind that Masthead needs to watch there.
 	ReasonAllServed = "AllServed"

@@ -4,79 +4,138 @@
 package connection
 
 import (
-	"errors"
-	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"strings"
+
+	"github.com/masthead-dev/masthead/pkg/bounded"
 )
 
-// Limits are how many bytes of an answer are read. What is larger ends with an error that says so. client-go reads an
-// answer into memory whole, as it was sent and then once more decoded, so that without a limit one request would be
-// enough for an API server to end this process, and with it every other connection.
+// Limits are how much of an API server's answers is read, see package bounded. Numbers that are zero take their default.
 type Limits struct {
-	// Object is the limit of whatever is neither a list nor a watch: objects, which are two MiB at most in etcd, errors,
-	// and discovery. Default 8 MiB.
-	Object int64
-	// List is the limit of one answer to a GET of a collection. Default 64 MiB.
-	List int64
-	// WatchEvent is the limit of one event of a watch. A watch as a whole has none: it is meant to go on. Default 8 MiB.
-	WatchEvent int64
+	// Object is for whatever is neither a list nor a watch: objects, discovery. Default: 8 MiB.
+	Object bounded.Limits
+	// List is for one answer to a GET of a collection, which is a page where lists are long. Default: 16 MiB.
+	List bounded.Limits
+	// Event is for one event of a watch. A watch as a whole has none: it is meant to go on. Default: 8 MiB.
+	Event bounded.Limits
+	// Failure is for an answer that says that something failed. Default: 256 KiB.
+	Failure bounded.Limits
 }
 
-// Defaults of Limits.
+// Default limits of bytes. Other limits are bounded's own.
 const (
-	DefaultObjectLimit     = 8 << 20
-	DefaultListLimit       = 64 << 20
-	DefaultWatchEventLimit = 8 << 20
+	DefaultObjectLimit  = 8 << 20
+	DefaultListLimit    = 16 << 20
+	DefaultEventLimit   = 8 << 20
+	DefaultFailureLimit = 256 << 10
+
+	// maxText is how much is read of an answer in plain text, which nobody decodes.
+	maxText = 64 << 10
 )
 
 func (l Limits) withDefaults() Limits {
-	for _, d := range []struct {
-		limit *int64
-		value int64
-	}{{&l.Object, DefaultObjectLimit}, {&l.List, DefaultListLimit}, {&l.WatchEvent, DefaultWatchEventLimit}} {
-		if *d.limit <= 0 {
-			*d.limit = d.value
-		}
-	}
+	l.Object = l.Object.Or(bounded.WithBytes(DefaultObjectLimit))
+	l.List = l.List.Or(bounded.WithBytes(DefaultListLimit))
+	l.Event = l.Event.Or(bounded.WithBytes(DefaultEventLimit))
+	l.Failure = l.Failure.Or(bounded.WithBytes(DefaultFailureLimit))
 	return l
 }
 
-// errAnswerTooLarge says that an API server sent more than is read.
-var errAnswerTooLarge = errors.New("the API server's answer is too large")
-
-// tooLarge names the request, since that is what somebody who has to raise a limit needs to know.
-func tooLarge(req *http.Request, what string, limit int64) error {
-	return fmt.Errorf("%w: %s %s: more than %d bytes in one %s", errAnswerTooLarge, req.Method, req.URL.Path, limit, what)
+// onlyJSON narrows the header Accept of a request to JSON, which is scanned before it is decoded. Clients of client-go would
+// rather have protobuf or CBOR, and understand YAML, whose aliases amplify most of all.
+func onlyJSON(h http.Header) {
+	var kept []string
+	for _, v := range h.Values("Accept") {
+		for part := range strings.SplitSeq(v, ",") {
+			if mediaType, _, err := mime.ParseMediaType(part); err == nil && mediaType == mediaTypeJSON {
+				kept = append(kept, strings.TrimSpace(part))
+			}
+		}
+	}
+	if len(kept) == 0 {
+		kept = []string{mediaTypeJSON}
+	}
+	h.Set("Accept", strings.Join(kept, ","))
 }
 
-// limitAnswer has the body of an answer end with an error where it becomes too large. pathPrefix is the path of the API
-// server's address.
-func limitAnswer(resp *http.Response, req *http.Request, pathPrefix string, l Limits) error {
-	if isWatch(req) && resp.StatusCode == http.StatusOK {
-		if !isProtobuf(resp.Header) { // Of protobuf, client-go itself takes frames of 16 MiB at most.
-			resp.Body = &limitedEvents{ReadCloser: resp.Body, limit: l.WatchEvent, err: tooLarge(req, "event", l.WatchEvent)}
-		}
-		return nil
-	}
-	limit, what := l.Object, "answer"
-	path := strings.TrimPrefix(req.URL.Path, strings.TrimSuffix(pathPrefix, "/"))
-	if req.Method == http.MethodGet && resp.StatusCode == http.StatusOK && isCollection(path) {
-		limit, what = l.List, "list"
-	}
-	if resp.ContentLength > limit {
+const mediaTypeJSON = "application/json"
+
+// boundAnswer has the body of an answer end with an error where it exceeds a limit, or refuses the answer at once for what its
+// header says. pathPrefix is the path of the API server's address. open opens the
+// account of the answer. refused is told of every refusal.
+func boundAnswer(
+	resp *http.Response, req *http.Request, pathPrefix string, l Limits, open func() bounded.Account, refused func(error),
+) error {
+	err := bound(resp, req, pathPrefix, l, open, refused)
+	if err != nil {
 		_ = resp.Body.Close()
-		return tooLarge(req, what, limit)
+		refused(err)
 	}
-	resp.Body = &limitedBody{ReadCloser: resp.Body, left: limit, err: tooLarge(req, what, limit)}
+	return err
+}
+
+func bound(
+	resp *http.Response, req *http.Request, pathPrefix string, l Limits, open func() bounded.Account, refused func(error),
+) error {
+	subject, limits := limitsOf(resp, req, pathPrefix, l)
+	failed := resp.StatusCode < 200 || resp.StatusCode >= 300
+	switch encoding := resp.Header.Get("Content-Encoding"); {
+	case resp.StatusCode < 200 || resp.StatusCode >= 300 && resp.StatusCode < 400:
+		return &bounded.Error{Subject: subject, Limit: bounded.LimitRedirect}
+	case encoding != "" && !strings.EqualFold(encoding, "identity"):
+		return &bounded.Error{Subject: subject, Limit: bounded.LimitEncoding}
+	case resp.ContentLength > limits.Bytes:
+		return &bounded.Error{Subject: subject, Limit: bounded.LimitBytes, Max: limits.Bytes}
+	}
+	contentType := resp.Header.Get("Content-Type")
+	mediaType, _, err := mime.ParseMediaType(contentType)
+	switch {
+	case contentType == "":
+		// client-go would take it for what it sent itself, which can be protobuf.
+		resp.Header.Set("Content-Type", mediaTypeJSON)
+	case err == nil && mediaType == mediaTypeJSON:
+	case err == nil && mediaType == "text/plain":
+		// What /readyz says, and many errors. No decoder takes it.
+		resp.Body = bounded.Text(resp.Body, maxText)
+		return nil
+	case failed:
+		// Of what a proxy in front of the API server says, the status is enough.
+		resp.Header.Set("Content-Type", "text/plain")
+		resp.Body = bounded.Text(resp.Body, 0)
+		resp.ContentLength = -1
+		return nil
+	default:
+		return &bounded.Error{Subject: subject, Limit: bounded.LimitContentType}
+	}
+	scanner := bounded.NewScanner(subject, limits)
+	if subject == subjectEvent {
+		scanner = bounded.NewStreamScanner(subject, limits)
+	}
+	resp.Body = bounded.NewBody(resp.Body, scanner, open(), refused)
 	return nil
 }
 
-func isProtobuf(h http.Header) bool {
-	mediaType, _, err := mime.ParseMediaType(h.Get("Content-Type"))
-	return err == nil && strings.HasPrefix(mediaType, "application/vnd.kubernetes.protobuf")
+// Subjects of refusals.
+const (
+	subjectAnswer = "answer"
+	subjectList   = "list"
+	subjectEvent  = "event"
+)
+
+// limitsOf says what an answer is, and which limits it has.
+func limitsOf(resp *http.Response, req *http.Request, pathPrefix string, l Limits) (string, bounded.Limits) {
+	path := strings.TrimPrefix(req.URL.Path, strings.TrimSuffix(pathPrefix, "/"))
+	switch {
+	case resp.StatusCode >= 300:
+		return subjectAnswer, l.Failure
+	case isWatch(req):
+		return subjectEvent, l.Event
+	case req.Method == http.MethodGet && isCollection(path):
+		return subjectList, l.List
+	default:
+		return subjectAnswer, l.Object
+	}
 }
 
 // isCollection says whether a path of an API server names all objects of a kind, in one namespace or in all, and not one
@@ -101,76 +160,4 @@ func isCollection(path string) bool {
 		parts = parts[2:]
 	}
 	return len(parts) == 1
-}
-
-// limitedBody is a body of which only so many bytes are read.
-type limitedBody struct {
-	io.ReadCloser
-	left int64
-	err  error
-}
-
-// Read reads one byte more than is allowed, to tell a body that ends there from one that does not.
-func (b *limitedBody) Read(p []byte) (int, error) {
-	if b.left < 0 {
-		return 0, b.err
-	}
-	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1]
-	}
-	n, err := b.ReadCloser.Read(p)
-	b.left -= int64(n)
-	if b.left < 0 {
-		return n - 1, b.err
-	}
-	return n, err
-}
-
-// limitedEvents is the body of a watch, a stream of JSON objects, of which each may have so many bytes. client-go's
-// decoder reads an object to its end before it looks at its size. The objects are found by their braces: what is not
-// JSON is never found to end, and so is limited as a whole.
-type limitedEvents struct {
-	io.ReadCloser
-	limit int64
-	err   error
-
-	size     int64 // of the present event, with the white space before it
-	depth    int
-	inString bool
-	escaped  bool
-	over     bool
-}
-
-// Read passes on what belongs to events that are not too large.
-func (b *limitedEvents) Read(p []byte) (int, error) {
-	if b.over {
-		return 0, b.err
-	}
-	n, err := b.ReadCloser.Read(p)
-	for i, c := range p[:n] {
-		if b.size++; b.size > b.limit {
-			b.over = true
-			return i, b.err
-		}
-		b.next(c)
-	}
-	return n, err
-}
-
-// next follows the nesting of a JSON text.
-func (b *limitedEvents) next(c byte) {
-	switch {
-	case b.escaped:
-		b.escaped = false
-	case b.inString:
-		b.escaped, b.inString = c == '\\', c != '"'
-	case c == '"':
-		b.inString = true
-	case c == '{' || c == '[':
-		b.depth++
-	case (c == '}' || c == ']') && b.depth > 0:
-		if b.depth--; b.depth == 0 {
-			b.size = 0
-		}
-	}
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -83,8 +83,25 @@ func padded(n int, kind string) string {
 	return head + strings.Repeat("x", n-len(head)-len(tail)) + tail
 }
 
-func TestAnswersAreLimited(t *testing.T) {
-	limits := Limits{Object: 1000, List: 2000}
+// send answers with a text.
+func send(status int, contentType, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body[:len(body)/2])
+		w.(http.Flusher).Flush() // Without a length in the header.
+		_, _ = io.WriteString(w, body[len(body)/2:])
+	}
+}
+
+// TestAnswersAreBoundedBeforeTheyAreDecoded has servers answer what would take much more memory than its bytes, and what is not what
+// a client of Kubernetes decodes.
+func TestAnswersAreBoundedBeforeTheyAreDecoded(t *testing.T) {
+	limits := Limits{
+		Object:  bounded.Limits{Bytes: 1000, Cost: 100_000, Depth: 20},
+		List:    bounded.Limits{Bytes: 200_000, Cost: 1 << 20},
+		Failure: bounded.Limits{Bytes: 500},
+	}.withDefaults()
 	get := func(c kubernetes.Interface) error {
 		_, err := c.CoreV1().ConfigMaps("ns").Get(t.Context(), "x", metav1.GetOptions{})
 		return err
@@ -93,60 +110,103 @@ func TestAnswersAreLimited(t *testing.T) {
 		_, err := c.CoreV1().ConfigMaps("ns").List(t.Context(), metav1.ListOptions{})
 		return err
 	}
-	send := func(n int, kind string, status int, chunked bool) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(status)
-			body := padded(n, kind)
-			if chunked { // Without a length in the header.
-				_, _ = io.WriteString(w, body[:n/2])
-				w.(http.Flusher).Flush()
-				body = body[n/2:]
-			}
-			_, _ = io.WriteString(w, body)
-		}
+	version := func(c kubernetes.Interface) error { _, err := c.Discovery().ServerVersion(); return err }
+	resources := func(c kubernetes.Interface) error {
+		_, err := c.Discovery().ServerResourcesForGroupVersion("v1")
+		return err
 	}
+	const (
+		asJSON = "application/json"
+		items  = `{"kind":"ConfigMapList","apiVersion":"v1","items":[`
+	)
 	cases := map[string]struct {
 		reason string
 		server http.HandlerFunc
 		call   func(kubernetes.Interface) error
-		large  bool
+		limit  bounded.Limit // Empty for what is read.
 	}{
-		"Object":          {"What is as large as is allowed is read.", send(1000, "ConfigMap", 200, false), get, false},
-		"ObjectChunked":   {"Its end is found.", send(1000, "ConfigMap", 200, true), get, false},
-		"LargeObject":     {"One byte more is not.", send(1001, "ConfigMap", 200, false), get, true},
-		"LargeChunked":    {"Nor without a length in the header.", send(1001, "ConfigMap", 200, true), get, true},
-		"List":            {"Lists may be larger.", send(2000, "ConfigMapList", 200, true), list, false},
-		"LargeList":       {"And have a limit.", send(2001, "ConfigMapList", 200, true), list, true},
-		"ErrorToList":     {"An error is no list.", send(1500, "Status", 500, true), list, true},
-		"EndlessAnswer":   {"What never ends is not read for ever.", endless, get, true},
-		"EndlessUnlisted": {"Whatever is asked for.", endless, func(c kubernetes.Interface) error { _, err := c.Discovery().ServerVersion(); return err }, true},
+		"Object":      {"What is as large as is allowed is read.", send(200, asJSON, padded(1000, "ConfigMap")), get, ""},
+		"LargeObject": {"One byte more is not.", send(200, asJSON, padded(1001, "ConfigMap")), get, bounded.LimitBytes},
+		"WithLength": {"Nor with a length in the header.", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", asJSON)
+			_, _ = io.WriteString(w, padded(1001, "ConfigMap"))
+		}, get, bounded.LimitBytes},
+		"List":            {"Lists may be larger.", send(200, asJSON, padded(200_000, "ConfigMapList")), list, ""},
+		"LargeList":       {"And have a limit.", send(200, asJSON, padded(200_001, "ConfigMapList")), list, bounded.LimitBytes},
+		"EmptyItems":      {"Few bytes that become many are refused.", send(200, asJSON, items+strings.Repeat("{},", 10_000)+"{}]}"), list, bounded.LimitCost},
+		"EmptyResources":  {"In discovery, too.", send(200, asJSON, `{"resources":[`+strings.Repeat("{},", 300)+"{}]}"), resources, bounded.LimitCost},
+		"Deep":            {"What is nested deeply is refused.", send(200, asJSON, strings.Repeat("[", 21)), version, bounded.LimitDepth},
+		"Failure":         {"An error is read.", send(500, asJSON, padded(500, "Status")), get, "none"},
+		"LargeFailure":    {"It has a limit of its own.", send(500, asJSON, padded(501, "Status")), list, bounded.LimitBytes},
+		"Endless":         {"What never ends is not read for ever.", endless, get, "none"},
+		"Protobuf":        {"Protobuf is refused.", send(200, "application/vnd.kubernetes.protobuf", "k8s\x00"), get, bounded.LimitContentType},
+		"YAML":            {"So is YAML.", send(200, "application/yaml", "a: &a []"), get, bounded.LimitContentType},
+		"CBOR":            {"And CBOR.", send(200, "application/cbor", "\xd9\xd9\xf7\xa0"), get, bounded.LimitContentType},
+		"NoContentType":   {"Without a type it is taken for JSON.", send(200, "", "k8s\x00"), get, bounded.LimitSyntax},
+		"PageOfAProxy":    {"Of an error of a proxy, the status is enough.", send(502, "text/html", strings.Repeat("<p>", 100_000)), get, "none"},
+		"Redirect":        {"A redirect is refused.", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", 302) }, get, bounded.LimitRedirect},
+		"RedirectNowhere": {"Also without an address.", send(302, asJSON, "{}"), get, bounded.LimitRedirect},
+		"Gzip":            {"What is compressed is refused.", gzipped, get, bounded.LimitEncoding},
+		"LargeHeader": {"Headers are limited.", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Large", strings.Repeat("x", 2*maxResponseHeaderBytes))
+			_, _ = io.WriteString(w, "{}")
+		}, version, "none"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			err := tc.call(clientOf(t, tc.server, limits))
-			if got := errors.Is(err, errAnswerTooLarge); got != tc.large || !tc.large && err != nil {
-				t.Errorf("%s\nwant too large %t, got %v", tc.reason, tc.large, err)
+			var refused *bounded.Error
+			switch {
+			case tc.limit == "" && err != nil:
+				t.Errorf("%s\nwant it read, got %v", tc.reason, err)
+			case tc.limit == "none" && (err == nil || errors.Is(err, bounded.ErrRefused)):
+				t.Errorf("%s\nwant an error that is no refusal, got %v", tc.reason, err)
+			case tc.limit != "" && tc.limit != "none" && (!errors.As(err, &refused) || refused.Limit != tc.limit):
+				t.Errorf("%s\nwant it refused for %s, got %v", tc.reason, tc.limit, err)
 			}
 		})
 	}
 }
 
-func TestCompressionIsNeitherAskedForNorUndone(t *testing.T) {
+func gzipped(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Encoding", "gzip")
+	z := gzip.NewWriter(w)
+	_, _ = io.WriteString(z, padded(1<<20, "ConfigMap"))
+	_ = z.Close()
+}
+
+func TestOnlyPlainJSONIsAskedFor(t *testing.T) {
+	cases := map[string]struct{ reason, accept, want string }{
+		"Nothing":  {"JSON is asked for.", "", "application/json"},
+		"Anything": {"Not just anything.", "*/*", "application/json"},
+		"Protobuf": {"Protobuf is left out.", "application/vnd.kubernetes.protobuf,application/json", "application/json"},
+		"Only":     {"Also where nothing else was wanted.", "application/vnd.kubernetes.protobuf", "application/json"},
+		"Metadata": {
+			"The form of the answer stays.",
+			"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+			"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+		},
+		"Broken": {"What cannot be read is left out.", "application/json;;;=,;", "application/json"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			h := http.Header{"Accept": {tc.accept}}
+			if onlyJSON(h); h.Get("Accept") != tc.want {
+				t.Errorf("%s\nwant %q, got %q", tc.reason, tc.want, h.Get("Accept"))
+			}
+		})
+	}
 	var asked atomic.Value
 	c := clientOf(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Store(r.Header.Get("Accept-Encoding"))
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Content-Encoding", "gzip")
-		z := gzip.NewWriter(w)
-		_, _ = io.WriteString(z, padded(1<<20, "ConfigMap"))
-		_ = z.Close()
+		asked.Store(r.Header.Get("Accept-Encoding") + r.Header.Get("Accept"))
+		send(200, "application/json", "{}")(w, r)
 	}), Limits{}.withDefaults())
-	if _, err := c.CoreV1().ConfigMaps("ns").Get(t.Context(), "x", metav1.GetOptions{}); err == nil {
-		t.Error("an answer that nobody asked to be compressed was unpacked")
+	if _, err := c.CoreV1().ConfigMaps("ns").Get(t.Context(), "x", metav1.GetOptions{}); err != nil {
+		t.Error(err)
 	}
-	if got := asked.Load(); got != "" {
-		t.Errorf("compression was asked for: %q", got)
+	if got, _ := asked.Load().(string); got != "application/json" {
+		t.Errorf("want plain JSON asked for, not %q", got)
 	}
 }
 
@@ -161,7 +221,7 @@ func TestEventsOfAWatchAreLimited(t *testing.T) {
 			_, _ = io.WriteString(w, event(1000))
 		}
 		_, _ = io.WriteString(w, event(2000))
-	}), Limits{Object: 100, List: 100, WatchEvent: 1000})
+	}), Limits{Event: bounded.Limits{Bytes: 1001}}.withDefaults())
 	w, err := c.CoreV1().ConfigMaps("ns").Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -174,43 +234,12 @@ func TestEventsOfAWatchAreLimited(t *testing.T) {
 			continue
 		}
 		status, _ := e.Object.(*metav1.Status)
-		if e.Type != watch.Error || status == nil || !strings.Contains(status.Message, errAnswerTooLarge.Error()) {
+		if e.Type != watch.Error || status == nil || !strings.Contains(status.Message, "it has more than 1001 bytes") {
 			t.Errorf("want an error that says what is wrong, got %v", e)
 		}
 	}
 	if seen != 10 {
 		t.Errorf("want the 10 events that are not too large, got %d", seen)
-	}
-}
-
-func TestLimitedEvents(t *testing.T) {
-	cases := map[string]struct {
-		reason, in string
-		ok         bool
-	}{
-		"Many":          {"Each event is counted by itself.", strings.Repeat(`{"a":"0123456"}`+"\n", 20), true},
-		"TooLong":       {"One more byte is too many.", `{"a":"0123456789abc"}`, false},
-		"Nested":        {"An inner object is no end.", `{"a":[{},{},{},{},{}]}`, false},
-		"BraceInString": {"Nor is a brace in a string.", `{"a":"}}}}}}}}}}}}}}}"}`, false},
-		"EscapedQuote":  {"Nor one after an escaped quote.", `{"a":"\"}}}}}}}}}}}}}}"}`, false},
-		"EscapedSlash":  {"A backslash that is escaped escapes nothing.", strings.Repeat(`{"a":"\\"}`, 20), true},
-		"Space":         {"White space counts.", strings.Repeat(" ", 30), false},
-		"NoJSON":        {"What is no event never ends.", strings.Repeat("}", 30), false},
-		"Number":        {"Nor does what is no object.", strings.Repeat("1", 30), false},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			for _, wrap := range []func(io.Reader) io.Reader{iotest.OneByteReader, func(r io.Reader) io.Reader { return r }} {
-				b := &limitedEvents{ReadCloser: io.NopCloser(wrap(strings.NewReader(tc.in))), limit: 20, err: errAnswerTooLarge}
-				got, err := io.ReadAll(b)
-				if (err == nil) != tc.ok || tc.ok && string(got) != tc.in || len(got) > 20 && !tc.ok {
-					t.Errorf("%s\nwant ok %t, got %q %v", tc.reason, tc.ok, got, err)
-				}
-				if _, again := b.Read(make([]byte, 1)); !tc.ok && !errors.Is(again, errAnswerTooLarge) {
-					t.Errorf("a stream that was too large goes on: %v", again)
-				}
-			}
-		})
 	}
 }
 

@@ -26,6 +26,7 @@ type metrics struct {
 	connects  *prometheus.CounterVec
 	throttled *prometheus.CounterVec
 	watches   *prometheus.CounterVec
+	refused   *prometheus.CounterVec
 	duration  prometheus.Histogram
 }
 
@@ -55,6 +56,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "masthead_cluster_watches_started_total",
 			Help: "WATCH requests sent to a cluster. An API server ends each after five to ten minutes; more than that many means that informers restart.",
 		}, []string{"cluster"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "masthead_cluster_answers_refused_total",
+			Help: "Answers of an API server that were refused before they were decoded, by limit: Bytes, Cost, Values, Depth, Key, String, Syntax, ContentType, ContentEncoding, Redirect; and Memory for want of a share.",
+		}, []string{"cluster", "limit"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "masthead_cluster_probe_duration_seconds",
 			Help:    "Duration of the health probes of all clusters.",
@@ -62,7 +67,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.state, m.connected, m.failures, m.connects, m.throttled, m.watches, m.duration)
+		reg.MustRegister(m.state, m.connected, m.failures, m.connects, m.throttled, m.watches, m.refused, m.duration)
 	}
 	return m
 }
@@ -107,4 +112,5 @@ func (m *metrics) forget(name mcr.ClusterName) {
 	m.connects.DeletePartialMatch(l)
 	m.throttled.DeletePartialMatch(l)
 	m.watches.DeletePartialMatch(l)
+	m.refused.DeletePartialMatch(l)
 }

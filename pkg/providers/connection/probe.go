@@ -19,6 +19,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -48,7 +49,7 @@ type prober struct {
 func (p prober) ready(ctx context.Context, token string) (metav1.ConditionStatus, *failure) {
 	code, _, err := p.get(ctx, "/readyz", token)
 	switch {
-	case errors.Is(err, errRedirected):
+	case errors.Is(err, bounded.ErrRefused): // It answers, if not as an API server that is well does.
 		return metav1.ConditionFalse, nil
 	case err != nil:
 		return metav1.ConditionUnknown, p.explain(err)
@@ -125,8 +126,8 @@ func (p prober) get(ctx context.Context, path, token string) (int, []byte, error
 // explain turns an error of the network into a reason and a message that stays the same from one attempt to the next.
 func (p prober) explain(err error) *failure {
 	host := p.transport.server.Host
-	if errors.Is(err, errRedirected) {
-		return &failure{ReasonProbeFailed, fmt.Sprintf("The API server at %s answered with a redirect, which is refused", host)}
+	if why := refusal(err); why != nil {
+		return why
 	}
 	if message := tlsMessage(err); message != "" {
 		return &failure{ReasonTLSError, fmt.Sprintf("The API server at %s %s", host, message)}

@@ -63,7 +63,7 @@ func TestProberAnswers(t *testing.T) {
 			"It is not followed.", func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, "https://example.org", http.StatusFound)
 			},
-			want{health: metav1.ConditionFalse, uidWhy: ReasonProbeFailed},
+			want{health: metav1.ConditionFalse, uidWhy: ReasonAnswerRefused},
 		},
 		"HostileUID":        {"What would break a condition or a label is not taken.", body(`{"metadata":{"uid":"<b>\n"},"gitVersion":"v1\n.2"}`), want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},
 		"ClaimedIdentifier": {"A cluster must not call itself by the identifier that somebody gave to another.", body(`{"metadata":{"uid":"prod-eu"}}`), want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},

@@ -55,6 +55,7 @@ type Provider struct {
 	published   map[mcr.ClusterName]Cluster
 	engaged     map[mcr.ClusterName]*connected
 	missing     map[mcr.ClusterName]map[schema.GroupKind]struct{}
+	refusals    map[mcr.ClusterName]datedRefusal
 	subscribers []func(mcr.ClusterName)
 	leavers     []Leaver
 	queue       workqueue.TypedRateLimitingInterface[Key]
@@ -85,6 +86,7 @@ func New(o Options) (*Provider, error) {
 		published: map[mcr.ClusterName]Cluster{},
 		engaged:   map[mcr.ClusterName]*connected{},
 		missing:   map[mcr.ClusterName]map[schema.GroupKind]struct{}{},
+		refusals:  map[mcr.ClusterName]datedRefusal{},
 	}
 	for _, s := range o.Sources {
 		p.sources[s.Name()] = s
@@ -375,6 +377,7 @@ func (p *Provider) publish(r *record, gone bool) {
 		changed = known
 	} else {
 		c.MissingKinds = p.missingLocked(r.name)
+		c.Refused = p.refusals[r.name].Refusal
 		p.published[r.name] = c
 		changed = !known || !old.Equal(c)
 	}

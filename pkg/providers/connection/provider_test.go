@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -685,8 +686,8 @@ func TestRedirectsAreRefusedAndTheTokenStaysHome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}); !errors.Is(err, errRedirected) {
-		t.Errorf("want %v, got %v", errRedirected, err)
+	if err := cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}); !errors.Is(err, bounded.ErrRefused) {
+		t.Errorf("want %v, got %v", bounded.ErrRefused, err)
 	}
 	if n := thief.count(func(string) bool { return true }); n != 0 {
 		t.Errorf("%d requests went to another host", n)

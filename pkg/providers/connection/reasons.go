@@ -41,6 +41,8 @@ const (
 	ReasonHubItself = "HubItself"
 	// ReasonProbeFailed means: the API server answered a question that connecting needs with something unexpected.
 	ReasonProbeFailed = "ProbeFailed"
+	// ReasonAnswerRefused means: an answer of the API server exceeds a limit or is not JSON, and was not decoded.
+	ReasonAnswerRefused = "AnswerRefused"
 	// ReasonClassNotFound means: the EnrollmentClass that the enrolment names does not exist.
 	ReasonClassNotFound = "ClassNotFound"
 	// ReasonNamespaceNotAllowed means: the EnrollmentClass does not allow clusters of the enrolled object's namespace.

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
 
+	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -30,7 +31,12 @@ import (
 const (
 	dialTimeout = 5 * time.Second
 	// maxResponseHeaderBytes limits what a hostile API server can make the manager hold. client-go needs a few hundred.
-	maxResponseHeaderBytes = 1 << 20
+	maxResponseHeaderBytes = 64 << 10
+
+	// What an API server may send before it is read, of one answer and of all that are under way. Go's own limits are 4 MiB and
+	// 1 GiB; 4 MiB is the most that can be asked for.
+	maxUnreadOfAnswer = 256 << 10
+	maxUnread         = 4<<20 - 1
 )
 
 // mode is what a transport lets through.
@@ -51,8 +57,8 @@ const (
 //   - What a name resolves to is checked when it is dialled, see credentials.Options.CheckAddress. So that this is the API
 //     server's address, the proxy that the environment of this process names is not used: a proxy resolves names itself,
 //     and reaches what the manager must not. The proxy of a kubeconfig is, if the operator allows such kubeconfigs.
-//   - Answers are limited in size, see Limits, and compression is not asked for: an API server could pack a thousand
-//     times as much into an answer as its limit says. Lists cost more traffic for it.
+//   - Answers are bounded before they are decoded, see Limits: they are JSON, not compressed, and scanned as they arrive. Neither
+//     protobuf nor compression is asked for: a bound of the bytes would bound neither. Lists cost more traffic for it.
 //   - Each connection has an http.Transport of its own, which is not in client-go's shared cache, so that closing it
 //     closes the sockets and ends their goroutines now, not when they time out. HTTP/2 connections are pinged as client-go's
 //     are.
@@ -76,6 +82,10 @@ type transport struct {
 	unauthorized func()
 	// watches counts the WATCH requests; nil if nobody asks.
 	watches prometheus.Counter
+	// refused is told of each answer that was refused. It must not block.
+	refused func(error)
+	// open returns the account of an answer that is about to be read; nil for none.
+	open func() bounded.Account
 }
 
 var _ utilnet.RoundTripperWrapper = &transport{}
@@ -100,7 +110,7 @@ func newTransport(name string, creds *credentials.Credentials, o credentials.Opt
 	}
 	t := &transport{
 		tracker: connrotation.NewConnectionTracker(), server: server, agent: agent, name: name, unauthorized: unauthorized,
-		limits: Limits{}.withDefaults(),
+		limits: Limits{}.withDefaults(), refused: func(error) {}, open: func() bounded.Account { return nil },
 	}
 	dialer := &net.Dialer{
 		Timeout:   dialTimeout,
@@ -116,6 +126,10 @@ func newTransport(name string, creds *credentials.Credentials, o credentials.Opt
 		MaxIdleConnsPerHost:    25,
 		MaxResponseHeaderBytes: maxResponseHeaderBytes,
 		DisableCompression:     true,
+		HTTP2: &http.HTTP2Config{
+			MaxReceiveBufferPerConnection: maxUnread,
+			MaxReceiveBufferPerStream:     maxUnreadOfAnswer,
+		},
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := dialer.DialContext(ctx, network, address)
 			if err != nil {
@@ -221,22 +235,20 @@ func (t *transport) send(req *http.Request, authorization string) (*http.Respons
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", t.agent)
 	}
+	onlyJSON(req.Header)
 	resp, err := t.base.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode >= 300 && resp.StatusCode < 400 && resp.Header.Get("Location") != "" {
-		_ = resp.Body.Close()
-		return nil, fmt.Errorf("cluster %q: %w", t.name, errRedirected)
+	refused := func(err error) {
+		t.refused(err)
+		bounded.Report(req.Context(), err)
 	}
-	if err := limitAnswer(resp, req, t.server.Path, t.limits); err != nil {
+	if err := boundAnswer(resp, req, t.server.Path, t.limits, t.open, refused); err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", t.name, err)
 	}
 	return resp, nil
 }
-
-// errRedirected says that the API server answered with a redirect.
-var errRedirected = errors.New("the API server answered with a redirect, which is refused")
 
 func isWatch(req *http.Request) bool {
 	on, err := strconv.ParseBool(req.URL.Query().Get("watch"))

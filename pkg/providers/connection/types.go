@@ -138,6 +138,13 @@ type Cluster struct {
 	Hub hubidentity.Owner
 	// MissingKinds are the kinds, as Kind.group, that a controller wants to watch and the cluster does not serve, sorted.
 	MissingKinds []string
+	// Refused says which answers of the cluster were refused lately, while it is engaged.
+	Refused Refusal
+}
+
+// A Refusal says why answers of a cluster were refused, in words that can go into a condition. It is empty if none were.
+type Refusal struct {
+	Reason, Message string
 }
 
 // EffectiveIdentifier is the identifier under which the cluster acts: the one that it was granted or, before that, the one
@@ -157,7 +164,7 @@ func (c Cluster) Equal(o Cluster) bool {
 	return c.Name == o.Name && c.Enrolment.equal(o.Enrolment) && c.State == o.State && c.Reason == o.Reason &&
 		c.Message == o.Message && c.ControlPlaneHealthy == o.ControlPlaneHealthy &&
 		c.KubernetesVersion == o.KubernetesVersion && c.UID == o.UID && c.Identifier == o.Identifier &&
-		c.Hub.Equal(o.Hub) && slices.Equal(c.MissingKinds, o.MissingKinds)
+		c.Hub.Equal(o.Hub) && slices.Equal(c.MissingKinds, o.MissingKinds) && c.Refused == o.Refused
 }
 
 func (e Enrolment) equal(o Enrolment) bool {

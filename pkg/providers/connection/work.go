@@ -81,6 +81,8 @@ func (p *Provider) dial(ctx context.Context, r *record) (*connected, *failure) {
 		return nil, &failure{ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err)}
 	}
 	t.watches, t.limits = p.metrics.watchesOf(r.name), p.o.Limits
+	name := r.name
+	t.refused = func(err error) { p.answerRefused(name, err) }
 	conn, why := p.establish(ctx, r, creds, t)
 	if why != nil {
 		t.close()
@@ -291,6 +293,7 @@ func (p *Provider) probe(ctx context.Context, r *record) (event, *failure, error
 		r.versionAt = r.probedAt
 	}
 	r.probeFailures, r.health = 0, health
+	p.forgetRefusal(r.name, r.probedAt)
 	return eventProbeSucceeded, nil, nil
 }
 
@@ -382,6 +385,7 @@ func (p *Provider) disengage(r *record, ev event) {
 	p.mu.Lock()
 	delete(p.engaged, r.name)
 	delete(p.missing, r.name)
+	delete(p.refusals, r.name)
 	p.mu.Unlock()
 	conn.close(&failure{r.reason, fmt.Sprintf("cluster %q was disconnected: %s: %s", r.name, r.reason, r.message)})
 	p.o.Gate.Forget(r.name)
@@ -429,6 +433,7 @@ func (p *Provider) release(r *record) {
 	p.mu.Lock()
 	delete(p.records, r.key)
 	delete(p.missing, r.name)
+	delete(p.refusals, r.name)
 	p.mu.Unlock()
 	r.throttle.retire()
 	p.publish(r, true)

@@ -1,0 +1,80 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"errors"
+	"time"
+
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/bounded"
+)
+
+// refusalLasts is for how long a refusal is told of. It is longer than any back-off after which the same is asked for again, so
+// that what is told does not come and go.
+const refusalLasts = 10 * time.Minute
+
+// datedRefusal is a Refusal and when it was last true.
+type datedRefusal struct {
+	Refusal
+	at time.Time
+}
+
+// refusal puts an error that is a refusal into words for a condition. It is nil for others.
+func refusal(err error) *failure {
+	var refused *bounded.Error
+	if errors.As(err, &refused) {
+		return &failure{ReasonAnswerRefused, "An answer was refused: " + refused.Error()}
+	}
+	return nil
+}
+
+// answerRefused notes that an answer of an engaged cluster was refused. Of several reasons the first one is told, until it has not
+// been true for a while.
+func (p *Provider) answerRefused(name mcr.ClusterName, err error) {
+	why := refusal(err)
+	if why == nil {
+		return
+	}
+	p.mu.Lock()
+	if _, engaged := p.engaged[name]; !engaged {
+		p.mu.Unlock()
+		return // What keeps a cluster from being connected is told by its state.
+	}
+	var refused *bounded.Error
+	if errors.As(err, &refused) {
+		p.metrics.refused.WithLabelValues(string(name), string(refused.Limit)).Inc()
+	}
+	now, said := p.o.Clock.Now(), Refusal{why.reason, why.message}
+	old := p.refusals[name]
+	if old.Refusal == said || old.Reason == "" || now.Sub(old.at) >= refusalLasts {
+		p.refusals[name] = datedRefusal{said, now}
+	}
+	subscribers, changed := p.republishLocked(name)
+	p.mu.Unlock()
+	if changed {
+		notify(subscribers, name)
+	}
+}
+
+// forgetRefusal ends what is told of a refusal that has not been true for a while.
+func (p *Provider) forgetRefusal(name mcr.ClusterName, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r, ok := p.refusals[name]; ok && now.Sub(r.at) >= refusalLasts {
+		delete(p.refusals, name) // The reconcile that probed publishes it.
+	}
+}
+
+// republishLocked brings what readers see of the refusals of a cluster up to date, and returns whom to tell of it.
+func (p *Provider) republishLocked(name mcr.ClusterName) ([]func(mcr.ClusterName), bool) {
+	c, visible := p.published[name]
+	if said := p.refusals[name].Refusal; visible && c.Refused != said {
+		c.Refused = said
+		p.published[name] = c
+		return p.subscribers, true
+	}
+	return nil, false
+}
