@@ -1,0 +1,333 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package budget
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// step is the smallest amount that is counted, in bytes.
+const step = 16 << 10
+
+// ErrBusy says that there is no room for the moment, though there will be: others have been told to make it.
+var ErrBusy = errors.New("the memory budget is full for the moment")
+
+// ErrShare is what every *ShareError is, for errors.Is.
+var ErrShare = errors.New("the share of the memory budget is exceeded")
+
+// A ShareError says that a cluster has, or asks for, more than its share of a budget that is full. It is the same for the same
+// cluster, so that it can stand in a condition.
+type ShareError struct {
+	// Class and Cluster are whose share it is.
+	Class, Cluster string
+	// Capacity of the whole budget, in bytes.
+	Capacity int64
+}
+
+// Error implements error.
+func (e *ShareError) Error() string {
+	return fmt.Sprintf("cluster %q of class %q needs more than its share of the manager's memory budget of %d MiB, which is full",
+		e.Cluster, e.Class, e.Capacity>>20)
+}
+
+// Is implements errors.Is for ErrShare.
+func (e *ShareError) Is(target error) bool { return target == ErrShare }
+
+// A Budget is an amount of memory and who holds how much of it. Its methods, and those of its Accounts and Holders, may be called from
+// everywhere. A nil Budget has no limit, and nil Accounts and Holders.
+type Budget struct {
+	capacity, slack int64
+
+	mu      sync.Mutex
+	used    int64
+	yields  int64 // The part of used that Holders were told to give back.
+	classes map[string]*class
+}
+
+type class struct {
+	name         string
+	used, yields int64
+	accounts     map[*Account]struct{}
+}
+
+// An Account is what is held on behalf of one connection to a cluster.
+type Account struct {
+	budget  *Budget
+	class   *class
+	cluster string
+	told    func(error)
+
+	used, yields int64
+	holders      map[*Holder]struct{}
+	closed       bool
+}
+
+// A Holder is one thing that is held of an Account.
+type Holder struct {
+	account  *Account
+	yield    func(error)
+	held     int64
+	yielding bool
+	closed   bool
+}
+
+// New returns a Budget of so many bytes.
+func New(capacity int64) *Budget {
+	return &Budget{capacity: capacity, slack: capacity / 8, classes: map[string]*class{}}
+}
+
+// Capacity of the budget in bytes.
+func (b *Budget) Capacity() int64 {
+	if b == nil {
+		return 0
+	}
+	return b.capacity
+}
+
+// Account opens an account for a connection to a cluster. told, which may be nil, is told each time when it is refused something, or
+// displaced, because of its share. It must not block, and may not call the Budget.
+func (b *Budget) Account(className, cluster string, told func(error)) *Account {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.classes[className]
+	if c == nil {
+		c = &class{name: className, accounts: map[*Account]struct{}{}}
+		b.classes[className] = c
+	}
+	a := &Account{budget: b, class: c, cluster: cluster, told: told, holders: map[*Holder]struct{}{}}
+	c.accounts[a] = struct{}{}
+	return a
+}
+
+// Close gives back everything that is held of the account. Its holders hold nothing any more.
+func (a *Account) Close() {
+	if a == nil {
+		return
+	}
+	b := a.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a.closed {
+		return
+	}
+	a.closed = true
+	for h := range a.holders {
+		h.set(0)
+		h.closed = true
+	}
+	a.holders = nil
+	delete(a.class.accounts, a)
+	if len(a.class.accounts) == 0 {
+		delete(b.classes, a.class.name)
+	}
+}
+
+// Holder returns a holder that holds nothing yet. yield, which may be nil, is called in a goroutine of its own when the holder is
+// displaced, and has it give back everything soon, by Hold(0) or Close; until then it cannot have more.
+func (a *Account) Holder(yield func(error)) *Holder {
+	if a == nil {
+		return nil
+	}
+	a.budget.mu.Lock()
+	defer a.budget.mu.Unlock()
+	h := &Holder{account: a, yield: yield, closed: a.closed}
+	if !a.closed {
+		a.holders[h] = struct{}{}
+	}
+	return h
+}
+
+// Hold changes what is held to total bytes. Less is always granted. An error is a *ShareError or ErrBusy, and changes nothing. What is
+// closed holds nothing, and is granted everything: what it is for is about to end.
+func (h *Holder) Hold(total int64) error {
+	if h == nil {
+		return nil
+	}
+	a := h.account
+	b := a.budget
+	b.mu.Lock()
+	want := max(0, total) / step * step
+	if h.closed || want == h.held {
+		b.mu.Unlock()
+		return nil
+	}
+	if want < h.held {
+		h.set(want)
+		b.mu.Unlock()
+		return nil
+	}
+	displaced, err := b.grant(h, want-h.held)
+	if err == nil {
+		h.set(want)
+	}
+	b.mu.Unlock()
+
+	for _, d := range displaced {
+		d.tellToYield()
+	}
+	if errors.Is(err, ErrShare) && a.told != nil {
+		a.told(err)
+	}
+	return err
+}
+
+// Close gives back everything, for good.
+func (h *Holder) Close() {
+	if h == nil {
+		return
+	}
+	b := h.account.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if h.closed {
+		return
+	}
+	h.set(0)
+	h.closed = true
+	delete(h.account.holders, h)
+}
+
+// set changes what is held. The caller holds mu.
+func (h *Holder) set(held int64) {
+	if h.yielding {
+		h.addYields(-h.held)
+		h.yielding = held > 0
+		if h.yielding {
+			h.addYields(held)
+		}
+	}
+	change := held - h.held
+	h.held = held
+	h.account.used += change
+	h.account.class.used += change
+	h.account.budget.used += change
+}
+
+func (h *Holder) addYields(n int64) {
+	h.account.yields += n
+	h.account.class.yields += n
+	h.account.budget.yields += n
+}
+
+// displace marks a holder as one that yields, or takes that back. The caller holds mu.
+func (h *Holder) displace(on bool) {
+	h.yielding = on
+	if on {
+		h.addYields(h.held)
+	} else {
+		h.addYields(-h.held)
+	}
+}
+
+func (h *Holder) tellToYield() {
+	err := h.account.shareError()
+	if h.account.told != nil {
+		h.account.told(err)
+	}
+	if h.yield != nil {
+		go h.yield(err) // It may take locks that the caller of Hold has.
+	}
+}
+
+func (a *Account) shareError() error {
+	return &ShareError{Class: a.class.name, Cluster: a.cluster, Capacity: a.budget.capacity}
+}
+
+// grant decides whether a holder may have n bytes more, and which others yield for it. The caller holds mu.
+func (b *Budget) grant(h *Holder, n int64) ([]*Holder, error) {
+	a := h.account
+	if h.yielding {
+		return nil, a.shareError()
+	}
+	var displaced []*Holder
+	for b.used-b.yields+n > b.capacity {
+		largest := b.largest(a, n)
+		victim := largest.largestHolder()
+		if largest == a || victim == nil || !a.mayDisplace(largest, n) {
+			for _, d := range displaced {
+				d.displace(false)
+			}
+			return nil, a.shareError()
+		}
+		victim.displace(true)
+		displaced = append(displaced, victim)
+	}
+	if b.used+n > b.capacity+b.slack {
+		return displaced, ErrBusy
+	}
+	return displaced, nil
+}
+
+// largest is the account that holds most in the class that holds most, if one account had n bytes more. What is about to be given back
+// does not count.
+func (b *Budget) largest(a *Account, n int64) *Account {
+	extra := func(is bool) int64 {
+		if is {
+			return n
+		}
+		return 0
+	}
+	most, class := int64(-1), a.class
+	for _, c := range b.classes {
+		if held := c.used - c.yields + extra(c == a.class); held > most || held == most && c == a.class {
+			most, class = held, c
+		}
+	}
+	most, largest := -1, a
+	for other := range class.accounts {
+		if held := other.used - other.yields + extra(other == a); held > most || held == most && other == a {
+			most, largest = held, other
+		}
+	}
+	return largest
+}
+
+func (a *Account) largestHolder() *Holder {
+	var largest *Holder
+	for h := range a.holders {
+		if !h.yielding && h.held > 0 && (largest == nil || h.held > largest.held) {
+			largest = h
+		}
+	}
+	return largest
+}
+
+// mayDisplace is whether an account that would have n bytes more may have another one yield.
+func (a *Account) mayDisplace(other *Account, n int64) bool {
+	would := a.used - a.yields + n
+	return would <= a.equalShare() || would <= (other.used-other.yields)/2
+}
+
+// equalShare is that of an account if everybody wanted as much as they can have.
+func (a *Account) equalShare() int64 {
+	return a.budget.capacity / int64(len(a.budget.classes)) / int64(max(1, len(a.class.accounts)))
+}
+
+// Usage is what is held on behalf of a cluster.
+type Usage struct {
+	Class, Cluster string
+	// Bytes that are held.
+	Bytes int64
+}
+
+// Used returns how many bytes are held altogether, and by whom, one Usage for each account.
+func (b *Budget) Used() (int64, []Usage) {
+	if b == nil {
+		return 0, nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []Usage
+	for _, c := range b.classes {
+		for a := range c.accounts {
+			all = append(all, Usage{Class: c.name, Cluster: a.cluster, Bytes: a.used})
+		}
+	}
+	return b.used, all
+}

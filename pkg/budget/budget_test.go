@@ -1,0 +1,259 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package budget
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+)
+
+const mib = 1 << 20
+
+func TestWhatFitsIsGrantedToAnybody(t *testing.T) {
+	b := New(64 * mib)
+	hog, small := b.Account("a", "hog", nil), b.Account("a", "small", nil)
+	if err := hog.Holder(nil).Hold(64 * mib); err != nil {
+		t.Errorf("a budget that is idle must be granted whole, got %v", err)
+	}
+	if err := small.Holder(nil).Hold(step - 1); err != nil {
+		t.Errorf("what is below a step is not counted, got %v", err)
+	}
+}
+
+func TestWhoHoldsMostYields(t *testing.T) {
+	b := New(64 * mib)
+	var told error
+	hog := b.Account("tenants", "hog", func(err error) { told = err })
+	yielded := make(chan error, 1)
+	large, little := hog.Holder(func(err error) { yielded <- err }), hog.Holder(func(error) { t.Error("the smaller holder was displaced") })
+	for h, n := range map[*Holder]int64{large: 50 * mib, little: 14 * mib} {
+		if err := h.Hold(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	honest := b.Account("default", "honest", nil).Holder(nil)
+	if err := honest.Hold(4 * mib); err != nil {
+		t.Errorf("who is within its share must be granted what it asks for, got %v", err)
+	}
+	var e *ShareError
+	if err := <-yielded; !errors.As(err, &e) || e.Cluster != "hog" || e.Class != "tenants" || !errors.Is(told, ErrShare) {
+		t.Errorf("who is displaced must be told whose share it is, got %v and %v", err, told)
+	}
+	if err := honest.Hold(30 * mib); !errors.Is(err, ErrBusy) {
+		t.Errorf("until the holder has yielded there is an eighth more and no more, got %v", err)
+	}
+	if err := large.Hold(51 * mib); !errors.Is(err, ErrShare) {
+		t.Errorf("a holder that shall yield must not have more, got %v", err)
+	}
+	_ = large.Hold(0)
+	if err := honest.Hold(30 * mib); err != nil {
+		t.Errorf("then there is room, got %v", err)
+	}
+	if err := large.Hold(48 * mib); !errors.Is(err, ErrShare) {
+		t.Errorf("who would hold more than its share of a full budget must be refused, got %v", err)
+	}
+	if err := large.Hold(20 * mib); err != nil {
+		t.Errorf("what fits is granted again, got %v", err)
+	}
+}
+
+func TestManyClustersOfOneClassHaveOneShare(t *testing.T) {
+	b := New(64 * mib)
+	var all []*Holder
+	for i := range 24 {
+		h := b.Account("tenants", fmt.Sprint(i), nil).Holder(nil)
+		_ = h.Hold(4 * mib)
+		all = append(all, h)
+	}
+	h := b.Account("default", "honest", nil).Holder(nil)
+	for n := int64(0); n <= 32*mib; n += mib {
+		err := h.Hold(n)
+		for _, other := range all {
+			if other.yielding {
+				_ = other.Hold(0)
+			}
+		}
+		if errors.Is(err, ErrBusy) {
+			err = h.Hold(n)
+		}
+		if err != nil {
+			t.Fatalf("a class has half of the budget of two, got %v at %d MiB", err, n/mib)
+		}
+	}
+}
+
+func TestTwoLargeOnesDoNotTakeTurns(t *testing.T) {
+	b := New(64 * mib)
+	one, two := b.Account("a", "one", nil).Holder(func(error) { t.Error("displaced") }), b.Account("a", "two", nil).Holder(nil)
+	_ = one.Hold(33 * mib)
+	_ = two.Hold(31 * mib)
+	if err := two.Hold(33 * mib); !errors.Is(err, ErrShare) {
+		t.Errorf("want it refused, got %v", err)
+	}
+}
+
+func TestClosingGivesEverythingBack(t *testing.T) {
+	b := New(64 * mib)
+	a := b.Account("a", "one", nil)
+	h := a.Holder(nil)
+	_ = h.Hold(10 * mib)
+	a.Close()
+	a.Close()
+	h.Close()
+	if err := h.Hold(100 * mib); err != nil {
+		t.Errorf("what is closed is granted everything, got %v", err)
+	}
+	if err := a.Holder(nil).Hold(100 * mib); err != nil {
+		t.Errorf("so is a holder of a closed account, got %v", err)
+	}
+	if used, all := b.Used(); used != 0 || len(all) != 0 || len(b.classes) != 0 {
+		t.Errorf("want nothing left, got %d %v", used, all)
+	}
+	var none *Budget
+	if err := none.Account("a", "b", nil).Holder(nil).Hold(1 << 60); err != nil {
+		t.Errorf("no budget has no limit, got %v", err)
+	}
+}
+
+// TestModel does at random what can be done, and checks after each step what doc.go promises.
+func TestModel(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		b := New(64 * step)
+		var accounts []*Account
+		var holders []*Holder
+		for range 300 {
+			switch op := r.IntN(20); {
+			case op == 0 || len(accounts) < 2:
+				accounts = append(accounts, b.Account(fmt.Sprint(r.IntN(3)), fmt.Sprint(len(accounts)), nil))
+			case op == 1:
+				accounts[r.IntN(len(accounts))].Close()
+			case op == 2 && len(holders) > 0:
+				holders[r.IntN(len(holders))].Close()
+			case op < 6 || len(holders) == 0:
+				holders = append(holders, accounts[r.IntN(len(accounts))].Holder(nil))
+			case op < 9:
+				for _, h := range holders { // As those do that are told to.
+					if h.yielding && r.IntN(2) == 0 {
+						_ = h.Hold(0)
+					}
+				}
+			default:
+				holdAtRandom(t, r, b, holders)
+			}
+			checkSums(t, b)
+		}
+	}
+}
+
+func holdAtRandom(t *testing.T, r *rand.Rand, b *Budget, holders []*Holder) {
+	t.Helper()
+	h := holders[r.IntN(len(holders))]
+	if h.closed {
+		return
+	}
+	a, total := h.account, int64(r.IntN(40))*step
+	yielding := map[*Holder]bool{}
+	before := map[*Account]int64{}
+	for _, other := range holders {
+		yielding[other] = other.yielding
+		before[other.account] = other.account.used - other.account.yields
+	}
+	free := b.capacity - (b.used - b.yields)
+	more, would := total-h.held, a.used-a.yields+total-h.held
+	err := h.Hold(total)
+	switch {
+	case more <= 0 && err != nil:
+		t.Fatalf("less was refused: %v", err)
+	case errors.Is(err, ErrShare) && more <= free && !h.yielding:
+		t.Fatalf("%d was refused though %d is free", more, free)
+	case errors.Is(err, ErrShare) && would <= a.equalShare() && !h.yielding:
+		t.Fatalf("%d was refused, within the share of %d", would, a.equalShare())
+	case errors.Is(err, ErrBusy) && b.used+more <= b.capacity+b.slack:
+		t.Fatalf("busy, though only %d of %d is used", b.used, b.capacity)
+	}
+	for _, other := range holders {
+		switch {
+		case !other.yielding || yielding[other]:
+		case other.account == a:
+			t.Fatal("an account displaced itself")
+		case errors.Is(err, ErrShare):
+			t.Fatal("somebody was displaced for one that is refused")
+		case before[other.account] <= other.account.equalShare():
+			t.Fatalf("displaced with %d, within the share of %d", before[other.account], other.account.equalShare())
+		}
+	}
+}
+
+// checkSums recomputes every sum.
+func checkSums(t *testing.T, b *Budget) {
+	t.Helper()
+	var used, yields int64
+	for _, c := range b.classes {
+		var ofClass, yieldsOfClass int64
+		for a := range c.accounts {
+			var ofAccount, yieldsOfAccount int64
+			for h := range a.holders {
+				ofAccount += h.held
+				if h.yielding {
+					yieldsOfAccount += h.held
+				}
+				if h.yielding && h.held == 0 {
+					t.Fatal("a holder yields nothing")
+				}
+			}
+			if a.used != ofAccount || a.yields != yieldsOfAccount {
+				t.Fatalf("account: %d and %d, want %d and %d", a.used, a.yields, ofAccount, yieldsOfAccount)
+			}
+			ofClass, yieldsOfClass = ofClass+ofAccount, yieldsOfClass+yieldsOfAccount
+		}
+		if c.used != ofClass || c.yields != yieldsOfClass {
+			t.Fatalf("class: %d and %d, want %d and %d", c.used, c.yields, ofClass, yieldsOfClass)
+		}
+		used, yields = used+ofClass, yields+yieldsOfClass
+	}
+	if b.used != used || b.yields != yields || used > b.capacity+b.slack {
+		t.Fatalf("budget: %d and %d, want %d and %d of %d", b.used, b.yields, used, yields, b.capacity)
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	b := New(mib)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for range 50 {
+				a := b.Account(fmt.Sprint(i%2), fmt.Sprint(i), func(error) {})
+				var h *Holder
+				ready := make(chan struct{})
+				h = a.Holder(func(error) { <-ready; _ = h.Hold(0) })
+				close(ready)
+				for n := range int64(20) {
+					_ = h.Hold(n * step * 2)
+				}
+				a.Close()
+			}
+		})
+	}
+	all.Wait()
+	if used, _ := b.Used(); used != 0 {
+		t.Errorf("want nothing left, got %d", used)
+	}
+}
+
+func BenchmarkHoldOfAFullBudget(b *testing.B) {
+	all := New(5000 * 2 * step)
+	var h *Holder
+	for i := range 5000 {
+		h = all.Account("a", fmt.Sprint(i), nil).Holder(nil)
+		_ = h.Hold(2 * step)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = h.Hold(3 * step)
+	}
+}
