@@ -148,6 +148,19 @@ const (
 	DeletionPolicyOrphan DeletionPolicy = "Orphan"
 )
 
+// RecreatePolicy is what happens when somebody else than Masthead deletes a claim's object in the hub.
+//
+// +kubebuilder:validation:Enum=Never;Always
+type RecreatePolicy string
+
+const (
+	// RecreatePolicyNever creates no other object by itself. The claim says that its object was deleted, and its owner decides.
+	RecreatePolicyNever RecreatePolicy = "Never"
+
+	// RecreatePolicyAlways creates another object at once, for which Crossplane provisions new infrastructure.
+	RecreatePolicyAlways RecreatePolicy = "Always"
+)
+
 // AgentSpec is how claims travel between the clusters of a class and the hub.
 //
 // +kubebuilder:validation:XValidation:rule="self.mode != 'ReadWrite' || has(self.defaultTargetNamespace) != (has(self.matchNamespaces) && self.matchNamespaces)",message="exactly one of defaultTargetNamespace and matchNamespaces: true is required when mode is ReadWrite"
@@ -208,6 +221,14 @@ type AgentSpec struct {
 	// +kubebuilder:default=Delete
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// recreatePolicy is what happens when somebody else than Masthead deletes a claim's object in the hub while the claim is
+	// there. With Never, nothing is created: the claim says HubObjectDeleted until the object is restored, the claim is deleted,
+	// or its owner asks for another one with the annotation agent.masthead.dev/recreate. With Always, another one is created
+	// at once. Never is the default because a new object is a new database: it is empty, and every condition is True.
+	// +kubebuilder:default=Never
+	// +optional
+	RecreatePolicy RecreatePolicy `json:"recreatePolicy,omitempty"`
 
 	// excludedMetadata are labels and annotations that do not travel between the clusters of this class and the hub, in
 	// addition to those that never do (see docs/requirements.md, "Metadata that stays where it is"). Each entry is a key, or a

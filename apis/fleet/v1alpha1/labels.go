@@ -70,6 +70,15 @@ const (
 	// written is this name, "-" and the identity of the hub. Without an identity, it was written by a version that had none.
 	RequirementFinalizer = "agent.masthead.dev/requirement"
 
+	// HubObjectAnnotation is set on a claim in a workload cluster and says which object of the hub is the claim's:
+	// <namespace in the hub>/<UID of the object>/<UID of the claim>. By the last part, the annotation of a claim that was copied
+	// counts for nothing. It is how a claim whose object was deleted in the hub is told from one that never had one.
+	HubObjectAnnotation = "agent.masthead.dev/hub-object"
+
+	// RecreateAnnotation is written by users on a claim whose object was deleted in the hub, and asks for another one. Its
+	// value is the UID of the object that was deleted, so that it is no consent to the next loss.
+	RecreateAnnotation = "agent.masthead.dev/recreate"
+
 	// ConflictAnnotation is set on a claim in a workload cluster whose name is taken in the hub, and names the holder. It is
 	// there for definitions that drop conditions which they do not know.
 	ConflictAnnotation = "agent.masthead.dev/conflict"

@@ -21,9 +21,9 @@ import (
 
 // delete lets a claim go once it is gone from the hub.
 //
-// It is deleted, or released, as the policy says, wherever in the hub an object names it as its source, which is more than
-// one place only if the target namespace was changed. Objects that name another source, or none, are not touched. The decision that nothing is left is
-// made on a live read: the watch may not know yet what was created a moment ago.
+// It is deleted, or released, as the policy says, where the claim records it and where it would be created now. Objects that
+// name another source, or none, are not touched, nor are those that name the claim's and are somewhere else. The decision that
+// nothing is left is made on a live read: the watch may not know yet what was created a moment ago.
 func (r *requirementReconciler) delete(ctx context.Context, s *scope) (outcome, error) {
 	r.hub.stopWaiting(s.Request)
 	if !slices.Contains(s.claim.GetFinalizers(), fleetv1alpha1.RequirementFinalizer) {
@@ -64,10 +64,11 @@ func (r *requirementReconciler) delete(ctx context.Context, s *scope) (outcome, 
 	return r.release(ctx, s)
 }
 
-// places are where in the hub the claim's object can be: where the watch knows one, and where the class says that it would be
-// created. If there is no class to say that, the hub is asked for every object of that name.
+// places are where in the hub the claim's object can be: where the claim records it, and where the class says that it would be
+// created. A claim without a record has its object wherever the watch knows one that names its source; if there is no class
+// to say where it would be created either, the hub is asked for every object of that name.
 func (r *requirementReconciler) places(ctx context.Context, s *scope) ([]hubKey, error) {
-	places := r.hub.placesOf(origin{source: s.us, kind: s.Kind, name: s.Name})
+	places := r.recordedPlaces(s)
 	if s.pairing != nil {
 		if target, p := s.pairing.target(); p == nil {
 			key := hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: target, Name: s.Name}}
@@ -76,6 +77,9 @@ func (r *requirementReconciler) places(ctx context.Context, s *scope) ([]hubKey,
 			}
 			return places, nil
 		}
+	}
+	if _, recorded := recordOf(s.claim); recorded {
+		return places, nil
 	}
 	live := &metav1.PartialObjectMetadataList{}
 	live.SetGroupVersionKind(s.Kind.GroupVersion().WithKind(s.Kind.Kind + "List"))
@@ -160,6 +164,7 @@ func (r *requirementReconciler) goneForGood(kind kindwatch.Kind) bool {
 func (r *requirementReconciler) release(ctx context.Context, s *scope) (outcome, error) {
 	claim := s.claim.DeepCopy()
 	controllerutil.RemoveFinalizer(claim, fleetv1alpha1.RequirementFinalizer)
+	withoutRecord(claim)
 	if err := r.patchClaim(ctx, s, claim, writeFinalizer); client.IgnoreNotFound(err) != nil {
 		if p := workloadProblem(err, "change the finalizers of this claim", ReasonWorkloadRejected); p != nil {
 			return outcome{problem: p, retryAfter: slowRetry()}, nil

@@ -16,6 +16,9 @@
 //   - A claim has at most one object in the hub. Creation in the hub is the arbiter: the object is created by a
 //     server-side apply that the API server refuses if one exists, whatever our watch knew. An object that names another
 //     source, or none, is never written; the claim says who holds the name, and is tried again when it is free.
+//   - A claim records its object in the hub, on itself (record.go). Other objects that name its source harm it as little as it
+//     harms them. When its object was deleted by somebody else, another one is created only if the class or the claim's owner
+//     wants that, whether or not the manager was restarted meanwhile.
 //   - Before anything is created for a claim, the claim has a finalizer. The finalizer goes when a live read of the hub has
 //     shown that nothing of the claim is left there. Objects of other sources are not touched.
 //   - A claim is not let go while an object could still be created for it by a request that this process has given up, or that
@@ -23,8 +26,8 @@
 //   - A claim is not deleted in the hub while Crossplane creates its composite resource, which it would lose (unbound.go).
 //   - What the user writes travels: spec, labels and annotations, and their removal. What Crossplane writes is not fought
 //     (machinery.go). What somebody in the hub changes in the user's fields is put back. spec.resourceRef does not
-//     travel, nor does spec.crossplane.resourceRefs of a composite, nor do labels and annotations whose prefix is crossplane.io, masthead.dev, k8s.io, x-k8s.io or kubernetes.io
-//     or ends in one of these after a dot, except app.kubernetes.io.
+//     travel, nor does spec.crossplane.resourceRefs of a composite, nor do labels and annotations of Crossplane, Kubernetes and
+//     deployment tools (package usermeta), or that the class excludes.
 //   - The hub's status is shown whole, with one condition of ours, AgentSynced, whose reasons are constants in reasons.go.
 //   - What Crossplane fills in late is shown in the claim's spec, under a field manager of its own and without force. What the
 //     user writes is never overridden, and what was filled in never travels back as his wish (lateinit.go).
@@ -40,9 +43,9 @@
 //   - What a workload cluster refuses is told as a problem of the claim, with the hub's status beside it, and tried again
 //     slowly. Texts of its API server are repeated without control characters and up to 256 characters.
 //   - Kinds are followed in the hub only because the hub offers them, or has a definition that Crossplane made for claims.
-//   - Nothing is written that is there already. A claim costs three requests: its finalizer, the apply in the hub, and one
-//     write of the status, for which our condition waits for the hub's first status; and one more when Crossplane has filled in
-//     fields, which waits until the claim is ready, or as long as that. An idle fleet costs none. After a restart,
+//   - Nothing is written that is there already. A claim costs four requests: its finalizer, the apply in the hub, one write of
+//     the status, for which our condition waits for the hub's first status, and one that shows what Crossplane has filled in and
+//     records the object, which waits until the claim is ready, or as long as that. An idle fleet costs none. After a restart,
 //     and when a cluster comes back, each connection Secret is compared once: two reads.
 //   - Nothing blocks. What is not known yet makes a request when it becomes known. What cannot be watched for (a missing
 //     namespace or right in the hub, a foreign definition or Secret in the workload cluster) is looked at again after one to
@@ -66,8 +69,8 @@
 //   - Nothing is pushed while the namespaces of the workload cluster are not known: an annotation that was not seen would send
 //     a claim to the wrong place. Deletions do not need to know them.
 //   - A target namespace that changes moves nothing silently: the claim says TargetNamespaceChanged until it is deleted, the
-//     change is undone, or somebody asks in so many words to have it made anew (move.go). A deletion deletes the object
-//     wherever it is.
+//     change is undone, or somebody asks in so many words to have it made anew (move.go). A deletion deletes the object where
+//     the claim records it, and where it would go now.
 //   - A finalizer does not keep a claim that is deleted in the instant in which the finalizer is added; what such a claim left
 //     in the hub is deleted when the watch reports its end (vanished.go). No other absence of a claim deletes anything in
 //     the hub: not an empty cluster, not a cluster that is gone, not a finalizer that somebody removed by force.

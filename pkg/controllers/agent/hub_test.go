@@ -70,7 +70,7 @@ func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 	h.refreshWatched()
 	<-listed
 	r := &requirementReconciler{hub: h}
-	s := &scope{Request: Request{NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: kind}, us: us}
+	s := &scope{Request: Request{NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: kind}, us: us, claim: parse(t, `{}`)}
 	if _, o := r.look(s, bar("db")); o == nil || !o.silent {
 		t.Errorf("want to wait while objects are known that are not in the index yet, got %v", o)
 	}

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 // Crossplane fills in fields of the hub's object late: which composite resource, which composition and which revision of it a
@@ -191,25 +193,35 @@ func awaitsLateFields(hub *unstructured.Unstructured, now time.Time, patience ti
 	return min(max(left, 0), patience)
 }
 
-// lateInitialise shows in the claim what Crossplane has filled in.
+// lateInitialise shows in the claim what Crossplane has filled in, and has the claim record its object in the hub.
 func (r *requirementReconciler) lateInitialise(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*problem, time.Duration, error) {
 	spec, changes := lateSpec(s.claim, hub, s.form)
-	if !changes {
+	recorded := s.claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] == recordFor(s.claim, hub)
+	if !changes && recorded {
 		return nil, 0, nil
 	}
-	if left := awaitsLateFields(hub, r.clock.Now(), r.patience); left > 0 {
-		return nil, left, nil
+	// A record of another object is corrected at once; it would be followed.
+	if _, outdated := recordOf(s.claim); recorded || !outdated {
+		if left := awaitsLateFields(hub, r.clock.Now(), r.patience); left > 0 {
+			return nil, left, nil
+		}
 	}
-	if r.shownInVain(s, spec) {
+	if r.shownInVain(s, spec, hub) {
 		return nil, 0, nil
 	}
 	again := time.Duration(0)
-	claim, err := r.applyLate(ctx, s, spec)
+	claim, err := r.applyLate(ctx, s, spec, hub)
+	if conflictsWithRecord(err) {
+		// The record came with the manifest of another claim, or somebody has changed it.
+		if err = r.correctRecord(ctx, s, hub); err == nil {
+			claim, err = r.applyLate(ctx, s, spec, hub)
+		}
+	}
 	if fields := conflictingFields(err, s.form.lateFields(spec)); len(fields) > 0 {
 		// The user says the same as we did, so that it was taken for ours; it is his. What is his has to travel, and the watch
 		// does not have the claim looked at again because of what we have written ourselves.
 		spec, _ = lateSpec(s.claim, hub, s.form, fields...)
-		claim, err = r.applyLate(ctx, s, spec)
+		claim, err = r.applyLate(ctx, s, spec, hub)
 		again = lookAgain
 	}
 	if err != nil {
@@ -228,13 +240,30 @@ func (r *requirementReconciler) lateInitialise(ctx context.Context, s *scope, hu
 // lookAgain is when a claim is looked at again of which this reconcile has found out that it says more than was pushed.
 const lookAgain = time.Millisecond
 
-// applyLate applies what we manage in the spec of the very claim that was looked at: a claim that is gone is not made anew.
-func (r *requirementReconciler) applyLate(ctx context.Context, s *scope, spec map[string]any) (*unstructured.Unstructured, error) {
+// correctRecord makes the record of a claim that of an object of the hub, whoever wrote it.
+func (r *requirementReconciler) correctRecord(ctx context.Context, s *scope, hub *unstructured.Unstructured) error {
+	claim := s.claim.DeepCopy()
+	annotations := claim.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[fleetv1alpha1.HubObjectAnnotation] = recordFor(claim, hub)
+	claim.SetAnnotations(annotations)
+	return r.patchClaim(ctx, s, claim, writeAnnotation)
+}
+
+// applyLate applies what we manage of the very claim that was looked at, which is what was filled in late and the record of its
+// object in the hub. A claim that is gone is not made anew. Both are one apply, because nearly every claim needs both and
+// each request counts.
+func (r *requirementReconciler) applyLate(
+	ctx context.Context, s *scope, spec map[string]any, hub *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
 	claim := &unstructured.Unstructured{Object: map[string]any{}}
 	claim.SetGroupVersionKind(s.Kind.GroupVersionKind)
 	claim.SetNamespace(s.Namespace)
 	claim.SetName(s.Name)
 	claim.SetUID(s.claim.GetUID())
+	claim.SetAnnotations(map[string]string{fleetv1alpha1.HubObjectAnnotation: recordFor(s.claim, hub)})
 	if len(spec) > 0 {
 		claim.Object["spec"] = runtime.DeepCopyJSON(spec)
 	}
@@ -250,17 +279,14 @@ func (r *requirementReconciler) applyLate(ctx context.Context, s *scope, spec ma
 
 // conflictingFields are those of lateFields that an API server refused to give us because somebody else manages them.
 func conflictingFields(err error, late [][]string) []string {
-	var status apierrors.APIStatus
-	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
-		return nil
-	}
 	var out []string
+	causes := conflictCauses(err)
 	for _, path := range late {
 		field := strings.Join(path, ".")
-		if slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool {
+		if slices.ContainsFunc(causes, func(c metav1.StatusCause) bool {
 			// What is managed may be a member of the field, the field, or what the field is in.
 			of, is := c.Field+".", ".spec."+field+"."
-			return c.Type == metav1.CauseTypeFieldManagerConflict && c.Field != "" && (strings.HasPrefix(of, is) || strings.HasPrefix(is, of))
+			return strings.HasPrefix(of, is) || strings.HasPrefix(is, of)
 		}) {
 			out = append(out, field)
 		}
@@ -268,21 +294,33 @@ func conflictingFields(err error, late [][]string) []string {
 	return out
 }
 
+// conflictCauses are the fields that an API server refused to give us because somebody else manages them.
+func conflictCauses(err error) []metav1.StatusCause {
+	var status apierrors.APIStatus
+	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(status.Status().Details.Causes), func(c metav1.StatusCause) bool {
+		return c.Type != metav1.CauseTypeFieldManagerConflict || c.Field == ""
+	})
+}
+
 // rememberShown remembers an apply that did not lead to what was applied, because the workload cluster drops or changes it. It
 // is not repeated as long as it would be the same.
 func (r *requirementReconciler) rememberShown(s *scope, spec map[string]any, hub *unstructured.Unstructured) {
 	_, still := lateSpec(s.claim, hub, s.form)
+	recorded := s.claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] == recordFor(s.claim, hub)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !still {
+	if !still && recorded {
 		delete(r.shown, s.Request)
 		return
 	}
-	r.shown[s.Request] = string(s.claim.GetUID()) + hashOf(spec)
+	r.shown[s.Request] = recordFor(s.claim, hub) + hashOf(spec)
 }
 
-func (r *requirementReconciler) shownInVain(s *scope, spec map[string]any) bool {
+func (r *requirementReconciler) shownInVain(s *scope, spec map[string]any, hub *unstructured.Unstructured) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.shown[s.Request] == string(s.claim.GetUID())+hashOf(spec)
+	return r.shown[s.Request] == recordFor(s.claim, hub)+hashOf(spec)
 }

@@ -21,7 +21,8 @@ import (
 )
 
 // A cluster that leaves keeps its claims, and the hub keeps their objects, with their source: whoever enrols the cluster again
-// finds everything as it was. What goes is our finalizer, because nobody would be there to remove it when a claim is deleted.
+// finds everything as it was. What goes is our finalizer, because nobody would be there to remove it when a claim is deleted,
+// and the record of the claim's object: what happens in the hub while the cluster is away is not a loss.
 // Leave is taken while the cluster is still connected and when no reconcile of it runs any more, so that no finalizer
 // comes back.
 
@@ -88,6 +89,7 @@ func (r *requirementReconciler) leaveClaim(ctx context.Context, s *scope) error 
 	for range maxLeavingAttempts {
 		claim := s.claim.DeepCopy()
 		controllerutil.RemoveFinalizer(claim, fleetv1alpha1.RequirementFinalizer)
+		withoutRecord(claim)
 		if err = r.patchClaim(ctx, s, claim, writeFinalizer); !apierrors.IsConflict(err) {
 			break
 		}

@@ -88,6 +88,10 @@ const (
 	// ReasonDeleting: the claim is being deleted, and waits until it is gone from the hub.
 	ReasonDeleting = "Deleting"
 
+	// ReasonHubObjectDeleted: somebody else deleted the claim's object in the hub. Another one is created only if the class says
+	// so or the claim's owner asks for it.
+	ReasonHubObjectDeleted = "HubObjectDeleted"
+
 	// ReasonRecreating: the claim in the hub is being deleted although this claim is not. It is created again afterwards.
 	ReasonRecreating = "Recreating"
 )

@@ -246,9 +246,15 @@ func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outc
 	if o != nil {
 		return r.disclosable(ctx, s, key, *o)
 	}
+	going := hub != nil && hub.GetDeletionTimestamp() != nil
+	if hub == nil || going {
+		if p := mayCreate(s.claim, s.class.Spec.Agent.RecreatePolicy, recreates(s.claim, s.pairing.annotations), s.Kind.Kind, key); p != nil {
+			return outcome{hub: hub, problem: p}, nil
+		}
+	}
 	r.hub.stopWaiting(s.Request)
 
-	if hub != nil && hub.GetDeletionTimestamp() != nil {
+	if going {
 		return outcome{hub: hub, problem: &problem{
 			reason:  ReasonRecreating,
 			message: fmt.Sprintf("The %s %q in the namespace %q of the hub is being deleted, and will be created again.", s.Kind.Kind, s.Name, target),
@@ -318,19 +324,12 @@ func (r *requirementReconciler) look(s *scope, key hubKey) (*unstructured.Unstru
 		p := r.unknown(s.Kind)
 		return nil, &outcome{silent: p == nil, problem: p}
 	}
-	taken := false
-	switch ownershipOf(hub != nil, hub, s.us) {
-	case ownershipForeign, ownershipUnowned:
-		taken = !adoptable(hub, s.claim, s.us)
-	case ownershipNone, ownershipOurs:
-	}
-	for _, place := range r.hub.placesOf(origin{source: s.us, kind: s.Kind, name: s.Name}) {
-		// That the name is taken is in the way of those only that want to move there.
-		if place == key || taken && recreates(s.claim, s.pairing.annotations) {
-			continue
-		}
-		r.hub.wait(place, s.Request)
-		return nil, &outcome{problem: targetChanged(place, key), elsewhere: &place}
+	owned := ownershipOf(hub != nil, hub, s.us)
+	taken := (owned == ownershipForeign || owned == ownershipUnowned) && !adoptable(hub, s.claim, s.us)
+	// That the name is taken is in the way of those only that want to move there.
+	if place := r.elsewhere(s, key, owned == ownershipOurs); place != nil && !(taken && recreates(s.claim, s.pairing.annotations)) {
+		r.hub.wait(*place, s.Request)
+		return nil, &outcome{problem: targetChanged(*place, key), elsewhere: place}
 	}
 	if taken {
 		return nil, &outcome{problem: conflict(s.Kind.Kind, key.Namespace, s.Name, hub)}

@@ -130,7 +130,7 @@ func TestSpecChangesAndRemovalsTravel(t *testing.T) {
 // patient makes the agent wait for the first status of a claim for as long as a test takes.
 func patient(o *Options) { o.FirstStatusPatience = time.Minute }
 
-func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
+func TestClaimCostsFourRequestsAndNothingWhenIdle(t *testing.T) {
 	f := prepareFixture(t)
 	f.options = patient
 	f.start()
@@ -147,8 +147,8 @@ func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
 	f.settled()
 
 	got := append(f.hubRequests.about(f.group, "/mysqlinstances/db"), f.workloadAsked.about(f.group, "/mysqlinstances/db")...)
-	if len(got) != 3 {
-		t.Errorf("want 3 requests for a claim and its status: the finalizer, the apply, the status; got %d:\n%s", len(got), strings.Join(got, "\n"))
+	if len(got) != 4 {
+		t.Errorf("want 4 requests for a claim and its status: the finalizer, the apply, the record with the late fields, the status; got %d:\n%s", len(got), strings.Join(got, "\n"))
 	}
 
 	before := len(f.hubRequests.writes()) + len(f.workloadAsked.writes())
@@ -452,23 +452,6 @@ func TestDeletionLeavesForeignObjectsAlone(t *testing.T) {
 	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetDeletionTimestamp() != nil {
 		t.Errorf("want the other's object to stay, got %v (%v)", now.Object, err)
 	}
-}
-
-func TestObjectDeletedInTheHubIsCreatedAgain(t *testing.T) {
-	f := newFixture(t)
-	f.claim("db")
-	before := f.pushed("db")
-	f.synced("db", ReasonSynced)
-	if err := f.hub.Delete(f.ctx, before); err != nil {
-		t.Fatal(err)
-	}
-	f.eventually("the object is created again", func() error {
-		now, err := f.get(f.hub, f.target, "db")
-		if err == nil && now.GetUID() == before.GetUID() {
-			err = errors.New("it is the old one")
-		}
-		return err
-	})
 }
 
 func TestNamespacePairing(t *testing.T) {

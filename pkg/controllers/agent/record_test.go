@@ -1,0 +1,293 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/test/fakefleet"
+)
+
+func TestRecordOf(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, value string
+		want          record
+		recorded      bool
+	}{
+		"None":      {reason: "A claim that was never pushed records nothing."},
+		"Own":       {reason: "What was recorded for this claim counts.", value: "bar/hub-uid/claim-uid", want: record{"bar", "hub-uid"}, recorded: true},
+		"Copied":    {reason: "What was recorded for another claim does not.", value: "bar/hub-uid/other-uid"},
+		"Short":     {reason: "A record that does not say for which claim it is counts for none.", value: "bar/hub-uid"},
+		"Long":      {reason: "A namespace has no slash.", value: "bar/x/hub-uid/claim-uid"},
+		"NoUID":     {reason: "An object without a UID is none.", value: "bar//claim-uid"},
+		"Garbage":   {reason: "Text that means nothing records nothing.", value: "///"},
+		"Namespace": {reason: "So does an object without a namespace.", value: "/hub-uid/claim-uid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := &metav1.ObjectMeta{UID: "claim-uid"}
+			if tc.value != "" {
+				claim.Annotations = map[string]string{fleetv1alpha1.HubObjectAnnotation: tc.value}
+			}
+			if got, recorded := recordOf(claim); got != tc.want || recorded != tc.recorded {
+				t.Errorf("%s want %v (%t), got %v (%t)", tc.reason, tc.want, tc.recorded, got, recorded)
+			}
+		})
+	}
+}
+
+func TestMayCreate(t *testing.T) {
+	place := hubKey{NamespacedName: types.NamespacedName{Namespace: "bar", Name: "db"}}
+	recorded := func(namespace string, more ...string) map[string]string {
+		out := map[string]string{fleetv1alpha1.HubObjectAnnotation: namespace + "/lost/claim"}
+		if len(more) > 0 {
+			out[fleetv1alpha1.RecreateAnnotation] = more[0]
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		reason      string
+		annotations map[string]string
+		policy      fleetv1alpha1.RecreatePolicy
+		moves       bool
+		want        bool
+	}{
+		"New":            {reason: "A claim that never had an object gets one.", policy: "Never", want: true},
+		"Lost":           {reason: "What was lost is not replaced without a word.", annotations: recorded("bar"), policy: "Never"},
+		"NoPolicy":       {reason: "A class from before there was a policy says Never.", annotations: recorded("bar")},
+		"Always":         {reason: "The class may want it.", annotations: recorded("bar"), policy: "Always", want: true},
+		"Asked":          {reason: "The claim's owner may want it.", annotations: recorded("bar", "lost"), policy: "Never", want: true},
+		"AskedBefore":    {reason: "What was said about another loss does not count.", annotations: recorded("bar", "earlier"), policy: "Never"},
+		"AskedForever":   {reason: "Nobody can want every loss made up for by an empty object on a claim.", annotations: recorded("bar", "true"), policy: "Never"},
+		"Moves":          {reason: "A claim that moves loses its object at the old place.", annotations: recorded("foo"), policy: "Never", moves: true, want: true},
+		"DoesNotMove":    {reason: "One that was not asked to move does not.", annotations: recorded("foo"), policy: "Never"},
+		"MovesNoFurther": {reason: "One that has arrived does not move.", annotations: recorded("bar"), policy: "Never", moves: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := &metav1.ObjectMeta{UID: "claim", Annotations: tc.annotations}
+			p := mayCreate(claim, tc.policy, tc.moves, "MySQLInstance", place)
+			if (p == nil) != tc.want {
+				t.Errorf("%s got %v", tc.reason, p)
+			}
+			if p != nil && (p.reason != ReasonHubObjectDeleted || !strings.Contains(p.message, fleetv1alpha1.RecreateAnnotation+": lost")) {
+				t.Errorf("want the way out named, got %v", p)
+			}
+		})
+	}
+}
+
+// recorded waits until a claim records an object of the hub.
+func (f *fixture) recorded(name string, hub *unstructured.Unstructured) {
+	f.t.Helper()
+	f.eventually("claim "+name+" records its object in the hub", func() error {
+		claim, err := f.get(f.workload, f.namespace, name)
+		if err != nil {
+			return err
+		}
+		if got, want := claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation], recordFor(claim, hub); got != want {
+			return fmt.Errorf("it records %q instead of %q", got, want)
+		}
+		return nil
+	})
+}
+
+// settledClaim creates a claim whose object in the hub is ready and recorded.
+func (f *fixture) settledClaim(name string) *unstructured.Unstructured {
+	f.t.Helper()
+	f.claim(name)
+	hub := f.pushed(name)
+	f.ready(name, "a")
+	f.recorded(name, hub)
+	f.synced(name, ReasonSynced)
+	return hub
+}
+
+// inHubAnew waits until the hub has another object of a claim.
+func (f *fixture) inHubAnew(name string, before types.UID) *unstructured.Unstructured {
+	f.t.Helper()
+	var now *unstructured.Unstructured
+	f.eventually("the object of "+name+" is created again", func() (err error) {
+		if now, err = f.get(f.hub, f.target, name); err == nil && now.GetUID() == before {
+			err = errors.New("it is the old one")
+		}
+		return err
+	})
+	return now
+}
+
+func (f *fixture) deleteInHub(obj *unstructured.Unstructured) {
+	f.t.Helper()
+	if err := f.hub.Delete(f.ctx, obj); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fixture) annotateClaim(name, key, value string) {
+	f.t.Helper()
+	u := f.object(f.namespace, name)
+	f.edit(f.workload, u, func() {
+		annotations := u.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[key] = value
+		u.SetAnnotations(annotations)
+	})
+}
+
+func TestObjectDeletedInTheHubIsToldAndNotReplaced(t *testing.T) {
+	f := newFixture(t)
+	hub := f.settledClaim("db")
+
+	// Something in the hub holds the object for a while, and it goes then.
+	f.edit(f.hub, hub, func() { hub.SetFinalizers([]string{"example.org/hold"}) })
+	f.deleteInHub(hub)
+	f.says("db", ReasonHubObjectDeleted, string(hub.GetUID()), fleetv1alpha1.RecreateAnnotation)
+	f.edit(f.hub, hub, func() { hub.SetFinalizers(nil) })
+	f.gone(f.hub, f.target, "db")
+	f.eventually("the owner is told by an event", func() error {
+		events := &eventsv1.EventList{}
+		if err := f.workload.List(f.ctx, events, client.InNamespace(f.namespace)); err != nil {
+			return err
+		}
+		for _, e := range events.Items {
+			if e.Reason == ReasonHubObjectDeleted && e.Type == "Warning" {
+				return nil
+			}
+		}
+		return errors.New("there is none")
+	})
+
+	// Neither a change of the claim nor a restart makes another one.
+	f.poke("db")
+	f.settled()
+	f.restart()
+	f.lookedAt(1)
+	f.settled()
+	f.synced("db", ReasonHubObjectDeleted)
+	f.notIn(f.target, "db")
+
+	// The owner asks for another one, and no more than one.
+	f.annotateClaim("db", fleetv1alpha1.RecreateAnnotation, string(hub.GetUID()))
+	second := f.inHubAnew("db", hub.GetUID())
+	f.synced("db", ReasonSynced)
+	f.ready("db", "a")
+	f.recorded("db", second)
+	f.deleteInHub(second)
+	f.says("db", ReasonHubObjectDeleted, string(second.GetUID()))
+	f.settled()
+	f.notIn(f.target, "db")
+
+	// An object that is restored is the claim's, though it is another one to the API server.
+	restored := f.object(f.target, "db")
+	restored.SetAnnotations(f.source().annotations())
+	restored.Object["spec"] = map[string]any{"version": "5.7"}
+	f.create(f.hub, restored)
+	f.synced("db", ReasonSynced)
+	f.ready("db", "b")
+	f.recorded("db", restored)
+
+	// Whoever deletes the claim has a new beginning.
+	f.deleteInHub(restored)
+	f.synced("db", ReasonHubObjectDeleted)
+	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+	f.settledClaim("db")
+}
+
+func TestObjectDeletedInTheHubIsReplacedIfTheClassSaysSo(t *testing.T) {
+	f := newFixture(t, func(c *fleetv1alpha1.EnrollmentClass) {
+		c.Spec.Agent.RecreatePolicy = fleetv1alpha1.RecreatePolicyAlways
+	})
+	hub := f.settledClaim("db")
+	f.deleteInHub(hub)
+	f.recorded("db", f.inHubAnew("db", hub.GetUID()))
+}
+
+func TestLossWhileAClusterIsAwayIsNone(t *testing.T) {
+	f := newFixture(t)
+	hub := f.settledClaim("db")
+	f.settled()
+	fakefleet.Drain(t, f.gate, f.cluster)
+	if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
+		t.Fatal(err)
+	}
+	f.disengageCluster()
+	f.eventually("nothing of Masthead is left on the claim", func() error {
+		claim, err := f.get(f.workload, f.namespace, "db")
+		if err != nil || len(claim.GetFinalizers()) > 0 || claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] != "" {
+			return fmt.Errorf("it is %v: %w", claim.Object["metadata"], err)
+		}
+		return nil
+	})
+	f.deleteInHub(hub)
+	f.engage()
+	f.recorded("db", f.inHubAnew("db", hub.GetUID()))
+}
+
+func TestClaimThatWasCopiedWithItsRecordGetsItsOwnObject(t *testing.T) {
+	f := newFixture(t)
+	f.settledClaim("db")
+	original, err := f.get(f.workload, f.namespace, "db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.claim("copy", func(u *unstructured.Unstructured) { u.SetAnnotations(original.GetAnnotations()) })
+	hub := f.pushed("copy")
+	f.ready("copy", "a")
+	f.recorded("copy", hub)
+	f.synced("copy", ReasonSynced)
+}
+
+// Any object of the hub can name any source. One that is not where the claim's object is, or belongs, neither stops the claim
+// nor goes with it.
+func TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim(t *testing.T) {
+	f := newFixture(t)
+	elsewhere := f.hubNamespace(f.class + "-elsewhere")
+	hub := f.settledClaim("db")
+	stray := f.object(elsewhere, "db")
+	stray.SetAnnotations(hub.GetAnnotations())
+	stray.Object["spec"] = map[string]any{"version": "8"}
+	f.create(f.hub, stray)
+	f.inHub(stray)
+
+	f.poke("db")
+	f.eventually("the claim still travels", func() error {
+		now, err := f.get(f.hub, f.target, "db")
+		if size, _, _ := unstructured.NestedInt64(now.Object, "spec", "storageGB"); err != nil || size != 21 {
+			return fmt.Errorf("its size is %d: %w", size, err)
+		}
+		return nil
+	})
+	f.ready("db", "b")
+	f.eventually("its status comes back", func() error {
+		claim, err := f.get(f.workload, f.namespace, "db")
+		if address, _, _ := unstructured.NestedString(claim.Object, "status", "address"); err != nil || address != "b" {
+			return fmt.Errorf("the address is %q: %w", address, err)
+		}
+		return nil
+	})
+	f.synced("db", ReasonSynced)
+
+	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+	f.gone(f.hub, f.target, "db")
+	f.settled()
+	if now, err := f.get(f.hub, elsewhere, "db"); err != nil || now.GetUID() != stray.GetUID() || now.GetDeletionTimestamp() != nil {
+		t.Errorf("want the other object to stay, got %v (%v)", now.Object, err)
+	}
+}
