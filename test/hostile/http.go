@@ -225,15 +225,21 @@ func (s *Server) typeOf(r *request) (apiVersion, kind string) {
 	if r.metadataOnly {
 		return "meta.k8s.io/v1", "PartialObjectMetadata"
 	}
+	served := s.servedFor(r)
+	return served.groupVersion(), served.kind
+}
+
+// servedFor is what the honest API server serves at the path of a request.
+func (s *Server) servedFor(r *request) resource {
 	h := s.options.Honest
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, served := range h.resources {
 		if served.group == r.group && served.name == r.resource {
-			return served.groupVersion(), served.kind
+			return served
 		}
 	}
-	return "v1", "Thing"
+	return resource{version: "v1", name: "things", kind: "Thing"}
 }
 
 // listHead is a list up to its first item.
@@ -250,10 +256,13 @@ func (s *Server) item(r *request, name string, version int) string {
 // itemWith is one with more fields, each after a comma, in its metadata and beside it.
 func (s *Server) itemWith(r *request, name string, version int, metadata, fields string) string {
 	apiVersion, kind := s.typeOf(r)
-	namespace := r.namespace
-	if namespace == "" {
-		namespace = "default"
+	if s.servedFor(r).namespaced {
+		namespace := r.namespace
+		if namespace == "" {
+			namespace = "default"
+		}
+		metadata = fmt.Sprintf(`,"namespace":"%s"%s`, namespace, metadata)
 	}
-	return fmt.Sprintf(`{"apiVersion":"%s","kind":"%s","metadata":{"name":"%s","namespace":"%s","uid":"uid-of-%s","resourceVersion":"%d"%s}%s}`,
-		apiVersion, kind, name, namespace, name, version, metadata, fields)
+	return fmt.Sprintf(`{"apiVersion":"%s","kind":"%s","metadata":{"name":"%s","uid":"uid-of-%s","resourceVersion":"%d"%s}%s}`,
+		apiVersion, kind, name, name, version, metadata, fields)
 }
