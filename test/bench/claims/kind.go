@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package claims
 
 import (
 	"encoding/json"
@@ -11,41 +11,43 @@ import (
 	"github.com/masthead-dev/masthead/test/bench/apiserver"
 )
 
+// Group and Version of all kinds, the namespace of the claims, and that of the hub to which they go.
 const (
-	group     = "bench.example.org"
-	version   = "v1alpha1"
-	namespace = "default"
-	target    = "bar"
+	Group     = "bench.example.org"
+	Version   = "v1alpha1"
+	Namespace = "default"
+	Target    = "bar"
 )
 
-// kind is the claim kind of one run. Each run has its own, so that none meets what another left behind; all have the same
+// Kind is the claim kind of one run. Each run has its own, so that none meets what another left behind; all have the same
 // schema.
-type kind struct{ plural, name string }
+type Kind struct{ Plural, Name string }
 
-func kindOfRun(n int) kind {
-	return kind{plural: fmt.Sprintf("widget%ds", n), name: fmt.Sprintf("Widget%d", n)}
+// KindOfRun is the nth kind.
+func KindOfRun(n int) Kind {
+	return Kind{Plural: fmt.Sprintf("widget%ds", n), Name: fmt.Sprintf("Widget%d", n)}
 }
 
-// crdName is the name of the kind's CRD, and of kube-bind's objects about it.
-func (k kind) crdName() string { return k.plural + "." + group }
+// CRDName is the name of the kind's CRD, and of kube-bind's objects about it.
+func (k Kind) CRDName() string { return k.Plural + "." + Group }
 
-// collection is the path of the kind in a namespace, or of all of the kind.
-func (k kind) collection(in string) string {
+// Collection is the path of the kind in a namespace, or of all of the kind.
+func (k Kind) Collection(in string) string {
 	if in == "" {
-		return "/apis/" + group + "/" + version + "/" + k.plural
+		return "/apis/" + Group + "/" + Version + "/" + k.Plural
 	}
-	return "/apis/" + group + "/" + version + "/namespaces/" + in + "/" + k.plural
+	return "/apis/" + Group + "/" + Version + "/namespaces/" + in + "/" + k.Plural
 }
 
-// claim is the JSON of a claim: what a person writes, and some more.
-func (k kind) claim(name string) []byte {
+// Claim is the JSON of a claim: what a person writes, and some more.
+func (k Kind) Claim(name string) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":"%s/%s","kind":"%s","metadata":{"name":"%s","labels":{"app.kubernetes.io/name":"shop","team":"a"}},`+
 		`"spec":{"version":"8","storageGB":20,"parameters":{"size":"small","region":"eu-1","backup":"daily"},`+
-		`"compositionSelector":{"matchLabels":{"provider":"example"}}}}`, group, version, k.name, name)
+		`"compositionSelector":{"matchLabels":{"provider":"example"}}}}`, Group, Version, k.Name, name)
 }
 
-// status is the JSON of a patch as the hub's provisioner would make it.
-func status() []byte {
+// Status is the JSON of a patch as the hub's provisioner would make it.
+func Status() []byte {
 	return []byte(`{"status":{"address":"10.0.0.1:3306","conditions":[` +
 		`{"type":"Synced","status":"True","reason":"ReconcileSuccess","lastTransitionTime":"2026-01-01T00:00:00Z"},` +
 		`{"type":"Ready","status":"True","reason":"Available","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
@@ -60,7 +62,7 @@ func versions() string {
 		}
 		return strings.Join(properties, ",")
 	}
-	return `[{"name":"` + version + `","served":true,"storage":true,"subresources":{"status":{}},"schema":{"openAPIV3Schema":{"type":"object","properties":{` +
+	return `[{"name":"` + Version + `","served":true,"storage":true,"subresources":{"status":{}},"schema":{"openAPIV3Schema":{"type":"object","properties":{` +
 		`"spec":{"type":"object","required":["version"],"properties":{` + text("version") + `,"storageGB":{"type":"integer"},` +
 		`"parameters":{"type":"object","additionalProperties":{"type":"string"}},` +
 		`"compositionSelector":{"type":"object","properties":{"matchLabels":{"type":"object","additionalProperties":{"type":"string"}}}}}},` +
@@ -69,18 +71,19 @@ func versions() string {
 		text("type", "status", "reason", "message", "lastTransitionTime") + `,"observedGeneration":{"type":"integer"}}}}}}}}}}]`
 }
 
-// definition is what a CRD and kube-bind's APIServiceExport have in common.
-func (k kind) definition() map[string]any {
+// Definition is what a CRD and kube-bind's APIServiceExport have in common.
+func (k Kind) Definition() map[string]any {
 	var parsed any
 	if err := json.Unmarshal([]byte(versions()), &parsed); err != nil {
 		panic(err) // A constant.
 	}
 	return map[string]any{
-		"group": group, "scope": "Namespaced", "versions": parsed,
-		"names": map[string]any{"kind": k.name, "listKind": k.name + "List", "plural": k.plural, "singular": strings.ToLower(k.name)},
+		"group": Group, "scope": "Namespaced", "versions": parsed,
+		"names": map[string]any{"kind": k.Name, "listKind": k.Name + "List", "plural": k.Plural, "singular": strings.ToLower(k.Name)},
 	}
 }
 
-func (k kind) crd() string {
-	return apiserver.Manifest("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", k.crdName(), map[string]any{"spec": k.definition()})
+// CRD is the definition for an API server.
+func (k Kind) CRD() string {
+	return apiserver.Manifest("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", k.CRDName(), map[string]any{"spec": k.Definition()})
 }

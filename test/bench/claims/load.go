@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package claims
 
 import (
 	"context"
@@ -23,23 +23,23 @@ const (
 	patience = 6 * time.Minute
 )
 
-// load creates claims of one kind and follows them.
-type load struct {
-	kind      kind
+// Load creates claims of one kind and follows them.
+type Load struct {
+	kind      Kind
 	hub       *apiserver.Client
 	workloads []*apiserver.Client
 	tracker   *tracker
 	ended     chan error
 }
 
-// newLoad begins to watch. The kind must be served everywhere.
-func newLoad(ctx context.Context, k kind, hub *apiserver.Client, workloads []*apiserver.Client) (*load, error) {
-	l := &load{kind: k, hub: hub, workloads: workloads, tracker: newTracker(), ended: make(chan error, len(workloads)+1)}
-	if err := apiserver.Watch(ctx, hub, k.collection(""), func(o object) { l.tracker.inHub(o, time.Now()) }, l.ended); err != nil {
+// NewLoad begins to watch. The kind must be served everywhere.
+func NewLoad(ctx context.Context, k Kind, hub *apiserver.Client, workloads []*apiserver.Client) (*Load, error) {
+	l := &Load{kind: k, hub: hub, workloads: workloads, tracker: newTracker(), ended: make(chan error, len(workloads)+1)}
+	if err := apiserver.Watch(ctx, hub, k.Collection(""), func(o object) { l.tracker.inHub(o, time.Now()) }, l.ended); err != nil {
 		return nil, err
 	}
 	for _, w := range workloads {
-		if err := apiserver.Watch(ctx, w, k.collection(""), func(o object) { l.tracker.inWorkload(o, time.Now()) }, l.ended); err != nil {
+		if err := apiserver.Watch(ctx, w, k.Collection(""), func(o object) { l.tracker.inWorkload(o, time.Now()) }, l.ended); err != nil {
 			return nil, err
 		}
 	}
@@ -47,22 +47,22 @@ func newLoad(ctx context.Context, k kind, hub *apiserver.Client, workloads []*ap
 }
 
 // create creates one claim. The workload clusters take turns.
-func (l *load) create(ctx context.Context, prefix string, i int) error {
+func (l *Load) create(ctx context.Context, prefix string, i int) error {
 	w := l.workloads[i%len(l.workloads)]
 	name := fmt.Sprintf("%s-%s-%d", prefix, w.Cluster, i)
-	body := l.kind.claim(name)
+	body := l.kind.Claim(name)
 	l.tracker.create(name, w, time.Now())
-	return w.Do(ctx, http.MethodPost, l.kind.collection(namespace), apiserver.TypeJSON, body)
+	return w.Do(ctx, http.MethodPost, l.kind.Collection(Namespace), apiserver.TypeJSON, body)
 }
 
 // write writes the status of one claim in the hub.
-func (l *load) write(ctx context.Context, name, in string) error {
+func (l *Load) write(ctx context.Context, name, in string) error {
 	l.tracker.write(name, time.Now())
-	return l.hub.Do(ctx, http.MethodPatch, l.kind.collection(in)+"/"+name+"/status", apiserver.TypeMerge, status())
+	return l.hub.Do(ctx, http.MethodPatch, l.kind.Collection(in)+"/"+name+"/status", apiserver.TypeMerge, Status())
 }
 
-// createAll creates claims as fast as the writers can.
-func (l *load) createAll(ctx context.Context, prefix string, n int) error {
+// CreateAll creates claims as fast as the writers can.
+func (l *Load) CreateAll(ctx context.Context, prefix string, n int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	for i := range n {
@@ -71,8 +71,8 @@ func (l *load) createAll(ctx context.Context, prefix string, n int) error {
 	return group.Wait()
 }
 
-// writeAll writes the status of all claims as fast as the writers can.
-func (l *load) writeAll(ctx context.Context) error {
+// WriteAll writes the status of all claims as fast as the writers can.
+func (l *Load) WriteAll(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	for name, s := range l.tracker.each() {
@@ -83,8 +83,8 @@ func (l *load) writeAll(ctx context.Context) error {
 	return group.Wait()
 }
 
-// pace creates claims at a rate, and writes the status of each as soon as it is in the hub.
-func (l *load) pace(ctx context.Context, prefix string, rate int, d time.Duration) error {
+// Pace creates claims at a rate, and writes the status of each as soon as it is in the hub.
+func (l *Load) Pace(ctx context.Context, prefix string, rate int, d time.Duration) error {
 	var group errgroup.Group
 	l.tracker.mu.Lock()
 	l.tracker.onArrival = func(name, in string) { group.Go(func() error { return l.write(ctx, name, in) }) }
@@ -100,14 +100,14 @@ func (l *load) pace(ctx context.Context, prefix string, rate int, d time.Duratio
 		}
 		group.Go(func() error { return l.create(ctx, prefix, i) })
 	}
-	if err := l.wait(ctx, func(_, returned int) bool { return returned >= n }); err != nil {
+	if err := l.Wait(ctx, func(_, returned int) bool { return returned >= n }); err != nil {
 		return err
 	}
 	return group.Wait()
 }
 
-// wait waits until as many claims have arrived in the hub, and as many statuses returned, as is wanted.
-func (l *load) wait(ctx context.Context, enough func(arrived, returned int) bool) error {
+// Wait waits until as many claims have arrived in the hub, and as many statuses returned, as is wanted.
+func (l *Load) Wait(ctx context.Context, enough func(arrived, returned int) bool) error {
 	timeout := time.NewTimer(patience)
 	defer timeout.Stop()
 	for {
@@ -122,10 +122,13 @@ func (l *load) wait(ctx context.Context, enough func(arrived, returned int) bool
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-timeout.C:
-			return errors.Join(errSlow, fmt.Errorf("after %s, %d claims were in the hub and %d statuses back", patience, arrived, returned))
+			return errors.Join(ErrSlow, fmt.Errorf("after %s, %d claims were in the hub and %d statuses back", patience, arrived, returned))
 		}
 	}
 }
 
-// errSlow says that a run did not come to its end in time.
-var errSlow = errors.New("it takes too long")
+// ErrSlow says that a run did not come to its end in time.
+var ErrSlow = errors.New("it takes too long")
+
+// Samples returns what happened to each claim, by name. They do not change any more once all have returned.
+func (l *Load) Samples() map[string]Sample { return l.tracker.each() }

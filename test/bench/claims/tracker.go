@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package claims
 
 import (
 	"sync"
@@ -19,9 +19,9 @@ type object struct {
 	} `json:"status"`
 }
 
-// sample is what happened to one claim, and when. Times are the benchmark's own: of the moment before a request was sent, and
+// Sample is what happened to one claim, and when. Times are the benchmark's own: of the moment before a request was sent, and
 // of the one in which a watch brought the result.
-type sample struct {
+type Sample struct {
 	workload  *apiserver.Client
 	namespace string // in the hub
 
@@ -31,7 +31,7 @@ type sample struct {
 // tracker follows claims on their way. The events of watches are its only source.
 type tracker struct {
 	mu       sync.Mutex
-	samples  map[string]*sample
+	samples  map[string]*Sample
 	arrived  int
 	returned int
 
@@ -43,14 +43,14 @@ type tracker struct {
 }
 
 func newTracker() *tracker {
-	return &tracker{samples: map[string]*sample{}, changed: make(chan struct{}, 1)}
+	return &tracker{samples: map[string]*Sample{}, changed: make(chan struct{}, 1)}
 }
 
 // create notes that a claim is about to be created.
 func (t *tracker) create(name string, workload *apiserver.Client, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.samples[name] = &sample{workload: workload, created: now}
+	t.samples[name] = &Sample{workload: workload, created: now}
 }
 
 // write notes that a claim's status is about to be written in the hub.
@@ -105,18 +105,18 @@ func (t *tracker) counts() (arrived, returned int) {
 }
 
 // each returns all samples by name. They do not change any more once all have returned.
-func (t *tracker) each() map[string]sample {
+func (t *tracker) each() map[string]Sample {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := make(map[string]sample, len(t.samples))
+	out := make(map[string]Sample, len(t.samples))
 	for name, s := range t.samples {
 		out[name] = *s
 	}
 	return out
 }
 
-// span is the time from the first of one kind of moment to the last of another.
-func span(samples map[string]sample, from, to func(sample) time.Time) time.Duration {
+// Span is the time from the first of one kind of moment to the last of another.
+func Span(samples map[string]Sample, from, to func(Sample) time.Time) time.Duration {
 	var first, last time.Time
 	for _, s := range samples {
 		if f := from(s); first.IsZero() || f.Before(first) {
@@ -129,13 +129,20 @@ func span(samples map[string]sample, from, to func(sample) time.Time) time.Durat
 	return last.Sub(first)
 }
 
-func created(s sample) time.Time  { return s.created }
-func arrived(s sample) time.Time  { return s.arrived }
-func written(s sample) time.Time  { return s.written }
-func returned(s sample) time.Time { return s.returned }
+// Created is a moment of a Sample.
+func Created(s Sample) time.Time { return s.created }
 
-// durations are the times between two moments of each sample.
-func durations(samples map[string]sample, from, to func(sample) time.Time) []time.Duration {
+// Arrived is a moment of a Sample.
+func Arrived(s Sample) time.Time { return s.arrived }
+
+// Written is a moment of a Sample.
+func Written(s Sample) time.Time { return s.written }
+
+// Returned is a moment of a Sample.
+func Returned(s Sample) time.Time { return s.returned }
+
+// Durations are the times between two moments of each Sample.
+func Durations(samples map[string]Sample, from, to func(Sample) time.Time) []time.Duration {
 	out := make([]time.Duration, 0, len(samples))
 	for _, s := range samples {
 		out = append(out, to(s).Sub(from(s)))

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/masthead-dev/masthead/test/bench/apiserver"
+	"github.com/masthead-dev/masthead/test/bench/claims"
 )
 
 // ceilingWriters is how many claims are under way at once when the API servers themselves are measured: enough to keep the
@@ -24,12 +25,12 @@ const ceilingWriters = 64
 func (w *world) ceiling(ctx context.Context, sc scenario) (r result, err error) {
 	r.scenario = sc
 	w.kinds++
-	k := kindOfRun(w.kinds)
-	if err := w.hub.Apply(ctx, apiserver.CRDPath+k.crdName(), k.crd()); err != nil {
+	k := claims.KindOfRun(w.kinds)
+	if err := w.hub.Apply(ctx, apiserver.CRDPath+k.CRDName(), k.CRD()); err != nil {
 		return r, err
 	}
 	err = w.everywhere(ctx, func(ctx context.Context, a *apiserver.Client) error {
-		return a.Apply(ctx, apiserver.CRDPath+k.crdName(), k.crd())
+		return a.Apply(ctx, apiserver.CRDPath+k.CRDName(), k.CRD())
 	})
 	if err != nil {
 		return r, err
@@ -43,24 +44,24 @@ func (w *world) ceiling(ctx context.Context, sc scenario) (r result, err error) 
 	}
 	r.up, err = together(ctx, r.objects, func(ctx context.Context, i int) error {
 		a, name := name(i)
-		if err := a.Do(ctx, http.MethodPost, k.collection(namespace), apiserver.TypeJSON, k.claim(name)); err != nil {
+		if err := a.Do(ctx, http.MethodPost, k.Collection(claims.Namespace), apiserver.TypeJSON, k.Claim(name)); err != nil {
 			return err
 		}
 		finalizer := []byte(`{"metadata":{"finalizers":["agent.masthead.dev/requirement"]}}`)
-		if err := a.Do(ctx, http.MethodPatch, k.collection(namespace)+"/"+name, apiserver.TypeMerge, finalizer); err != nil {
+		if err := a.Do(ctx, http.MethodPatch, k.Collection(claims.Namespace)+"/"+name, apiserver.TypeMerge, finalizer); err != nil {
 			return err
 		}
-		return w.hub.Do(ctx, http.MethodPatch, k.collection(target)+"/"+name+"?fieldManager=ceiling&force=true", apiserver.TypeApply, k.claim(name))
+		return w.hub.Do(ctx, http.MethodPatch, k.Collection(claims.Target)+"/"+name+"?fieldManager=ceiling&force=true", apiserver.TypeApply, k.Claim(name))
 	})
 	if err != nil {
 		return r, err
 	}
 	r.back, err = together(ctx, r.objects, func(ctx context.Context, i int) error {
 		a, name := name(i)
-		if err := w.hub.Do(ctx, http.MethodPatch, k.collection(target)+"/"+name+"/status", apiserver.TypeMerge, status()); err != nil {
+		if err := w.hub.Do(ctx, http.MethodPatch, k.Collection(claims.Target)+"/"+name+"/status", apiserver.TypeMerge, claims.Status()); err != nil {
 			return err
 		}
-		return a.Do(ctx, http.MethodPatch, k.collection(namespace)+"/"+name+"/status", apiserver.TypeMerge, status())
+		return a.Do(ctx, http.MethodPatch, k.Collection(claims.Namespace)+"/"+name+"/status", apiserver.TypeMerge, claims.Status())
 	})
 	return r, err
 }

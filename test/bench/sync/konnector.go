@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/masthead-dev/masthead/test/bench/apiserver"
+	"github.com/masthead-dev/masthead/test/bench/claims"
 	"github.com/masthead-dev/masthead/test/bench/process"
 	"github.com/masthead-dev/masthead/test/harness"
 	"github.com/masthead-dev/masthead/test/localfleet"
@@ -51,9 +52,9 @@ const (
 	bindingFolder = "kube-bind"
 )
 
-func (s *konnectorSubject) start(ctx context.Context, k kind) error {
+func (s *konnectorSubject) start(ctx context.Context, k claims.Kind) error {
 	w := s.world
-	if err := w.hub.Apply(ctx, apiserver.CRDPath+k.crdName(), k.crd()); err != nil {
+	if err := w.hub.Apply(ctx, apiserver.CRDPath+k.CRDName(), k.CRD()); err != nil {
 		return err
 	}
 	if err := s.prepare(ctx, w.hub); err != nil {
@@ -84,7 +85,7 @@ func (s *konnectorSubject) prepare(ctx context.Context, a *apiserver.Client) err
 }
 
 // bind has the konnector of a workload cluster carry a kind.
-func (s *konnectorSubject) bind(ctx context.Context, a *apiserver.Client, k kind) error {
+func (s *konnectorSubject) bind(ctx context.Context, a *apiserver.Client, k claims.Kind) error {
 	if err := s.prepare(ctx, a); err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (s *konnectorSubject) bind(ctx context.Context, a *apiserver.Client, k kind
 		})
 	}
 	ref := map[string]any{"name": "kubeconfig", "key": "kubeconfig"}
-	export := k.definition()
+	export := k.Definition()
 	export["informerScope"] = "Namespaced"
 	in := func(ns string) string { return kubeBindPath + "/namespaces/" + ns }
 	for _, o := range []struct {
@@ -108,16 +109,16 @@ func (s *konnectorSubject) bind(ctx context.Context, a *apiserver.Client, k kind
 		path, yaml string
 	}{
 		{hub, "/api/v1/namespaces/" + provider, namespaceOf(provider)},
-		{hub, "/api/v1/namespaces/" + provider + "-" + namespace, namespaceOf(provider + "-" + namespace)},
+		{hub, "/api/v1/namespaces/" + provider + "-" + claims.Namespace, namespaceOf(provider + "-" + claims.Namespace)},
 		{hub, "/api/v1/namespaces/" + provider + "/secrets/kubeconfig", secret(provider)},
 		{hub, in(provider) + "/clusterbindings/cluster", apiserver.Manifest(kubeBind, "ClusterBinding", provider, "cluster", map[string]any{
 			"spec": map[string]any{"kubeconfigSecretRef": ref, "providerPrettyName": "bench"},
 		})},
-		{hub, in(provider) + "/apiservicenamespaces/" + namespace, apiserver.Manifest(kubeBind, "APIServiceNamespace", provider, namespace, map[string]any{"spec": map[string]any{}})},
-		{hub, in(provider) + "/apiserviceexports/" + k.crdName(), apiserver.Manifest(kubeBind, "APIServiceExport", provider, k.crdName(), map[string]any{"spec": export})},
+		{hub, in(provider) + "/apiservicenamespaces/" + claims.Namespace, apiserver.Manifest(kubeBind, "APIServiceNamespace", provider, claims.Namespace, map[string]any{"spec": map[string]any{}})},
+		{hub, in(provider) + "/apiserviceexports/" + k.CRDName(), apiserver.Manifest(kubeBind, "APIServiceExport", provider, k.CRDName(), map[string]any{"spec": export})},
 		{a, "/api/v1/namespaces/" + bindingFolder, namespaceOf(bindingFolder)},
 		{a, "/api/v1/namespaces/" + bindingFolder + "/secrets/kubeconfig", secret(bindingFolder)},
-		{a, kubeBindPath + "/apiservicebindings/" + k.crdName(), apiserver.Manifest(kubeBind, "APIServiceBinding", "", k.crdName(), map[string]any{
+		{a, kubeBindPath + "/apiservicebindings/" + k.CRDName(), apiserver.Manifest(kubeBind, "APIServiceBinding", "", k.CRDName(), map[string]any{
 			"spec": map[string]any{"kubeconfigSecretRef": map[string]any{"name": "kubeconfig", "key": "kubeconfig", "namespace": bindingFolder}},
 		})},
 	} {
@@ -125,8 +126,8 @@ func (s *konnectorSubject) bind(ctx context.Context, a *apiserver.Client, k kind
 			return err
 		}
 	}
-	paired := fmt.Appendf(nil, `{"status":{"namespace":"%s-%s"}}`, provider, namespace)
-	if err := hub.Do(ctx, http.MethodPatch, in(provider)+"/apiservicenamespaces/"+namespace+"/status", apiserver.TypeMerge, paired); err != nil {
+	paired := fmt.Appendf(nil, `{"status":{"namespace":"%s-%s"}}`, provider, claims.Namespace)
+	if err := hub.Do(ctx, http.MethodPatch, in(provider)+"/apiservicenamespaces/"+claims.Namespace+"/status", apiserver.TypeMerge, paired); err != nil {
 		return err
 	}
 	return s.run(a)
@@ -167,21 +168,21 @@ func (s *konnectorSubject) kubeconfig(cluster, in string) ([]byte, error) {
 
 // stop ends the konnectors. So that their next run does not follow the claims of this one, the definitions are disowned
 // before the binding is deleted, which would delete them and all claims; the lease is deleted, for which the next would wait.
-func (s *konnectorSubject) stop(ctx context.Context, k kind) error {
+func (s *konnectorSubject) stop(ctx context.Context, k claims.Kind) error {
 	var errs []error
 	for _, p := range s.processes {
 		errs = append(errs, p.Kill())
 	}
 	s.processes = nil
 	errs = append(errs, s.world.everywhere(ctx, func(ctx context.Context, a *apiserver.Client) error {
-		err := a.Do(ctx, http.MethodPatch, apiserver.CRDPath+k.crdName(), apiserver.TypeMerge, []byte(`{"metadata":{"ownerReferences":null}}`))
+		err := a.Do(ctx, http.MethodPatch, apiserver.CRDPath+k.CRDName(), apiserver.TypeMerge, []byte(`{"metadata":{"ownerReferences":null}}`))
 		if err != nil && !errors.Is(err, apiserver.ErrNotFound) {
 			return err
 		}
 		return errors.Join(
-			a.Remove(ctx, kubeBindPath+"/apiservicebindings/"+k.crdName()),
+			a.Remove(ctx, kubeBindPath+"/apiservicebindings/"+k.CRDName()),
 			a.Remove(ctx, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-bind"),
-			s.world.hub.Remove(ctx, kubeBindPath+"/namespaces/cn-"+a.Cluster+"/apiserviceexports/"+k.crdName()))
+			s.world.hub.Remove(ctx, kubeBindPath+"/namespaces/cn-"+a.Cluster+"/apiserviceexports/"+k.CRDName()))
 	}))
 	return errors.Join(errs...)
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/masthead-dev/masthead/test/bench/apiserver"
+	"github.com/masthead-dev/masthead/test/bench/claims"
 	"github.com/masthead-dev/masthead/test/harness"
 )
 
@@ -29,27 +30,12 @@ func (m *mastheadSubject) metrics() func(context.Context) (harness.Metrics, erro
 	return m.manager.Metrics
 }
 
-const (
-	xrdPath          = "/apis/apiextensions.crossplane.io/v1/compositeresourcedefinitions/"
-	applicationsPath = "/apis/apps.masthead.dev/v1alpha1/applications"
-)
+const applicationsPath = "/apis/apps.masthead.dev/v1alpha1/applications"
 
 // start has the hub offer the kind as Crossplane would, and starts the manager.
-func (m *mastheadSubject) start(ctx context.Context, k kind) error {
+func (m *mastheadSubject) start(ctx context.Context, k claims.Kind) error {
 	w := m.world
-	if err := w.hub.Apply(ctx, apiserver.CRDPath+k.crdName(), k.crd()); err != nil {
-		return err
-	}
-	xrd := apiserver.Manifest("apiextensions.crossplane.io/v1", "CompositeResourceDefinition", "", "x"+k.crdName(), map[string]any{"spec": map[string]any{
-		"group": group, "names": map[string]any{"kind": "X" + k.name, "plural": "x" + k.plural},
-		"claimNames": map[string]any{"kind": k.name, "plural": k.plural},
-		"versions":   []any{map[string]any{"name": version, "served": true, "referenceable": true}},
-	}})
-	if err := w.hub.Apply(ctx, xrdPath+"x"+k.crdName(), xrd); err != nil {
-		return err
-	}
-	offered := []byte(`{"status":{"conditions":[{"type":"Established","status":"True"},{"type":"Offered","status":"True"}]}}`)
-	if err := w.hub.Do(ctx, http.MethodPatch, xrdPath+"x"+k.crdName()+"/status", apiserver.TypeMerge, offered); err != nil {
+	if err := k.Offer(ctx, w.hub); err != nil {
 		return err
 	}
 	if err := m.launch(ctx); err != nil {
@@ -59,7 +45,7 @@ func (m *mastheadSubject) start(ctx context.Context, k kind) error {
 		return err
 	}
 	shown := func(ctx context.Context, a *apiserver.Client) error {
-		return errors.Join(a.WaitServed(ctx, applicationsPath+"?limit=1"), a.WaitServed(ctx, xrdPath+"x"+k.crdName()))
+		return errors.Join(a.WaitServed(ctx, applicationsPath+"?limit=1"), a.WaitServed(ctx, k.XRDPath()))
 	}
 	if err := w.everywhere(ctx, shown); err != nil {
 		return err
@@ -79,7 +65,7 @@ func (m *mastheadSubject) launch(ctx context.Context) error {
 }
 
 // stop ends the manager. So that its next run does not follow the claims of this one, their definitions are disowned.
-func (m *mastheadSubject) stop(ctx context.Context, k kind) error {
+func (m *mastheadSubject) stop(ctx context.Context, k claims.Kind) error {
 	w := m.world
 	var err error
 	if m.manager != nil {
@@ -87,7 +73,7 @@ func (m *mastheadSubject) stop(ctx context.Context, k kind) error {
 		m.manager = nil
 	}
 	return errors.Join(err,
-		w.hub.Remove(ctx, xrdPath+"x"+k.crdName()),
+		w.hub.Remove(ctx, k.XRDPath()),
 		w.everywhere(ctx, func(ctx context.Context, a *apiserver.Client) error { return disown(ctx, a, k) }))
 }
 
@@ -96,13 +82,13 @@ const bindingPath = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpo
 
 // disown makes a kind's definition one that is not Masthead's. The API server goes on to forbid that for a moment after the
 // binding has gone.
-func disown(ctx context.Context, a *apiserver.Client, k kind) error {
+func disown(ctx context.Context, a *apiserver.Client, k claims.Kind) error {
 	if err := a.Remove(ctx, bindingPath); err != nil {
 		return err
 	}
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		last = a.Do(ctx, http.MethodPatch, apiserver.CRDPath+k.crdName(), apiserver.TypeMerge, []byte(`{"metadata":{"labels":{"masthead.dev/managed-by":null}}}`))
+		last = a.Do(ctx, http.MethodPatch, apiserver.CRDPath+k.CRDName(), apiserver.TypeMerge, []byte(`{"metadata":{"labels":{"masthead.dev/managed-by":null}}}`))
 		return last == nil || errors.Is(last, apiserver.ErrNotFound), nil
 	})
 	if err != nil {

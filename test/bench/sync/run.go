@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/masthead-dev/masthead/test/bench/auditlog"
+	"github.com/masthead-dev/masthead/test/bench/claims"
 	"github.com/masthead-dev/masthead/test/bench/process"
 	"github.com/masthead-dev/masthead/test/bench/report"
 )
@@ -121,7 +122,7 @@ func (w *world) measure(ctx context.Context, sc scenario) (r result, err error) 
 	r.scenario = sc
 	s := w.subjects[sc.subject]
 	w.kinds++
-	k := kindOfRun(w.kinds)
+	k := claims.KindOfRun(w.kinds)
 	defer func() { err = errors.Join(err, s.stop(context.WithoutCancel(ctx), k)) }()
 	if err := s.start(ctx, k); err != nil {
 		return r, err
@@ -144,31 +145,31 @@ func (w *world) measure(ctx context.Context, sc scenario) (r result, err error) 
 }
 
 // warmUp carries one claim of each workload cluster there and back: then everything runs that has to.
-func (w *world) warmUp(ctx context.Context, k kind) error {
+func (w *world) warmUp(ctx context.Context, k claims.Kind) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l, err := newLoad(ctx, k, w.hub, w.workloads)
+	l, err := claims.NewLoad(ctx, k, w.hub, w.workloads)
 	if err != nil {
 		return err
 	}
 	n := len(w.workloads)
-	if err := l.createAll(ctx, "warm", n); err != nil {
+	if err := l.CreateAll(ctx, "warm", n); err != nil {
 		return err
 	}
-	if err := l.wait(ctx, func(arrived, _ int) bool { return arrived >= n }); err != nil {
+	if err := l.Wait(ctx, func(arrived, _ int) bool { return arrived >= n }); err != nil {
 		return err
 	}
-	if err := l.writeAll(ctx); err != nil {
+	if err := l.WriteAll(ctx); err != nil {
 		return err
 	}
-	return l.wait(ctx, func(_, returned int) bool { return returned >= n })
+	return l.Wait(ctx, func(_, returned int) bool { return returned >= n })
 }
 
 // burst creates all claims as fast as possible and, when they are in the hub, writes their statuses as fast as possible.
-func (w *world) burst(ctx context.Context, s subject, k kind, r *result) error {
+func (w *world) burst(ctx context.Context, s subject, k claims.Kind, r *result) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l, err := newLoad(ctx, k, w.hub, w.workloads)
+	l, err := claims.NewLoad(ctx, k, w.hub, w.workloads)
 	if err != nil {
 		return err
 	}
@@ -195,21 +196,21 @@ func (w *world) burst(ctx context.Context, s subject, k kind, r *result) error {
 	}
 
 	begun := time.Now()
-	if err := l.createAll(ctx, "burst", r.objects); err != nil {
+	if err := l.CreateAll(ctx, "burst", r.objects); err != nil {
 		return err
 	}
 	r.creating = time.Since(begun)
-	if err := l.wait(ctx, func(arrived, _ int) bool { return arrived >= r.objects }); err != nil {
+	if err := l.Wait(ctx, func(arrived, _ int) bool { return arrived >= r.objects }); err != nil {
 		return err
 	}
-	if err := l.writeAll(ctx); err != nil {
+	if err := l.WriteAll(ctx); err != nil {
 		return err
 	}
-	if err := l.wait(ctx, func(_, returned int) bool { return returned >= r.objects }); err != nil {
+	if err := l.Wait(ctx, func(_, returned int) bool { return returned >= r.objects }); err != nil {
 		return err
 	}
-	samples := l.tracker.each()
-	r.up, r.back = span(samples, created, arrived), span(samples, written, returned)
+	samples := l.Samples()
+	r.up, r.back = claims.Span(samples, claims.Created, claims.Arrived), claims.Span(samples, claims.Written, claims.Returned)
 
 	if err := t.Settle(ctx); err != nil {
 		return err
@@ -234,10 +235,10 @@ func (w *world) settle(ctx context.Context, s subject, r *result) error {
 }
 
 // pace measures latencies.
-func (w *world) pace(ctx context.Context, s subject, k kind) (*pacedResult, error) {
+func (w *world) pace(ctx context.Context, s subject, k claims.Kind) (*pacedResult, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l, err := newLoad(ctx, k, w.hub, w.workloads)
+	l, err := claims.NewLoad(ctx, k, w.hub, w.workloads)
 	if err != nil {
 		return nil, err
 	}
@@ -245,16 +246,16 @@ func (w *world) pace(ctx context.Context, s subject, k kind) (*pacedResult, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := l.pace(ctx, "pace", w.settings.rate, w.settings.paced); err != nil {
+	if err := l.Pace(ctx, "pace", w.settings.rate, w.settings.paced); err != nil {
 		return nil, fmt.Errorf("at %d claims a second: %w", w.settings.rate, err)
 	}
 	if err := t.Settle(ctx); err != nil {
 		return nil, err
 	}
-	samples := l.tracker.each()
+	samples := l.Samples()
 	return &pacedResult{
 		objects: len(samples),
-		up:      durations(samples, created, arrived), back: durations(samples, written, returned),
+		up:      claims.Durations(samples, claims.Created, claims.Arrived), back: claims.Durations(samples, claims.Written, claims.Returned),
 		onWorkloads: t.AtWorkloads, onHub: t.AtHub,
 	}, nil
 }

@@ -9,16 +9,17 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/masthead-dev/masthead/test/bench/apiserver"
+	"github.com/masthead-dev/masthead/test/bench/claims"
 	"github.com/masthead-dev/masthead/test/harness"
 )
 
 // A subject is what carries claims.
 type subject interface {
 	// start runs it and has it offer a kind in every workload cluster.
-	start(ctx context.Context, k kind) error
+	start(ctx context.Context, k claims.Kind) error
 
 	// stop ends it, and leaves nothing that would busy its next run.
-	stop(ctx context.Context, k kind) error
+	stop(ctx context.Context, k claims.Kind) error
 
 	// user is whom it is to the API servers.
 	user() string
@@ -31,9 +32,9 @@ type subject interface {
 }
 
 // waitServed waits until a kind can be created in every workload cluster.
-func (w *world) waitServed(ctx context.Context, k kind) error {
+func (w *world) waitServed(ctx context.Context, k claims.Kind) error {
 	return w.everywhere(ctx, func(ctx context.Context, a *apiserver.Client) error {
-		return a.WaitServed(ctx, k.collection(namespace)+"?limit=1")
+		return a.WaitServed(ctx, k.Collection(claims.Namespace)+"?limit=1")
 	})
 }
 

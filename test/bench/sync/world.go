@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"embed"
 	"errors"
 	"fmt"
 	"os"
@@ -16,12 +15,10 @@ import (
 
 	"github.com/masthead-dev/masthead/test/bench/apiserver"
 	"github.com/masthead-dev/masthead/test/bench/auditlog"
+	"github.com/masthead-dev/masthead/test/bench/claims"
 	"github.com/masthead-dev/masthead/test/harness"
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
-
-//go:embed manifests
-var manifests embed.FS
 
 // startTogether is how many workload clusters are started at once.
 const startTogether = 4
@@ -46,21 +43,14 @@ func newWorld(ctx context.Context, s settings, clusters int) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string]string{}
-	for _, name := range []string{"hub", "workload"} {
-		content, err := manifests.ReadFile("manifests/" + name + ".yaml")
-		if err != nil {
-			return nil, err
-		}
-		files[name] = filepath.Join(dir, name+".yaml")
-		if err := os.WriteFile(files[name], content, 0o600); err != nil {
-			return nil, err
-		}
+	hubManifest, workloadManifest, err := claims.Manifests(dir)
+	if err != nil {
+		return nil, err
 	}
 	fleet, err := localfleet.Up(ctx, localfleet.Options{
 		Dir: filepath.Join(dir, "fleet"), Workloads: localfleet.WorkloadNames(clusters), Log: os.Stderr,
-		Audit: true, Fast: true, StopWithParent: true, HubManifests: []string{files["hub"]},
-		WorkloadRBAC: []string{filepath.Join(repository, "config", "workload"), files["workload"]},
+		Audit: true, Fast: true, StopWithParent: true, HubManifests: []string{hubManifest},
+		WorkloadRBAC: []string{filepath.Join(repository, "config", "workload"), workloadManifest},
 	})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
@@ -72,11 +62,7 @@ func newWorld(ctx context.Context, s settings, clusters int) (*world, error) {
 	if err := harness.InstallManifests(ctx, fleet); err != nil {
 		return w, err
 	}
-	class := apiserver.Manifest("fleet.masthead.dev/v1alpha1", "EnrollmentClass", "", "bench", map[string]any{"spec": map[string]any{
-		"allowedNamespaces": map[string]any{"list": []string{"default"}},
-		"agent":             map[string]any{"defaultTargetNamespace": target, "apiGroups": []string{group}},
-	}})
-	if err := w.hub.Apply(ctx, "/apis/fleet.masthead.dev/v1alpha1/enrollmentclasses/bench", class); err != nil {
+	if err := claims.CreateClass(ctx, w.hub); err != nil {
 		return w, err
 	}
 	w.subjects = map[string]subject{
@@ -119,7 +105,7 @@ func (w *world) join(ctx context.Context) error {
 			return err
 		}
 		w.workloads = append(w.workloads, a)
-		label := []byte(`{"metadata":{"labels":{"masthead.dev/enroll":"bench"}}}`)
+		label := []byte(`{"metadata":{"labels":{"masthead.dev/enroll":"` + claims.ClassName + `"}}}`)
 		if err := w.hub.Do(ctx, "PATCH", "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/clusters/"+name, apiserver.TypeMerge, label); err != nil {
 			return fmt.Errorf("cannot enrol cluster %q: %w", name, err)
 		}
