@@ -84,7 +84,13 @@ func (k Kind) reduced(in *metav1.ObjectMeta) metav1.ObjectMeta {
 	return out
 }
 
-func isSegment(s string) bool { return s != "" && len(content.IsPathSegmentName(s)) == 0 }
+// maxName is how many bytes the name of an object or a namespace may have. Most kinds allow 253; for some any segment of a path
+// will do. A name is written into keys of queues, lines of logs and messages without being cut.
+const maxName = 512
+
+func isSegment(s string) bool {
+	return s != "" && len(s) <= maxName && len(content.IsPathSegmentName(s)) == 0
+}
 
 // trimmed removes, in place, what nobody here reads and what is often most of an object.
 func trimmed(obj *unstructured.Unstructured, keep string) *unstructured.Unstructured {

@@ -4,6 +4,7 @@
 package kindwatch
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +29,8 @@ func TestForgedItemsAreOfTheKindThatWasAskedForOrDropped(t *testing.T) {
 		"ClusterScoped":    {reason: "And is kept without.", clusterScoped: true, item: "a", want: true},
 		"PathInName":       {reason: "A name does not lead elsewhere.", namespace: "default", item: "../secrets/a"},
 		"PathInNamespace":  {reason: "Nor does a namespace.", namespace: "..", item: "a"},
+		"LongName":         {reason: "A name is not longer than one of Kubernetes can be.", namespace: "default", item: strings.Repeat("n", 1<<20)},
+		"LongNamespace":    {reason: "Nor is a namespace.", namespace: strings.Repeat("n", maxName+1), item: "a"},
 		"EscapedNamespace": {reason: "Nor an escaped one.", namespace: "a%2fb", item: "a"},
 	} {
 		t.Run(name, func(t *testing.T) {

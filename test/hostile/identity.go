@@ -39,7 +39,7 @@ func changingIdentity(s *Server, w http.ResponseWriter, r *request) bool {
 	switch {
 	case r.URL.Path == "/readyz" && s.count("readyz")%3 == 0:
 		panic(http.ErrAbortHandler)
-	case r.URL.Path != "/readyz" && r.isProbe() && r.resource != "":
+	case r.asksIdentity():
 		answerJSON(w, http.StatusOK, map[string]any{
 			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": r.name, "uid": string(uuid.NewUUID())},
 		})
@@ -49,7 +49,7 @@ func changingIdentity(s *Server, w http.ResponseWriter, r *request) bool {
 }
 
 func enormousIdentity(s *Server, w http.ResponseWriter, r *request) bool {
-	if !r.isProbe() || r.resource == "" {
+	if !r.asksIdentity() {
 		return false
 	}
 	a := s.begin(w, r)

@@ -95,9 +95,16 @@ func (r *request) writes() bool {
 	return slices.Contains([]string{verbCreate, verbUpdate, verbPatch, verbDelete}, r.verb)
 }
 
-// isProbe is whether it is one of the questions that an API server has to answer to be connected to.
+// isProbe is whether it is one of the questions that an API server has to answer to be connected to: how it is, which cluster it is
+// the one of, and whose that is.
 func (r *request) isProbe() bool {
-	return r.URL.Path == "/readyz" || r.URL.Path == "/version" || r.verb == verbGet && r.resource == "namespaces" && r.name == "kube-system"
+	return r.URL.Path == "/readyz" || r.URL.Path == "/version" || r.asksIdentity() ||
+		r.verb == verbGet && r.resource == "customresourcedefinitions" && r.name == "hubs.masthead.dev"
+}
+
+// asksIdentity is whether it asks for what identifies a cluster.
+func (r *request) asksIdentity() bool {
+	return r.verb == verbGet && r.resource == "namespaces" && r.name == "kube-system"
 }
 
 // isDiscovery is whether it asks what the API server serves.

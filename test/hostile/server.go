@@ -207,10 +207,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.options.MaxTime))
 	r := parse(req.WithContext(ctx))
 	s.note(r)
-	if s.Attack.answer != nil && s.Attack.answer(s, w, r) {
+	if s.Attack.answer != nil && !s.marksCluster(r) && s.Attack.answer(s, w, r) {
 		return
 	}
 	s.options.Honest.serve(w, r)
+}
+
+// marksCluster is whether a request marks the cluster as that of a hub, without which it is not connected to: it is the first definition that
+// is written.
+func (s *Server) marksCluster(r *request) bool {
+	return s.Attack.Connects && r.verb == verbCreate && r.resource == "customresourcedefinitions" &&
+		s.options.Honest.Objects(r.group, r.resource) == 0
 }
 
 func (s *Server) answers(n int) {
