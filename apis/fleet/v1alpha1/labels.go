@@ -66,6 +66,19 @@ const (
 	// cluster.
 	SourceNamespaceAnnotation = "agent.crossplane.io/source-namespace"
 
+	// SourceNamespaceUIDAnnotation is set on a claim in the hub and holds the UID of the namespace that it comes from. A
+	// namespace of the same cluster that has the same name and another UID is another one, and has no claim to the object.
+	SourceNamespaceUIDAnnotation = "agent.crossplane.io/source-namespace-uid"
+
+	// SourceClusterUIDAnnotation is set on a claim in the hub and holds the UID of the namespace kube-system of the workload
+	// cluster that it comes from. UIDs of namespaces are only compared within one cluster: those of a cluster that replaces
+	// another one under the same identifier are all different.
+	SourceClusterUIDAnnotation = "agent.masthead.dev/source-cluster-uid"
+
+	// CreatedByAnnotation is set on a claim in the hub and names the identity whose rights it was created with: manager,
+	// serviceaccount/<namespace>/<name> in the hub, or secret/<namespace>/<name> in the workload cluster.
+	CreatedByAnnotation = "agent.masthead.dev/created-by"
+
 	// RequirementFinalizer keeps a claim in a workload cluster until its counterpart in the hub is gone. The finalizer that is
 	// written is this name, "-" and the identity of the hub. Without an identity, it was written by a version that had none.
 	RequirementFinalizer = "agent.masthead.dev/requirement"
@@ -78,6 +91,10 @@ const (
 	// RecreateAnnotation is written by users on a claim whose object was deleted in the hub, and asks for another one. Its
 	// value is the UID of the object that was deleted, so that it is no consent to the next loss.
 	RecreateAnnotation = "agent.masthead.dev/recreate"
+
+	// DeliverLabel is written by the authors of Compositions on a composed Secret, or by whoever administers the hub on any
+	// Secret there. With any other value than "true", the Secret is not brought to a workload cluster.
+	DeliverLabel = "agent.masthead.dev/deliver"
 
 	// ConflictAnnotation is set on a claim in a workload cluster whose name is taken in the hub, and names the holder. It is
 	// there for definitions that drop conditions which they do not know.

@@ -19,30 +19,33 @@ import (
 // anyNamespace stands for every namespace of a cluster in the consent to an adoption. No namespace has this name.
 const anyNamespace = "*"
 
-// adoptable is whether a claim may take over an object of the hub that names no source.
+// adoptable is whether a claim may take over an object of the hub that names no source, or that an earlier namespace of the
+// claim's name has left.
 //
 // The consent has to come from the hub: whoever may annotate the object there names the source. What the owner of a workload
 // cluster writes is not enough, or he could take whatever the platform team made for others; his annotation only counts for
 // an object that was his, as the hub's own note says, and that he gave up. Neither annotation can be brought to the hub by a
-// claim, since annotations of masthead.dev do not travel.
-func adoptable(obj, claim metav1.Object, us source) bool {
+// claim, since annotations of masthead.dev do not travel. What an earlier namespace of the same name gave up is not its
+// successor's.
+func adoptable(obj, claim metav1.Object, us source, home residence) bool {
 	if obj.GetDeletionTimestamp() != nil || us.identifier == "" || us.namespace == "" {
 		return false
 	}
-	if _, named := sourceOf(obj); named {
+	former := home.succeeds(obj)
+	if _, named := sourceOf(obj); named && !(former && ownershipOf(true, obj, us) == ownershipOurs) {
 		return false
 	}
 	switch obj.GetAnnotations()[fleetv1alpha1.AdoptableByAnnotation] {
 	case us.String(), source{us.identifier, anyNamespace}.String():
 		return true
 	}
-	return claim.GetAnnotations()[fleetv1alpha1.AdoptAnnotation] == "true" &&
+	return !former && claim.GetAnnotations()[fleetv1alpha1.AdoptAnnotation] == "true" &&
 		obj.GetAnnotations()[fleetv1alpha1.ReleasedFromAnnotation] == us.String()
 }
 
-// adopted returns an object of the hub as one of a source. The consent is used up, so that an object that is given up later is
+// adopted returns an object of the hub with the marks of a source. The consent is used up, so that an object that is given up later is
 // not taken again by accident.
-func adopted(obj *unstructured.Unstructured, us source) *unstructured.Unstructured {
+func adopted(obj *unstructured.Unstructured, marks map[string]string) *unstructured.Unstructured {
 	out := obj.DeepCopy()
 	annotations := out.GetAnnotations()
 	if annotations == nil {
@@ -50,7 +53,7 @@ func adopted(obj *unstructured.Unstructured, us source) *unstructured.Unstructur
 	}
 	delete(annotations, fleetv1alpha1.AdoptableByAnnotation)
 	delete(annotations, fleetv1alpha1.ReleasedFromAnnotation)
-	maps.Copy(annotations, us.annotations())
+	maps.Copy(annotations, marks)
 	out.SetAnnotations(annotations)
 	return out
 }
@@ -60,10 +63,10 @@ func adopted(obj *unstructured.Unstructured, us source) *unstructured.Unstructur
 func (r *requirementReconciler) adopt(
 	ctx context.Context, s *scope, key hubKey, hub *unstructured.Unstructured,
 ) (*unstructured.Unstructured, *outcome, error) {
-	if hub == nil || ownershipOf(true, hub, s.us) == ownershipOurs {
+	if hub == nil || s.owns(hub) {
 		return hub, nil, nil
 	}
-	out := adopted(hub, s.us)
+	out := adopted(hub, s.marks(ctx, nil))
 	patch := client.MergeFromWithOptions(hub, client.MergeFromWithOptimisticLock{})
 	if err := r.hubClient.Patch(ctx, out, patch, client.FieldOwner(fleetv1alpha1.FieldManager)); err != nil {
 		if p := problemOf(err, "patch", s.Kind.GroupResource().String(), key.Namespace); p != nil {

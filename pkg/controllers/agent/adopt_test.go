@@ -6,6 +6,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,12 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
+// formerly are annotations of an object that a namespace with the UID "old" of the cluster "c1" has pushed.
+func formerly(annotations map[string]string) map[string]string {
+	maps.Copy(annotations, residence{"c1", "old"}.annotations())
+	return annotations
+}
+
 func TestAdoptable(t *testing.T) {
 	us := source{"w1", "foo"}
 	by, from := fleetv1alpha1.AdoptableByAnnotation, fleetv1alpha1.ReleasedFromAnnotation
@@ -27,6 +34,7 @@ func TestAdoptable(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason     string
 		us         source
+		home       residence
 		hub, claim map[string]string
 		deleting   bool
 		want       bool
@@ -44,15 +52,34 @@ func TestAdoptable(t *testing.T) {
 		"ReleasedByOther":      {reason: "It was somebody else's.", us: us, hub: map[string]string{from: "w2/foo"}, claim: adopt},
 		"Deleting":             {reason: "What goes is not taken.", us: us, hub: map[string]string{by: "w1/foo"}, deleting: true},
 		"Owned":                {reason: "What is somebody's is not nobody's, whatever else it says.", us: us, hub: map[string]string{by: "w1/foo", fleetv1alpha1.SourceUIDAnnotation: "w2"}},
-		"Anonymous":            {reason: "A cluster without identifier owns nothing.", us: source{"", "foo"}, hub: map[string]string{by: "/foo"}},
-		"SlashInIdentifier":    {reason: "Identifiers are free text, namespaces are not.", us: source{"w1/foo", "bar"}, hub: map[string]string{by: "w1/foo"}},
+		"Former": {
+			reason: "What an earlier namespace of the name has left is given by the hub's administrator.", us: us, home: residence{"c1", "new"}, want: true,
+			hub: formerly(map[string]string{by: "w1/foo", fleetv1alpha1.SourceUIDAnnotation: "w1", fleetv1alpha1.SourceNamespaceAnnotation: "foo"}),
+		},
+		"FormerWithoutConsent": {
+			reason: "It is not its successor's.", us: us, home: residence{"c1", "new"}, claim: adopt,
+			hub: formerly(map[string]string{fleetv1alpha1.SourceUIDAnnotation: "w1", fleetv1alpha1.SourceNamespaceAnnotation: "foo"}),
+		},
+		"FormerReleased": {
+			reason: "Nor is what it gave up.", us: us, home: residence{"c1", "new"}, claim: adopt, hub: formerly(map[string]string{from: "w1/foo"}),
+		},
+		"FormerOfAnother": {
+			reason: "An earlier namespace of another source is somebody else.", us: us, home: residence{"c1", "new"},
+			hub: formerly(map[string]string{by: "w1/foo", fleetv1alpha1.SourceUIDAnnotation: "w2", fleetv1alpha1.SourceNamespaceAnnotation: "foo"}),
+		},
+		"ReleasedBySame": {
+			reason: "The same namespace takes back what it gave up.", us: us, home: residence{"c1", "old"}, claim: adopt, want: true,
+			hub: formerly(map[string]string{from: "w1/foo"}),
+		},
+		"Anonymous":         {reason: "A cluster without identifier owns nothing.", us: source{"", "foo"}, hub: map[string]string{by: "/foo"}},
+		"SlashInIdentifier": {reason: "Identifiers are free text, namespaces are not.", us: source{"w1/foo", "bar"}, hub: map[string]string{by: "w1/foo"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			obj := &metav1.ObjectMeta{Annotations: tc.hub}
 			if tc.deleting {
 				obj.DeletionTimestamp = &now
 			}
-			if got := adoptable(obj, &metav1.ObjectMeta{Annotations: tc.claim}, tc.us); got != tc.want {
+			if got := adoptable(obj, &metav1.ObjectMeta{Annotations: tc.claim}, tc.us, tc.home); got != tc.want {
 				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
 			}
 		})
@@ -83,7 +110,14 @@ func TestAdoptionNeedsTheConsentOfTheHub(t *testing.T) {
 		t.Fatalf("want the very object, got %v (%v)", hub.Object, err)
 	}
 	annotations := hub.GetAnnotations()
-	delete(annotations, AppliedHashAnnotation)
+	for _, key := range []string{
+		AppliedHashAnnotation, fleetv1alpha1.CreatedByAnnotation, fleetv1alpha1.SourceClusterUIDAnnotation, fleetv1alpha1.SourceNamespaceUIDAnnotation,
+	} {
+		if annotations[key] == "" {
+			t.Errorf("want it to have the annotation %s", key)
+		}
+		delete(annotations, key)
+	}
 	if diff := cmp.Diff(source{f.identifier, f.namespace}.annotations(), annotations); diff != "" {
 		t.Errorf("want it to be ours and the consent to be used up (-want +got):\n%s", diff)
 	}

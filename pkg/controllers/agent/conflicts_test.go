@@ -65,8 +65,8 @@ func (f *fixture) join(number int, identifier string) *fixture {
 // enrol makes the cluster of a fixture known to the fleet.
 func (f *fixture) enrol() {
 	f.fleet.Set(connection.Cluster{
-		Name: f.cluster, State: connection.StateConnected, UID: f.identifier,
-		Enrolment: connection.Enrolment{Class: f.class, Object: connection.ObjectReference{
+		Name: f.cluster, State: connection.StateConnected, UID: f.kubeSystemUID(),
+		Enrolment: connection.Enrolment{Identifier: f.identifier, Class: f.class, Object: connection.ObjectReference{
 			GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
 			Namespace:        "default", Name: f.class, UID: types.UID(f.cluster),
 		}},

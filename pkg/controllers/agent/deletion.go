@@ -89,7 +89,7 @@ func (r *requirementReconciler) places(ctx context.Context, s *scope) ([]hubKey,
 	}
 	for i := range live.Items {
 		key := hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: live.Items[i].Namespace, Name: s.Name}}
-		if ownershipOf(true, &live.Items[i], s.us) == ownershipOurs && !slices.Contains(places, key) {
+		if s.owns(&live.Items[i]) && !slices.Contains(places, key) {
 			places = append(places, key)
 		}
 	}
@@ -100,18 +100,18 @@ func (r *requirementReconciler) places(ctx context.Context, s *scope) ([]hubKey,
 func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place hubKey) (*outcome, error) {
 	waiting := deleting(s.Kind.Kind, place.Namespace, s.Name)
 	known, err := r.hub.watcher.Get(place.kind, place.NamespacedName)
-	if err == nil && ownershipOf(true, known, s.us) == ownershipOurs && known.GetDeletionTimestamp() != nil {
+	if err == nil && s.owns(known) && known.GetDeletionTimestamp() != nil {
 		// Its going is an event.
 		return &outcome{hub: known, problem: waiting}, nil
 	}
-	live, err := r.getOwn(ctx, place, s.us)
+	live, err := r.getOwn(ctx, s, place)
 	if err != nil {
 		if p := problemOf(err, "get", s.Kind.GroupResource().String(), place.Namespace); p != nil {
 			return &outcome{problem: p, retryAfter: slowRetry()}, nil
 		}
 		return nil, err
 	}
-	if live == nil || ownershipOf(true, live, s.us) != ownershipOurs {
+	if live == nil || !s.owns(live) {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
 	r.hub.observe(place, live)
@@ -141,13 +141,13 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place hu
 
 // getOwn reads what the claim has at a place of the hub. An identity that may not look there can hardly have put something
 // there, and a claim that says so for ever could never be deleted; so the manager looks whether there is something.
-func (r *requirementReconciler) getOwn(ctx context.Context, place hubKey, us source) (*unstructured.Unstructured, error) {
+func (r *requirementReconciler) getOwn(ctx context.Context, s *scope, place hubKey) (*unstructured.Unstructured, error) {
 	live, err := r.getHub(ctx, place)
 	if !apierrors.IsForbidden(err) || asManager(ctx) {
 		return live, err
 	}
 	seen, managerErr := r.getHub(r.identities.manager.in(ctx), place)
-	if managerErr == nil && (seen == nil || ownershipOf(true, seen, us) != ownershipOurs) {
+	if managerErr == nil && (seen == nil || !s.owns(seen)) {
 		return nil, nil //nolint:nilnil // There is none.
 	}
 	return nil, err

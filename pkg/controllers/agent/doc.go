@@ -19,6 +19,9 @@
 //   - A claim records its object in the hub, on itself (record.go). Other objects that name its source harm it as little as it
 //     harms them. When its object was deleted by somebody else, another one is created only if the class or the claim's owner
 //     wants that, whether or not the manager was restarted meanwhile.
+//   - A namespace that was deleted and made again does not inherit what its predecessor of that name had, while a cluster that
+//     replaces another one under the same identifier does (residence.go).
+//   - What comes back, status and Secrets, does not wait for what goes up.
 //   - Before anything is created for a claim, the claim has a finalizer. The finalizer goes when a live read of the hub has
 //     shown that nothing of the claim is left there. Objects of other sources are not touched.
 //   - A claim is not let go while an object could still be created for it by a request that this process has given up, or that
@@ -64,8 +67,8 @@
 //     (leaving.go). A class with mode Disabled does the same, and leaves its clusters alone otherwise. That claims which are
 //     deleted afterwards leave their objects in the hub is the price of never holding up anybody.
 //   - Whose rights in the hub are used for a claim, its namespace says by an annotation, else its class; see identity.go. A
-//     deletion falls back from the namespace's credentials to those that were used last, and to the class's identity, because
-//     a namespace that is deleted loses its Secrets before its claims.
+//     deletion has the rights of the creation, which the hub's object names. Only in a namespace that is deleted, which loses
+//     its Secrets before its claims, it falls back to the credentials that were used last, and to the class's identity.
 //   - Nothing is pushed while the namespaces of the workload cluster are not known: an annotation that was not seen would send
 //     a claim to the wrong place. Deletions do not need to know them.
 //   - A target namespace that changes moves nothing silently: the claim says TargetNamespaceChanged until it is deleted, the
@@ -116,7 +119,8 @@
 //     used for another cluster, nor for another namespace than the one whose annotation names them.
 //   - An identity cannot be used to look where it may not read. The watch of the hub's claims is the manager's own, one for all.
 //     It leads to nothing but this: the status of an object that names this claim as its source, which is the claim's; whether
-//     a name is taken, which is told to an identity that may read there (disclosable); and the metadata of a connection Secret
+//     a name is taken, which is told to an identity that may read there, and to one that may not create there looks as if it
+//     were free (disclosable); and the metadata of a connection Secret
 //     that the claim's object controls, whose content is then read with the identity's rights. What is deleted is what names
 //     the claim as its source, with the identity's rights.
 //   - He cannot use the manager's rights where the class gives him another identity: everything that is done in the hub needs

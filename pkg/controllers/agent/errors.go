@@ -49,6 +49,20 @@ func problemOf(err error, verb, resource, target string) *problem {
 	return nil
 }
 
+// hubUnavailable is what a user should know of an answer by which the hub could not do what it was asked for, as when a
+// webhook of the hub is down: nil for every other answer, and if there was none, which concerns the manager rather than a claim.
+// It says nothing about the claim, so that its condition is Unknown.
+func hubUnavailable(err error) *problem {
+	if !apierrors.IsInternalError(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
+		return nil
+	}
+	return &problem{
+		reason:  ReasonHubUnavailable,
+		message: "The hub could not take the claim: " + bounded(err.Error()),
+		unknown: true,
+	}
+}
+
 // refusedRight is how the hub's authorizer says what somebody may not do.
 var refusedRight = regexp.MustCompile( //nolint:gochecknoglobals // A constant.
 	`User "([^"]*)" cannot ([a-z:-]+) resource "([^"]*)" in API group "([^"]*)"`)

@@ -7,7 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -29,6 +32,29 @@ type identityKey struct {
 	// cluster is the one that holds the Secret.
 	cluster mcr.ClusterName
 	secret  types.NamespacedName
+}
+
+// mark is the identity as an object of the hub names its creator.
+func (k identityKey) mark() string {
+	switch {
+	case k.serviceAccount.Name != "":
+		return "serviceaccount/" + k.serviceAccount.String()
+	case k.secret.Name != "":
+		return markOfSecret + k.secret.String()
+	}
+	return "manager"
+}
+
+const markOfSecret = "secret/"
+
+// creatorOf is the identity that an object of the hub names as its creator, if that is one that the owner of the claim's
+// namespace gave.
+func creatorOf(obj metav1.Object, cluster mcr.ClusterName, namespace string) (identityKey, bool) {
+	name, ok := strings.CutPrefix(obj.GetAnnotations()[fleetv1alpha1.CreatedByAnnotation], markOfSecret+namespace+"/")
+	if !ok || namespace == "" || len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return identityKey{}, false
+	}
+	return identityKey{cluster: cluster, secret: types.NamespacedName{Namespace: namespace, Name: name}}, true
 }
 
 // isManager is whether the identity is the manager itself.
@@ -72,9 +98,10 @@ func namespaceIdentity(annotations map[string]string, cluster mcr.ClusterName, n
 // authenticate decides whose rights in the hub are used for a claim. What it returns is for every read and write there; the
 // outcome is why there is nobody.
 //
-// A deletion does not need the Secret with its namespace's credentials: with a namespace that is deleted, it goes before the
-// claims can. What was read from it last is used if it is still known, else the class's identity. That gives nobody more than
-// he has: whoever owns the namespace can remove the annotation at any time.
+// What was created with credentials of the claim's namespace is deleted with these, whatever the namespace says by now: their
+// Role in the hub is the limit, and who owns the namespace could lift it by removing the annotation. With a namespace that is
+// deleted, its Secrets go before its claims. Then, and only then, what was read from them last is followed by the class's
+// identity: a namespace is deleted by whoever gives it out, and it would never end.
 func (r *requirementReconciler) authenticate(ctx context.Context, s *scope) (context.Context, *outcome, error) {
 	if s.class == nil {
 		// Nobody says whose rights to use. Nothing is pushed or deleted then: all that can happen is that an object is given
@@ -105,6 +132,9 @@ func (r *requirementReconciler) authenticate(ctx context.Context, s *scope) (con
 
 // identityOf returns the hub with the rights that are used for a claim.
 func (r *requirementReconciler) identityOf(ctx context.Context, s *scope, going bool) (*hubAccess, *problem, error) {
+	if creator, ok := r.creator(s); going && ok {
+		return r.creatorAccess(ctx, s, creator)
+	}
 	var annotations map[string]string
 	if s.pairing != nil {
 		annotations = s.pairing.annotations
@@ -125,27 +155,81 @@ func (r *requirementReconciler) identityOf(ctx context.Context, s *scope, going 
 	if given && !going {
 		return nil, p, nil
 	}
-	if key, p = classIdentity(s.class.Spec.Agent, s.ClusterName); p != nil {
+	return r.classAccess(ctx, s)
+}
+
+// classAccess is the hub with the rights of the class's identity.
+func (r *requirementReconciler) classAccess(ctx context.Context, s *scope) (*hubAccess, *problem, error) {
+	key, p := classIdentity(s.class.Spec.Agent, s.ClusterName)
+	if p != nil {
 		return nil, p, nil
 	}
 	return r.identities.use(ctx, s.workload, key)
 }
 
+// creator is the identity of the claim's namespace that created the claim's object, if one did and the watch shows it.
+func (r *requirementReconciler) creator(s *scope) (identityKey, bool) {
+	places := r.recordedPlaces(s)
+	if s.pairing != nil {
+		if target, p := s.pairing.target(); p == nil {
+			places = append(places, hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: target, Name: s.Name}})
+		}
+	}
+	for _, place := range places {
+		if obj, err := r.hub.watcher.Get(place.kind, place.NamespacedName); err == nil && s.owns(obj) {
+			return creatorOf(obj, s.ClusterName, s.Namespace)
+		}
+	}
+	return identityKey{}, false
+}
+
+// creatorAccess is the hub with the rights of the identity that created the claim's object.
+func (r *requirementReconciler) creatorAccess(ctx context.Context, s *scope, creator identityKey) (*hubAccess, *problem, error) {
+	access, p, err := r.identities.use(ctx, s.workload, creator)
+	if access != nil || err != nil {
+		return access, nil, err
+	}
+	if last := r.identities.last(creator); last != nil {
+		return last, nil, nil
+	}
+	if s.namespace == nil || s.namespace.GetDeletionTimestamp() != nil {
+		return r.classAccess(ctx, s)
+	}
+	said := *p
+	said.message += fmt.Sprintf(" The object in the hub was created by %s, and is deleted with the same rights.", creator)
+	return nil, &said, nil
+}
+
 // disclosable is what may be told about what was seen at a place of the hub that belongs to somebody else. The watch that saw
 // it is the manager's. So with another identity it is told only if that identity may read there: which names are taken in a
 // namespace, and by whom, is not for everybody who can name the namespace.
+//
+// Without that right, the claim is told what it would be told about a name that is free, in the same words and with the same
+// finalizer: the hub is asked whether it would accept it. Only who may create there learns that it cannot.
 func (r *requirementReconciler) disclosable(ctx context.Context, s *scope, key hubKey, o outcome) (outcome, error) {
-	if o.problem == nil || o.problem.reason != ReasonConflict || asManager(ctx) {
+	if o.problem == nil || asManager(ctx) || o.problem.reason != ReasonConflict && o.problem.reason != ReasonNamespaceRecreated {
 		return o, nil
 	}
-	if _, err := r.getHub(ctx, key); err != nil {
-		p := problemOf(err, "get", s.Kind.GroupResource().String(), key.Namespace)
-		if p == nil {
+	_, unreadable := r.getHub(ctx, key)
+	if unreadable == nil {
+		return o, nil
+	}
+	p := problemOf(unreadable, "get", s.Kind.GroupResource().String(), key.Namespace)
+	if p == nil {
+		return outcome{}, unreadable
+	}
+	refused, err := r.rehearse(ctx, s, key)
+	if refused == nil {
+		if err != nil && !apierrors.IsConflict(err) {
 			return outcome{}, err
 		}
 		return outcome{problem: p, retryAfter: slowRetry()}, nil
 	}
-	return o, nil
+	r.awaitNamespace(s, key.Namespace, refused)
+	if o, err := r.finalize(ctx, s, nil); err != nil || o != nil {
+		return deref(o), err
+	}
+	return *refused, nil
 }
 
 // hubAccess is the hub with the rights of one identity.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -374,6 +376,110 @@ func TestTenancyTakenNamesAreNotDisclosedToAnIdentityThatMayNotRead(t *testing.T
 	f.says("taken", ReasonConflict, "somebody-else")
 }
 
+// TestTenancyTakenNamesCannotBeEnumerated compares what an identity without rights is told about a name that is taken and one that
+// is free, and what its claims look like.
+func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
+	f := prepareFixture(t)
+	secret := f.hubNamespace(f.class + "-secret")
+	agent1 := f.serviceAccount("agent1")
+	f.credentialsSecret(f.namespace, "creds", asToken(f.tokenOf(agent1)))
+	f.annotateNamespace(map[string]string{
+		fleetv1alpha1.TargetNamespaceAnnotation: secret, fleetv1alpha1.CredentialsSecretNameAnnotation: "creds",
+	})
+	taken := f.object(secret, "taken")
+	taken.SetAnnotations(source{"somebody-else", "theirs"}.annotations())
+	f.create(f.hub, taken)
+	former := f.object(secret, "former")
+	former.SetAnnotations(f.source().annotations())
+	annotations := residence{types.UID(f.kubeSystemUID()), "earlier"}.annotations()
+	maps.Copy(annotations, former.GetAnnotations())
+	former.SetAnnotations(annotations)
+	f.create(f.hub, former)
+	f.start()
+	f.inHub(taken)
+	f.inHub(former)
+	looks := map[string]string{}
+	for _, name := range []string{"free", "taken", "former"} {
+		f.claim(name)
+		f.says(name, ReasonForbidden, ":agent1")
+		f.settled()
+		claim := f.mustGet(name)
+		condition := agentSynced(claim)
+		looks[name] = fmt.Sprint(condition["status"], condition["reason"], condition["message"], claim.GetFinalizers(), claim.GetAnnotations())
+	}
+	if looks["taken"] != looks["free"] || looks["former"] != looks["free"] {
+		t.Errorf("want claims of a taken name to look like one of a free name, got %v", looks)
+	}
+	for name := range looks {
+		if err := f.workload.Delete(f.ctx, f.object(f.namespace, name)); err != nil {
+			t.Fatal(err)
+		}
+		f.gone(f.workload, f.namespace, name)
+	}
+}
+
+// What was created with the credentials of a namespace is deleted with these, although the namespace does not name them any more.
+func TestTenancyDeletionHasTheRightsOfTheCreation(t *testing.T) {
+	f := prepareFixture(t)
+	f.options = impatient
+	agent1 := f.serviceAccount("agent1")
+	rule := f.requirementRights()[1]
+	rule.Verbs = []string{"get", "create", "patch"}
+	f.grant(f.target, "agent-requirement", subjectOf(agent1), rule)
+	f.credentialsSecret(f.namespace, "creds", asToken(f.tokenOf(agent1)))
+	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: "creds"})
+	f.start()
+	for _, name := range []string{"db", "other"} {
+		f.claim(name)
+		hub := f.pushed(name)
+		if got, want := hub.GetAnnotations()[fleetv1alpha1.CreatedByAnnotation], "secret/"+f.namespace+"/creds"; got != want {
+			t.Errorf("want the creator of %s to be named %q, got %q", name, want, got)
+		}
+		f.synced(name, ReasonSynced)
+	}
+
+	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: ""})
+	f.poke("db")
+	f.eventually("the class's identity carries the claim now", func() error {
+		hub, err := f.get(f.hub, f.target, "db")
+		if size, _, _ := unstructured.NestedInt64(hub.Object, "spec", "storageGB"); err != nil || size != 21 {
+			return fmt.Errorf("the size is %d: %w", size, err)
+		}
+		return nil
+	})
+	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+		t.Fatal(err)
+	}
+	f.says("db", ReasonForbidden, ":agent1", "delete")
+	f.pushed("db")
+	f.restart()
+	f.lookedAt(2)
+	f.says("db", ReasonForbidden, ":agent1", "delete")
+	f.pushed("db")
+
+	// Nor do the class's rights take the place of credentials that are gone while the namespace is there.
+	if err := f.workload.Delete(f.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "creds"}}); err != nil {
+		t.Fatal(err)
+	}
+	f.restart()
+	f.lookedAt(2)
+	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "other")); err != nil {
+		t.Fatal(err)
+	}
+	f.says("other", ReasonCredentialsMissing, "was created by", "creds")
+	f.pushed("other")
+
+	// Whoever grants the right, or brings the credentials back, has it deleted.
+	rule.Verbs = []string{"delete"}
+	f.grant(f.target, "agent-delete", subjectOf(agent1), rule)
+	f.credentialsSecret(f.namespace, "creds", asToken(f.tokenOf(agent1)))
+	f.annotateClaim("db", "example.org/look", "again")
+	for _, name := range []string{"db", "other"} {
+		f.gone(f.workload, f.namespace, name)
+		f.gone(f.hub, f.target, name)
+	}
+}
+
 func TestDeletionDoesNotWaitForCredentialsThatAreGone(t *testing.T) {
 	for name, restarted := range map[string]bool{"LastOnes": false, "ClassIdentity": true} {
 		t.Run(name, func(t *testing.T) {
@@ -408,6 +514,11 @@ func TestDeletionDoesNotWaitForCredentialsThatAreGone(t *testing.T) {
 			})
 			if restarted {
 				f.restart()
+				// Without the credentials, only the end of the namespace lets the class's identity delete for it.
+				ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
+				if err := f.workload.Delete(f.ctx, ns); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
 				t.Fatal(err)

@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -51,6 +52,11 @@ func fieldManager(identifier string) string {
 // far as they may travel and the class does not exclude them, and the annotations that name its source. What it is called and of which kind it is says the place
 // in the hub, never the claim: the claim is what a workload cluster's API server answered.
 func intentOf(claim *unstructured.Unstructured, place hubKey, us source, f form, excluded ...string) *unstructured.Unstructured {
+	return markedIntent(claim, place, us.annotations(), f, excluded...)
+}
+
+// markedIntent is intentOf with all annotations of Masthead.
+func markedIntent(claim *unstructured.Unstructured, place hubKey, marks map[string]string, f form, excluded ...string) *unstructured.Unstructured {
 	intent := &unstructured.Unstructured{Object: map[string]any{}}
 	intent.SetGroupVersionKind(place.kind.GroupVersionKind)
 	intent.SetNamespace(place.Namespace)
@@ -60,7 +66,7 @@ func intentOf(claim *unstructured.Unstructured, place hubKey, us source, f form,
 		intent.SetLabels(labels)
 	}
 	annotations := usermeta.Owned(claim.GetAnnotations(), excluded...)
-	maps.Copy(annotations, us.annotations())
+	maps.Copy(annotations, marks)
 	intent.SetAnnotations(annotations)
 
 	if spec, ok := usersSpec(claim, f); ok {
@@ -72,13 +78,31 @@ func intentOf(claim *unstructured.Unstructured, place hubKey, us source, f form,
 	return intent
 }
 
-// intent is intentOf for the claim of a reconcile.
-func (s *scope) intent(place hubKey) *unstructured.Unstructured {
+// intent is what the hub shall hold for the claim, given what it holds now, which may be nothing.
+func (s *scope) intent(ctx context.Context, place hubKey, hub *unstructured.Unstructured) *unstructured.Unstructured {
 	var excluded []string
 	if s.class != nil {
 		excluded = s.class.Spec.Agent.ExcludedMetadata
 	}
-	return intentOf(s.claim, place, s.us, s.form, excluded...)
+	return markedIntent(s.claim, place, s.marks(ctx, hub), s.form, excluded...)
+}
+
+// marks are the annotations that Masthead sets on the claim's object in the hub: which source it comes from, where that is, and
+// with whose rights it was created. Who takes an object over from another cluster, or adopts it, counts as its creator.
+func (s *scope) marks(ctx context.Context, hub *unstructured.Unstructured) map[string]string {
+	marks := s.us.annotations()
+	maps.Copy(marks, s.home.annotations())
+	creator := ""
+	if hub != nil && residenceOf(hub).cluster == s.home.cluster {
+		creator = hub.GetAnnotations()[fleetv1alpha1.CreatedByAnnotation]
+	}
+	if access, err := accessOf(ctx); creator == "" && err == nil {
+		creator = access.key.mark()
+	}
+	if creator != "" {
+		marks[fleetv1alpha1.CreatedByAnnotation] = creator
+	}
+	return marks
 }
 
 // hashOf is a hash of JSON content. Go writes the keys of maps in order.

@@ -321,9 +321,10 @@ func (f *fixture) start() {
 	}
 
 	f.fleet.Set(connection.Cluster{
-		Name: f.cluster, State: connection.StateConnected, UID: f.identifier,
+		Name: f.cluster, State: connection.StateConnected, UID: f.kubeSystemUID(),
 		Enrolment: connection.Enrolment{
-			Class: f.class,
+			Identifier: f.identifier,
+			Class:      f.class,
 			Object: connection.ObjectReference{
 				GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
 				Namespace:        "default", Name: f.class, UID: types.UID(f.class),
@@ -368,6 +369,9 @@ func (f *fixture) engage() {
 		f.gate.Forget(f.cluster)
 	}
 }
+
+// kubeSystemUID tells the workload clusters of the tests apart, as the UID of their kube-system namespaces does.
+func (f *fixture) kubeSystemUID() string { return "kube-system of " + f.workloadConfig.Host }
 
 // restart stops the agent and starts another one.
 func (f *fixture) restart() {

@@ -6,6 +6,7 @@ package agent
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,8 +28,7 @@ func (f *fixture) hubMetadata(name string, want map[string]string) {
 		}
 		annotations := maps.Clone(hub.GetAnnotations())
 		maps.DeleteFunc(annotations, func(key, _ string) bool {
-			_, ours := f.source().annotations()[key]
-			return ours || key == AppliedHashAnnotation
+			return strings.HasPrefix(key, "agent.masthead.dev/") || strings.HasPrefix(key, "agent.crossplane.io/")
 		})
 		if diff := cmp.Diff([]map[string]string{want, want}, []map[string]string{hub.GetLabels(), annotations}); diff != "" {
 			return fmt.Errorf("labels and annotations (-want +got):\n%s", diff)

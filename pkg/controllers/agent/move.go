@@ -38,11 +38,12 @@ func recreates(claim metav1.Object, namespace map[string]string) bool {
 // another one. It begins only if the hub would accept the object there.
 func (r *requirementReconciler) move(ctx context.Context, s *scope, from, to hubKey) (outcome, error) {
 	if !recreates(s.claim, s.pairing.annotations) {
-		return outcome{problem: targetChanged(from, to)}, nil
+		known, _ := r.hub.watcher.Get(from.kind, from.NamespacedName)
+		return outcome{hub: known, problem: targetChanged(from, to)}, nil
 	}
 	known, err := r.hub.watcher.Get(from.kind, from.NamespacedName)
 	arrived, arrivedErr := r.hub.watcher.Get(to.kind, to.NamespacedName)
-	if (err != nil || known.GetDeletionTimestamp() == nil) && ownershipOf(arrivedErr == nil, arrived, s.us) != ownershipOurs {
+	if (err != nil || known.GetDeletionTimestamp() == nil) && (arrivedErr != nil || !s.owns(arrived)) {
 		if o, err := r.rehearse(ctx, s, to); o != nil || err != nil {
 			r.awaitNamespace(s, to.Namespace, o)
 			return deref(o), err
@@ -71,7 +72,7 @@ func (r *requirementReconciler) move(ctx context.Context, s *scope, from, to hub
 
 // rehearse asks the hub whether it would accept the claim at a place, and changes nothing.
 func (r *requirementReconciler) rehearse(ctx context.Context, s *scope, key hubKey) (*outcome, error) {
-	out := forCreation(s.intent(key))
+	out := forCreation(s.intent(ctx, key, nil))
 	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(fieldManager(s.us.identifier)), client.DryRunAll)
 	if err == nil {
 		return nil, nil //nolint:nilnil // There is nothing in the way.

@@ -57,13 +57,13 @@ func namespaceMetadata() *metav1.PartialObjectMetadata {
 // something that will be known in a moment is missing: its coming makes a new request.
 func (r *requirementReconciler) pairingOf(ctx context.Context, s *scope) (*pairing, *outcome, error) {
 	p := &pairing{class: s.className, agent: s.class.Spec.Agent, namespace: s.Namespace, protected: r.protected}
-	namespace, err := s.workload.watcher.Get(namespaceKind, types.NamespacedName{Name: s.Namespace})
-	if err != nil {
+	if s.namespace == nil {
 		problem := namespacesUnknown(s.workload)
-		return nil, &outcome{silent: problem == nil, problem: problem}, nil //nolint:nilerr // Not to be known is no error.
+		return nil, &outcome{silent: problem == nil, problem: problem}, nil
 	}
-	p.annotations = namespace.GetAnnotations()
+	p.annotations = s.namespace.GetAnnotations()
 	var labels map[string]string
+	var err error
 	if name, ok := p.annotations[fleetv1alpha1.TargetNamespaceAnnotation]; ok || p.agent.MatchNamespaces {
 		if !ok {
 			name = s.Namespace

@@ -52,6 +52,9 @@ const (
 	// ownershipForeign: the object names another source.
 	ownershipForeign ownership = "Foreign"
 
+	// ownershipFormer: the object names our source, and belonged to an earlier namespace of our name; see residence.
+	ownershipFormer ownership = "Former"
+
 	// ownershipUnowned: the object names no source, somebody created it in the hub.
 	ownershipUnowned ownership = "Unowned"
 )

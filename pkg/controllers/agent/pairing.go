@@ -19,6 +19,9 @@ type problem struct {
 
 	// holder is who has the name in the hub, if that is the problem.
 	holder string
+
+	// unknown is whether it is not known if the hub holds what the claim says.
+	unknown bool
 }
 
 // pairing is what decides about the target of the claims in one namespace of a workload cluster.

@@ -65,7 +65,7 @@ func (r *requirementReconciler) patchClaim(ctx context.Context, s *scope, claim 
 func (r *requirementReconciler) push(
 	ctx context.Context, s *scope, key hubKey, hub *unstructured.Unstructured,
 ) (*unstructured.Unstructured, *outcome, error) {
-	intent := s.intent(key)
+	intent := s.intent(ctx, key, hub)
 	if hub != nil && (applied(intent, hub, s.form) || r.inVain(s.Request, intent, hub)) {
 		return hub, nil, nil
 	}
@@ -125,7 +125,11 @@ func (r *requirementReconciler) explain(
 	}
 	p := problemOf(cause, verb, s.Kind.GroupResource().String(), key.Namespace)
 	if p == nil {
-		return nil, fmt.Errorf("cannot %s %s %q in the hub: %w", verb, s.Kind, key.NamespacedName, cause)
+		err := fmt.Errorf("cannot %s %s %q in the hub: %w", verb, s.Kind, key.NamespacedName, cause)
+		if p = hubUnavailable(cause); p == nil {
+			return nil, err
+		}
+		return &outcome{problem: p, err: err}, nil
 	}
 	return &outcome{problem: p, retryAfter: slowRetry()}, nil
 }

@@ -15,6 +15,9 @@ const (
 	// ReasonConflict: the name is taken in the hub by a claim of another source, or by one that was made in the hub.
 	ReasonConflict = "Conflict"
 
+	// ReasonNamespaceRecreated: the object of that name in the hub belongs to an earlier namespace of the same name.
+	ReasonNamespaceRecreated = "NamespaceRecreated"
+
 	// ReasonTargetNamespaceMissing: the namespace in the hub to which the claim goes does not exist or is being deleted.
 	ReasonTargetNamespaceMissing = "TargetNamespaceMissing"
 
@@ -51,6 +54,9 @@ const (
 	// ReasonRejected: the hub refused the claim's content; the message says why.
 	ReasonRejected = "Rejected"
 
+	// ReasonHubUnavailable: the hub could not take the claim, as when one of its webhooks is down. The condition is Unknown.
+	ReasonHubUnavailable = "HubUnavailable"
+
 	// ReasonClassNotFound: the EnrollmentClass that the cluster names does not exist.
 	ReasonClassNotFound = "ClassNotFound"
 
@@ -68,6 +74,9 @@ const (
 
 	// ReasonSecretNotControlled: the Secret of that name in the hub does not belong to the hub's claim, and was not copied.
 	ReasonSecretNotControlled = "SecretNotControlled"
+
+	// ReasonSecretWithheld: the Secret in the hub bears a label that keeps it there.
+	ReasonSecretWithheld = "SecretWithheld"
 
 	// ReasonSecretMissing: the Secret in the hub of which the claim's connection Secret is a copy is gone. The copy is kept.
 	ReasonSecretMissing = "SecretMissing"

@@ -93,7 +93,7 @@ func (r *requirementReconciler) elsewhere(s *scope, place hubKey, held bool) *hu
 	if was, ok := recordOf(s.claim); ok {
 		at := hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: was.namespace, Name: s.Name}}
 		obj, err := r.hub.watcher.Get(at.kind, at.NamespacedName)
-		if err == nil && ownershipOf(true, obj, s.us) == ownershipOurs {
+		if err == nil && s.owns(obj) {
 			if at == place {
 				return nil
 			}
@@ -104,7 +104,7 @@ func (r *requirementReconciler) elsewhere(s *scope, place hubKey, held bool) *hu
 		return nil
 	}
 	for _, at := range r.hub.placesOf(origin{source: s.us, kind: s.Kind, name: s.Name}) {
-		if at != place {
+		if obj, err := r.hub.watcher.Get(at.kind, at.NamespacedName); at != place && (err != nil || s.owns(obj)) {
 			return &at
 		}
 	}

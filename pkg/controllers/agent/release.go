@@ -40,7 +40,8 @@ func deletionPolicy(class *fleetv1alpha1.EnrollmentClass, className string, clai
 	return fleetv1alpha1.DeletionPolicyDelete, nil
 }
 
-// released returns an object of the hub as nobody's, which says whose it was. Nothing else of it changes.
+// released returns an object of the hub as nobody's, which says whose it was, and from which namespace. Nothing else of it
+// changes.
 //
 // Our field manager gives up its fields without removing them. If it kept them, whoever adopts the object later would share
 // them with a manager that never applies again, and could set them but never remove one.
@@ -51,6 +52,7 @@ func released(obj *unstructured.Unstructured, us source) *unstructured.Unstructu
 		delete(annotations, key)
 	}
 	delete(annotations, AppliedHashAnnotation)
+	delete(annotations, fleetv1alpha1.CreatedByAnnotation)
 	annotations[fleetv1alpha1.ReleasedFromAnnotation] = us.String()
 	out.SetAnnotations(annotations)
 
@@ -78,14 +80,14 @@ func noteOfRelease(apiVersion string) metav1.ManagedFieldsEntry {
 // live, because the watch does not keep managedFields, and writes on condition that nothing has changed since.
 func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope, place hubKey) (*outcome, error) {
 	resource := s.Kind.GroupResource().String()
-	live, err := r.getOwn(ctx, place, s.us)
+	live, err := r.getOwn(ctx, s, place)
 	if err != nil {
 		if p := problemOf(err, "get", resource, place.Namespace); p != nil {
 			return &outcome{problem: p, retryAfter: slowRetry()}, nil
 		}
 		return nil, err
 	}
-	if live == nil || ownershipOf(true, live, s.us) != ownershipOurs {
+	if live == nil || !s.owns(live) {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
 	out := released(live, s.us)

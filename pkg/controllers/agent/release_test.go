@@ -117,7 +117,9 @@ func TestOrphanedClaimLeavesItsObjectToNobody(t *testing.T) {
 			if diff := cmp.Diff(before.Object["spec"], hub.Object["spec"]); diff != "" {
 				t.Errorf("%s want its spec as it was (-want +got):\n%s", tc.reason, diff)
 			}
-			want := map[string]string{fleetv1alpha1.ReleasedFromAnnotation: source{f.identifier, f.namespace}.String()}
+			// Which namespace it was stays, so that another one of that name does not take it back.
+			want := residenceOf(before).annotations()
+			want[fleetv1alpha1.ReleasedFromAnnotation] = source{f.identifier, f.namespace}.String()
 			if diff := cmp.Diff(want, hub.GetAnnotations()); diff != "" {
 				t.Errorf("%s want it to name no source but the one that it had (-want +got):\n%s", tc.reason, diff)
 			}

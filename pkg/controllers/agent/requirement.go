@@ -83,6 +83,13 @@ type scope struct {
 	// us is the source of the claim, as the hub's object shall name it.
 	us source
 
+	// home is where that source is now, as far as it is known.
+	home residence
+
+	// namespace is the claim's namespace in the workload cluster, without what the agent does not use of it; nil if it is not
+	// known, or is gone.
+	namespace *unstructured.Unstructured
+
 	// class is the cluster's EnrollmentClass; nil if there is none of that name.
 	class     *fleetv1alpha1.EnrollmentClass
 	className string
@@ -124,6 +131,9 @@ type outcome struct {
 	// elsewhere is where in the hub the claim's object is, if that is not where it should be.
 	elsewhere *hubKey
 
+	// err is why this has to be tried again with back-off, after it was told.
+	err error
+
 	// retryAfter is when to look again, if nothing would tell that something has changed.
 	retryAfter time.Duration
 }
@@ -140,6 +150,9 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req Request) (rec
 		return reconcile.Result{}, asForeign(err)
 	}
 	result, err := r.report(ctx, s, o)
+	if err == nil && o.err != nil {
+		return reconcile.Result{}, asForeign(o.err)
+	}
 	return result, asForeign(err)
 }
 
@@ -212,6 +225,10 @@ func (r *requirementReconciler) scope(ctx context.Context, req Request) (*scope,
 		claim:     claim,
 		className: cluster.Enrolment.Class,
 		vanished:  vanished,
+		home:      residence{cluster: types.UID(cluster.UID)},
+	}
+	if s.namespace, err = w.watcher.Get(namespaceKind, types.NamespacedName{Name: req.Namespace}); err == nil {
+		s.home.namespace = s.namespace.GetUID()
 	}
 	if s.class, err = connection.Class(ctx, r.classes, s.className); err != nil {
 		return nil, err
@@ -241,7 +258,8 @@ func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outc
 	r.hub.wait(key, s.Request)
 	hub, o := r.look(s, key)
 	if o != nil && o.elsewhere != nil {
-		return r.move(ctx, s, *o.elsewhere, key)
+		out, err := r.move(ctx, s, *o.elsewhere, key)
+		return r.bringBackAnyway(ctx, s, out, err)
 	}
 	if o != nil {
 		return r.disclosable(ctx, s, key, *o)
@@ -265,12 +283,8 @@ func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outc
 
 // carry makes the hub's object what the claim says, and brings back what belongs to it.
 func (r *requirementReconciler) carry(ctx context.Context, s *scope, key hubKey, hub *unstructured.Unstructured) (outcome, error) {
-	if err := r.addFinalizer(ctx, s); err != nil {
-		p := workloadProblem(err, "change the finalizers of this claim", ReasonWorkloadRejected)
-		if p == nil {
-			return outcome{}, err
-		}
-		return outcome{hub: hub, problem: p, retryAfter: slowRetry()}, nil
+	if o, err := r.finalize(ctx, s, hub); err != nil || o != nil {
+		return r.bringBackAnyway(ctx, s, deref(o), err)
 	}
 	hub, o, err := r.adopt(ctx, s, key, hub)
 	if err != nil || o != nil {
@@ -279,9 +293,43 @@ func (r *requirementReconciler) carry(ctx context.Context, s *scope, key hubKey,
 	hub, o, err = r.push(ctx, s, key, hub)
 	r.awaitNamespace(s, key.Namespace, o)
 	if err != nil || o != nil {
-		return deref(o), err
+		return r.bringBackAnyway(ctx, s, deref(o), err)
 	}
 	return r.bringBack(ctx, s, hub)
+}
+
+// finalize makes sure that the claim has the finalizer, or says why it cannot get it.
+func (r *requirementReconciler) finalize(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*outcome, error) {
+	err := r.addFinalizer(ctx, s)
+	if err == nil {
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	p := workloadProblem(err, "change the finalizers of this claim", ReasonWorkloadRejected)
+	if p == nil {
+		return nil, err
+	}
+	return &outcome{hub: hub, problem: p, retryAfter: slowRetry()}, nil
+}
+
+// bringBackAnyway brings back what belongs to a claim that could not be pushed: a password that was rotated in the hub is needed
+// whatever became of an edit that the hub rejects. Why the claim was not pushed is told first.
+func (r *requirementReconciler) bringBackAnyway(ctx context.Context, s *scope, up outcome, err error) (outcome, error) {
+	if err != nil || up.hub == nil || up.problem == nil {
+		return up, err
+	}
+	if !s.owns(up.hub) {
+		up.hub = nil
+		return up, nil
+	}
+	if up.hub.GetDeletionTimestamp() != nil {
+		return up, nil
+	}
+	down, err := r.bringBack(ctx, s, up.hub)
+	if err != nil {
+		return outcome{}, err
+	}
+	up.retryAfter = sooner(up.retryAfter, down.retryAfter)
+	return up, nil
 }
 
 // bringBack brings what the hub has made of a claim to the workload cluster.
@@ -324,12 +372,18 @@ func (r *requirementReconciler) look(s *scope, key hubKey) (*unstructured.Unstru
 		p := r.unknown(s.Kind)
 		return nil, &outcome{silent: p == nil, problem: p}
 	}
-	owned := ownershipOf(hub != nil, hub, s.us)
-	taken := (owned == ownershipForeign || owned == ownershipUnowned) && !adoptable(hub, s.claim, s.us)
+	owned := ownershipNone
+	if hub != nil {
+		owned = s.ownership(hub)
+	}
+	taken := hub != nil && owned != ownershipOurs && !adoptable(hub, s.claim, s.us, s.home)
 	// That the name is taken is in the way of those only that want to move there.
 	if place := r.elsewhere(s, key, owned == ownershipOurs); place != nil && !(taken && recreates(s.claim, s.pairing.annotations)) {
 		r.hub.wait(*place, s.Request)
 		return nil, &outcome{problem: targetChanged(*place, key), elsewhere: place}
+	}
+	if taken && owned == ownershipFormer {
+		return nil, &outcome{problem: namespaceRecreated(s.Kind.Kind, key.Namespace, s.Name, s.us)}
 	}
 	if taken {
 		return nil, &outcome{problem: conflict(s.Kind.Kind, key.Namespace, s.Name, hub)}

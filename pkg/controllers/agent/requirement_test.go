@@ -47,7 +47,13 @@ func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
 	}
 	annotations := hub.GetAnnotations()
 	delete(annotations, AppliedHashAnnotation)
+	home := &corev1.Namespace{}
+	if err := f.workload.Get(f.ctx, types.NamespacedName{Name: f.namespace}, home); err != nil {
+		t.Fatal(err)
+	}
 	wantAnnotations := map[string]string{
+		fleetv1alpha1.SourceNamespaceUIDAnnotation: string(home.UID), fleetv1alpha1.SourceClusterUIDAnnotation: f.kubeSystemUID(),
+		fleetv1alpha1.CreatedByAnnotation:       "manager",
 		"example.org/note":                      "mine",
 		fleetv1alpha1.SourceUIDAnnotation:       f.identifier,
 		fleetv1alpha1.SourceNamespaceAnnotation: f.namespace,
@@ -505,10 +511,9 @@ func TestNamespacePairing(t *testing.T) {
 	})
 }
 
-func TestRejectedClaimSaysWhyAndIsTriedAgain(t *testing.T) {
-	f := newFixture(t)
-	f.served()
-	// A policy of the hub, of which the definition says nothing.
+// limitInHub makes a policy of the hub, of which the definition says nothing.
+func (f *fixture) limitInHub(storageGB int64) {
+	f.t.Helper()
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: f.class},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
@@ -518,7 +523,7 @@ func TestRejectedClaimSaysWhyAndIsTriedAgain(t *testing.T) {
 					Rule:       admissionv1.Rule{APIGroups: []string{f.group}, APIVersions: []string{"*"}, Resources: []string{"mysqlinstances"}},
 				},
 			}}},
-			Validations: []admissionv1.Validation{{Expression: "object.spec.storageGB <= 10", Message: "too large for the hub"}},
+			Validations: []admissionv1.Validation{{Expression: fmt.Sprintf("object.spec.storageGB <= %d", storageGB), Message: "too large for the hub"}},
 		},
 	}
 	f.create(f.hub, policy)
@@ -530,12 +535,18 @@ func TestRejectedClaimSaysWhyAndIsTriedAgain(t *testing.T) {
 	})
 	f.eventually("the policy is in force", func() error {
 		u := f.object(f.target, "probe")
-		u.Object["spec"] = map[string]any{"storageGB": int64(20)}
+		u.Object["spec"] = map[string]any{"storageGB": storageGB + 1}
 		if err := f.hub.Create(f.ctx, u, client.DryRunAll); err == nil {
 			return errors.New("it is not")
 		}
 		return nil
 	})
+}
+
+func TestRejectedClaimSaysWhyAndIsTriedAgain(t *testing.T) {
+	f := newFixture(t)
+	f.served()
+	f.limitInHub(10)
 	claim := f.claim("db")
 	c := agentSynced(f.synced("db", ReasonRejected))
 	if message, _ := c["message"].(string); !strings.Contains(message, "too large for the hub") {
@@ -543,6 +554,46 @@ func TestRejectedClaimSaysWhyAndIsTriedAgain(t *testing.T) {
 	}
 	f.edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(5), "spec", "storageGB") })
 	f.synced("db", ReasonSynced)
+}
+
+func TestClaimThatTheHubCannotTakeSaysSo(t *testing.T) {
+	f := newFixture(t)
+	f.settledClaim("old")
+	// A webhook of the hub that nobody answers.
+	hook := &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: f.class},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name:         "down.example.org",
+			ClientConfig: admissionv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+				Rule:       admissionv1.Rule{APIGroups: []string{f.group}, APIVersions: []string{"*"}, Resources: []string{"mysqlinstances"}},
+			}},
+			SideEffects: new(admissionv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"}, FailurePolicy: new(admissionv1.Fail),
+		}},
+	}
+	f.create(f.hub, hook)
+	f.eventually("the webhook is asked", func() error {
+		u := f.object(f.target, "probe")
+		u.Object["spec"] = map[string]any{"storageGB": int64(20)}
+		if err := f.hub.Create(f.ctx, u, client.DryRunAll); err == nil {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	f.claim("new")
+	f.poke("old")
+	for _, name := range []string{"new", "old"} {
+		f.says(name, ReasonHubUnavailable, "down.example.org")
+		if c := agentSynced(f.mustGet(name)); c["status"] != "Unknown" {
+			t.Errorf("want it not to be known whether the hub holds %s, got %v", name, c)
+		}
+	}
+	if err := f.hub.Delete(f.ctx, hook); err != nil {
+		t.Fatal(err)
+	}
+	f.synced("new", ReasonSynced)
+	f.synced("old", ReasonSynced)
 }
 
 func TestEventsTellOfTransitionsOnly(t *testing.T) {

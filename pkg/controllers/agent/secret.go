@@ -54,11 +54,19 @@ func (r *requirementReconciler) pullSecret(ctx context.Context, s *scope, hub *u
 		from:    types.NamespacedName{Namespace: hub.GetNamespace(), Name: connectionSecretName(hub)},
 		to:      types.NamespacedName{Namespace: s.Namespace, Name: connectionSecretName(s.claim)},
 	}
-	if p, retryAfter, err := r.deleteCopies(ctx, s, sets.New(d.to.Name)); p != nil || err != nil {
+	wanted := sets.New(d.to.Name)
+	withheld := r.withheld(hub, d)
+	if withheld {
+		wanted.Clear()
+	}
+	if p, retryAfter, err := r.deleteCopies(ctx, s, wanted); p != nil || err != nil {
 		return p, retryAfter, err
 	}
 	if d.from.Name == "" || d.to.Name == "" {
 		return nil, 0, nil
+	}
+	if withheld {
+		return secretWithheld(d.from), 0, nil
 	}
 	return r.pullOne(ctx, s, hub, d)
 }
@@ -106,8 +114,31 @@ func (r *requirementReconciler) copySecret(
 		return nil, 0, fmt.Errorf("cannot get Secret %q in the hub: %w", d.from, err)
 	case !controlledBy(secret, hub) || !deliverable(s.form, secret.Type):
 		return secretNotControlled(d.from), slowRetry(), nil
+	case isWithheld(secret):
+		// The watch is behind; its event makes a new request.
+		return nil, 0, nil
 	}
 	return r.writeSecret(ctx, s, d.to, secret)
+}
+
+// isWithheld is whether a label keeps a Secret in the hub. What it could mean other than "true" is not guessed at: a Secret that
+// was delivered cannot be taken back.
+func isWithheld(secret metav1.Object) bool {
+	value, labelled := secret.GetLabels()[fleetv1alpha1.DeliverLabel]
+	return labelled && value != "true"
+}
+
+// withheld is whether the Secret of a delivery is the hub's object's and is kept in the hub, as far as the watch knows.
+func (r *requirementReconciler) withheld(hub *unstructured.Unstructured, d delivery) bool {
+	seen, err := r.hub.watcher.Get(d.watched, d.from)
+	return err == nil && controlledBy(seen, hub) && isWithheld(seen)
+}
+
+func secretWithheld(from types.NamespacedName) *problem {
+	return &problem{
+		reason:  ReasonSecretWithheld,
+		message: fmt.Sprintf("The Secret %q in the namespace %q of the hub is kept there by its label %s.", from.Name, from.Namespace, fleetv1alpha1.DeliverLabel),
+	}
 }
 
 // deliverable is whether a Secret of the hub is of a type that is brought to a workload cluster.

@@ -19,7 +19,8 @@ import (
 
 // A namespaced composite has no connection Secret that Crossplane makes for it. What it is for is in the Secrets that its
 // composition composes beside it, which Crossplane labels with the composite's name and makes the composite the controller
-// of. All of these are brought to the workload cluster, under the names that they have in the hub.
+// of. All of these are brought to the workload cluster, under the names that they have in the hub, but for those that the
+// composition's author keeps in the hub with the label agent.masthead.dev/deliver.
 //
 // The label only narrows what is watched: anybody who can write Secrets in the hub can set it. The controller's UID decides.
 
@@ -52,16 +53,18 @@ func (r *requirementReconciler) pullComposed(ctx context.Context, s *scope, hub 
 			wanted.Insert(name)
 		}
 	}
+	for name := range wanted {
+		// Whoever wrote the composition wants it so, and there is nothing to tell.
+		if r.withheld(hub, composedDelivery(s, hub, name)) {
+			wanted.Delete(name)
+		}
+	}
 	first, retryAfter, err := r.deleteCopies(ctx, s, wanted)
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, name := range sets.List(wanted) {
-		p, after, err := r.pullOne(ctx, s, hub, delivery{
-			watched: hubComposedSecretKind,
-			from:    types.NamespacedName{Namespace: hub.GetNamespace(), Name: name},
-			to:      types.NamespacedName{Namespace: s.Namespace, Name: name},
-		})
+		p, after, err := r.pullOne(ctx, s, hub, composedDelivery(s, hub, name))
 		if err != nil {
 			return nil, 0, err
 		}
@@ -71,6 +74,14 @@ func (r *requirementReconciler) pullComposed(ctx context.Context, s *scope, hub 
 		retryAfter = sooner(retryAfter, after)
 	}
 	return first, retryAfter, nil
+}
+
+func composedDelivery(s *scope, hub *unstructured.Unstructured, name string) delivery {
+	return delivery{
+		watched: hubComposedSecretKind,
+		from:    types.NamespacedName{Namespace: hub.GetNamespace(), Name: name},
+		to:      types.NamespacedName{Namespace: s.Namespace, Name: name},
+	}
 }
 
 // composes is whether a composite that has no such Secret may still be about to compose it: Crossplane has not said yet that

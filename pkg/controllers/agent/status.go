@@ -24,6 +24,9 @@ func condition(claim *unstructured.Unstructured, p *problem) metav1.Condition {
 	}
 	if p != nil {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, p.reason, p.message
+		if p.unknown {
+			c.Status = metav1.ConditionUnknown
+		}
 	}
 	return c
 }

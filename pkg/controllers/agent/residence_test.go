@@ -1,0 +1,146 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/test/fakefleet"
+)
+
+func TestSucceeds(t *testing.T) {
+	now := residence{"c1", "new"}
+	for name, tc := range map[string]struct {
+		reason string
+		home   residence
+		was    residence
+		want   bool
+	}{
+		"Same":        {reason: "A namespace does not succeed itself.", home: now, was: now},
+		"Recreated":   {reason: "A namespace of the name with another UID is another one.", home: now, was: residence{"c1", "old"}, want: true},
+		"Replacement": {reason: "All namespaces of a cluster that replaces another are new.", home: now, was: residence{"c0", "old"}},
+		"Legacy":      {reason: "Nothing is known of what an older Masthead pushed.", home: now},
+		"NotSeen":     {reason: "A namespace that is not known is not taken for another one.", home: residence{cluster: "c1"}, was: residence{"c1", "old"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.home.succeeds(&metav1.ObjectMeta{Annotations: tc.was.annotations()}); got != tc.want {
+				t.Errorf("%s want %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// away does something to the workload cluster while it is un-enrolled.
+func (f *fixture) away(what func()) {
+	f.t.Helper()
+	f.settled()
+	fakefleet.Drain(f.t, f.gate, f.cluster)
+	if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
+		f.t.Fatal(err)
+	}
+	f.disengageCluster()
+	what()
+	f.engage()
+}
+
+// recreateNamespace deletes the fixture's namespace in the workload cluster, and makes another one of that name.
+func (f *fixture) recreateNamespace() {
+	f.t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
+	if err := f.workload.Delete(f.ctx, ns); err != nil {
+		f.t.Fatal(err)
+	}
+	// That is what a controller does which does not run here.
+	f.eventually("the namespace is finalised", func() error {
+		if err := f.workload.Get(f.ctx, types.NamespacedName{Name: f.namespace}, ns); err != nil {
+			return err
+		}
+		ns.Spec.Finalizers = nil
+		return f.workload.SubResource("finalize").Update(f.ctx, ns)
+	})
+	f.create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
+}
+
+func TestNamespaceThatWasMadeAgainDoesNotInherit(t *testing.T) {
+	f := newFixture(t)
+	f.claim("db", withSecret("db-conn"))
+	hub := f.pushed("db")
+	f.connectionSecret("db-conn", hub, "one")
+	f.ready("db", "a")
+	f.synced("db", ReasonSynced)
+	f.away(func() {
+		if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+			t.Fatal(err)
+		}
+		f.gone(f.workload, f.namespace, "db")
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn"}}
+		if err := f.workload.Delete(f.ctx, s); err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+		f.recreateNamespace()
+	})
+
+	f.claim("db", withSecret("db-conn"))
+	f.says("db", ReasonNamespaceRecreated, fleetv1alpha1.AdoptableByAnnotation)
+	f.settled()
+	if err := f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+		t.Errorf("want no Secret of the team before, got %v", err)
+	}
+	// Nor can the successor say by itself that it is the heir, or have the object deleted by way of a forged finalizer.
+	f.annotateClaim("db", fleetv1alpha1.AdoptAnnotation, "true")
+	claim := f.object(f.namespace, "db")
+	f.edit(f.workload, claim, func() { claim.SetFinalizers([]string{fleetv1alpha1.RequirementFinalizer}) })
+	f.settled()
+	f.synced("db", ReasonNamespaceRecreated)
+	if err := f.workload.Delete(f.ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetUID() != hub.GetUID() || now.GetDeletionTimestamp() != nil {
+		t.Fatalf("want the object of the namespace before to stay, got %v (%v)", now.Object, err)
+	}
+
+	// The hub's administrator can.
+	f.claim("db", withSecret("db-conn"))
+	f.synced("db", ReasonNamespaceRecreated)
+	f.edit(f.hub, hub, func() {
+		annotations := hub.GetAnnotations()
+		annotations[fleetv1alpha1.AdoptableByAnnotation] = f.source().String()
+		hub.SetAnnotations(annotations)
+	})
+	f.synced("db", ReasonSynced)
+	if now := f.pushed("db"); now.GetUID() != hub.GetUID() || now.GetAnnotations()[fleetv1alpha1.AdoptableByAnnotation] != "" {
+		t.Errorf("want the same object, and the consent used up, got %v", now.Object["metadata"])
+	}
+}
+
+// A cluster that replaces another one under its identifier has other namespaces throughout, and takes over.
+func TestReplacementClusterTakesOverWhateverItsNamespacesAre(t *testing.T) {
+	f := newFixture(t)
+	hub := f.settledClaim("db")
+	f.fleet.Forget(f.cluster)
+	f.disengageCluster()
+
+	r := f.join(0, f.identifier)
+	r.claim("db")
+	r.synced("db", ReasonSynced)
+	now := r.pushed("db")
+	if now.GetUID() != hub.GetUID() {
+		t.Fatalf("want the object of the lost cluster, got %v", now.Object["metadata"])
+	}
+	f.eventually("the object names where it comes from now", func() error {
+		now, err := f.get(f.hub, f.target, "db")
+		if err == nil && residenceOf(now).cluster != types.UID(r.kubeSystemUID()) {
+			err = errors.New("it names " + string(residenceOf(now).cluster))
+		}
+		return err
+	})
+}

@@ -1,0 +1,87 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+func TestIsWithheld(t *testing.T) {
+	for value, tc := range map[string]struct {
+		reason string
+		want   bool
+	}{
+		"true":  {reason: "The author wants it delivered."},
+		"false": {reason: "The author keeps it back.", want: true},
+		"False": {reason: "What could mean anything does not hand out a password.", want: true},
+		"":      {reason: "Nor does a label without a value.", want: true},
+	} {
+		if got := isWithheld(&metav1.ObjectMeta{Labels: map[string]string{fleetv1alpha1.DeliverLabel: value}}); got != tc.want {
+			t.Errorf("%s want %t for %q, got %t", tc.reason, tc.want, value, got)
+		}
+	}
+	if isWithheld(&metav1.ObjectMeta{Labels: map[string]string{"tier": "gold"}}) {
+		t.Error("want a Secret without the label to be delivered")
+	}
+}
+
+// noSecret waits until the workload cluster has no Secret of a name.
+func (f *fixture) noSecret(name string) {
+	f.t.Helper()
+	f.eventually("there is no Secret "+name, func() error {
+		err := f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, &corev1.Secret{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, errors.New("there is one"))
+	})
+}
+
+func TestComposedSecretThatIsLabelledStaysInTheHub(t *testing.T) {
+	f := newCompositeFixture(t)
+	refs := []any{
+		map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "master"}, map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "app"},
+	}
+	_, hub := f.cache("cache", func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedSlice(u.Object, refs, "spec", "crossplane", "resourceRefs")
+	})
+	master := f.compose("master", hub, "secret", func(s *corev1.Secret) { s.Labels[fleetv1alpha1.DeliverLabel] = "false" })
+	app := f.compose("app", hub, "one")
+	f.composed(hub, "app", "master")
+	f.eventually("what is not labelled arrives", f.secretIs("app", "one"))
+	f.cacheSynced("cache", ReasonSynced)
+	f.settled()
+	f.noSecret("master")
+	if got := f.hubRequests.about("GET", "/secrets/master"); len(got) != 0 {
+		t.Errorf("want the Secret never to be read, got %v", got)
+	}
+
+	// Its author can change his mind, in both directions.
+	f.edit(f.hub, app, func() { app.Labels[fleetv1alpha1.DeliverLabel] = "false" })
+	f.noSecret("app")
+	f.edit(f.hub, master, func() { delete(master.Labels, fleetv1alpha1.DeliverLabel) })
+	f.eventually("what is not labelled any more arrives", f.secretIs("master", "secret"))
+}
+
+func TestConnectionSecretThatIsLabelledStaysInTheHub(t *testing.T) {
+	f := newFixture(t)
+	f.claim("db", withSecret("db-conn"))
+	secret := f.connectionSecret("db-conn", f.pushed("db"), "one")
+	f.ready("db", "a")
+	f.eventually("the connection Secret arrives", func() error {
+		return f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{})
+	})
+	f.edit(f.hub, secret, func() { secret.Labels = map[string]string{fleetv1alpha1.DeliverLabel: "false"} })
+	f.noSecret("db-conn")
+	f.synced("db", ReasonSecretWithheld)
+}
