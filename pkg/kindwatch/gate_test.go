@@ -52,9 +52,7 @@ func (v *visitors) queue(t *testing.T, party, name string) {
 
 // known is how many visitors wait or have been let in.
 func (v *visitors) known() int {
-	v.gate.mu.Lock()
-	waiting := len(v.gate.queue)
-	v.gate.mu.Unlock()
+	_, waiting, _ := v.gate.places.Usage()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return waiting + len(v.inside)
@@ -80,10 +78,8 @@ func (v *visitors) leaves(name string) {
 
 func (v *visitors) empty(t *testing.T) {
 	t.Helper()
-	v.gate.mu.Lock()
-	defer v.gate.mu.Unlock()
-	if len(v.gate.queue) != 0 || len(v.gate.held) != 0 {
-		t.Errorf("want nobody at the gate, got %d waiting and %v inside", len(v.gate.queue), v.gate.held)
+	if _, waiting, parties := v.gate.places.Usage(); waiting != 0 || parties != 0 {
+		t.Errorf("want nobody at the gate, got %d waiting, of %d clusters", waiting, parties)
 	}
 }
 
@@ -153,8 +149,8 @@ func TestPlaceThatIsGrantedToWhoeverGoesAwayIsNotLost(t *testing.T) {
 	}
 	running.Wait()
 	v.empty(t)
-	if v.gate.free != 2 {
-		t.Errorf("want all places to be free, got %d", v.gate.free)
+	if free, _, _ := v.gate.places.Usage(); free != 2 {
+		t.Errorf("want all places to be free, got %d", free)
 	}
 }
 
@@ -236,10 +232,8 @@ func TestWatchersShareAGate(t *testing.T) {
 			eventually(t, "synced", inState(w, kind, StateSynced))
 		}
 	}
-	gate.mu.Lock()
-	defer gate.mu.Unlock()
-	if gate.free != 2 || len(gate.held) != 0 {
-		t.Errorf("want all places to be given back, got %d free, and %v", gate.free, gate.held)
+	if free, _, parties := gate.places.Usage(); free != 2 || parties != 0 {
+		t.Errorf("want all places to be given back, got %d free, and %d clusters", free, parties)
 	}
 }
 

@@ -1,0 +1,194 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fairshare
+
+import (
+	"container/heap"
+	"container/list"
+	"sync"
+)
+
+// Places are shared out among parties, each of which is identified by a P. Their methods are safe for concurrent use.
+type Places[P comparable] struct {
+	share int
+
+	mu   sync.Mutex
+	free int
+	// asked counts the turns, to order them.
+	asked   uint64
+	waiting int
+	// parties are those that hold a place or wait for one.
+	parties map[P]*party[P]
+	// next are the parties that wait and hold less than their share.
+	next ranking[P]
+}
+
+// New returns n places, of which no party may hold more than share. Both are at least one.
+func New[P comparable](n, share int) *Places[P] {
+	n = max(1, n)
+	return &Places[P]{share: min(max(1, share), n), free: n, parties: map[P]*party[P]{}}
+}
+
+// party is guarded by the lock of the places.
+type party[P comparable] struct {
+	id   P
+	held int
+	// turns are those that wait, the longest first.
+	turns list.List
+	// rank is the position among those who are next, -1 if it is not among them.
+	rank int
+}
+
+// longest is the turn that waits longest.
+func (p *party[P]) longest() *Turn[P] { return p.turns.Front().Value.(*Turn[P]) } //nolint:forcetypeassert,revive // Nothing else is in it.
+
+// A Turn is one request for a place.
+type Turn[P comparable] struct {
+	places  *Places[P]
+	party   *party[P]
+	number  uint64
+	granted func()
+
+	// Guarded by the lock of the places. waits is its place in line, nil if it does not wait.
+	waits *list.Element
+	holds bool
+}
+
+// Enter asks for a place on behalf of a party. If there is none now, granted is called as soon as the turn holds one: once, without a
+// lock held, by whoever gave the place back; it must not block. If there is one, granted is not called.
+func (s *Places[P]) Enter(id P, granted func()) *Turn[P] {
+	s.mu.Lock()
+	p := s.parties[id]
+	if p == nil {
+		p = &party[P]{id: id, rank: -1}
+		s.parties[id] = p
+	}
+	s.asked++
+	t := &Turn[P]{places: s, party: p, number: s.asked}
+	t.waits = p.turns.PushBack(t)
+	s.waiting++
+	s.place(p)
+	told := s.grant() // It can be no other than this turn: else that one would not have waited. It has nobody to tell yet.
+	t.granted = granted
+	s.mu.Unlock()
+	tell(told)
+	return t
+}
+
+// Holds says whether the turn has a place.
+func (t *Turn[P]) Holds() bool {
+	t.places.mu.Lock()
+	defer t.places.mu.Unlock()
+	return t.holds
+}
+
+// Leave gives the place back, or stops waiting for one. Calling it again does nothing.
+func (t *Turn[P]) Leave() {
+	s := t.places
+	s.mu.Lock()
+	switch {
+	case t.holds:
+		t.holds = false
+		t.party.held--
+		s.free++
+	case t.waits != nil:
+		t.party.turns.Remove(t.waits)
+		t.waits = nil
+		s.waiting--
+	default:
+		s.mu.Unlock()
+		return
+	}
+	s.place(t.party)
+	told := s.grant()
+	s.mu.Unlock()
+	tell(told)
+}
+
+// Usage returns how many places are free, how many turns wait, and how many parties hold a place or wait.
+func (s *Places[P]) Usage() (free, waiting, parties int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.free, s.waiting, len(s.parties)
+}
+
+func tell(granted []func()) {
+	for _, fn := range granted {
+		fn()
+	}
+}
+
+// grant gives free places to those who are next, and returns who has to be told. The caller holds mu.
+func (s *Places[P]) grant() []func() {
+	var told []func()
+	for s.free > 0 && s.next.Len() > 0 {
+		p := s.next.parties[0]
+		t := p.longest()
+		p.turns.Remove(t.waits)
+		t.waits, t.holds = nil, true
+		p.held++
+		s.waiting--
+		s.free--
+		s.place(p)
+		if t.granted != nil {
+			told = append(told, t.granted)
+		}
+	}
+	return told
+}
+
+// place puts a party where it belongs after a change: among those who are next, or not, or nowhere. The caller holds mu.
+func (s *Places[P]) place(p *party[P]) {
+	eligible := p.turns.Len() > 0 && p.held < s.share
+	switch {
+	case eligible && p.rank < 0:
+		heap.Push(&s.next, p)
+	case eligible:
+		heap.Fix(&s.next, p.rank)
+	case p.rank >= 0:
+		heap.Remove(&s.next, p.rank)
+	}
+	if p.held == 0 && p.turns.Len() == 0 {
+		delete(s.parties, p.id)
+	}
+}
+
+// ranking is a heap of parties, the next one first. It counts the comparisons, for tests.
+type ranking[P comparable] struct {
+	parties  []*party[P]
+	compared int
+}
+
+func (r *ranking[P]) Len() int { return len(r.parties) }
+
+func (r *ranking[P]) Less(i, j int) bool {
+	r.compared++
+	a, b := r.parties[i], r.parties[j]
+	if a.held != b.held {
+		return a.held < b.held
+	}
+	return a.longest().number < b.longest().number
+}
+
+func (r *ranking[P]) Swap(i, j int) {
+	r.parties[i], r.parties[j] = r.parties[j], r.parties[i]
+	r.parties[i].rank, r.parties[j].rank = i, j
+}
+
+// Push implements heap.Interface.
+func (r *ranking[P]) Push(x any) {
+	p := x.(*party[P]) //nolint:forcetypeassert,revive // Nothing else is pushed.
+	p.rank = len(r.parties)
+	r.parties = append(r.parties, p)
+}
+
+// Pop implements heap.Interface.
+func (r *ranking[P]) Pop() any {
+	last := len(r.parties) - 1
+	p := r.parties[last]
+	r.parties[last] = nil
+	r.parties = r.parties[:last]
+	p.rank = -1
+	return p
+}

@@ -1,0 +1,142 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fairshare
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestOrder(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		n, share int
+		// steps are "a1", a turn of party a that asks, and "-a1", which leaves.
+		steps string
+		want  string
+	}{
+		"Places":   {"There are as many places as there are.", 2, 2, "a1 b1 c1", "a1 b1"},
+		"Share":    {"Nobody has more than its share, though a place is free.", 4, 2, "a1 a2 a3", "a1 a2"},
+		"Fewest":   {"Who holds the fewest is next, whoever waits longer.", 3, 2, "a1 a2 b1 a3 b2 c1 -a1", "a1 a2 b1 c1"},
+		"Longest":  {"Of equals, who waits longest.", 1, 1, "a1 c1 b1 -a1", "a1 c1"},
+		"InOrder":  {"A party's turns are served in order.", 1, 1, "a1 a2 a3 -a1 -a2", "a1 a2 a3"},
+		"GivesUp":  {"Who stops waiting is passed over.", 1, 1, "a1 b1 c1 -b1 -a1", "a1 c1"},
+		"Twice":    {"Leaving twice gives back one place.", 1, 1, "a1 b1 c1 -a1 -a1", "a1 b1"},
+		"AllAgain": {"What is given back can be had again.", 1, 1, "a1 -a1 b1 -b1 a2", "a1 b1 a2"},
+		"AtLeast":  {"There is at least one place, and a share of at least one.", 0, 0, "a1 a2", "a1"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := New[string](tc.n, tc.share)
+			turns := map[string]*Turn[string]{}
+			var got []string
+			for _, step := range strings.Fields(tc.steps) {
+				if leaves, ok := strings.CutPrefix(step, "-"); ok {
+					turns[leaves].Leave()
+					continue
+				}
+				turn := p.Enter(step[:1], func() { got = append(got, step) })
+				if turn.Holds() {
+					got = append(got, step)
+				}
+				turns[step] = turn
+			}
+			if diff := cmp.Diff(strings.Fields(tc.want), got); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+			for _, turn := range turns {
+				turn.Leave()
+			}
+			for _, turn := range turns {
+				turn.Leave()
+			}
+			if free, waiting, parties := p.Usage(); free != max(1, tc.n) || waiting != 0 || parties != 0 {
+				t.Errorf("want nothing left behind, got %d free, %d waiting, %d parties", free, waiting, parties)
+			}
+		})
+	}
+}
+
+// TestConcurrently has many parties ask, give up and give back at once, and holds the limits at every moment.
+func TestConcurrently(t *testing.T) {
+	const places, share = 8, 3
+	p := New[int](places, share)
+	var all atomic.Int64
+	var held [6]atomic.Int64
+	var running sync.WaitGroup
+	for worker := range 24 {
+		running.Go(func() {
+			party := worker % len(held)
+			for range 500 {
+				granted := make(chan struct{})
+				turn := p.Enter(party, func() { close(granted) })
+				if !turn.Holds() && rand.IntN(4) == 0 {
+					turn.Leave()
+					continue
+				}
+				if !turn.Holds() {
+					select {
+					case <-granted:
+					case <-time.After(time.Minute):
+						t.Error("a place was lost")
+						return
+					}
+				}
+				if n := all.Add(1); n > places {
+					t.Errorf("%d places are taken, of %d", n, places)
+				}
+				if n := held[party].Add(1); n > share {
+					t.Errorf("a party has %d places, of %d", n, share)
+				}
+				all.Add(-1)
+				held[party].Add(-1)
+				turn.Leave()
+			}
+		})
+	}
+	running.Wait()
+	if free, waiting, parties := p.Usage(); free != places || waiting != 0 || parties != 0 {
+		t.Errorf("want nothing left behind, got %d free, %d waiting, %d parties", free, waiting, parties)
+	}
+}
+
+// serve has n parties wait for one place, and all of them served.
+func serve(n int) *Places[string] {
+	p := New[string](1, 1)
+	turns := make([]*Turn[string], 0, n)
+	for i := range n {
+		turns = append(turns, p.Enter(strconv.Itoa(i), nil))
+	}
+	for _, turn := range turns {
+		turn.Leave()
+	}
+	return p
+}
+
+// TestWorkIsLinear counts comparisons: of twice as many that wait, each costs about as much.
+func TestWorkIsLinear(t *testing.T) {
+	few, many := serve(2000).next.compared, serve(4000).next.compared
+	if many > few*5/2 {
+		t.Errorf("want about twice the comparisons for twice the parties, got %d and %d", few, many)
+	}
+}
+
+// BenchmarkGrant serves n parties that wait for one place. The time for each must not grow with n but by its logarithm.
+func BenchmarkGrant(b *testing.B) {
+	for _, n := range []int{1000, 2000, 4000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			for b.Loop() {
+				serve(n)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/turn")
+		})
+	}
+}
