@@ -109,8 +109,12 @@ type LeaderElectionOptions struct {
 
 // ConnectionOptions are the limits of each connection to a workload cluster.
 type ConnectionOptions struct {
-	// Workers is how many clusters are connected, probed or disconnected at once.
+	// Workers is how many clusters are tried for the first time at once. As many are probed at once, and half as many that failed
+	// before are tried, and probed, again.
 	Workers int `json:"workers"`
+
+	// WorkersPerNamespace is how many of them may be of one namespace of the hub; 0 means half.
+	WorkersPerNamespace int `json:"workersPerNamespace"`
 
 	// ProbeInterval is the time between two health probes of a cluster.
 	ProbeInterval metav1.Duration `json:"probeInterval"`
@@ -321,7 +325,8 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	span(&o.LeaderElection.RetryPeriod, "leader-elect-retry-period", "time between two attempts to get or renew the lease")
 
 	c := &o.Connections
-	number(&c.Workers, "connection-workers", "how many clusters are connected, probed or disconnected at once")
+	number(&c.Workers, "connection-workers", "how many clusters are tried for the first time at once, and how many are probed; half as many retries")
+	number(&c.WorkersPerNamespace, "connection-workers-per-namespace", "how many of them may be of one namespace of the hub (default: half)")
 	span(&c.ProbeInterval, "probe-interval", "time between two health probes of a cluster")
 	span(&c.ProbeTimeout, "probe-timeout", "how long one request of a probe may take")
 	number(&c.ProbeFailures, "probe-failures", "how many probes in a row fail before a cluster is disconnected")
@@ -397,6 +402,7 @@ func (o *Options) Validate() error {
 		problem(d.Duration <= 0, "%s: must be longer than zero", name)
 	}
 	problem(c.Workers < minConnectionWorkers, "connection-workers: must be at least %d", minConnectionWorkers)
+	problem(c.WorkersPerNamespace < 0, "connection-workers-per-namespace: must not be negative")
 	problem(c.ProbeFailures < 1, "probe-failures: must be at least 1")
 	problem(c.BackoffMax.Duration < c.BackoffBase.Duration, "backoff-max: must not be shorter than backoff-base")
 	problem(c.QPS <= 0, "cluster-qps: must be more than zero")

@@ -247,6 +247,7 @@ func newProvider(
 		Recorder:                local.GetEventRecorder(fleetv1alpha1.FieldManager),
 		Registerer:              metrics.Registry,
 		MaxConcurrentReconciles: o.Workers,
+		MaxPerNamespace:         o.WorkersPerNamespace,
 		ProbeInterval:           o.ProbeInterval.Duration,
 		ProbeTimeout:            o.ProbeTimeout.Duration,
 		ProbeFailureThreshold:   o.ProbeFailures,

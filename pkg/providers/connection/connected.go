@@ -58,12 +58,15 @@ type connected struct {
 	creds     *credentials.Credentials // changed by swapToken only, by the worker that holds the key
 	uid       string
 	transport *transport
-	prober    prober
-	dynamic   dynamic.Interface
-	shared    *kindwatch.Shared
-	reader    client.Reader
-	ctx       context.Context //nolint:containedctx // It is the life of this object.
-	cancel    context.CancelCauseFunc
+	// verified is how many TCP connections had been made when the cluster's identity was last asked for. The worker that holds the
+	// key touches it.
+	verified int64
+	prober   prober
+	dynamic  dynamic.Interface
+	shared   *kindwatch.Shared
+	reader   client.Reader
+	ctx      context.Context //nolint:containedctx // It is the life of this object.
+	cancel   context.CancelCauseFunc
 	// cacheCtx ends with ctx, or alone with stopCache, which is what a cache that fails by itself looks like.
 	cacheCtx  context.Context //nolint:containedctx // As above.
 	stopCache context.CancelFunc

@@ -33,18 +33,25 @@ type observation struct {
 	grace      time.Duration
 	// conflict: the identifier that the enrolment asks for now belongs to another.
 	conflict bool
-	// changed: the enrolment differs from the one at the last attempt, or somebody asked for an attempt.
+	// changed: the enrolment differs from the one at the last attempt in more than the version of its Secret, or somebody asked for
+	// an attempt.
 	changed bool
 
 	// stopped: the cache stopped by itself. drained: nothing runs any more.
 	stopped, drained bool
-	// credentialsStale: the Secret has a version that was not looked at. retryAt: not before then, zero for at once.
-	credentialsStale bool
-	retryAt          time.Time
+	// credentialsStale: the Secret has a version that was not looked at to the end. credentialsUnread: not even read. retryAt: not
+	// before then, zero for at once.
+	credentialsStale, credentialsUnread bool
+	retryAt                             time.Time
 	// settleAt is when the connection will have lasted long enough to forget earlier failures; zero if that was done.
 	settleAt time.Time
 	// probeAt is when the next probe is due.
 	probeAt time.Time
+	// connectWaits, probeWaits: there is no room to connect or to probe, and it will be woken when there is.
+	connectWaits, probeWaits bool
+	// suspectAt is when a request that was answered 401, or that needs the cluster to be claimed, is to be followed up; zero if there
+	// was none.
+	suspectAt time.Time
 }
 
 // decision is a step, and its event if that is the step.
@@ -68,10 +75,12 @@ func decide(o observation) decision {
 		return decideDraining(o, held)
 	case held && o.state != StatePending:
 		return decision{stepEvent, eventHeld}
-	case o.state == StatePending && !held:
+	case o.state == StatePending && !held && !o.connectWaits:
 		return decision{stepEvent, eventWanted}
-	case o.state == StateBackoff && (o.changed || !o.now.Before(o.retryAt)):
+	case o.state == StateBackoff && !o.connectWaits && (o.changed || !o.now.Before(o.retryAt)):
 		return decision{stepEvent, eventRetry}
+	case o.state == StateBackoff && o.credentialsUnread:
+		return decision{step: stepCheckCredentials}
 	case o.state.Engaged():
 		return decideEngaged(o)
 	default:
@@ -96,6 +105,9 @@ func decideDraining(o observation, held bool) decision {
 		return decision{stepEvent, eventDrained}
 	case o.enrolled && !held && !o.conflict:
 		return decision{stepEvent, eventWanted}
+	case o.credentialsUnread, !o.suspectAt.IsZero() && !o.now.Before(o.suspectAt):
+		// A token that is rotated meanwhile is needed until the end.
+		return decision{step: stepCheckCredentials}
 	default:
 		return decision{step: stepWait}
 	}
@@ -109,9 +121,9 @@ func decideEngaged(o observation) decision {
 		return decision{stepEvent, eventRefused}
 	case o.state == StateConnected && !o.settleAt.IsZero() && !o.now.Before(o.settleAt):
 		return decision{stepEvent, eventSettled}
-	case o.credentialsStale && (o.changed || !o.now.Before(o.retryAt)):
+	case o.credentialsStale && !o.connectWaits && !o.probeWaits && (o.credentialsUnread || !o.now.Before(o.retryAt)):
 		return decision{step: stepCheckCredentials}
-	case !o.now.Before(o.probeAt):
+	case !o.probeWaits && !o.now.Before(o.probeAt):
 		return decision{step: stepProbe}
 	default:
 		return decision{step: stepWait}
@@ -123,22 +135,28 @@ func decideEngaged(o observation) decision {
 const heldRecheck = 5 * time.Minute
 
 // wakeAfter says after which time an enrolment that waits has to be looked at again; zero if only an event can change
-// anything.
+// anything. What there is no room for has no time: there is an event when there is.
 func wakeAfter(o observation) time.Duration {
 	var at []time.Time
 	switch o.state {
 	case StateBackoff:
-		at = append(at, o.retryAt)
+		if !o.connectWaits {
+			at = append(at, o.retryAt)
+		}
 	case StatePending:
 		if o.held != "" {
 			return heldRecheck
 		}
-		return 0
-	case StateConnecting, StateDraining, StateRemoved:
-		return 0
+	case StateDraining:
+		if !o.suspectAt.IsZero() {
+			at = append(at, o.suspectAt)
+		}
+	case StateConnecting, StateRemoved:
 	case StateConnected, StateDegraded:
-		at = append(at, o.probeAt)
-		if o.credentialsStale {
+		if !o.probeWaits {
+			at = append(at, o.probeAt)
+		}
+		if o.credentialsStale && !o.connectWaits && !o.probeWaits {
 			at = append(at, o.retryAt)
 		}
 		if o.held != "" {

@@ -13,10 +13,15 @@
 //
 // # Guarantees
 //
-//   - A cluster that is dead, slow or half-broken does not hold up another. Clusters that have failed before are confined to
-//     a quarter of the workers and queue behind all others. The limit: when more clusters than there are workers (100
-//     unless set) are tried for the first time at the same moment, as at start, and do not answer, the others wait for one
-//     time-out of a probe (5 s) for each such round.
+//   - A cluster that is dead, slow or half-broken does not hold up another. First attempts, retries, probes, and probes of connections
+//     whose last probe failed have places and workers of their own (admission), so that none of these waits for another, and nobody
+//     holds a worker while waiting for a place. No namespace of the hub has more than half of the places of a kind unless set
+//     otherwise, and who has the fewest is next: a tenant whose clusters do not answer delays his own. The limit: when several
+//     tenants fill all the places of a kind, another waits for one time-out of a probe (5 s), as a place is given back then.
+//   - That a Secret is touched, or is taken away and put back, ends no back-off. That it holds other credentials does.
+//   - A probe that fails, 401 included, makes a connection Degraded; the next one comes after a second. Only the threshold, or the answer of
+//     another cluster, ends the connection. Whenever there was a new TCP connection since the last probe, the next one asks for the
+//     identity of the cluster.
 //   - Get, List, Lookup and ByIdentifier never wait for anything but a short lock.
 //   - A rotated token is swapped in place: no informer restarts, no watch is cut. A new endpoint, authority or client
 //     certificate is connected to, found to be the same cluster, engaged and filled before the old connection ends. New
@@ -68,7 +73,7 @@
 //   - No finalizer is put on the objects that people enrol: they belong to somebody else, whose deletion must not hang
 //     on this manager. A cluster stays engaged while its object is being deleted, until the object is gone, so that what is
 //     deleted in it meanwhile is deleted in the hub, too. Then leave is taken of it, if it still answers.
-//   - The back-off is exponential with full jitter, and ends at once when the enrolment or its Secret changes. It goes on
+//   - The back-off is exponential with full jitter, and ends at once when the Secret holds other credentials. It goes on
 //     growing until a connection has lasted two minutes, so that a cluster that accepts connections and is of no use does
 //     not have the manager connect to it again and again.
 //   - A cluster that becomes not ready, or loses its Secret or its class, is kept for a grace period, as these are
@@ -77,7 +82,7 @@
 //
 // # The list P1–P26 of what a provider must withstand
 //
-//	P1  serial connect           workers, admission: TestDeadClustersDelayNobody, TestDeadClustersThatFailedBeforeLeaveRoom
+//	P1  serial connect           workers, admission: TestDeadClustersDelayNobody, TestOneNamespaceLeavesRoomToOthers, TestDeadClustersThatFailedBeforeLeaveRoom
 //	P2  blocking Engage          multicluster.LazyKind; nothing here waits in Engage
 //	P3  missing CRD              multicluster.LazyKind; indexes are added with their informer:
 //	                             TestIndexesAreFrozenAndAppliedToEveryCluster
@@ -106,7 +111,7 @@
 //	                             nothing here answers requests of others, as webhooks would.
 //	P24 access to itself         not handled, because it cannot arise: the hub is refused, TestHubItselfIsRefused
 //	P25 goroutine leaks          TestTwentyRoundsLeaveNothingBehind
-//	P26 storms                   admission, first probes spread, one read of the Secret for a 401: TestAdmissionLeavesRoom,
+//	P26 storms                   admission, first probes spread, one read of the Secret for a 401: TestAdmission,
 //	                             TestUnauthorizedReadsTheSecretAgain
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?

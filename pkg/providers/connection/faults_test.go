@@ -103,14 +103,14 @@ func stacks() string {
 	return string(buf[:runtime.Stack(buf, true)])
 }
 
-// TestDeadClustersDelayNobody enrols more clusters that never answer than there is room for suspects, before and after a
-// live one, and a live one between them. What is dead stays dead for the whole test: whoever waited for it would
-// wait in vain.
+// TestDeadClustersDelayNobody enrols clusters that never answer, nearly as many as a namespace may have tried at once and as many again
+// in another namespace, before and after a live one, and a live one between them. What is dead stays dead for the whole
+// test: whoever waited for it would wait in vain.
 func TestDeadClustersDelayNobody(t *testing.T) {
 	s0, s1 := realServer(t, 0), realServer(t, 1)
 	f0, f1 := newFrontend(t, s0), newFrontend(t, s1)
 	src := newFakeSource()
-	const dead = 40 // Of 50 workers; suspects have a quarter of them.
+	const dead = 40 // Of 50 at once, 25 in each namespace.
 	// They speak TLS and never answer a request: the time-out of a handshake is fixed, and shorter than this test may take.
 	hole := newFrontend(t, nil)
 	hole.setAnswer(func(w http.ResponseWriter, _ *http.Request) bool { // What still hangs at the end gets this.
@@ -122,24 +122,25 @@ func TestDeadClustersDelayNobody(t *testing.T) {
 	kubeconfig := hole.kubeconfig(t, "x")
 	enrolDead := func(group string) {
 		for i := range dead / 2 {
-			src.set(fmt.Sprintf("dead-%s-%d", group, i), kubeconfig)
+			src.set(fmt.Sprintf("%s/dead-%d", group, i), kubeconfig)
 		}
 	}
-	enrolDead("before")
+	enrolDead("ns")
 	h := newHarness(t, src, func(o *Options) { o.ProbeTimeout = time.Hour; o.ConnectTimeout = time.Hour })
 	allHang := func(want int) {
 		t.Helper()
 		eventually(t, "workers wait for all the dead", func() bool {
 			for _, c := range h.List() {
 				if c.State == StateBackoff { // Its handshake took too long: once more, as one that has not failed yet.
-					src.set(c.Enrolment.Object.Name, kubeconfig)
+					o := c.Enrolment.Object
+					src.set(o.Namespace+"/"+o.Name, hole.kubeconfig(t, fmt.Sprintf("x%d", waitedFor())))
 				}
 			}
 			return waitedFor() >= want
 		}, func() any { return waitedFor() })
 	}
 	allHang(dead / 2)
-	enrolDead("after")
+	enrolDead("other")
 	allHang(dead)
 	src.set("a", f0.kubeconfig(t, s0.token(t)))
 	h.waitReconciled(t, "a", "masthead")
@@ -180,15 +181,15 @@ func TestDeadClustersThatFailedBeforeLeaveRoom(t *testing.T) {
 func TestFlappingClusterBacksOff(t *testing.T) {
 	s := realServer(t, 0)
 	f := newFrontend(t, s)
-	var connecting atomic.Bool // The version is the last question of an attempt to connect, /readyz the first.
-	connecting.Store(true)
+	var refused atomic.Int32 // The version is the last question of an attempt to connect. Three probes have to fail then.
+	refused.Store(3)
 	f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {
 		switch r.URL.Path {
 		case "/version":
-			connecting.Store(false)
+			refused.Store(0)
 			return false
 		case "/readyz":
-			if connecting.Swap(true) {
+			if refused.Add(1) > 3 {
 				return false
 			}
 		case "/api/v1/namespaces/kube-system":

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -175,6 +176,9 @@ func (s *apiServer) createObject(t *testing.T, name string) {
 	})
 }
 
+// fakeUID is the UID of the fake API server.
+const fakeUID = "0f0f0f0f-b8de-4056-8188-02a4f43e3f73"
+
 // frontend stands before a real API server, on a port and with a certificate of its own. It counts requests and fails
 // as it is told to.
 type frontend struct {
@@ -186,10 +190,11 @@ type frontend struct {
 	answer   func(w http.ResponseWriter, r *http.Request) bool
 }
 
+// newFrontend stands before a real API server, or before a fake one if there is none.
 func newFrontend(t *testing.T, s *apiServer) *frontend {
 	t.Helper()
 	f := &frontend{}
-	var proxy http.Handler
+	proxy := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fakeAPI(w, r, "", fakeUID) }))
 	if s != nil {
 		target, err := url.Parse(s.cfg.Host)
 		if err != nil {
@@ -343,6 +348,10 @@ type fakeSource struct {
 type entry struct {
 	Enrolment
 	kubeconfig []byte
+	// unenrolled: the object is there, without the label. unreadable: the hub does not answer.
+	unenrolled, unreadable bool
+	// reads counts how often the kubeconfig was read.
+	reads int
 }
 
 func newFakeSource() *fakeSource { return &fakeSource{entries: map[types.NamespacedName]*entry{}} }
@@ -353,7 +362,7 @@ func (s *fakeSource) Describe(_ context.Context, nn types.NamespacedName) (*Enro
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.entries[nn]
-	if !ok {
+	if !ok || e.unenrolled {
 		return nil, nil //nolint:nilnil // As the interface says.
 	}
 	out := e.Enrolment
@@ -367,7 +376,18 @@ func (s *fakeSource) Kubeconfig(_ context.Context, e *Enrolment) ([]byte, error)
 	if !ok || got.kubeconfig == nil {
 		return nil, ErrNoCredentials
 	}
+	got.reads++
+	if got.unreadable {
+		return nil, errors.New("the hub does not answer")
+	}
 	return got.kubeconfig, nil
+}
+
+// with looks at or changes an entry, without telling the provider.
+func (s *fakeSource) with(name string, fn func(*entry)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fn(s.entries[nn(name)])
 }
 
 func (s *fakeSource) Watches(cluster.Cluster) ([]source.TypedSource[Key], error) {
@@ -382,7 +402,13 @@ func (s *fakeSource) Watches(cluster.Cluster) ([]source.TypedSource[Key], error)
 	})}, nil
 }
 
-func nn(name string) types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: name} }
+// nn is the object of a name in the namespace ns, or in the one that the name begins with: "other/name".
+func nn(name string) types.NamespacedName {
+	if namespace, name, ok := strings.Cut(name, "/"); ok {
+		return types.NamespacedName{Namespace: namespace, Name: name}
+	}
+	return types.NamespacedName{Namespace: "ns", Name: name}
+}
 
 func clusterName(name string) mcr.ClusterName { return KeyOf("fake", nn(name)).ClusterName() }
 
@@ -404,7 +430,7 @@ func (s *fakeSource) setQuietly(name string, kubeconfig []byte, change ...func(*
 	e, ok := s.entries[nn(name)]
 	if !ok {
 		e = &entry{Enrolment: Enrolment{
-			Object: ObjectReference{Namespace: "ns", Name: name, UID: types.UID("object-" + name)},
+			Object: ObjectReference{Namespace: nn(name).Namespace, Name: nn(name).Name, UID: types.UID("object-" + name)},
 			Class:  "default", Ready: true,
 		}}
 		s.entries[nn(name)] = e

@@ -58,11 +58,11 @@ func (p *Provider) leave(ctx context.Context, name mcr.ClusterName, logger logr.
 
 // admitLeave is whether leave can be taken of a cluster. One failed probe, after which writes fail at once, is no reason to leave
 // finalizers behind, if the cluster answers and is still the same; then it can be written to.
-func (p *Provider) admitLeave(ctx context.Context, conn *connected, uid, token string, logger logr.Logger) bool {
+func (p *Provider) admitLeave(ctx context.Context, conn *connected, uid string, logger logr.Logger) bool {
 	if ctx.Err() != nil || mode(conn.transport.mode.Load()) != modeReadOnly {
 		return ctx.Err() == nil
 	}
-	got, why := conn.prober.identity(ctx, token)
+	got, why := conn.prober.identity(ctx, conn.transport.token())
 	if why == nil && got != uid {
 		why = &failure{ReasonClusterIdentityChanged, "Another cluster answers at the same address"}
 	}

@@ -66,9 +66,13 @@ type Options struct {
 	// Random returns numbers in [0, 1) for jitter. It is called concurrently. Default: math/rand.
 	Random func() float64
 
-	// MaxConcurrentReconciles is how many clusters are worked on at once; at least 50, so that dead ones, which cost a
-	// time-out each, leave room. Default 100.
+	// MaxConcurrentReconciles is how many clusters that have not failed yet may be tried at once; at least 50. As many connections
+	// are probed at once, and half as many clusters that failed before are tried and probed again, each apart from the others.
+	// Default 100.
 	MaxConcurrentReconciles int
+	// MaxPerNamespace is how many of these may be of one namespace of the hub, so that a tenant whose clusters do not answer does
+	// not keep the others from being tried; of the rest it is the same share. Default half.
+	MaxPerNamespace int
 	// ProbeInterval is the time between two health probes of a cluster. Default 10 s.
 	ProbeInterval time.Duration
 	// ProbeTimeout is how long one request of a probe may take. Default 5 s.
@@ -126,6 +130,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Limits = o.Limits.withDefaults()
 	setDefault(&o.Burst, DefaultBurst)
 	setDefault(&o.MaxConcurrentReconciles, DefaultMaxConcurrentReconciles)
+	setDefault(&o.MaxPerNamespace, (o.MaxConcurrentReconciles+1)/2)
 	setDefault(&o.ProbeInterval, DefaultProbeInterval)
 	setDefault(&o.ProbeTimeout, DefaultProbeTimeout)
 	setDefault(&o.ProbeFailureThreshold, DefaultProbeFailureThreshold)

@@ -194,24 +194,3 @@ func TestThrottleCountsTheTimeThatRequestsWait(t *testing.T) {
 		t.Errorf("want one wait counted, and none after the end, got %d", called)
 	}
 }
-
-func TestAdmissionLeavesRoom(t *testing.T) {
-	a := newAdmission(8) // Two suspects.
-	var leaves []func()
-	for i := range 3 {
-		leave, ok := a.enter(true)
-		if want := i < 2; ok != want {
-			t.Fatalf("suspect %d: want room %t, got %t", i, want, ok)
-		}
-		if ok {
-			leaves = append(leaves, leave)
-		}
-	}
-	if _, ok := a.enter(false); !ok {
-		t.Error("a cluster that has not failed must not be kept out by suspects")
-	}
-	leaves[0]()
-	if _, ok := a.enter(true); !ok {
-		t.Error("there is room again")
-	}
-}

@@ -79,7 +79,6 @@ func New(o Options) (*Provider, error) {
 		o:         o,
 		sources:   map[string]Source{},
 		metrics:   newMetrics(o.Registerer),
-		admission: newAdmission(o.MaxConcurrentReconciles),
 		arbiter:   newArbiter(),
 		indexes:   map[informerKey][]fieldIndex{},
 		records:   map[Key]*record{},
@@ -88,6 +87,7 @@ func New(o Options) (*Provider, error) {
 		missing:   map[mcr.ClusterName]map[schema.GroupKind]struct{}{},
 		refusals:  map[mcr.ClusterName]datedRefusal{},
 	}
+	p.admission = newAdmission(o.MaxConcurrentReconciles, o.MaxPerNamespace, p.wake)
 	for _, s := range o.Sources {
 		p.sources[s.Name()] = s
 	}
@@ -101,10 +101,10 @@ func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 	p.hub = local
 	c, err := controller.NewTypedUnmanaged("connection", controller.TypedOptions[Key]{
 		Reconciler:              p,
-		MaxConcurrentReconciles: p.o.MaxConcurrentReconciles,
+		MaxConcurrentReconciles: workersFor(p.o.MaxConcurrentReconciles),
 		RecoverPanic:            new(true),
 		UsePriorityQueue:        new(true),
-		NewQueue:                multicluster.NewHubQueue[Key],
+		NewQueue:                newQueue,
 		SkipNameValidation:      local.GetControllerOptions().SkipNameValidation,
 		CacheSyncTimeout:        local.GetControllerOptions().CacheSyncTimeout,
 		LogConstructor:          logConstructor(local.GetLogger()),

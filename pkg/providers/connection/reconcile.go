@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -23,11 +22,19 @@ import (
 // maxSteps is more than any chain of steps is long. A worker that got that far lets the others have a turn.
 const maxSteps = 16
 
-// errBusy says that there is no room to talk to a suspect cluster now.
-var errBusy = errors.New("too many clusters that do not answer are being tried")
+// errBusy says that there is no room to talk to a cluster now. The enrolment is woken when there is.
+var errBusy = errors.New("too many clusters are being talked to")
 
 // Reconcile brings one enrolment as far as it gets now.
 func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, error) {
+	var r *record
+	defer func() {
+		var waits [lanes]bool
+		if r != nil {
+			waits = r.waits
+		}
+		p.admission.settle(key, waits)
+	}()
 	s, ok := p.sources[key.Source]
 	if !ok {
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("there is no source %q", key.Source))
@@ -37,7 +44,10 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 		return reconcile.Result{}, fmt.Errorf("cannot describe the enrolment of cluster %q: %w", key, err)
 	}
 	// The record comes first: what arrives from now on, and is not in the cache that hold reads, finds it and wakes it.
-	r := p.recordOf(key, e)
+	r = p.recordOf(key, e)
+	if r != nil {
+		r.waits = [lanes]bool{}
+	}
 	held, err := p.hold(ctx, e)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -52,8 +62,9 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 		if d.step == stepWait {
 			break
 		}
-		if err := p.perform(ctx, r, d); err != nil {
-			return p.stopHere(r, err)
+		if err := p.perform(ctx, r, d); err != nil && !errors.Is(err, errBusy) { // There may be more to do that needs no room.
+			p.publish(r, false)
+			return reconcile.Result{}, err
 		}
 		if r.state == StateRemoved {
 			if r = p.recordOf(key, e); r == nil { // A new object of the same name starts afresh.
@@ -62,29 +73,7 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 		}
 	}
 	p.publish(r, false)
-	return p.resultFor(r, e), nil
-}
-
-// stopHere ends a reconcile that cannot go on.
-func (p *Provider) stopHere(r *record, err error) (reconcile.Result, error) {
-	p.publish(r, false)
-	if errors.Is(err, errBusy) {
-		d := 100*time.Millisecond + time.Duration(float64(200*time.Millisecond)*p.o.Random())
-		return reconcile.Result{RequeueAfter: d, Priority: new(handler.LowPriority)}, nil
-	}
-	return reconcile.Result{}, err
-}
-
-// resultFor says when to come back. Clusters that failed wait behind those that did not, should there be a queue.
-func (p *Provider) resultFor(r *record, e *Enrolment) reconcile.Result {
-	res := reconcile.Result{
-		RequeueAfter: wakeAfter(r.observe(e, p.o.Clock.Now(), p.o.NotReadyGracePeriod)),
-		Priority:     new(0),
-	}
-	if r.attempts > 0 || r.probeFailures > 0 {
-		res.Priority = new(handler.LowPriority)
-	}
-	return res
+	return reconcile.Result{RequeueAfter: wakeAfter(r.observe(e, p.o.Clock.Now(), p.o.NotReadyGracePeriod))}, nil
 }
 
 // recordOf returns the record of a key, and makes one for an enrolment that has none; nil if there is neither. It notes the
@@ -136,14 +125,12 @@ func firstHold(byClass *failure, e *Enrolment) *failure {
 		return &failure{ReasonPaused, "The enrolled object is paused"}
 	case badIdentifier(e) != nil:
 		return badIdentifier(e)
-	case byClass != nil:
-		return byClass
 	case !e.Ready:
 		return &failure{e.NotReadyReason, e.NotReadyMessage}
 	case e.CredentialsVersion == "":
 		return &failure{ReasonNoCredentials, "There is no Secret with the cluster's kubeconfig"}
 	default:
-		return nil
+		return byClass
 	}
 }
 
@@ -232,7 +219,7 @@ func (p *Provider) describe(r *record, from State, ev event, why *failure) {
 	case r.state == StateDraining && from != StateDraining:
 		why = p.drainReason(r, ev)
 		r.reason, r.message = why.reason, why.message
-	case r.state == StateConnecting && r.attempts == 0:
+	case r.state == StateConnecting && (r.attempts == 0 || from == StatePending):
 		r.reason, r.message = ReasonConnecting, "A connection is being made"
 	case why != nil:
 		r.reason, r.message = why.reason, why.message
@@ -291,6 +278,8 @@ func (p *Provider) schedule(r *record, a action) {
 	switch {
 	case a == actionProbeNow:
 		r.probeAt = now
+	case a == actionScheduleProbe && r.probeFailures == 1:
+		r.probeAt = now.Add(jitter(min(secondProbe, p.o.ProbeInterval), p.o.Random()))
 	case a == actionScheduleProbe && r.probedAt.IsZero():
 		// The first: clusters that were connected together are not probed together.
 		r.probeAt = now.Add(time.Duration(float64(p.o.ProbeInterval) * p.o.Random()))

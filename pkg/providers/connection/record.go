@@ -48,8 +48,11 @@ type record struct {
 	conn *connected // set while engaged
 	// pending is a connection that was made and is not engaged yet.
 	pending *connected
-	// credentialsVersion is the version of the Secret that was last looked at to the end.
-	credentialsVersion string
+	// credentialsVersion is the version of the Secret that was last looked at to the end: used, or found to be of no use.
+	// readVersion is the one that was last read.
+	credentialsVersion, readVersion string
+	// tried are the credentials of the last attempt to use any.
+	tried credentials.Fingerprint
 	// next are credentials that were read and are about to be used.
 	next *credentials.Credentials
 	// cause says why the next connection is made, for a metric.
@@ -61,10 +64,14 @@ type record struct {
 	probedAt, versionAt     time.Time
 	// settleAt is when the connection will have lasted long enough for the attempts to be forgotten.
 	settleAt time.Time
-	// attempted is the enrolment at the last attempt: when it differs, waiting any longer is pointless.
+	// attempted is the enrolment at the last attempt: when it differs in more than the version of its Secret, waiting any longer
+	// is pointless.
 	attempted Enrolment
 
 	drain *drain
+
+	// waits are the lanes in which the reconcile that runs, or ran last, found no room.
+	waits [lanes]bool
 
 	// retryNow is set by others who know that a refusal has lost its reason.
 	retryNow atomic.Bool
@@ -85,29 +92,38 @@ func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) obser
 		heldAtOnce: r.heldAtOnce, heldSince: r.heldSince,
 		conflict: r.conflict != nil,
 		retryAt:  r.retryAt, probeAt: r.probeAt, settleAt: r.settleAt,
-		drained: r.drain != nil && r.drain.done.Load(),
+		drained:      r.drain != nil && r.drain.done.Load(),
+		connectWaits: r.waits[laneFirst] || r.waits[laneRetry], probeWaits: r.waits[laneProbe] || r.waits[laneRecovery],
 	}
 	if r.held != nil {
 		o.held = r.held.reason
 	}
 	if e != nil {
-		o.changed = !e.equal(r.attempted) || r.retryNow.Load()
+		o.changed = !e.equalButCredentials(r.attempted) || r.retryNow.Load()
 		o.credentialsStale = e.CredentialsVersion != "" && e.CredentialsVersion != r.credentialsVersion
+		o.credentialsUnread = e.CredentialsVersion != "" && e.CredentialsVersion != r.readVersion
 	}
 	if r.conn != nil {
 		o.stopped = r.conn.stoppedByItself()
-		// A request was answered 401, or needs the cluster to be claimed: ask at once, but not again and again.
-		if t := r.conn.transport; t.suspect.Load() || t.claimWanted.Load() {
-			if at := r.probedAt.Add(minProbeInterval); at.Before(o.probeAt) {
-				o.probeAt = at
-			}
+		if t := r.conn.transport; t.suspect.Load() || r.state != StateDraining && t.claimWanted.Load() {
+			o.suspectAt = r.probedAt.Add(minProbeInterval)
+		}
+		// A request was answered 401, or needs the cluster to be claimed: ask at once, but not again and again. Once a probe has failed,
+		// the next ones come as ever: the threshold is a time, too, for which an API server may be of two minds.
+		if !o.suspectAt.IsZero() && r.probeFailures == 0 && o.suspectAt.Before(o.probeAt) {
+			o.probeAt = o.suspectAt
 		}
 	}
 	return o
 }
 
-// minProbeInterval limits the probes that requests answered 401 cause.
-const minProbeInterval = time.Second
+const (
+	// minProbeInterval limits the probes that requests answered 401 cause.
+	minProbeInterval = time.Second
+	// secondProbe is how soon a connection is probed again when a probe fails for the first time: what was a hiccup is over then, and
+	// writes fail until it is known.
+	secondProbe = time.Second
+)
 
 // snapshot is what readers see.
 func (r *record) snapshot() Cluster {

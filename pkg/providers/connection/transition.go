@@ -28,8 +28,8 @@ const (
 	eventProbeSucceeded event = "ProbeSucceeded"
 	// eventProbeFailed: it did not, and has not failed often enough yet.
 	eventProbeFailed event = "ProbeFailed"
-	// eventLost: the connection is of no use any more: too many probes failed, the credentials are not accepted and
-	// there are no newer ones, the cache stopped by itself, or a controller refused the cluster.
+	// eventLost: the connection is of no use any more: too many probes failed, another cluster answers, the cache stopped by
+	// itself, or a controller refused the cluster.
 	eventLost event = "Lost"
 	// eventTokenChanged: the Secret holds another token, and nothing else changed.
 	eventTokenChanged event = "TokenChanged"
@@ -93,7 +93,7 @@ const (
 //	Backoff                        | Retry                     | Connecting | Connect
 //	Connecting                     | Connected                 | Connected  | OpenGate, Engage, ScheduleSettle, ScheduleProbe
 //	Connecting                     | ConnectFailed, Refused    | Backoff    | ScheduleRetry
-//	Connecting, Backoff            | Held                      | Pending    | ResetRetry
+//	Connecting, Backoff            | Held                      | Pending    |
 //	Connected                      | ProbeSucceeded            | Connected  | ScheduleProbe
 //	Connected                      | ProbeFailed               | Degraded   | CloseGate, ScheduleProbe
 //	Degraded                       | ProbeSucceeded            | Connected  | OpenGate, ScheduleProbe
@@ -106,10 +106,14 @@ const (
 //	Connected, Degraded            | ConnectFailed             | the same   | ScheduleRetry
 //	Connected, Degraded            | Held, Refused, Unenrolled | Draining   | Drain
 //	Draining                       | Wanted                    | Degraded   | CancelDrain, CloseGate, ProbeNow
+//	Draining                       | TokenChanged              | Draining   | SwapToken
 //	Draining                       | Drained, Lost             | Pending    | CancelDrain, Disengage, ResetRetry
 //	Pending, Connecting, Backoff   | Unenrolled                | Removed    | Release
 //	Pending, Connecting, Backoff   | ObjectReplaced            | Removed    | Release
 //	Connected, Degraded, Draining  | ObjectReplaced            | Removed    | CancelDrain, Disengage, Release
+//
+// What holds an enrolment does not end the back-off either: else a Secret that is taken away and put back, again and again, would have
+// a cluster that does not answer tried as often.
 //
 // That a connection was made does not end the back-off, only that it has lasted does: an API server that answers what is
 // asked to connect, and refuses all else, would have the manager connect and fill caches twice a second for ever.
@@ -153,7 +157,7 @@ func fromConnecting(e event) (State, []action) {
 	case eventConnectFailed, eventRefused:
 		return StateBackoff, []action{actionScheduleRetry}
 	case eventHeld:
-		return StatePending, []action{actionResetRetry}
+		return StatePending, nil
 	case eventUnenrolled, eventObjectReplaced:
 		return StateRemoved, []action{actionRelease}
 	default:
@@ -166,7 +170,7 @@ func fromBackoff(e event) (State, []action) {
 	case eventRetry:
 		return StateConnecting, []action{actionConnect}
 	case eventHeld:
-		return StatePending, []action{actionResetRetry}
+		return StatePending, nil
 	case eventUnenrolled, eventObjectReplaced:
 		return StateRemoved, []action{actionRelease}
 	default:
@@ -215,6 +219,8 @@ func fromDraining(e event) (State, []action) {
 	switch e {
 	case eventWanted:
 		return StateDegraded, []action{actionCancelDrain, actionCloseGate, actionProbeNow}
+	case eventTokenChanged:
+		return StateDraining, []action{actionSwapToken}
 	case eventDrained, eventLost:
 		return StatePending, []action{actionCancelDrain, actionDisengage, actionResetRetry}
 	case eventObjectReplaced:

@@ -80,6 +80,8 @@ type transport struct {
 	// block.
 	suspect      atomic.Bool
 	unauthorized func()
+	// dials counts the TCP connections that were made.
+	dials atomic.Int64
 	// watches counts the WATCH requests; nil if nobody asks.
 	watches prometheus.Counter
 	// refused is told of each answer that was refused. It must not block.
@@ -135,6 +137,7 @@ func newTransport(name string, creds *credentials.Credentials, o credentials.Opt
 			if err != nil {
 				return nil, err
 			}
+			t.dials.Add(1)
 			c = t.tracker.Track(c)
 			if t.mode.Load() == int32(modeClosed) { // Closed meanwhile: CloseAll may have missed this one.
 				_ = c.Close()
@@ -162,6 +165,9 @@ func checkDial(address string, o credentials.Options) error {
 }
 
 func (t *transport) setToken(token string) { t.authorization.Store(new(bearer(token))) }
+
+// token is the one that the next request will use.
+func (t *transport) token() string { return strings.TrimPrefix(*t.authorization.Load(), "Bearer ") }
 
 // bearer is the header Authorization for a token; empty for none.
 func bearer(token string) string {

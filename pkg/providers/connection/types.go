@@ -175,6 +175,12 @@ func (e Enrolment) equal(o Enrolment) bool {
 	return e == o
 }
 
+// equalButCredentials says whether two differ in no more than the version of the Secret.
+func (e Enrolment) equalButCredentials(o Enrolment) bool {
+	e.CredentialsVersion = o.CredentialsVersion
+	return e.equal(o)
+}
+
 // A Pin says which cluster an enrolment led to before this process started.
 type Pin struct {
 	// UID is the UID of the cluster's namespace kube-system.

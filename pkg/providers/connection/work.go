@@ -22,14 +22,21 @@ import (
 // versionInterval is how long a Kubernetes version is believed: control planes are upgraded without going away.
 const versionInterval = 5 * time.Minute
 
+// enter asks for room to talk to a cluster; errBusy if there is none now.
+func (p *Provider) enter(r *record, l lane) (leave func(), err error) {
+	leave, ok := p.admission.enter(r.key, l)
+	r.waits[l] = !ok
+	if !ok {
+		return nil, errBusy
+	}
+	return leave, nil
+}
+
 // connect tries to make a connection, beside the one that serves if it is a shadow.
 func (p *Provider) connect(ctx context.Context, r *record, shadow bool) (event, *failure, error) {
-	if !r.attempted.equal(r.enrolment) && !shadow {
-		r.attempts = 0 // Earlier failures say nothing about what is there now.
-	}
-	leave, ok := p.admission.enter(r.attempts > 0)
-	if !ok {
-		return "", nil, errBusy
+	leave, err := p.enter(r, attemptLane(r.attempts))
+	if err != nil {
+		return "", nil, err
 	}
 	defer leave()
 	if !shadow && r.attempts == 0 {
@@ -41,6 +48,7 @@ func (p *Provider) connect(ctx context.Context, r *record, shadow bool) (event, 
 	ctx, cancel := context.WithTimeout(ctx, p.o.ConnectTimeout)
 	defer cancel()
 	version := r.enrolment.CredentialsVersion
+	r.readVersion = version
 	conn, why := p.dial(ctx, r)
 	r.next = nil
 	if why == nil {
@@ -75,6 +83,9 @@ func (p *Provider) dial(ctx context.Context, r *record) (*connected, *failure) {
 			return nil, why
 		}
 	}
+	if print := creds.Fingerprint(); print != r.tried {
+		r.tried, r.attempts = print, 0 // Earlier failures say nothing about these.
+	}
 	key := r.key
 	t, err := newTransport(string(r.name), creds, p.o.Credentials, p.o.UserAgent, func() { p.wake(key) })
 	if err != nil {
@@ -97,11 +108,7 @@ func (p *Provider) establish(ctx context.Context, r *record, creds *credentials.
 	if why != nil {
 		return nil, why
 	}
-	leave, err := p.admission.build(ctx)
-	if err != nil {
-		return nil, &failure{ReasonConnecting, "Many other clusters are being connected"}
-	}
-	defer leave()
+	dials := t.dials.Load()
 	uid, why := pr.identity(ctx, creds.Token())
 	if why != nil {
 		return nil, why
@@ -117,6 +124,7 @@ func (p *Provider) establish(ctx context.Context, r *record, creds *credentials.
 	if err != nil {
 		return nil, &failure{ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err)}
 	}
+	conn.verified = dials
 	r.uid, r.health = uid, health
 	r.version, r.versionAt = pr.version(ctx, creds.Token()), p.o.Clock.Now()
 	key, logger := r.key, log.FromContext(ctx)
@@ -213,35 +221,76 @@ func (p *Provider) readCredentials(ctx context.Context, r *record) (*credentials
 // checkCredentials looks at a Secret that has changed.
 func (p *Provider) checkCredentials(ctx context.Context, r *record) (event, *failure, error) {
 	version := r.enrolment.CredentialsVersion
-	r.attempted = r.enrolment
+	r.readVersion = version
 	creds, why := p.readCredentials(ctx, r)
-	if why != nil {
+	switch {
+	case r.conn == nil:
+		p.checkUntried(r, creds, why)
+		return "", nil, nil
+	case r.state == StateDraining:
+		return p.checkDraining(r, creds, version), nil, nil
+	case why != nil && why.reason != ReasonBadKubeconfig:
 		p.metrics.failed(r.name, why.reason)
-		if why.reason != ReasonBadKubeconfig {
-			return eventConnectFailed, why, nil
-		}
+		return eventConnectFailed, why, nil
+	case why != nil:
+		p.metrics.failed(r.name, why.reason)
 		r.credentialsVersion = version // It stays bad until it changes.
 		p.warnKept(r, why)
 		return "", nil, nil
 	}
-	switch credentials.Compare(r.conn.creds, creds) {
-	case credentials.Unchanged:
+	change := credentials.Compare(r.conn.creds, creds)
+	if change == credentials.Unchanged {
 		r.credentialsVersion = version
 		p.schedule(r, actionResetRetry) // Should other credentials have failed meanwhile.
 		return "", nil, nil
-	case credentials.TokenChanged:
-		return p.tryToken(ctx, r, creds, version)
-	default:
-		r.next, r.cause = creds, credentials.Cause(r.conn.creds, creds)
-		return eventEndpointChanged, nil, nil
 	}
+	if print := creds.Fingerprint(); print != r.tried {
+		r.tried = print
+		p.schedule(r, actionResetRetry)
+	} else if p.o.Clock.Now().Before(r.retryAt) {
+		return "", nil, nil // The Secret was touched, and holds what did not work a moment ago.
+	}
+	if change == credentials.TokenChanged {
+		return p.tryToken(ctx, r, creds, version)
+	}
+	r.next, r.cause = creds, credentials.Cause(r.conn.creds, creds)
+	return eventEndpointChanged, nil, nil
+}
+
+// checkUntried ends the back-off if the Secret holds other credentials than those that did not work. That it was touched says nothing.
+func (p *Provider) checkUntried(r *record, creds *credentials.Credentials, why *failure) {
+	switch {
+	case why == nil && creds.Fingerprint() != r.tried:
+		r.attempts = 0
+		r.retryNow.Store(true)
+	case why != nil && why.reason == ReasonBadKubeconfig:
+		r.reason, r.message = why.reason, why.message
+	}
+}
+
+// checkDraining has the rest of a drain use a token that was rotated, or is not accepted any more. Anything else would need a new
+// connection, for which it is too late.
+func (p *Provider) checkDraining(r *record, creds *credentials.Credentials, version string) event {
+	r.probedAt = p.o.Clock.Now()
+	r.conn.transport.suspect.Store(false)
+	if creds == nil || credentials.Compare(r.conn.creds, creds) != credentials.TokenChanged {
+		return ""
+	}
+	r.next, r.credentialsVersion = creds, version
+	return eventTokenChanged
 }
 
 // tryToken has a new token used unless the API server says that it does not accept it: then the old one, which may still be
 // good, is kept and the new one tried again later.
 func (p *Provider) tryToken(ctx context.Context, r *record, creds *credentials.Credentials, version string) (event, *failure, error) {
 	if r.state == StateConnected {
-		if _, why := p.ask(ctx, r.conn.prober, creds.Token()); why != nil && why.reason == ReasonUnauthorized {
+		leave, err := p.enter(r, probeLane(r.probeFailures))
+		if err != nil {
+			return "", nil, err
+		}
+		_, why := p.ask(ctx, r.conn.prober, creds.Token())
+		leave()
+		if why != nil && why.reason == ReasonUnauthorized {
 			p.metrics.failed(r.name, why.reason)
 			if r.attempts == 0 {
 				p.warnKept(r, why)
@@ -256,9 +305,9 @@ func (p *Provider) tryToken(ctx context.Context, r *record, creds *credentials.C
 
 // probe asks the API server how it is.
 func (p *Provider) probe(ctx context.Context, r *record) (event, *failure, error) {
-	leave, ok := p.admission.enter(r.probeFailures > 0)
-	if !ok {
-		return "", nil, errBusy
+	leave, err := p.enter(r, probeLane(r.probeFailures))
+	if err != nil {
+		return "", nil, err
 	}
 	defer leave()
 	r.probedAt = p.o.Clock.Now()
@@ -269,18 +318,14 @@ func (p *Provider) probe(ctx context.Context, r *record) (event, *failure, error
 		ev, why := p.reauthorize(ctx, r, why)
 		return ev, why, nil
 	}
-	if why == nil && r.state == StateDegraded {
-		// It was away: make sure that what came back is the same cluster before anything is written to it.
-		var uid string
-		if uid, why = r.conn.prober.identity(ctx, r.conn.creds.Token()); why == nil && uid != r.uid {
-			return eventLost, &failure{ReasonClusterIdentityChanged, "Another cluster answers at the same address"}, nil
-		}
+	if why == nil {
+		why = p.identify(ctx, r)
 	}
 	if why == nil {
 		why = p.verifyHub(ctx, r)
 	}
 	switch {
-	case why != nil && (why.reason == ReasonOtherHub || why.reason == ReasonForbidden):
+	case why != nil && endsConnection(why.reason):
 		return eventLost, why, nil
 	case why != nil:
 		ev, why := p.probeFailed(r, why)
@@ -297,6 +342,29 @@ func (p *Provider) probe(ctx context.Context, r *record) (event, *failure, error
 	return eventProbeSucceeded, nil, nil
 }
 
+// identify makes sure that it is the same cluster that answers, before anything is written to it: when it was away, and when there are
+// new TCP connections to it, which a name or a load balancer may have led elsewhere.
+func (p *Provider) identify(ctx context.Context, r *record) *failure {
+	dials := r.conn.transport.dials.Load()
+	if r.state != StateDegraded && dials == r.conn.verified {
+		return nil
+	}
+	uid, why := r.conn.prober.identity(ctx, r.conn.creds.Token())
+	switch {
+	case why != nil:
+		return why
+	case uid != r.uid:
+		return &failure{ReasonClusterIdentityChanged, "Another cluster answers at the same address"}
+	}
+	r.conn.verified = dials
+	return nil
+}
+
+// endsConnection is whether what a probe found out ends the connection at once: the cluster answered, and is not to be written to.
+func endsConnection(reason string) bool {
+	return reason == ReasonClusterIdentityChanged || reason == ReasonOtherHub || reason == ReasonForbidden
+}
+
 func (p *Provider) probeFailed(r *record, why *failure) (event, *failure) {
 	p.metrics.failed(r.name, why.reason)
 	r.probeFailures++
@@ -307,28 +375,21 @@ func (p *Provider) probeFailed(r *record, why *failure) (event, *failure) {
 	return eventProbeFailed, why
 }
 
-// reauthorize reads the Secret once when the API server no longer accepts the credentials: most likely they were
-// rotated a moment ago. If the Secret holds nothing new, the connection is given up.
+// reauthorize reads the Secret when the API server does not accept the credentials: most likely they were rotated a moment ago. If
+// the Secret holds nothing new, or cannot be read, the probe has failed like any other: authenticators fail for a moment, too.
 func (p *Provider) reauthorize(ctx context.Context, r *record, unauthorized *failure) (event, *failure) {
 	version := r.enrolment.CredentialsVersion
-	creds, why := p.readCredentials(ctx, r)
-	if why != nil {
-		p.metrics.failed(r.name, unauthorized.reason)
-		return eventLost, unauthorized
+	if creds, why := p.readCredentials(ctx, r); why == nil {
+		switch credentials.Compare(r.conn.creds, creds) {
+		case credentials.TokenChanged:
+			r.next, r.credentialsVersion, r.readVersion = creds, version, version
+			return eventTokenChanged, nil
+		case credentials.Replaced:
+			r.credentialsVersion, r.readVersion = "", "" // A new connection is made next, beside this one.
+		case credentials.Unchanged:
+		}
 	}
-	switch credentials.Compare(r.conn.creds, creds) {
-	case credentials.TokenChanged:
-		r.next, r.credentialsVersion = creds, version
-		return eventTokenChanged, nil
-	case credentials.Replaced:
-		// The connection that serves is of no use, so there is nothing to keep: a new one is made at once.
-		r.attempted = Enrolment{}
-		p.metrics.failed(r.name, unauthorized.reason)
-		return eventLost, unauthorized
-	default:
-		p.metrics.failed(r.name, unauthorized.reason)
-		return eventLost, unauthorized
-	}
+	return p.probeFailed(r, unauthorized)
 }
 
 // engage makes the pending connection the one that serves.
@@ -399,13 +460,13 @@ func (p *Provider) startDrain(r *record, logger logr.Logger) {
 	d := &drain{cancel: cancel}
 	r.drain = d
 	name, key, forGood := r.name, r.key, leavesForGood(r.reason)
-	conn, uid, token := r.conn, r.uid, r.conn.creds.Token()
+	conn, uid := r.conn, r.uid
 	p.running.Go(func() {
 		defer cancel()
 		p.drain(ctx, name)
-		if forGood && p.admitLeave(ctx, conn, uid, token, logger) {
+		if forGood && p.admitLeave(ctx, conn, uid, logger) {
 			p.leave(ctx, name, logger)
-			if why := p.releaseHub(ctx, conn, token); why != nil {
+			if why := p.releaseHub(ctx, conn, conn.transport.token()); why != nil {
 				logger.Error(why, "Left a cluster without releasing it to other hubs")
 			}
 		}

@@ -3,6 +3,11 @@
 
 package credentials
 
+import (
+	"crypto/sha256"
+	"fmt"
+)
+
 // A Change says how two sets of credentials differ.
 type Change int
 
@@ -46,6 +51,16 @@ type fingerprint struct {
 	clientCert string // digest over the chain and the key
 	hasToken   bool
 	transport  string // server name for TLS, insecure TLS, proxy, compression
+}
+
+// A Fingerprint tells credentials from others: equal ones mean the same. It reveals nothing of the secrets in them.
+type Fingerprint [sha256.Size]byte
+
+// Fingerprint covers all that Compare looks at, the token included.
+func (c *Credentials) Fingerprint() Fingerprint {
+	return sha256.Sum256(fmt.Appendf(nil, "%q", []any{
+		c.print.host, c.print.ca, c.print.clientCert, c.print.hasToken, c.print.transport, c.token,
+	}))
 }
 
 // Compare says how two sets of credentials differ. The comparison is by meaning: the order and names of entries,

@@ -1,0 +1,302 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+)
+
+func everything(string) bool { return true }
+
+// hole is an API server that speaks TLS and answers as it is told: 401, or not at all for as long as the test runs.
+func newHole(t *testing.T) (f *frontend, hang func()) {
+	t.Helper()
+	f = newFrontend(t, nil)
+	f.setAnswer(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+	return f, func() { f.setHang(true) }
+}
+
+// TestTouchedSecretKeepsTheBackOff: otherwise whoever may write a Secret has the manager try a dead cluster as often as he likes.
+func TestTouchedSecretKeepsTheBackOff(t *testing.T) {
+	f, _ := newHole(t)
+	src := newFakeSource()
+	clock := testingclock.NewFakePassiveClock(time.Now()) // It stands still: no back-off ends by itself.
+	h := newHarness(t, src, func(o *Options) { o.Clock = clock })
+	reads := func() (n int) {
+		src.with("a", func(e *entry) { n = e.reads })
+		return n
+	}
+	kubeconfig := f.kubeconfig(t, "x")
+	src.set("a", kubeconfig)
+	h.waitFor(t, "a", StateBackoff, ReasonUnauthorized)
+	attempts := f.count(everything)
+	for i := range 5 {
+		before := reads()
+		// Another version, another text, the same meaning; and the Secret goes and comes back in between.
+		kubeconfig = append(bytes.Clone(kubeconfig), '\n')
+		src.set("a", kubeconfig)
+		eventually(t, "the Secret is read", func() bool { return reads() > before })
+		if i == 2 {
+			src.change("a", func(e *Enrolment) { e.CredentialsVersion = "" })
+			h.waitFor(t, "a", StatePending, ReasonNoCredentials)
+			src.set("a", kubeconfig)
+			h.waitFor(t, "a", StateBackoff, ReasonUnauthorized)
+			attempts = f.count(everything) // One: what was missing is back.
+		}
+	}
+	if got := f.count(everything); got != attempts {
+		t.Errorf("want no attempt because a Secret was touched, got %d", got-attempts)
+	}
+	src.set("a", f.kubeconfig(t, "y"))
+	eventually(t, "other credentials are tried at once", func() bool { return f.count(everything) > attempts })
+	h.waitFor(t, "a", StateBackoff, ReasonUnauthorized)
+	h.stop()
+	if got := h.records[KeyOf("fake", nn("a"))].attempts; got != 1 {
+		t.Errorf("want the failures of other credentials forgotten, got %d", got)
+	}
+}
+
+// TestNoCredentialsKeepTheBackOff: that a Secret goes and comes back ends no back-off.
+func TestNoCredentialsKeepTheBackOff(t *testing.T) {
+	f, _ := newHole(t)
+	src := newFakeSource()
+	h := newHarness(t, src, func(o *Options) { o.Clock = testingclock.NewFakePassiveClock(time.Now()) })
+	src.set("a", f.kubeconfig(t, "x"))
+	for range 3 {
+		h.waitFor(t, "a", StateBackoff, ReasonUnauthorized)
+		src.change("a", func(e *Enrolment) { e.CredentialsVersion = "" })
+		h.waitFor(t, "a", StatePending, ReasonNoCredentials)
+		src.set("a", f.kubeconfig(t, "x"))
+	}
+	h.waitFor(t, "a", StateBackoff, ReasonUnauthorized)
+	h.stop()
+	if got := h.records[KeyOf("fake", nn("a"))].attempts; got != 4 {
+		t.Errorf("want the failures counted on, got %d", got)
+	}
+}
+
+// TestOneNamespaceLeavesRoomToOthers has more clusters of one namespace tried at once than there is room for, all of which hang for the
+// whole test.
+func TestOneNamespaceLeavesRoomToOthers(t *testing.T) {
+	f := newFrontend(t, nil)
+	hole, hang := newHole(t)
+	hang()
+	src := newFakeSource()
+	const greedy = 3 * minConcurrentReconciles
+	for i := range greedy {
+		src.set(fmt.Sprintf("greedy/%d", i), hole.kubeconfig(t, "x"))
+	}
+	h := newHarness(t, src, func(o *Options) { o.ProbeTimeout = time.Hour; o.ConnectTimeout = time.Hour })
+	eventually(t, "the namespace has all that it may have", func() bool { return hole.count(everything) >= minConcurrentReconciles/2 })
+	src.set("a", f.kubeconfig(t, "token"))
+	h.waitFor(t, "a", StateConnected, "")
+}
+
+// TestRecoveryDoesNotWaitForTheDead has a connected cluster miss a probe while clusters that failed before hold all the room that they
+// may have, for as long as the test runs.
+func TestRecoveryDoesNotWaitForTheDead(t *testing.T) {
+	f := newFrontend(t, nil)
+	hole, hang := newHole(t)
+	src := newFakeSource()
+	h := newHarness(t, src, func(o *Options) {
+		o.ProbeTimeout, o.ConnectTimeout, o.ProbeFailureThreshold = time.Hour, time.Hour, 1000
+	})
+	src.set("a", f.kubeconfig(t, "token"))
+	h.waitFor(t, "a", StateConnected, "")
+	const dead = 3 * minConcurrentReconciles
+	for i := range dead {
+		src.set(fmt.Sprintf("dead/%d", i), hole.kubeconfig(t, "x"))
+	}
+	for i := range dead {
+		h.waitFor(t, fmt.Sprintf("dead/%d", i), StateBackoff, ReasonUnauthorized)
+	}
+	before := hole.count(everything)
+	hang()
+	eventually(t, "the dead have all the room that they may have", func() bool { return hole.count(everything) >= before+minConcurrentReconciles/4 })
+
+	f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/readyz" {
+			return false
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+	h.waitFor(t, "a", StateDegraded, ReasonUnauthorized)
+	f.setAnswer(nil)
+	h.waitFor(t, "a", StateConnected, "")
+}
+
+// TestSecondProbeIsQuick: writes fail until it is known whether it was a hiccup.
+func TestSecondProbeIsQuick(t *testing.T) {
+	now := time.Now()
+	p, err := New(Options{
+		Sources: []Source{newFakeSource()}, Gate: &countingGate{}, ProbeInterval: time.Minute,
+		Clock: testingclock.NewFakePassiveClock(now), Random: func() float64 { return 0.5 },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for failures, want := range map[int]time.Duration{0: time.Minute, 1: secondProbe, 2: time.Minute} {
+		r := &record{probedAt: now, probeFailures: failures}
+		p.schedule(r, actionScheduleProbe)
+		if got := r.probeAt.Sub(now); got != want {
+			t.Errorf("after %d failures: want the next probe in %s, got %s", failures, want, got)
+		}
+	}
+}
+
+// degraded records whether a cluster was Degraded for a reason, and whether it was ever anything but Connected or that.
+func watchDegraded(h *harness, name, reason string) (seen, lost *atomic.Bool) {
+	seen, lost = &atomic.Bool{}, &atomic.Bool{}
+	h.Subscribe(func(n mcr.ClusterName) {
+		if n != clusterName(name) {
+			return
+		}
+		switch c, _ := h.Lookup(n); {
+		case c.State == StateDegraded && c.Reason == reason:
+			seen.Store(true)
+		case c.State == StateBackoff:
+			lost.Store(true)
+		}
+	})
+	return seen, lost
+}
+
+// TestSingleUnauthorizedIsDegradedFirst has an authenticator fail for one probe, and then the hub while a token is rotated.
+func TestSingleUnauthorizedIsDegradedFirst(t *testing.T) {
+	f := newFrontend(t, nil)
+	src := newFakeSource()
+	h := newHarness(t, src, func(o *Options) { o.ProbeFailureThreshold = 1000 })
+	const first, second = "first", "second"
+	f.accept(first)
+	src.set("a", f.kubeconfig(t, first))
+	h.waitFor(t, "a", StateConnected, "")
+	seen, lost := watchDegraded(h, "a", ReasonUnauthorized)
+
+	f.accept()
+	eventually(t, "it is degraded", seen.Load)
+	f.accept(first)
+	h.waitFor(t, "a", StateConnected, "")
+
+	seen.Store(false)
+	src.with("a", func(e *entry) { e.unreadable = true })
+	src.setQuietly("a", f.kubeconfig(t, second))
+	f.accept(second)
+	eventually(t, "it is degraded", seen.Load)
+	src.with("a", func(e *entry) { e.unreadable = false })
+	h.waitFor(t, "a", StateConnected, "")
+	if lost.Load() || len(h.engagements("a")) != 1 {
+		t.Error("want the connection kept")
+	}
+}
+
+// TestReplacedCredentialsAfterUnauthorized: the Secret has an endpoint and a token that the watch has not told of yet.
+func TestReplacedCredentialsAfterUnauthorized(t *testing.T) {
+	old, next := newFrontend(t, nil), newFrontend(t, nil)
+	src := newFakeSource()
+	h := newHarness(t, src, func(o *Options) { o.ProbeFailureThreshold = 1000 })
+	src.set("a", old.kubeconfig(t, "token"))
+	h.waitFor(t, "a", StateConnected, "")
+	_, lost := watchDegraded(h, "a", ReasonUnauthorized)
+	src.setQuietly("a", next.kubeconfig(t, "token"))
+	old.accept()
+	eventually(t, "the new connection takes over", func() bool { return len(h.engagements("a")) == 2 })
+	h.waitFor(t, "a", StateConnected, "")
+	if lost.Load() {
+		t.Error("want the connection that served kept until then")
+	}
+}
+
+// TestNewConnectionIsAskedForItsIdentity has a load balancer lead to another cluster, which accepts the same token.
+func TestNewConnectionIsAskedForItsIdentity(t *testing.T) {
+	f := newFrontend(t, nil)
+	src := newFakeSource()
+	h := newHarness(t, src)
+	src.set("a", f.kubeconfig(t, "token"))
+	h.waitFor(t, "a", StateConnected, "")
+	asked := func() int { return f.count(func(l string) bool { return l == "GET /api/v1/namespaces/kube-system" }) }
+	probed := func() int { return f.count(func(l string) bool { return l == "GET /readyz" }) }
+	before := probed()
+	eventually(t, "it is probed", func() bool { return probed() > before+3 })
+	if got := asked(); got > 2 {
+		t.Errorf("want the identity asked for when there is a new connection only, got %d times", got)
+	}
+	f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/api/v1/namespaces/kube-system" {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"b7e59a8a-b8de-4056-8188-02a4f43e3f73"}}`))
+		return true
+	})
+	cl, err := h.Get(t.Context(), clusterName("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cl.(*connected).transport.tracker.CloseAll()
+	h.waitFor(t, "a", StateBackoff, ReasonClusterIdentityChanged)
+}
+
+// TestTokenRotatesWhileDraining has leave taken of a cluster whose first token is not accepted any more, once with the watch of the hub
+// telling of the second, once with the label gone, so that the hub tells nothing.
+func TestTokenRotatesWhileDraining(t *testing.T) {
+	for name, change := range map[string]func(*entry, []byte){
+		"Forbidden":  func(e *entry, kubeconfig []byte) { e.kubeconfig, e.CredentialsVersion = kubeconfig, "rotated" },
+		"Unenrolled": func(e *entry, kubeconfig []byte) { e.kubeconfig = kubeconfig },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFrontend(t, nil)
+			src := newFakeSource()
+			const first, second = "first", "second"
+			f.accept(first)
+			l := newLeaver(t, src)
+			l.h.blockObject("slow") // A pause takes no leave: work that runs makes the drain last.
+			src.set("a", f.kubeconfig(t, first))
+			l.h.waitFor(t, "a", StateConnected, "")
+			cl, err := l.h.Get(t.Context(), clusterName("a"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "Unenrolled" {
+				src.with("a", func(e *entry) { e.unenrolled = true })
+			} else {
+				src.with("a", func(e *entry) { e.Paused = true })
+			}
+			eventually(t, "a reconcile is in flight", func() bool {
+				l.h.mu.Lock()
+				defer l.h.mu.Unlock()
+				return l.h.waited
+			})
+			src.wake("a")
+			l.h.waitFor(t, "a", StateDraining, "")
+			f.accept(second)
+			src.with("a", func(e *entry) { change(e, f.kubeconfig(t, second)) })
+			if name != "Unenrolled" {
+				src.wake("a")
+			}
+			eventually(t, "the new token is in use", func() bool {
+				err := cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{})
+				return err == nil
+			}, func() any { state, reason := l.h.state("a"); return fmt.Sprint(state, reason) })
+			if state, _ := l.h.state("a"); state != StateDraining {
+				t.Errorf("want it to be draining still, got %s", state)
+			}
+			close(l.proceed)
+			l.h.unblock()
+		})
+	}
+}
