@@ -4,12 +4,14 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/application"
+	healthrules "github.com/masthead-dev/masthead/pkg/health"
 )
 
 // ApplicationOptions are the limits of what is done for Applications.
@@ -23,6 +25,9 @@ type ApplicationOptions struct {
 
 	// Metrics is PerCluster or PerApplication, which has some series for each Application of the fleet.
 	Metrics string `json:"metrics"`
+
+	// HealthLibrary is whether components are judged by the rules that are shipped, where the hub has no HealthRule for their kind.
+	HealthLibrary bool `json:"healthLibrary"`
 }
 
 // Values of ApplicationOptions.Metrics.
@@ -37,6 +42,7 @@ var applicationMetrics = []string{metricsPerCluster, metricsPerApplication} //no
 func defaultApplicationOptions() ApplicationOptions {
 	return ApplicationOptions{
 		Workers: application.DefaultMaxConcurrentReconciles, Lists: application.DefaultLists, Metrics: metricsPerCluster,
+		HealthLibrary: true,
 	}
 }
 
@@ -44,6 +50,8 @@ func defaultApplicationOptions() ApplicationOptions {
 func (o *ApplicationOptions) bind(f *pflag.FlagSet) {
 	f.IntVar(&o.Workers, "application-workers", o.Workers, "how many Applications are worked on at once")
 	f.IntVar(&o.Lists, "application-lists", o.Lists, "how many kinds of components are read at once, over all clusters")
+	f.BoolVar(&o.HealthLibrary, "health-library", o.HealthLibrary,
+		"judge components by the health rules that are shipped, where the hub has no HealthRule for their kind")
 	f.StringVar(&o.Metrics, "application-metrics", o.Metrics,
 		"whether there are series for each cluster only, or for each Application too: "+strings.Join(applicationMetrics, ", "))
 }
@@ -54,4 +62,16 @@ func (o *ApplicationOptions) validate(problem func(wrong bool, format string, ar
 	problem(o.Lists < 1, "application-lists: must be at least 1")
 	problem(!slices.Contains(applicationMetrics, o.Metrics),
 		"application-metrics: %q is none of %s", o.Metrics, strings.Join(applicationMetrics, ", "))
+}
+
+// healthLibrary is the library of health rules; nil if it is switched off.
+func healthLibrary(o ApplicationOptions) (*healthrules.Library, error) {
+	if !o.HealthLibrary {
+		return nil, nil //nolint:nilnil // None is a choice.
+	}
+	library, err := healthrules.NewLibrary()
+	if err != nil {
+		return nil, fmt.Errorf("cannot set up the health of Applications: %w", err)
+	}
+	return library, nil
 }

@@ -160,11 +160,16 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	for _, s := range sources {
 		reported = append(reported, s)
 	}
+	library, err := healthLibrary(o.Applications)
+	if err != nil {
+		return nil, err
+	}
 	err = application.Setup(mgr, application.Options{
 		Fleet: provider, Sources: reported, Gate: gate, Reporter: definitions,
 		MaxConcurrentReconciles: o.Applications.Workers,
 		RequestTimeout:          o.Connections.RequestTimeout.Duration,
 		Lists:                   kindwatch.NewListGate(o.Applications.Lists),
+		HealthLibrary:           library,
 		MetricsPerApplication:   o.Applications.Metrics == metricsPerApplication,
 		Registerer:              metrics.Registry,
 		QueueMetrics:            queueMetrics,

@@ -17,7 +17,12 @@ import (
 
 // assessor is what is known about kinds. It does not change.
 type assessor struct {
-	rules map[schema.GroupKind]*Rule
+	// hub are the HealthRules of the hub, and library those that are shipped.
+	hub, library ruleSet
+
+	// chains are the rules of kinds that have been asked for.
+	chains chains
+
 	kinds map[schema.GroupKind]assess
 
 	// bare are the kinds whose objects are well when they are there.
@@ -27,21 +32,36 @@ type assessor struct {
 // assess is what is known about one kind. It returns false where it has nothing to say that kstatus does not say as well.
 type assess func(fields) (Result, bool)
 
-// New returns an Assessor that follows the rules, and, where these have nothing to say, what is known about kinds. Of several rules
-// for one kind it follows the first.
-func New(rules ...*Rule) Assessor {
-	a := &assessor{rules: map[schema.GroupKind]*Rule{}, kinds: builtins(), bare: bareKinds()}
-	for _, r := range rules {
-		if _, taken := a.rules[r.kind]; !taken {
-			a.rules[r.kind] = r
-		}
-	}
-	return a
+// New returns an Assessor that follows the rules, and, where these have nothing to say, what is known about kinds, without the library. Of
+// several rules for the same kinds it follows the first.
+func New(rules ...*Rule) Assessor { return newAssessor(nil, rules) }
+
+func newAssessor(library ruleSet, rules []*Rule) *assessor {
+	return &assessor{hub: newRuleSet(rules), library: library, kinds: builtins(), bare: bareKinds()}
 }
 
-// NeedsObject is whether objects of a kind have to be read whole.
+// NeedsObject is whether objects of a kind have to be read whole. A rule for a kind whose metadata is enough may be for one of its
+// versions only; then all are read.
 func (a *assessor) NeedsObject(kind schema.GroupKind) bool {
-	return a.rules[kind] != nil || !a.bare.Has(kind)
+	if !a.bare.Has(kind) {
+		return true
+	}
+	for s := range a.hub {
+		if s.Group == kind.Group && s.Kind == kind.Kind {
+			return true
+		}
+	}
+	return false
+}
+
+// rulesFor are the rules for a kind, in the order in which they are asked. Wildcards are for kinds that Masthead does not know itself: a
+// rule for everything neither has every Secret read whole nor changes what a Deployment is.
+func (a *assessor) rulesFor(gvk schema.GroupVersionKind) []*Rule {
+	return a.chains.of(gvk, func() []*Rule {
+		kind := gvk.GroupKind()
+		known := a.bare.Has(kind) || a.kinds[kind] != nil || kind == applicationKind()
+		return chain(gvk, known, a.hub, a.library)
+	})
 }
 
 // Assess says how an object fares.
@@ -57,12 +77,13 @@ func (a *assessor) Assess(obj *unstructured.Unstructured, statusExpected bool) (
 }
 
 func (a *assessor) assess(obj *unstructured.Unstructured, statusExpected bool) Result {
-	kind := obj.GroupVersionKind().GroupKind()
+	gvk := obj.GroupVersionKind()
+	kind := gvk.GroupKind()
 	object := fields(obj.Object)
 	if object.text("metadata", "deletionTimestamp") != "" {
 		return terminating(object)
 	}
-	if rule := a.rules[kind]; rule != nil {
+	for _, rule := range a.rulesFor(gvk) {
 		if result, decided := rule.assess(object, statusExpected); decided {
 			return result
 		}
@@ -105,10 +126,11 @@ func terminating(object fields) Result {
 	return progressing(ReasonTerminating, "It is being deleted and waits for its finalizers: "+strings.Join(waits, ", "))
 }
 
-// noStatus is for objects without a status, of a kind that nothing else is known about.
+// noStatus is for objects without a status, of a kind that nothing else is known about. That a kind has no status subresource does not
+// mean that nobody reports on it: a controller can write the status with the object.
 func noStatus(statusExpected bool) Result {
 	if !statusExpected {
-		return healthy()
+		return unknown(ReasonNoStatus, "Its kind reports no status; a HealthRule can say when it is healthy")
 	}
 	return unknown(ReasonNoStatus, "It has no status yet")
 }

@@ -34,16 +34,3 @@ func kstatus(object fields) Result {
 		return unknown(ReasonUnreadable, computed.Message)
 	}
 }
-
-// generic is how an object fares of whose kind nothing is known but the conventions: the conditions Stalled, Reconciling and
-// Ready, which kstatus follows, and, if it has no Ready, Available. A status without any of them is one that complains of nothing.
-func generic(object fields) Result {
-	result := kstatus(object)
-	if result != healthy() || object.condition("Ready").status != "" {
-		return result
-	}
-	if c := object.condition("Available"); c.status != "" && !c.isTrue() {
-		return progressing(reasonOr(c.reason, ReasonNotReady), messageOr(c.message, "It is not available"))
-	}
-	return result
-}

@@ -18,6 +18,12 @@ const (
 	// ReasonUnreadable: the status is not what the status of such an object looks like.
 	ReasonUnreadable = "Unreadable"
 
+	// ReasonNotUnderstood: the object has a status, and nothing in it that Masthead understands.
+	ReasonNotUnderstood = "NotUnderstood"
+
+	// ReasonFailed: the status tells of a failure and gives no reason.
+	ReasonFailed = "Failed"
+
 	// ReasonPaused: a Deployment is paused.
 	ReasonPaused = "Paused"
 

@@ -6,11 +6,12 @@ package health
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/interpreter"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/cel/environment"
 
@@ -28,16 +29,24 @@ const maxCompilerMessage = 1024
 
 // A Rule is a HealthRule that can be followed. It does not change, and can be used from everywhere.
 type Rule struct {
-	name  string
-	kind  schema.GroupKind
+	name      string
+	selectors []Selector
+	spec      fleetv1alpha1.HealthRuleSpec
+
+	// shipped is whether the rule is one of the library.
+	shipped bool
+
+	// compile makes the program, once.
+	compile func() *program
+}
+
+// program is what a rule is compiled to.
+type program struct {
 	steps []step
 
-	// message is what is said about an object that is not healthy; nil for a text of our own.
+	// message is what is said about an object that is not healthy; nil for what the object says itself.
 	message cel.Program
-
-	// closed is whether the rule says when an object is healthy. Then it always decides.
-	closed bool
-	err    error
+	err     error
 }
 
 // step is one question of a rule, and the answer to it if it is true.
@@ -48,23 +57,40 @@ type step struct {
 }
 
 // Compile makes a rule out of the spec of the HealthRule of that name. Err says whether it can be followed. One that cannot is a rule
-// all the same: the objects of its kind are Unknown, as nobody knows what it would have said.
+// all the same: the objects of its kinds are Unknown, as nobody knows what it would have said.
 func Compile(name string, spec fleetv1alpha1.HealthRuleSpec) *Rule {
-	r := &Rule{name: name, kind: schema.GroupKind{Group: spec.Group, Kind: spec.Kind}, closed: spec.Healthy != ""}
-	r.err = r.compile(spec)
-	return r
+	compiled := compile(spec, newEnvironment())
+	return &Rule{name: name, selectors: selectors(spec), spec: spec, compile: func() *program { return compiled }}
+}
+
+// libraryRule is a rule that is compiled when it is first needed.
+func libraryRule(project string, spec fleetv1alpha1.HealthRuleSpec, env func() (*cel.Env, error)) *Rule {
+	return &Rule{
+		name: project, selectors: selectors(spec), spec: spec, shipped: true,
+		compile: sync.OnceValue(func() *program { return compile(spec, env) }),
+	}
 }
 
 // Err is what the compiler has to say about the rule; nil if nothing. Its text is bounded, and on one line.
-func (r *Rule) Err() error { return r.err }
+func (r *Rule) Err() error { return r.compile().err }
 
-// Kind is the kind that the rule is for.
-func (r *Rule) Kind() schema.GroupKind { return r.kind }
+// Selectors are what the rule is for, in the order of its spec.
+func (r *Rule) Selectors() []Selector { return slices.Clone(r.selectors) }
 
-func (r *Rule) compile(spec fleetv1alpha1.HealthRuleSpec) error {
-	env, err := celEnvironment()
+// closed is whether the rule always decides.
+func (r *Rule) closed() bool {
+	if r.spec.Otherwise == "" {
+		return r.spec.Healthy != ""
+	}
+	return r.spec.Otherwise != fleetv1alpha1.OtherwiseNext
+}
+
+func compile(spec fleetv1alpha1.HealthRuleSpec, environment func() (*cel.Env, error)) *program {
+	p := &program{}
+	env, err := environment()
 	if err != nil {
-		return err
+		p.err = err
+		return p
 	}
 	var errs []string
 	for _, s := range []struct {
@@ -79,39 +105,42 @@ func (r *Rule) compile(spec fleetv1alpha1.HealthRuleSpec) error {
 		if s.source == "" {
 			continue
 		}
-		program, err := program(env, s.source, cel.BoolType)
+		program, err := expression(env, s.source, cel.BoolType)
 		if err != nil {
 			errs = append(errs, s.expression+": "+err.Error())
 			continue
 		}
-		r.steps = append(r.steps, step{expression: s.expression, program: program, result: Result{Health: s.health, Reason: s.reason}})
+		p.steps = append(p.steps, step{expression: s.expression, program: program, result: Result{Health: s.health, Reason: s.reason}})
 	}
 	if spec.Message != "" {
-		if r.message, err = program(env, spec.Message, cel.StringType); err != nil {
+		if p.message, err = expression(env, spec.Message, cel.StringType); err != nil {
 			errs = append(errs, "message: "+err.Error())
 		}
 	}
 	if len(errs) > 0 {
-		return errors.New(bounded(strings.Join(errs, "; "), maxCompilerMessage))
+		p.err = errors.New(bounded(strings.Join(errs, "; "), maxCompilerMessage))
 	}
-	return nil
+	return p
 }
 
-// celEnvironment has the language and the functions that the policies and the validation rules of Kubernetes v1.36 have. The
-// version is fixed, so that a new version of a library changes the meaning of no rule.
-func celEnvironment() (*cel.Env, error) {
-	set, err := environment.MustBaseEnvSet(version.MajorMinor(1, 36)).Extend(environment.VersionedOptions{
-		IntroducedVersion: version.MajorMinor(1, 0),
-		EnvOptions:        []cel.EnvOption{cel.Variable("object", cel.DynType)},
+// newEnvironment returns what makes the environment of expressions, once. It has the language and the functions that the policies and the
+// validation rules of Kubernetes v1.36 have, and helpers of our own. The version is fixed, so that a new version of a library changes
+// the meaning of no rule.
+func newEnvironment() func() (*cel.Env, error) {
+	return sync.OnceValues(func() (*cel.Env, error) {
+		set, err := environment.MustBaseEnvSet(version.MajorMinor(1, 36)).Extend(environment.VersionedOptions{
+			IntroducedVersion: version.MajorMinor(1, 0),
+			EnvOptions:        append([]cel.EnvOption{cel.Variable(objectVariable, cel.DynType)}, helpers()...),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("cannot make the environment of the expressions: %w", err)
+		}
+		return set.NewExpressionsEnv(), nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("cannot make the environment of the expressions: %w", err)
-	}
-	return set.NewExpressionsEnv(), nil
 }
 
-// program compiles an expression whose value is of a type, or of one that only the object decides.
-func program(env *cel.Env, source string, want *cel.Type) (cel.Program, error) {
+// expression compiles an expression whose value is of a type, or of one that only the object decides.
+func expression(env *cel.Env, source string, want *cel.Type) (cel.Program, error) {
 	ast, issues := env.Compile(source)
 	if issues.Err() != nil {
 		var messages []string
@@ -123,7 +152,7 @@ func program(env *cel.Env, source string, want *cel.Type) (cel.Program, error) {
 	if got := ast.OutputType(); !got.IsExactType(want) && !got.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("its value is of the type %s, and must be of the type %s", got, want)
 	}
-	program, err := env.Program(ast, cel.CostLimit(costLimit))
+	program, err := env.Program(ast, cel.CostTracking(costs{}), cel.CostLimit(costLimit))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a program of it: %w", err)
 	}
@@ -132,43 +161,96 @@ func program(env *cel.Env, source string, want *cel.Type) (cel.Program, error) {
 
 // assess asks the rule about an object. It returns false if the rule has nothing to say.
 func (r *Rule) assess(object fields, statusExpected bool) (Result, bool) {
-	if r.err != nil {
-		return unknown(ReasonRuleFailed, fmt.Sprintf("HealthRule %q cannot be compiled", r.name)), true
+	p := r.compile()
+	if p.err != nil {
+		return unknown(ReasonRuleFailed, r.described()+" cannot be compiled"), true
 	}
-	input := map[string]any{"object": map[string]any(object)}
-	for _, s := range r.steps {
+	if r.spec.StaleStatus == fleetv1alpha1.StaleStatusProgressing && !isObserved(object) {
+		return progressing(ReasonNotObserved, "Its controller has not seen the latest change yet"), true
+	}
+	input := map[string]any{objectVariable: map[string]any(object)}
+	for _, s := range p.steps {
 		yes, err := evaluate[bool](s.program, input)
 		if err != nil {
 			if statusExpected && object.hasNoStatus() {
 				// Most rules ask for a field of the status, and most objects lack it for their first moments.
 				return noStatus(true), true
 			}
-			return unknown(ReasonRuleFailed, fmt.Sprintf("HealthRule %q, %s: %v", r.name, s.expression, err)), true
+			return unknown(ReasonRuleFailed, fmt.Sprintf("%s, %s: %v", r.described(), s.expression, err)), true
 		}
 		if yes {
-			return r.say(s.result, input, s.expression+" is true"), true
+			return r.say(p, s.result, object, input, s.expression+" is true"), true
 		}
 	}
-	if r.closed {
-		return r.say(progressing(ReasonRuleNotHealthy, ""), input, "healthy is false"), true
+	switch {
+	case r.spec.Otherwise == fleetv1alpha1.OtherwiseUnknown && object.hasNoStatus():
+		return noStatus(true), true
+	case r.spec.Otherwise == fleetv1alpha1.OtherwiseUnknown:
+		return r.say(p, unknown(ReasonNotUnderstood, ""), object, input, "no expression is true"), true
+	case r.closed():
+		return r.say(p, progressing(ReasonRuleNotHealthy, ""), object, input, "healthy is false"), true
 	}
 	return Result{}, false
 }
 
-// say adds the message. A message that fails does not change how the object fares.
-func (r *Rule) say(result Result, input map[string]any, what string) Result {
+func (r *Rule) described() string {
+	if r.shipped {
+		return fmt.Sprintf("The rule of the library for %s", r.name)
+	}
+	return fmt.Sprintf("HealthRule %q", r.name)
+}
+
+// say adds the message, and to what the library says the reason that the object gives. A message that fails does not change how the
+// object fares.
+func (r *Rule) say(p *program, result Result, object fields, input map[string]any, what string) Result {
 	if result.Health == appsv1alpha1.HealthHealthy {
 		return result
 	}
-	result.Message = fmt.Sprintf("HealthRule %q: %s", r.name, what)
-	if r.message == nil {
+	if r.shipped {
+		result = explained(result, object)
+	}
+	if p.message == nil {
+		result.Message = messageOr(r.theirs(object.part("status")), r.fallback(result, what))
 		return result
 	}
-	message, err := evaluate[string](r.message, input)
+	message, err := evaluate[string](p.message, input)
 	if err != nil {
-		result.Message += fmt.Sprintf("; its message failed: %v", err)
+		result.Message = fmt.Sprintf("%s; its message failed: %v", r.fallback(result, what), err)
 	} else {
-		result.Message = messageOr(message, result.Message)
+		result.Message = messageOr(message, r.fallback(result, what))
+	}
+	return result
+}
+
+// theirs is what an object says itself. Only the library knows that a status.message of its kinds is about what is wrong.
+func (r *Rule) theirs(status fields) string {
+	if r.shipped {
+		return complaint(status)
+	}
+	return complaining(status).text("message")
+}
+
+// fallback is the message about an object that has none itself.
+func (r *Rule) fallback(result Result, what string) string {
+	if r.shipped {
+		return "Its status says nothing more"
+	}
+	return r.described() + ": " + what
+}
+
+// explained gives a Result of the library the reason that the object gives: that of its worst condition, or its phase.
+func explained(result Result, object fields) Result {
+	status := object.part("status")
+	if len(status) == 0 {
+		if result.Health == appsv1alpha1.HealthProgressing {
+			result.Reason = ReasonNotObserved
+		}
+		return result
+	}
+	if c := complaining(status); c.text("reason") != "" {
+		result.Reason = reasonOr(c.text("reason"), result.Reason)
+	} else if word := phaseOf(status); word != "" && result.Reason != ReasonNotUnderstood {
+		result.Reason = reasonOr(word, result.Reason)
 	}
 	return result
 }

@@ -7,16 +7,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A HealthRule says how the objects of one kind fare, in every workload cluster, where Masthead itself does not know it or is wrong.
+// A HealthRule says how the objects of some kinds fare, in every workload cluster, where Masthead itself does not know it or is wrong.
 // Its expressions are CEL, as in a ValidatingAdmissionPolicy, with the object in the variable object. They are asked in this order:
-// degraded, suspended, progressing, healthy. The first that is true decides. If none is, the object is Progressing if the rule
-// has the expression healthy, and otherwise fares as it would without the rule.
+// degraded, suspended, progressing, healthy. The first that is true decides. If none is, the object is what the field otherwise says;
+// without it, Progressing if the rule has the expression healthy, and else the next rule for the kind is asked.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=hrule,categories=masthead
 // +kubebuilder:printcolumn:name="Group",type=string,JSONPath=`.spec.group`
 // +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.kind`
+// +kubebuilder:printcolumn:name="Groups",type=string,JSONPath=`.spec.groups`,priority=1
+// +kubebuilder:printcolumn:name="Kinds",type=string,JSONPath=`.spec.kinds`,priority=1
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
@@ -35,8 +37,41 @@ type HealthRule struct {
 	Status HealthRuleStatus `json:"status,omitempty"`
 }
 
-// HealthRuleSpec is a kind, and how its objects fare.
+// StaleStatus is what a status about an older generation of its object counts for.
 //
+// +kubebuilder:validation:Enum=Judged;Progressing
+type StaleStatus string
+
+const (
+	// StaleStatusJudged: the expressions are asked, whatever generation the status is about.
+	StaleStatusJudged StaleStatus = "Judged"
+
+	// StaleStatusProgressing: an object whose status.observedGeneration is behind its generation is Progressing, and no expression is
+	// asked.
+	StaleStatusProgressing StaleStatus = "Progressing"
+)
+
+// Otherwise is the state of an object for which no expression of a rule is true.
+//
+// +kubebuilder:validation:Enum=Progressing;Unknown;Next
+type Otherwise string
+
+const (
+	// OtherwiseProgressing: the object is on its way.
+	OtherwiseProgressing Otherwise = "Progressing"
+
+	// OtherwiseUnknown: its status says something that the rule does not know, or nothing.
+	OtherwiseUnknown Otherwise = "Unknown"
+
+	// OtherwiseNext: the rule has nothing to say. The next rule for the kind is asked, or the object fares as it would without rules.
+	OtherwiseNext Otherwise = "Next"
+)
+
+// HealthRuleSpec is some kinds, and how their objects fare.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.kind) != has(self.kinds)",message="either kind or kinds is required"
+// +kubebuilder:validation:XValidation:rule="!(has(self.group) && has(self.groups))",message="group and groups cannot both be given"
+// +kubebuilder:validation:XValidation:rule="!has(self.kinds) || !('*' in self.kinds) || size(self.kinds) == 1",message="the wildcard * includes every other kind"
 // +kubebuilder:validation:XValidation:rule="has(self.degraded) || has(self.suspended) || has(self.progressing) || has(self.healthy)",message="at least one of degraded, suspended, progressing and healthy is required"
 type HealthRuleSpec struct {
 	// group of the kind. Absent or empty means the core group, of Services and Pods.
@@ -45,12 +80,46 @@ type HealthRuleSpec struct {
 	// +optional
 	Group string `json:"group,omitempty"`
 
-	// kind, for example Database. The rule is for every version of it.
+	// groups are the groups of the kinds, instead of group. "*.example.org" is every group below that domain, and "*" is every group.
+	// Wildcards do not include the kinds that Masthead knows itself, which are those of Kubernetes.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.all(g, g == '' || g == '*' || g.matches('^([*][.])?[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'))",message="a group is a DNS subdomain, for example apps or db.example.org, *.example.org for the groups below it, or * for all"
+	// +listType=set
+	// +optional
+	Groups []string `json:"groups,omitempty"`
+
+	// kind, for example Database.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Z][A-Za-z0-9]*$')",message="a kind is a word that begins with a capital letter, for example Database"
-	// +required
-	Kind string `json:"kind"`
+	// +optional
+	Kind string `json:"kind,omitempty"`
+
+	// kinds, instead of kind. "*" is every kind of the groups.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k == '*' || k.matches('^[A-Za-z][A-Za-z0-9]*$'))",message="a kind is a word, for example Database, or * for all"
+	// +listType=set
+	// +optional
+	Kinds []string `json:"kinds,omitempty"`
+
+	// versions of the kinds, for example v1beta1. Absent means all. Objects have the version in which their Application names them.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=set
+	// +optional
+	Versions []string `json:"versions,omitempty"`
+
+	// staleStatus is what a status about an older generation of its object counts for. Absent means Judged: the expressions are asked.
+	// Progressing is for kinds whose controllers write status.observedGeneration.
+	// +optional
+	StaleStatus StaleStatus `json:"staleStatus,omitempty"`
 
 	// degraded is true for an object that has failed and does not mend by itself.
 	// +kubebuilder:validation:MinLength=1
@@ -77,8 +146,13 @@ type HealthRuleSpec struct {
 	// +optional
 	Healthy string `json:"healthy,omitempty"`
 
-	// message is an expression for a text about an object that is not healthy according to this rule. Up to 256 characters of
-	// it are shown.
+	// otherwise is the state of an object for which no expression is true. Next means that the next rule for the kind is asked, or that the
+	// object fares as it would without rules. Absent means Progressing if the rule has the expression healthy, and else Next.
+	// +optional
+	Otherwise Otherwise `json:"otherwise,omitempty"`
+
+	// message is an expression for a text about an object that is not healthy according to this rule. Absent means the message of
+	// the object's condition that lies deepest and is not as it should be. Up to 256 characters are shown.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	// +optional

@@ -56,9 +56,9 @@ func TestHealthRuleValidation(t *testing.T) {
 			want:   "Too long",
 		},
 		"NoKind": {
-			reason: "A rule is for one kind.",
+			reason: "A rule is for something.",
 			spec:   map[string]any{"group": "apps", "healthy": "true"},
-			want:   "spec.kind: Required value",
+			want:   "either kind or kinds is required",
 		},
 		"Plural": {
 			reason: "The name of a resource is not that of a kind, and would match nothing.",
@@ -71,9 +71,55 @@ func TestHealthRuleValidation(t *testing.T) {
 			want:   "an API group is a DNS subdomain",
 		},
 		"Wildcard": {
-			reason: "There are no wildcards, and one that is taken for a group would match nothing.",
+			reason: "Wildcards are for the field groups, so that nobody takes one for a group.",
 			spec:   map[string]any{"group": "*.example.org", "kind": "Database", "healthy": "true"},
 			want:   "an API group is a DNS subdomain",
+		},
+		"Several": {
+			reason: "A rule can be for several kinds of several groups, and for some versions.",
+			spec: map[string]any{
+				"groups": []any{"db.example.org", "*.example.com", ""}, "kinds": []any{"Database", "postgresql"}, "versions": []any{"v1"},
+				"healthy": "true", "otherwise": "Unknown", "staleStatus": "Progressing",
+			},
+		},
+		"AllKindsOfAllGroups": {
+			reason: "Wildcards stand alone.",
+			spec:   map[string]any{"groups": []any{"*"}, "kinds": []any{"*"}, "degraded": "phase() == 'Failed'"},
+		},
+		"KindAndKinds": {
+			reason: "It would be unclear which counts.",
+			spec:   map[string]any{"kind": "Database", "kinds": []any{"Database"}, "healthy": "true"},
+			want:   "either kind or kinds is required",
+		},
+		"GroupAndGroups": {
+			reason: "It would be unclear which counts.",
+			spec:   map[string]any{"group": "apps", "groups": []any{"apps"}, "kind": "Database", "healthy": "true"},
+			want:   "group and groups cannot both be given",
+		},
+		"WildcardInTheMiddle": {
+			reason: "A wildcard stands for whole parts at the beginning.",
+			spec:   map[string]any{"groups": []any{"db.*.org"}, "kind": "Database", "healthy": "true"},
+			want:   "*.example.org for the groups below it",
+		},
+		"PartOfAKind": {
+			reason: "A kind is one word or all.",
+			spec:   map[string]any{"kinds": []any{"Data*"}, "healthy": "true"},
+			want:   "a kind is a word",
+		},
+		"WildcardAndKind": {
+			reason: "The wildcard includes the kind.",
+			spec:   map[string]any{"kinds": []any{"*", "Database"}, "healthy": "true"},
+			want:   "the wildcard * includes every other kind",
+		},
+		"NoKinds": {
+			reason: "A rule for nothing has no effect.",
+			spec:   map[string]any{"kinds": []any{}, "healthy": "true"},
+			want:   "should have at least 1 items",
+		},
+		"OtherwiseHealthy": {
+			reason: "What nobody understands is never Healthy.",
+			spec:   map[string]any{"kind": "Database", "degraded": "true", "otherwise": "Healthy"},
+			want:   "Unsupported value",
 		},
 		"UnknownField": {
 			reason: "A word that means nothing is not dropped in silence.",

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -59,6 +58,9 @@ type Options struct {
 
 	// Lists bounds how many kinds are listed at once, in all clusters together.
 	Lists *kindwatch.ListGate
+
+	// HealthLibrary are the rules by which components are judged for whose kinds the hub has no HealthRule; nil for none.
+	HealthLibrary *health.Library
 
 	// Registerer takes the metrics; nil publishes none. QueueMetrics are those of the queue. MetricsPerApplication publishes some for
 	// each Application, which are as many as people make Applications.
@@ -149,7 +151,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	if r.definitions, err = newDefinitionKeeper(o.RequestTimeout, slowRetry); err != nil {
 		return nil, err
 	}
-	r.rules = newHealthRules(local.GetClient(), local.GetClient(), o.Clock, r.rulesChanged)
+	r.rules = newHealthRules(local.GetClient(), local.GetClient(), o.Clock, o.HealthLibrary, r.rulesChanged)
 	if err := r.rules.setup(local, o.SkipNameValidation); err != nil {
 		return nil, err
 	}
@@ -202,16 +204,14 @@ func (r *reconciler) assessor() health.Assessor {
 	return a
 }
 
-// rulesChanged has the objects of kinds assessed again for which another HealthRule counts now.
-func (r *reconciler) rulesChanged(kinds []schema.GroupKind) {
+// rulesChanged has the objects assessed again for which another HealthRule counts now.
+func (r *reconciler) rulesChanged(selectors []health.Selector) {
 	for _, w := range r.workloads.All() {
 		// The first time, clusters wait for it.
 		w.enqueue()
-		for _, gk := range kinds {
-			for _, kind := range w.kindsOf(gk) {
-				w.watcher.Relist(kind)
-				w.wakeLater(w.usersOf(kind)...)
-			}
+		for _, kind := range w.kindsSelected(selectors) {
+			w.watcher.Relist(kind)
+			w.wakeLater(w.usersOf(kind)...)
 		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/utils/clock"
@@ -44,8 +43,11 @@ type healthRules struct {
 	writer client.Client
 	clock  clock.PassiveClock
 
-	// changed is called with the kinds whose objects have to be assessed again. It must not block.
-	changed func([]schema.GroupKind)
+	// library are the rules that are asked after those of the hub; nil for none.
+	library *health.Library
+
+	// changed is called with what selects the objects that have to be assessed again. It must not block.
+	changed func([]health.Selector)
 
 	// following is nil until the rules have been read. Only Reconcile, of which one runs at a time, sets it.
 	following atomic.Pointer[followed]
@@ -68,8 +70,8 @@ type followed struct {
 	// compiled are the rules, also those that are not followed.
 	compiled map[revision]*health.Rule
 
-	// chosen is the rule that is followed for each kind.
-	chosen map[schema.GroupKind]revision
+	// chosen is the rule that is followed for what rules select.
+	chosen map[health.Selector]revision
 }
 
 // revision is what a rule was compiled from.
@@ -81,9 +83,11 @@ type revision struct {
 // newHealthRules returns healthRules that read from the manager's cache and write to the hub. changed is called once the rules have
 // been read for the first time, and whenever another rule is followed for some kinds.
 func newHealthRules(
-	reader client.Reader, writer client.Client, clk clock.PassiveClock, changed func(kinds []schema.GroupKind),
+	reader client.Reader, writer client.Client, clk clock.PassiveClock, library *health.Library, changed func([]health.Selector),
 ) *healthRules {
-	return &healthRules{reader: reader, writer: writer, clock: clk, changed: changed, written: map[types.UID]writtenStatus{}}
+	return &healthRules{
+		reader: reader, writer: writer, clock: clk, library: library, changed: changed, written: map[types.UID]writtenStatus{},
+	}
 }
 
 // assessor returns what components are judged by now. It is false until the rules have been read: judging components without
@@ -131,10 +135,10 @@ func (h *healthRules) Reconcile(ctx context.Context, _ allRules) (reconcile.Resu
 	slices.SortFunc(rules, olderFirst)
 
 	before := h.following.Load()
-	now := follow(rules, before)
+	now := follow(rules, before, h.library)
 	h.following.Store(now)
-	if kinds := differences(before, now); before == nil || len(kinds) > 0 {
-		h.changed(kinds)
+	if selectors := differences(before, now); before == nil || len(selectors) > 0 {
+		h.changed(selectors)
 	}
 	var errs []error
 	for i := range rules {

@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -33,10 +32,10 @@ func revisionOf(rule *fleetv1alpha1.HealthRule) revision {
 	return revision{uid: rule.UID, generation: rule.Generation}
 }
 
-// follow compiles the rules, the oldest first, and chooses the first for each kind, also if it cannot be compiled: a younger one that
-// takes its place while somebody corrects a mistake would be a surprise. What was compiled before is not compiled again.
-func follow(rules []fleetv1alpha1.HealthRule, before *followed) *followed {
-	now := &followed{compiled: map[revision]*health.Rule{}, chosen: map[schema.GroupKind]revision{}}
+// follow compiles the rules, the oldest first, and chooses the first for all that they select, also if it cannot be compiled: a younger
+// one that takes its place while somebody corrects a mistake would be a surprise. What was compiled before is not compiled again.
+func follow(rules []fleetv1alpha1.HealthRule, before *followed, library *health.Library) *followed {
+	now := &followed{compiled: map[revision]*health.Rule{}, chosen: map[health.Selector]revision{}}
 	inOrder := make([]*health.Rule, 0, len(rules))
 	for i := range rules {
 		at := revisionOf(&rules[i])
@@ -46,11 +45,16 @@ func follow(rules []fleetv1alpha1.HealthRule, before *followed) *followed {
 		}
 		now.compiled[at] = rule
 		inOrder = append(inOrder, rule)
-		if _, taken := now.chosen[rule.Kind()]; !taken {
-			now.chosen[rule.Kind()] = at
+		for _, selector := range rule.Selectors() {
+			if _, taken := now.chosen[selector]; !taken {
+				now.chosen[selector] = at
+			}
 		}
 	}
 	now.assessor = health.New(inOrder...)
+	if library != nil {
+		now.assessor = library.New(inOrder...)
+	}
 	return now
 }
 
@@ -61,23 +65,23 @@ func (f *followed) rule(at revision) *health.Rule {
 	return f.compiled[at]
 }
 
-// differences are the kinds for which another rule is followed than before.
-func differences(before, now *followed) []schema.GroupKind {
+// differences are the selectors for which another rule is followed than before.
+func differences(before, now *followed) []health.Selector {
 	if before == nil {
 		before = &followed{}
 	}
-	var kinds []schema.GroupKind
-	for kind, at := range now.chosen {
-		if before.chosen[kind] != at {
-			kinds = append(kinds, kind)
+	var selectors []health.Selector
+	for selector, at := range now.chosen {
+		if before.chosen[selector] != at {
+			selectors = append(selectors, selector)
 		}
 	}
-	for kind := range before.chosen {
-		if _, still := now.chosen[kind]; !still {
-			kinds = append(kinds, kind)
+	for selector := range before.chosen {
+		if _, still := now.chosen[selector]; !still {
+			selectors = append(selectors, selector)
 		}
 	}
-	return kinds
+	return selectors
 }
 
 // ruleStatus computes the status of one of the rules, which are in the order in which they count.
@@ -90,12 +94,16 @@ func ruleStatus(
 		LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
 	}
 	compiled := f.rule(revisionOf(rule))
-	if at := f.chosen[compiled.Kind()]; at != revisionOf(rule) {
+	older, selector, all := f.shadowed(compiled, revisionOf(rule))
+	switch err := compiled.Err(); {
+	case all:
 		ready.Status, ready.Reason = metav1.ConditionFalse, fleetv1alpha1.ReasonShadowed
-		ready.Message = fmt.Sprintf("HealthRule %q is older and for the same kind", nameAt(rules, at))
-	} else if err := compiled.Err(); err != nil {
+		ready.Message = fmt.Sprintf("HealthRule %q is older and for the same kind", nameAt(rules, older))
+	case err != nil:
 		ready.Status, ready.Reason = metav1.ConditionFalse, fleetv1alpha1.ReasonCannotCompile
 		ready.Message = err.Error()
+	case older != revision{}:
+		ready.Message = fmt.Sprintf("The rule is followed, but not for %s: HealthRule %q is older", describeSelector(selector), nameAt(rules, older))
 	}
 	conditions := []metav1.Condition{ready}
 	if ready.Status != metav1.ConditionTrue {
@@ -111,6 +119,35 @@ func ruleStatus(
 		}
 	}
 	return fleetv1alpha1.HealthRuleStatus{ObservedGeneration: rule.Generation, Conditions: conditions}
+}
+
+// shadowed finds the first selector of a rule for which an older rule is followed, and that rule, and whether this is so for all
+// of its selectors.
+func (f *followed) shadowed(rule *health.Rule, at revision) (older revision, first health.Selector, all bool) {
+	selectors := rule.Selectors()
+	n := 0
+	for _, selector := range selectors {
+		if f.chosen[selector] == at {
+			continue
+		}
+		if n == 0 {
+			older, first = f.chosen[selector], selector
+		}
+		n++
+	}
+	return older, first, n == len(selectors)
+}
+
+// describeSelector is a selector for users, in the form "Database.db.example.org".
+func describeSelector(s health.Selector) string {
+	name := s.Kind
+	if s.Group != "" {
+		name += "." + s.Group
+	}
+	if s.Version != "" {
+		name += " (" + s.Version + ")"
+	}
+	return name
 }
 
 func nameAt(rules []fleetv1alpha1.HealthRule, at revision) string {

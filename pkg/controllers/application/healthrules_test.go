@@ -20,7 +20,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
@@ -42,7 +41,7 @@ type rulesFixture struct {
 	rules *healthRules
 
 	mu      sync.Mutex
-	changes [][]schema.GroupKind
+	changes [][]health.Selector
 }
 
 func newRulesFixture(t *testing.T) *rulesFixture {
@@ -68,10 +67,10 @@ func newRulesFixture(t *testing.T) *rulesFixture {
 	if f.hub, err = client.New(cfg, client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
-	f.rules = newHealthRules(mgr.GetClient(), mgr.GetClient(), clock.RealClock{}, func(kinds []schema.GroupKind) {
+	f.rules = newHealthRules(mgr.GetClient(), mgr.GetClient(), clock.RealClock{}, nil, func(selectors []health.Selector) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.changes = append(f.changes, kinds)
+		f.changes = append(f.changes, selectors)
 	})
 	if _, ok := f.rules.assessor(); ok {
 		t.Error("there is an assessor before the rules have been read")
@@ -170,7 +169,7 @@ func (f *rulesFixture) fares(phase string, want appsv1alpha1.Health, reason stri
 }
 
 // told waits until the last change that was told is of certain kinds, and returns how many changes there were.
-func (f *rulesFixture) told(kinds ...schema.GroupKind) int {
+func (f *rulesFixture) told(kinds ...health.Selector) int {
 	f.t.Helper()
 	n := 0
 	f.eventually("a change is told", func() error {
@@ -187,14 +186,14 @@ func (f *rulesFixture) told(kinds ...schema.GroupKind) int {
 
 func TestHealthRules(t *testing.T) {
 	f := newRulesFixture(t)
-	databases := schema.GroupKind{Group: "db.example.org", Kind: "Database"}
+	databases := health.Selector{Group: "db.example.org", Kind: "Database"}
 	byPhase := fleetv1alpha1.HealthRuleSpec{Group: databases.Group, Kind: databases.Kind, Healthy: "object.status.phase == 'Running'"}
 
 	// Without a rule it is known that there is none.
 	if n := f.told(); n != 1 {
 		t.Errorf("want one change to begin with, got %d", n)
 	}
-	f.fares("Odd", appsv1alpha1.HealthHealthy, "")
+	f.fares("Odd", appsv1alpha1.HealthUnknown, health.ReasonNotUnderstood)
 
 	// A rule is followed, and its author can see that.
 	first := f.create("a", byPhase)
@@ -234,7 +233,7 @@ func TestHealthRules(t *testing.T) {
 	written := second.ResourceVersion
 	other := f.create("other", fleetv1alpha1.HealthRuleSpec{Kind: "Other", Healthy: "true"})
 	f.says(other, fleetv1alpha1.ReasonCompiled, "followed")
-	f.told(schema.GroupKind{Kind: "Other"})
+	f.told(health.Selector{Kind: "Other"})
 	f.says(second, fleetv1alpha1.ReasonCompiled, "followed")
 	if second.ResourceVersion != written {
 		t.Error("the status was written again, and nothing had changed")
@@ -242,8 +241,21 @@ func TestHealthRules(t *testing.T) {
 	if err := f.hub.Delete(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
-	f.fares("Odd", appsv1alpha1.HealthHealthy, "")
+	f.fares("Odd", appsv1alpha1.HealthUnknown, health.ReasonNotUnderstood)
 	f.told(databases)
+
+	// A rule for several kinds is followed for those that no older rule is for, and says for which it is not.
+	several := f.create("several", fleetv1alpha1.HealthRuleSpec{
+		Groups: []string{"*.example.org"}, Kinds: []string{"*"}, Healthy: "phase() == 'Odd'",
+	})
+	f.says(several, fleetv1alpha1.ReasonCompiled, "followed")
+	f.told(health.Selector{Group: "*.example.org", Kind: "*"})
+	f.fares("Odd", appsv1alpha1.HealthHealthy, "")
+	partly := f.create("partly", fleetv1alpha1.HealthRuleSpec{Kinds: []string{"Other", "Another"}, Healthy: "true"})
+	f.says(partly, fleetv1alpha1.ReasonCompiled, `but not for Other: HealthRule "other" is older`)
+	f.told(health.Selector{Kind: "Another"})
+	wild := f.create("wild", fleetv1alpha1.HealthRuleSpec{Groups: []string{"*.example.org"}, Kinds: []string{"*"}, Healthy: "true"})
+	f.says(wild, fleetv1alpha1.ReasonShadowed, `HealthRule "several" is older`)
 
 	t.Run("Sample", func(t *testing.T) { testSampleRules(t, f) })
 }
@@ -291,49 +303,49 @@ func TestFollow(t *testing.T) {
 			Spec: fleetv1alpha1.HealthRuleSpec{Kind: kind, Healthy: "true"},
 		}
 	}
-	pods, jobs := schema.GroupKind{Kind: "Pod"}, schema.GroupKind{Kind: "Job"}
+	pods, jobs := health.Selector{Kind: "Pod"}, health.Selector{Kind: "Job"}
 	cases := map[string]struct {
 		reason        string
 		before, rules []fleetv1alpha1.HealthRule
-		chosen        map[schema.GroupKind]types.UID
-		changed       []schema.GroupKind
+		chosen        map[health.Selector]types.UID
+		changed       []health.Selector
 	}{
-		"None": {reason: "Without rules nothing is chosen.", chosen: map[schema.GroupKind]types.UID{}},
+		"None": {reason: "Without rules nothing is chosen.", chosen: map[health.Selector]types.UID{}},
 		"Oldest": {
 			reason: "The oldest rule for a kind counts.",
 			rules:  []fleetv1alpha1.HealthRule{rule("a", 0, 1, "Pod"), rule("b", time.Hour, 1, "Pod"), rule("c", 0, 1, "Job")},
-			chosen: map[schema.GroupKind]types.UID{pods: "b", jobs: "c"}, changed: []schema.GroupKind{jobs, pods},
+			chosen: map[health.Selector]types.UID{pods: "b", jobs: "c"}, changed: []health.Selector{jobs, pods},
 		},
 		"Name": {
 			reason: "Rules that were created together are told apart by name, or restarts would change what is followed.",
 			rules:  []fleetv1alpha1.HealthRule{rule("b", 0, 1, "Pod"), rule("a", 0, 1, "Pod")},
-			chosen: map[schema.GroupKind]types.UID{pods: "a"}, changed: []schema.GroupKind{pods},
+			chosen: map[health.Selector]types.UID{pods: "a"}, changed: []health.Selector{pods},
 		},
 		"Same": {
 			reason: "What is as before has to be assessed as before.",
 			before: []fleetv1alpha1.HealthRule{rule("a", 0, 1, "Pod")}, rules: []fleetv1alpha1.HealthRule{rule("a", 0, 1, "Pod")},
-			chosen: map[schema.GroupKind]types.UID{pods: "a"},
+			chosen: map[health.Selector]types.UID{pods: "a"},
 		},
 		"Edited": {
 			reason: "Objects of the kind have to be assessed again.",
 			before: []fleetv1alpha1.HealthRule{rule("a", 0, 1, "Pod")}, rules: []fleetv1alpha1.HealthRule{rule("a", 0, 2, "Pod")},
-			chosen: map[schema.GroupKind]types.UID{pods: "a"}, changed: []schema.GroupKind{pods},
+			chosen: map[health.Selector]types.UID{pods: "a"}, changed: []health.Selector{pods},
 		},
 		"Moved": {
 			reason: "A rule for another kind than before changes both.",
 			before: []fleetv1alpha1.HealthRule{rule("a", 0, 1, "Pod")}, rules: []fleetv1alpha1.HealthRule{rule("a", 0, 2, "Job")},
-			chosen: map[schema.GroupKind]types.UID{jobs: "a"}, changed: []schema.GroupKind{jobs, pods},
+			chosen: map[health.Selector]types.UID{jobs: "a"}, changed: []health.Selector{jobs, pods},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var before *followed
 			if tc.before != nil {
-				before = follow(tc.before, nil)
+				before = follow(tc.before, nil, nil)
 			}
 			slices.SortFunc(tc.rules, olderFirst)
-			now := follow(tc.rules, before)
-			chosen := map[schema.GroupKind]types.UID{}
+			now := follow(tc.rules, before, nil)
+			chosen := map[health.Selector]types.UID{}
 			for kind, at := range now.chosen {
 				chosen[kind] = at.uid
 			}
@@ -341,7 +353,7 @@ func TestFollow(t *testing.T) {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 			changed := differences(before, now)
-			slices.SortFunc(changed, func(a, b schema.GroupKind) int { return strings.Compare(a.Kind, b.Kind) })
+			slices.SortFunc(changed, func(a, b health.Selector) int { return strings.Compare(a.Kind, b.Kind) })
 			if diff := cmp.Diff(tc.changed, changed); diff != "" {
 				t.Errorf("%s\nchanged, -want, +got:\n%s", tc.reason, diff)
 			}

@@ -23,6 +23,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -352,13 +353,14 @@ func (w *workload) has(key applicationKey, uid types.UID) bool {
 	return t != nil && t.uid == uid && w.mode == modeEnabled
 }
 
-// kindsOf are the kinds that are watched in whatever version and form.
-func (w *workload) kindsOf(gk schema.GroupKind) []kindwatch.Kind {
+// kindsSelected are the kinds that are watched, in whatever form, whose objects may be selected. A version in a selector is not asked for:
+// it is rare, and to look again is harmless.
+func (w *workload) kindsSelected(selectors []health.Selector) []kindwatch.Kind {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []kindwatch.Kind
 	for kind := range w.users {
-		if kind.GroupKind() == gk {
+		if slices.ContainsFunc(selectors, func(s health.Selector) bool { return s.Selects(kind.GroupKind()) }) {
 			out = append(out, kind)
 		}
 	}

@@ -1,0 +1,81 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package healthcases
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// testFile is the file that lists the cases of a kind.
+type testFile struct {
+	Tests []struct {
+		InputPath    string `json:"inputPath"`
+		HealthStatus struct {
+			Status string `json:"status"`
+		} `json:"healthStatus"`
+	} `json:"tests"`
+}
+
+// Folder reads the cases of a folder in the shape of Argo CD's resource_customizations: below it a folder for each group, with one
+// for each kind, with a file health_test.yaml that names the objects and the health that they should have. For Argo CD
+// an object that is being deleted is Progressing, as it is for Masthead, whatever a customisation says. A case that wants another
+// health of such an object is about the customisation alone, so that it is judged without its deletion.
+func Folder(dir string) ([]Case, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "*", "health_test.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("cannot look for cases in %q: %w", dir, err)
+	}
+	slices.Sort(paths)
+	var cases []Case
+	for _, path := range paths {
+		var file testFile
+		data, err := os.ReadFile(path) //nolint:gosec // The folder is the caller's to choose.
+		if err != nil {
+			return nil, fmt.Errorf("cannot read cases: %w", err)
+		}
+		if err := yaml.Unmarshal(data, &file); err != nil {
+			return nil, fmt.Errorf("cannot parse %q: %w", path, err)
+		}
+		for _, test := range file.Tests {
+			object, err := readObject(filepath.Join(filepath.Dir(path), test.InputPath))
+			if err != nil {
+				return nil, err
+			}
+			if test.HealthStatus.Status != "Progressing" {
+				object.SetDeletionTimestamp(nil)
+			}
+			folder, err := filepath.Rel(dir, filepath.Dir(path))
+			if err != nil {
+				return nil, fmt.Errorf("cannot name the cases of %q: %w", path, err)
+			}
+			cases = append(cases, Case{
+				Name: filepath.Join(folder, filepath.Base(test.InputPath)), Object: object, Want: test.HealthStatus.Status, StatusExpected: true,
+			})
+		}
+	}
+	return cases, nil
+}
+
+// readObject decodes an object as the API server's answers are: a whole number becomes an int64.
+func readObject(path string) (*unstructured.Unstructured, error) {
+	data, err := os.ReadFile(path) //nolint:gosec // The folder is the caller's to choose.
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the object of a case: %w", err)
+	}
+	text, err := yaml.YAMLToJSON(data)
+	if err != nil {
+		return nil, fmt.Errorf("cannot parse %q: %w", path, err)
+	}
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(text); err != nil {
+		return nil, fmt.Errorf("cannot decode %q: %w", path, err)
+	}
+	return object, nil
+}

@@ -1,0 +1,231 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"strings"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+// polarity is what it means that a condition of some type is True. docs/health.md has the table for users.
+type polarity int
+
+const (
+	// silent conditions are of types that say nothing about health in general.
+	silent polarity = iota
+
+	// goal: True is what the owner wants; False is said while the controller works towards it.
+	goal
+
+	// verdict: True is what the owner wants; False is said after an attempt that failed.
+	verdict
+
+	// failure: True is a failure; False says nothing.
+	failure
+
+	// pause: True is said while the owner has paused the object; False says nothing.
+	pause
+
+	// work: True is said while the controller works; False says nothing.
+	work
+)
+
+// polarityOf is what is known about a type of condition, whatever the kind.
+func polarityOf(conditionType string) polarity {
+	switch conditionType {
+	case "Ready", "Available", "Programmed", "Established", "Bound", "Provisioned", "Deployed", "Installed", "Running", "Active",
+		"Complete", "Completed", "Issued", "Connected", "Online", "Initialized", "Released", "Created", "Scheduled":
+		return goal
+	case "Succeeded", "Success", "Healthy", "Accepted", "Synced", "Synchronized", "Valid", "Validated", "Reconciled", "ReconcileSuccess",
+		"ReconcileSucceeded", "ResolvedRefs", "Applied", "Attached", "Configured", "SuccessfullyReconciled":
+		return verdict
+	case "Failed", "Failure", "Failing", "Degraded", "Error", "Errored", "Stalled", "Unhealthy", "Invalid", "Conflicted", "Misconfigured":
+		return failure
+	case "Paused", "Suspended", "Hibernated", "Stopped":
+		return pause
+	case "Reconciling", "Progressing", "Updating", "Upgrading", "Pending", "Creating", "Provisioning", "Deleting", "Terminating",
+		"Scaling", "Initializing", "Restarting", "Migrating", "InProgress", "RollingOut":
+		return work
+	}
+	return silent
+}
+
+// judged is what a list of conditions, or another part of a status, says. None is that it says nothing.
+type judged struct {
+	result Result
+	known  bool
+}
+
+// worse keeps the worse of two judgements. An object that its owner has paused is not on its way to anything, so that Suspended
+// hides Progressing, as it does in a HealthRule.
+func (j judged) worse(other judged) judged {
+	if !j.known || other.known && severity(other.result.Health) > severity(j.result.Health) {
+		return other
+	}
+	return j
+}
+
+func severity(h appsv1alpha1.Health) int {
+	switch h {
+	case appsv1alpha1.HealthDegraded, appsv1alpha1.HealthMissing:
+		return 4
+	case appsv1alpha1.HealthUnknown:
+		return 3
+	case appsv1alpha1.HealthSuspended:
+		return 2
+	case appsv1alpha1.HealthProgressing:
+		return 1
+	case appsv1alpha1.HealthHealthy:
+	}
+	return 0
+}
+
+// conditionsOf judges a list of conditions by the polarity of their types. Ready sums up: with it the other goals and verdicts do not
+// count, except for a verdict that says that the latest attempt failed. A condition about an older generation cannot make an object
+// Healthy.
+func conditionsOf(list []any, generation int64) judged {
+	summed := false
+	for _, value := range list {
+		if c, ok := value.(map[string]any); ok && c["type"] == "Ready" && statusOf(c) != "" {
+			summed = true
+			break
+		}
+	}
+	var worst judged
+	for _, value := range list {
+		if c, ok := value.(map[string]any); ok {
+			worst = worst.worse(conditionOf(c, summed, generation))
+		}
+	}
+	return worst
+}
+
+// conditionOf judges one condition.
+func conditionOf(c fields, summed bool, generation int64) judged {
+	name, state := c.text("type"), statusOf(c)
+	kind := polarityOf(name)
+	if kind == silent || state == "" {
+		return judged{}
+	}
+	reason, message := c.text("reason"), c.text("message")
+	switch {
+	case kind == failure && state == statusTrue:
+		return judged{degraded(reasonOr(reason, name), message), true}
+	case kind == pause && state == statusTrue:
+		return judged{suspended(reasonOr(reason, name), message), true}
+	case kind == work && state == statusTrue && reason != rolloutComplete:
+		return judged{progressing(reasonOr(reason, notReadyOr(name)), message), true}
+	case kind == failure || kind == pause || kind == work:
+		return judged{}
+	case summed && name != "Ready" && (kind == goal || state != statusFalse):
+		return judged{}
+	case state == statusTrue:
+		if seen, ok := integer(c["observedGeneration"]); ok && seen != 0 && seen < generation {
+			return judged{progressing(ReasonNotObserved, "Its controller has not seen the latest change yet"), true}
+		}
+		return judged{healthy(), true}
+	case state == statusFalse && (kind == verdict || saysFailed(reason)):
+		return judged{degraded(reasonOr(reason, notTrue(name)), messageOr(message, "The condition "+name+" is False")), true}
+	}
+	return judged{progressing(reasonOr(reason, notTrue(name)), messageOr(message, unavailable(name))), true}
+}
+
+// rolloutComplete is the reason with which a condition Progressing stays True once a rollout has ended, of Deployments and of kinds
+// that imitate them.
+const rolloutComplete = "NewReplicaSetAvailable"
+
+func notReadyOr(name string) string {
+	if name == "Reconciling" {
+		return ReasonNotReady
+	}
+	return name
+}
+
+// notTrue is the reason for a condition that should be True and gives none.
+func notTrue(name string) string {
+	if name == "Ready" || name == "Available" {
+		return ReasonNotReady
+	}
+	return "Not" + name
+}
+
+func unavailable(name string) string {
+	switch name {
+	case "Ready":
+		return ""
+	case "Available":
+		return "It is not available"
+	}
+	return "The condition " + name + " is not True"
+}
+
+const (
+	statusTrue    = "True"
+	statusFalse   = "False"
+	statusUnknown = "Unknown"
+)
+
+// statusOf is the status of a condition in Kubernetes' words; empty if there is none. Some controllers write it in small letters or as
+// a boolean.
+func statusOf(c map[string]any) string {
+	switch s := c["status"].(type) {
+	case bool:
+		if s {
+			return statusTrue
+		}
+		return statusFalse
+	case string:
+		switch {
+		case strings.EqualFold(s, statusTrue):
+			return statusTrue
+		case strings.EqualFold(s, statusFalse):
+			return statusFalse
+		case s != "":
+			return statusUnknown
+		}
+	}
+	return ""
+}
+
+// saysFailed is whether one of the words in a reason such as "ReconcileFailed" or "CREATE_FAILED" tells of a failure.
+func saysFailed(reason string) bool {
+	start := 0
+	for i := 0; i <= len(reason); i++ {
+		if i < len(reason) && !startsWord(reason, i) {
+			continue
+		}
+		if isFailureWord(strings.Trim(reason[start:i], "_- ")) {
+			return true
+		}
+		start = i
+	}
+	return false
+}
+
+// startsWord is whether a word begins at a place: at a capital after a small letter, or after a separator.
+func startsWord(s string, i int) bool {
+	if i == 0 {
+		return false
+	}
+	before, c := s[i-1], s[i]
+	upper := c >= 'A' && c <= 'Z'
+	lowerNext := i+1 < len(s) && s[i+1] >= 'a' && s[i+1] <= 'z'
+	return before == '_' || before == '-' || before == ' ' || upper && (before >= 'a' && before <= 'z' || lowerNext)
+}
+
+func isFailureWord(word string) bool {
+	if len(word) < 4 || len(word) > 13 {
+		return false
+	}
+	for _, failed := range [...]string{
+		"failed", "failure", "failures", "fail", "fails", "error", "errors", "errored", "invalid", "denied", "forbidden", "unauthorized",
+		"rejected", "timeout", "exceeded", "unsupported", "misconfigured", "conflict", "degraded", "unhealthy", "stalled", "cannot",
+	} {
+		if strings.EqualFold(word, failed) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,208 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"k8s.io/apiserver/pkg/cel/library"
+)
+
+// objectVariable is the object in an expression.
+const objectVariable = "object"
+
+// helpers are the functions that expressions have in addition to those of Kubernetes. Each is a method of objects and of their parts;
+// written without one it is about the object: phase() is object.phase(). None fails: what is not there, or is of another type, is
+// empty. They are methods because a function cannot see the variable.
+func helpers() []cel.EnvOption {
+	text := cel.StringType
+	options := make([]cel.EnvOption, 0, 12)
+	macros := make([]cel.Macro, 0, 12)
+	add := func(name string, result *cel.Type, bind func(part fields, arguments []ref.Val) ref.Val, arguments ...*cel.Type) {
+		binding := cel.FunctionBinding(func(values ...ref.Val) ref.Val {
+			part, _ := values[0].Value().(map[string]any)
+			return bind(part, values[1:])
+		})
+		options = append(options, cel.Function(name,
+			cel.MemberOverload("masthead_"+name+strconv.Itoa(len(arguments)), append([]*cel.Type{cel.DynType}, arguments...), result, binding)))
+		macros = append(macros, cel.GlobalMacro(name, len(arguments),
+			func(f cel.MacroExprFactory, _ ast.Expr, arguments []ast.Expr) (ast.Expr, *cel.Error) {
+				return f.NewMemberCall(name, f.NewIdent(objectVariable), arguments...), nil
+			}))
+	}
+	add("condition", cel.MapType(text, text), func(o fields, a []ref.Val) ref.Val {
+		return types.NewStringStringMap(types.DefaultTypeAdapter, o.anyCondition(textOf(a[0])))
+	}, text)
+	add("isTrue", cel.BoolType, func(o fields, a []ref.Val) ref.Val {
+		return types.Bool(statusOf(o.rawCondition(textOf(a[0]))) == statusTrue)
+	}, text)
+	add("isFalse", cel.BoolType, func(o fields, a []ref.Val) ref.Val {
+		return types.Bool(statusOf(o.rawCondition(textOf(a[0]))) == statusFalse)
+	}, text)
+	add("phase", text, func(o fields, _ []ref.Val) ref.Val { return types.String(phaseOf(o.part("status"))) })
+	add("observed", cel.BoolType, func(o fields, _ []ref.Val) ref.Val { return types.Bool(isObserved(o)) })
+	add("observes", cel.BoolType, func(o fields, a []ref.Val) ref.Val {
+		generation, _ := a[0].Value().(int64)
+		return types.Bool(observes(o, generation))
+	}, cel.IntType)
+	add("text", text, func(o fields, a []ref.Val) ref.Val { return types.String(asText(o.atPath(textOf(a[0])))) }, text)
+	add("flag", cel.BoolType, func(o fields, a []ref.Val) ref.Val {
+		return types.Bool(strings.EqualFold(asText(o.atPath(textOf(a[0]))), "true"))
+	}, text)
+	add("number", cel.IntType, func(o fields, a []ref.Val) ref.Val { return numberAt(o, textOf(a[0]), 0) }, text)
+	add("number", cel.IntType, func(o fields, a []ref.Val) ref.Val {
+		otherwise, _ := a[1].Value().(int64)
+		return numberAt(o, textOf(a[0]), otherwise)
+	}, text, cel.IntType)
+	add("items", cel.ListType(cel.DynType), func(o fields, a []ref.Val) ref.Val {
+		list, _ := o.atPath(textOf(a[0])).([]any)
+		return types.DefaultTypeAdapter.NativeToValue(list)
+	}, text)
+	add("saysFailed", cel.BoolType, func(o fields, a []ref.Val) ref.Val { return types.Bool(saysFailed(textOf(a[0]))) }, text)
+	return append(options, cel.Macros(macros...))
+}
+
+func textOf(value ref.Val) string {
+	text, _ := value.Value().(string)
+	return text
+}
+
+func numberAt(o fields, path string, otherwise int64) ref.Val {
+	if n, ok := decimal(o.atPath(path)); ok {
+		return types.Int(n)
+	}
+	return types.Int(otherwise)
+}
+
+// asText is a value of an object as a text; empty if it is none.
+func asText(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	}
+	if n, ok := integer(value); ok {
+		return strconv.FormatInt(n, 10)
+	}
+	return ""
+}
+
+// atPath returns what is at a path such as "status.phase"; nil if nothing is.
+func (f fields) atPath(path string) any {
+	var value any = map[string]any(f)
+	for {
+		parent, ok := value.(map[string]any)
+		if !ok {
+			return nil
+		}
+		name, rest, more := strings.Cut(path, ".")
+		value = parent[name]
+		if !more {
+			return value
+		}
+		path = rest
+	}
+}
+
+// rawCondition is the condition of a type of an object, or of a part that has conditions itself; nil if there is none.
+func (f fields) rawCondition(kind string) fields {
+	list, ok := f["conditions"].([]any)
+	if !ok {
+		list, _ = f.at("status", "conditions").([]any)
+	}
+	for _, value := range list {
+		if c, ok := value.(map[string]any); ok && c["type"] == kind {
+			return c
+		}
+	}
+	return nil
+}
+
+// anyCondition is a condition for an expression. It has all fields, so that an expression need not ask for them.
+func (f fields) anyCondition(kind string) map[string]string {
+	c := f.rawCondition(kind)
+	return map[string]string{"type": c.text("type"), "status": statusOf(c), "reason": c.text("reason"), "message": c.text("message")}
+}
+
+// isObserved is whether a status is about the latest generation of its object, as far as it says which it is about: in
+// status.observedGeneration, as a number or written as a string; if that is missing, in the conditions, of the object or of what it
+// belongs to. Of these the newest counts, as some controllers write those conditions only that have changed, and that of Ready.
+func isObserved(object fields) bool {
+	generation, known := integer(object.at("metadata", "generation"))
+	if !known {
+		return true
+	}
+	status := object.part("status")
+	if seen, ok := decimal(status["observedGeneration"]); ok {
+		return seen >= generation
+	}
+	newest := newestObserved(status["conditions"], generation)
+	for _, name := range [...]string{"parents", "ancestors"} {
+		list, _ := status[name].([]any)
+		for _, value := range list {
+			part, _ := value.(map[string]any)
+			newest = max(newest, newestObserved(part["conditions"], generation))
+		}
+	}
+	return newest == 0 || newest >= generation
+}
+
+// observes is whether none of the conditions of a part is about an older generation.
+func observes(part fields, generation int64) bool {
+	list, _ := part["conditions"].([]any)
+	for _, value := range list {
+		c, _ := value.(map[string]any)
+		if seen, ok := integer(c["observedGeneration"]); ok && seen > 0 && seen < generation {
+			return false
+		}
+	}
+	return true
+}
+
+// newestObserved is the latest generation that a list of conditions is about; that of Ready if there is one that is older than the
+// object's; 0 if none says.
+func newestObserved(conditions any, generation int64) int64 {
+	list, _ := conditions.([]any)
+	newest := int64(0)
+	for _, value := range list {
+		c, _ := value.(map[string]any)
+		seen, ok := integer(c["observedGeneration"])
+		if ok && seen > 0 && seen < generation && c["type"] == "Ready" {
+			return seen
+		}
+		newest = max(newest, seen)
+	}
+	return newest
+}
+
+// costs bounds what the helpers may cost together, as those of Kubernetes are bounded: a helper that looks through a list of conditions
+// costs as much as a loop over it.
+type costs struct{ library.CostEstimator }
+
+// CallCost is the cost of one call; nil for that of any other function.
+func (c costs) CallCost(function, overload string, arguments []ref.Val, result ref.Val) *uint64 {
+	cost := uint64(1)
+	switch function {
+	case "condition", "isTrue", "isFalse", "observes":
+		part, _ := arguments[0].Value().(map[string]any)
+		list, ok := part["conditions"].([]any)
+		if !ok {
+			list, _ = fields(part).at("status", "conditions").([]any)
+		}
+		cost += uint64(len(list))
+	case "saysFailed", "text", "flag", "number", "items":
+		if len(arguments) > 1 {
+			cost += uint64(len(textOf(arguments[1]))) / 8
+		}
+	default:
+		return c.CostEstimator.CallCost(function, overload, arguments, result)
+	}
+	return &cost
+}
