@@ -28,7 +28,7 @@ func TestVerdictsOnHealthRules(t *testing.T) {
 	}
 	of := func(i int, rules ...fleetv1alpha1.HealthRule) *unstructured.Unstructured {
 		r := rules[i]
-		r.Status = ruleStatus(&rules[i], rules, follow(rules, nil), statusTime(1).Time)
+		r.Status = ruleStatus(&rules[i], rules, follow(rules, nil, nil), statusTime(1).Time)
 		return verdict.Object(t, kind, &r)
 	}
 	edited := of(0, rule("a", "false"))
