@@ -55,10 +55,11 @@ func withoutRecord(claim metav1.Object) {
 	claim.SetAnnotations(annotations)
 }
 
-// conflictsWithRecord is whether an API server refused an apply because somebody else wrote the record.
+// conflictsWithRecord is whether an API server refused an apply because somebody else wrote the record, or applied annotations
+// without content, which nobody else may add to by an apply.
 func conflictsWithRecord(err error) bool {
 	return slices.ContainsFunc(conflictCauses(err), func(c metav1.StatusCause) bool {
-		return strings.HasSuffix(c.Field, "."+fleetv1alpha1.HubObjectAnnotation)
+		return c.Field == ".metadata.annotations" || strings.HasSuffix(c.Field, "."+fleetv1alpha1.HubObjectAnnotation)
 	})
 }
 

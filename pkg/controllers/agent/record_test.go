@@ -251,6 +251,22 @@ func TestClaimThatWasCopiedWithItsRecordGetsItsOwnObject(t *testing.T) {
 	f.synced("copy", ReasonSynced)
 }
 
+// Whoever applies annotations without content owns that there are none, and no other apply may add one.
+func TestClaimWhoseAnnotationsWereAppliedEmptyRecordsItsObject(t *testing.T) {
+	f := newFixture(t)
+	f.served()
+	u := f.object(f.namespace, "db")
+	u.Object["spec"] = map[string]any{"version": "5.7", "storageGB": int64(20)}
+	_ = unstructured.SetNestedMap(u.Object, map[string]any{}, "metadata", "annotations")
+	if err := f.workload.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("kubectl")); err != nil {
+		t.Fatal(err)
+	}
+	hub := f.pushed("db")
+	f.ready("db", "a")
+	f.recorded("db", hub)
+	f.synced("db", ReasonSynced)
+}
+
 // Any object of the hub can name any source. One that is not where the claim's object is, or belongs, neither stops the claim
 // nor goes with it.
 func TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim(t *testing.T) {
