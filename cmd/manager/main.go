@@ -43,9 +43,13 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 		return 0
 	}
 	collectGarbageEarlier(env)
+	limit := limitMemory(os.DirFS("/"))
+	if in.Options.MemoryBudgetMiB == 0 {
+		in.Options.MemoryBudgetMiB = int(budgetOf(limit) / mebibyte)
+	}
 	log := newLogger(in.Options.Log, stderr)
 	useLogger(log)
-	log.Info("Masthead starts", "version", version.Version)
+	log.Info("Masthead starts", "version", version.Version, "memoryLimitBytes", limit, "memoryBudgetMiB", in.Options.MemoryBudgetMiB)
 	if err := serve(ctx, in.Options, log); err != nil {
 		log.Error(err, "Masthead ends")
 		return exitFailed

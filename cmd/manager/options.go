@@ -39,6 +39,10 @@ type Options struct {
 	// GracefulShutdownTimeout is how long work that runs is given to end when the manager is stopped.
 	GracefulShutdownTimeout metav1.Duration `json:"gracefulShutdownTimeout"`
 
+	// MemoryBudgetMiB is how much memory what is kept of all workload clusters' objects, and their answers under way, may take together.
+	// Zero: an eighth of the memory limit, which is GOMEMLIMIT or 90 percent of the container's; 256 without one.
+	MemoryBudgetMiB int `json:"memoryBudgetMiB"`
+
 	Log            LogOptions            `json:"log"`
 	Metrics        MetricsOptions        `json:"metrics"`
 	Health         HealthOptions         `json:"health"`
@@ -311,6 +315,8 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	text(&o.Hub.Name, "hub-name", "name of this hub for people, which other hubs are told that are refused")
 	span(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", "how long work that runs is given to end when the manager is stopped")
 
+	number(&o.MemoryBudgetMiB, "memory-budget-mib",
+		"memory for what is kept of all workload clusters' objects and for their answers under way (default: an eighth of the memory limit)")
 	text(&o.Log.Level, "log-level", "what is logged: "+strings.Join(logLevels, ", "))
 	text(&o.Log.Format, "log-format", "how it is logged: "+strings.Join(logFormats, ", "))
 	text(&o.Metrics.BindAddress, "metrics-bind-address", `address of the metrics endpoint, or "0" for none`)
@@ -409,6 +415,7 @@ func (o *Options) Validate() error {
 	problem(c.Burst < 1, "cluster-burst: must be at least 1")
 	problem(c.MaxAnswerMiB < 1, "max-answer-mib: must be at least 1")
 	problem(c.MaxListMiB < 1, "max-list-mib: must be at least 1")
+	problem(o.MemoryBudgetMiB < 0, "memory-budget-mib: must not be negative")
 	problem(c.MaxDecodedMiB < 1, "max-decoded-mib: must be at least 1")
 	problem(o.Agent.Workers < 1, "agent-workers: must be at least 1")
 	problem(o.Agent.WorkersPerCluster < 0, "agent-workers-per-cluster: must not be negative")

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -28,6 +29,7 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent"
 	"github.com/masthead-dev/masthead/pkg/controllers/application"
 	"github.com/masthead-dev/masthead/pkg/controllers/discovery"
@@ -112,7 +114,11 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 		return nil, err
 	}
 	gate := multicluster.NewGate()
-	provider, err := newProvider(local, o.Connections, gate, sources, lead, hub)
+	memory := budget.New(int64(cmp.Or(o.MemoryBudgetMiB, unlimitedBudget/mebibyte)) * mebibyte)
+	if err := metrics.Registry.Register(newBudgetMetrics(memory)); err != nil {
+		return nil, fmt.Errorf("cannot register the metrics of the memory budget: %w", err)
+	}
+	provider, err := newProvider(local, o.Connections, gate, sources, lead, hub, memory)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +242,7 @@ func secretMetadata(local manager.Manager, label string) (cache.Cache, error) {
 
 func newProvider(
 	local manager.Manager, o ConnectionOptions, gate *multicluster.Gate, sources []connection.Source, l leadership,
-	hub hubidentity.Hub,
+	hub hubidentity.Hub, memory *budget.Budget,
 ) (*connection.Provider, error) {
 	provider, err := connection.New(connection.Options{
 		Sources:      sources,
@@ -265,6 +271,7 @@ func newProvider(
 		WrapTransport:           l.wrapper(),
 		QPS:                     o.QPS,
 		Burst:                   o.Burst,
+		Budget:                  memory,
 		Limits: connection.Limits{
 			Object: o.answerLimits(o.MaxAnswerMiB), Event: o.answerLimits(o.MaxAnswerMiB), List: o.answerLimits(o.MaxListMiB),
 		},

@@ -4,8 +4,11 @@
 package bounded
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"sync"
+	"sync/atomic"
 )
 
 // An Account says whether there is room for what is under way. It is charged with the cost of an answer while that is read, and
@@ -22,14 +25,29 @@ type Body struct {
 	body    io.ReadCloser
 	scanner *Scanner
 	account Account
+	scope   *scope
 	refused func(error)
 	err     error
+	aborted atomic.Pointer[error]
 }
 
-// NewBody returns a body that ends with an error where the scanner, or the account, refuses it. account may be nil. refused, if it
-// is not nil, is called once with the error.
-func NewBody(body io.ReadCloser, s *Scanner, account Account, refused func(error)) *Body {
-	return &Body{body: body, scanner: s, account: account, refused: refused}
+// NewBody returns a body that ends with an error where the scanner, or the account, refuses it. open, which may be nil, opens the
+// account; abort has the body end with an error although nothing was refused. The account is closed with the body or, if ctx is of
+// WithDecoding, when that is over. refused, which may be nil, is called with the error that ends the body.
+func NewBody(
+	ctx context.Context, body io.ReadCloser, s *Scanner, open func(abort func(error)) Account, refused func(error),
+) *Body {
+	b := &Body{body: body, scanner: s, refused: refused, scope: scopeOf(ctx)}
+	if open != nil {
+		b.account = open(b.abort)
+	}
+	return b
+}
+
+// abort ends the body for whoever reads it, and whoever waits for more of it.
+func (b *Body) abort(err error) {
+	b.aborted.Store(&err)
+	_ = b.body.Close()
 }
 
 // Read implements io.Reader. A panic of the scanner, which there must not be, is an error of this answer: Read is called by
@@ -45,6 +63,9 @@ func (b *Body) Read(p []byte) (n int, err error) {
 		}
 	}()
 	n, err = b.body.Read(p)
+	if why := b.aborted.Load(); why != nil {
+		return 0, b.refuse(*why)
+	}
 	if n == 0 {
 		return n, err
 	}
@@ -53,21 +74,70 @@ func (b *Body) Read(p []byte) (n int, err error) {
 		refused = b.account.Hold(b.scanner.Cost())
 	}
 	if refused != nil {
-		b.err = refused
-		if b.refused != nil {
-			b.refused(refused)
-		}
-		return n, refused // What came before it, of a stream, is good.
+		return n, b.refuse(refused) // What came before it, of a stream, is good.
 	}
 	return n, err
 }
 
+func (b *Body) refuse(err error) error {
+	b.err = err
+	if b.refused != nil {
+		b.refused(err)
+	}
+	return err
+}
+
 // Close implements io.Closer.
 func (b *Body) Close() error {
-	if b.account != nil {
+	err := b.body.Close()
+	if b.account != nil && !b.scope.keep(b.account) {
 		b.account.Close()
 	}
-	return b.body.Close()
+	return err
+}
+
+type scopeKey struct{}
+
+// scope keeps accounts until what they are charged with is decoded.
+type scope struct {
+	mu       sync.Mutex
+	accounts []Account
+	over     bool
+}
+
+// WithDecoding returns a context for requests whose answers are decoded before done is called: until then they stay charged. client-go
+// closes an answer when it has been read, and decodes it then.
+func WithDecoding(ctx context.Context) (_ context.Context, done func()) {
+	s := &scope{}
+	return context.WithValue(ctx, scopeKey{}, s), s.end
+}
+
+func scopeOf(ctx context.Context) *scope {
+	s, _ := ctx.Value(scopeKey{}).(*scope)
+	return s
+}
+
+// keep is whether the account will be closed later.
+func (s *scope) keep(a Account) bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over {
+		s.accounts = append(s.accounts, a)
+	}
+	return !s.over
+}
+
+func (s *scope) end() {
+	s.mu.Lock()
+	accounts := s.accounts
+	s.accounts, s.over = nil, true
+	s.mu.Unlock()
+	for _, a := range accounts {
+		a.Close()
+	}
 }
 
 // A Text is a body that nobody decodes, of which only so many bytes are read. What is more is cut without an error: such

@@ -137,7 +137,7 @@ func TestErrorsSayNothingThatTheServerSent(t *testing.T) {
 func TestBodyPassesOnWhatCameBefore(t *testing.T) {
 	var told error
 	closed := false
-	b := NewBody(closer{strings.NewReader(`{"a":1}` + "\n" + `{"a":2}` + "\n]"), &closed},
+	b := NewBody(t.Context(), closer{strings.NewReader(`{"a":1}` + "\n" + `{"a":2}` + "\n]"), &closed},
 		NewStreamScanner("event", WithBytes(1000)), nil, func(err error) { told = err })
 	got, err := io.ReadAll(b)
 	if !strings.HasPrefix(string(got), `{"a":1}`+"\n"+`{"a":2}`) || !errors.Is(err, ErrRefused) || !errors.Is(told, ErrRefused) {
@@ -175,7 +175,8 @@ func (a *account) Close() { a.closed = true }
 func TestBodyIsCharged(t *testing.T) {
 	text := `[` + strings.Repeat(`{},`, 1000) + `{}]`
 	a := &account{most: 100_000}
-	b := NewBody(io.NopCloser(strings.NewReader(text)), NewScanner("list", WithBytes(1<<20)), a, nil)
+	open := func(func(error)) Account { return a }
+	b := NewBody(t.Context(), io.NopCloser(strings.NewReader(text)), NewScanner("list", WithBytes(1<<20)), open, nil)
 	if _, err := io.ReadAll(b); !errors.Is(err, errFull) {
 		t.Errorf("an account without room must refuse the answer, got %v", err)
 	}
@@ -184,9 +185,28 @@ func TestBodyIsCharged(t *testing.T) {
 		t.Error("the account must be closed with the body")
 	}
 	a = &account{most: 10 << 20}
-	b = NewBody(io.NopCloser(strings.NewReader(text)), NewScanner("list", WithBytes(1<<20)), a, nil)
+	ctx, done := WithDecoding(t.Context())
+	b = NewBody(ctx, io.NopCloser(strings.NewReader(text)), NewScanner("list", WithBytes(1<<20)), open, nil)
 	if got, err := io.ReadAll(b); err != nil || string(got) != text || a.held < 1000*costObject {
 		t.Errorf("want the text, charged, got %d bytes, %v, %d charged", len(got), err, a.held)
+	}
+	_ = b.Close()
+	if a.closed {
+		t.Error("what is being decoded must stay charged")
+	}
+	if done(); !a.closed {
+		t.Error("the account must be closed once it is decoded")
+	}
+}
+
+func TestBodyIsAborted(t *testing.T) {
+	r, w := io.Pipe()
+	var abort func(error)
+	open := func(f func(error)) Account { abort = f; return &account{most: 1 << 20} }
+	b := NewBody(t.Context(), r, NewScanner("list", WithBytes(1<<20)), open, nil)
+	go func() { _, _ = w.Write([]byte("[")); abort(errFull) }()
+	if _, err := io.ReadAll(b); !errors.Is(err, errFull) {
+		t.Errorf("whoever waits for more must be told, got %v", err)
 	}
 }
 

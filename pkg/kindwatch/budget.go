@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/masthead-dev/masthead/pkg/budget"
 )
 
 // Errors that end an attempt to watch a kind that is too large.
@@ -59,44 +61,62 @@ func (l Limit) exceededBy(objects, bytes int64) bool {
 // usage is what all kinds of a Watcher hold together.
 type usage struct{ objects, bytes atomic.Int64 }
 
-// budget is what one kind may hold. It is used under the lock of its store.
-type budget struct {
+// allowance is what one kind may hold. It is used under the lock of its store.
+type allowance struct {
 	perKind, total Limit
 	all            *usage
+
+	// holder is charged with what is held and what is arriving; nil if nobody counts.
+	holder *budget.Holder
 
 	// listed is how many objects that are not kept a list may bring.
 	listed int64
 
-	// held is what the store of the kind holds, which is part of all.
-	objects, bytes int64
+	// objects and bytes are what the store of the kind holds, which is part of all. arriving is about how many bytes a list that is under
+	// way has brought.
+	objects, bytes, arriving int64
 }
 
-// hold changes what is held, and says whether that is too much.
-func (b *budget) hold(objects, bytes int64) bool {
+// hold changes what is held, and returns why that is too much, or nil. It is changed in any case.
+func (b *allowance) hold(objects, bytes int64) error {
 	b.objects += objects
 	b.bytes += bytes
 	allObjects, allBytes := b.all.objects.Add(objects), b.all.bytes.Add(bytes)
-	return b.perKind.exceededBy(b.objects, b.bytes) || b.total.exceededBy(allObjects, allBytes)
+	err := b.charge()
+	if b.perKind.exceededBy(b.objects, b.bytes) || b.total.exceededBy(allObjects, allBytes) {
+		return errTooLarge
+	}
+	return err
+}
+
+// charge has the process's budget know what is held.
+func (b *allowance) charge() error { return b.holder.Hold(b.bytes + b.arriving) }
+
+// arrive changes what a list that is under way has brought.
+func (b *allowance) arrive(m *meter) error {
+	const perPassed = 100
+	b.arriving = m.bytes + m.passed*perPassed
+	return b.charge()
 }
 
 // fits is whether so much could be held instead of what is.
-func (b *budget) fits(objects, bytes int64) bool {
+func (b *allowance) fits(objects, bytes int64) bool {
 	return !b.perKind.exceededBy(objects, bytes) &&
 		!b.total.exceededBy(b.all.objects.Load()-b.objects+objects, b.all.bytes.Load()-b.bytes+bytes)
 }
 
 // admits returns why a list that is under way cannot be kept, or nil.
-func (b *budget) admits(m *meter) error {
+func (b *allowance) admits(m *meter) error {
 	switch {
 	case b.listed >= 0 && m.passed > b.listed:
 		return errTooMany
 	case !b.fits(int64(len(m.sizes)), m.bytes):
 		return errTooLarge
 	}
-	return nil
+	return b.arrive(m)
 }
 
-func (b *budget) release() { b.hold(-b.objects, -b.bytes) }
+func (b *allowance) release() { _ = b.hold(-b.objects, -b.bytes) }
 
 // meter adds up what a list that is still under way has brought, in pages or as a stream. A page counts as an object, so that
 // pages which bring none come to an end, too.
@@ -126,19 +146,32 @@ func (m *meter) page() {
 
 // sizeOf is about what a value of an object takes in memory.
 func sizeOf(v any) int64 {
-	const word = 16
-	size := int64(word)
+	const (
+		header   = 24  // Of a string or slice, rounded up, or another value that is put into an interface.
+		slot     = 16  // An interface.
+		emptyMap = 48  // And no slots.
+		group    = 264 // Eight slots of a small map.
+		entry    = 48  // One of a large map, with its part of what is free.
+	)
+	size := int64(slot)
 	switch v := v.(type) {
 	case string:
-		size += int64(len(v))
+		size += header + int64(len(v))
 	case map[string]any:
+		size += emptyMap
+		if len(v) > 0 {
+			size += max(group, entry*int64(len(v)))
+		}
 		for k, e := range v {
-			size += word + int64(len(k)) + sizeOf(e)
+			size += int64(len(k)) + sizeOf(e)
 		}
 	case []any:
+		size += header
 		for _, e := range v {
 			size += sizeOf(e)
 		}
+	default:
+		size += header
 	}
 	return size
 }

@@ -58,7 +58,7 @@ func TestStoreEchoOnce(t *testing.T) {
 
 func BenchmarkStore(b *testing.B) {
 	s := newStore(configMaps, func(Event) {}, func() {})
-	s.budget = budget{perKind: Unlimited, total: Unlimited, all: &usage{}}
+	s.budget = allowance{perKind: Unlimited, total: Unlimited, all: &usage{}}
 	if err := s.Replace(nil, "0"); err != nil {
 		b.Fatal(err)
 	}

@@ -39,7 +39,9 @@ func (k *kindWatch) listWatch() cache.ListerWatcher {
 		r := k.o.MetadataClient.Resource(gvr)
 		return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-				return k.list(o, func(o metav1.ListOptions) (runtime.Object, error) { return r.List(ctx, selected(o)) })
+				return k.list(ctx, o, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+					return r.List(ctx, selected(o))
+				})
 			},
 			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 				k.store.listing()
@@ -50,7 +52,9 @@ func (k *kindWatch) listWatch() cache.ListerWatcher {
 	r := k.o.Client.Resource(gvr)
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return k.list(o, func(o metav1.ListOptions) (runtime.Object, error) { return r.List(ctx, selected(o)) })
+			return k.list(ctx, o, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				return r.List(ctx, selected(o))
+			})
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			k.store.listing()
@@ -66,19 +70,18 @@ const (
 	smallerPage = 8
 )
 
+// getFunc gets a page of a list.
+type getFunc func(context.Context, metav1.ListOptions) (runtime.Object, error)
+
 // list gets a list in pages and makes it one of items, so that no more than one page is there whole. The pages are asked for here, not
 // by the reflector's pager: that one first asks for a list as old as the API server likes (resource version 0), which API servers answer
 // whole, whatever the limit says, and when a continue token has expired it asks for the whole list at once.
-func (k *kindWatch) list(o metav1.ListOptions, get func(metav1.ListOptions) (runtime.Object, error)) (runtime.Object, error) {
+func (k *kindWatch) list(ctx context.Context, o metav1.ListOptions, get getFunc) (runtime.Object, error) {
 	o.ResourceVersion, o.ResourceVersionMatch, o.Continue, o.Limit = "", "", "", pageSize
 	k.store.listing()
 	all := &internalversion.List{Items: []runtime.Object{}}
 	for {
-		got, err := k.getPage(&o, get)
-		if err != nil {
-			return nil, err
-		}
-		page, err := k.page(got)
+		page, err := k.getPage(ctx, &o, get)
 		if err != nil {
 			return nil, err
 		}
@@ -96,14 +99,25 @@ func (k *kindWatch) list(o metav1.ListOptions, get func(metav1.ListOptions) (run
 }
 
 // getPage gets a page that is not too large to be read: of so many objects or, if that is refused, of fewer.
-func (k *kindWatch) getPage(o *metav1.ListOptions, get func(metav1.ListOptions) (runtime.Object, error)) (runtime.Object, error) {
+func (k *kindWatch) getPage(ctx context.Context, o *metav1.ListOptions, get getFunc) (runtime.Object, error) {
 	for {
-		got, err := get(*o)
+		page, err := k.getAndKeep(ctx, *o, get)
 		if o.Limit == 1 || !errors.Is(err, bounded.ErrTooLarge) {
-			return got, err
+			return page, err
 		}
 		o.Limit = max(1, o.Limit/smallerPage)
 	}
+}
+
+// getAndKeep gets a page, which stays charged until what is kept of it is.
+func (k *kindWatch) getAndKeep(ctx context.Context, o metav1.ListOptions, get getFunc) (runtime.Object, error) {
+	ctx, done := bounded.WithDecoding(ctx)
+	defer done()
+	got, err := get(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return k.page(got)
 }
 
 // page makes items of a page, and counts them against the budget before the next page is asked for.

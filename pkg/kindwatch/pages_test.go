@@ -4,6 +4,7 @@
 package kindwatch
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"testing"
@@ -23,7 +24,7 @@ func TestListsComeInPagesThatAreNotTooLarge(t *testing.T) {
 	kind := Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Resource: "configmaps"}
 	k := newKindWatch(kind, &Options{Handler: func(Event) {}, PerKind: Unlimited, Total: Unlimited, Listed: -1}, &usage{})
 	requests := 0
-	get := func(o metav1.ListOptions) (runtime.Object, error) {
+	get := func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		requests++
 		if o.ResourceVersion != "" || o.Limit <= 0 {
 			t.Fatalf("a list must be asked for in pages, not with %+v", o)
@@ -44,7 +45,7 @@ func TestListsComeInPagesThatAreNotTooLarge(t *testing.T) {
 		}
 		return list, nil
 	}
-	got, err := k.list(metav1.ListOptions{ResourceVersion: "0"}, get)
+	got, err := k.list(t.Context(), metav1.ListOptions{ResourceVersion: "0"}, get)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func TestListsComeInPagesThatAreNotTooLarge(t *testing.T) {
 		t.Errorf("want a page that is refused and then smaller ones, %d requests, got %d", want, requests)
 	}
 	// What is too large alone is an error.
-	_, err = k.list(metav1.ListOptions{}, func(metav1.ListOptions) (runtime.Object, error) {
+	_, err = k.list(t.Context(), metav1.ListOptions{}, func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 		return nil, &bounded.Error{Subject: "list", Limit: bounded.LimitBytes, Max: 1}
 	})
 	if err == nil {

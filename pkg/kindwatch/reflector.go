@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/budget"
 )
 
 // healthyAfter is how long a watch must have lasted for the next failure to start with the shortest back-off again.
@@ -59,7 +60,9 @@ func newKindWatch(kind Kind, o *Options, used *usage) *kindWatch {
 		kind: kind, o: o, poked: make(chan struct{}, 1), settled: make(chan struct{}), state: StateSyncing, used: used,
 	}
 	k.store = newStore(kind, k.emit, k.synced)
-	k.store.budget = budget{perKind: o.PerKind, total: o.Total, listed: o.Listed, all: used}
+	k.store.budget = allowance{
+		perKind: o.PerKind, total: o.Total, listed: o.Listed, all: used, holder: o.Account.Holder(k.yield),
+	}
 	k.store.overflow = k.endAttempt
 	if !kind.Shared {
 		k.store.keepManager, k.store.reduce = o.KeepManager, o.Reduce
@@ -101,6 +104,18 @@ func (k *kindWatch) endAttempt(why error) {
 	}
 }
 
+// yield gives back everything that is held, since others need it.
+func (k *kindWatch) yield(why error) {
+	k.mu.Lock()
+	abort := k.abort
+	k.mu.Unlock()
+	if abort != nil {
+		abort(why) // The loop that runs drops everything once nothing more can arrive.
+		return
+	}
+	k.store.drop() // Kept from before, to be compared with what is there when the kind is served again.
+}
+
 // attempt lists and watches once, and says why that ended. leave gives back the place among the lists.
 func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, leave func()) error {
 	defer leave()
@@ -109,6 +124,11 @@ func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, lea
 	k.mu.Lock()
 	k.abort, k.leave = abort, leave
 	k.mu.Unlock()
+	defer func() {
+		k.mu.Lock()
+		k.abort = nil
+		k.mu.Unlock()
+	}()
 	err := reflector.ListAndWatchWithContext(attempt)
 	if cause := context.Cause(attempt); ctx.Err() == nil && cause != nil {
 		return cause
@@ -185,7 +205,8 @@ func (k *kindWatch) run(ctx context.Context) {
 		switch {
 		case errors.Is(err, errRelist):
 			continue
-		case errors.Is(err, errTooLarge), errors.Is(err, errTooMany), errors.Is(err, bounded.ErrRefused):
+		case errors.Is(err, errTooLarge), errors.Is(err, errTooMany), errors.Is(err, bounded.ErrRefused),
+			errors.Is(err, budget.ErrShare), errors.Is(err, budget.ErrBusy):
 			k.store.drop()
 			k.setState(StateTooLarge, k.tooLarge(err))
 			reflector = k.newReflector()
@@ -217,10 +238,17 @@ func (k *kindWatch) run(ctx context.Context) {
 }
 
 func (k *kindWatch) tooLarge(err error) string {
-	var refused *bounded.Error
+	var (
+		refused *bounded.Error
+		share   *budget.ShareError
+	)
 	switch {
 	case errors.As(err, &refused):
 		return fmt.Sprintf("cannot list and watch %s: %s", k.kind, refused)
+	case errors.As(err, &share):
+		return fmt.Sprintf("cannot keep %s: %s", k.kind, share)
+	case errors.Is(err, budget.ErrBusy):
+		return fmt.Sprintf("cannot keep %s: %s", k.kind, budget.ErrBusy)
 	case errors.Is(err, errTooMany):
 		return fmt.Sprintf("the cluster has more of %s than Masthead looks at: %d objects", k.kind, k.o.Listed)
 	}

@@ -27,7 +27,7 @@ type store struct {
 	observed shelf
 
 	// budget is what known may be together. overflow is called, without mu, when it is more.
-	budget   budget
+	budget   allowance
 	overflow func(error)
 	closed   bool
 
@@ -53,7 +53,7 @@ var (
 func newStore(kind Kind, emit func(Event), onSynced func()) *store {
 	return &store{
 		holder:   holder{kind: kind},
-		budget:   budget{perKind: Unlimited, total: Unlimited, listed: -1, all: &usage{}},
+		budget:   allowance{perKind: Unlimited, total: Unlimited, listed: -1, all: &usage{}},
 		overflow: func(error) {},
 		arriving: newMeter(),
 		emit:     emit,
@@ -86,7 +86,7 @@ func (s *store) Transformer() cache.TransformFunc {
 func (s *store) listing() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.arriving.reset()
+	s.forgetArriving()
 }
 
 // arrivedPage counts a page of a list, and says whether the list is over the budget.
@@ -114,7 +114,7 @@ func (s *store) arrived(i *item) error {
 func (s *store) unlockUnlessOver() error {
 	err := s.budget.admits(&s.arriving)
 	if err != nil {
-		s.arriving.reset()
+		s.forgetArriving()
 	}
 	s.mu.Unlock()
 	if err != nil {
@@ -123,31 +123,32 @@ func (s *store) unlockUnlessOver() error {
 	return err
 }
 
-// put keeps an item if there is room for it, or forgets what is known of an object of which nothing is kept. The caller holds mu.
-func (s *store) put(i *item) bool {
+// put keeps an item, or forgets what is known of an object of which nothing is kept. It returns why there is no room for it. The caller
+// holds mu.
+func (s *store) put(i *item) error {
 	if !i.kept() {
 		s.remove(i.Key)
-		return true
+		return nil
 	}
 	objects, bytes := int64(1), i.size
 	if old := s.known.items[i.Key]; old != nil {
 		objects, bytes = 0, i.size-old.size
 	}
 	if s.closed {
-		return false
+		return errTooLarge
 	}
-	if s.budget.hold(objects, bytes) {
-		s.budget.hold(-objects, -bytes)
-		return false
+	if err := s.budget.hold(objects, bytes); err != nil {
+		_ = s.budget.hold(-objects, -bytes)
+		return err
 	}
 	s.known.put(i)
-	return true
+	return nil
 }
 
 // remove forgets what is known of an object. The caller holds mu.
 func (s *store) remove(key types.NamespacedName) {
 	if old := s.known.items[key]; old != nil {
-		s.budget.hold(-1, -old.size)
+		_ = s.budget.hold(-1, -old.size)
 		s.known.remove(key)
 	}
 }
@@ -165,14 +166,21 @@ func (s *store) close() {
 	defer s.mu.Unlock()
 	s.dropAll()
 	s.closed = true
+	s.budget.holder.Close()
 }
 
 // dropAll is drop for callers that hold mu.
 func (s *store) dropAll() {
 	s.known, s.observed = newShelf(), newShelf()
 	s.synced, s.listed = false, false
-	s.arriving.reset()
+	s.forgetArriving()
 	s.budget.release()
+}
+
+// forgetArriving is for when a list is over, or begins. The caller holds mu.
+func (s *store) forgetArriving() {
+	s.arriving.reset()
+	_ = s.budget.arrive(&s.arriving) // Less is always granted.
 }
 
 // Add is called by the reflector.
@@ -186,9 +194,9 @@ func (s *store) Update(obj any) error {
 	}
 	s.mu.Lock()
 	old := s.known.items[i.Key]
-	if !s.put(i) {
+	if err := s.put(i); err != nil {
 		s.mu.Unlock()
-		s.overflow(errTooLarge)
+		s.overflow(err)
 		return nil
 	}
 	echo := s.caughtUp(i)
@@ -234,13 +242,18 @@ func (s *store) Replace(objs []any, listVersion string) error {
 	objects, bytes := int64(len(fresh.items)), fresh.bytes()
 
 	s.mu.Lock()
-	s.arriving.reset()
+	s.forgetArriving()
+	err := error(nil)
 	if s.closed || !s.budget.fits(objects, bytes) {
-		s.mu.Unlock()
-		s.overflow(errTooLarge)
-		return errTooLarge
+		err = errTooLarge
+	} else if err = s.budget.hold(objects-s.budget.objects, bytes-s.budget.bytes); err != nil {
+		_ = s.budget.hold(int64(len(s.known.items))-s.budget.objects, s.known.bytes()-s.budget.bytes)
 	}
-	s.budget.hold(objects-s.budget.objects, bytes-s.budget.bytes)
+	if err != nil {
+		s.mu.Unlock()
+		s.overflow(err)
+		return err
+	}
 	old := s.known
 	initial := !s.listed
 	missed := s.missed(fresh, listVersion)

@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
+
+	"github.com/masthead-dev/masthead/pkg/budget"
 )
 
 // Errors of Get, List, Entry, Lookup and Entries. A missing object is an ordinary NotFound error of the API.
@@ -47,6 +49,10 @@ type Options struct {
 	// limit, or with which the Watcher is, is StateTooLarge.
 	PerKind Limit
 	Total   Limit
+
+	// Account is charged with what is kept, and with what arrives. Whoever has to yield, or is refused, is StateTooLarge. nil is no
+	// charge.
+	Account *budget.Account
 
 	// Reduce makes the Watcher keep records instead of objects. It is called while objects arrive, so that no list is ever in
 	// memory whole.

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/pkg/bounded"
 )
 
 // WithDeadlines returns a client whose every call ends after d at the latest, or when the context of the call ends, if that
@@ -38,6 +40,16 @@ func WithReadDeadlines(r client.Reader, d time.Duration) client.Reader {
 	return &deadlineReader{r: r, d: d}
 }
 
+// forCall is the context of one call, which ends when cancel is called. Until then the answer stays charged: it is being decoded.
+func forCall(ctx context.Context, d time.Duration) (_ context.Context, cancel func()) {
+	ctx, decoded := bounded.WithDecoding(ctx)
+	ctx, stop := context.WithTimeout(ctx, d)
+	return ctx, func() {
+		stop()
+		decoded()
+	}
+}
+
 type deadlineReader struct {
 	r client.Reader
 	d time.Duration
@@ -45,14 +57,14 @@ type deadlineReader struct {
 
 // Get implements client.Reader.
 func (r *deadlineReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	ctx, cancel := context.WithTimeout(ctx, r.d)
+	ctx, cancel := forCall(ctx, r.d)
 	defer cancel()
 	return r.r.Get(ctx, key, obj, opts...)
 }
 
 // List implements client.Reader.
 func (r *deadlineReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	ctx, cancel := context.WithTimeout(ctx, r.d)
+	ctx, cancel := forCall(ctx, r.d)
 	defer cancel()
 	return r.r.List(ctx, list, opts...)
 }
@@ -64,56 +76,56 @@ type deadlineClient struct {
 
 // Get implements client.Reader.
 func (c *deadlineClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	ctx, cancel := context.WithTimeout(ctx, c.d)
+	ctx, cancel := forCall(ctx, c.d)
 	defer cancel()
 	return c.Client.Get(ctx, key, obj, opts...)
 }
 
 // List implements client.Reader.
 func (c *deadlineClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	ctx, cancel := context.WithTimeout(ctx, c.d)
+	ctx, cancel := forCall(ctx, c.d)
 	defer cancel()
 	return c.Client.List(ctx, list, opts...)
 }
 
 // Apply implements client.Writer.
 func (c *deadlineClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-	ctx, cancel := context.WithTimeout(ctx, c.d)
+	ctx, cancel := forCall(ctx, c.d)
 	defer cancel()
 	return c.Client.Apply(ctx, obj, opts...)
 }
 
 // Create implements client.Writer.
 func (c *deadlineClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
-	ctx, cancel := context.WithTimeout(ctx, c.d)
+	ctx, cancel := forCall(ctx, c.d)
 	defer cancel()
 	return c.Client.Create(ctx, obj, opts...)
 }
 
 // Delete implements client.Writer.
 func (c *deadlineClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
-	ctx, cancel := context.WithTimeout(ctx, c.d)
+	ctx, cancel := forCall(ctx, c.d)
 	defer cancel()
 	return c.Client.Delete(ctx, obj, opts...)
 }
 
 // Update implements client.Writer.
 func (c *deadlineClient) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
-	ctx, cancel := context.WithTimeout(ctx, c.d)
+	ctx, cancel := forCall(ctx, c.d)
 	defer cancel()
 	return c.Client.Update(ctx, obj, opts...)
 }
 
 // Patch implements client.Writer.
 func (c *deadlineClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	ctx, cancel := context.WithTimeout(ctx, c.d)
+	ctx, cancel := forCall(ctx, c.d)
 	defer cancel()
 	return c.Client.Patch(ctx, obj, patch, opts...)
 }
 
 // DeleteAllOf implements client.Writer.
 func (c *deadlineClient) DeleteAllOf(ctx context.Context, obj client.Object, opts ...client.DeleteAllOfOption) error {
-	ctx, cancel := context.WithTimeout(ctx, c.d)
+	ctx, cancel := forCall(ctx, c.d)
 	defer cancel()
 	return c.Client.DeleteAllOf(ctx, obj, opts...)
 }
@@ -138,7 +150,7 @@ type deadlineSubResource struct {
 func (s *deadlineSubResource) Get(
 	ctx context.Context, obj, sub client.Object, opts ...client.SubResourceGetOption,
 ) error {
-	ctx, cancel := context.WithTimeout(ctx, s.d)
+	ctx, cancel := forCall(ctx, s.d)
 	defer cancel()
 	return s.r.Get(ctx, obj, sub, opts...)
 }
@@ -152,7 +164,7 @@ type deadlineSubResourceWriter struct {
 func (s *deadlineSubResourceWriter) Create(
 	ctx context.Context, obj, sub client.Object, opts ...client.SubResourceCreateOption,
 ) error {
-	ctx, cancel := context.WithTimeout(ctx, s.d)
+	ctx, cancel := forCall(ctx, s.d)
 	defer cancel()
 	return s.w.Create(ctx, obj, sub, opts...)
 }
@@ -161,7 +173,7 @@ func (s *deadlineSubResourceWriter) Create(
 func (s *deadlineSubResourceWriter) Update(
 	ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption,
 ) error {
-	ctx, cancel := context.WithTimeout(ctx, s.d)
+	ctx, cancel := forCall(ctx, s.d)
 	defer cancel()
 	return s.w.Update(ctx, obj, opts...)
 }
@@ -170,7 +182,7 @@ func (s *deadlineSubResourceWriter) Update(
 func (s *deadlineSubResourceWriter) Patch(
 	ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
 ) error {
-	ctx, cancel := context.WithTimeout(ctx, s.d)
+	ctx, cancel := forCall(ctx, s.d)
 	defer cancel()
 	return s.w.Patch(ctx, obj, patch, opts...)
 }
@@ -179,7 +191,7 @@ func (s *deadlineSubResourceWriter) Patch(
 func (s *deadlineSubResourceWriter) Apply(
 	ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption,
 ) error {
-	ctx, cancel := context.WithTimeout(ctx, s.d)
+	ctx, cancel := forCall(ctx, s.d)
 	defer cancel()
 	return s.w.Apply(ctx, obj, opts...)
 }

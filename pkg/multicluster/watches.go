@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/dynamicclient"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -50,7 +51,7 @@ func OwnedDefinitions() kindwatch.Kind {
 
 // WatchOptions are those of a kindwatch.Watcher of a cluster, but for its handler: clients that go through the connection of the
 // cluster, without the time-out that is meant for single requests (whoever makes such a request with them sets a deadline), and what
-// watches the kinds that are shared, if the connection has that.
+// watches the kinds that are shared and the account that is charged with what is kept, if the connection has them.
 func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 	o := kindwatch.Options{}
 	config := rest.CopyConfig(cl.GetConfig())
@@ -67,6 +68,9 @@ func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 	}
 	if c, ok := cl.(interface{ Shared() *kindwatch.Shared }); ok {
 		o.Shared = c.Shared()
+	}
+	if c, ok := cl.(interface{ Account() *budget.Account }); ok {
+		o.Account = c.Account()
 	}
 	if c, ok := cl.(interface{ Dynamic() dynamic.Interface }); ok {
 		o.Client = c.Dynamic()

@@ -65,7 +65,7 @@ const mediaTypeJSON = "application/json"
 // header says. pathPrefix is the path of the API server's address. open opens the
 // account of the answer. refused is told of every refusal.
 func boundAnswer(
-	resp *http.Response, req *http.Request, pathPrefix string, l Limits, open func() bounded.Account, refused func(error),
+	resp *http.Response, req *http.Request, pathPrefix string, l Limits, open func(abort func(error)) bounded.Account, refused func(error),
 ) error {
 	err := bound(resp, req, pathPrefix, l, open, refused)
 	if err != nil {
@@ -76,7 +76,7 @@ func boundAnswer(
 }
 
 func bound(
-	resp *http.Response, req *http.Request, pathPrefix string, l Limits, open func() bounded.Account, refused func(error),
+	resp *http.Response, req *http.Request, pathPrefix string, l Limits, open func(abort func(error)) bounded.Account, refused func(error),
 ) error {
 	subject, limits := limitsOf(resp, req, pathPrefix, l)
 	failed := resp.StatusCode < 200 || resp.StatusCode >= 300
@@ -112,7 +112,7 @@ func bound(
 	if subject == subjectEvent {
 		scanner = bounded.NewStreamScanner(subject, limits)
 	}
-	resp.Body = bounded.NewBody(resp.Body, scanner, open(), refused)
+	resp.Body = bounded.NewBody(req.Context(), resp.Body, scanner, open, refused)
 	return nil
 }
 

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/dynamicclient"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -81,6 +82,9 @@ func (c *connected) Dynamic() dynamic.Interface { return c.dynamic }
 
 // Shared watches the kinds that several controllers follow in the cluster, once for all of them.
 func (c *connected) Shared() *kindwatch.Shared { return c.shared }
+
+// Account is charged with what is kept of the cluster's objects; nil if nobody counts.
+func (c *connected) Account() *budget.Account { return c.transport.account }
 
 // GetAPIReader returns a reader whose requests have a deadline, the wait for the rate limiter included.
 func (c *connected) GetAPIReader() client.Reader { return c.reader }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -104,6 +105,8 @@ type Options struct {
 	Burst int
 	// Limits are how much of an API server's answers is read.
 	Limits Limits
+	// Budget is charged with what is kept of the clusters' objects and with answers under way, see package budget. Default: none.
+	Budget *budget.Budget
 	// WrapTransport is put around what the clients of workload clusters send and the credentials are added to; it sees neither
 	// these nor the probes. It is called once for each connection. Default: nothing.
 	WrapTransport clienttransport.WrapperFunc

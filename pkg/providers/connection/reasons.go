@@ -43,6 +43,9 @@ const (
 	ReasonProbeFailed = "ProbeFailed"
 	// ReasonAnswerRefused means: an answer of the API server exceeds a limit or is not JSON, and was not decoded.
 	ReasonAnswerRefused = "AnswerRefused"
+	// ReasonMemoryShareExceeded means: the memory budget of the manager is full, and the cluster asks for more than its share of it. What
+	// would have been kept for it is not.
+	ReasonMemoryShareExceeded = "MemoryShareExceeded"
 	// ReasonClassNotFound means: the EnrollmentClass that the enrolment names does not exist.
 	ReasonClassNotFound = "ClassNotFound"
 	// ReasonNamespaceNotAllowed means: the EnrollmentClass does not allow clusters of the enrolled object's namespace.

@@ -10,6 +10,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/budget"
 )
 
 // refusalLasts is for how long a refusal is told of. It is longer than any back-off after which the same is asked for again, so
@@ -28,7 +29,20 @@ func refusal(err error) *failure {
 	if errors.As(err, &refused) {
 		return &failure{ReasonAnswerRefused, "An answer was refused: " + refused.Error()}
 	}
+	var share *budget.ShareError
+	if errors.As(err, &share) {
+		return &failure{ReasonMemoryShareExceeded, "Some kinds are not watched: " + share.Error()}
+	}
 	return nil
+}
+
+// limitOf is the value of the metrics' label for a refusal.
+func limitOf(err error) string {
+	var refused *bounded.Error
+	if errors.As(err, &refused) {
+		return string(refused.Limit)
+	}
+	return "Memory"
 }
 
 // answerRefused notes that an answer of an engaged cluster was refused. Of several reasons the first one is told, until it has not
@@ -43,10 +57,7 @@ func (p *Provider) answerRefused(name mcr.ClusterName, err error) {
 		p.mu.Unlock()
 		return // What keeps a cluster from being connected is told by its state.
 	}
-	var refused *bounded.Error
-	if errors.As(err, &refused) {
-		p.metrics.refused.WithLabelValues(string(name), string(refused.Limit)).Inc()
-	}
+	p.metrics.refused.WithLabelValues(string(name), limitOf(err)).Inc()
 	now, said := p.o.Clock.Now(), Refusal{why.reason, why.message}
 	old := p.refusals[name]
 	if old.Refusal == said || old.Reason == "" || now.Sub(old.at) >= refusalLasts {

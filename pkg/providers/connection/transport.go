@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/util/connrotation"
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -86,8 +87,9 @@ type transport struct {
 	watches prometheus.Counter
 	// refused is told of each answer that was refused. It must not block.
 	refused func(error)
-	// open returns the account of an answer that is about to be read; nil for none.
-	open func() bounded.Account
+	// account is charged with answers under way, and with what is kept of the cluster's objects. It is closed with the transport; nil
+	// if nobody counts.
+	account *budget.Account
 }
 
 var _ utilnet.RoundTripperWrapper = &transport{}
@@ -112,7 +114,7 @@ func newTransport(name string, creds *credentials.Credentials, o credentials.Opt
 	}
 	t := &transport{
 		tracker: connrotation.NewConnectionTracker(), server: server, agent: agent, name: name, unauthorized: unauthorized,
-		limits: Limits{}.withDefaults(), refused: func(error) {}, open: func() bounded.Account { return nil },
+		limits: Limits{}.withDefaults(), refused: func(error) {},
 	}
 	dialer := &net.Dialer{
 		Timeout:   dialTimeout,
@@ -195,6 +197,7 @@ func (t *transport) close() {
 	t.mode.Store(int32(modeClosed))
 	t.base.CloseIdleConnections()
 	t.tracker.CloseAll()
+	t.account.Close()
 }
 
 func (t *transport) notConnected() error {
@@ -250,7 +253,9 @@ func (t *transport) send(req *http.Request, authorization string) (*http.Respons
 		t.refused(err)
 		bounded.Report(req.Context(), err)
 	}
-	if err := boundAnswer(resp, req, t.server.Path, t.limits, t.open, refused); err != nil {
+	// A holder holds nothing until it is charged with an answer, and is forgotten when that is closed.
+	open := func(abort func(error)) bounded.Account { return t.account.Holder(abort) }
+	if err := boundAnswer(resp, req, t.server.Path, t.limits, open, refused); err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", t.name, err)
 	}
 	return resp, nil

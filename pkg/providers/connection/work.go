@@ -94,6 +94,9 @@ func (p *Provider) dial(ctx context.Context, r *record) (*connected, *failure) {
 	t.watches, t.limits = p.metrics.watchesOf(r.name), p.o.Limits
 	name := r.name
 	t.refused = func(err error) { p.answerRefused(name, err) }
+	t.account = p.o.Budget.Account(r.enrolment.Class, string(name), func(err error) {
+		go p.answerRefused(name, err) // Whoever is refused may hold a lock of a store that subscribers read.
+	})
 	conn, why := p.establish(ctx, r, creds, t)
 	if why != nil {
 		t.close()

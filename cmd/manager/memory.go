@@ -1,0 +1,143 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io/fs"
+	"math"
+	"path"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/masthead-dev/masthead/pkg/budget"
+)
+
+const (
+	// heapPercent is how much of the container's memory the heap may take: the rest is for what Go does not count, and for the moment
+	// until garbage is collected. At 100 percent the kernel ends the process before Go collects harder.
+	heapPercent = 90
+
+	// budgetPart of the heap is for what clusters make the manager hold: what is kept of their objects, and answers under way. The
+	// rest is for the connections, the hub's own objects, and garbage.
+	budgetPart = 8
+
+	// minBudget holds one answer of the largest size. unlimitedBudget is for a process without a memory limit.
+	minBudget       = 64 * mebibyte
+	unlimitedBudget = 256 * mebibyte
+)
+
+// limitMemory has the runtime keep within heapPercent of the memory of the container, unless the operator says otherwise by Go's own
+// variable, and returns the limit in bytes; zero for none.
+func limitMemory(root fs.FS) int64 {
+	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
+		return limit // GOMEMLIMIT, which the runtime has read.
+	}
+	limit := cgroupLimit(root) / 100 * heapPercent
+	if limit > 0 {
+		debug.SetMemoryLimit(limit)
+	}
+	return limit
+}
+
+// budgetOf is how much memory clusters share in a process with a memory limit.
+func budgetOf(limit int64) int64 {
+	if limit <= 0 {
+		return unlimitedBudget
+	}
+	return max(minBudget, limit/budgetPart)
+}
+
+// cgroupLimit returns the lowest memory limit of the control groups that the process is in, of version 2 or 1; zero for none.
+func cgroupLimit(root fs.FS) int64 {
+	groups, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return 0
+	}
+	lowest := int64(0)
+	for lines := bufio.NewScanner(bytes.NewReader(groups)); lines.Scan(); {
+		// hierarchy:controllers:path
+		parts := strings.SplitN(lines.Text(), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		switch {
+		case parts[0] == "0" && parts[1] == "":
+			lowest = lower(lowest, limitUnder(root, "sys/fs/cgroup", parts[2], "memory.max"))
+		case strings.Contains(","+parts[1]+",", ",memory,"):
+			lowest = lower(lowest, limitUnder(root, "sys/fs/cgroup/memory", parts[2], "memory.limit_in_bytes"))
+		}
+	}
+	return lowest
+}
+
+// limitUnder reads the lowest limit of a group and those that it is in. In a container, the path is often that of the host, and the file
+// system shows the group itself as the root.
+func limitUnder(root fs.FS, mount, group, file string) int64 {
+	lowest := int64(0)
+	for dir := path.Join(mount, path.Clean("/"+group)); ; dir = path.Dir(dir) {
+		if text, err := fs.ReadFile(root, path.Join(dir, file)); err == nil {
+			limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+			if err == nil && limit > 0 && limit < unlimitedV1 { // Else "max".
+				lowest = lower(lowest, limit)
+			}
+		}
+		if dir == mount {
+			return lowest
+		}
+	}
+}
+
+// unlimitedV1 is less than what version 1 says when there is no limit, which is about 2^63, and more than any machine has.
+const unlimitedV1 = 1 << 60
+
+// lower is the lower of two limits, of which zero is none.
+func lower(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// budgetMetrics shows who holds how much of the budget.
+type budgetMetrics struct {
+	budget                   *budget.Budget
+	capacity, used, clusters *prometheus.Desc
+}
+
+func newBudgetMetrics(b *budget.Budget) *budgetMetrics {
+	return &budgetMetrics{
+		budget: b,
+		capacity: prometheus.NewDesc("masthead_memory_budget_bytes",
+			"Memory that what is kept of all workload clusters' objects, and their answers under way, may take together.", nil, nil),
+		used: prometheus.NewDesc("masthead_memory_budget_used_bytes", "How much of the memory budget is in use, estimated.", nil, nil),
+		clusters: prometheus.NewDesc("masthead_cluster_memory_bytes",
+			"How much of the memory budget is in use on behalf of a connected cluster, estimated.", []string{"cluster"}, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *budgetMetrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- m.capacity
+	ch <- m.used
+	ch <- m.clusters
+}
+
+// Collect implements prometheus.Collector.
+func (m *budgetMetrics) Collect(ch chan<- prometheus.Metric) {
+	used, all := m.budget.Used()
+	ch <- prometheus.MustNewConstMetric(m.capacity, prometheus.GaugeValue, float64(m.budget.Capacity()))
+	ch <- prometheus.MustNewConstMetric(m.used, prometheus.GaugeValue, float64(used))
+	byCluster := map[string]int64{} // A cluster can have two connections for a moment.
+	for _, u := range all {
+		byCluster[u.Cluster] += u.Bytes
+	}
+	for cluster, bytes := range byCluster {
+		ch <- prometheus.MustNewConstMetric(m.clusters, prometheus.GaugeValue, float64(bytes), cluster)
+	}
+}

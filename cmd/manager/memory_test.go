@@ -1,0 +1,88 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"math"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/masthead-dev/masthead/pkg/budget"
+)
+
+func files(of map[string]string) fstest.MapFS {
+	root := fstest.MapFS{}
+	for name, text := range of {
+		root[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return root
+}
+
+func TestCgroupLimit(t *testing.T) {
+	const gib = "1073741824\n"
+	for name, tc := range map[string]struct {
+		reason string
+		files  map[string]string
+		want   int64
+	}{
+		"None":      {"Outside of Linux there is none.", nil, 0},
+		"V2":        {"In a container, the group is the root.", map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": gib}, 1 << 30},
+		"V2Max":     {"No limit is written as max.", map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"}, 0},
+		"V2HostNS":  {"The path can be the host's.", map[string]string{"proc/self/cgroup": "0::/kubepods/pod1\n", "sys/fs/cgroup/memory.max": gib}, 1 << 30},
+		"V2Nested":  {"The lowest of all groups counts.", map[string]string{"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/memory.max": gib, "sys/fs/cgroup/a/b/memory.max": "2147483648"}, 1 << 30},
+		"V1":        {"Version 1 has a hierarchy for memory.", map[string]string{"proc/self/cgroup": "5:cpu,cpuacct:/x\n4:memory:/docker/1\n", "sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes": gib}, 1 << 30},
+		"V1Max":     {"No limit is a very large number.", map[string]string{"proc/self/cgroup": "4:memory:/\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 0},
+		"Hybrid":    {"Both may be there.", map[string]string{"proc/self/cgroup": "4:memory:/\n0::/\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": gib, "sys/fs/cgroup/memory.max": "max"}, 1 << 30},
+		"Nonsense":  {"What cannot be read is no limit.", map[string]string{"proc/self/cgroup": "hello\n0::/\n", "sys/fs/cgroup/memory.max": "-5"}, 0},
+		"UpAndAway": {"A path does not lead out.", map[string]string{"proc/self/cgroup": "0::/../../etc\n", "sys/fs/cgroup/memory.max": gib}, 1 << 30},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := cgroupLimit(files(tc.files)); got != tc.want {
+				t.Errorf("%s\nwant %d, got %d", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func TestMemoryIsLimitedBelowTheContainer(t *testing.T) {
+	before := debug.SetMemoryLimit(math.MaxInt64)
+	t.Cleanup(func() { debug.SetMemoryLimit(before) })
+	root := files(map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1000000000"})
+	if got := limitMemory(root); got != 900_000_000 || debug.SetMemoryLimit(-1) != got {
+		t.Errorf("want 90 percent of the container's memory, got %d", got)
+	}
+	debug.SetMemoryLimit(5 << 30)
+	if got := limitMemory(root); got != 5<<30 || debug.SetMemoryLimit(-1) != got {
+		t.Errorf("what the operator says by GOMEMLIMIT counts, got %d", got)
+	}
+	for limit, want := range map[int64]int64{0: unlimitedBudget, 100 << 20: minBudget, 8 << 30: 1 << 30} {
+		if got := budgetOf(limit); got != want {
+			t.Errorf("with %d bytes of memory: want a budget of %d, got %d", limit, want, got)
+		}
+	}
+}
+
+func TestBudgetMetrics(t *testing.T) {
+	b := budget.New(64 << 20)
+	a := b.Account("default", "capi/ns/a", nil)
+	if err := a.Holder(nil).Hold(1 << 20); err != nil {
+		t.Fatal(err)
+	}
+	m := newBudgetMetrics(b)
+	want := `# HELP masthead_cluster_memory_bytes How much of the memory budget is in use on behalf of a connected cluster, estimated.
+# TYPE masthead_cluster_memory_bytes gauge
+masthead_cluster_memory_bytes{cluster="capi/ns/a"} 1.048576e+06
+`
+	if err := testutil.CollectAndCompare(m, strings.NewReader(want), "masthead_cluster_memory_bytes"); err != nil {
+		t.Error(err)
+	}
+	a.Close()
+	if n := testutil.CollectAndCount(m, "masthead_cluster_memory_bytes"); n != 0 {
+		t.Errorf("the series must go with the connection, got %d", n)
+	}
+}
