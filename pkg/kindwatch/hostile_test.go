@@ -207,7 +207,7 @@ func boundedConfig(s *hostile.Server) *rest.Config {
 		if req.URL.Query().Get("watch") != "" && resp.StatusCode == http.StatusOK {
 			scanner = bounded.NewStreamScanner("event", bounded.WithBytes(8<<20))
 		}
-		resp.Body = bounded.NewBody(resp.Body, scanner, nil, func(err error) { _ = refuse(err) })
+		resp.Body = bounded.NewBody(req.Context(), resp.Body, scanner, nil, func(err error) { _ = refuse(err) })
 		return resp, nil
 	})
 }

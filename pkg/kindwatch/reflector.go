@@ -7,12 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -23,6 +25,9 @@ import (
 
 // healthyAfter is how long a watch must have lasted for the next failure to start with the shortest back-off again.
 const healthyAfter = 2 * time.Minute
+
+// errPanic ends an attempt in which something panicked.
+var errPanic = errors.New("handling its objects failed unexpectedly, see the log")
 
 // errRelist ends an attempt because everything shall be listed again.
 var errRelist = errors.New("the kind is listed again")
@@ -117,8 +122,15 @@ func (k *kindWatch) yield(why error) {
 }
 
 // attempt lists and watches once, and says why that ended. leave gives back the place among the lists.
-func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, leave func()) error {
+func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, leave func()) (err error) {
 	defer leave()
+	// What a handler or Reduce cannot bear of one cluster's objects costs the kind in that cluster, not the process.
+	defer func() {
+		if what := recover(); what != nil {
+			utilruntime.HandleErrorWithContext(ctx, fmt.Errorf("panic: %v", what), "Cannot handle a kind", "kind", k.kind, "stack", string(debug.Stack()))
+			err = errPanic
+		}
+	}()
 	attempt, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
 	k.mu.Lock()
@@ -129,7 +141,7 @@ func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, lea
 		k.abort = nil
 		k.mu.Unlock()
 	}()
-	err := reflector.ListAndWatchWithContext(attempt)
+	err = reflector.ListAndWatchWithContext(attempt)
 	if cause := context.Cause(attempt); ctx.Err() == nil && cause != nil {
 		return cause
 	}
@@ -209,6 +221,10 @@ func (k *kindWatch) run(ctx context.Context) {
 			errors.Is(err, budget.ErrShare), errors.Is(err, budget.ErrBusy):
 			k.store.drop()
 			k.setState(StateTooLarge, k.tooLarge(err))
+			reflector = k.newReflector()
+		case errors.Is(err, errPanic):
+			k.store.drop()
+			k.setState(StateSyncing, "cannot handle "+k.kind.String()+": "+errPanic.Error())
 			reflector = k.newReflector()
 		case isNotServed(err):
 			k.store.unsync()

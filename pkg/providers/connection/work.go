@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -465,7 +466,15 @@ func (p *Provider) startDrain(r *record, logger logr.Logger) {
 	name, key, forGood := r.name, r.key, leavesForGood(r.reason)
 	conn, uid := r.conn, r.uid
 	p.running.Go(func() {
-		defer cancel()
+		// However it ends, also by a panic in what handles the cluster, the drain is over and the cluster is disengaged.
+		defer func() {
+			if what := recover(); what != nil {
+				logger.Error(fmt.Errorf("panic: %v", what), "Cannot take leave of the cluster", "stack", string(debug.Stack()))
+			}
+			cancel()
+			d.done.Store(true)
+			p.wake(key)
+		}()
 		p.drain(ctx, name)
 		if forGood && p.admitLeave(ctx, conn, uid, logger) {
 			p.leave(ctx, name, logger)

@@ -1,0 +1,234 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+)
+
+// listServer answers what connecting needs, and every other GET with lists. It has a UID of its own.
+func listServer(t *testing.T, number int, list func(w io.Writer, r *http.Request)) []byte {
+	t.Helper()
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/readyz":
+			_, _ = io.WriteString(w, "ok")
+		case r.URL.Query().Get("watch") != "" && r.URL.Query().Get("sendInitialEvents") != "":
+			// As API servers that cannot stream lists do.
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+		case r.URL.Query().Get("watch") != "":
+			w.Header().Set("Content-Type", "application/json")
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		case strings.HasSuffix(r.URL.Path, "/namespaces/kube-system"):
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"0b7e9a4c-9d1f-4e0a-8a53-%012d"}}`, number)
+		case strings.HasSuffix(r.URL.Path, "/configmaps"):
+			w.Header().Set("Content-Type", "application/json")
+			list(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return kubeconfigFor(t, s.URL, caOf(s), "token")
+}
+
+func configMaps(metadataOnly bool) kindwatch.Kind {
+	return kindwatch.Kind{
+		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Resource: "configmaps", MetadataOnly: metadataOnly,
+	}
+}
+
+// watchKinds watches kinds of an engaged cluster, as controllers do.
+func watchKinds(t *testing.T, h *harness, name string, kinds ...kindwatch.Kind) *kindwatch.Watcher {
+	t.Helper()
+	cl, err := h.Get(t.Context(), clusterName(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := multicluster.WatchOptions(cl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Handler = func(kindwatch.Event) {}
+	o.MinBackoff, o.MaxBackoff = 50*time.Millisecond, 200*time.Millisecond
+	w, err := kindwatch.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = w.Start(ctx) }()
+	t.Cleanup(func() { end(); <-ended })
+	w.Set("test", kinds...)
+	return w
+}
+
+func is(w *kindwatch.Watcher, kind kindwatch.Kind, s kindwatch.State) func() bool {
+	return func() bool { got, _ := w.State(kind); return got == s }
+}
+
+// TestSixtyMegabytesOfNothingAreNotDecoded has a server answer lists with 60 MB of empty objects, which were 6 GB once decoded.
+func TestSixtyMegabytesOfNothingAreNotDecoded(t *testing.T) {
+	const most = 150 << 20
+	var lists atomic.Int64
+	src := newFakeSource()
+	h := newHarness(t, src)
+	src.set("a", listServer(t, 1, func(w io.Writer, _ *http.Request) {
+		lists.Add(1)
+		_, _ = io.WriteString(w, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[`)
+		chunk := strings.Repeat("{},", 20_000)
+		for range 1_000 {
+			if _, err := io.WriteString(w, chunk); err != nil {
+				return
+			}
+		}
+		_, _ = io.WriteString(w, `{}]}`)
+	}))
+	h.waitFor(t, "a", StateConnected, ReasonConnected)
+	heap := watchHeap(t)
+	whole, metadata := configMaps(false), configMaps(true)
+	w := watchKinds(t, h, "a", whole, metadata)
+	for _, kind := range []kindwatch.Kind{whole, metadata} {
+		eventually(t, "it is parked", is(w, kind, kindwatch.StateTooLarge))
+	}
+	eventually(t, "it was tried several times", func() bool { return lists.Load() > 12 })
+	if grown := heap(); grown > most {
+		t.Errorf("want at most %d MiB more than before, got %d", most>>20, grown>>20)
+	}
+	eventually(t, "the cluster's condition says why", func() bool {
+		c, _ := h.Lookup(clusterName("a"))
+		return c.State == StateConnected && c.Refused.Reason == ReasonAnswerRefused && strings.Contains(c.Refused.Message, "list is refused")
+	})
+}
+
+// honestPage answers a page of a list of so many ConfigMaps of so many bytes.
+func honestPage(w io.Writer, r *http.Request, total, size int) {
+	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
+	to := total
+	if limit > 0 {
+		to = min(total, from+limit)
+	}
+	more := ""
+	if to < total {
+		more = strconv.Itoa(to)
+	}
+	_, _ = fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":%q},"items":[`, more)
+	data := strings.Repeat("x", size)
+	for i := from; i < to; i++ {
+		if i > from {
+			_, _ = io.WriteString(w, ",")
+		}
+		_, _ = fmt.Fprintf(w, `{"metadata":{"namespace":"ns","name":"c%d","resourceVersion":"5","uid":"u%d"},"data":{"x":%q}}`, i, i, data)
+	}
+	_, _ = io.WriteString(w, "]}")
+}
+
+// TestHonestGiantsAreRead lists 50,000 objects, and objects of one MiB.
+func TestHonestGiantsAreRead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		total, size int
+	}{
+		"ManyObjects":  {50_000, 100},
+		"LargeObjects": {60, 1 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := newFakeSource()
+			h := newHarness(t, src, func(o *Options) { o.Budget = budget.New(256 << 20) })
+			src.set("a", listServer(t, 2, func(w io.Writer, r *http.Request) { honestPage(w, r, tc.total, tc.size) }))
+			h.waitFor(t, "a", StateConnected, ReasonConnected)
+			cl, err := h.Get(t.Context(), clusterName("a"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, err := multicluster.WatchOptions(cl)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var seen atomic.Int64
+			o.PerKind, o.Total = kindwatch.Unlimited, kindwatch.Unlimited
+			o.Handler = func(e kindwatch.Event) {
+				if e.Type == kindwatch.Added {
+					seen.Add(1)
+				}
+			}
+			w, err := kindwatch.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, end := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() { defer close(ended); _ = w.Start(ctx) }()
+			t.Cleanup(func() { end(); <-ended })
+			w.Set("test", configMaps(false))
+			eventually(t, "everything is listed", is(w, configMaps(false), kindwatch.StateSynced), func() any { _, m := w.State(configMaps(false)); return m })
+			if got := seen.Load(); got != int64(tc.total) {
+				t.Errorf("want %d objects, got %d", tc.total, got)
+			}
+		})
+	}
+}
+
+// TestWhoExceedsItsShareIsParkedAndNobodyElse fills a budget with three clusters, and has a fourth come that needs little.
+func TestWhoExceedsItsShareIsParkedAndNobodyElse(t *testing.T) {
+	const capacity = 32 << 20
+	memory := budget.New(capacity)
+	src := newFakeSource()
+	h := newHarness(t, src, func(o *Options) { o.Budget = memory })
+	watchers := map[string]*kindwatch.Watcher{}
+	add := func(name, class string, number, total int) {
+		src.set(name, listServer(t, number, func(w io.Writer, r *http.Request) { honestPage(w, r, total, 2_000) }),
+			func(e *Enrolment) { e.Class = class })
+		h.waitFor(t, name, StateConnected, ReasonConnected)
+		watchers[name] = watchKinds(t, h, name, configMaps(false))
+	}
+	add("hog0", "tenants", 10, 6_000)
+	eventually(t, "a budget that is idle is granted whole", is(watchers["hog0"], configMaps(false), kindwatch.StateSynced))
+	add("hog1", "tenants", 11, 6_000)
+	add("hog2", "tenants", 12, 6_000)
+	add("honest", "default", 13, 1_000)
+	eventually(t, "who stays within its share is served", is(watchers["honest"], configMaps(false), kindwatch.StateSynced))
+	eventually(t, "somebody who does not is parked, and told why", func() bool {
+		for _, name := range []string{"hog0", "hog1", "hog2"} {
+			if c, _ := h.Lookup(clusterName(name)); c.Refused.Reason == ReasonMemoryShareExceeded && strings.Contains(c.Refused.Message, name) {
+				return true
+			}
+		}
+		return false
+	})
+	if c, _ := h.Lookup(clusterName("honest")); c.Refused.Reason != "" {
+		t.Errorf("want nothing said of who is within its share, got %+v", c.Refused)
+	}
+	if s, m := watchers["honest"].State(configMaps(false)); s != kindwatch.StateSynced {
+		t.Errorf("want who is within its share left alone, got %s %s", s, m)
+	}
+	if used, _ := memory.Used(); used > capacity+capacity/8 {
+		t.Errorf("want at most %d bytes held, got %d", capacity, used)
+	}
+	for _, name := range []string{"hog0", "hog1", "hog2", "honest"} {
+		src.remove(name)
+	}
+	eventually(t, "everything is given back", func() bool { used, all := memory.Used(); return used == 0 && len(all) == 0 })
+}
