@@ -5,6 +5,7 @@ package agent
 
 import (
 	"maps"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ import (
 //
 //   - Conversion is None, and where the hub's definition has a webhook, only the version that travels is served; see
 //     conversion.go.
+//   - The status of a new object is observedGeneration -1, where the schema lets it be; see observesGeneration.
 //   - Owner references (the XRD is not there), annotations, labels, finalizers and status are the hub's and stay behind.
 func definitionFor(hub *unstructured.Unstructured, travels string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
@@ -36,11 +38,66 @@ func definitionFor(hub *unstructured.Unstructured, travels string) *unstructured
 	}
 	spec["conversion"] = map[string]any{"strategy": "None"}
 	preservesExplicitly(spec)
+	observesGeneration(spec)
 	if needsConversion(hub) {
 		onlyVersion(spec, travels)
 	}
 	out.Object["spec"] = spec
 	return out
+}
+
+// observesGeneration adds the field observedGeneration to the status, and sets it to -1 in an object that has no status yet. Nobody
+// but Masthead writes the field, and there alone: it is how kstatus finds out that nobody has looked at an object, or at its
+// latest change, yet. Otherwise a claim would look ready from its creation until its first status.
+//
+// It is added only where an object with this field alone is surely valid. A schema that asks for more of a status stays as it is.
+func observesGeneration(spec map[string]any) {
+	versions, _ := spec["versions"].([]any)
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		field, _, _ := unstructured.NestedFieldNoCopy(version, "schema", "openAPIV3Schema", "properties", "status")
+		status, _ := field.(map[string]any)
+		properties, _ := status["properties"].(map[string]any)
+		_, hasSubresource, _ := unstructured.NestedFieldNoCopy(version, "subresources", "status")
+		if !hasSubresource || properties == nil || !onlyDescribes(status) || rulesMentionStatus(version) {
+			continue
+		}
+		if _, theirs := properties["observedGeneration"]; !theirs {
+			properties["observedGeneration"] = map[string]any{
+				"type": "integer", "format": "int64",
+				"description": "The generation that this status is about, or -1 before Masthead has looked at the object.",
+			}
+		}
+		observed, _ := properties["observedGeneration"].(map[string]any)
+		if observed["type"] == "integer" && observed["minimum"] == nil && observed["enum"] == nil {
+			status["default"] = map[string]any{"observedGeneration": int64(-1)}
+		}
+	}
+}
+
+// rulesMentionStatus is whether a rule about the whole object may be about its status.
+func rulesMentionStatus(version map[string]any) bool {
+	rules, _, _ := unstructured.NestedFieldNoCopy(version, "schema", "openAPIV3Schema", "x-kubernetes-validations")
+	list, _ := rules.([]any)
+	for _, r := range list {
+		rule, _ := r.(map[string]any)
+		if text, _ := rule["rule"].(string); strings.Contains(text, "status") {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyDescribes is whether the schema of an object says nothing that an object with one of its fields could violate.
+func onlyDescribes(schema map[string]any) bool {
+	for key := range schema {
+		switch key {
+		case "type", "description", "title", "properties", "x-kubernetes-preserve-unknown-fields":
+		default:
+			return false
+		}
+	}
+	return schema["type"] == "object"
 }
 
 // isOurs is whether a definition in a workload cluster was put there by Masthead. One that has a controller is that one's,

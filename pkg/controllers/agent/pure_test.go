@@ -337,6 +337,9 @@ func TestStatusOf(t *testing.T) {
 	const at, earlier = "'lastTransitionTime':'2026-05-01T12:00:00Z'", "'lastTransitionTime':'2026-01-01T00:00:00Z'"
 	const synced = `{'type':'AgentSynced','status':'True','reason':'Synced','message':'The hub holds this claim.','observedGeneration':3,`
 	const conflicted = `{'type':'AgentSynced','status':'False','reason':'Conflict','message':'taken','observedGeneration':3,`
+	const awaiting = `{'type':'Reconciling','status':'True','reason':'AwaitingHub','message':'The hub has not reported yet whether this claim is ready as it is now',` +
+		`'observedGeneration':3,` + at + `},`
+	const stalled = `{'type':'Stalled','status':'True','reason':'Conflict','message':'taken','observedGeneration':3,` + at + `},`
 	taken := &problem{reason: ReasonConflict, message: "taken"}
 	for name, tc := range map[string]struct {
 		reason     string
@@ -355,7 +358,7 @@ func TestStatusOf(t *testing.T) {
 			reason: "A high number of the hub's does not make an edit of the claim look observed.",
 			claim:  `{'metadata':{'generation':3}}`,
 			hub:    `{'metadata':{'generation':9},'status':{'conditions':[{'type':'Ready','observedGeneration':8}]}}`,
-			want:   `{'conditions':[{'type':'Ready','observedGeneration':2},` + synced + at + `}]}`,
+			want:   `{'conditions':[{'type':'Ready','observedGeneration':2},` + awaiting + synced + at + `}]}`,
 		},
 		"GenerationNotPushed": {
 			reason:  "What the hub has observed is not what the claim says while the claim could not be pushed.",
@@ -363,7 +366,7 @@ func TestStatusOf(t *testing.T) {
 			hub:     `{'metadata':{'generation':2},'status':{'conditions':[{'type':'Ready','observedGeneration':2}]}}`,
 			behind:  true,
 			problem: taken,
-			want:    `{'conditions':[{'type':'Ready','observedGeneration':2},` + conflicted + at + `}]}`,
+			want:    `{'conditions':[{'type':'Ready','observedGeneration':2},` + stalled + conflicted + at + `}]}`,
 		},
 		"Whole": {
 			reason: "The hub's status comes whole, and our condition with it.",
@@ -375,37 +378,74 @@ func TestStatusOf(t *testing.T) {
 			reason: "What the hub does not say any more goes.",
 			claim:  `{'metadata':{'generation':3},'status':{'old':'x','conditions':[` + synced + earlier + `},{'type':'Old'}]}}`,
 			hub:    `{'status':{'address':'a'}}`,
-			want:   `{'address':'a','conditions':[` + synced + earlier + `}]}`,
+			want:   `{'address':'a','conditions':[` + awaiting + synced + earlier + `}]}`,
 		},
 		"Transition": {
 			reason: "The time of the transition changes with the status of the condition.",
 			claim:  `{'metadata':{'generation':3},'status':{'conditions':[` + conflicted + earlier + `}]}}`,
 			hub:    `{}`,
-			want:   `{'conditions':[` + synced + at + `}]}`,
+			want:   `{'conditions':[` + awaiting + synced + at + `}]}`,
 		},
 		"NoHub": {
 			reason:  "Without an object in the hub, what the claim shows stays, except for our condition.",
 			claim:   `{'metadata':{'generation':3},'status':{'address':'a','conditions':[` + synced + earlier + `},{'type':'Ready','status':'True'}]}}`,
 			problem: taken,
-			want:    `{'address':'a','conditions':[{'type':'Ready','status':'True'},` + conflicted + at + `}]}`,
+			want:    `{'address':'a','conditions':[{'type':'Ready','status':'True'},` + stalled + conflicted + at + `}]}`,
 		},
 		"HubOfAHub": {
 			reason: "A condition AgentSynced of the hub's own is not brought along.",
 			claim:  `{'metadata':{'generation':3}}`,
 			hub:    `{'status':{'conditions':[{'type':'AgentSynced','status':'False'}]}}`,
-			want:   `{'conditions':[` + synced + at + `}]}`,
+			want:   `{'conditions':[` + awaiting + synced + at + `}]}`,
+		},
+		"TheirsIsOverridden": {
+			reason:  "What keeps the claim from being synchronised is said once, and not what the hub says of an older state.",
+			claim:   `{'metadata':{'generation':3}}`,
+			hub:     `{'status':{'conditions':[{'type':'Reconciling','status':'True'},{'type':'Stalled','status':'False'}]}}`,
+			problem: taken,
+			want:    `{'conditions':[` + stalled + conflicted + at + `}]}`,
+		},
+		"TheirsIsShown": {
+			reason: "A composition may say so itself.",
+			claim:  `{'metadata':{'generation':3}}`,
+			hub:    `{'status':{'conditions':[{'type':'Ready'},{'type':'Stalled','status':'True','reason':'Quota'}]}}`,
+			want:   `{'conditions':[{'type':'Ready'},{'type':'Stalled','status':'True','reason':'Quota'},` + synced + at + `}]}`,
+		},
+		"OldOnesGo": {
+			reason: "What was refused before is not any more.",
+			claim:  `{'metadata':{'generation':3},'status':{'conditions':[` + stalled + conflicted + earlier + `}]}}`,
+			hub:    `{'status':{'conditions':[{'type':'Ready'}]}}`,
+			want:   `{'conditions':[{'type':'Ready'},` + synced + at + `}]}`,
+		},
+		"ObservedGeneration": {
+			reason: "The definition in the workload cluster knows the field, so it is set.",
+			claim:  `{'metadata':{'generation':3},'status':{'observedGeneration':-1}}`,
+			hub:    `{'status':{'conditions':[{'type':'Ready'}]}}`,
+			want:   `{'observedGeneration':3,'conditions':[{'type':'Ready'},` + synced + at + `}]}`,
+		},
+		"ObservedGenerationOfTheHub": {
+			reason: "One that the API's author has is told in the claim's own count.",
+			claim:  `{'metadata':{'generation':3}}`,
+			hub:    `{'metadata':{'generation':9},'status':{'observedGeneration':9,'conditions':[{'type':'Ready'}]}}`,
+			want:   `{'observedGeneration':3,'conditions':[{'type':'Ready'},` + synced + at + `}]}`,
+		},
+		"ObservedGenerationOfTheHubIsBehind": {
+			reason: "What the hub has not observed is not observed.",
+			claim:  `{'metadata':{'generation':3}}`,
+			hub:    `{'metadata':{'generation':9},'status':{'observedGeneration':8,'conditions':[{'type':'Ready'}]}}`,
+			want:   `{'observedGeneration':2,'conditions':[{'type':'Ready'},` + synced + at + `}]}`,
 		},
 		"Nulls": {
 			reason: "Nulls would never look like what was written.",
 			claim:  `{'metadata':{'generation':3}}`,
 			hub:    `{'status':{'address':null,'a':{'b':null,'c':[{'d':null}]}}}`,
-			want:   `{'a':{'c':[{}]},'conditions':[` + synced + at + `}]}`,
+			want:   `{'a':{'c':[{}]},'conditions':[` + awaiting + synced + at + `}]}`,
 		},
 		"PrunedField": {
 			reason: "A definition that drops observedGeneration does not make us write it again and again.",
 			claim:  `{'metadata':{'generation':3},'status':{'conditions':[{'type':'AgentSynced','status':'True','reason':'Synced','message':'The hub holds this claim.',` + earlier + `}]}}`,
-			hub:    `{}`,
-			want:   `{'conditions':[{'type':'AgentSynced','status':'True','reason':'Synced','message':'The hub holds this claim.',` + earlier + `}]}`,
+			hub:    `{'status':{'conditions':[{'type':'Ready'}]}}`,
+			want:   `{'conditions':[{'type':'Ready'},{'type':'AgentSynced','status':'True','reason':'Synced','message':'The hub holds this claim.',` + earlier + `}]}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

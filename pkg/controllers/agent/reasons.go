@@ -4,7 +4,8 @@
 package agent
 
 // ConditionAgentSynced is the condition that Masthead adds to a claim in a workload cluster, beside those of Crossplane
-// that it brings from the hub. It is True when the hub holds what the claim says and the claim shows what the hub says.
+// that it brings from the hub. It is True when the hub holds what the claim says and the claim shows what the hub says. What it
+// means for tools that do not know it is said by the conditions Stalled and Reconciling.
 const ConditionAgentSynced = "AgentSynced"
 
 // Reasons of the condition AgentSynced.
@@ -101,9 +102,17 @@ const (
 	// so or the claim's owner asks for it.
 	ReasonHubObjectDeleted = "HubObjectDeleted"
 
+	// ReasonSyncFailing: synchronising the claim has failed for a while and is tried again, so that it is not known whether the hub
+	// holds what the claim says. AgentSynced is Unknown then.
+	ReasonSyncFailing = "SyncFailing"
+
 	// ReasonRecreating: the claim in the hub is being deleted although this claim is not. It is created again afterwards.
 	ReasonRecreating = "Recreating"
 )
+
+// ReasonAwaitingHub of the condition Reconciling: the hub holds what the claim says, and has not reported yet whether that is ready.
+// The other reasons of Reconciling, and those of Stalled, are those of AgentSynced.
+const ReasonAwaitingHub = "AwaitingHub"
 
 // ReasonAdopted is the reason of the event on a claim that took over an object of the hub.
 const ReasonAdopted = "Adopted"

@@ -59,6 +59,9 @@ type requirementReconciler struct {
 	// told is, by claim, a status that did not stay as it was written; see told.go.
 	told map[Request]toldStatus
 
+	// failing are the claims that could not be synchronised last time; see failing.go.
+	failing map[Request]failure
+
 	// shown is, by claim, the hash of late fields that were applied and did not stay; see rememberShown.
 	shown map[Request]string
 
@@ -147,8 +150,13 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req Request) (rec
 	defer r.tidy(req)
 	o, err := r.act(ctx, s)
 	if err != nil {
+		if p := r.failed(ctx, s, err); p != nil {
+			_, reportErr := r.report(ctx, s, outcome{hub: r.knownInHub(s), problem: p})
+			err = errors.Join(err, reportErr)
+		}
 		return reconcile.Result{}, asForeign(err)
 	}
+	r.succeeded(req)
 	result, err := r.report(ctx, s, o)
 	if err == nil && o.err != nil {
 		return reconcile.Result{}, asForeign(o.err)
@@ -497,4 +505,5 @@ func (r *requirementReconciler) forgetAllButVanished(req Request) {
 	delete(r.pushed, req)
 	delete(r.shown, req)
 	delete(r.told, req)
+	delete(r.failing, req)
 }

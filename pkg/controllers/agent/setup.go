@@ -210,6 +210,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		clock: o.Clock, protected: o.ProtectedNamespaces, patience: o.FirstStatusPatience,
 		inFlight: newInFlight(o.Clock, o.InFlightGrace), bursts: newBursts(o.Clock),
 		metrics: a.metrics, pushed: map[Request]pushedClaim{}, shown: map[Request]string{}, told: map[Request]toldStatus{},
+		failing:  map[Request]failure{},
 		vanished: map[Request]*unstructured.Unstructured{},
 	}
 	a.definitions.kindGone = a.requirements.forgetKind

@@ -5,6 +5,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -28,11 +29,15 @@ func condition(claim *unstructured.Unstructured, p *problem) metav1.Condition {
 			c.Status = metav1.ConditionUnknown
 		}
 	}
+	if p != nil && p.reason == ReasonSyncFailing {
+		c.Status = metav1.ConditionUnknown
+	}
 	return c
 }
 
 // statusOf returns the status that a claim in a workload cluster shall have: that of the hub's object, whole, and our
-// condition. Without an object in the hub of which to speak, it is what the claim shows already, with our condition.
+// conditions: AgentSynced, and what it means for tools. Without an object in the hub of which to speak, it is what the claim
+// shows already, with our conditions.
 //
 // A condition AgentSynced that the hub's object has is not brought along: it would be about the hub's own enrolment in yet
 // another hub.
@@ -54,7 +59,7 @@ func statusOf(claim, hub *unstructured.Unstructured, current bool, ours metav1.C
 	conditions := make([]any, 0, len(theirs)+1)
 	for _, c := range theirs {
 		if c, ok := c.(map[string]any); ok {
-			if c["type"] == ConditionAgentSynced {
+			if c["type"] == ConditionAgentSynced || hub == nil && isOurCondition(c["type"]) {
 				continue
 			}
 			if hub != nil {
@@ -63,7 +68,16 @@ func statusOf(claim, hub *unstructured.Unstructured, current bool, ours metav1.C
 		}
 		conditions = append(conditions, c)
 	}
+	if tools := forTools(claim, ours, conditions); tools != nil {
+		// What the hub says of the same is about an older state, or less than what keeps the claim from being synchronised.
+		conditions = slices.DeleteFunc(conditions, func(c any) bool {
+			theirs, ok := c.(map[string]any)
+			return ok && isOurCondition(theirs["type"])
+		})
+		conditions = append(conditions, transitioned(shownCondition(claim, tools.Type), *tools, now))
+	}
 	status["conditions"] = append(conditions, transitioned(agentSynced(claim), ours, now))
+	setObservedGeneration(status, claim, hub, current)
 	return status
 }
 
@@ -94,18 +108,23 @@ func asInt64(v any) (int64, bool) {
 	return 0, false
 }
 
-// agentSynced is our condition as a claim shows it, or nil.
+// agentSynced is the condition AgentSynced as a claim shows it, or nil.
 func agentSynced(claim *unstructured.Unstructured) map[string]any {
+	return shownCondition(claim, ConditionAgentSynced)
+}
+
+// shownCondition is a condition as a claim shows it, or nil.
+func shownCondition(claim *unstructured.Unstructured, conditionType string) map[string]any {
 	conditions, _, _ := unstructured.NestedSlice(claim.Object, "status", "conditions")
 	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == ConditionAgentSynced {
+		if c, ok := c.(map[string]any); ok && c["type"] == conditionType {
 			return c
 		}
 	}
 	return nil
 }
 
-// transitioned is our condition as it shall be shown. The time of the transition is that of the last change of the status,
+// transitioned is a condition of ours as it shall be shown. The time of the transition is that of the last change of the status,
 // as everywhere; a field that the definition of the claims does not know, and hence drops, makes no difference.
 func transitioned(shown map[string]any, c metav1.Condition, now time.Time) map[string]any {
 	since := now.UTC().Format(time.RFC3339)

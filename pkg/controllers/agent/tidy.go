@@ -4,6 +4,8 @@
 package agent
 
 import (
+	"maps"
+
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -48,6 +50,7 @@ func (r *requirementReconciler) forgetRequests(gone func(Request) bool) {
 			delete(r.told, req)
 		}
 	}
+	maps.DeleteFunc(r.failing, func(req Request, _ failure) bool { return gone(req) })
 	for req := range r.vanished {
 		if gone(req) {
 			delete(r.vanished, req)

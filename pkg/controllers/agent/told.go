@@ -31,13 +31,13 @@ func told(claim *unstructured.Unstructured, reason string, status map[string]any
 	return toldStatus{uid: claim.GetUID(), reason: reason, written: hashOf(withoutTransition(status)), shown: hashOf(shown)}
 }
 
-// withoutTransition is a status without the time of our condition's last transition: where the condition is dropped, each
+// withoutTransition is a status without the times of our conditions' last transitions: where these are dropped, each
 // status that is made says that it was now.
 func withoutTransition(status map[string]any) map[string]any {
 	out := runtime.DeepCopyJSON(status)
 	conditions, _ := out["conditions"].([]any)
 	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == ConditionAgentSynced {
+		if c, ok := c.(map[string]any); ok && isOurCondition(c["type"]) {
 			delete(c, "lastTransitionTime")
 		}
 	}

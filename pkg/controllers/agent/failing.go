@@ -1,0 +1,71 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// failurePatience is how long synchronising a claim has to fail before the claim says so. What passes within that time, such as
+// the restart of a webhook of the hub, is retried silently.
+const failurePatience = 10 * time.Second
+
+// failure is since when synchronising a claim has failed without a success in between.
+type failure struct {
+	uid   types.UID
+	since time.Time
+}
+
+// failed notes that synchronising a claim has failed, and says what its user should be told: nothing, unless it has failed for
+// a while. Conflicts pass by themselves, and what ends because the manager or the connection does is not the claim's affair.
+//
+// The message does not repeat the error. It is the hub's, names its webhooks and their addresses, and changes with each attempt;
+// all of that is in the log of the manager.
+func (r *requirementReconciler) failed(ctx context.Context, s *scope, err error) *problem {
+	if ctx.Err() != nil || errors.Is(err, context.Canceled) || apierrors.IsConflict(err) || s.vanished {
+		return nil
+	}
+	now, uid := r.clock.Now(), s.claim.GetUID()
+	r.mu.Lock()
+	f, known := r.failing[s.Request]
+	if !known || f.uid != uid {
+		f = failure{uid: uid, since: now}
+		r.failing[s.Request] = f
+	}
+	r.mu.Unlock()
+	if now.Sub(f.since) < failurePatience {
+		return nil
+	}
+	return &problem{
+		reason: ReasonSyncFailing,
+		message: fmt.Sprintf("Synchronising this claim fails (%s) and is tried again, see the log of Masthead in the hub",
+			cmp.Or(string(apierrors.ReasonForError(err)), "no answer")),
+	}
+}
+
+// succeeded notes that synchronising a claim did not fail.
+func (r *requirementReconciler) succeeded(req Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.failing, req)
+}
+
+// knownInHub is the claim's object in the hub as the watch knows it, or nil: what flows down does not wait for what flows up.
+func (r *requirementReconciler) knownInHub(s *scope) *unstructured.Unstructured {
+	for _, place := range r.hub.placesOf(origin{source: s.us, kind: s.Kind, name: s.Name}) {
+		known, err := r.hub.watcher.Get(place.kind, place.NamespacedName)
+		if err == nil && ownershipOf(true, known, s.us) == ownershipOurs {
+			return known
+		}
+	}
+	return nil
+}
