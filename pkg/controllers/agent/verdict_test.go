@@ -100,7 +100,7 @@ func TestVerdictsOnClaims(t *testing.T) {
 		ReasonKindNotServed: verdict.InProgress, ReasonSecretConflict: verdict.Failed, ReasonSecretNotControlled: verdict.Failed,
 		ReasonSecretMissing: verdict.InProgress, ReasonSecretRejected: verdict.Failed, ReasonWorkloadForbidden: verdict.Failed,
 		ReasonWorkloadRejected: verdict.Failed, ReasonInvalidDeletionPolicy: verdict.Failed, ReasonDeleting: verdict.InProgress,
-		ReasonRecreating: verdict.InProgress, ReasonSyncFailing: verdict.InProgress,
+		ReasonRecreating: verdict.InProgress, ReasonSyncFailing: verdict.InProgress, ReasonHubObjectDeleted: verdict.Failed,
 	} {
 		p := &problem{reason: reason, message: "It is so"}
 		why := "It is not what the user asked for: " + reason

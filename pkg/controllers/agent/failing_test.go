@@ -1,0 +1,170 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// aheadClock is the real clock, some time ahead.
+type aheadClock struct {
+	clock.RealClock
+
+	ahead atomic.Int64
+}
+
+func (c *aheadClock) Now() time.Time { return c.RealClock.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *aheadClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// breakWebhook has the hub ask a webhook that does not answer before it takes an object of the fixture's kind.
+func (f *fixture) breakWebhook() *admissionregistrationv1.ValidatingWebhookConfiguration {
+	f.t.Helper()
+	webhook := &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "dead." + f.group},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name:                    "dead." + f.group,
+			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
+			FailurePolicy:           new(admissionregistrationv1.Fail),
+			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{f.group}, APIVersions: []string{"*"}, Resources: []string{"*"}},
+			}},
+		}},
+	}
+	f.create(f.hub, webhook)
+	f.t.Cleanup(func() { _ = f.hub.Delete(context.WithoutCancel(f.ctx), webhook) })
+	f.eventually("the hub asks the webhook", func() error {
+		if err := f.hub.Create(f.ctx, f.object(f.target, "probe"), client.DryRunAll); !apierrors.IsInternalError(err) {
+			return fmt.Errorf("it answers %w", err)
+		}
+		return nil
+	})
+	return webhook
+}
+
+// TestClaimSaysThatItsSynchronisationFails has a webhook of the hub die.
+func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
+	f := newFixture(t)
+	now := &aheadClock{}
+	f.options = func(o *Options) { o.Clock = now }
+	f.restart()
+	f.served()
+	f.claim("old")
+	f.pushed("old")
+	f.ready("old", "before")
+	f.synced("old", ReasonSynced)
+	webhook := f.breakWebhook()
+
+	f.claim("db")
+	old := f.mustGet("old")
+	f.edit(f.workload, old, func() { _ = unstructured.SetNestedField(old.Object, "9", "spec", "version") })
+	f.eventually("the hub was asked in vain", func() error {
+		if len(f.hubRequests.about("PATCH", "/db")) == 0 && len(f.hubRequests.about("POST", f.target)) == 0 {
+			return errors.New("it was not asked")
+		}
+		return nil
+	})
+	if c := agentSynced(f.mustGet("db")); c != nil {
+		t.Errorf("what may pass in a moment is retried silently, got %v", c)
+	}
+
+	now.ahead.Store(int64(failurePatience))
+	for _, name := range []string{"db", "old"} {
+		claim := f.synced(name, ReasonSyncFailing)
+		if c := agentSynced(claim); c["status"] != string(metav1.ConditionUnknown) {
+			t.Errorf("%s: it is not known whether the hub holds the claim, got %v", name, c)
+		}
+		if got, err := status.Compute(claim); err != nil || got.Status != status.InProgressStatus {
+			t.Errorf("%s: want InProgress, got %+v, %v", name, got, err)
+		}
+	}
+	// What the hub says of the object that it has comes all the same.
+	f.ready("old", "after")
+	f.eventually("the status of the hub is shown while nothing can be pushed", func() error {
+		if address, _, _ := unstructured.NestedString(f.mustGet("old").Object, "status", "address"); address != "after" {
+			return fmt.Errorf("it is %q", address)
+		}
+		return nil
+	})
+
+	if err := f.hub.Delete(f.ctx, webhook); err != nil {
+		t.Fatal(err)
+	}
+	f.synced("db", ReasonSynced)
+	f.synced("old", ReasonSynced)
+}
+
+func TestFailuresAreToldAfterAWhile(t *testing.T) {
+	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	claim := parse(t, `{'metadata':{'uid':'1'}}`)
+	down := apierrors.NewInternalError(errors.New("failed calling webhook \"x\": dial tcp 10.0.0.1:443: connect: connection refused"))
+	resource := schema.GroupResource{Resource: "dbs"}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, tc := range map[string]struct {
+		reason    string
+		ctx       context.Context //nolint:containedctx // A case of the table.
+		err       error
+		after     time.Duration
+		succeeded bool
+		vanished  bool
+		want      string
+	}{
+		"AtOnce": {reason: "It may pass.", err: down, after: failurePatience - 1},
+		"AfterAWhile": {
+			reason: "It does not. The addresses of the hub are not told.", err: down, after: failurePatience,
+			want: "Synchronising this claim fails (InternalError) and is tried again, see the log of Masthead in the hub",
+		},
+		"NoAnswer": {
+			reason: "An error without an answer.", err: errors.New("dial tcp 10.0.0.1:443: i/o timeout"), after: failurePatience,
+			want: "Synchronising this claim fails (no answer) and is tried again, see the log of Masthead in the hub",
+		},
+		"SucceededBetween": {reason: "It begins anew.", err: down, after: failurePatience, succeeded: true},
+		"Conflict":         {reason: "It is retried silently.", err: apierrors.NewConflict(resource, "db", errors.New("x")), after: time.Hour},
+		"Ended":            {reason: "The manager ends.", err: down, after: time.Hour, ctx: ended},
+		"Vanished":         {reason: "There is nobody to tell.", err: down, after: time.Hour, vanished: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := testingclock.NewFakePassiveClock(at)
+			r := &requirementReconciler{clock: now, failing: map[Request]failure{}}
+			ctx := tc.ctx
+			if ctx == nil {
+				ctx = t.Context()
+			}
+			s := &scope{claim: claim, vanished: tc.vanished}
+			if p := r.failed(ctx, s, tc.err); p != nil {
+				t.Errorf("The first failure is told: %v", p)
+			}
+			if tc.succeeded {
+				r.succeeded(s.Request)
+			}
+			now.SetTime(at.Add(tc.after))
+			got := ""
+			if p := r.failed(ctx, s, tc.err); p != nil {
+				got = p.message
+			}
+			if got != tc.want {
+				t.Errorf("%s\nwant %q, got %q", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
