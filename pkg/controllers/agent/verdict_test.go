@@ -22,12 +22,18 @@ import (
 // pulledDefinition is the definition of a claim kind as a workload cluster gets it.
 func pulledDefinition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured((&fixture{group: "database.acmeco.org"}).crd())
+	return asPulled(t, (&fixture{group: "database.acmeco.org"}).crd())
+}
+
+// asPulled is what a workload cluster gets of a definition of the hub.
+func asPulled(t *testing.T, hub *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(hub)
 	if err != nil {
 		t.Fatal(err)
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	pulled := definitionFor(&unstructured.Unstructured{Object: content}, "v1alpha1")
+	pulled := definitionFor(&unstructured.Unstructured{Object: content}, hub.Spec.Versions[0].Name)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(pulled.Object, crd); err != nil {
 		t.Fatal(err)
 	}
