@@ -41,6 +41,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
+	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
 // leaseName is the name of the lease; config/rbac names it too.
@@ -142,8 +143,9 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 		return nil, fmt.Errorf("cannot set up the inventory: %w", err)
 	}
 	queueMetrics := multicluster.NewMetrics(metrics.Registry)
+	users := &readonlypolicy.Users{}
 	err = agent.Setup(mgr, agent.Options{
-		Fleet: provider, Gate: gate, Reporter: definitions,
+		Fleet: provider, Gate: gate, Reporter: definitions, Users: users,
 		ProtectedNamespaces:     append([]string{o.Namespace}, o.Agent.ProtectedNamespaces...),
 		MaxConcurrentReconciles: o.Agent.Workers,
 		MaxInFlightPerCluster:   o.Agent.workersPerCluster(),
@@ -154,7 +156,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 		return nil, fmt.Errorf("cannot set up the agent: %w", err)
 	}
 	err = discovery.Setup(mgr, discovery.Options{
-		Fleet: provider, Gate: gate, Reporter: definitions,
+		Fleet: provider, Gate: gate, Reporter: definitions, Users: users,
 		RequestTimeout: o.Connections.RequestTimeout.Duration,
 		Registerer:     metrics.Registry,
 		QueueMetrics:   queueMetrics,
@@ -171,7 +173,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 		return nil, err
 	}
 	err = application.Setup(mgr, application.Options{
-		Fleet: provider, Sources: reported, Gate: gate, Reporter: definitions,
+		Fleet: provider, Sources: reported, Gate: gate, Reporter: definitions, Users: users,
 		MaxConcurrentReconciles: o.Applications.Workers,
 		RequestTimeout:          o.Connections.RequestTimeout.Duration,
 		Lists:                   kindwatch.NewListGate(o.Applications.Lists),

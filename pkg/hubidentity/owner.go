@@ -34,10 +34,11 @@ func (o Owner) names() []Identity {
 // Owns is whether an object that Masthead put into the workload cluster is this hub's. That Masthead put it there, the caller
 // knows.
 func (o Owner) Owns(obj metav1.Object) bool {
-	return o.ownsName(obj.GetLabels()[fleetv1alpha1.HubLabel])
+	return o.OwnsName(obj.GetLabels()[fleetv1alpha1.HubLabel])
 }
 
-func (o Owner) ownsName(hub string) bool { return slices.Contains(o.names(), Identity(hub)) }
+// OwnsName is whether an object that names a hub, or none, is this hub's.
+func (o Owner) OwnsName(hub string) bool { return slices.Contains(o.names(), Identity(hub)) }
 
 // Other returns the hub that an object names, if that is another one.
 func (o Owner) Other(obj metav1.Object) (Identity, bool) {

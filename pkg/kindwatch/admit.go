@@ -40,7 +40,7 @@ func (k Kind) Validate() error {
 // is always the one that was asked for, and an object whose name or namespace could not be part of its own path, or that has
 // a namespace where the kind has none or the other way round, is dropped as if it had not been sent.
 //
-// Of managedFields, only what belongs to the manager keep stays.
+// Of managedFields, only what belongs to the manager keep, or to one whose name begins with it and "-", stays.
 func (k Kind) admitted(obj any, keep string) (*unstructured.Unstructured, bool) {
 	u := (*unstructured.Unstructured)(nil)
 	switch o := obj.(type) {
@@ -99,12 +99,18 @@ func trimmed(obj *unstructured.Unstructured, keep string) *unstructured.Unstruct
 	return obj
 }
 
+// isManager is whether a field manager is the one to keep, or one whose name begins with it and "-".
+func isManager(manager any, keep string) bool {
+	name, _ := manager.(string)
+	return name == keep || strings.HasPrefix(name, keep+"-")
+}
+
 func trimManagedFields(obj *unstructured.Unstructured, keep string) {
 	metadata, _ := obj.Object["metadata"].(map[string]any)
 	entries, _ := metadata["managedFields"].([]any)
 	var kept []any
 	for _, e := range entries {
-		if entry, ok := e.(map[string]any); ok && keep != "" && entry["manager"] == keep {
+		if entry, ok := e.(map[string]any); ok && keep != "" && isManager(entry["manager"], keep) {
 			kept = append(kept, entry)
 		}
 	}

@@ -140,10 +140,11 @@ func TestOnlyTheFieldsOfOneManagerAreKept(t *testing.T) {
 	}{
 		"None":   {reason: "They are most of many objects, and nobody reads them."},
 		"Ours":   {reason: "Whoever asks for one manager gets that one.", keep: "ours", want: []string{"ours", "ours"}},
+		"Begins": {reason: "One that begins with the name and a hyphen is kept, too.", keep: "our", want: []string{"our-hub"}},
 		"Absent": {reason: "What is not there is not kept.", keep: "another"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			u, ok := configMaps.admitted(managed("kubectl", "ours", "crossplane", "ours"), tc.keep)
+			u, ok := configMaps.admitted(managed("kubectl", "ours", "crossplane", "our-hub", "ours"), tc.keep)
 			if !ok {
 				t.Fatal("want it admitted")
 			}

@@ -72,7 +72,8 @@ type Options struct {
 	// listed again and again.
 	Linger time.Duration
 
-	// KeepManager is a field manager. Of managedFields, objects keep what belongs to it and nothing else.
+	// KeepManager is a field manager. Of managedFields, objects keep what belongs to it or to one whose name begins with it and
+	// "-", and nothing else.
 	KeepManager string
 
 	// Clock measures the back-off, Linger, and how long a list counts at the gate; the real one by default.

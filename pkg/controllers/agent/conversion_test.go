@@ -274,7 +274,7 @@ func TestDefinitionThatACrossplaneOfTheClusterTakesOverIsLeftAlone(t *testing.T)
 	}
 	f.claim("theirs")
 	f.settled()
-	if u, err := f.get(f.workload, f.namespace, "theirs"); err != nil || bearsFinalizer(u) {
+	if u, err := f.get(f.workload, f.namespace, "theirs"); err != nil || hasOurFinalizer(u) {
 		t.Errorf("want their claims untouched, got %v (%v)", u.Object, err)
 	}
 	if err := f.workload.Delete(f.ctx, claim); err != nil {

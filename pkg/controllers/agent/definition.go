@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -24,12 +25,12 @@ import (
 //   - Conversion is None, and where the hub's definition has a webhook, only the version that travels is served; see
 //     conversion.go.
 //   - The status of a new object is observedGeneration -1, where the schema lets it be; see observesGeneration.
-//   - Owner references (the XRD is not there), annotations, labels, finalizers and status are the hub's and stay behind.
+//   - Owner references (the XRD is not there), annotations, labels, finalizers and status are the hub's and stay behind. The
+//     labels that say whose it is are those of the cluster's hub; see stamped.
 func definitionFor(hub *unstructured.Unstructured, travels string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(crdGVK)
 	out.SetName(hub.GetName())
-	out.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue})
 
 	spec, _ := hub.Object["spec"].(map[string]any)
 	spec = runtime.DeepCopyJSON(spec)
@@ -100,15 +101,30 @@ func onlyDescribes(schema map[string]any) bool {
 	return schema["type"] == "object"
 }
 
-// isOurs is whether a definition in a workload cluster was put there by Masthead. One that has a controller is that one's,
-// although it still bears our label: a Crossplane that is installed in the cluster later, say, has taken it over.
-func isOurs(crd *unstructured.Unstructured) bool {
-	return crd.GetLabels()[fleetv1alpha1.ManagedByLabel] == managedByValue && metav1.GetControllerOfNoCopy(crd) == nil
+// stamped returns a definition with the labels that say which hub put it into a cluster.
+func stamped(crd *unstructured.Unstructured, owner hubidentity.Owner) *unstructured.Unstructured {
+	out := crd.DeepCopy()
+	out.SetLabels(owner.Stamp(out.GetLabels()))
+	return out
+}
+
+// isOurs is whether a definition in a workload cluster was put there by the Masthead of a hub. One that has a controller is that
+// one's, although it still bears our label: a Crossplane that is installed in the cluster later, say, has taken it over.
+func isOurs(crd *unstructured.Unstructured, owner hubidentity.Owner) bool {
+	return owner.IsManaged(crd) && metav1.GetControllerOfNoCopy(crd) == nil
+}
+
+// otherHubOf returns the hub that put a definition into a workload cluster, if that is another one.
+func otherHubOf(crd *unstructured.Unstructured, owner hubidentity.Owner) (hubidentity.Identity, bool) {
+	if crd.GetLabels()[fleetv1alpha1.ManagedByLabel] != managedByValue {
+		return "", false
+	}
+	return owner.Other(crd)
 }
 
 // sameDefinition is whether a definition in a workload cluster is what it should be.
-func sameDefinition(have, want *unstructured.Unstructured) bool {
-	return isOurs(have) && equality.Semantic.DeepEqual(have.Object["spec"], want.Object["spec"])
+func sameDefinition(have, want *unstructured.Unstructured, owner hubidentity.Owner) bool {
+	return isOurs(have, owner) && owner.IsStamped(have) && equality.Semantic.DeepEqual(have.Object["spec"], want.Object["spec"])
 }
 
 // corrected returns the definition to write over one that is Masthead's and not what it should be. It is a whole update

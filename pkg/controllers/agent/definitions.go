@@ -28,6 +28,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
 // slowly is how long what cannot be watched for is left alone before it is looked at again. It is jittered.
@@ -56,6 +57,9 @@ type definitionReconciler struct {
 	metrics   *Metrics
 
 	clock clock.PassiveClock
+
+	// users are as whom the clusters know Masthead.
+	users *readonlypolicy.Users
 
 	// grace is how long a definition that is not offered any more is closed before it is deleted.
 	grace time.Duration
@@ -140,7 +144,7 @@ func (r *definitionReconciler) retain(
 	if !following && (current == nil || isAnothers(current)) {
 		return reconcile.Result{}, nil
 	}
-	ours := current != nil && isOurs(current) && following && !before.deletionsOnly
+	ours := current != nil && isOurs(current, w.owner()) && following && !before.deletionsOnly
 	if ours && before.inHub {
 		r.hub.enqueueKind(w, before.kind.GroupResource(), r.hub.requirements.add)
 		if keep {
@@ -176,8 +180,12 @@ func (r *definitionReconciler) judge(
 		// Its claims are gone, too.
 		r.unfollow(w, req.Name)
 		return reconcile.Result{}, nil
-	case !isOurs(crd):
+	case !isOurs(crd, w.owner()):
 		if !following {
+			return reconcile.Result{}, nil
+		}
+		if _, other := otherHubOf(crd, w.owner()); other {
+			r.unfollow(w, req.Name)
 			return reconcile.Result{}, nil
 		}
 		return r.drain(w, req.Name, before.kind), nil
@@ -216,7 +224,7 @@ func (r *definitionReconciler) drain(w *workload, crd string, kind kindwatch.Kin
 		return result
 	}
 	claims, err := w.watcher.List(kind)
-	if err == nil && !slices.ContainsFunc(claims, bearsFinalizer) {
+	if err == nil && !slices.ContainsFunc(claims, w.bearsFinalizer) {
 		w.setDrained(crd)
 		r.unfollow(w, crd)
 	}
@@ -257,7 +265,8 @@ func (r *definitionReconciler) ensure(
 	ctx context.Context, w *workload, cluster connection.Cluster, req mcreconcile.Request, p publication,
 	current *unstructured.Unstructured, want *wantedDefinition,
 ) (reconcile.Result, error) {
-	if current != nil && isOurs(current) && w.isVerified(req.Name, verified(current, want.hash)) {
+	owner := w.owner()
+	if current != nil && isOurs(current, owner) && owner.IsStamped(current) && w.isVerified(req.Name, verified(current, want.hash)) {
 		r.accept(ctx, w, cluster, req, p.kind)
 		return reconcile.Result{}, nil
 	}
@@ -267,9 +276,9 @@ func (r *definitionReconciler) ensure(
 	}
 	switch {
 	case have == nil:
-		have = want.crd.DeepCopy()
-		err = w.client.Create(ctx, have, client.FieldOwner(fleetv1alpha1.FieldManager))
-	case !isOurs(have):
+		have = stamped(want.crd, owner)
+		err = w.client.Create(ctx, have, w.fieldOwner())
+	case !isOurs(have, owner):
 		return r.refuseForeign(ctx, w, cluster, req, p, have), nil
 	default:
 		converts, failed := r.wouldConvert(ctx, w, have, want, p)
@@ -279,16 +288,18 @@ func (r *definitionReconciler) ensure(
 		if converts {
 			return r.refuseConversion(ctx, w, cluster, req, p, have), nil
 		}
-		wanted := keepingStored(want.crd, have)
-		if sameDefinition(have, wanted) {
+		wanted := keepingStored(stamped(want.crd, owner), have)
+		if sameDefinition(have, wanted, owner) {
 			break
 		}
 		have = corrected(have, wanted)
-		err = w.client.Update(ctx, have, client.FieldOwner(fleetv1alpha1.FieldManager))
+		err = w.client.Update(ctx, have, w.fieldOwner())
 	}
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return reconcile.Result{RequeueAfter: time.Second}, nil
+	case r.users.Excuses(req.ClusterName, err, r.clock.Now()):
+		return reconcile.Result{RequeueAfter: soon}, nil
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
 		w.setUnoffered(req.Name, false) // Its objects have no say in that.
 		p := &problem{reason: ReasonDefinitionRejected, message: fmt.Sprintf("The cluster refused the CustomResourceDefinition %q: %s", req.Name, bounded(err.Error()))}
@@ -338,6 +349,13 @@ func (r *definitionReconciler) refuseForeign(
 	ctx context.Context, w *workload, cluster connection.Cluster, req mcreconcile.Request, p publication, have *unstructured.Unstructured,
 ) reconcile.Result {
 	result := reconcile.Result{RequeueAfter: slowRetry()}
+	if other, ok := otherHubOf(have, w.owner()); ok {
+		// That hub looks after the claims, also after those that it took over.
+		r.unfollow(w, req.Name)
+		r.refuse(ctx, cluster, req, &problem{reason: ReasonDefinitionForeign, message: fmt.Sprintf(
+			"The CustomResourceDefinition %q was put into the cluster by the hub %q. It is left alone, and its objects are not synchronised.", req.Name, other)})
+		return result
+	}
 	if theirs, ok := claimKindOf(have); ok && theirs.GroupKind() == p.kind.GroupKind() {
 		result = r.drain(w, req.Name, p.kind)
 	} else {

@@ -39,7 +39,7 @@ func TestDefinitionIsPulledAndDriftPutBack(t *testing.T) {
 	if len(got.OwnerReferences) != 0 || len(got.Annotations) != 0 {
 		t.Errorf("want nothing of the hub's metadata, got %v %v", got.OwnerReferences, got.Annotations)
 	}
-	if diff := cmp.Diff(map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue}, got.Labels); diff != "" {
+	if diff := cmp.Diff(f.owner.Stamp(nil), got.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 	f.settled()

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -26,7 +25,7 @@ import (
 // nothing is left is made on a live read: the watch may not know yet what was created a moment ago.
 func (r *requirementReconciler) delete(ctx context.Context, s *scope) (outcome, error) {
 	r.hub.stopWaiting(s.Request)
-	if !slices.Contains(s.claim.GetFinalizers(), fleetv1alpha1.RequirementFinalizer) {
+	if !s.workload.bearsFinalizer(s.claim) {
 		r.forget(s.Request)
 		return outcome{silent: true}, nil
 	}
@@ -162,8 +161,7 @@ func (r *requirementReconciler) goneForGood(kind kindwatch.Kind) bool {
 
 // release lets the claim go.
 func (r *requirementReconciler) release(ctx context.Context, s *scope) (outcome, error) {
-	claim := s.claim.DeepCopy()
-	controllerutil.RemoveFinalizer(claim, fleetv1alpha1.RequirementFinalizer)
+	claim := s.workload.unprotected(s.claim)
 	withoutRecord(claim)
 	if err := r.patchClaim(ctx, s, claim, writeFinalizer); client.IgnoreNotFound(err) != nil {
 		if p := workloadProblem(err, "change the finalizers of this claim", ReasonWorkloadRejected); p != nil {

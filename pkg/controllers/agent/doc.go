@@ -24,6 +24,14 @@
 //   - What comes back, status and Secrets, does not wait for what goes up.
 //   - Before anything is created for a claim, the claim has a finalizer. The finalizer goes when a live read of the hub has
 //     shown that nothing of the claim is left there. Objects of other sources are not touched.
+//   - What is put into a workload cluster names its hub (package hubidentity): definitions and Secrets by a label, claims by the
+//     finalizer, fields by the field manager. What names another hub is not touched, unless this hub took the cluster over from
+//     that one. What names none was written before hubs had identities, and is carried over; a claim is never without a finalizer.
+//   - An object of the hub is only written in the state in which it was looked at, so that one that became another source's
+//     meanwhile is not overwritten.
+//   - Nothing is created for a claim while a creation of an object for it in another namespace of the hub can be under way.
+//   - A refusal by the policy that protects what Masthead put into a cluster is not reported while the cluster may know Masthead as
+//     another user (package readonlypolicy).
 //   - A claim is not let go while an object could still be created for it by a request that this process has given up, or that
 //     a predecessor sent before it was killed (inflight.go, package fence).
 //   - A claim is not deleted in the hub while Crossplane creates its composite resource, which it would lose (unbound.go).

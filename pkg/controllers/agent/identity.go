@@ -117,7 +117,7 @@ func (r *requirementReconciler) authenticate(ctx context.Context, s *scope) (con
 		return ctx, o, err
 	}
 	s.pairing = pairing
-	if going && !s.vanished && !bearsFinalizer(s.claim) {
+	if going && !s.vanished && !s.workload.bearsFinalizer(s.claim) {
 		return ctx, nil, nil // There is nothing to do in the hub.
 	}
 	access, p, err := r.identityOf(ctx, s, going)

@@ -16,6 +16,9 @@ import (
 // when its sender has been killed or has given up. That nothing is in the hub now does not mean then that nothing will be;
 // and a claim that was let go in between would leave an object in the hub of which nobody knows.
 //
+// The same is true of a claim whose target namespace has changed since: what was sent to the one could land beside what is created in
+// the other. So nothing is created in another place while a creation can be under way.
+//
 // So a claim for which nothing is found in the hub is only let go when no creation for it can be under way any more. Which
 // creations this process has sent it knows. Of those of its predecessor it knows nothing but that they are older than itself:
 // package fence keeps a predecessor that still lives from sending more. A connection that ends has the API server give up what
@@ -30,26 +33,33 @@ type inFlight struct {
 	mu sync.Mutex
 	// began is when it was first asked for, which is after the hub has answered this process for the first time.
 	began time.Time
-	// unanswered are the creations of this process to which there was no answer, or not yet, and when they were sent or
-	// given up.
-	unanswered map[Request]time.Time
+	// unanswered are the creations of this process to which there was no answer, or not yet.
+	unanswered map[Request]creation
+}
+
+// creation is a request that creates an object in the hub.
+type creation struct {
+	place hubKey
+
+	// at is when it was sent or given up.
+	at time.Time
 }
 
 func newInFlight(c clock.PassiveClock, grace time.Duration) *inFlight {
-	return &inFlight{clock: c, grace: grace, unanswered: map[Request]time.Time{}}
+	return &inFlight{clock: c, grace: grace, unanswered: map[Request]creation{}}
 }
 
 // sending notes that a creation is about to be sent.
-func (f *inFlight) sending(req Request) {
+func (f *inFlight) sending(req Request, place hubKey) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
-	for old, at := range f.unanswered {
-		if now.Sub(at) > f.grace {
+	for old, c := range f.unanswered {
+		if now.Sub(c.at) > f.grace {
 			delete(f.unanswered, old)
 		}
 	}
-	f.unanswered[req] = now
+	f.unanswered[req] = creation{place: place, at: now}
 }
 
 // sent notes how a creation ended. An error that does not come from the API server says nothing about what it did.
@@ -61,7 +71,7 @@ func (f *inFlight) sent(req Request, err error) {
 		delete(f.unanswered, req)
 		return
 	}
-	f.unanswered[req] = f.clock.Now()
+	f.unanswered[req] = creation{place: f.unanswered[req].place, at: f.clock.Now()}
 }
 
 // wait is how long to wait until no creation of an object for a claim can be under way.
@@ -69,14 +79,39 @@ func (f *inFlight) wait(req Request) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
+	left := f.predecessors(now)
+	if c, ok := f.unanswered[req]; ok {
+		left = max(left, f.grace-now.Sub(c.at))
+	}
+	return max(left, 0)
+}
+
+// waitElsewhere is how long to wait before an object is created for a claim at a place of the hub, until no creation at another place
+// can be under way. protected is whether somebody may have sent one before.
+func (f *inFlight) waitElsewhere(req Request, place hubKey, protected bool) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.clock.Now()
+	left := time.Duration(0)
+	if c, ok := f.unanswered[req]; ok {
+		if c.place == place {
+			return 0 // That one is arbitrated by the name.
+		}
+		left = f.grace - now.Sub(c.at)
+	}
+	if protected {
+		left = max(left, f.predecessors(now))
+	}
+	return max(left, 0)
+}
+
+// predecessors is how long a creation of a predecessor may still be under way, of which it is not known to which place it goes. The
+// caller holds mu.
+func (f *inFlight) predecessors(now time.Time) time.Duration {
 	if f.began.IsZero() {
 		f.began = now
 	}
-	left := f.grace - now.Sub(f.began)
-	if at, ok := f.unanswered[req]; ok {
-		left = max(left, f.grace-now.Sub(at))
-	}
-	return max(left, 0)
+	return f.grace - now.Sub(f.began)
 }
 
 // awaitsCreation is how long the deletion of a claim has to wait because an object could still be created for it. It need not if the

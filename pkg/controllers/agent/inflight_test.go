@@ -11,12 +11,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
 func TestInFlight(t *testing.T) {
 	const grace = 10 * time.Second
 	req := Request{ClusterName: "capi/default/w1"}
+	here := hubKey{NamespacedName: types.NamespacedName{Namespace: "target-1", Name: "db"}}
 	// begun is one whose predecessor cannot have anything under way any more.
 	begun := func(f *inFlight, c *clocktesting.FakePassiveClock) {
 		f.wait(req)
@@ -42,7 +44,7 @@ func TestInFlight(t *testing.T) {
 			reason: "What was answered is known.",
 			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.sending(req)
+				f.sending(req, here)
 				f.sent(req, nil)
 			},
 		},
@@ -50,7 +52,7 @@ func TestInFlight(t *testing.T) {
 			reason: "What was refused is not under way.",
 			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.sending(req)
+				f.sending(req, here)
 				f.sent(req, apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("exists")))
 			},
 		},
@@ -58,7 +60,7 @@ func TestInFlight(t *testing.T) {
 			reason: "Nobody knows what became of a request that was given up; the time counts from then.",
 			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.sending(req)
+				f.sending(req, here)
 				c.SetTime(c.Now().Add(time.Minute))
 				f.sent(req, context.DeadlineExceeded)
 				c.SetTime(c.Now().Add(time.Second))
@@ -68,7 +70,7 @@ func TestInFlight(t *testing.T) {
 			reason: "An API server that stops waiting for its store does not know either.",
 			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.sending(req)
+				f.sending(req, here)
 				f.sent(req, apierrors.NewTimeoutError("slow", 1))
 			}, want: grace,
 		},
@@ -76,17 +78,17 @@ func TestInFlight(t *testing.T) {
 			reason: "What was sent for one claim delays no other.",
 			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.sending(Request{ClusterName: "capi/default/w2"})
+				f.sending(Request{ClusterName: "capi/default/w2"}, here)
 			},
 		},
 		"Forgotten": {
 			reason: "What is kept does not grow with what was ever given up.",
 			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.sending(req)
+				f.sending(req, here)
 				f.sent(req, context.DeadlineExceeded)
 				c.SetTime(c.Now().Add(grace + 1))
-				f.sending(Request{ClusterName: "capi/default/w2"})
+				f.sending(Request{ClusterName: "capi/default/w2"}, here)
 				if len(f.unanswered) != 1 {
 					panic("the first is still kept")
 				}
@@ -99,6 +101,44 @@ func TestInFlight(t *testing.T) {
 			f := newInFlight(c, grace)
 			tc.do(f, c)
 			if got := f.wait(req); got != tc.want {
+				t.Errorf("%s want %s, got %s", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// TestNothingIsCreatedElsewhereWhileACreationMayBeUnderWay changes the target of a claim after a creation that nobody answered.
+func TestNothingIsCreatedElsewhereWhileACreationMayBeUnderWay(t *testing.T) {
+	const grace = 10 * time.Second
+	req := Request{ClusterName: "capi/default/w1"}
+	place := func(namespace string) hubKey {
+		return hubKey{NamespacedName: types.NamespacedName{Namespace: namespace, Name: "db"}}
+	}
+	for name, tc := range map[string]struct {
+		reason    string
+		answer    error
+		later     time.Duration
+		to        string
+		protected bool
+		want      time.Duration
+	}{
+		"Elsewhere": {reason: "What was given up may still land, beside what would be created.", answer: context.DeadlineExceeded, to: "second", want: grace},
+		"Over":      {reason: "It cannot land any more.", answer: context.DeadlineExceeded, later: grace, to: "second"},
+		"Same":      {reason: "Of two creations in one place, one succeeds.", answer: context.DeadlineExceeded, to: "first", protected: true},
+		"Answered":  {reason: "It is known what became of it.", to: "second"},
+		"Predecessor": {
+			reason: "A predecessor may have sent one for a claim that has the finalizer, to wherever.", to: "second", protected: true, want: grace,
+		},
+		"PredecessorOver": {reason: "It cannot land any more.", later: grace, to: "second", protected: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := clocktesting.NewFakePassiveClock(time.Now())
+			f := newInFlight(c, grace)
+			f.wait(req)
+			f.sending(req, place("first"))
+			f.sent(req, tc.answer)
+			c.SetTime(c.Now().Add(tc.later))
+			if got := f.waitElsewhere(req, place(tc.to), tc.protected); got != tc.want {
 				t.Errorf("%s want %s, got %s", tc.reason, tc.want, got)
 			}
 		})

@@ -199,11 +199,12 @@ func forCreation(intent *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// forUpdate makes an intent one that the API server accepts only for the very object that was looked at, not for another
-// one of the same name that has taken its place meanwhile.
+// forUpdate makes an intent one that the API server accepts only for the very object that was looked at, in the state in which it
+// was: neither another one of the same name nor one that names another source meanwhile.
 func forUpdate(intent, hub *unstructured.Unstructured) *unstructured.Unstructured {
 	out := intent.DeepCopy()
 	out.SetUID(hub.GetUID())
+	out.SetResourceVersion(hub.GetResourceVersion())
 	return out
 }
 

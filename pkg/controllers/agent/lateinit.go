@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 
 // Crossplane fills in fields of the hub's object late: which composite resource, which composition and which revision of it a
@@ -33,7 +34,8 @@ import (
 // object itself, over a restart of the manager. A record in an annotation was rejected: it can only compare values, and is lost
 // when a user replaces the object.
 
-// lateInitManager is the field manager of what was filled in late. The watch of a workload cluster keeps what it manages.
+// lateInitManager is the field manager of what was filled in late; a hub adds "-" and its identity. The watch of a workload cluster
+// keeps what these manage.
 const lateInitManager = "masthead-late-init"
 
 // lateFields are the fields of a requirement's spec that are shown when they are filled in late: Crossplane's machinery. In a
@@ -59,21 +61,60 @@ func (f form) lateFields(specs ...map[string]any) [][]string {
 	return fields
 }
 
-// lateOwned returns which fields of its spec a claim has from us, in the form of managedFields.
+// lateOwned returns which fields of its spec a claim has from us, in the form of managedFields. What another hub filled in is
+// no more the user's than what this one did.
 func lateOwned(claim *unstructured.Unstructured) map[string]any {
+	var owned map[string]any
+	for _, fields := range lateEntries(claim) {
+		owned = union(owned, fields)
+	}
+	return owned
+}
+
+// lateEntries returns which fields of its spec, if any, a claim has from each field manager of what was filled in late.
+func lateEntries(claim *unstructured.Unstructured) map[string]map[string]any {
 	managed, _, _ := unstructured.NestedFieldNoCopy(claim.Object, "metadata", "managedFields")
 	entries, _ := managed.([]any)
+	out := map[string]map[string]any{}
 	for _, e := range entries {
-		entry, ok := e.(map[string]any)
-		if !ok || entry["manager"] != lateInitManager || entry["operation"] != string(metav1.ManagedFieldsOperationApply) {
+		entry, _ := e.(map[string]any)
+		manager, _ := entry["manager"].(string)
+		ours := manager == lateInitManager || strings.HasPrefix(manager, lateInitManager+"-")
+		if !ours || entry["operation"] != string(metav1.ManagedFieldsOperationApply) {
 			continue
 		}
 		fields, _ := entry["fieldsV1"].(map[string]any)
-		if spec, ok := fields["f:spec"].(map[string]any); ok {
-			return spec
+		out[manager], _ = fields["f:spec"].(map[string]any)
+	}
+	return out
+}
+
+// union returns the fields of both, in the form of managedFields. A field without members is all of it.
+func union(a, b map[string]any) map[string]any {
+	if a == nil {
+		return b
+	}
+	out := maps.Clone(a)
+	for name, fields := range b {
+		have, known := out[name].(map[string]any)
+		more, _ := fields.(map[string]any)
+		switch {
+		case !known:
+			out[name] = fields
+		case len(have) > 0 && len(more) > 0:
+			out[name] = union(have, more)
+		default:
+			out[name] = map[string]any{}
 		}
 	}
-	return nil
+	return out
+}
+
+// formerManagers are the field managers, under which what a claim was filled in with was written before, that manage fields of it
+// still.
+func formerManagers(claim *unstructured.Unstructured, owner hubidentity.Owner) []string {
+	entries := lateEntries(claim)
+	return slices.DeleteFunc(owner.FormerFieldManagers(lateInitManager), func(m string) bool { _, there := entries[m]; return !there })
 }
 
 // ownedAt returns the fields below a path, and whether there are any.
@@ -195,6 +236,9 @@ func awaitsLateFields(hub *unstructured.Unstructured, now time.Time, patience ti
 
 // lateInitialise shows in the claim what Crossplane has filled in, and has the claim record its object in the hub.
 func (r *requirementReconciler) lateInitialise(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*problem, time.Duration, error) {
+	if err := r.inheritLate(ctx, s); err != nil {
+		return nil, 0, err
+	}
 	spec, changes := lateSpec(s.claim, hub, s.form)
 	recorded := s.claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] == recordFor(s.claim, hub)
 	if !changes && recorded {
@@ -210,18 +254,19 @@ func (r *requirementReconciler) lateInitialise(ctx context.Context, s *scope, hu
 		return nil, 0, nil
 	}
 	again := time.Duration(0)
-	claim, err := r.applyLate(ctx, s, spec, hub)
+	manager, record := s.workload.owner().FieldManager(lateInitManager), recordFor(s.claim, hub)
+	claim, err := r.applyLate(ctx, s, manager, record, spec)
 	if conflictsWithRecord(err) {
 		// The record came with the manifest of another claim, or somebody has changed it.
 		if err = r.correctRecord(ctx, s, hub); err == nil {
-			claim, err = r.applyLate(ctx, s, spec, hub)
+			claim, err = r.applyLate(ctx, s, manager, record, spec)
 		}
 	}
 	if fields := conflictingFields(err, s.form.lateFields(spec)); len(fields) > 0 {
 		// The user says the same as we did, so that it was taken for ours; it is his. What is his has to travel, and the watch
 		// does not have the claim looked at again because of what we have written ourselves.
 		spec, _ = lateSpec(s.claim, hub, s.form, fields...)
-		claim, err = r.applyLate(ctx, s, spec, hub)
+		claim, err = r.applyLate(ctx, s, manager, record, spec)
 		again = lookAgain
 	}
 	if err != nil {
@@ -235,6 +280,38 @@ func (r *requirementReconciler) lateInitialise(ctx context.Context, s *scope, hu
 	s.claim = claim
 	r.rememberShown(s, spec, hub)
 	return nil, again, nil
+}
+
+// inheritLate makes what former field managers of ours have filled in this hub's: it applies the same, and then has them give it up.
+func (r *requirementReconciler) inheritLate(ctx context.Context, s *scope) error {
+	former := formerManagers(s.claim, s.workload.owner())
+	if len(former) == 0 {
+		return nil
+	}
+	var spec map[string]any
+	if owned := lateOwned(s.claim); len(owned) > 0 {
+		have, _ := s.claim.Object["spec"].(map[string]any)
+		spec, _ = ownedPart(owned, have).(map[string]any)
+	}
+	manager, record := s.workload.owner().FieldManager(lateInitManager), s.claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation]
+	claim, err := r.applyLate(ctx, s, manager, record, spec)
+	if conflictsWithRecord(err) {
+		// It is somebody else's, and is corrected afterwards.
+		claim, err = r.applyLate(ctx, s, manager, "", spec)
+	}
+	for _, manager := range former {
+		if err == nil {
+			claim, err = r.applyLate(ctx, s, manager, "", nil)
+		}
+	}
+	if err != nil {
+		// What a user has changed meanwhile is an event.
+		return fmt.Errorf("cannot take over in %s what was filled in before: %w", s.Request, err)
+	}
+	r.metrics.wrote(s.ClusterName, writeLateFields)
+	s.workload.watcher.Observe(s.Kind, claim)
+	s.claim = claim
+	return nil
 }
 
 // lookAgain is when a claim is looked at again of which this reconcile has found out that it says more than was pushed.
@@ -254,20 +331,22 @@ func (r *requirementReconciler) correctRecord(ctx context.Context, s *scope, hub
 
 // applyLate applies what we manage of the very claim that was looked at, which is what was filled in late and the record of its
 // object in the hub. A claim that is gone is not made anew. Both are one apply, because nearly every claim needs both and
-// each request counts.
+// each request counts. An empty record is none.
 func (r *requirementReconciler) applyLate(
-	ctx context.Context, s *scope, spec map[string]any, hub *unstructured.Unstructured,
+	ctx context.Context, s *scope, manager, record string, spec map[string]any,
 ) (*unstructured.Unstructured, error) {
 	claim := &unstructured.Unstructured{Object: map[string]any{}}
 	claim.SetGroupVersionKind(s.Kind.GroupVersionKind)
 	claim.SetNamespace(s.Namespace)
 	claim.SetName(s.Name)
 	claim.SetUID(s.claim.GetUID())
-	claim.SetAnnotations(map[string]string{fleetv1alpha1.HubObjectAnnotation: recordFor(s.claim, hub)})
+	if record != "" {
+		claim.SetAnnotations(map[string]string{fleetv1alpha1.HubObjectAnnotation: record})
+	}
 	if len(spec) > 0 {
 		claim.Object["spec"] = runtime.DeepCopyJSON(spec)
 	}
-	err := s.workload.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(claim), client.FieldOwner(lateInitManager))
+	err := s.workload.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(claim), client.FieldOwner(manager))
 	if err != nil {
 		return nil, err
 	}

@@ -348,7 +348,7 @@ func TestLateFieldsOfAClaimThatIsGoneMakeNoClaim(t *testing.T) {
 	gone.SetUID("0d8d7c1c-5b8f-4a0e-8f57-3b1f0f6c7a11")
 	s := &scope{Request: Request{ClusterName: f.cluster}, workload: w, claim: gone}
 	s.Kind.GroupVersionKind, s.Namespace, s.Name = f.gvk(), f.namespace, "gone"
-	_, err := f.agent.requirements.applyLate(f.ctx, s, map[string]any{"compositionRef": map[string]any{"name": "c"}}, f.object(f.target, "gone"))
+	_, err := f.agent.requirements.applyLate(f.ctx, s, lateInitManager, recordFor(gone, f.object(f.target, "gone")), map[string]any{"compositionRef": map[string]any{"name": "c"}})
 	if !apierrors.IsConflict(err) {
 		t.Errorf("want it to be refused, got %v", err)
 	}

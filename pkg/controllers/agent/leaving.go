@@ -13,11 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
-
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 // A cluster that leaves keeps its claims, and the hub keeps their objects, with their source: whoever enrols the cluster again
@@ -53,7 +50,7 @@ func (r *requirementReconciler) leave(ctx context.Context, w *workload) error {
 			continue
 		}
 		for _, claim := range claims {
-			if !bearsFinalizer(claim) {
+			if !w.bearsFinalizer(claim) {
 				continue
 			}
 			s := &scope{Request: w.request(kind, claim), workload: w, claim: claim}
@@ -87,15 +84,14 @@ func count(done, refused *atomic.Int64, err error) {
 func (r *requirementReconciler) leaveClaim(ctx context.Context, s *scope) error {
 	var err error
 	for range maxLeavingAttempts {
-		claim := s.claim.DeepCopy()
-		controllerutil.RemoveFinalizer(claim, fleetv1alpha1.RequirementFinalizer)
+		claim := s.workload.unprotected(s.claim)
 		withoutRecord(claim)
 		if err = r.patchClaim(ctx, s, claim, writeFinalizer); !apierrors.IsConflict(err) {
 			break
 		}
 		live := &unstructured.Unstructured{}
 		live.SetGroupVersionKind(s.Kind.GroupVersionKind)
-		if err = s.workload.reader.Get(ctx, s.NamespacedName, live); err != nil || live.GetUID() != s.claim.GetUID() || !bearsFinalizer(live) {
+		if err = s.workload.reader.Get(ctx, s.NamespacedName, live); err != nil || live.GetUID() != s.claim.GetUID() || !s.workload.bearsFinalizer(live) {
 			break
 		}
 		s.claim = live
@@ -108,7 +104,7 @@ func (r *requirementReconciler) leaveClaim(ctx context.Context, s *scope) error 
 
 // standDown lets a claim of a class that is Disabled be: what is in the hub stays, and so does the claim, without our finalizer.
 func (r *requirementReconciler) standDown(ctx context.Context, s *scope) (outcome, error) {
-	if !bearsFinalizer(s.claim) {
+	if !s.workload.bearsFinalizer(s.claim) {
 		r.forget(s.Request)
 		return outcome{silent: true}, nil
 	}

@@ -66,7 +66,7 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 	}
 
 	f.engage()
-	f.finalizersAre("kept", theirs, fleetv1alpha1.RequirementFinalizer)
+	f.finalizersAre("kept", theirs, ourFinalizer)
 	f.claim("gone")
 	f.synced("gone", ReasonSynced)
 	for _, before := range []*unstructured.Unstructured{gone, kept} {
@@ -107,7 +107,7 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := &workload{name: w.name, watcher: w.watcher, reader: w.reader, kinds: map[string]followed{}}
+	broken := &workload{name: w.name, watcher: w.watcher, reader: w.reader, owner: w.owner, kinds: map[string]followed{}}
 	for _, kind := range w.claimKinds() {
 		broken.kinds[kind.GroupResource().String()] = followed{kind: kind}
 	}
@@ -131,7 +131,7 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 	if err := f.agent.requirements.leave(ctx, w); err == nil {
 		t.Error("want nothing to be written, and to be told, when the time is over")
 	}
-	if u, err := f.get(f.workload, f.namespace, "db-0"); err != nil || !bearsFinalizer(u) {
+	if u, err := f.get(f.workload, f.namespace, "db-0"); err != nil || !hasOurFinalizer(u) {
 		t.Errorf("want the finalizer where it was, got %v (%v)", u.GetFinalizers(), err)
 	}
 }
@@ -149,7 +149,7 @@ func TestDisabledClassLeavesNoFinalizerBehind(t *testing.T) {
 		t.Errorf("want the object in the hub as it was, got %v (%v)", now.Object, err)
 	}
 	f.edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeReadWrite })
-	f.finalizersAre("db", fleetv1alpha1.RequirementFinalizer)
+	f.finalizersAre("db", ourFinalizer)
 	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetUID() != before.GetUID() {
 		t.Errorf("want the same object when the class is back, got %v (%v)", now.Object, err)
 	}

@@ -41,6 +41,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/test/fakefleet"
@@ -63,9 +64,23 @@ var (
 				return fmt.Errorf("cannot start an API server: %w", err)
 			}
 		}
-		return installXRDs()
+		return installXRDs(hubConfig)
 	})
 	servers []*envtest.Environment
+
+	// startSecondHub starts the API server of another hub.
+	startSecondHub = sync.OnceValues(func() (*rest.Config, error) {
+		env, err := testenv.New(testenv.CRDs())
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, env)
+		cfg, err := env.Start()
+		if err != nil {
+			return nil, fmt.Errorf("cannot start an API server: %w", err)
+		}
+		return cfg, installXRDs(cfg)
+	})
 )
 
 // patience is how long a test waits: as long as can be on a busy machine, and shorter than slowRetry, so that what should be
@@ -100,8 +115,8 @@ func scheme() *runtime.Scheme {
 }
 
 // installXRDs makes the hub serve CompositeResourceDefinitions, in a shape that takes whatever a test writes.
-func installXRDs() error {
-	c, err := client.New(hubConfig, client.Options{Scheme: scheme()})
+func installXRDs(hub *rest.Config) error {
+	c, err := client.New(hub, client.Options{Scheme: scheme()})
 	if err != nil {
 		return err
 	}
@@ -224,12 +239,21 @@ type fixture struct {
 	hubConfig *rest.Config
 	options   func(*Options)
 
+	// owner is the hub as the owner of what is in the cluster.
+	owner hubidentity.Owner
+
 	mgr                         mcmanager.Manager
 	gate                        *multicluster.Gate
 	managerCtx                  context.Context
 	running                     *sync.WaitGroup
 	stopAgent, disengageCluster context.CancelFunc
 }
+
+// ourHub is the identity of the hub of a fixture, and ourFinalizer the finalizer that it writes.
+const (
+	ourHub       hubidentity.Identity = "hub-a"
+	ourFinalizer                      = "agent.masthead.dev/requirement-hub-a"
+)
 
 var fixtures atomic.Int32 //nolint:gochecknoglobals // Numbers the fixtures.
 
@@ -257,6 +281,7 @@ func prepareFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass
 		identifier: fmt.Sprintf("identifier-%d", n),
 		class:      fmt.Sprintf("class-%d", n),
 		group:      fmt.Sprintf("db%d.acmeco.org", n),
+		owner:      hubidentity.Owner{ID: ourHub},
 		target:     fmt.Sprintf("target-%d", n),
 		namespace:  fmt.Sprintf("team-%d", n),
 		grace:      time.Second,
@@ -321,7 +346,7 @@ func (f *fixture) start() {
 	}
 
 	f.fleet.Set(connection.Cluster{
-		Name: f.cluster, State: connection.StateConnected, UID: f.kubeSystemUID(),
+		Name: f.cluster, State: connection.StateConnected, UID: f.kubeSystemUID(), Hub: f.owner,
 		Enrolment: connection.Enrolment{
 			Identifier: f.identifier,
 			Class:      f.class,
@@ -690,3 +715,11 @@ func (f *fixture) connectionSecret(name string, owner *unstructured.Unstructured
 }
 
 var _ Fleet = &connection.Provider{}
+
+// hasOurFinalizer is whether a claim bears the finalizer of the fixture's hub.
+func hasOurFinalizer(claim *unstructured.Unstructured) bool {
+	return slices.Contains(claim.GetFinalizers(), ourFinalizer)
+}
+
+// ours is the fixture's hub as the owner of what is in a workload cluster.
+func ours() hubidentity.Owner { return hubidentity.Owner{ID: ourHub} }

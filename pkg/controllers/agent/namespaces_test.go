@@ -285,7 +285,7 @@ func TestNothingIsPushedWhileTheNamespacesAreNotKnown(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		claim.SetFinalizers([]string{fleetv1alpha1.RequirementFinalizer})
+		claim.SetFinalizers([]string{ourFinalizer})
 		return f.workload.Update(f.ctx, claim)
 	})
 	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -540,29 +541,30 @@ func TestDefinitionFor(t *testing.T) {
 		'spec':{'group':'acmeco.org','conversion':{'strategy':'Webhook','webhook':{'clientConfig':{'caBundle':'x'}}},
 		'versions':[{'name':'v1','served':true,'storage':false},{'name':'v2','served':true,'storage':true}]},'status':{'storedVersions':['v2']}}`)
 	want := parse(t, `{'apiVersion':'apiextensions.k8s.io/v1','kind':'CustomResourceDefinition','metadata':{'name':'dbs.acmeco.org',
-		'labels':{'masthead.dev/managed-by':'masthead'}},
+		'labels':{'masthead.dev/managed-by':'masthead','masthead.dev/hub':'hub-a'}},
 		'spec':{'group':'acmeco.org','conversion':{'strategy':'None'},
 		'versions':[{'name':'v1','served':false,'storage':false},{'name':'v2','served':true,'storage':true}]}}`)
-	if diff := cmp.Diff(want.Object, definitionFor(hub, "v2").Object); diff != "" {
+	owner := hubidentity.Owner{ID: ourHub}
+	if diff := cmp.Diff(want.Object, stamped(definitionFor(hub, "v2"), owner).Object); diff != "" {
 		t.Errorf("want names, versions and schemas, and nothing of the hub (-want +got):\n%s", diff)
 	}
 
 	have := want.DeepCopy()
 	have.SetUID("theirs")
 	have.SetAnnotations(map[string]string{"example.org/note": "stays"})
-	if !sameDefinition(have, want) {
+	if !sameDefinition(have, want, owner) {
 		t.Error("want metadata of others to make no difference")
 	}
 	set(have, "more", "spec", "added")
-	if sameDefinition(have, want) {
+	if sameDefinition(have, want, owner) {
 		t.Error("want an added field to make a difference")
 	}
 	fixed := corrected(have, want)
-	if !sameDefinition(fixed, want) || fixed.GetUID() != "theirs" || fixed.GetAnnotations()["example.org/note"] != "stays" {
+	if !sameDefinition(fixed, want, owner) || fixed.GetUID() != "theirs" || fixed.GetAnnotations()["example.org/note"] != "stays" {
 		t.Errorf("want the spec to be put back and nothing else, got %v", fixed.Object)
 	}
 	have.SetLabels(nil)
-	if isOurs(have) || sameDefinition(have, want) {
+	if isOurs(have, owner) || sameDefinition(have, want, owner) {
 		t.Error("want a definition without our label not to be ours")
 	}
 }
@@ -582,14 +584,14 @@ func TestVanished(t *testing.T) {
 		event  kindwatch.Event
 		want   bool
 	}{
-		"Slipped":  {reason: "Our finalizer, and no sign of a deletion that waited for it.", event: kindwatch.Event{Type: kindwatch.Deleted, Object: obj(fleetv1alpha1.RequirementFinalizer, false)}, want: true},
-		"Forced":   {reason: "Somebody removed the finalizer by force.", event: kindwatch.Event{Type: kindwatch.Deleted, Object: obj(fleetv1alpha1.RequirementFinalizer, true)}},
-		"Relisted": {reason: "Nobody saw how it went.", event: kindwatch.Event{Type: kindwatch.Deleted, Relisted: true, Object: obj(fleetv1alpha1.RequirementFinalizer, false)}},
+		"Slipped":  {reason: "Our finalizer, and no sign of a deletion that waited for it.", event: kindwatch.Event{Type: kindwatch.Deleted, Object: obj(ourFinalizer, false)}, want: true},
+		"Forced":   {reason: "Somebody removed the finalizer by force.", event: kindwatch.Event{Type: kindwatch.Deleted, Object: obj(ourFinalizer, true)}},
+		"Relisted": {reason: "Nobody saw how it went.", event: kindwatch.Event{Type: kindwatch.Deleted, Relisted: true, Object: obj(ourFinalizer, false)}},
 		"Released": {reason: "It did not have our finalizer.", event: kindwatch.Event{Type: kindwatch.Deleted, Object: obj("other", false)}},
-		"Updated":  {reason: "It did not go at all.", event: kindwatch.Event{Type: kindwatch.Updated, Object: obj(fleetv1alpha1.RequirementFinalizer, false)}},
+		"Updated":  {reason: "It did not go at all.", event: kindwatch.Event{Type: kindwatch.Updated, Object: obj(ourFinalizer, false)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := vanished(tc.event); got != tc.want {
+			if got := vanished(tc.event, hubidentity.Owner{ID: ourHub}); got != tc.want {
 				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
 			}
 		})

@@ -7,15 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 // errWatchBehind is why a claim is looked at again after something turned out to be other than the watch had said.
@@ -24,9 +20,11 @@ var errWatchBehind = errors.New("the watch of the hub has not caught up") //noli
 // soon is for looking again after something in a workload cluster turned out to be other than the watch had said.
 const soon = time.Second
 
-// addFinalizer makes sure that the claim cannot go without us noticing, before anything is created for it.
+// addFinalizer makes sure that the claim cannot go without us noticing, before anything is created for it. The finalizer that a
+// predecessor put there is replaced by ours in one write.
 func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope) error {
-	if slices.Contains(s.claim.GetFinalizers(), fleetv1alpha1.RequirementFinalizer) {
+	owner := s.workload.owner()
+	if owner.HasFinalizer(s.claim) {
 		return nil
 	}
 	// A conflict that is over is one write with the finalizer.
@@ -34,7 +32,7 @@ func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope) erro
 	if claim == nil {
 		claim = s.claim.DeepCopy()
 	}
-	controllerutil.AddFinalizer(claim, fleetv1alpha1.RequirementFinalizer)
+	claim.SetFinalizers(owner.Protected(claim.GetFinalizers()))
 	if err := r.patchClaim(ctx, s, claim, writeFinalizer); err != nil {
 		return fmt.Errorf("cannot add a finalizer to %s: %w", s.Request, err)
 	}
@@ -49,7 +47,7 @@ func (r *requirementReconciler) patchClaim(ctx context.Context, s *scope, claim 
 		return err
 	}
 	claim = shell(s.claim)
-	if err := s.workload.client.Patch(ctx, claim, patch, client.FieldOwner(fleetv1alpha1.FieldManager)); err != nil {
+	if err := s.workload.client.Patch(ctx, claim, patch, s.workload.fieldOwner()); err != nil {
 		return err
 	}
 	r.metrics.wrote(s.ClusterName, what)
@@ -79,7 +77,10 @@ func (r *requirementReconciler) push(
 		options = append(options, client.ForceOwnership)
 	}
 	if hub == nil {
-		r.inFlight.sending(s.Request)
+		if left := r.inFlight.waitElsewhere(s.Request, key, s.protected); left > 0 {
+			return nil, &outcome{silent: true, retryAfter: left}, nil
+		}
+		r.inFlight.sending(s.Request, key)
 	}
 	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), options...)
 	if hub == nil {
@@ -115,7 +116,7 @@ func (r *requirementReconciler) explain(
 			}
 			return nil, err
 		}
-		if !sameObject(live, looked) {
+		if !sameObject(live, looked) || isOutdated(cause, live, looked) {
 			if live != nil {
 				r.hub.observe(key, live)
 			}
@@ -132,6 +133,11 @@ func (r *requirementReconciler) explain(
 		return &outcome{problem: p, err: err}, nil
 	}
 	return &outcome{problem: p, retryAfter: slowRetry()}, nil
+}
+
+// isOutdated is whether an update was refused because the object has changed since it was looked at.
+func isOutdated(cause error, live, looked *unstructured.Unstructured) bool {
+	return apierrors.IsConflict(cause) && live != nil && looked != nil && live.GetResourceVersion() != looked.GetResourceVersion()
 }
 
 // sameObject is whether both are the same object, or both are none.

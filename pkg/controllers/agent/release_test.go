@@ -212,7 +212,7 @@ func TestClaimThatVanishesIsOrphanedIfItsPolicySaysSo(t *testing.T) {
 	f.create(f.hub, ghost)
 
 	last := f.object(f.namespace, "ghost")
-	last.SetFinalizers([]string{fleetv1alpha1.RequirementFinalizer})
+	last.SetFinalizers([]string{ourFinalizer})
 	f.agent.handleWorkload(w, kindwatch.Event{Type: kindwatch.Deleted, Kind: kind, Object: last})
 	f.eventually("the object is released", func() error {
 		hub, err := f.get(f.hub, f.target, "ghost")

@@ -114,6 +114,9 @@ type scope struct {
 
 	// vanished says that the claim is gone, and claim is its last state.
 	vanished bool
+
+	// protected says that the claim had our finalizer when the reconcile began, so that a creation for it may have been sent before.
+	protected bool
 }
 
 // outcome is what a reconcile found, to be told to the user.
@@ -203,7 +206,7 @@ func (r *requirementReconciler) claimOf(w *workload, req Request) (claim *unstru
 		return nil, false, err
 	case err != nil && last != nil:
 		return last, true, nil
-	case err != nil, f.deletionsOnly && (claim.GetDeletionTimestamp() == nil || !bearsFinalizer(claim)):
+	case err != nil, f.deletionsOnly && (claim.GetDeletionTimestamp() == nil || !w.bearsFinalizer(claim)):
 		// It is gone, or not ours to touch.
 		r.forgetAllButVanished(req)
 		return nil, false, nil //nolint:nilerr // Not to be there is no error.
@@ -233,6 +236,7 @@ func (r *requirementReconciler) scope(ctx context.Context, req Request) (*scope,
 		claim:     claim,
 		className: cluster.Enrolment.Class,
 		vanished:  vanished,
+		protected: w.bearsFinalizer(claim),
 		home:      residence{cluster: types.UID(cluster.UID)},
 	}
 	if s.namespace, err = w.watcher.Get(namespaceKind, types.NamespacedName{Name: req.Namespace}); err == nil {
@@ -457,7 +461,7 @@ func (r *requirementReconciler) writeStatus(
 	if err != nil {
 		return nil, err
 	}
-	err = s.workload.client.Status().Patch(ctx, after, patch, client.FieldOwner(fleetv1alpha1.FieldManager))
+	err = s.workload.client.Status().Patch(ctx, after, patch, s.workload.fieldOwner())
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // It is gone, and there is nobody to tell.
 	}

@@ -77,7 +77,7 @@ func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
 	if !conditionTrue(claim, "Ready") {
 		t.Errorf("want the hub's condition Ready, got %v", claim.Object["status"])
 	}
-	if !controllerutil.ContainsFinalizer(claim, fleetv1alpha1.RequirementFinalizer) {
+	if !controllerutil.ContainsFinalizer(claim, ourFinalizer) {
 		t.Errorf("want the finalizer, got %v", claim.GetFinalizers())
 	}
 }

@@ -119,8 +119,8 @@ func servedVersions(crd *unstructured.Unstructured) []string {
 }
 
 // bearsFinalizer is whether a claim has our finalizer.
-func bearsFinalizer(claim *unstructured.Unstructured) bool {
-	return slices.Contains(claim.GetFinalizers(), fleetv1alpha1.RequirementFinalizer)
+func (w *workload) bearsFinalizer(claim *unstructured.Unstructured) bool {
+	return w.owner().IsProtected(claim)
 }
 
 // judgement identifies the states of the definitions on both sides on which retainedKind decides, so that they need not be

@@ -208,7 +208,7 @@ func TestClaimsGoWhenTheirDefinitionIsNotOursAnyMore(t *testing.T) {
 	f.gone(f.hub, f.target, "db")
 	f.claim("other")
 	f.settled()
-	if u, err := f.get(f.workload, f.namespace, "other"); err != nil || bearsFinalizer(u) {
+	if u, err := f.get(f.workload, f.namespace, "other"); err != nil || hasOurFinalizer(u) {
 		t.Errorf("want other claims untouched, got %v (%v)", u.Object, err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -164,14 +165,20 @@ func (r *requirementReconciler) writeSecret(ctx context.Context, s *scope, to ty
 	if client.IgnoreNotFound(err) != nil {
 		return secretProblem(err, "get", to, s.ClusterName)
 	}
-	exists := err == nil
+	exists, owner := err == nil, s.workload.owner()
+	if other, ok := owner.Other(have); exists && ok {
+		return &problem{
+			reason:  ReasonSecretConflict,
+			message: fmt.Sprintf("The Secret %q was written by the hub %q. It was not overwritten.", to.Name, other),
+		}, slowRetry(), nil
+	}
 	if exists && !controlledBy(have, s.claim) {
 		return &problem{
 			reason:  ReasonSecretConflict,
 			message: fmt.Sprintf("The Secret %q exists and does not belong to this claim. It was not overwritten.", to.Name),
 		}, slowRetry(), nil
 	}
-	if exists && sameContent(have, from) {
+	if exists && sameContent(have, from, owner) {
 		s.workload.wrote(to, copyState{of: versionOf(from), version: have.GetResourceVersion()})
 		return nil, 0, nil
 	}
@@ -182,11 +189,11 @@ func (r *requirementReconciler) writeSecret(ctx context.Context, s *scope, to ty
 		}
 		have, exists = &corev1.Secret{}, false
 	}
-	want := connectionSecret(have, s.claim, to, from)
+	want := connectionSecret(have, s.claim, to, from, owner)
 	if exists {
-		err = s.workload.client.Update(ctx, want, client.FieldOwner(fleetv1alpha1.FieldManager))
+		err = s.workload.client.Update(ctx, want, s.workload.fieldOwner())
 	} else {
-		err = s.workload.client.Create(ctx, want, client.FieldOwner(fleetv1alpha1.FieldManager))
+		err = s.workload.client.Create(ctx, want, s.workload.fieldOwner())
 	}
 	if apierrors.IsAlreadyExists(err) {
 		return nil, soon, nil
@@ -202,9 +209,9 @@ func (r *requirementReconciler) writeSecret(ctx context.Context, s *scope, to ty
 
 // sameContent is whether a copy that a claim controls says what the hub's Secret says. Of which state of the hub's Secret it
 // says that it is a copy makes no difference, so that a change of that Secret's metadata is no reason to write.
-func sameContent(have, from *corev1.Secret) bool {
+func sameContent(have, from *corev1.Secret, owner hubidentity.Owner) bool {
 	return have.Type == from.Type && equality.Semantic.DeepEqual(have.Data, from.Data) &&
-		have.Labels[fleetv1alpha1.ManagedByLabel] == managedByValue && have.Annotations[HubSecretVersionAnnotation] != ""
+		owner.IsStamped(have) && have.Annotations[HubSecretVersionAnnotation] != ""
 }
 
 // changeable is whether a copy can be made what the hub's Secret is by an update. The type of a Secret never changes, nor does
@@ -230,15 +237,15 @@ func versionOf(secret metav1.Object) string {
 
 // connectionSecret is the copy of a Secret of the hub for a claim: its data, owned by the claim, so that it goes with it.
 // What others have put into the metadata of an existing copy stays.
-func connectionSecret(have *corev1.Secret, claim *unstructured.Unstructured, to types.NamespacedName, from *corev1.Secret) *corev1.Secret {
+func connectionSecret(
+	have *corev1.Secret, claim *unstructured.Unstructured, to types.NamespacedName, from *corev1.Secret,
+	owner hubidentity.Owner,
+) *corev1.Secret {
 	want := have.DeepCopy()
 	want.Namespace, want.Name = to.Namespace, to.Name
 	want.Type = from.Type
 	want.Data = maps.Clone(from.Data)
-	if want.Labels == nil {
-		want.Labels = map[string]string{}
-	}
-	want.Labels[fleetv1alpha1.ManagedByLabel] = managedByValue
+	want.Labels = owner.Stamp(want.Labels)
 	if want.Annotations == nil {
 		want.Annotations = map[string]string{}
 	}

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -40,7 +39,7 @@ func (r *requirementReconciler) deleteCopies(ctx context.Context, s *scope, want
 		if err != nil {
 			return secretProblem(err, "get", key, s.ClusterName)
 		}
-		if have.Labels[fleetv1alpha1.ManagedByLabel] != managedByValue || !controlledBy(have, s.claim) || have.Annotations[HubSecretVersionAnnotation] == "" {
+		if !s.workload.owner().IsManaged(have) || !controlledBy(have, s.claim) || have.Annotations[HubSecretVersionAnnotation] == "" {
 			continue
 		}
 		err = s.workload.client.Delete(ctx, have, client.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion})

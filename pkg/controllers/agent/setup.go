@@ -25,6 +25,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
 // Names of the controllers, in metrics, logs and events.
@@ -50,6 +51,9 @@ type Options struct {
 
 	// Gate is the gate that the provider of clusters turns.
 	Gate *multicluster.Gate
+
+	// Users are as whom the clusters know Masthead, which the policy in them lets through. Default: that is never in doubt.
+	Users *readonlypolicy.Users
 
 	// Reporter is told about the definitions of claim kinds in the workload clusters.
 	Reporter DefinitionReporter
@@ -95,6 +99,9 @@ type Options struct {
 func (o *Options) setDefaults() error {
 	if o.Fleet == nil {
 		return errors.New("the agent needs to know the fleet")
+	}
+	if o.Users == nil {
+		o.Users = &readonlypolicy.Users{}
 	}
 	if o.Reporter == nil {
 		o.Reporter = nopReporter{}
@@ -177,7 +184,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		a.metrics = NewMetrics(o.Registerer)
 	}
 	a.workloads = &workloads{
-		engaged: a.engaged, disengaged: a.disengaged, handle: a.handleWorkload, identify: a.identify,
+		engaged: a.engaged, disengaged: a.disengaged, handle: a.handleWorkload, identify: a.identify, fleet: o.Fleet,
 		byName:   map[mcr.ClusterName]*workload{},
 		instance: map[cluster.Cluster]*workload{},
 	}
@@ -201,7 +208,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		hub: a.hub, workloads: a.workloads, fleet: o.Fleet,
 		classes: local.GetClient(), hubReader: local.GetAPIReader(),
 		recorder: local.GetEventRecorder(controllerName),
-		reporter: o.Reporter, metrics: a.metrics, clock: o.Clock, grace: o.WithdrawalGrace,
+		reporter: o.Reporter, metrics: a.metrics, clock: o.Clock, grace: o.WithdrawalGrace, users: o.Users,
 		wanted: map[string]wantedDefinition{}, refused: map[mcreconcile.Request]string{},
 	}
 	a.requirements = &requirementReconciler{
@@ -345,7 +352,7 @@ func (a *agent) handleWorkload(w *workload, e kindwatch.Event) {
 			a.hub.definitions.add(definitionRequest(w.name, crd))
 		}
 		req := w.request(e.Kind, e.Object)
-		if vanished(e) {
+		if vanished(e, w.owner()) {
 			a.requirements.vanish(req, e.Object)
 		}
 		// What a reconcile wrote, it went on with.

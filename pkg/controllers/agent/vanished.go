@@ -5,11 +5,11 @@ package agent
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -23,9 +23,9 @@ import (
 // the absence of a claim never does: a cluster that replaces a lost one under the same identifier begins empty.
 
 // vanished is whether an event tells such an end of a claim.
-func vanished(e kindwatch.Event) bool {
+func vanished(e kindwatch.Event, owner hubidentity.Owner) bool {
 	return e.Type == kindwatch.Deleted && !e.Relisted && e.Object.GetDeletionTimestamp() == nil &&
-		slices.Contains(e.Object.GetFinalizers(), fleetv1alpha1.RequirementFinalizer)
+		owner.IsProtected(e.Object)
 }
 
 // vanish remembers the last state of a claim until its object in the hub is deleted.

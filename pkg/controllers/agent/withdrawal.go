@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -62,7 +61,7 @@ func (r *definitionReconciler) withdraw(
 // after all is opened again.
 func (r *definitionReconciler) close(ctx context.Context, w *workload, req mcreconcile.Request, marked bool) (reconcile.Result, error) {
 	crd, err := r.get(ctx, w.reader, req.Name)
-	if err != nil || crd == nil || !isOurs(crd) {
+	if err != nil || crd == nil || !isOurs(crd, w.owner()) {
 		return reconcile.Result{}, err
 	}
 	empty, err := r.hasNoObjects(ctx, w, crd)
@@ -91,6 +90,8 @@ func (r *definitionReconciler) remove(
 	uid, version := crd.GetUID(), crd.GetResourceVersion()
 	err := w.client.Delete(ctx, crd, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	switch {
+	case r.users.Excuses(req.ClusterName, err, r.clock.Now()):
+		return reconcile.Result{RequeueAfter: soon}, nil
 	case apierrors.IsForbidden(err):
 		log.FromContext(ctx).V(1).Info("Cannot remove a definition that is not offered any more", "error", bounded(err.Error()))
 		return reconcile.Result{RequeueAfter: slowRetry()}, nil
@@ -128,7 +129,7 @@ func (r *definitionReconciler) hasNoObjects(ctx context.Context, w *workload, cr
 
 // rewrite writes a definition over the one that it was made of.
 func (r *definitionReconciler) rewrite(ctx context.Context, w *workload, crd *unstructured.Unstructured) error {
-	err := w.client.Update(ctx, crd, client.FieldOwner(fleetv1alpha1.FieldManager))
+	err := w.client.Update(ctx, crd, w.fieldOwner())
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
 		return fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", crd.GetName(), w.name, err)
 	}

@@ -22,6 +22,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -61,6 +62,9 @@ type workload struct {
 	reader   client.Reader
 	recorder events.EventRecorder
 	watcher  *kindwatch.Watcher
+
+	// owner is the hub as the owner of what is in the cluster.
+	owner func() hubidentity.Owner
 
 	mu sync.Mutex
 
@@ -244,12 +248,35 @@ type workloads struct {
 	// identify says which cluster a name leads to now.
 	identify func(mcr.ClusterName) identity
 
+	// fleet knows whose the clusters are.
+	fleet Fleet
+
 	// handle is called for what happens in a cluster.
 	handle func(*workload, kindwatch.Event)
 
 	mu       sync.Mutex
 	byName   map[mcr.ClusterName]*workload
 	instance map[cluster.Cluster]*workload
+}
+
+// ownerOf returns what says whose is what is in a cluster. A hub can take over from another one while it is connected.
+func (s *workloads) ownerOf(name mcr.ClusterName) func() hubidentity.Owner {
+	return func() hubidentity.Owner {
+		c, _ := s.fleet.Lookup(name)
+		return c.Hub
+	}
+}
+
+// fieldOwner is the field manager with which the cluster is written to.
+func (w *workload) fieldOwner() client.FieldOwner {
+	return client.FieldOwner(w.owner().FieldManager(fleetv1alpha1.FieldManager))
+}
+
+// unprotected returns a claim without our finalizer.
+func (w *workload) unprotected(claim *unstructured.Unstructured) *unstructured.Unstructured {
+	out := claim.DeepCopy()
+	out.SetFinalizers(w.owner().Released(out.GetFinalizers()))
+	return out
 }
 
 // get returns the instance of a cluster that was engaged last.
@@ -302,6 +329,7 @@ func (s *workloadSource) Start(ctx context.Context, _ workqueue.TypedRateLimitin
 		client:   s.cluster.GetClient(),
 		reader:   s.cluster.GetAPIReader(),
 		recorder: s.cluster.GetEventRecorder(controllerName),
+		owner:    s.workloads.ownerOf(s.name),
 		kinds:    map[string]followed{},
 		judged:   map[string]string{},
 		drained:  sets.New[string](),

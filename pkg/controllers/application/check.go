@@ -95,7 +95,7 @@ func (c podClient) createPod(ctx context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	delete(fields, "status")
-	_, err = c.pods(pod.Namespace).Create(ctx, &unstructured.Unstructured{Object: fields}, metav1.CreateOptions{FieldManager: appsv1alpha1.FieldManager})
+	_, err = c.pods(pod.Namespace).Create(ctx, &unstructured.Unstructured{Object: fields}, metav1.CreateOptions{FieldManager: c.p.r.fieldManagerIn(c.p.w)})
 	if err == nil {
 		c.p.r.metrics.wrote(c.p.w.name, writeHealthCheck)
 	}

@@ -70,7 +70,7 @@ func (r *reconciler) ensureDefinition(ctx context.Context, w *workload) (definit
 		// Definitions cannot be seen. It is either there, put there by somebody who may, or it is not, which the watch of Applications finds out.
 		return definitionState{served: true}, nil
 	}
-	result, err := r.definitions.ensure(ctx, w.name, w.client.Resource(definitionResource), seen)
+	result, err := r.definitions.of(r.ownerIn(w)).ensure(ctx, w.name, w.client.Resource(definitionResource), seen)
 	if result.wrote != "" {
 		r.metrics.wrote(w.name, writeDefinition)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
 // controllerName is the name of the controller in metrics, logs and events.
@@ -45,6 +46,9 @@ type Options struct {
 
 	// Gate is the gate that the provider of clusters turns.
 	Gate *multicluster.Gate
+
+	// Users are as whom the clusters know Masthead, which the policy in them lets through. Default: that is never in doubt.
+	Users *readonlypolicy.Users
 
 	// Reporter is told about the definition of Applications in the workload clusters.
 	Reporter DefinitionReporter
@@ -96,6 +100,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.Lists == nil {
 		o.Lists = kindwatch.NewListGate(DefaultLists)
+	}
+	if o.Users == nil {
+		o.Users = &readonlypolicy.Users{}
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -151,6 +158,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	if r.definitions, err = newDefinitionKeeper(o.RequestTimeout, slowRetry); err != nil {
 		return nil, err
 	}
+	r.definitions.users, r.definitions.clock = o.Users, o.Clock
 	r.rules = newHealthRules(local.GetClient(), local.GetClient(), o.Clock, o.HealthLibrary, r.rulesChanged)
 	if err := r.rules.setup(local, o.SkipNameValidation); err != nil {
 		return nil, err

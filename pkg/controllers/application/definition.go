@@ -12,10 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
 // Reasons for which a cluster has no Applications, or not those of this manager, in events and in the ClusterProfile's
@@ -75,6 +78,13 @@ type definitionState struct {
 type definitionKeeper struct {
 	want *wantedDefinition
 
+	// owner is the hub as the owner of what is in the cluster.
+	owner hubidentity.Owner
+
+	// users are as whom the clusters know Masthead.
+	users *readonlypolicy.Users
+	clock clock.PassiveClock
+
 	// requestTimeout bounds each request, slowly is when a problem is looked at again that nobody reports the end of.
 	requestTimeout time.Duration
 	slowly         func() time.Duration
@@ -86,7 +96,14 @@ func newDefinitionKeeper(requestTimeout time.Duration, slowly func() time.Durati
 	if err != nil {
 		return nil, err
 	}
-	return &definitionKeeper{want: want, requestTimeout: requestTimeout, slowly: slowly}, nil
+	return &definitionKeeper{want: want, users: &readonlypolicy.Users{}, clock: clock.RealClock{}, requestTimeout: requestTimeout, slowly: slowly}, nil
+}
+
+// of returns the keeper for a cluster in which the hub owns what owner says.
+func (k *definitionKeeper) of(owner hubidentity.Owner) *definitionKeeper {
+	out := *k
+	out.owner = owner
+	return &out
 }
 
 // ensure makes a cluster have the definition. seen is what the watch of its metadata says; nil if there is none. As long as that
@@ -139,6 +156,12 @@ func (k *definitionKeeper) judge(seen definitionSeen) (state definitionState, se
 			message: fmt.Sprintf("The CustomResourceDefinition %q is in the cluster already and was not put there by Masthead. It is left alone, and "+
 				"Applications are not looked at.", definitionName),
 		}}, true
+	case !k.owner.OwnsName(seen.hub):
+		return definitionState{again: k.slowly(), problem: &problem{
+			reason: ReasonDefinitionForeign,
+			message: fmt.Sprintf("The CustomResourceDefinition %q was put into the cluster by the hub %q. It is left alone, and Applications are not looked at.",
+				definitionName, multicluster.BoundedText(seen.hub)),
+		}}, true
 	case seen.deleting:
 		// It is written again when it is gone, which the watch reports.
 		return definitionState{}, true
@@ -149,7 +172,7 @@ func (k *definitionKeeper) judge(seen definitionSeen) (state definitionState, se
 				definitionName, seen.revision, k.want.revision),
 		}}, true
 	}
-	return definitionState{served: true}, k.want.isIn(seen)
+	return definitionState{served: true}, k.want.isIn(seen) && seen.hub == string(k.owner.ID)
 }
 
 // written writes the definition, over what the cluster has or anew, and makes of the answer what ensure returns.
@@ -162,6 +185,8 @@ func (k *definitionKeeper) written(
 		return definitionState{served: true, wrote: wrote}, nil
 	case apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		// The watch is behind, and will say so. This is for an event that was missed.
+		return definitionState{again: definitionSoon}, nil
+	case k.users.Excuses(cluster, err, k.clock.Now()):
 		return definitionState{again: definitionSoon}, nil
 	case apierrors.IsForbidden(err):
 		return k.refused(ReasonDefinitionForbidden, err), nil
@@ -202,10 +227,12 @@ func (k *definitionKeeper) write(ctx context.Context, crds definitions, have *un
 func (k *definitionKeeper) put(ctx context.Context, crds definitions, obj *unstructured.Unstructured, create bool) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.requestTimeout)
 	defer cancel()
+	obj.SetLabels(k.owner.Stamp(obj.GetLabels()))
+	manager := k.owner.FieldManager(fleetv1alpha1.FieldManager)
 	if create {
-		return crds.Create(ctx, obj, metav1.CreateOptions{FieldManager: fleetv1alpha1.FieldManager})
+		return crds.Create(ctx, obj, metav1.CreateOptions{FieldManager: manager})
 	}
-	return crds.Update(ctx, obj, metav1.UpdateOptions{FieldManager: fleetv1alpha1.FieldManager})
+	return crds.Update(ctx, obj, metav1.UpdateOptions{FieldManager: manager})
 }
 
 func (k *definitionKeeper) get(ctx context.Context, crds definitions) (*unstructured.Unstructured, error) {

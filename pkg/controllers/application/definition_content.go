@@ -36,6 +36,9 @@ type definitionSeen struct {
 	// ours is whether Masthead put it there. One that has a controller is that one's, although it bears our label.
 	ours bool
 
+	// hub is the identity of the hub that the definition names.
+	hub string
+
 	// revision is that of the definition; 0 if it says none that can be understood, so that it is put right.
 	revision int64
 
@@ -55,6 +58,7 @@ func definitionSeenIn(crd metav1.Object) definitionSeen {
 	return definitionSeen{
 		uid: crd.GetUID(), generation: crd.GetGeneration(),
 		ours:     crd.GetLabels()[fleetv1alpha1.ManagedByLabel] == managedByValue && metav1.GetControllerOfNoCopy(crd) == nil,
+		hub:      crd.GetLabels()[fleetv1alpha1.HubLabel],
 		revision: revision,
 		written:  crd.GetAnnotations()[appsv1alpha1.DefinitionWrittenAnnotation],
 		deleting: crd.GetDeletionTimestamp() != nil,

@@ -6,6 +6,8 @@ package application
 import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -49,3 +51,14 @@ func (nopReporter) DefinitionRefused(mcr.ClusterName, string, string, string) {}
 
 // DefinitionForgotten implements DefinitionReporter.
 func (nopReporter) DefinitionForgotten(mcr.ClusterName, string) {}
+
+// ownerIn is the hub as the owner of what is in a cluster.
+func (r *reconciler) ownerIn(w *workload) hubidentity.Owner {
+	c, _ := r.fleet.Lookup(w.name)
+	return c.Hub
+}
+
+// fieldManagerIn is the field manager of what is written on the Applications of a cluster and on their components.
+func (r *reconciler) fieldManagerIn(w *workload) string {
+	return r.ownerIn(w).FieldManager(appsv1alpha1.FieldManager)
+}

@@ -174,7 +174,7 @@ func (p *pass) patch(ctx context.Context, o object, patch []jsonPatchOperation) 
 	ctx, cancel := context.WithTimeout(ctx, p.r.requestTimeout)
 	defer cancel()
 	_, err = p.w.metadata.Resource(o.kind.GroupVersionResource()).Namespace(o.entry.Key.Namespace).
-		Patch(ctx, o.entry.Key.Name, types.JSONPatchType, data, metav1.PatchOptions{FieldManager: appsv1alpha1.FieldManager})
+		Patch(ctx, o.entry.Key.Name, types.JSONPatchType, data, metav1.PatchOptions{FieldManager: p.r.fieldManagerIn(p.w)})
 	return err
 }
 

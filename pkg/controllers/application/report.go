@@ -45,7 +45,7 @@ func (p *pass) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationS
 	ctx, cancel := context.WithTimeout(ctx, p.r.requestTimeout)
 	defer cancel()
 	live, err := p.w.client.Resource(applicationKind.GroupVersionResource()).Namespace(p.key.Namespace).
-		Patch(ctx, p.key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: appsv1alpha1.FieldManager}, "status")
+		Patch(ctx, p.key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: p.r.fieldManagerIn(p.w)}, "status")
 	if apierrors.IsNotFound(err) || isOtherUID(err) {
 		// The watch will say that it has gone.
 		return nil

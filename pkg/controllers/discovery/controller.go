@@ -23,6 +23,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
 // controllerName is the name of the controller in metrics, logs and events.
@@ -45,6 +46,9 @@ type Options struct {
 
 	// Gate is the gate that the provider of clusters turns.
 	Gate *multicluster.Gate
+
+	// Users are as whom the clusters know Masthead, which other controllers may come to doubt. Default: nobody else does.
+	Users *readonlypolicy.Users
 
 	// Reporter is told about the definitions of mirrored kinds in the workload clusters.
 	Reporter DefinitionReporter
@@ -73,6 +77,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.Reporter == nil {
 		o.Reporter = nopReporter{}
+	}
+	if o.Users == nil {
+		o.Users = &readonlypolicy.Users{}
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -129,7 +136,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 		metrics = NewMetrics(o.Registerer)
 	}
 	r.reports = newReports(local.GetEventRecorder(controllerName), o.Reporter, metrics)
-	r.workloads = newWorkloads(r.reports)
+	r.workloads = newWorkloads(r.reports, o.Users, o.Clock.Now)
 	r.hub = newHub(r.enqueueAll)
 
 	watched, err := multicluster.WatchOptions(local)
@@ -162,6 +169,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	}
 	o.Fleet.Subscribe(r.enrolmentChanged)
 	o.Fleet.OnLeave(r.leave)
+	o.Users.OnDoubt(r.ask)
 	return r, nil
 }
 
@@ -208,9 +216,16 @@ func (r *reconciler) enrolmentChanged(name mcr.ClusterName) {
 		return
 	}
 	if before.credentials != now.credentials || before.state != now.state {
-		w.doubtUser()
+		w.user.Doubt(r.clock.Now())
 	}
 	w.enqueue()
+}
+
+// ask has a cluster asked as whom it knows Masthead.
+func (r *reconciler) ask(name mcr.ClusterName) {
+	if w, engaged := r.workloads.Get(name); engaged {
+		w.enqueue()
+	}
 }
 
 func slowRetry() time.Duration { return wait.Jitter(slowly, 0.5) }

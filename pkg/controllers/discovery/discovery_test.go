@@ -80,7 +80,7 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 	foreignXRD, foreignComposition := other.xrd("mysqlinstances"), other.composition("aws", "mysqlinstances")
 
 	got := f.copy(xrd, sameContent(xrd))
-	want := map[string]string{"tier": "gold", fleetv1alpha1.ManagedByLabel: managedByValue}
+	want := owner.Stamp(map[string]string{"tier": "gold"})
 	if diff := cmp.Diff(want, got.GetLabels()); diff != "" {
 		t.Errorf("want the user's labels and ours (-want +got):\n%s", diff)
 	}
@@ -115,20 +115,20 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 	})
 	labels := func(want map[string]string) func(*unstructured.Unstructured) error {
 		return func(got *unstructured.Unstructured) error {
-			if diff := cmp.Diff(want, got.GetLabels()); diff != "" {
+			if diff := cmp.Diff(owner.Stamp(want), got.GetLabels()); diff != "" {
 				return fmt.Errorf("its labels are not as wanted (-want +got):\n%s", diff)
 			}
 			return nil
 		}
 	}
 	f.copy(composition, labels(map[string]string{
-		"provider": "azure", "deploy.acmeco.org/release": "platform", fleetv1alpha1.ManagedByLabel: managedByValue,
+		"provider": "azure", "deploy.acmeco.org/release": "platform",
 	}))
 	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.ExcludedMetadata = []string{"acmeco.org/*"} })
-	f.copy(composition, labels(map[string]string{"provider": "azure", fleetv1alpha1.ManagedByLabel: managedByValue}))
+	f.copy(composition, labels(map[string]string{"provider": "azure"}))
 	f.edit(f.hub, composition, func() { composition.SetLabels(nil) })
 	f.copy(composition, func(got *unstructured.Unstructured) error {
-		if len(got.GetLabels()) != 1 {
+		if len(got.GetLabels()) != 2 {
 			return fmt.Errorf("its labels are %v", got.GetLabels())
 		}
 		return nil
@@ -148,7 +148,7 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 		_ = unstructured.SetNestedField(copied.Object, "theirs", "spec", "writeConnectionSecretsToNamespace")
 	})
 	f.copy(composition, func(got *unstructured.Unstructured) error {
-		if len(got.GetLabels()) != 1 {
+		if len(got.GetLabels()) != 2 {
 			return fmt.Errorf("its labels are %v", got.GetLabels())
 		}
 		return sameContent(composition)(got)
@@ -450,7 +450,7 @@ func TestClusterThatChangesWhatIsWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := prepareFixture(t)
 			f.asked.admit = func(content map[string]any) {
-				if u := (&unstructured.Unstructured{Object: content}); isOurs(u) {
+				if u := (&unstructured.Unstructured{Object: content}); isMastheads(u) {
 					tc.admit(u)
 				}
 			}

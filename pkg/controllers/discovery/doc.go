@@ -14,7 +14,7 @@
 //   - A copy has the name, the spec, the status and the users' labels of its original, and says nothing else of the hub: no
 //     annotations, owners, finalizers or managed fields, and not how versions are converted, which names a Service of the hub.
 //   - Nothing ever flows from a workload cluster to the hub: there is no write to the hub in this package but for events.
-//   - What does not bear the label masthead.dev/managed-by is never overwritten or deleted. A definition that is not needed any
+//   - What does not bear the label masthead.dev/managed-by, or names another hub, is never overwritten or deleted. A definition that is not needed any
 //     more stays while there are objects of it that are not copies.
 //   - A cluster with CompositeResourceDefinitions that are not copies has a Crossplane of its own. Nothing is copied there,
 //     until these go.

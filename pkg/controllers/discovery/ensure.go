@@ -58,7 +58,10 @@ func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reaso
 		have = nil
 	case err != nil:
 		return false, nil, err
-	case !isOurs(have):
+	case isMastheads(have) && !p.owns(have):
+		other, _ := p.cluster.Hub.Other(have)
+		return false, &problem{reasons.foreign, fmt.Sprintf("%s %q was put into the cluster by the hub %q. It is left alone.", kind.Kind, m.name(), other)}, nil
+	case !p.owns(have):
 		return false, &problem{reasons.foreign, fmt.Sprintf("%s %q is in the cluster already and was not put there by Masthead. It is left alone.",
 			kind.Kind, m.name())}, nil
 	case have.GetDeletionTimestamp() != nil:
@@ -77,7 +80,7 @@ func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reaso
 
 // holds is whether a copy is as it should be, going by its metadata.
 func (p *pass) holds(kind kindwatch.Kind, m *mirror, have *unstructured.Unstructured) bool {
-	return m.labelled(have) && m.contentAsRecorded(have) ||
+	return m.labelled(have, p.cluster.Hub) && m.contentAsRecorded(have) ||
 		p.w.isVerified(copyKey{kind, m.name()}, verified(have, m))
 }
 
@@ -119,7 +122,7 @@ func refusal(kind kindwatch.Kind, m *mirror, err error) string {
 func (p *pass) write(ctx context.Context, kind kindwatch.Kind, m *mirror, have *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	generation := m.nextGeneration(have)
 	for range 2 {
-		got, err := p.put(ctx, kind, m.written(have, generation), have == nil)
+		got, err := p.put(ctx, kind, m.written(have, generation, p.cluster.Hub), have == nil)
 		if err != nil || got.GetGeneration() == generation {
 			return got, err
 		}
@@ -137,9 +140,9 @@ func (p *pass) put(ctx context.Context, kind kindwatch.Kind, obj *unstructured.U
 	var err error
 	if create {
 		write = writeCreate
-		got, err = resource.Create(ctx, obj, metav1.CreateOptions{FieldManager: fleetv1alpha1.FieldManager})
+		got, err = resource.Create(ctx, obj, metav1.CreateOptions{FieldManager: p.cluster.Hub.FieldManager(fleetv1alpha1.FieldManager)})
 	} else {
-		got, err = resource.Update(ctx, obj, metav1.UpdateOptions{FieldManager: fleetv1alpha1.FieldManager})
+		got, err = resource.Update(ctx, obj, metav1.UpdateOptions{FieldManager: p.cluster.Hub.FieldManager(fleetv1alpha1.FieldManager)})
 	}
 	if err != nil {
 		return nil, err

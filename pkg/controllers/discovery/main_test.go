@@ -43,8 +43,10 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 	"github.com/masthead-dev/masthead/test/testenv"
 )
@@ -234,6 +236,14 @@ type fixture struct {
 	user          string
 	userGroups    []string
 
+	users *readonlypolicy.Users
+
+	// othersPolicy is whether another hub protects the cluster.
+	othersPolicy bool
+
+	// owner is the hub as the owner of what is in the cluster.
+	owner hubidentity.Owner
+
 	// clock is the real one if it is nil.
 	clock clock.PassiveClock
 
@@ -262,7 +272,8 @@ func prepareFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass
 	}
 	n := fixtures.Add(1)
 	f := &fixture{
-		t: t, ctx: context.WithoutCancel(t.Context()), asked: &traffic{}, told: &told{kinds: map[string]string{}},
+		owner: owner,
+		t:     t, ctx: context.WithoutCancel(t.Context()), asked: &traffic{}, told: &told{kinds: map[string]string{}},
 		fleet:    &fakefleet.Fleet{},
 		registry: prometheus.NewRegistry(),
 		cluster:  mcr.ClusterName(fmt.Sprintf("capi/fleet/w%d", n)),
@@ -307,7 +318,8 @@ func (f *fixture) start() {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	o := Options{Fleet: f.fleet, Gate: f.gate, Reporter: f.told, Registerer: f.registry, Clock: f.clock, SkipNameValidation: new(true)}
+	f.users = &readonlypolicy.Users{}
+	o := Options{Fleet: f.fleet, Users: f.users, Gate: f.gate, Reporter: f.told, Registerer: f.registry, Clock: f.clock, SkipNameValidation: new(true)}
 	if err := o.setDefaults(); err != nil {
 		f.t.Fatal(err)
 	}
@@ -315,7 +327,7 @@ func (f *fixture) start() {
 		f.t.Fatal(err)
 	}
 	f.fleet.Set(connection.Cluster{
-		Name: f.cluster, State: connection.StateConnected,
+		Name: f.cluster, State: connection.StateConnected, Hub: f.owner,
 		Enrolment: connection.Enrolment{
 			Class: f.class.Name,
 			Object: connection.ObjectReference{
@@ -371,18 +383,21 @@ func (f *fixture) leave() {
 	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Mode = fleetv1alpha1.AgentModeDisabled })
 	f.eventually("everything is taken back", func() error {
 		for _, k := range mirroredKinds() {
-			if crd, err := f.crd(f.workload, k.crd()); err == nil && crd.Labels[fleetv1alpha1.ManagedByLabel] != "" {
+			if crd, err := f.crd(f.workload, k.crd()); err == nil && f.owner.IsManaged(crd) {
 				return fmt.Errorf("%s is still there", k.crd())
 			}
 		}
 		for _, kind := range []string{policyKind.Kind, bindingKind.Kind} {
 			u := object(policyKind.GroupVersion().WithKind(kind), policyName)
-			if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(u), u); !apierrors.IsNotFound(err) {
+			if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(u), u); !apierrors.IsNotFound(err) && (err != nil || f.owner.IsManaged(u)) {
 				return fmt.Errorf("the %s is still there (%w)", kind, err)
 			}
 		}
 		return nil
 	})
+	if f.othersPolicy {
+		return
+	}
 	// The API server notices a moment later that the policy is gone. Until then it refuses what the next test writes under another name.
 	f.eventually("the policy is in force no more", func() error {
 		labelled := f.claimCRD("leftovers", map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue})

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/usermeta"
 )
 
@@ -121,8 +122,8 @@ func definitionOf(hub *unstructured.Unstructured) *mirror {
 	return newMirror(out)
 }
 
-// isOurs is whether an object in a workload cluster was put there by Masthead.
-func isOurs(obj *unstructured.Unstructured) bool {
+// isMastheads is whether an object in a workload cluster was put there by the Masthead of whichever hub.
+func isMastheads(obj *unstructured.Unstructured) bool {
 	return obj.GetLabels()[fleetv1alpha1.ManagedByLabel] == managedByValue
 }
 
@@ -152,10 +153,14 @@ func (m *mirror) contentAsRecorded(have *unstructured.Unstructured) bool {
 	return ok && r.hash == m.hash && r.generation == have.GetGeneration()
 }
 
-// labelled is whether a copy has the labels that it shall have.
-func (m *mirror) labelled(have *unstructured.Unstructured) bool {
+// labelled is whether a copy has the labels that it shall have, those of its hub among them.
+func (m *mirror) labelled(have *unstructured.Unstructured, owner hubidentity.Owner) bool {
 	want, got := m.object.GetLabels(), have.GetLabels()
+	if !owner.IsStamped(have) {
+		return false
+	}
 	if m.exactLabels {
+		delete(got, fleetv1alpha1.HubLabel) // Which is a copy.
 		return maps.Equal(want, got)
 	}
 	for k, v := range want {
@@ -169,7 +174,7 @@ func (m *mirror) labelled(have *unstructured.Unstructured) bool {
 // written returns the object to write: over have, whose metadata it keeps as far as they are not about the mirror, or anew
 // if have is nil. It is a whole update rather than a server-side apply: what somebody added to a copy has to go, and an
 // apply leaves what it does not mention.
-func (m *mirror) written(have *unstructured.Unstructured, generation int64) *unstructured.Unstructured {
+func (m *mirror) written(have *unstructured.Unstructured, generation int64, owner hubidentity.Owner) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: maps.Clone(m.object.Object)}
 	metadata := map[string]any{"name": m.name()}
 	if have != nil {
@@ -183,7 +188,7 @@ func (m *mirror) written(have *unstructured.Unstructured, generation int64) *uns
 		maps.Copy(labels, have.GetLabels())
 	}
 	maps.Copy(labels, m.object.GetLabels())
-	out.SetLabels(labels)
+	out.SetLabels(owner.Stamp(labels))
 	annotations := out.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 
 func kindOf(resource string) mirroredKind {
@@ -117,6 +118,9 @@ func TestOffer(t *testing.T) {
 	}
 }
 
+// owner is the hub of these tests.
+var owner = hubidentity.Owner{ID: "hub-a"} //nolint:gochecknoglobals // A constant.
+
 func TestMirrorLeavesTheHubsOwnBehind(t *testing.T) {
 	hub := object(xrdGVK, "x")
 	hub.Object["metadata"] = map[string]any{
@@ -137,13 +141,13 @@ func TestMirrorLeavesTheHubsOwnBehind(t *testing.T) {
 	want := map[string]any{
 		"apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositeResourceDefinition",
 		"metadata": map[string]any{
-			"name": "x", "labels": map[string]any{"tier": "gold", fleetv1alpha1.ManagedByLabel: managedByValue},
+			"name": "x", "labels": map[string]any{"tier": "gold", fleetv1alpha1.ManagedByLabel: managedByValue, fleetv1alpha1.HubLabel: "hub-a"},
 			"annotations": map[string]any{fleetv1alpha1.MirroredAnnotation: m.hash + "/1"},
 		},
 		"spec":   map[string]any{"group": "db.acmeco.org", "crdSpecTemplate": map[string]any{"group": "db.acmeco.org"}},
 		"status": map[string]any{"conditions": []any{map[string]any{"type": "Offered"}}},
 	}
-	if diff := cmp.Diff(want, m.written(nil, m.nextGeneration(nil)).Object); diff != "" {
+	if diff := cmp.Diff(want, m.written(nil, m.nextGeneration(nil), owner).Object); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(before, hub); diff != "" {
@@ -183,7 +187,7 @@ func TestRecord(t *testing.T) {
 		"metadata": map[string]any{"name": "x"}, "spec": map[string]any{"a": "b"},
 	}})
 	m.exactLabels = true
-	held := m.written(nil, 4)
+	held := m.written(nil, 4, owner)
 	held.SetGeneration(4)
 	cases := map[string]struct {
 		reason     string
@@ -195,7 +199,10 @@ func TestRecord(t *testing.T) {
 		"AsWritten": {"What has the generation that it was written with has not changed.", func(*unstructured.Unstructured) {}, true, true, 4},
 		"Edited":    {"An edit makes another generation, and so does putting it back.", func(u *unstructured.Unstructured) { u.SetGeneration(5) }, false, true, 6},
 		"Labelled": {"A label makes no generation, nor does removing it.", func(u *unstructured.Unstructured) {
-			u.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue, "x": "y"})
+			u.SetLabels(owner.Stamp(map[string]string{"x": "y"}))
+		}, true, false, 4},
+		"Unnamed": {"One from before hubs had identities is given ours.", func(u *unstructured.Unstructured) {
+			u.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue})
 		}, true, false, 4},
 		"OtherContent": {"What was copied has changed.", func(u *unstructured.Unstructured) {
 			u.SetAnnotations(map[string]string{fleetv1alpha1.MirroredAnnotation: "other/4"})
@@ -212,7 +219,7 @@ func TestRecord(t *testing.T) {
 			if got := m.contentAsRecorded(have); got != tc.content {
 				t.Errorf("%s: content: want %v, got %v", tc.reason, tc.content, got)
 			}
-			if got := m.labelled(have); got != tc.labels {
+			if got := m.labelled(have, owner); got != tc.labels {
 				t.Errorf("%s: labels: want %v, got %v", tc.reason, tc.labels, got)
 			}
 			if got := m.nextGeneration(have); got != tc.generation {
@@ -296,7 +303,7 @@ func FuzzMirror(f *testing.F) {
 		hub := &unstructured.Unstructured{Object: content}
 		for _, k := range mirroredKinds() {
 			m := mirrorOf(k, hub)
-			if !isOurs(m.object) || strings.Contains(string(must(json.Marshal(m.object.Object["metadata"]))), "finalizers") {
+			if !isMastheads(m.object) || strings.Contains(string(must(json.Marshal(m.object.Object["metadata"]))), "finalizers") {
 				t.Errorf("a copy of %s is %v", data, m.object.Object)
 			}
 			_, _ = servedKind(hub, k.resource)

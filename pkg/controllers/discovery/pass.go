@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -51,6 +52,9 @@ func (r *reconciler) newPass(w *workload, cluster connection.Cluster, o offer) *
 	}
 	return p
 }
+
+// owns is whether an object in the cluster was put there by the Masthead of this hub, or of one that it took over from.
+func (p *pass) owns(obj *unstructured.Unstructured) bool { return p.cluster.Hub.IsManaged(obj) }
 
 // within has the cluster looked at again, at the latest after that time.
 func (p *pass) within(d time.Duration) {
@@ -141,7 +145,7 @@ func (p *pass) ownCrossplane() (own *problem, waiting bool) {
 		problem, _ := p.unknown(kind, definitionReasons)
 		return nil, problem == nil
 	}
-	if err != nil || isOurs(have) {
+	if err != nil || isMastheads(have) {
 		return nil, !v.known
 	}
 	return &problem{
@@ -247,7 +251,7 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) er
 	}
 	var errs []error
 	for _, obj := range have {
-		if isOurs(obj) && !wanted.Has(obj.GetName()) && !p.refused {
+		if p.owns(obj) && !wanted.Has(obj.GetName()) && !p.refused {
 			errs = append(errs, p.remove(ctx, kind, obj))
 		}
 	}

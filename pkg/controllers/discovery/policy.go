@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
-// policyName is the name of the ValidatingAdmissionPolicy and of its binding in workload clusters. config/workload names it
-// too.
-const policyName = "masthead-read-only"
+// policyName is the name of the ValidatingAdmissionPolicy and of its binding in workload clusters.
+const policyName = readonlypolicy.Name
 
 // maxUserName bounds the name of a user that a workload cluster can have put into the policy. A certificate's common name
 // has 64 characters, a ServiceAccount's name at most 340.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,7 +73,7 @@ func (p *pass) unprotect(ctx context.Context) error {
 		have, err := p.w.watcher.Get(kind, types.NamespacedName{Name: policyName})
 		state, _ := p.w.watcher.State(kind)
 		switch {
-		case err == nil && isOurs(have):
+		case err == nil && p.owns(have):
 			errs = append(errs, p.remove(ctx, kind, have))
 		case err == nil, apierrors.IsNotFound(err), state == kindwatch.StateNotServed, state == kindwatch.StateForbidden:
 			p.w.setBare(kind, true)
@@ -85,14 +84,10 @@ func (p *pass) unprotect(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// policySettles is how long an API server is given to hear of a change of the policy: it looks once a second, and compiles what
-// it finds.
-const policySettles = 5 * time.Second
-
 // wrote notes that something was written or deleted.
 func (p *pass) wrote(kind kindwatch.Kind) {
 	if isPolicy(kind) {
-		p.w.wrotePolicy(p.clock.Now())
+		p.w.user.Wrote(p.clock.Now())
 	}
 }
 
@@ -110,10 +105,10 @@ func (p *pass) refusedByPolicy(kind kindwatch.Kind) bool {
 		return false
 	case p.offer.protected && awaited:
 		// When it is known, it is written, which is an event.
-	case p.protected && !p.asked && !p.w.isUserSure(now):
-		p.w.doubtUser()
+	case p.protected && !p.asked && !p.w.user.IsSure(now):
+		p.w.user.Doubt(now)
 		p.within(soon)
-	case p.w.policyIsNew(now):
+	case p.w.user.IsNew(now):
 		p.within(soon)
 	default:
 		return false
@@ -128,7 +123,7 @@ var selfSubjectReviews = schema.GroupVersionResource{ //nolint:gochecknoglobals 
 
 // user asks the cluster as whom it knows Masthead, unless it has said so already.
 func (p *pass) user(ctx context.Context) (string, *problem, error) {
-	known, doubts := p.w.knownUser()
+	known, doubts := p.w.user.Name()
 	if known != "" {
 		return known, nil, nil
 	}
@@ -148,7 +143,7 @@ func (p *pass) user(ctx context.Context) (string, *problem, error) {
 	if err := checkUser(user); err != nil {
 		return "", unknownUser(err), nil
 	}
-	p.w.learnUser(user, doubts, p.clock.Now())
+	p.w.user.Learn(user, doubts, p.clock.Now())
 	return user, nil, nil
 }
 

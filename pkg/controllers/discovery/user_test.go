@@ -17,44 +17,6 @@ import (
 
 const forbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"refused","code":403}`
 
-func TestAnAnswerFromBeforeADoubtIsNotKept(t *testing.T) {
-	w, now := &workload{}, time.Now()
-	_, doubts := w.knownUser()
-	w.doubtUser()
-	w.learnUser("before", doubts, now)
-	if user, _ := w.knownUser(); user != "" {
-		t.Errorf("want what was asked before the doubt to be forgotten, got %q", user)
-	}
-	_, doubts = w.knownUser()
-	w.learnUser("after", doubts, now)
-	if user, _ := w.knownUser(); user != "after" {
-		t.Errorf("want what was asked since to be kept, got %q", user)
-	}
-}
-
-func TestADoubtInVainIsRemembered(t *testing.T) {
-	w, now := &workload{}, time.Now()
-	say := func(user string) {
-		_, doubts := w.knownUser()
-		w.learnUser(user, doubts, now)
-	}
-	say("us")
-	if w.isUserSure(now) {
-		t.Error("want nothing to be sure that was never doubted")
-	}
-	w.doubtUser()
-	w.doubtUser()
-	say("us")
-	if !w.isUserSure(now) || w.isUserSure(now.Add(slowly)) {
-		t.Error("want what was doubted in vain to be sure for a while")
-	}
-	w.doubtUser()
-	say("others")
-	if w.isUserSure(now) {
-		t.Error("want another user not to be sure")
-	}
-}
-
 // TestARefusedDeletionIsNotTriedAllTheTime has a cluster in which Masthead may write copies and not delete them.
 func TestARefusedDeletionIsNotTriedAllTheTime(t *testing.T) {
 	f := prepareFixture(t)
@@ -73,7 +35,7 @@ func TestARefusedDeletionIsNotTriedAllTheTime(t *testing.T) {
 	f.delete(f.hub, composition)
 	f.eventually("the cluster is asked again as whom it knows Masthead, and says the same", func() error {
 		w, ok := f.reconciler.workloads.Get(f.cluster)
-		if !ok || !w.isUserSure(time.Now()) {
+		if !ok || !w.user.IsSure(time.Now()) {
 			return errors.New("it is not")
 		}
 		return nil

@@ -44,7 +44,7 @@ func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
 		return nil
 	}
 	crd, err := p.definition(ctx, k)
-	if err != nil || crd == nil || !isOurs(crd) {
+	if err != nil || crd == nil || !p.owns(crd) {
 		// The watch will say what happened to it.
 		return err
 	}
@@ -102,7 +102,7 @@ func (p *pass) withdrawObjects(ctx context.Context, k mirroredKind, crd *unstruc
 				"name": page.Items[i].Name, "uid": string(page.Items[i].UID), "resourceVersion": page.Items[i].ResourceVersion,
 			}}}
 			obj.SetLabels(page.Items[i].Labels)
-			if !isOurs(obj) {
+			if !p.owns(obj) {
 				foreign++
 				continue
 			}

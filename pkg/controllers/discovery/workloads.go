@@ -26,6 +26,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
 // ownerMirror is the owner of all kinds in the watcher of a workload cluster.
@@ -39,21 +40,10 @@ type workload struct {
 	watcher  *kindwatch.Watcher
 	queue    workqueue.TypedRateLimitingInterface[mcreconcile.Request]
 
+	// user is as whom the cluster knows Masthead.
+	user *readonlypolicy.User
+
 	mu sync.Mutex
-
-	// user is as whom the cluster knows Masthead; empty if it has not been asked since that may have changed.
-	user string
-
-	// userDoubts counts how often it became doubtful as whom the cluster knows Masthead. An answer to a question from before the
-	// last doubt is not kept.
-	userDoubts int
-
-	// userBefore is the user that was doubted last, and doubtedInVain when the cluster last said after a doubt that it is as before.
-	userBefore    string
-	doubtedInVain time.Time
-
-	// policyWritten is when the policy was last written.
-	policyWritten time.Time
 
 	// verified are the copies that Masthead wrote or found right, in the state that they had then.
 	verified map[copyKey]verifiedCopy
@@ -107,59 +97,6 @@ func (w *workload) handle(e kindwatch.Event) {
 	w.enqueue()
 }
 
-// knownUser is as whom the cluster knows Masthead, if it has said so, and how many doubts there were until now.
-func (w *workload) knownUser() (user string, doubts int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.user, w.userDoubts
-}
-
-// learnUser keeps what the cluster said, unless it has become doubtful since it was asked.
-func (w *workload) learnUser(user string, doubts int, now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.userDoubts != doubts {
-		return
-	}
-	if user == w.userBefore {
-		w.doubtedInVain = now
-	}
-	w.user = user
-}
-
-// isUserSure is whether the cluster was doubted in vain not long ago.
-func (w *workload) isUserSure(now time.Time) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return now.Sub(w.doubtedInVain) < slowly
-}
-
-// doubtUser has the cluster asked again as whom it knows Masthead.
-func (w *workload) doubtUser() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.user != "" {
-		w.userBefore = w.user
-	}
-	w.user = ""
-	w.doubtedInVain = time.Time{}
-	w.userDoubts++
-}
-
-// wrotePolicy remembers when the policy was written.
-func (w *workload) wrotePolicy(at time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.policyWritten = at
-}
-
-// policyIsNew is whether an API server of the cluster may not have heard yet of the last change of the policy.
-func (w *workload) policyIsNew(now time.Time) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return now.Sub(w.policyWritten) < policySettles
-}
-
 func (w *workload) isVerified(key copyKey, v verifiedCopy) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -200,24 +137,31 @@ func (w *workload) setBare(kind kindwatch.Kind, bare bool) {
 // workloads are the engaged workload clusters.
 type workloads = multicluster.Instances[mcreconcile.Request, *workload]
 
-func newWorkloads(r *reports) *workloads {
+func newWorkloads(r *reports, users *readonlypolicy.Users, now func() time.Time) *workloads {
 	return multicluster.NewInstances(multicluster.InstancesOptions[mcreconcile.Request, *workload]{
-		What:    "mirrored objects",
-		New:     newWorkload,
-		Added:   func(name mcr.ClusterName, _, _ *workload, _ bool) { r.expect(name) },
-		Removed: r.forgetCluster,
-		Queued:  (*workload).enqueue,
+		What: "mirrored objects",
+		New: func(name mcr.ClusterName, cl cluster.Cluster, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) (*workload, error) {
+			return newWorkload(name, cl, queue, users.Renew(name, now()))
+		},
+		Added: func(name mcr.ClusterName, _, _ *workload, _ bool) { r.expect(name) },
+		Removed: func(name mcr.ClusterName) {
+			r.forgetCluster(name)
+			users.Forget(name)
+		},
+		Queued: (*workload).enqueue,
 	})
 }
 
 // newWorkload makes what there is to know about an instance of a cluster.
-func newWorkload(name mcr.ClusterName, cl cluster.Cluster, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) (*workload, error) {
+func newWorkload(
+	name mcr.ClusterName, cl cluster.Cluster, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request], user *readonlypolicy.User,
+) (*workload, error) {
 	watched, err := multicluster.WatchOptions(cl)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make clients for cluster %q: %w", name, err)
 	}
 	w := &workload{
-		name: name, client: watched.Client, metadata: watched.MetadataClient, queue: queue,
+		name: name, client: watched.Client, metadata: watched.MetadataClient, queue: queue, user: user,
 		verified: map[copyKey]verifiedCopy{}, bare: sets.New[kindwatch.Kind](),
 		followed: map[string]kindwatch.Kind{},
 	}

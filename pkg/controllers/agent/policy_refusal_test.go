@@ -1,0 +1,63 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/client-go/rest"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
+)
+
+const refusedByPolicy = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"` +
+	`customresourcedefinitions.apiextensions.k8s.io \"x\" is forbidden: ValidatingAdmissionPolicy 'masthead-read-only' with binding ` +
+	`'masthead-read-only' denied request: Masthead keeps this"}`
+
+// TestRefusalByThePolicyIsNoProblemWhileTheUserChanges refuses definitions as a cluster does that knows Masthead as another user by now
+// than its policy lets through.
+func TestRefusalByThePolicyIsNoProblemWhileTheUserChanges(t *testing.T) {
+	f := prepareFixture(t)
+	var asked, refused atomic.Int32
+	users := &readonlypolicy.Users{}
+	users.OnDoubt(func(mcr.ClusterName) { asked.Add(1) })
+	_, doubts := users.Of(f.cluster).Name()
+	users.Of(f.cluster).Learn("before", doubts, time.Now())
+	f.options = func(o *Options) { o.Users = users }
+	f.workloadConfig = rest.CopyConfig(workloadConfig)
+	f.workloadConfig.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			if req.Method != http.MethodPost || !strings.HasSuffix(req.URL.Path, "/customresourcedefinitions") || refused.Add(1) > 2 {
+				return next.RoundTrip(req)
+			}
+			return &http.Response{
+				StatusCode: http.StatusForbidden, Status: http.StatusText(http.StatusForbidden), ProtoMajor: 1, ProtoMinor: 1, Request: req,
+				Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewBufferString(refusedByPolicy)),
+			}, nil
+		})
+	})
+	f.start()
+	// Looking again after a refusal that is a problem would take longer than this waits.
+	f.served()
+	if asked.Load() != 1 || refused.Load() < 3 {
+		t.Errorf("want the cluster to be asked once as whom it knows Masthead, got %d for %d attempts", asked.Load(), refused.Load())
+	}
+	l := &eventsv1.EventList{}
+	if err := f.hub.List(f.ctx, l); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range l.Items {
+		if e.Reason == ReasonDefinitionForbidden && e.Regarding.Name == f.class {
+			t.Errorf("want no false alarm, got %q", e.Note)
+		}
+	}
+}

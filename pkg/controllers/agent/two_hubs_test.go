@@ -1,0 +1,312 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/test/fakefleet"
+)
+
+// otherHub prepares the agent of another hub for the workload cluster of a fixture: with the same class and the same claim kind.
+func (f *fixture) otherHub(owner hubidentity.Owner) *fixture {
+	f.t.Helper()
+	cfg, err := startSecondHub()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	g := &fixture{
+		t: f.t, ctx: f.ctx, hubRequests: newRequests(f.number), workloadAsked: newRequests(f.number), number: f.number,
+		fleet: &fakefleet.Fleet{}, registry: prometheus.NewRegistry(), cluster: f.cluster, identifier: f.identifier, class: f.class,
+		group: f.group, target: f.target, namespace: f.namespace, grace: f.grace, owner: owner,
+		hubConfig: cfg, hub: mustClient(f.t, cfg), workloadConfig: f.workloadConfig, workload: f.workload,
+	}
+	g.create(g.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: g.target}})
+	class := &fleetv1alpha1.EnrollmentClass{}
+	if err := f.hub.Get(f.ctx, client.ObjectKey{Name: f.class}, class); err != nil {
+		f.t.Fatal(err)
+	}
+	class.ObjectMeta = metav1.ObjectMeta{Name: class.Name}
+	g.create(g.hub, class)
+	g.publish()
+	return g
+}
+
+// restore creates what a backup of a hub has of a claim in another hub.
+func (f *fixture) restore(backup *unstructured.Unstructured, password string) *unstructured.Unstructured {
+	f.t.Helper()
+	out := f.object(f.target, backup.GetName())
+	out.SetLabels(backup.GetLabels())
+	out.SetAnnotations(backup.GetAnnotations())
+	out.Object["spec"] = backup.Object["spec"]
+	f.create(f.hub, out)
+	f.connectionSecret("db-conn", out, password)
+	return out
+}
+
+// belongings waits until everything in the workload cluster that belongs to the claim "db" is a hub's alone.
+func (f *fixture) belongings(owner hubidentity.Owner) {
+	f.t.Helper()
+	f.finalizersAre("db", owner.ID.Finalizer())
+	f.eventually("everything names the hub "+string(owner.ID), func() error {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := f.workload.Get(f.ctx, client.ObjectKey{Name: f.crd().Name}, crd); err != nil {
+			return err
+		}
+		secret := &corev1.Secret{}
+		if err := f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, secret); err != nil {
+			return err
+		}
+		claim, err := f.get(f.workload, f.namespace, "db")
+		if err != nil {
+			return err
+		}
+		if !owner.IsStamped(crd) || !owner.IsStamped(secret) {
+			return fmt.Errorf("labels are %v and %v", crd.Labels, secret.Labels)
+		}
+		for manager := range lateEntries(claim) {
+			if manager != owner.FieldManager(lateInitManager) {
+				return fmt.Errorf("%s manages fields of the claim", manager)
+			}
+		}
+		if len(lateEntries(claim)) != 1 {
+			return fmt.Errorf("managed fields are %v", claim.GetManagedFields())
+		}
+		return nil
+	})
+}
+
+// protectedAllTheTime watches that the claims of a fixture have a finalizer of some hub from now on.
+func (f *fixture) protectedAllTheTime() (check func()) {
+	f.t.Helper()
+	c, err := client.NewWithWatch(f.workloadConfig, client.Options{Scheme: scheme()})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	events, err := c.Watch(f.ctx, f.list(), client.InNamespace(f.namespace))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(events.Stop)
+	var bare atomic.Value
+	go func() {
+		for e := range events.ResultChan() {
+			u, ok := e.Object.(*unstructured.Unstructured)
+			if ok && e.Type != watch.Deleted && !slices.ContainsFunc(u.GetFinalizers(), func(s string) bool {
+				return strings.HasPrefix(s, fleetv1alpha1.RequirementFinalizer)
+			}) {
+				bare.Store(fmt.Sprintf("%s %q", e.Type, u.GetName()))
+			}
+		}
+	}()
+	return func() {
+		f.t.Helper()
+		if got := bare.Load(); got != nil {
+			f.t.Errorf("a claim had no finalizer for a moment: %v", got)
+		}
+	}
+}
+
+// withEverything has a claim that has all that Masthead puts into a workload cluster for it.
+func (f *fixture) withEverything() (hub *unstructured.Unstructured, secret *corev1.Secret) {
+	f.t.Helper()
+	f.claim("db", withSecret("db-conn"))
+	hub = f.pushed("db")
+	f.connectionSecret("db-conn", hub, "one")
+	f.fill("db", map[string]string{"resourceRef": "xdb-1"})
+	f.ready("db", "a")
+	f.synced("db", ReasonSynced)
+	f.eventually("the Secret arrives", f.secretIs("db-conn", "one"))
+	f.specIs(f.workload, f.namespace, "db", map[string]string{"resourceRef": "xdb-1"})
+	f.belongings(f.owner)
+	f.settled()
+	secret = &corev1.Secret{}
+	if err := f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, secret); err != nil {
+		f.t.Fatal(err)
+	}
+	hub, err := f.get(f.hub, f.target, "db")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return hub, secret
+}
+
+// TestAnotherHubLeavesEverythingAlone connects the agent of a second hub to a cluster although the marker, which the connection
+// honours, says that it is the first one's.
+func TestAnotherHubLeavesEverythingAlone(t *testing.T) {
+	f := newFixture(t)
+	f.withEverything()
+	other := f.otherHub(hubidentity.Owner{ID: "hub-b"})
+	other.start()
+	if message := other.told(ReasonDefinitionForeign); !strings.Contains(message, `"hub-a"`) {
+		t.Errorf("want the message to name the hub, got %q", message)
+	}
+	f.settled()
+	other.settled()
+	if got := other.workloadAsked.writes(); len(got) != 0 {
+		t.Errorf("want nothing written by the other hub, got %v", got)
+	}
+	if _, err := other.get(other.hub, other.target, "db"); !apierrors.IsNotFound(err) {
+		t.Errorf("want nothing in the other hub, got %v", err)
+	}
+
+	claim := f.object(f.namespace, "db")
+	if err := f.workload.Delete(f.ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.hub, f.target, "db")
+	f.gone(f.workload, f.namespace, "db")
+}
+
+// TestMoveToAnotherHubLosesNothing follows the procedure in docs/enrolment.md: the first hub stops without leaving, what it has of
+// the cluster is restored in the second, and that takes the cluster over.
+func TestMoveToAnotherHubLosesNothing(t *testing.T) {
+	f := newFixture(t)
+	before, secret := f.withEverything()
+	f.disengageCluster()
+	f.stopAgent()
+	check := f.protectedAllTheTime()
+
+	other := f.otherHub(hubidentity.Owner{ID: "hub-b", Predecessors: []hubidentity.Identity{ourHub}})
+	restored := other.restore(before, "one")
+	other.start()
+	other.synced("db", ReasonSynced)
+	other.belongings(other.owner)
+	now := &corev1.Secret{}
+	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(secret), now); err != nil || now.UID != secret.UID || string(now.Data["password"]) != "one" {
+		t.Errorf("want the connection Secret to stay, got %v (%v)", now.ObjectMeta, err)
+	}
+	if now, err := other.get(other.hub, other.target, "db"); err != nil || now.GetUID() != restored.GetUID() {
+		t.Errorf("want what was restored to be the claim's, got %v (%v)", now, err)
+	}
+	check()
+
+	claim := f.object(f.namespace, "db")
+	f.edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(7), "spec", "storageGB") })
+	f.eventually("changes travel to the second hub", func() error {
+		u, err := other.get(other.hub, other.target, "db")
+		if n, _, _ := unstructured.NestedInt64(u.Object, "spec", "storageGB"); err == nil && n != 7 {
+			err = fmt.Errorf("storageGB is %d", n)
+		}
+		return err
+	})
+	other.settled()
+	check()
+	if err := f.workload.Delete(f.ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	other.gone(other.hub, other.target, "db")
+	f.gone(f.workload, f.namespace, "db")
+	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetResourceVersion() != before.GetResourceVersion() {
+		t.Errorf("want nothing changed in the first hub, got %v (%v)", now, err)
+	}
+}
+
+// TestUpgradeCarriesOverWhatNamesNoHub begins with what a version wrote that had no identities.
+func TestUpgradeCarriesOverWhatNamesNoHub(t *testing.T) {
+	f := prepareFixture(t)
+	f.owner = hubidentity.Owner{}
+	f.start()
+	before, secret := f.withEverything()
+	check := f.protectedAllTheTime()
+
+	f.stopAgent()
+	f.owner = hubidentity.Owner{ID: ourHub}
+	f.restart()
+	f.belongings(f.owner)
+	f.settled()
+	check()
+	now := &corev1.Secret{}
+	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(secret), now); err != nil || now.UID != secret.UID {
+		t.Errorf("want the same connection Secret, got %v (%v)", now.ObjectMeta, err)
+	}
+	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetUID() != before.GetUID() {
+		t.Errorf("want the same object in the hub, got %v (%v)", now, err)
+	}
+	f.restart()
+	f.lookedAt(1)
+	f.settled()
+	if got := f.workloadAsked.about("PATCH"); len(got) > 3 {
+		t.Errorf("want each belonging to be carried over once, got %v", got)
+	}
+}
+
+// TestUpdateOfAnObjectThatBecameAnothersIsRefused has somebody give an object of the hub another source between the look at it and the
+// write.
+func TestUpdateOfAnObjectThatBecameAnothersIsRefused(t *testing.T) {
+	f := newFixture(t)
+	f.served()
+	w, ok := f.agent.workloads.get(f.cluster)
+	if !ok {
+		t.Fatal("the cluster is not engaged")
+	}
+	us := f.source()
+	hub := f.object(f.target, "raced")
+	hub.SetAnnotations(us.annotations())
+	f.create(f.hub, hub)
+	looked := hub.DeepCopy()
+	them := source{identifier: "them", namespace: "theirs"}
+	f.edit(f.hub, hub, func() { hub.SetAnnotations(them.annotations()) })
+
+	claim := f.object(f.namespace, "raced")
+	claim.Object["spec"] = map[string]any{"version": "8"}
+	s := &scope{Request: Request{ClusterName: f.cluster}, workload: w, claim: claim, us: us}
+	s.Kind.GroupVersionKind, s.Kind.Resource, s.Namespace, s.Name = f.gvk(), "mysqlinstances", f.namespace, "raced"
+	key := hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: f.target, Name: "raced"}}
+	ctx := f.agent.requirements.identities.manager.in(f.ctx)
+	if _, _, err := f.agent.requirements.push(ctx, s, key, looked); !apierrors.IsConflict(err) {
+		t.Errorf("want a conflict, which is tried again silently, got %v", err)
+	}
+	if now, err := f.get(f.hub, f.target, "raced"); err != nil || now.GetResourceVersion() != hub.GetResourceVersion() {
+		t.Errorf("want it left alone, got %v (%v)", now, err)
+	}
+}
+
+// TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay changes the target of a claim after a creation that nobody answered.
+func TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay(t *testing.T) {
+	c := clocktesting.NewFakePassiveClock(time.Now())
+	r := &requirementReconciler{hubClient: noWriter{t: t}, inFlight: newInFlight(c, time.Minute), pushed: map[Request]pushedClaim{}}
+	claim := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
+	s := &scope{Request: Request{ClusterName: "capi/default/w1"}, claim: claim, us: source{identifier: "us", namespace: "team"}}
+	place := func(namespace string) hubKey {
+		return hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: namespace, Name: "db"}}
+	}
+	r.inFlight.sending(s.Request, place("first"))
+	r.inFlight.sent(s.Request, context.DeadlineExceeded)
+	_, o, err := r.push(t.Context(), s, place("second"), nil)
+	if err != nil || o == nil || !o.silent || o.retryAfter != time.Minute {
+		t.Errorf("want the claim to wait until nothing can land any more, got %+v, %v", o, err)
+	}
+}
+
+// noWriter is a hub to which nothing may be written.
+type noWriter struct {
+	client.Writer
+	t *testing.T
+}
+
+func (w noWriter) Apply(context.Context, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+	w.t.Error("something was applied")
+	return nil
+}

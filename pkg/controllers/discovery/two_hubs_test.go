@@ -1,0 +1,103 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
+)
+
+// TestTwoHubsOnOneClusterDoNotFight connects a second hub to a cluster although the marker, which the connection honours, says that it
+// belongs to the first. Then the second takes the cluster over.
+func TestTwoHubsOnOneClusterDoNotFight(t *testing.T) {
+	f := newFixture(t)
+	composition := f.composition("aws", "mysqlinstances")
+	copied := f.copy(composition, sameContent(composition))
+	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
+	f.settled()
+	written := f.asked.writes()
+
+	other := prepareFixture(t)
+	other.owner, other.othersPolicy = hubidentity.Owner{ID: "hub-b"}, true
+	other.start()
+	other.composition("gcp", "mysqlinstances")
+	other.reported(xrdCRD, ReasonDefinitionForeign)
+	other.gaugeIs(0, "masthead_discovery_protected", string(other.cluster))
+	other.settled()
+	f.settled()
+	if first, second := f.asked.writes()-written, other.asked.writes(); first != 0 || second != 1 {
+		t.Errorf("want no write but the question who it is, got %d of the first and %d of the second: %v", first, second, other.asked.last(20))
+	}
+	now := object(compositionGVK, copied.GetName())
+	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(now), now); err != nil || now.GetResourceVersion() != copied.GetResourceVersion() {
+		t.Errorf("want the first hub's copy left alone, got %v (%v)", now, err)
+	}
+
+	f.stop()
+	other.othersPolicy = false
+	other.owner.Predecessors = []hubidentity.Identity{owner.ID}
+	c, _ := other.fleet.Lookup(other.cluster)
+	c.Hub = other.owner
+	other.fleet.Set(c)
+	if w, ok := other.reconciler.workloads.Get(other.cluster); ok {
+		w.enqueue()
+	}
+	other.eventually("the second hub takes over what the first put there", func() error {
+		crd, err := f.crd(f.workload, xrdCRD)
+		if err != nil || !other.owner.IsStamped(crd) {
+			return fmt.Errorf("the definition is not the second's: %w", errors.Join(err, errors.New("labels")))
+		}
+		policy := &admissionv1.ValidatingAdmissionPolicy{}
+		if err := f.workload.Get(f.ctx, client.ObjectKey{Name: policyName}, policy); err != nil || !other.owner.IsStamped(policy) {
+			return fmt.Errorf("the policy is not the second's: %w", errors.Join(err, errors.New("labels")))
+		}
+		return nil
+	})
+	other.gone(composition)
+	other.gaugeIs(1, "masthead_discovery_protected", string(other.cluster))
+}
+
+// TestUserThatAnotherControllerDoubtsIsAskedFor has another controller be refused by the policy, after the cluster knows Masthead as
+// somebody else.
+func TestUserThatAnotherControllerDoubtsIsAskedFor(t *testing.T) {
+	f := newFixture(t)
+	composition := f.composition("aws", "mysqlinstances")
+	f.copy(composition, sameContent(composition))
+	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
+	f.settled()
+	f.asked.mu.Lock()
+	f.asked.user = "another-user"
+	f.asked.mu.Unlock()
+	claims := f.claimCRD("claims", owner.Stamp(nil))
+	var refused error
+	f.eventually("the policy refuses what somebody else than Masthead writes", func() error {
+		if refused = f.workload.Create(f.ctx, claims, client.DryRunAll); refused == nil {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+	if !f.users.Excuses(f.cluster, refused, time.Now()) {
+		t.Errorf("want a refusal by the policy to be excused, got %v", refused)
+	}
+	f.eventually("the policy lets the new user through", func() error {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(policyKind.GroupVersionKind)
+		if err := f.workload.Get(f.ctx, client.ObjectKey{Name: policyName}, u); err != nil {
+			return err
+		}
+		if !strings.Contains(fmt.Sprint(u.Object["spec"]), "another-user") {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+}
