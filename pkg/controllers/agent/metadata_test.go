@@ -107,7 +107,7 @@ func TestMetadataOfDeploymentToolsDoesNotTravel(t *testing.T) {
 		if err := f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, got); err != nil {
 			return err
 		}
-		if len(got.Labels) != 1 || len(got.Annotations) != 1 {
+		if len(got.Labels) != 2 || len(got.Annotations) != 1 {
 			return fmt.Errorf("its metadata are %v and %v", got.Labels, got.Annotations)
 		}
 		return nil
