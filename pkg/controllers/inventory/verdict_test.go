@@ -121,7 +121,7 @@ func TestVerdictsOnClusterProfiles(t *testing.T) {
 		connection.ReasonClusterIdentityChanged: verdict.Failed, connection.ReasonHubItself: verdict.Failed,
 		connection.ReasonProbeFailed: verdict.Failed, connection.ReasonClassNotFound: verdict.Failed,
 		connection.ReasonNamespaceNotAllowed: verdict.Failed, connection.ReasonEngageFailed: verdict.Failed,
-		connection.ReasonAnswerRefused: verdict.Failed, connection.ReasonOtherHub: verdict.Failed,
+		connection.ReasonAnswerRefused: verdict.Failed, connection.ReasonOtherHub: verdict.Failed, connection.ReasonMemoryShareExceeded: verdict.Failed,
 	}
 	for reason, want := range lost {
 		table.Cases["Lost"+reason] = verdict.Case{
