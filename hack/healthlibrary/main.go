@@ -41,7 +41,7 @@ func page(library *health.Library) string {
 # The library of health rules
 
 The rules that are shipped with Masthead, for kinds of other projects: %d rules for %d combinations of a group and a kind, wildcards
-counted once. They are written from the types and the documentation of each project. [Health](health.md#the-library) says how they are
+counted once. The source is where the project defines the status, and can move between its versions. [Health](health.md#the-library) says how they are
 followed, how to replace one with a HealthRule of the hub, and how to switch them off.
 
 The core group is written as "core". A star stands for every kind of the groups, or for every group below a domain. The third column has

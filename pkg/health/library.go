@@ -48,7 +48,7 @@ type Project struct {
 type LibraryRule struct {
 	fleetv1alpha1.HealthRuleSpec `json:",inline"`
 
-	// Source is the type and the file in the project's repository from which the rule was made.
+	// Source is the type and the file in which the project defines the status. It can move between versions of the project.
 	Source string `json:"source"`
 
 	rule *Rule
