@@ -174,10 +174,14 @@ func (w *Watcher) Poke(resource schema.GroupResource) {
 	}
 }
 
-// Relist lists a kind again: what Reduce makes of its objects has changed. Until the list is there, the old records are served;
-// then those that differ are reported as Updated.
-func (w *Watcher) Relist(kind Kind) {
-	if k := w.kind(kind); k != nil {
-		k.endAttempt(errRelist)
+// Relist lists the selected kinds again, in whatever version and form they are watched, also those that linger: what Reduce makes of their
+// objects has changed. Until a list is there, the old records are served; then those that differ are reported as Updated.
+func (w *Watcher) Relist(selected func(schema.GroupKind) bool) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	for kind, h := range w.kinds {
+		if selected(kind.GroupKind()) {
+			h.endAttempt(errRelist)
+		}
 	}
 }

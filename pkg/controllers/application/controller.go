@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -217,8 +218,8 @@ func (r *reconciler) rulesChanged(selectors []health.Selector) {
 	for _, w := range r.workloads.All() {
 		// The first time, clusters wait for it.
 		w.enqueue()
+		w.watcher.Relist(func(gk schema.GroupKind) bool { return selectedBy(selectors, gk) })
 		for _, kind := range w.kindsSelected(selectors) {
-			w.watcher.Relist(kind)
 			w.wakeLater(w.usersOf(kind)...)
 		}
 	}

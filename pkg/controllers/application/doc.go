@@ -9,10 +9,11 @@
 //
 //   - A component is an object of a kind that the Application names, in its namespace, with labels that its selector matches
 //     and with the annotation kubernetes.io/application that names it. Each gets an owner reference to the Application: whether
-//     it was there before the Application or comes later, and also if the spec does not name it. Whatever is not, or is not any
-//     more, a component loses the reference, and keeps all others.
-//   - An owner reference is written only after the API server itself was asked whether the Application is still there, is the same one
-//     and is not being deleted, and only to the object in the version in which it was seen. An Application of the same name that is made
+//     it was there before the Application or comes later, and also if the spec does not name it. One that has a controller gets none: it
+//     goes with its controller. Whatever is not, or is not any more, a component loses the reference, and keeps all others.
+//   - An owner reference is written only while the watch shows the Application and the API server itself said, at most a second ago, that it
+//     is still there, is the same one and is not being deleted; and only to the object in the version in which it was seen. While an
+//     Application is being orphaned, what it still owns is released. An Application of the same name that is made
 //     anew owns nothing of what the old one did. What is being deleted is left alone. Deleting is the garbage collector's: Masthead
 //     deletes nothing but Pods of health checks that it made.
 //   - What cannot be seen is Unknown, with the reason, and is neither missing nor healthy: a kind that is not served, that may not be
@@ -40,7 +41,8 @@
 //   - The reference is neither a controller's nor does it block: the KEP asks for neither, an object has one controller only, and to
 //     block needs a right over the Application's finalizers. A reference that says that the Application is the controller was not written by Masthead, and is left alone.
 //   - An Application can be a component of another one. It is never its own.
-//   - A right that is missing is asked for again after a minute or so, by one request for the kind.
+//   - A right to patch that is missing is asked for again after a minute or so, by one request for the kind and namespace. What the API
+//     server says about one namespace's objects is told to nobody else.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //

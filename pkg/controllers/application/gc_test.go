@@ -5,17 +5,26 @@ package application
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
 // collectGarbage runs the garbage collector of the real kube-controller-manager on the workload cluster.
@@ -141,5 +150,115 @@ func TestGarbageCollectionInTheForeground(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.gone(settings)
+	f.gone(app)
+}
+
+// An object that has a controller goes with it, and does not outlive it because the Application owns it, too.
+func TestGarbageCollectionLeavesWhatHasAControllerToIt(t *testing.T) {
+	f := newFixture(t)
+	f.served()
+	f.collectGarbage()
+	kinds := components(appsv1alpha1.ComponentKind{Group: "batch", Version: "v1", Kind: "CronJob"}, "backup")
+	kinds["backup-1"] = appsv1alpha1.ComponentKind{Group: "batch", Version: "v1", Kind: "Job"}
+	pod := corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "example.org/c"}},
+	}}
+	cron := &batchv1.CronJob{ObjectMeta: f.member("backup", "shop"), Spec: batchv1.CronJobSpec{
+		Schedule: "0 0 1 1 *", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: pod}},
+	}}
+	f.create(f.workload, cron)
+	app := f.application("shop", kinds)
+	f.owned(cron, app, true)
+	// What Kustomize's commonAnnotations bring about: the template has the annotation, and so has what is made of it.
+	job := func(name string, owners ...metav1.OwnerReference) *batchv1.Job {
+		j := &batchv1.Job{ObjectMeta: f.member(name, "shop"), Spec: batchv1.JobSpec{Template: pod}}
+		j.OwnerReferences = append(owners, metav1.OwnerReference{
+			APIVersion: "batch/v1", Kind: "CronJob", Name: cron.Name, UID: cron.UID, Controller: new(true),
+		})
+		f.create(f.workload, j)
+		return j
+	}
+	first := job("backup-1")
+	second := job("backup-2", metav1.OwnerReference{APIVersion: "apps.masthead.dev/v1alpha1", Kind: "Application", Name: app.Name, UID: app.UID})
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if s.ComponentsInstalled != "2/2" || s.Counts == nil || s.Counts.Selected != 3 {
+			return errors.New("want the Jobs to be selected, and the one that is named to be installed")
+		}
+		if got := condition(s, appsv1alpha1.ConditionComponentsWatched); got != "True Watched" {
+			return fmt.Errorf("got %q", got)
+		}
+		return nil
+	})
+	f.owned(second, app, false)
+	f.settled()
+	f.owned(first, app, false)
+	f.delete(cron)
+	f.gone(first)
+	f.gone(second)
+}
+
+// An Application that is deleted while hundreds of objects are adopted, so that they stay, gets no more of them: what has a reference to an
+// Application that is gone is deleted.
+func TestGarbageCollectionOrphansTheComponentsDuringAdoption(t *testing.T) {
+	const objects, before = maxWrites, 20
+	f := newFixture(t, func(o *Options) { o.RequestTimeout = 2 * time.Minute })
+	f.served()
+	f.collectGarbage()
+	var maps []*corev1.ConfigMap
+	for i := range objects {
+		maps = append(maps, f.configMap(fmt.Sprintf("settings-%d", i), "shop"))
+	}
+	f.collectorHasSeen()
+	path := "/api/v1/namespaces/" + f.namespace + "/configmaps/"
+	key := applicationKey{Namespace: f.namespace, Name: "shop"}
+	w, _ := f.reconciler.workloads.Get(f.cluster)
+	deleted := make(chan error, 1)
+	var patched atomic.Int32
+	f.asked.setAfter(func(req *http.Request) {
+		if req.Method != http.MethodPatch || !strings.HasPrefix(req.URL.Path, path) || patched.Add(1) != before {
+			return
+		}
+		app := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		err := f.workload.Delete(f.ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan))
+		deleted <- errors.Join(err, wait.PollUntilContextTimeout(f.ctx, 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+			return w.application(key) == nil, nil
+		}))
+	})
+	app := f.application("shop", components(configMaps, "settings-0"))
+	if err := <-deleted; err != nil {
+		t.Fatalf("the Application is not orphaned: %v", err)
+	}
+	f.settled()
+	f.asked.setAfter(nil)
+	f.collectorHasSeen()
+	for _, cm := range maps {
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(cm), cm); err != nil {
+			t.Fatalf("want every object to stay: %v", err)
+		}
+		if isOwned(cm, app) {
+			t.Fatalf("want no reference to an Application that is gone, %q has one", cm.Name)
+		}
+	}
+}
+
+// While the collector lets go of the components, Masthead does the same: the collector may not know of what was adopted last. None runs
+// here.
+func TestGarbageCollectionOrphansWhatWasAdoptedLast(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "settings"))
+	settings := f.configMap("settings", "shop")
+	f.owned(settings, app, true)
+	f.installed(app, "settings")
+	if err := f.workload.Delete(f.ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
+		t.Fatal(err)
+	}
+	f.owned(settings, app, false)
+	late := f.configMap("late", "shop", func(cm *corev1.ConfigMap) {
+		cm.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps.masthead.dev/v1alpha1", Kind: "Application", Name: app.Name, UID: app.UID}}
+	})
+	f.owned(late, app, false)
+	f.settled()
+	f.owned(settings, app, false)
+	f.edit(app, func() { app.Finalizers = nil })
 	f.gone(app)
 }

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
@@ -303,4 +304,46 @@ func TestAnApplicationOfApplications(t *testing.T) {
 	})
 	f.settled()
 	f.owned(outer, outer, false)
+}
+
+// A rule that changes while nobody names its kind counts for what was kept of the objects meanwhile.
+func TestAHealthRuleForAKindThatLingers(t *testing.T) {
+	f := newFixture(t, func(o *Options) { o.linger = time.Hour })
+	f.create(f.workload, f.crd())
+	rule := &fleetv1alpha1.HealthRule{
+		ObjectMeta: metav1.ObjectMeta{Name: f.namespace},
+		Spec:       fleetv1alpha1.HealthRuleSpec{Group: f.databaseKind().Group, Kind: "Database", Degraded: `object.status.phase == "Broken"`},
+	}
+	f.create(f.hub, rule)
+	t.Cleanup(func() { _ = f.hub.Delete(f.ctx, rule) })
+	kinds := map[string]appsv1alpha1.ComponentKind{"db": f.databaseKind()}
+	app := f.application("shop", kinds)
+	f.status(f.database("db", "shop"), map[string]any{"phase": "Gone"})
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if s.ComponentsInstalled != "1/1" || s.Health == appsv1alpha1.HealthDegraded {
+			return errors.New("want it to be there, and not to be degraded")
+		}
+		return nil
+	})
+	w, _ := f.reconciler.workloads.Get(f.cluster)
+	before := f.reconciler.rules.following.Load()
+	f.edit(app, func() { app.Spec.Components = components(configMaps, "settings") })
+	f.eventually("nobody names the kind", func() error {
+		if used := w.kindsOf(schema.GroupKind{Group: f.databaseKind().Group, Kind: "Database"}); len(used) > 0 {
+			return fmt.Errorf("%v", used)
+		}
+		return nil
+	})
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"degraded":"object.status.phase == \"Gone\""}}`))
+	if err := f.hub.Patch(f.ctx, rule, patch); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("the rule is followed", func() error {
+		if f.reconciler.rules.following.Load() == before {
+			return errors.New("it is not yet")
+		}
+		return nil
+	})
+	f.edit(app, func() { app.Spec.Components = kinds })
+	f.health(app, appsv1alpha1.HealthDegraded)
 }

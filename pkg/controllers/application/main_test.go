@@ -93,6 +93,13 @@ type traffic struct {
 	seen   []string
 	answer func(*http.Request) *http.Response
 
+	// after is called when a request has its answer, before that is passed on.
+	after func(*http.Request)
+
+	// held is the path of watches that report nothing until release is closed.
+	held    string
+	release chan struct{}
+
 	// unanswered is how many of the requests that were seen have no answer yet.
 	unanswered atomic.Int32
 }
@@ -105,15 +112,63 @@ func (r *traffic) wrap(next http.RoundTripper) http.RoundTripper {
 			r.unanswered.Add(1)
 			defer r.unanswered.Add(-1)
 		}
-		answer := r.answer
+		answer, after := r.answer, r.after
 		r.mu.Unlock()
 		if answer != nil {
 			if resp := answer(req); resp != nil {
 				return resp, nil
 			}
 		}
-		return next.RoundTrip(req)
+		resp, err := next.RoundTrip(req)
+		if after != nil {
+			after(req)
+		}
+		if err == nil && strings.Contains(req.URL.RawQuery, "watch=true") {
+			resp.Body = &watched{resp.Body, r, req.URL.Path}
+		}
+		return resp, err
 	})
+}
+
+// watched is the body of the answer to a watch.
+type watched struct {
+	io.ReadCloser
+	traffic *traffic
+	path    string
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	w.traffic.mu.Lock()
+	held, release := w.traffic.held, w.traffic.release
+	w.traffic.mu.Unlock()
+	if held == w.path && release != nil {
+		<-release
+	}
+	return n, err
+}
+
+// hold keeps back what the watches of a path report until the function that it returns is called.
+func (r *traffic) hold(t *testing.T, path string) (release func()) {
+	t.Helper()
+	ch := make(chan struct{})
+	r.mu.Lock()
+	r.held, r.release = path, ch
+	r.mu.Unlock()
+	release = sync.OnceFunc(func() {
+		r.mu.Lock()
+		r.held, r.release = "", nil
+		r.mu.Unlock()
+		close(ch)
+	})
+	t.Cleanup(release)
+	return release
+}
+
+func (r *traffic) setAfter(after func(*http.Request)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.after = after
 }
 
 // progress returns how many requests were seen, and how many of them have no answer yet. Watches are neither.
@@ -202,6 +257,7 @@ func newFixture(t *testing.T, options ...func(*Options)) *fixture {
 	f.start()
 	t.Cleanup(func() {
 		f.asked.setAnswer(nil)
+		f.asked.setAfter(nil)
 		f.stop()
 		// What is left must not be in the way of the tests that follow.
 		if err := client.IgnoreNotFound(f.workload.DeleteAllOf(f.ctx, &appsv1alpha1.Application{}, client.InNamespace(f.namespace))); err != nil {

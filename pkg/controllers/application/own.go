@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,11 +30,16 @@ const (
 	// maxWrites is how many references one reconcile writes at most. The rest has its turn after the others in the queue.
 	maxWrites = 200
 
-	// catchUp is when an object is looked at again that has changed meanwhile. That it has is no event if nothing of what is kept of it has.
+	// catchUp is when an Application is looked at again while the watch does not show yet what was written. That an object has changed is
+	// no event if nothing of what is kept of it has.
 	catchUp = 500 * time.Millisecond
+
+	// liveCheckEvery is how long the API server's own word about an Application holds while objects are adopted.
+	liveCheckEvery = time.Second
 )
 
-// refusalKey is an object of which a write was refused, or with no name a kind.
+// refusalKey is an object of which a write was refused, or with no name all objects of a kind in a namespace. Rights are granted for
+// kinds and namespaces, so what is refused in one namespace says nothing about another.
 type refusalKey = objectKey
 
 // refusal is a write that the cluster refused. It is not tried again before its time.
@@ -99,28 +103,49 @@ func (p *pass) own(ctx context.Context) {
 			p.write(ctx, o, "release", releasing(o, p.app.UID))
 		}
 	}
-	checked := false
 	for _, o := range p.selection.adopt {
 		if p.refused(o) != nil || !within() {
 			continue
 		}
-		if !checked {
-			if checked = p.mayAdopt(ctx); !checked {
-				return
-			}
+		if !p.mayAdopt(ctx) {
+			return
 		}
 		p.write(ctx, o, "adopt", adoption(o, p.app))
 	}
 }
 
-// mayAdopt asks the API server itself, before the first adoption of a pass, whether the Application is still there and is not being
-// deleted: the garbage collector deletes an object whose owner is gone.
+// mayAdopt is asked before each adoption whether the Application is still there and is not being deleted: the garbage collector deletes an
+// object whose owner is gone. The watch is asked each time, which costs nothing, and the API server itself before the first adoption and
+// once a second: a watch can be behind.
+//
+// What is left is an adoption that is on its way while the Application is being deleted. It is released again as long as the Application is
+// there (see selector.decide). A finalizer on the Application would close that gap, too, but would also keep people from deleting
+// Applications of a cluster that is not enrolled any more.
 func (p *pass) mayAdopt(ctx context.Context) bool {
+	if !p.w.isThere(p.key, p.app.UID) {
+		return false
+	}
+	now := p.r.clock.Now()
+	if !p.checkedAt.IsZero() && now.Sub(p.checkedAt) < liveCheckEvery {
+		return true
+	}
 	uid, err := p.w.liveUID(ctx, p.key)
 	if err != nil {
 		p.fail(fmt.Errorf("cannot get Application %q in cluster %q: %w", p.key, p.w.name, err))
+		return false
 	}
-	return err == nil && uid == p.app.UID
+	p.checkedAt = now
+	return uid == p.app.UID
+}
+
+// isThere is whether the watch has an Application of this UID that is not being deleted.
+func (w *workload) isThere(key applicationKey, uid types.UID) bool {
+	entry, err := w.watcher.Entry(applicationKind, key)
+	if err != nil || entry.UID != uid {
+		return false
+	}
+	rec := componentOf(entry.Record)
+	return rec != nil && !rec.deleting
 }
 
 // liveUID asks the API server for the UID of an Application. It is empty if there is none, or if it is being deleted.
@@ -149,8 +174,8 @@ func (p *pass) write(ctx context.Context, o object, verb string, patch []jsonPat
 	case apierrors.IsNotFound(err):
 		// It is gone, which the watch will say.
 	case apierrors.IsConflict(err), isFailedTest(err):
+		// The watch will show another version, and then it is tried again.
 		p.t.wrote(o)
-		p.lookAgain(catchUp)
 	case isRefusal(err):
 		p.refuse(o, err)
 	default:
@@ -196,16 +221,17 @@ func isRefusal(err error) bool {
 }
 
 // refuse notes that the cluster refused to have the owner references of an object written. If the right is missing, that goes for all
-// objects of the kind.
+// objects of the kind in the namespace. What the API server says then is about one of them, so it is not repeated.
 func (p *pass) refuse(o object, err error) {
-	key := o.key()
-	if apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot patch resource ") {
-		key.NamespacedName = types.NamespacedName{}
+	key, what := o.key(), describe(o.kind.GroupVersionKind)
+	text := multicluster.BoundedText(fmt.Sprintf("The cluster does not let Masthead write the owner references of %s: %s", what, err))
+	if isMissingRight(err) {
+		key.Name = ""
+		text = fmt.Sprintf("Masthead lacks the right to patch %s in the namespace %q.", what, o.entry.Key.Namespace)
 	}
 	p.w.refuse(key, refusal{
-		until: p.r.clock.Now().Add(slowRetry()),
-		problem: problem{appsv1alpha1.ReasonOwnershipForbidden, multicluster.BoundedText(fmt.Sprintf(
-			"The cluster does not let Masthead write the owner references of %s: %s", describe(o.kind.GroupVersionKind), err))},
+		until:   p.r.clock.Now().Add(slowRetry()),
+		problem: problem{appsv1alpha1.ReasonOwnershipForbidden, text},
 	})
 }
 
@@ -231,7 +257,9 @@ func (w *workload) refusal(key refusalKey) (refusal, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.clock.Now()
-	for _, k := range []refusalKey{key, {kind: key.kind}} {
+	ofAll := key
+	ofAll.Name = ""
+	for _, k := range []refusalKey{key, ofAll} {
 		if r, ok := w.refusals[k]; ok && now.Before(r.until) {
 			return r, true
 		}

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -62,13 +64,12 @@ func TestGarbageCollectionKeepsOtherOwners(t *testing.T) {
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	other := f.configMap("owner", "nobody")
-	ref := func(controller *bool) metav1.OwnerReference {
-		return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: other.UID, Controller: controller}
-	}
-	cm := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.OwnerReferences = []metav1.OwnerReference{ref(new(true))} })
+	cm := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) {
+		cm.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: other.UID}}
+	})
 	f.owned(cm, app, true)
-	if len(cm.OwnerReferences) != 2 || cm.OwnerReferences[0].UID != other.UID || !*cm.OwnerReferences[0].Controller {
-		t.Errorf("want the other owner to stay, and to be the controller, got %+v", cm.OwnerReferences)
+	if len(cm.OwnerReferences) != 2 || cm.OwnerReferences[0].UID != other.UID {
+		t.Errorf("want the other owner to stay, got %+v", cm.OwnerReferences)
 	}
 	f.edit(cm, func() { cm.Labels["app"] = "another" })
 	f.owned(cm, app, false)
@@ -353,4 +354,74 @@ func TestGarbageCollectionDoesNotAdoptWhatHasChanged(t *testing.T) {
 	if cm.Annotations != nil {
 		t.Errorf("want nothing else to be written, got %v", cm.Annotations)
 	}
+}
+
+// Somebody who changes an object at the same time, and a watch that is late, do not keep the object from being adopted: a change of which
+// nothing is kept is no event.
+func TestGarbageCollectionAdoptsAfterAConflictWhenTheWatchIsLate(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "settings"))
+	f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
+	w, _ := f.reconciler.workloads.Get(f.cluster)
+	key := client.ObjectKeyFromObject(app)
+	direct := f.workload
+	var once sync.Once
+	var release func()
+	refused := make(chan time.Time, 1)
+	f.asked.setAnswer(func(req *http.Request) *http.Response {
+		if req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/configmaps/settings") {
+			once.Do(func() {
+				release = f.asked.hold(t, "/api/v1/configmaps")
+				cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "settings"}}
+				if err := direct.Patch(f.ctx, cm, client.RawPatch(types.MergePatchType, []byte(`{"data":{"a":"b"}}`))); err != nil {
+					t.Errorf("cannot change the object: %v", err)
+				}
+				refused <- w.clock.Now()
+			})
+		}
+		return nil
+	})
+	cm := f.configMap("settings", "shop")
+	at := <-refused
+	f.eventually("the Application is looked at again", func() error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if started := w.applications[key].started; started.Sub(at) < catchUp {
+			return fmt.Errorf("it was looked at %s later", started.Sub(at))
+		}
+		return nil
+	})
+	release()
+	f.owned(cm, app, true)
+}
+
+// A right that is missing in one namespace is no news for another one, nor is what the API server said about its objects.
+func TestGarbageCollectionThatIsForbiddenInOneNamespace(t *testing.T) {
+	f := newFixture(t)
+	forbidden := f.namespace + "-forbidden"
+	f.create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: forbidden}})
+	f.asked.setAnswer(func(req *http.Request) *http.Response {
+		if req.Method != http.MethodPatch || !strings.Contains(req.URL.Path, "/namespaces/"+forbidden+"/configmaps/") {
+			return nil
+		}
+		return jsonAnswer(req, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden",`+
+			`"message":"configmaps \"treasure\" is forbidden: User \"masthead\" cannot patch resource \"configmaps\" in API group \"\" in the namespace \"`+forbidden+`\""}`)
+	})
+	there := func(app *appsv1alpha1.Application) { app.Namespace = forbidden }
+	theirs := f.application("shop", components(configMaps, "treasure", "other"), there)
+	t.Cleanup(func() { f.delete(theirs) })
+	for _, name := range []string{"treasure", "other"} {
+		f.configMap(name, "shop", func(cm *corev1.ConfigMap) { cm.Namespace = forbidden })
+	}
+	f.says(theirs, "treasure", "True/Healthy OwnershipForbidden")
+	f.says(theirs, "other", "True/Healthy OwnershipForbidden")
+	for _, c := range theirs.Status.Components {
+		if !strings.Contains(c.Message, "lacks the right to patch") || strings.Contains(c.Message, "treasure") {
+			t.Errorf("want to be told which right is missing, and nothing about an object, got %q", c.Message)
+		}
+	}
+	ours := f.application("shop", components(configMaps, "settings"))
+	cm := f.configMap("settings", "shop")
+	f.owned(cm, ours, true)
+	f.says(ours, "settings", "True/Healthy ")
 }

@@ -48,6 +48,9 @@ type pass struct {
 	// podsUnseen is whether the Pods of health checks have not been read yet, and may be soon.
 	podsUnseen bool
 
+	// checkedAt is when the API server was last asked whether the Application is still there.
+	checkedAt time.Time
+
 	// again is when to look again at the latest; zero for never.
 	again time.Duration
 	errs  []error
@@ -65,20 +68,23 @@ func (r *reconciler) reconcileApplication(ctx context.Context, w *workload, key 
 	p.watch(ctx)
 	p.choose()
 	p.own(ctx)
+	if p.selector.orphaning {
+		return p.result()
+	}
 	p.check(ctx)
 	p.report(ctx)
 	p.letGo()
 	return p.result()
 }
 
-// newPass returns nil if there is nothing to look at: no Application, or one that is the garbage collector's.
+// newPass returns nil if there is nothing to look at: no Application, or one that the garbage collector deletes with its components.
 func (r *reconciler) newPass(w *workload, key applicationKey) (*pass, error) {
 	t, app := w.begin(key), w.application(key)
 	if state, _ := w.watcher.State(applicationKind); t != nil && app == nil && state == kindwatch.StateSynced {
 		// It went while it was noted that it is there.
 		r.gone(w, key)
 	}
-	if t == nil || app == nil || app.UID != t.uid || app.DeletionTimestamp != nil {
+	if t == nil || app == nil || app.UID != t.uid || app.DeletionTimestamp != nil && !isOrphaning(app) {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
 	s, err := selectorOf(app)
@@ -100,6 +106,9 @@ func (p *pass) fail(err error) { p.errs = append(p.errs, err) }
 func (p *pass) result() (reconcile.Result, error) {
 	if err := errors.Join(p.errs...); err != nil {
 		return reconcile.Result{}, err
+	}
+	if len(p.t.patched) > 0 {
+		p.lookAgain(catchUp)
 	}
 	return reconcile.Result{RequeueAfter: p.again}, nil
 }

@@ -26,6 +26,9 @@ type record struct {
 	owners     []owner
 	references int
 
+	// controller is the UID of the owner that is the controller of the object; empty if it has none.
+	controller types.UID
+
 	// deleting is whether it is being deleted, ignored whether its annotation leaves it out of the health of its Application.
 	deleting, ignored bool
 
@@ -38,9 +41,6 @@ type owner struct {
 
 	// position is where in the list of owner references it stands.
 	position int
-
-	// controller is whether it says that the Application is the controller of the object. Masthead writes none like that on components.
-	controller bool
 }
 
 var _ kindwatch.Record = &record{}
@@ -49,7 +49,7 @@ var _ kindwatch.Record = &record{}
 func (r *record) Equal(other kindwatch.Record) bool {
 	o, ok := other.(*record)
 	return ok && r.application == o.application && r.labels == o.labels && r.references == o.references &&
-		r.deleting == o.deleting && r.ignored == o.ignored && r.health == o.health && slices.Equal(r.owners, o.owners)
+		r.controller == o.controller && r.deleting == o.deleting && r.ignored == o.ignored && r.health == o.health && slices.Equal(r.owners, o.owners)
 }
 
 // IndexKeys implements kindwatch.Record.
@@ -68,8 +68,8 @@ func (r *record) IndexKeys() []string {
 
 // Size implements kindwatch.Record.
 func (r *record) Size() int64 {
-	const fixed = 192
-	size := int64(fixed + len(r.application.Name) + len(r.health.Message) + len(r.health.Reason))
+	const fixed = 208
+	size := int64(fixed + len(r.application.Name) + len(r.controller) + len(r.health.Message) + len(r.health.Reason))
 	for _, o := range r.owners {
 		const each = 32
 		size += each + int64(len(o.uid))
@@ -85,6 +85,15 @@ func (r *record) ownedBy(uid types.UID) (owner, bool) {
 		}
 	}
 	return owner{}, false
+}
+
+// controlledBy is whether the owner with this UID is the controller of the object. Masthead makes no Application the controller of a
+// component.
+func (r *record) controlledBy(uid types.UID) bool { return r.controller != "" && r.controller == uid }
+
+// controlledByAnother is whether the object has a controller that is not the owner with this UID. It is deleted with that controller.
+func (r *record) controlledByAnother(uid types.UID) bool {
+	return r.controller != "" && r.controller != uid
 }
 
 // annotationIndex is where the objects are found that name an Application.

@@ -66,7 +66,11 @@ func (r reducer) application(kind kindwatch.Kind, obj *unstructured.Unstructured
 		// The definition does not let it be created. There is nobody to whom it could be told.
 		return nil, false
 	}
+	orphaning := isOrphaning(app)
 	app.ManagedFields, app.OwnerReferences, app.Annotations, app.Labels, app.Finalizers = nil, nil, nil, nil, nil
+	if orphaning {
+		app.Finalizers = []string{metav1.FinalizerOrphanDependents}
+	}
 	// Its version is in the entry. Without it, Applications that say the same are packed to the same text.
 	app.ResourceVersion = ""
 	text, err := r.packer.pack(app)
@@ -84,24 +88,28 @@ func membership(obj *unstructured.Unstructured) (rec *record, candidate bool) {
 	if name, _, _ := unstructured.NestedString(obj.Object, "metadata", "annotations", appsv1alpha1.ApplicationAnnotation); name != "" && len(name) <= maxName {
 		rec.application = types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}
 	}
-	rec.owners, rec.references = ownersOf(obj)
+	readOwners(obj, rec)
 	return rec, rec.application.Name != "" || len(rec.owners) > 0
 }
 
-// ownersOf returns the Applications in an object's owner references, and the number of all references.
-func ownersOf(obj *unstructured.Unstructured) (owners []owner, references int) {
+// readOwners notes the Applications in an object's owner references, the number of all references, and the controller.
+func readOwners(obj *unstructured.Unstructured, rec *record) {
 	field, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "ownerReferences")
 	list, _ := field.([]any)
+	rec.references = len(list)
 	for i := range list {
 		ref, _ := list[i].(map[string]any)
 		uid, _ := ref["uid"].(string)
-		if uid == "" || len(owners) == maxOwners || !isApplication(ref) {
+		if uid == "" || len(uid) > maxName {
 			continue
 		}
-		controller, _ := ref["controller"].(bool)
-		owners = append(owners, owner{uid: types.UID(uid), position: i, controller: controller})
+		if controller, _ := ref["controller"].(bool); controller && rec.controller == "" {
+			rec.controller = types.UID(uid)
+		}
+		if len(rec.owners) < maxOwners && isApplication(ref) {
+			rec.owners = append(rec.owners, owner{uid: types.UID(uid), position: i})
+		}
 	}
-	return owners, len(list)
 }
 
 // isApplication is whether an owner reference is to an Application, in whatever version.

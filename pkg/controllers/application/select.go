@@ -5,7 +5,9 @@ package application
 
 import (
 	"fmt"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,10 +46,12 @@ type selection struct {
 
 // A selector decides what belongs to an Application: Selecting Components, as the KEP calls it.
 type selector struct {
-	key      applicationKey
-	uid      types.UID
-	labels   labels.Selector
-	deleting bool
+	key    applicationKey
+	uid    types.UID
+	labels labels.Selector
+
+	// orphaning is whether the Application is being deleted so that its components stay.
+	orphaning bool
 }
 
 // selectorOf makes a selector of an Application. The definition does not let a selector be written that is not one.
@@ -58,8 +62,13 @@ func selectorOf(app *appsv1alpha1.Application) (selector, error) {
 	}
 	return selector{
 		key: types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, uid: app.UID, labels: matches,
-		deleting: app.DeletionTimestamp != nil,
+		orphaning: isOrphaning(app),
 	}, nil
+}
+
+// isOrphaning is whether an Application is being deleted so that its components stay, as `kubectl delete --cascade=orphan` does it.
+func isOrphaning(app *appsv1alpha1.Application) bool {
+	return app.DeletionTimestamp != nil && slices.Contains(app.Finalizers, metav1.FinalizerOrphanDependents)
 }
 
 // belongs is whether an object belongs to the Application: it is in the Application's namespace, its annotation names the Application,
@@ -98,17 +107,25 @@ func (s selector) members(kinds []seenKind) sets.Set[types.UID] {
 }
 
 // decide decides about one object, seen as one kind.
+//
+// An object that has a controller is deleted with it, so the controller is what the Application owns, as the KEP says of objects that are
+// aggregated by others: the object is selected and not owned. Owned, it would outlive its controller. A reference that it got before it
+// had a controller, or from an earlier version of Masthead, is released.
+//
+// While the Application is being orphaned, everything is released. The garbage collector does that as well, but of an object that was
+// adopted in the moment of the deletion it may not know, and would delete it when the Application is gone.
 func (s selector) decide(out *selection, o object, leaving, member bool, patched func(object) bool) {
-	have, owned := o.ownedBy(s.uid)
-	release := owned && !have.controller && !member
+	_, owned := o.ownedBy(s.uid)
+	ownable := member && !s.orphaning && !o.controlledByAnother(s.uid)
+	release := owned && !ownable && !o.controlledBy(s.uid)
 	if leaving && release && !o.deleting {
 		out.leaving = append(out.leaving, o)
 	}
-	if s.deleting || o.deleting || patched(o) {
+	if o.deleting || patched(o) {
 		// The garbage collector has it, or the watch will say more.
 		return
 	}
-	if member && !owned {
+	if ownable && !owned {
 		out.adopt = append(out.adopt, o)
 	}
 	if release {
@@ -177,7 +194,7 @@ func (s selector) look(view *componentView, o object, refused func(object) *prob
 		return
 	}
 	view.installed = true
-	if _, owned := o.ownedBy(s.uid); !owned && !o.deleting && !s.deleting {
+	if _, owned := o.ownedBy(s.uid); !owned && !o.deleting && !o.controlledByAnother(s.uid) {
 		view.problem = refused(o)
 	}
 }

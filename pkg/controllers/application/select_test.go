@@ -52,8 +52,11 @@ func seen(name string, change ...func(*object)) object {
 	return o
 }
 
-func ownedByShop(o *object)      { o.owners, o.references = []owner{{uid: "app"}}, 1 }
-func controlledByShop(o *object) { o.owners, o.references = []owner{{uid: "app", controller: true}}, 1 }
+func ownedByShop(o *object) { o.owners, o.references = []owner{{uid: "app"}}, 1 }
+func controlledByShop(o *object) {
+	o.owners, o.references, o.controller = []owner{{uid: "app"}}, 1, "app"
+}
+func controlledByAJob(o *object) { o.references, o.controller = o.references+1, "job" }
 func otherLabels(o *object)      { o.labels = labelsOf(map[string]string{"app": "bakery"}) }
 func otherAnnotation(o *object) {
 	o.application = applicationKey{Namespace: "ns", Name: "bakery"}
@@ -65,6 +68,7 @@ func TestSelectingComponents(t *testing.T) {
 		name, reason           string
 		object                 object
 		leaving, patched       bool
+		orphaning              bool
 		adopt, release, leaves bool
 		selected               int32
 	}{
@@ -79,6 +83,23 @@ func TestSelectingComponents(t *testing.T) {
 			object: seen("a", otherLabels, controlledByShop),
 		},
 		{name: "controlled and selected", reason: "One reference is enough.", object: seen("a", controlledByShop), selected: 1},
+		{
+			name: "controlled by another", reason: "It is deleted with its controller, and must not outlive it.",
+			object: seen("a", controlledByAJob), selected: 1,
+		},
+		{
+			name: "controlled by another and owned", reason: "An earlier version owned such objects.",
+			object: seen("a", ownedByShop, controlledByAJob), selected: 1, release: true,
+		},
+		{
+			name: "controlled by another, and its kind left the spec", reason: "The reference has to go, as any other.",
+			object: seen("a", ownedByShop, controlledByAJob), leaving: true, release: true, leaves: true,
+		},
+		{
+			name: "orphaned", reason: "The garbage collector may not know of an object that was adopted in the last moment.",
+			object: seen("a", ownedByShop), orphaning: true, selected: 1, release: true,
+		},
+		{name: "orphaned and not owned", reason: "The Application is on its way out.", object: seen("a"), orphaning: true, selected: 1},
 		{name: "being deleted", reason: "It is on its way out.", object: seen("a", beingDeleted), selected: 1},
 		{name: "being deleted and not ours", reason: "It is on its way out.", object: seen("a", beingDeleted, otherLabels, ownedByShop)},
 		{
@@ -109,6 +130,7 @@ func TestSelectingComponents(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			s.orphaning = tc.orphaning
 			kind := seenKind{namedKind: namedKind{gvk: configMapKind.GroupVersionKind, kind: configMapKind, leaving: tc.leaving}, objects: []object{tc.object}}
 			got := s.sort([]seenKind{kind}, func(object) bool { return tc.patched })
 			if len(got.adopt) == 1 != tc.adopt || len(got.release) == 1 != tc.release || len(got.leaving) == 1 != tc.leaves || got.selected != tc.selected {

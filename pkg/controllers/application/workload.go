@@ -188,9 +188,11 @@ func applicationIn(e *kindwatch.Entry) *appsv1alpha1.Application {
 	return rec.application()
 }
 
-// track notes that there is an Application, or that it has changed. Of one that was replaced by another of its name, it was told before
-// that it has gone.
+// track notes that there is an Application, or that it has changed. What was noted of another one that had its name is forgotten.
 func (w *workload) track(key applicationKey, app *appsv1alpha1.Application) {
+	if uid, known := w.uidOf(key); known && uid != app.UID {
+		w.untrack(key)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.applications[key]
@@ -200,6 +202,16 @@ func (w *workload) track(key applicationKey, app *appsv1alpha1.Application) {
 		w.byUID[app.UID] = key
 	}
 	w.setDependencies(key, t, app.Spec.Dependencies)
+}
+
+// uidOf is the UID of the Application that is tracked under a key.
+func (w *workload) uidOf(key applicationKey) (uid types.UID, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.applications[key]; t != nil {
+		return t.uid, true
+	}
+	return "", false
 }
 
 // setDependencies notes on which Applications one depends. The caller holds mu.
@@ -360,11 +372,15 @@ func (w *workload) kindsSelected(selectors []health.Selector) []kindwatch.Kind {
 	defer w.mu.Unlock()
 	var out []kindwatch.Kind
 	for kind := range w.users {
-		if slices.ContainsFunc(selectors, func(s health.Selector) bool { return s.Selects(kind.GroupKind()) }) {
+		if selectedBy(selectors, kind.GroupKind()) {
 			out = append(out, kind)
 		}
 	}
 	return out
+}
+
+func selectedBy(selectors []health.Selector, gk schema.GroupKind) bool {
+	return slices.ContainsFunc(selectors, func(s health.Selector) bool { return s.Selects(gk) })
 }
 
 // takeTold returns what the hub was told by the instance before this one, once.

@@ -14,6 +14,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -153,5 +154,31 @@ func TestKindsAreBounded(t *testing.T) {
 	gone := &tracked{uid: "c"}
 	if refused := w.watch(key, gone, kinds, nil); refused != nil || len(w.users) != 0 {
 		t.Error("want nothing to be watched because of an Application that has gone")
+	}
+}
+
+// What is known of an Application is not what is true of another one that has its name now. That the first has gone may be told later, or
+// never: a watch that was broken shows the second only.
+func TestAnApplicationThatWasMadeAnewIsAnother(t *testing.T) {
+	w, key, _ := shopAndOther(t)
+	w.byUID["a"] = key
+	w.dependents = map[applicationKey]sets.Set[applicationKey]{}
+	w.watch(key, w.applications[key], sets.New(configMapKind), sets.New(""))
+	w.applications[key].patched = map[types.UID]string{"cm": "1"}
+	again := selecting(func(app *appsv1alpha1.Application) { app.UID = "anew" })
+	w.track(key, again)
+	tr := w.applications[key]
+	if tr == nil || tr.uid != "anew" || tr.patched != nil || len(tr.kinds) != 0 {
+		t.Fatalf("want nothing to be known of it yet, got %+v", tr)
+	}
+	if _, old := w.byUID["a"]; old || w.byUID["anew"] != key {
+		t.Errorf("want it to be found by its own UID, got %v", w.byUID)
+	}
+	if state, _ := w.watcher.State(configMapKind); state != kindwatch.StateUnwatched {
+		t.Errorf("want nothing to be watched on behalf of the first, got %s", state)
+	}
+	w.track(key, again)
+	if w.applications[key] != tr {
+		t.Error("want an Application that has changed to be the same one")
 	}
 }
