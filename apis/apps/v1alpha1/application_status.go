@@ -34,6 +34,9 @@ const (
 	HealthDegraded Health = "Degraded"
 )
 
+// MaxOwnedKinds is how many kinds a status lists at most as owned.
+const MaxOwnedKinds = 512
+
 // MaxStatusEntries is how many components, and how many dependencies, a status lists at most.
 const MaxStatusEntries = 64
 
@@ -104,6 +107,14 @@ type ApplicationStatus struct {
 	// healthCheckPod is the name of the health check's Pod.
 	// +optional
 	HealthCheckPod string `json:"healthCheckPod,omitempty"`
+
+	// ownedKinds are the kinds of which the Application owns objects. A kind is listed before the first owner reference is
+	// written. One that the spec does not name any more stays until the references to the Application are removed from all
+	// of its objects.
+	// +kubebuilder:validation:MaxItems=512
+	// +listType=atomic
+	// +optional
+	OwnedKinds []metav1.GroupVersionKind `json:"ownedKinds,omitempty"`
 }
 
 // ComponentCounts are numbers of components.

@@ -35,9 +35,9 @@
 //
 //   - Two versions of one kind are two kinds. Each is watched as the Application that names it says, and both may be by one: which version
 //     says how an object fares is not for Masthead to decide. Objects are counted and owned once.
-//   - A kind that was taken out of a spec is watched until nothing of it is owned any more. After a restart it is known from the status,
-//     which lists no more than 64 components: of a larger Application whose spec is changed while no manager runs, some references can
-//     stay, and are shown by `kubectl get` as any other.
+//   - A kind that was taken out of a spec is watched until nothing of it is owned any more, also if it cannot be seen for a while. The
+//     status lists the kinds of which objects are owned, from before the first reference of a kind is written, so that a manager that
+//     starts later knows them.
 //   - The reference is neither a controller's nor does it block: the KEP asks for neither, an object has one controller only, and to
 //     block needs a right over the Application's finalizers. A reference that says that the Application is the controller was not written by Masthead, and is left alone.
 //   - An Application can be a component of another one. It is never its own.

@@ -102,23 +102,6 @@ func kindsOf(app *appsv1alpha1.Application) map[schema.GroupVersionKind]struct{}
 	return out
 }
 
-// formerKindsOf are the kinds that the status lists for an older generation, and that the spec does not name any more. A status that
-// is truncated does not list all.
-func formerKindsOf(app *appsv1alpha1.Application) map[schema.GroupVersionKind]struct{} {
-	out := map[schema.GroupVersionKind]struct{}{}
-	if app.Status.ObservedGeneration == app.Generation {
-		return out
-	}
-	named := kindsOf(app)
-	for _, c := range app.Status.Components {
-		gvk := schema.GroupVersionKind{Group: c.Group, Version: c.Version, Kind: c.Kind}
-		if _, ok := named[gvk]; !ok && gvk.Version != "" && gvk.Kind != "" {
-			out[gvk] = struct{}{}
-		}
-	}
-	return out
-}
-
 // ask finds out what the cluster calls a kind. The API server is asked for each group and version once.
 func (w *workload) ask(ctx context.Context, gvk schema.GroupVersionKind, assessor health.Assessor) namedKind {
 	k := namedKind{gvk: gvk}

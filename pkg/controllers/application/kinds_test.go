@@ -318,13 +318,21 @@ func TestAHealthRuleForAKindThatLingers(t *testing.T) {
 	t.Cleanup(func() { _ = f.hub.Delete(f.ctx, rule) })
 	kinds := map[string]appsv1alpha1.ComponentKind{"db": f.databaseKind()}
 	app := f.application("shop", kinds)
-	f.status(f.database("db", "shop"), map[string]any{"phase": "Gone"})
+	// What has a controller is not owned, so that it is not written when the kind comes and goes.
+	owner := f.configMap("owner", "nobody")
+	db := f.database("db", "shop")
+	f.status(db, map[string]any{"phase": "Gone"})
+	f.edit(db, func() {
+		db.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, Controller: new(true)}})
+	})
+	f.owned(db, app, false)
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if s.ComponentsInstalled != "1/1" || s.Health == appsv1alpha1.HealthDegraded {
 			return errors.New("want it to be there, and not to be degraded")
 		}
 		return nil
 	})
+	f.settled()
 	w, _ := f.reconciler.workloads.Get(f.cluster)
 	before := f.reconciler.rules.following.Load()
 	f.edit(app, func() { app.Spec.Components = components(configMaps, "settings") })

@@ -5,6 +5,7 @@ package application
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
@@ -29,6 +30,9 @@ type observation struct {
 
 	// healthCheck is what is known about the health check's Pod. It is the zero value without a health check.
 	healthCheck healthCheckView
+
+	// ownedKinds are the kinds of which the Application owns objects.
+	ownedKinds []metav1.GroupVersionKind
 }
 
 // componentView is what is known about a component.

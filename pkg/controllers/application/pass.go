@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -67,6 +68,7 @@ func (r *reconciler) reconcileApplication(ctx context.Context, w *workload, key 
 	}
 	p.watch(ctx)
 	p.choose()
+	p.note(ctx)
 	p.own(ctx)
 	if p.selector.orphaning {
 		return p.result()
@@ -244,6 +246,7 @@ func (p *pass) observation() observation {
 		selected:     p.selection.selected,
 		dependencies: dependenciesOf(p.app, state == kindwatch.StateSynced, p.w.application),
 		healthCheck:  p.healthCheck,
+		ownedKinds:   p.ownedKinds(),
 	}
 }
 
@@ -282,15 +285,13 @@ func (w *workload) settling(t *tracked, waiting bool, atMost time.Duration) time
 	return left
 }
 
-// letGo ends the watches of kinds that the Application does not name any more, and of which it owns nothing.
+// letGo ends the watches of kinds that the Application does not name any more, and of which it owns nothing. One that cannot be seen is
+// kept: what it has of references has to be removed as soon as it can be.
 func (p *pass) letGo() {
-	owned := sets.New[schema.GroupVersionKind]()
-	for _, o := range p.selection.leaving {
-		owned.Insert(o.kind.GroupVersionKind)
-	}
+	owned := sets.New(p.ownedKinds()...)
 	before := len(p.kinds)
 	p.kinds = slices.DeleteFunc(p.kinds, func(k seenKind) bool {
-		return k.leaving && !k.syncing && (k.unseen != nil || !owned.Has(k.gvk))
+		return k.leaving && !k.syncing && !owned.Has(metav1.GroupVersionKind(k.gvk))
 	})
 	if len(p.kinds) < before {
 		p.w.watch(p.key, p.t, p.wanted(), p.groups())

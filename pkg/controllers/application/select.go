@@ -81,14 +81,32 @@ func (s selector) belongs(o object) bool {
 // sort decides about the objects of the kinds that an Application names, and of those that it does not name any more. patched says of an
 // object whether its references were written and the watch does not show it yet.
 func (s selector) sort(kinds []seenKind, patched func(object) bool) selection {
-	members := s.members(kinds)
+	members, undecided := s.members(kinds), unseenKinds(kinds)
 	out := selection{selected: bounded32(len(members))}
 	for _, kind := range kinds {
 		for _, o := range kind.objects {
+			if kind.leaving && undecided.Has(kind.gvk.GroupKind()) {
+				// Whether it belongs to the Application is for the version to say that the spec names now.
+				if _, owned := o.ownedBy(s.uid); owned {
+					out.leaving = append(out.leaving, o)
+				}
+				continue
+			}
 			s.decide(&out, o, kind.leaving, members.Has(o.entry.UID), patched)
 		}
 	}
 	out.adopt, out.release = s.once(out.adopt), s.once(out.release)
+	return out
+}
+
+// unseenKinds are the kinds, in whatever version, that an Application names and that cannot be seen.
+func unseenKinds(kinds []seenKind) sets.Set[schema.GroupKind] {
+	out := sets.New[schema.GroupKind]()
+	for _, kind := range kinds {
+		if !kind.leaving && kind.unseen != nil {
+			out.Insert(kind.gvk.GroupKind())
+		}
+	}
 	return out
 }
 

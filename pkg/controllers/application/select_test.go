@@ -179,6 +179,25 @@ func TestSelectingComponentsWhoseVersionChanged(t *testing.T) {
 	}
 }
 
+// While the version that the spec names now cannot be seen, nobody knows whether an object still belongs.
+func TestSelectingComponentsWhoseNewVersionIsNotSeen(t *testing.T) {
+	s, err := selectorOf(selecting())
+	if err != nil {
+		t.Fatal(err)
+	}
+	former := configMapKind
+	former.Version = "v1beta1"
+	same := seen("a", ownedByShop)
+	same.kind = former
+	got := s.sort([]seenKind{
+		{namedKind: namedKind{gvk: former.GroupVersionKind, kind: former, leaving: true}, objects: []object{same}},
+		{namedKind: namedKind{gvk: configMapKind.GroupVersionKind, unseen: &problem{appsv1alpha1.ReasonSyncing, "wait"}}},
+	}, func(object) bool { return false })
+	if len(got.release) != 0 || len(got.leaving) != 1 {
+		t.Errorf("want it to be kept in mind and not to be released, got release %v, leaving %v", got.release, got.leaving)
+	}
+}
+
 func TestSelectingComponentsThatAreNamed(t *testing.T) {
 	unseen := &problem{appsv1alpha1.ReasonKindForbidden, "no"}
 	refused := &problem{appsv1alpha1.ReasonOwnershipForbidden, "no"}

@@ -36,6 +36,7 @@ func statusOf(o observation, now metav1.Time) appsv1alpha1.ApplicationStatus {
 		Counts:              counts,
 		Truncated:           len(components) > appsv1alpha1.MaxStatusEntries,
 		HealthCheckPod:      o.healthCheck.pod,
+		OwnedKinds:          o.ownedKinds,
 		Conditions:          slices.Clone(old.Conditions),
 	}
 	set := func(c metav1.Condition) {
@@ -71,7 +72,7 @@ func equalStatus(a, b appsv1alpha1.ApplicationStatus) bool {
 // unseenApplication is what is observed of an Application at which nobody looks any more, or cannot: nothing. The status that follows from
 // it says so of every component, instead of what was true when somebody looked last.
 func unseenApplication(app *appsv1alpha1.Application, why problem) observation {
-	o := observation{application: app, unseen: &why}
+	o := observation{application: app, unseen: &why, ownedKinds: app.Status.OwnedKinds}
 	for name, kind := range app.Spec.Components {
 		o.components = append(o.components, componentView{name: name, kind: kind, unseen: &why})
 	}

@@ -1,0 +1,109 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+// An owner reference that nobody remembers has an object deleted that was taken out of its Application. So the status of an Application
+// lists the kinds of which it owns objects: from before the first reference of a kind is written until the last one is seen to be gone,
+// whatever the spec, the rights and the number of components are, and whether or not a manager runs all the time.
+
+// formerKindsOf are the kinds of which an Application may own objects, and which the spec does not name any more.
+func formerKindsOf(app *appsv1alpha1.Application) map[schema.GroupVersionKind]struct{} {
+	out := map[schema.GroupVersionKind]struct{}{}
+	named := kindsOf(app)
+	add := func(gvk schema.GroupVersionKind) {
+		if _, ok := named[gvk]; !ok && gvk.Version != "" && gvk.Kind != "" {
+			out[gvk] = struct{}{}
+		}
+	}
+	for _, k := range app.Status.OwnedKinds {
+		add(schema.GroupVersionKind(k))
+	}
+	if len(app.Status.OwnedKinds) > 0 || app.Status.ObservedGeneration == app.Generation {
+		return out
+	}
+	// An earlier version listed no kinds. It listed up to 64 components.
+	for _, c := range app.Status.Components {
+		if c.Installed == corev1.ConditionTrue {
+			add(schema.GroupVersionKind{Group: c.Group, Version: c.Version, Kind: c.Kind})
+		}
+	}
+	return out
+}
+
+// ownedKinds are the kinds of which the Application owns objects, or will when what is to be adopted is. Of a kind that cannot be seen counts
+// what the status says.
+func (p *pass) ownedKinds() []metav1.GroupVersionKind {
+	before := sets.New(p.app.Status.OwnedKinds...)
+	adopted := sets.New[schema.GroupVersionKind]()
+	for _, o := range p.selection.adopt {
+		if p.refused(o) == nil {
+			adopted.Insert(o.kind.GroupVersionKind)
+		}
+	}
+	released := sets.New[schema.GroupVersionKind]()
+	for _, o := range p.selection.leaving {
+		released.Insert(o.kind.GroupVersionKind)
+	}
+	owned := func(k seenKind) bool {
+		switch {
+		case k.unseen != nil:
+			return before.Has(metav1.GroupVersionKind(k.gvk)) && k.unseen.reason != appsv1alpha1.ReasonClusterScoped
+		case k.leaving:
+			return released.Has(k.gvk)
+		}
+		return adopted.Has(k.gvk) || slices.ContainsFunc(k.objects, func(o object) bool {
+			_, ours := o.ownedBy(p.app.UID)
+			_, written := p.t.patched[o.entry.UID]
+			return ours || written
+		})
+	}
+	var out []metav1.GroupVersionKind
+	// Those that the spec names are known from it, too: of too many kinds, these are left out.
+	for _, leaving := range []bool{true, false} {
+		for _, k := range p.kinds {
+			if k.leaving == leaving && owned(k) && len(out) < appsv1alpha1.MaxOwnedKinds {
+				out = append(out, metav1.GroupVersionKind(k.gvk))
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b metav1.GroupVersionKind) int {
+		return byText(schema.GroupVersionKind(a), schema.GroupVersionKind(b))
+	})
+	return out
+}
+
+// note has the status list the kinds of what is to be adopted, before it is. If that cannot be written, nothing is adopted.
+func (p *pass) note(ctx context.Context) {
+	before, missing := sets.New(p.app.Status.OwnedKinds...), false
+	owned := p.ownedKinds()
+	for _, k := range owned {
+		missing = missing || !before.Has(k)
+	}
+	if !missing || len(p.selection.adopt) == 0 {
+		return
+	}
+	status := p.app.Status
+	status.OwnedKinds = owned
+	if err := p.writeStatus(ctx, status); err != nil {
+		p.fail(err)
+		p.selection.adopt = nil
+		return
+	}
+	// The next write follows from what is there now.
+	app := *p.app
+	app.Status = status
+	p.app = &app
+}

@@ -1,0 +1,190 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// service creates a Service that is a component of an Application.
+func (f *fixture) service(name, application string) *corev1.Service {
+	f.t.Helper()
+	svc := &corev1.Service{ObjectMeta: f.member(name, application), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+	f.create(f.workload, svc)
+	return svc
+}
+
+// ownsKinds waits until a status lists just these kinds as owned.
+func (f *fixture) ownsKinds(app *appsv1alpha1.Application, want ...string) {
+	f.t.Helper()
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		var got []string
+		for _, k := range s.OwnedKinds {
+			got = append(got, k.Kind)
+		}
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("want the kinds %q to be owned, got %q", want, got)
+		}
+		return nil
+	})
+}
+
+// inState waits until a kind is in a state.
+func (f *fixture) inState(gk schema.GroupKind, want kindwatch.State) {
+	f.t.Helper()
+	f.eventually(gk.String()+" is "+string(want), func() error {
+		w, engaged := f.reconciler.workloads.Get(f.cluster)
+		if !engaged {
+			return errors.New("the cluster is not engaged yet")
+		}
+		for _, kind := range w.kindsOf(gk) {
+			if got, _ := w.watcher.State(kind); got == want {
+				return nil
+			}
+		}
+		return fmt.Errorf("want %s, it is watched as %v", want, w.kindsOf(gk))
+	})
+}
+
+// answerFor has all requests for a path answered with a code.
+func (f *fixture) answerFor(path string, code int, status string) {
+	f.asked.setAnswer(func(req *http.Request) *http.Response {
+		if req.URL.Path != path {
+			return nil
+		}
+		return jsonAnswer(req, code, `{"kind":"Status","apiVersion":"v1","status":"Failure",`+status+`}`)
+	})
+}
+
+// A kind that leaves the spec while Masthead may not see it is let go of when it may again, also if the manager was replaced meanwhile.
+// Otherwise the deletion of the Application would delete what was taken out of it.
+func TestGarbageCollectionLetsGoOfAKindThatIsForbidden(t *testing.T) {
+	f := newFixture(t)
+	kinds := components(configMaps, "settings")
+	kinds["web"] = services
+	app := f.application("shop", kinds)
+	f.configMap("settings", "shop")
+	svc := f.service("web", "shop")
+	f.installed(app, "settings", "web")
+	f.owned(svc, app, true)
+	f.ownsKinds(app, "ConfigMap", "Service")
+
+	gk := schema.GroupKind{Kind: "Service"}
+	f.answerFor("/api/v1/services", http.StatusForbidden, `"code":403,"reason":"Forbidden","message":"cannot list resource"`)
+	w, _ := f.reconciler.workloads.Get(f.cluster)
+	w.watcher.Relist(gk)
+	f.inState(gk, kindwatch.StateForbidden)
+	f.edit(app, func() { delete(app.Spec.Components, "web") })
+	f.installed(app, "settings")
+	f.ownsKinds(app, "ConfigMap", "Service")
+	f.restart()
+	f.inState(gk, kindwatch.StateForbidden)
+
+	f.asked.setAnswer(nil)
+	w, _ = f.reconciler.workloads.Get(f.cluster)
+	w.watcher.Poke(schema.GroupResource{Resource: "services"})
+	f.owned(svc, app, false)
+	f.ownsKinds(app, "ConfigMap")
+}
+
+// A status lists 64 components, and all kinds of which objects are owned.
+func TestGarbageCollectionLetsGoOfAKindOfAnApplicationWithManyComponents(t *testing.T) {
+	f := newFixture(t)
+	kinds := map[string]appsv1alpha1.ComponentKind{"web": services}
+	for i := range appsv1alpha1.MaxStatusEntries + 1 {
+		kinds[fmt.Sprintf("missing-%d", i)] = configMaps
+	}
+	app := f.application("shop", kinds)
+	svc := f.service("web", "shop")
+	f.owned(svc, app, true)
+	f.installed(app, "web")
+	f.stop()
+	f.edit(app, func() { delete(app.Spec.Components, "web") })
+	f.start()
+	f.owned(svc, app, false)
+	f.ownsKinds(app)
+}
+
+// What was adopted is known even if the manager ended before it could write a status.
+func TestGarbageCollectionLetsGoOfAKindThatNoStatusSpokeOf(t *testing.T) {
+	f := newFixture(t)
+	f.asked.setAnswer(func(req *http.Request) *http.Response {
+		if req.URL.Path != "/api/v1/secrets" {
+			return nil
+		}
+		// A kind that is not read keeps the status waiting.
+		<-req.Context().Done()
+		return jsonAnswer(req, http.StatusGatewayTimeout, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":504,"reason":"Timeout"}`)
+	})
+	kinds := map[string]appsv1alpha1.ComponentKind{"web": services, "secret": {Version: "v1", Kind: "Secret"}}
+	svc := f.service("web", "shop")
+	app := f.application("shop", kinds)
+	f.owned(svc, app, true)
+	f.stop()
+	f.asked.setAnswer(nil)
+	f.edit(app, func() { app.Spec.Components = components(configMaps, "settings") })
+	f.start()
+	f.owned(svc, app, false)
+	f.ownsKinds(app)
+}
+
+func TestFormerKinds(t *testing.T) {
+	gvk := func(group, version, kind string) metav1.GroupVersionKind {
+		return metav1.GroupVersionKind{Group: group, Version: version, Kind: kind}
+	}
+	listed := func(kind string, installed corev1.ConditionStatus) appsv1alpha1.ComponentStatus {
+		return appsv1alpha1.ComponentStatus{Name: kind, Version: "v1", Kind: kind, Installed: installed}
+	}
+	for _, tc := range []struct {
+		name, reason string
+		generation   int64
+		status       appsv1alpha1.ApplicationStatus
+		want         []string
+	}{
+		{name: "nothing", reason: "An Application that owns nothing has no former kinds."},
+		{
+			name: "named", reason: "What the spec names is no former kind.",
+			status: appsv1alpha1.ApplicationStatus{OwnedKinds: []metav1.GroupVersionKind{gvk("", "v1", "ConfigMap")}},
+		},
+		{
+			name: "owned", reason: "What is listed and not named is to be released, whatever the generation is.",
+			status: appsv1alpha1.ApplicationStatus{OwnedKinds: []metav1.GroupVersionKind{gvk("", "v1", "ConfigMap"), gvk("", "v1", "Service")}},
+			want:   []string{"/v1, Kind=Service"},
+		},
+		{
+			name: "earlier version", reason: "A status of an earlier version lists components.", generation: 2,
+			status: appsv1alpha1.ApplicationStatus{
+				ObservedGeneration: 1,
+				Components:         []appsv1alpha1.ComponentStatus{listed("Service", corev1.ConditionTrue), listed("Sercive", corev1.ConditionUnknown)},
+			},
+			want: []string{"/v1, Kind=Service"},
+		},
+		{
+			name: "nonsense", reason: "Anybody who may write the status can write this.",
+			status: appsv1alpha1.ApplicationStatus{OwnedKinds: []metav1.GroupVersionKind{{}, gvk("a", "", "B"), gvk("a", "v1", "")}},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			app := selecting(func(app *appsv1alpha1.Application) { app.Generation, app.Status = tc.generation, tc.status })
+			var got []string
+			for k := range formerKindsOf(app) {
+				got = append(got, k.String())
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("%s Want %q, got %q", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
