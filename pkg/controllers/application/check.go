@@ -18,17 +18,17 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// check makes the Application have the Pod that its health check asks for, and notes what that says.
+// check makes the Application have the Pod that its health check asks for, and no other, and notes what that says. Which Pods there are is
+// looked up each time, also for an Application without a health check: it may have had one a moment ago, of which nothing is written yet.
 func (p *pass) check(ctx context.Context) {
 	p.healthCheck = healthCheckView{ready: corev1.ConditionUnknown}
-	if !p.wantsPods() {
-		return
-	}
 	state, _ := p.w.watcher.State(healthCheckPodKind)
 	pods, err := p.w.podsOf(p.app.UID)
 	if err != nil || state != kindwatch.StateSynced {
-		p.podsUnseen = state == kindwatch.StateSyncing || state == kindwatch.StateSynced
+		// Nobody knows whether it is still there.
+		p.healthCheck.pod = p.app.Status.HealthCheckPod
 		if p.app.Spec.HealthCheck != nil {
+			p.healthCheck.syncing = state == kindwatch.StateSyncing || state == kindwatch.StateSynced
 			p.healthCheck.problem = podsProblem(state)
 		}
 		return
@@ -41,11 +41,6 @@ func (p *pass) check(ctx context.Context) {
 	if again > 0 {
 		p.lookAgain(again)
 	}
-}
-
-// wantsPods is whether the Application has to do with Pods of health checks.
-func (p *pass) wantsPods() bool {
-	return p.app.Spec.HealthCheck != nil || p.app.Status.HealthCheckPod != ""
 }
 
 func podsProblem(state kindwatch.State) *problem {

@@ -24,8 +24,9 @@
 //     nothing of any other; how an object fares is decided while it arrives. Applications are kept compressed. So memory grows with
 //     components, by less than two KiB for each with its share of an Application (docs/benchmarks.md), and requests with kinds.
 //   - What happens to a component is acted upon at once, and then again no sooner than 200 ms later. A status that has not changed is not
-//     written; an idle cluster is asked for nothing, and after a restart nothing is written that is there already. A status waits for kinds
-//     that are being read for the first time: up to ten seconds, or two minutes if the Application has one.
+//     written; an idle cluster is asked for nothing, and after a restart nothing is written that is there already. While a kind is
+//     being read for the first time, its components stay as the status has them, for up to two minutes, and all others are shown as they
+//     are. A status that says nothing of a component yet waits for it, for up to five seconds.
 //   - When an Application comes, goes or fares otherwise, those that depend on it are looked at.
 //   - When a cluster is un-enrolled, or its class disables Applications, each Application is told that nobody looks any more, so that
 //     nothing goes on saying that it is healthy. Owner references stay. A cluster that is not connected then is not told.
@@ -54,6 +55,7 @@
 //     as well; an Application cannot reach what does not name it. The right to write Applications together with the right to
 //     annotate objects is hence as good as the right to delete these, and docs/application.md says so.
 //   - Health checks are Pods that Masthead makes; see the comment in healthcheck.go. The right for that is not among those that it needs.
+//     Which Pods there are is found out by their label and their owner at each look, and not remembered.
 //   - Names of kinds become paths of requests to that same cluster, once they are those of a kind that it serves.
 //   - Texts of their API server are repeated bounded, and without control characters.
 //   - Work that they make is theirs: the queue gives each cluster its turn; an Application is looked at five times a second at most; a

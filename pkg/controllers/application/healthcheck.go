@@ -5,6 +5,7 @@ package application
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"sync"
@@ -115,18 +116,25 @@ func (h *healthChecks) ensure(
 		attempts = h.attemptsOf(app.UID, want.Labels[appsv1alpha1.TemplateHashLabel])
 	}
 	plan := planHealthCheck(app.UID, want, pods, attempts, h.clock.Now())
+	var errs []error
 	for _, p := range plan.remove {
-		if err := cluster.deletePod(ctx, p); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			if !isMissingRight(err) {
-				return plan.view, 0, fmt.Errorf("cannot delete Pod %q of a health check: %w", p.key, err)
-			}
-			plan.view.problem = lackingRight("delete", app.Namespace)
-			plan.again = maxHealthCheckDelay
-			if want == nil {
-				// The status names it until it is gone, so that it is not forgotten.
-				plan.view.pod = p.key.Name
-			}
+		err := cluster.deletePod(ctx, p)
+		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			continue
 		}
+		if want == nil {
+			// The status names it until it is gone.
+			plan.view.pod = p.key.Name
+		}
+		if !isMissingRight(err) {
+			errs = append(errs, fmt.Errorf("cannot delete Pod %q of a health check: %w", p.key, err))
+			continue
+		}
+		plan.view.problem = lackingRight("delete", app.Namespace)
+		plan.again = maxHealthCheckDelay
+	}
+	if len(errs) > 0 {
+		return plan.view, 0, errors.Join(errs...)
 	}
 	if !plan.create {
 		return plan.view, plan.again, nil

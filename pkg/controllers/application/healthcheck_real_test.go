@@ -6,15 +6,19 @@ package application
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 func checkedBy(image string) func(*appsv1alpha1.Application) {
@@ -166,4 +170,85 @@ func TestHealthCheckThatAClusterRefuses(t *testing.T) {
 			return saysReady(corev1.ConditionUnknown, tc.want, tc.message)(now.Status)
 		})
 	}
+}
+
+// podGone waits until a Pod is gone and no status speaks of it.
+func (f *fixture) podGone(app *appsv1alpha1.Application, pod *corev1.Pod) {
+	f.t.Helper()
+	f.gone(pod)
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if s.HealthCheckPod != "" {
+			return errors.New("want no Pod")
+		}
+		return nil
+	})
+}
+
+// A Pod of a health check that is not wanted any more goes, whatever was in the way of its deletion.
+func TestHealthCheckPodWhoseDeletionFails(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("checked", nil, checkedBy("one"))
+	pod := f.pod(app, nil)
+	f.has(app, saysReady(corev1.ConditionUnknown, appsv1alpha1.ReasonHealthCheckStarting, pod.Name))
+	var failed atomic.Bool
+	f.asked.setAnswer(func(req *http.Request) *http.Response {
+		if req.Method != http.MethodDelete || !strings.Contains(req.URL.Path, "/pods/") || failed.Swap(true) {
+			return nil
+		}
+		return jsonAnswer(req, http.StatusInternalServerError, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"reason":"InternalError"}`)
+	})
+	f.edit(app, func() { app.Spec.HealthCheck = nil })
+	f.podGone(app, pod)
+	if !failed.Load() {
+		t.Error("want the first deletion to fail")
+	}
+}
+
+// A health check that is taken away before a status spoke of it leaves no Pod behind, whether or not the manager is the same.
+func TestHealthCheckThatIsRemovedBeforeTheFirstStatus(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		t.Run(fmt.Sprintf("restart=%t", restart), func(t *testing.T) {
+			f := newFixture(t)
+			f.asked.setAnswer(func(req *http.Request) *http.Response {
+				if req.Method != http.MethodPatch || !strings.HasSuffix(req.URL.Path, "/status") {
+					return nil
+				}
+				return jsonAnswer(req, http.StatusInternalServerError, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"reason":"InternalError"}`)
+			})
+			app := f.application("checked", nil, checkedBy("one"))
+			pod := f.pod(app, nil)
+			if restart {
+				f.stop()
+			}
+			f.edit(app, func() { app.Spec.HealthCheck = nil })
+			f.asked.setAnswer(nil)
+			if restart {
+				f.start()
+			}
+			f.podGone(app, pod)
+		})
+	}
+}
+
+// While Pods may not be seen, nobody knows whether there is one, and it goes when they may again.
+func TestHealthCheckThatIsRemovedWhilePodsAreForbidden(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("checked", nil, checkedBy("one"))
+	pod := f.pod(app, nil)
+	f.has(app, saysReady(corev1.ConditionUnknown, appsv1alpha1.ReasonHealthCheckStarting, pod.Name))
+	gk := schema.GroupKind{Kind: "Pod"}
+	f.answerFor("/api/v1/pods", http.StatusForbidden, `"code":403,"reason":"Forbidden","message":"cannot list resource"`)
+	w, _ := f.reconciler.workloads.Get(f.cluster)
+	w.watcher.Relist(gk)
+	f.inState(gk, kindwatch.StateForbidden)
+	f.edit(app, func() { app.Spec.HealthCheck = nil })
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if s.HealthCheckPod != pod.Name {
+			return errors.New("want the Pod to be named as long as it may be there")
+		}
+		return nil
+	})
+	f.asked.setAnswer(nil)
+	w.watcher.Poke(schema.GroupResource{Resource: "pods"})
+	f.podGone(app, pod)
 }

@@ -39,7 +39,7 @@ var (
 		MetadataOnly:     true,
 	}
 
-	// Pods of health checks are watched where an Application has one. The selector keeps all other Pods away.
+	// Pods of health checks are watched where there are Applications. The selector keeps all other Pods away.
 	healthCheckPodKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"},
 		Resource:         "pods",

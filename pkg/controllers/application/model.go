@@ -41,8 +41,12 @@ type componentView struct {
 	name string
 	kind appsv1alpha1.ComponentKind
 
-	// unseen says why Masthead cannot look; nil if it can.
-	unseen *problem
+	// unseen says why Masthead cannot look; nil if it can. syncing is whether it may be able to soon.
+	unseen  *problem
+	syncing bool
+
+	// held is what the status goes on saying of the component for the time being; nil if there is no need to.
+	held *appsv1alpha1.ComponentStatus
 
 	// problem is about what was found: that it could not be made the Application's own, or that the selector does not match.
 	problem *problem
@@ -75,6 +79,9 @@ type healthCheckView struct {
 
 	// problem says why there is none, or why it is not ready.
 	problem *problem
+
+	// syncing is whether the Pods have not been read yet, and may be soon.
+	syncing bool
 }
 
 // problem is something to tell users: a reason, which is one of the constants of the API, and a message.

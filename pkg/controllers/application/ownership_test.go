@@ -233,8 +233,10 @@ func TestGarbageCollectionAsksForTheApplicationBeforeItAdopts(t *testing.T) {
 			})
 			f.installed(app, "settings")
 			f.settled()
-			if got := f.asked.since(before, http.MethodPatch); len(got) != 1 || !strings.HasSuffix(got[0], "/status") {
-				t.Errorf("%s Want no patch but that of the status, got %q", tc.reason, got)
+			for _, got := range f.asked.since(before, http.MethodPatch) {
+				if !strings.HasSuffix(got, "/status") {
+					t.Errorf("%s Want no patch but those of the status, got %q", tc.reason, got)
+				}
 			}
 			f.owned(cm, app, false)
 		})

@@ -22,14 +22,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// A status waits for what is about to be known: kinds that are being read for the first time, references that are being removed.
-// Without that, every restart would write that nothing is known, and then once more what was there before. When many clusters
-// are read at once, kinds wait for their turn; an Application that has a status can wait for longer.
-const (
-	patience       = 10 * time.Second
-	statusPatience = 2 * time.Minute
-)
-
 // pass is one look at one Application.
 type pass struct {
 	r   *reconciler
@@ -45,9 +37,6 @@ type pass struct {
 	kinds       []seenKind
 	selection   selection
 	healthCheck healthCheckView
-
-	// podsUnseen is whether the Pods of health checks have not been read yet, and may be soon.
-	podsUnseen bool
 
 	// checkedAt is when the API server was last asked whether the Application is still there.
 	checkedAt time.Time
@@ -144,7 +133,7 @@ func (p *pass) watch(ctx context.Context) {
 
 func byText(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) }
 
-// wanted are the kinds to watch.
+// wanted are the kinds to watch. Pods of health checks are among them in any case: whether there are some is not known from the spec.
 func (p *pass) wanted() sets.Set[kindwatch.Kind] {
 	kinds := sets.New[kindwatch.Kind]()
 	for _, k := range p.kinds {
@@ -152,9 +141,7 @@ func (p *pass) wanted() sets.Set[kindwatch.Kind] {
 			kinds.Insert(k.kind)
 		}
 	}
-	if p.wantsPods() {
-		kinds.Insert(healthCheckPodKind)
-	}
+	kinds.Insert(healthCheckPodKind)
 	return kinds
 }
 
@@ -248,41 +235,6 @@ func (p *pass) observation() observation {
 		healthCheck:  p.healthCheck,
 		ownedKinds:   p.ownedKinds(),
 	}
-}
-
-// settling is whether the status waits for something that is about to be known.
-func (p *pass) settling() bool {
-	waiting := p.podsUnseen || slices.ContainsFunc(p.kinds, func(k seenKind) bool { return k.syncing }) ||
-		slices.ContainsFunc(p.selection.leaving, func(o object) bool { return p.refused(o) == nil })
-	atMost := patience
-	if p.app.Status.ObservedGeneration == p.app.Generation {
-		atMost = statusPatience
-	}
-	left := p.w.settling(p.t, waiting, atMost)
-	if left > 0 {
-		p.lookAgain(left)
-	}
-	return left > 0
-}
-
-// settling returns how long a status has to wait at most.
-func (w *workload) settling(t *tracked, waiting bool, atMost time.Duration) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	now := w.clock.Now()
-	switch {
-	case !waiting:
-		t.settlingSince = time.Time{}
-		return 0
-	case t.settlingSince.IsZero():
-		t.settlingSince = now
-	}
-	left := atMost - now.Sub(t.settlingSince)
-	if left > 0 {
-		// What it waits for is acted upon at once.
-		t.started = time.Time{}
-	}
-	return left
 }
 
 // letGo ends the watches of kinds that the Application does not name any more, and of which it owns nothing. One that cannot be seen is

@@ -20,10 +20,11 @@ import (
 
 // report computes the status of the Application, writes it if it is another one than the Application has, and tells the hub.
 func (p *pass) report(ctx context.Context) {
-	if p.settling() {
+	o := p.observation()
+	if p.settle(&o) {
 		return
 	}
-	status := statusOf(p.observation(), metav1.NewTime(p.r.clock.Now()))
+	status := statusOf(o, metav1.NewTime(p.r.clock.Now()))
 	if err := p.writeStatus(ctx, status); err != nil {
 		p.fail(err)
 		return

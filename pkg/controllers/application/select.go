@@ -186,7 +186,7 @@ func (s selector) views(app *appsv1alpha1.Application, kinds []seenKind, refused
 		gvk := schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}
 		view := componentView{name: name, kind: kind}
 		if k := byGVK[gvk]; k != nil {
-			view.unseen = k.unseen
+			view.unseen, view.syncing = k.unseen, k.syncing
 		}
 		if o, ok := named[gvk][nameOf(name, kind)]; ok && view.unseen == nil {
 			s.look(&view, o, refused)

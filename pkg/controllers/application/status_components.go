@@ -73,6 +73,11 @@ func componentEntries(views []componentView, old []appsv1alpha1.ComponentStatus,
 // componentStatus is what a status says of a component, but for the time.
 func componentStatus(v componentView) appsv1alpha1.ComponentStatus {
 	c := appsv1alpha1.ComponentStatus{Name: v.name, Group: v.kind.Group, Version: v.kind.Version, Kind: v.kind.Kind}
+	if v.held != nil {
+		c = *v.held
+		c.Since = nil
+		return c
+	}
 	what := v.problem
 	switch {
 	case v.unseen != nil:

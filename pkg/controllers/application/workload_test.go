@@ -48,7 +48,7 @@ func TestWakingIsAtOnceAndThenCoalesced(t *testing.T) {
 		{reason: "After that, a change is acted upon at once.", before: func() { clk.Step(coalescing) }, want: 0},
 		{
 			reason: "What a status waits for is acted upon at once.",
-			before: func() { w.settling(w.begin(key), true, patience) }, want: 0,
+			before: func() { w.settling(w.begin(key), true) }, want: 0,
 		},
 	} {
 		tc.before()
@@ -63,21 +63,17 @@ func TestWakingIsAtOnceAndThenCoalesced(t *testing.T) {
 func TestSettlingEnds(t *testing.T) {
 	clk := testingclock.NewFakeClock(time.Unix(1_000_000, 0))
 	w, tr := &workload{clock: clk}, &tracked{}
-	if got := w.settling(tr, true, patience); got != patience {
-		t.Errorf("want to wait %v, got %v", patience, got)
+	if got := w.settling(tr, true); got != 0 {
+		t.Errorf("want the wait to begin, got %v", got)
 	}
-	clk.Step(patience - time.Second)
-	if got := w.settling(tr, true, patience); got != time.Second {
+	clk.Step(patience)
+	if got := w.settling(tr, true); got != patience {
 		t.Errorf("want the wait to be one, got %v", got)
 	}
-	clk.Step(time.Second)
-	if got := w.settling(tr, true, patience); got > 0 {
-		t.Errorf("want it to end, got %v", got)
-	}
-	if got := w.settling(tr, false, patience); got > 0 {
+	if got := w.settling(tr, false); got != 0 {
 		t.Errorf("want nothing to wait for, got %v", got)
 	}
-	if got := w.settling(tr, true, patience); got != patience {
+	if got := w.settling(tr, true); got != 0 {
 		t.Errorf("want another wait to be another one, got %v", got)
 	}
 }

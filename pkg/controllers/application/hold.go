@@ -1,0 +1,104 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+// While a kind is being read for the first time, its components stay as the status has them, and everything else is shown as it is. Without
+// that, every restart would write that nothing is known, and then once more what was there before.
+const (
+	// patience is how long a status waits for a component of which it says nothing yet.
+	patience = 5 * time.Second
+
+	// statusPatience is how long a status keeps what it says of a component that cannot be seen yet. When many clusters are read at once,
+	// kinds wait for their turn.
+	statusPatience = 2 * time.Minute
+)
+
+// settle has what is not known yet shown as the status has it. It returns true if the status has to wait for it altogether.
+func (p *pass) settle(o *observation) (wait bool) {
+	waiting := o.healthCheck.syncing || slices.ContainsFunc(o.components, func(v componentView) bool { return v.syncing })
+	since := p.w.settling(p.t, waiting)
+	if !waiting || since >= statusPatience {
+		return false
+	}
+	if !o.hold() && since < patience {
+		p.lookAgain(patience - since)
+		return true
+	}
+	p.lookAgain(statusPatience - since)
+	return false
+}
+
+// settling returns for how long an Application has been waiting for what is about to be known.
+func (w *workload) settling(t *tracked, waiting bool) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.clock.Now()
+	switch {
+	case !waiting:
+		t.settlingSince = time.Time{}
+		return 0
+	case t.settlingSince.IsZero():
+		t.settlingSince = now
+	}
+	since := now.Sub(t.settlingSince)
+	if since < statusPatience {
+		// What it waits for is acted upon at once.
+		t.started = time.Time{}
+	}
+	return since
+}
+
+// hold makes what is not known yet what the status says of it. It returns false if the status says nothing of some of it.
+func (o *observation) hold() (all bool) {
+	old, all := o.application.Status, true
+	before := make(map[string]appsv1alpha1.ComponentStatus, len(old.Components))
+	for _, c := range old.Components {
+		before[c.Name] = c
+	}
+	for i := range o.components {
+		v := &o.components[i]
+		if !v.syncing {
+			continue
+		}
+		was, listed := before[v.name]
+		if !listed || was.Group != v.kind.Group || was.Version != v.kind.Version || was.Kind != v.kind.Kind {
+			all = false
+			continue
+		}
+		v.hold(was)
+		if old.Counts != nil {
+			o.selected = old.Counts.Selected
+		}
+	}
+	if o.healthCheck.syncing {
+		c := meta.FindStatusCondition(old.Conditions, appsv1alpha1.ConditionReady)
+		if c == nil || c.ObservedGeneration != o.application.Generation {
+			return false
+		}
+		o.healthCheck.ready, o.healthCheck.problem = corev1.ConditionStatus(c.Status), &problem{c.Reason, c.Message}
+	}
+	return all
+}
+
+// hold has a component shown as a status has it.
+func (v *componentView) hold(was appsv1alpha1.ComponentStatus) {
+	said := &problem{was.Reason, was.Message}
+	v.held, v.unseen, v.problem = &was, nil, nil
+	switch {
+	case was.Installed == corev1.ConditionUnknown:
+		v.unseen = said
+	case was.Reason == appsv1alpha1.ReasonOwnershipForbidden:
+		v.problem = said
+	}
+}
