@@ -77,8 +77,10 @@
 // never an empty list. When the kind is served again, the difference between what was known and what is there is reported,
 // deletions included. A caller that must know whether objects are gone for good asks for the CRD.
 //
-// A broken connection does not change the state of a kind that was synced: its last known objects are served, like every
-// informer does. Whoever must not act on an old view reads live before it acts.
+// A connection that breaks for a moment does not change the state of a kind that was synced: its last known objects are served, like
+// every informer does. Whoever must not act on an old view reads live before it acts. A kind that for Options.StaleAfter (five minutes
+// by default) could be neither listed nor watched, because every request fails or hangs, is StateStale: what was known last is served
+// still, and whoever tells people how objects fare says that nobody knows. It is StateSynced again with the next list or watch.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //

@@ -82,6 +82,11 @@ const (
 	// StateForbidden means that the cluster does not let us list or watch the kind. It is tried again, and at once when poked.
 	StateForbidden State = "Forbidden"
 
+	// StateStale means that the objects of the kind were known, and that for Options.StaleAfter the cluster has let them neither be
+	// listed nor be watched, for whatever reason: the conversion webhook of a CRD is gone, an aggregated API does not answer. What
+	// was known last is still served. It is tried again.
+	StateStale State = "Stale"
+
 	// StateTooLarge means that the cluster has more objects of the kind than are kept, or larger ones. None is kept. It is
 	// tried again, and at once when poked.
 	StateTooLarge State = "TooLarge"

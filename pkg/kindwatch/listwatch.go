@@ -44,8 +44,7 @@ func (k *kindWatch) listWatch() cache.ListerWatcher {
 				})
 			},
 			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-				k.store.listing()
-				return r.Watch(reported(ctx), selected(o))
+				return k.watch(ctx, o, func() (watch.Interface, error) { return r.Watch(reported(ctx), selected(o)) })
 			},
 		}, k.o.MetadataClient)
 	}
@@ -57,8 +56,7 @@ func (k *kindWatch) listWatch() cache.ListerWatcher {
 			})
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			k.store.listing()
-			return r.Watch(reported(ctx), selected(o))
+			return k.watch(ctx, o, func() (watch.Interface, error) { return r.Watch(reported(ctx), selected(o)) })
 		},
 	}, k.o.Client)
 }
@@ -77,6 +75,7 @@ type getFunc func(context.Context, metav1.ListOptions) (runtime.Object, error)
 // by the reflector's pager: that one first asks for a list as old as the API server likes (resource version 0), which API servers answer
 // whole, whatever the limit says, and when a continue token has expired it asks for the whole list at once.
 func (k *kindWatch) list(ctx context.Context, o metav1.ListOptions, get getFunc) (runtime.Object, error) {
+	k.unseen(ctx)
 	o.ResourceVersion, o.ResourceVersionMatch, o.Continue, o.Limit = "", "", "", pageSize
 	k.store.listing()
 	all := &internalversion.List{Items: []runtime.Object{}}
@@ -96,6 +95,19 @@ func (k *kindWatch) list(ctx context.Context, o metav1.ListOptions, get getFunc)
 		}
 		o.Continue = list.Continue
 	}
+}
+
+// watch begins a watch. One that begins with all objects is a list first, and says nothing until that has arrived.
+func (k *kindWatch) watch(
+	ctx context.Context, o metav1.ListOptions, begin func() (watch.Interface, error),
+) (watch.Interface, error) {
+	k.store.listing()
+	k.unseen(ctx)
+	w, err := begin()
+	if err == nil && o.SendInitialEvents == nil {
+		k.seen()
+	}
+	return w, err
 }
 
 // getPage gets a page that is not too large to be read: of so many objects or, if that is refused, of fewer.

@@ -45,8 +45,18 @@ type kindWatch struct {
 	// settled is closed when the kind leaves StateSyncing, to which it never returns, or is stopped.
 	settled chan struct{}
 
+	// telling is held while an event is reported, so that a kind that turns stale is reported in turn. It is taken before mu.
+	telling sync.Mutex
+
+	// timing are the goroutines that measure how long nothing was seen.
+	timing sync.WaitGroup
+
 	mu     sync.Mutex
 	cancel context.CancelFunc
+
+	// blind is closed when the objects can be seen again; nil if they can. ended is whether that does not matter any more.
+	blind chan struct{}
+	ended bool
 
 	// abort ends the attempt that is under way, and leave its place among the lists until it has left.
 	abort context.CancelCauseFunc
@@ -162,6 +172,8 @@ func (k *kindWatch) currentState() (State, string) {
 }
 
 func (k *kindWatch) setState(s State, message string) {
+	k.telling.Lock()
+	defer k.telling.Unlock()
 	k.mu.Lock()
 	changed := k.state != s
 	if changed && k.state == StateSyncing && !k.stopped {
@@ -170,7 +182,7 @@ func (k *kindWatch) setState(s State, message string) {
 	k.state, k.message = s, message
 	k.mu.Unlock()
 	if changed {
-		k.emit(Event{Type: StateChanged, Kind: k.kind, State: s})
+		k.tell(Event{Type: StateChanged, Kind: k.kind, State: s})
 	}
 }
 
@@ -183,10 +195,18 @@ func (k *kindWatch) synced() {
 	if leave != nil {
 		leave()
 	}
+	k.seen()
 	k.setState(StateSynced, "")
 }
 
 func (k *kindWatch) emit(e Event) {
+	k.telling.Lock()
+	defer k.telling.Unlock()
+	k.tell(e)
+}
+
+// tell is emit for callers that hold telling.
+func (k *kindWatch) tell(e Event) {
 	k.mu.Lock()
 	stopped := k.stopped
 	k.mu.Unlock()
@@ -200,6 +220,7 @@ func (k *kindWatch) emit(e Event) {
 func (k *kindWatch) run(ctx context.Context) {
 	// The reflector logs every failure of a kind that is not served. What there is to say is said by State.
 	ctx = klog.NewContext(ctx, logr.Discard())
+	defer k.end()
 	backoff := k.newBackoff()
 	reflector := k.newReflector()
 
@@ -213,6 +234,7 @@ func (k *kindWatch) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		k.unseen(ctx)
 
 		switch {
 		case errors.Is(err, errRelist):

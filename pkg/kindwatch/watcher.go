@@ -31,6 +31,7 @@ var (
 const (
 	DefaultMinBackoff = time.Second
 	DefaultMaxBackoff = 2 * time.Minute
+	DefaultStaleAfter = 5 * time.Minute
 )
 
 // Options configure a Watcher.
@@ -76,7 +77,10 @@ type Options struct {
 	// "-", and nothing else.
 	KeepManager string
 
-	// Clock measures the back-off, Linger, and how long a list counts at the gate; the real one by default.
+	// StaleAfter is for how long a kind that was synced may be neither listed nor watched before it is StateStale.
+	StaleAfter time.Duration
+
+	// Clock measures the back-off, Linger, StaleAfter, and how long a list counts at the gate; the real one by default.
 	Clock clock.Clock
 
 	// MinBackoff and MaxBackoff bound the time between two attempts to watch a kind that cannot be watched. Each wait is
@@ -141,6 +145,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.MaxBackoff <= 0 {
 		o.MaxBackoff = DefaultMaxBackoff
+	}
+	if o.StaleAfter <= 0 {
+		o.StaleAfter = DefaultStaleAfter
 	}
 	o.PerKind = o.PerKind.withDefaults(DefaultObjectsPerKind, DefaultBytesPerKind)
 	o.Total = o.Total.withDefaults(DefaultObjects, DefaultBytes)

@@ -96,6 +96,10 @@ const (
 	// ReasonKindForbidden: Masthead lacks the right to list and watch a kind.
 	ReasonKindForbidden = "KindForbidden"
 
+	// ReasonKindStale: for some minutes the cluster has answered no request for the objects of a kind, so that nobody knows how they
+	// fare now.
+	ReasonKindStale = "KindStale"
+
 	// ReasonKindTooLarge: the cluster has more objects of a kind than Masthead keeps.
 	ReasonKindTooLarge = "KindTooLarge"
 

@@ -400,6 +400,9 @@ func (r *definitionReconciler) accept(ctx context.Context, w *workload, cluster 
 	case kindwatch.StateTooLarge:
 		r.refuse(ctx, cluster, req, &problem{reason: ReasonClaimsTooLarge, message: "Claims are not synchronised: " + message + "."})
 		return
+	case kindwatch.StateStale:
+		r.refuse(ctx, cluster, req, &problem{reason: ReasonClaimsStale, message: "What happens to claims is not seen: " + message + "."})
+		return
 	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateNotServed, kindwatch.StateUnwatched:
 	}
 	r.told(req, "")

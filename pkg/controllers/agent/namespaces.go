@@ -57,7 +57,7 @@ func namespaceMetadata() *metav1.PartialObjectMetadata {
 // something that will be known in a moment is missing: its coming makes a new request.
 func (r *requirementReconciler) pairingOf(ctx context.Context, s *scope) (*pairing, *outcome, error) {
 	p := &pairing{class: s.className, agent: s.class.Spec.Agent, namespace: s.Namespace, protected: r.protected}
-	if s.namespace == nil {
+	if state, _ := s.workload.watcher.State(namespaceKind); s.namespace == nil || state == kindwatch.StateStale {
 		problem := namespacesUnknown(s.workload)
 		return nil, &outcome{silent: problem == nil, problem: problem}, nil
 	}
@@ -100,7 +100,7 @@ func namespacesUnknown(w *workload) *problem {
 	switch state, message := w.watcher.State(namespaceKind); state {
 	case kindwatch.StateForbidden:
 		return &problem{reason: ReasonWorkloadForbidden, message: "Masthead lacks the right to list and watch namespaces in this cluster."}
-	case kindwatch.StateTooLarge:
+	case kindwatch.StateTooLarge, kindwatch.StateStale:
 		return &problem{reason: ReasonWorkloadRejected, message: "It is not known where claims go: " + message + "."}
 	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateNotServed, kindwatch.StateUnwatched:
 	}

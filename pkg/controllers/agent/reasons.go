@@ -138,4 +138,8 @@ const (
 	// ReasonClaimsTooLarge: the cluster has more claims of the kind, or larger ones, than Masthead keeps. None of them is
 	// synchronised until there are fewer.
 	ReasonClaimsTooLarge = "ClaimsTooLarge"
+
+	// ReasonClaimsStale: for some minutes the cluster has not answered which claims of the kind there are. Nothing that happens to
+	// them is seen until it does.
+	ReasonClaimsStale = "ClaimsStale"
 )

@@ -413,6 +413,11 @@ func (r *requirementReconciler) unknown(kind kindwatch.Kind) *problem {
 			reason:  ReasonForbidden,
 			message: fmt.Sprintf("Masthead lacks the right to list and watch %s in the hub.", kind.GroupResource()),
 		}
+	case kindwatch.StateStale:
+		return &problem{
+			reason:  ReasonKindNotServed,
+			message: fmt.Sprintf("The hub has not let Masthead list and watch %s for some minutes.", kind.GroupResource()),
+		}
 	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateUnwatched, kindwatch.StateTooLarge:
 		// The hub's watcher has no limit, so that nothing is too large.
 	}

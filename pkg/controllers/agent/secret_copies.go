@@ -85,7 +85,7 @@ func workloadSecretsUnknown(s *scope) *problem {
 	switch state, message := s.workload.watcher.State(ownedSecretKind); state {
 	case kindwatch.StateForbidden:
 		return &problem{reason: ReasonWorkloadForbidden, message: "Masthead lacks the right to list and watch Secrets in this cluster."}
-	case kindwatch.StateTooLarge:
+	case kindwatch.StateTooLarge, kindwatch.StateStale:
 		return &problem{reason: ReasonSecretRejected, message: "The connection Secret was not written: " + message + "."}
 	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateNotServed, kindwatch.StateUnwatched:
 	}

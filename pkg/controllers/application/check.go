@@ -49,6 +49,8 @@ func podsProblem(state kindwatch.State) *problem {
 		return &problem{appsv1alpha1.ReasonHealthCheckForbidden, "The cluster does not let Masthead list and watch Pods, which it needs for health checks only."}
 	case kindwatch.StateTooLarge:
 		return &problem{appsv1alpha1.ReasonHealthCheckRefused, "The cluster has more Pods of health checks than Masthead keeps."}
+	case kindwatch.StateStale:
+		return &problem{appsv1alpha1.ReasonHealthCheckStarting, "The cluster has not let Masthead list and watch Pods for some minutes."}
 	default:
 		return &problem{appsv1alpha1.ReasonHealthCheckStarting, "The Pods of health checks have not been read yet."}
 	}

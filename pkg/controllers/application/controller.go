@@ -79,6 +79,10 @@ type Options struct {
 	// Clock is the real one by default.
 	Clock clock.WithTicker
 
+	// staleAfter is for how long a kind may be neither listed nor watched before nobody knows how its objects fare. Tests cannot wait
+	// for it.
+	staleAfter time.Duration
+
 	// linger is how long a kind is still watched that no Application names any more. Tests cannot wait for it.
 	linger time.Duration
 }
@@ -126,6 +130,7 @@ type reconciler struct {
 	metrics        *Metrics
 	lists          *kindwatch.ListGate
 	linger         time.Duration
+	staleAfter     time.Duration
 	packer         *packer
 	clock          clock.WithTicker
 	requestTimeout time.Duration
@@ -147,7 +152,7 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	local := mgr.GetLocalManager()
 	r := &reconciler{
-		fleet: o.Fleet, classes: local.GetClient(), lists: o.Lists, linger: o.linger, packer: newPacker(),
+		fleet: o.Fleet, classes: local.GetClient(), lists: o.Lists, linger: o.linger, staleAfter: o.staleAfter, packer: newPacker(),
 		clock: o.Clock, requestTimeout: o.RequestTimeout, enrolments: map[mcr.ClusterName]string{},
 	}
 	r.reporter = newDefinitionReports(o.Reporter, local.GetEventRecorder(controllerName), o.Fleet)

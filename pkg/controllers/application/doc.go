@@ -17,7 +17,7 @@
 //     anew owns nothing of what the old one did. What is being deleted is left alone. Deleting is the garbage collector's: Masthead
 //     deletes nothing but Pods of health checks that it made.
 //   - What cannot be seen is Unknown, with the reason, and is neither missing nor healthy: a kind that is not served, that may not be
-//     listed, of which there is too much, that has no namespace. It concerns the components of that kind and nothing else. When a
+//     listed, that could not be read for five minutes, of which there is too much, that has no namespace. It concerns the components of that kind and nothing else. When a
 //     kind is served later, it is seen: definitions and API services are watched while an Application names a kind.
 //   - Of each kind that Applications of a cluster name there is one watch, however many Applications there are, and one minute longer than
 //     any does. It keeps a small record of each object that has the annotation or is owned by an Application, and

@@ -168,6 +168,8 @@ func stateProblem(state kindwatch.State, gvk schema.GroupVersionKind) *problem {
 		return &problem{appsv1alpha1.ReasonKindForbidden, fmt.Sprintf("The cluster does not let Masthead list and watch %s.", describe(gvk))}
 	case kindwatch.StateTooLarge:
 		return &problem{appsv1alpha1.ReasonKindTooLarge, fmt.Sprintf("The cluster has more of %s than Masthead keeps.", describe(gvk))}
+	case kindwatch.StateStale:
+		return &problem{appsv1alpha1.ReasonKindStale, fmt.Sprintf("The cluster has not let Masthead list and watch %s for some minutes.", describe(gvk))}
 	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
 	}
 	return &problem{appsv1alpha1.ReasonSyncing, fmt.Sprintf("The objects of %s have not been read yet.", describe(gvk))}

@@ -355,3 +355,37 @@ func TestAHealthRuleForAKindThatLingers(t *testing.T) {
 	f.edit(app, func() { app.Spec.Components = kinds })
 	f.health(app, appsv1alpha1.HealthDegraded)
 }
+
+// A kind that cannot be read any more is not what it was when it could: here, because the conversion webhook of its definition is gone.
+func TestAKindThatCannotBeReadAnyMore(t *testing.T) {
+	f := newFixture(t, func(o *Options) { o.staleAfter = time.Second })
+	crd := f.crd()
+	stored := *crd.Spec.Versions[0].DeepCopy()
+	stored.Name, crd.Spec.Versions[0].Storage = "v0", false
+	crd.Spec.Versions = append(crd.Spec.Versions, stored)
+	f.create(f.workload, crd)
+	kinds := components(configMaps, "settings")
+	kinds["db"] = f.databaseKind()
+	app := f.application("shop", kinds)
+	f.configMap("settings", "shop")
+	f.status(f.database("db", "shop"), map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
+	f.says(app, "db", "True/Healthy ")
+
+	f.edit(crd, func() {
+		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+			Strategy: apiextensionsv1.WebhookConverter,
+			Webhook: &apiextensionsv1.WebhookConversion{
+				ClientConfig: &apiextensionsv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/convert")}, ConversionReviewVersions: []string{"v1"},
+			},
+		}
+	})
+	f.says(app, "db", "Unknown/Unknown KindStale")
+	f.says(app, "settings", "True/Healthy ")
+	if got := condition(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False KindStale" {
+		t.Errorf("got %q", got)
+	}
+	f.edit(crd, func() {
+		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+	})
+	f.says(app, "db", "True/Healthy ")
+}

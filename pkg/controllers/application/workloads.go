@@ -75,6 +75,7 @@ func (r *reconciler) newWorkload(
 		healthChecks:    newHealthChecks(r.clock),
 	}
 	watched.Clock, watched.Lists, watched.Linger = r.clock, r.lists, r.linger
+	watched.StaleAfter = r.staleAfter
 	watched.Handler = func(e kindwatch.Event) { r.handle(w, e) }
 	watched.Reduce = reducer{r.assessor, &w.texts, r.packer}.reduce
 	if w.watcher, err = kindwatch.New(watched); err != nil {

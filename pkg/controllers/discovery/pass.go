@@ -268,6 +268,8 @@ func (p *pass) unknown(kind kindwatch.Kind, reasons reasonSet) (*problem, bool) 
 		return &problem{reasons.forbidden, fmt.Sprintf("Masthead lacks the right to list and watch %s in the cluster.", kind.GroupResource())}, false
 	case kindwatch.StateTooLarge:
 		return &problem{reasons.tooLarge, "Nothing of the kind is written: " + message + "."}, false
+	case kindwatch.StateStale:
+		return &problem{reasons.rejected, "What the cluster has of the kind is not known: " + message + "."}, false
 	case kindwatch.StateNotServed:
 		if reasons.notServed != "" {
 			return &problem{reasons.notServed, fmt.Sprintf("The cluster does not serve %s.", kind.GroupResource())}, false
