@@ -195,6 +195,10 @@ type ApplicationHealthCheck struct {
 	// template of the Pod. Its readiness probe says whether the application is ready; when the template is changed, the Pod is
 	// replaced. The fields are those of every Pod template: `kubectl explain pod`.
 	// +kubebuilder:validation:XValidation:rule="has(self.spec) && self.spec.containers.exists(c, has(c.readinessProbe))",message="a container of the health check must have a readinessProbe"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || self.spec.containers.all(c, !has(c.readinessProbe) || [has(c.readinessProbe.exec), has(c.readinessProbe.httpGet), has(c.readinessProbe.tcpSocket), has(c.readinessProbe.grpc)].exists_one(is, is))",message="a readinessProbe says what is checked: one of exec, httpGet, tcpSocket and grpc"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || self.spec.containers.all(c, has(c.image) && c.image != '')",message="a container of the health check must have an image"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.restartPolicy) || self.spec.restartPolicy in ['Always', 'OnFailure', 'Never']",message="the restartPolicy of a Pod is Always, OnFailure or Never"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.ephemeralContainers)",message="a template has no ephemeralContainers"
 	// +required
 	Template corev1.PodTemplateSpec `json:"template"`
 }

@@ -30,19 +30,25 @@ func TestValidationOfHealthChecks(t *testing.T) {
 	probe := object{"exec": object{"command": []any{"true"}}}
 	const needsProbe = "a container of the health check must have a readinessProbe"
 	validate(t, map[string]validationCase{
-		"Probed":        {reason: "One container with a readiness probe is enough.", spec: checking(object{"containers": []any{container(object{"readinessProbe": probe})}})},
-		"OneOfTwo":      {reason: "A side car needs none.", spec: checking(object{"containers": []any{container(nil), object{"name": "probed", "image": "b", "readinessProbe": probe}}})},
-		"NoProbe":       {reason: "Without one the Pod is ready as soon as it runs.", spec: checking(object{"containers": []any{container(nil)}}), want: needsProbe},
-		"OtherProbe":    {reason: "A liveness probe says nothing about readiness.", spec: checking(object{"containers": []any{container(object{"livenessProbe": probe})}}), want: needsProbe},
-		"InitContainer": {reason: "Nor does the probe of a container that ends before the others start.", spec: checking(object{"initContainers": []any{object{"name": "init", "image": "b", "readinessProbe": probe}}, "containers": []any{container(nil)}}), want: needsProbe},
-		"NoContainers":  {reason: "A Pod has containers.", spec: checking(object{"containers": []any{}}), want: needsProbe},
-		"EmptyPod":      {reason: "A Pod has containers.", spec: checking(object{}), want: "containers: Required value"},
-		"NoPod":         {reason: "A template has a Pod.", spec: with(object{"healthCheck": object{"template": object{}}}), want: needsProbe},
-		"NoTemplate":    {reason: "A health check has a template.", spec: with(object{"healthCheck": object{}}), want: "spec.healthCheck.template: Required value"},
-		"Misspelt":      {reason: "What is misspelt is not ignored.", spec: checking(object{"containers": []any{container(object{"readynessProbe": probe, "readinessProbe": probe})}}), want: "unknown field"},
-		"NoName":        {reason: "Containers have names.", spec: checking(object{"containers": []any{object{"image": "b", "readinessProbe": probe}}}), want: "name: Required value"},
-		"SameName":      {reason: "Containers have names of their own.", spec: checking(object{"containers": []any{container(object{"readinessProbe": probe}), container(nil)}}), want: "Duplicate value"},
-		"PortAsText":    {reason: "A port is a number.", spec: checking(object{"containers": []any{container(object{"readinessProbe": probe, "ports": []any{object{"containerPort": "http"}}})}}), want: "must be of type integer"},
+		"Probed":         {reason: "One container with a readiness probe is enough.", spec: checking(object{"containers": []any{container(object{"readinessProbe": probe})}})},
+		"OneOfTwo":       {reason: "A side car needs none.", spec: checking(object{"containers": []any{container(nil), object{"name": "probed", "image": "b", "readinessProbe": probe}}})},
+		"NoProbe":        {reason: "Without one the Pod is ready as soon as it runs.", spec: checking(object{"containers": []any{container(nil)}}), want: needsProbe},
+		"OtherProbe":     {reason: "A liveness probe says nothing about readiness.", spec: checking(object{"containers": []any{container(object{"livenessProbe": probe})}}), want: needsProbe},
+		"InitContainer":  {reason: "Nor does the probe of a container that ends before the others start.", spec: checking(object{"initContainers": []any{object{"name": "init", "image": "b", "readinessProbe": probe}}, "containers": []any{container(nil)}}), want: needsProbe},
+		"NoContainers":   {reason: "A Pod has containers.", spec: checking(object{"containers": []any{}}), want: needsProbe},
+		"EmptyPod":       {reason: "A Pod has containers.", spec: checking(object{}), want: "containers: Required value"},
+		"NoPod":          {reason: "A template has a Pod.", spec: with(object{"healthCheck": object{"template": object{}}}), want: needsProbe},
+		"NoTemplate":     {reason: "A health check has a template.", spec: with(object{"healthCheck": object{}}), want: "spec.healthCheck.template: Required value"},
+		"Misspelt":       {reason: "What is misspelt is not ignored.", spec: checking(object{"containers": []any{container(object{"readynessProbe": probe, "readinessProbe": probe})}}), want: "unknown field"},
+		"NoName":         {reason: "Containers have names.", spec: checking(object{"containers": []any{object{"image": "b", "readinessProbe": probe}}}), want: "name: Required value"},
+		"SameName":       {reason: "Containers have names of their own.", spec: checking(object{"containers": []any{container(object{"readinessProbe": probe}), container(nil)}}), want: "Duplicate value"},
+		"ProbeOfNothing": {reason: "A probe checks something.", spec: checking(object{"containers": []any{container(object{"readinessProbe": object{"periodSeconds": int64(5)}})}}), want: "a readinessProbe says what is checked"},
+		"ProbeOfTwo":     {reason: "And one thing only.", spec: checking(object{"containers": []any{container(object{"readinessProbe": object{"exec": object{"command": []any{"true"}}, "tcpSocket": object{"port": int64(80)}}})}}), want: "a readinessProbe says what is checked"},
+		"ProbeOfGRPC":    {reason: "Each kind of check will do.", spec: checking(object{"containers": []any{container(object{"readinessProbe": object{"grpc": object{"port": int64(80)}}})}})},
+		"NoImage":        {reason: "A container has an image.", spec: checking(object{"containers": []any{object{"name": "check", "readinessProbe": probe}}}), want: "must have an image"},
+		"RestartPolicy":  {reason: "A Pod has one of three.", spec: checking(object{"restartPolicy": "Sometimes", "containers": []any{container(object{"readinessProbe": probe})}}), want: "the restartPolicy of a Pod is"},
+		"Ephemeral":      {reason: "They are added to Pods that run.", spec: checking(object{"ephemeralContainers": []any{object{"name": "debug", "image": "b"}}, "containers": []any{container(object{"readinessProbe": probe})}}), want: "no ephemeralContainers"},
+		"PortAsText":     {reason: "A port is a number.", spec: checking(object{"containers": []any{container(object{"readinessProbe": probe, "ports": []any{object{"containerPort": "http"}}})}}), want: "must be of type integer"},
 	})
 }
 
