@@ -115,8 +115,11 @@ func TestHealthCheckThatAClusterRefuses(t *testing.T) {
 	}{
 		"invalid": {
 			reason: "The schema of the template does not say everything that the API server asks for.",
-			want:   appsv1alpha1.ReasonHealthCheckRefused, message: "spec.containers[0].image: Required value",
-			change: checkedBy(""),
+			want:   appsv1alpha1.ReasonHealthCheckRefused, message: "spec.containers[0].volumeMounts[0].name: Not found",
+			change: func(app *appsv1alpha1.Application) {
+				checkedBy("x")(app)
+				app.Spec.HealthCheck.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "missing", MountPath: "/missing"}}
+			},
 		},
 		"taken": {
 			reason: "A Pod of somebody else has the name.",

@@ -82,7 +82,7 @@ func (o *observation) hold() (all bool) {
 		}
 	}
 	if o.healthCheck.syncing {
-		c := meta.FindStatusCondition(old.Conditions, appsv1alpha1.ConditionReady)
+		c := meta.FindStatusCondition(old.Conditions, appsv1alpha1.ConditionHealthCheckPassed)
 		if c == nil || c.ObservedGeneration != o.application.Generation {
 			return false
 		}
