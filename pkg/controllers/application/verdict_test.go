@@ -191,7 +191,7 @@ func TestVerdictsOnApplications(t *testing.T) {
 	for reason, want := range map[string]verdict.Verdict{
 		appsv1alpha1.ReasonSyncing: verdict.InProgress, appsv1alpha1.ReasonKindNotServed: verdict.InProgress,
 		appsv1alpha1.ReasonKindForbidden: verdict.Failed, appsv1alpha1.ReasonKindTooLarge: verdict.Failed,
-		appsv1alpha1.ReasonClusterScoped: verdict.Failed,
+		appsv1alpha1.ReasonClusterScoped: verdict.Failed, appsv1alpha1.ReasonKindStale: verdict.InProgress,
 	} {
 		table.Cases["NotSeen"+reason] = verdict.Case{
 			Reason: "A component cannot be seen: " + reason, Want: want,
