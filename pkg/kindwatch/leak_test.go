@@ -90,7 +90,7 @@ func TestNoWatchIsLeftBehind(t *testing.T) {
 
 	t.Run("Relist", func(t *testing.T) {
 		for range 20 {
-			w.Relist(first.GroupKind())
+			w.Relist(only(first))
 		}
 		eventually(t, "nothing is left of lists that were begun anew", settles(base))
 		eventually(t, "synced", inState(w, first, StateSynced))

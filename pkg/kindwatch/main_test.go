@@ -189,6 +189,11 @@ func key(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "default", Name: name}
 }
 
+// only selects one kind.
+func only(kind Kind) func(schema.GroupKind) bool {
+	return func(gk schema.GroupKind) bool { return gk == kind.GroupKind() }
+}
+
 // createWhenServed creates an object as soon as its kind is served.
 func createWhenServed(t *testing.T, c client.Client, obj client.Object) {
 	t.Helper()

@@ -71,7 +71,7 @@ func TestStaleWhenTheConversionWebhookIsGone(t *testing.T) {
 		}
 		return nil
 	})
-	w.Relist(kind.GroupKind())
+	w.Relist(only(kind))
 	eventually(t, "its list fails", func() error {
 		if failed.Load() == 0 {
 			return errors.New("it does not")
@@ -117,7 +117,7 @@ func TestStaleWhenRequestsHang(t *testing.T) {
 	w.Set("test", configMaps)
 	eventually(t, "synced", inState(w, configMaps, StateSynced))
 	hanging.Store(true)
-	w.Relist(configMaps.GroupKind())
+	w.Relist(only(configMaps))
 	eventually(t, "the time is measured", func() error {
 		k := w.kind(configMaps)
 		k.mu.Lock()

@@ -343,7 +343,7 @@ func TestRelistReducesAgain(t *testing.T) {
 	mu.Lock()
 	rule = func(value string) string { return strings.ReplaceAll(value, "2", "two") }
 	mu.Unlock()
-	w.Relist(kind.GroupKind())
+	w.Relist(only(kind))
 	eventually(t, "what the rule changes is told", d.tells("other", "Added 2", "Updated two"))
 	if err := d.tells("same", "Added 1")(); err != nil {
 		t.Error(err)

@@ -242,7 +242,7 @@ func TestHealthCheckThatIsRemovedWhilePodsAreForbidden(t *testing.T) {
 	gk := schema.GroupKind{Kind: "Pod"}
 	f.answerFor("/api/v1/pods", http.StatusForbidden, `"code":403,"reason":"Forbidden","message":"cannot list resource"`)
 	w, _ := f.reconciler.workloads.Get(f.cluster)
-	w.watcher.Relist(gk)
+	f.relist(gk)
 	f.inState(gk, kindwatch.StateForbidden)
 	f.edit(app, func() { app.Spec.HealthCheck = nil })
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {

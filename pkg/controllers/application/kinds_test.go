@@ -337,7 +337,7 @@ func TestAHealthRuleForAKindThatLingers(t *testing.T) {
 	before := f.reconciler.rules.following.Load()
 	f.edit(app, func() { app.Spec.Components = components(configMaps, "settings") })
 	f.eventually("nobody names the kind", func() error {
-		if used := w.kindsOf(schema.GroupKind{Group: f.databaseKind().Group, Kind: "Database"}); len(used) > 0 {
+		if used := w.watchedAs(schema.GroupKind{Group: f.databaseKind().Group, Kind: "Database"}); len(used) > 0 {
 			return fmt.Errorf("%v", used)
 		}
 		return nil

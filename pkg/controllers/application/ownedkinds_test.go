@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -41,6 +42,18 @@ func (f *fixture) ownsKinds(app *appsv1alpha1.Application, want ...string) {
 	})
 }
 
+// relist has a kind listed again.
+func (f *fixture) relist(gk schema.GroupKind) {
+	f.t.Helper()
+	w, _ := f.reconciler.workloads.Get(f.cluster)
+	w.watcher.Relist(func(kind schema.GroupKind) bool { return kind == gk })
+}
+
+// watchedAs are the forms in which a kind is watched because an Application has to do with it.
+func (w *workload) watchedAs(gk schema.GroupKind) []kindwatch.Kind {
+	return w.kindsSelected([]health.Selector{{Group: gk.Group, Kind: gk.Kind}})
+}
+
 // inState waits until a kind is in a state.
 func (f *fixture) inState(gk schema.GroupKind, want kindwatch.State) {
 	f.t.Helper()
@@ -49,12 +62,12 @@ func (f *fixture) inState(gk schema.GroupKind, want kindwatch.State) {
 		if !engaged {
 			return errors.New("the cluster is not engaged yet")
 		}
-		for _, kind := range w.kindsOf(gk) {
+		for _, kind := range w.watchedAs(gk) {
 			if got, _ := w.watcher.State(kind); got == want {
 				return nil
 			}
 		}
-		return fmt.Errorf("want %s, it is watched as %v", want, w.kindsOf(gk))
+		return fmt.Errorf("want %s, it is watched as %v", want, w.watchedAs(gk))
 	})
 }
 
@@ -83,8 +96,7 @@ func TestGarbageCollectionLetsGoOfAKindThatIsForbidden(t *testing.T) {
 
 	gk := schema.GroupKind{Kind: "Service"}
 	f.answerFor("/api/v1/services", http.StatusForbidden, `"code":403,"reason":"Forbidden","message":"cannot list resource"`)
-	w, _ := f.reconciler.workloads.Get(f.cluster)
-	w.watcher.Relist(gk)
+	f.relist(gk)
 	f.inState(gk, kindwatch.StateForbidden)
 	f.edit(app, func() { delete(app.Spec.Components, "web") })
 	f.installed(app, "settings")
@@ -93,7 +105,7 @@ func TestGarbageCollectionLetsGoOfAKindThatIsForbidden(t *testing.T) {
 	f.inState(gk, kindwatch.StateForbidden)
 
 	f.asked.setAnswer(nil)
-	w, _ = f.reconciler.workloads.Get(f.cluster)
+	w, _ := f.reconciler.workloads.Get(f.cluster)
 	w.watcher.Poke(schema.GroupResource{Resource: "services"})
 	f.owned(svc, app, false)
 	f.ownsKinds(app, "ConfigMap")
