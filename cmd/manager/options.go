@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
 // Options are the settings of the manager. Each can be given as a flag and in the file that --config names, which is
@@ -170,6 +172,10 @@ type ConnectionOptions struct {
 
 	// AllowLoopbackEndpoints accepts API servers on this machine's loopback interface, for development.
 	AllowLoopbackEndpoints bool `json:"allowLoopbackEndpoints"`
+
+	// DeniedEndpointCIDRs are networks in which no API server and no proxy is connected to, whatever name leads there; beside link-local,
+	// loopback, unspecified and multicast addresses and those of clouds' metadata services, which are always refused.
+	DeniedEndpointCIDRs []string `json:"deniedEndpointCIDRs"`
 }
 
 // AgentOptions are the limits of the agent.
@@ -350,6 +356,8 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	toggle(&c.AllowInsecureKubeconfigTLS, "allow-insecure-kubeconfig-tls", "accept kubeconfigs that say insecure-skip-tls-verify")
 	toggle(&c.AllowKubeconfigProxy, "allow-kubeconfig-proxy", "accept kubeconfigs that say proxy-url")
 	toggle(&c.AllowLoopbackEndpoints, "allow-loopback-endpoints", "accept API servers on this machine's loopback interface, for development")
+	f.StringSliceVar(&c.DeniedEndpointCIDRs, "denied-endpoint-cidrs", c.DeniedEndpointCIDRs,
+		"networks in which no API server and no proxy of a kubeconfig is connected to, beside link-local ones and the like, which are always refused")
 
 	number(&o.Agent.Workers, "agent-workers", "how many claims are worked on at once")
 	number(&o.Agent.WorkersPerCluster, "agent-workers-per-cluster", "how many of them may be of one cluster; slow clusters hold no more (default: an eighth)")
@@ -364,6 +372,17 @@ func (o ConnectionOptions) answerLimits(mib int) bounded.Limits {
 	l := bounded.WithBytes(int64(mib) * mebibyte)
 	l.Cost = int64(o.MaxDecodedMiB) * mebibyte
 	return l
+}
+
+// deniedCIDRs are the networks that are denied, once Validate has found no fault with them.
+func (o ConnectionOptions) deniedCIDRs() []netip.Prefix {
+	var denied []netip.Prefix
+	for _, cidr := range o.DeniedEndpointCIDRs {
+		if p, err := credentials.ParseCIDR(cidr); err == nil {
+			denied = append(denied, p)
+		}
+	}
+	return denied
 }
 
 // minConnectionWorkers is what the connection provider asks for: dead clusters cost a time-out each, and leave room only
@@ -411,6 +430,10 @@ func (o *Options) Validate() error {
 	problem(c.WorkersPerNamespace < 0, "connection-workers-per-namespace: must not be negative")
 	problem(c.ProbeFailures < 1, "probe-failures: must be at least 1")
 	problem(c.BackoffMax.Duration < c.BackoffBase.Duration, "backoff-max: must not be shorter than backoff-base")
+	for _, cidr := range c.DeniedEndpointCIDRs {
+		_, err := credentials.ParseCIDR(cidr)
+		problem(err != nil, "denied-endpoint-cidrs: %v", err)
+	}
 	problem(c.QPS <= 0, "cluster-qps: must be more than zero")
 	problem(c.Burst < 1, "cluster-burst: must be at least 1")
 	problem(c.MaxAnswerMiB < 1, "max-answer-mib: must be at least 1")

@@ -55,7 +55,7 @@ func TestParse(t *testing.T) {
 			file:   "applications: {workers: 5, metrics: PerApplication}\n",
 			args:   []string{"--application-lists=2", "--application-workers=6"},
 			modify: func(o *Options) {
-				o.Applications = ApplicationOptions{Workers: 6, Lists: 2, Metrics: metricsPerApplication}
+				o.Applications = ApplicationOptions{Workers: 6, Lists: 2, Metrics: metricsPerApplication, HealthLibrary: true}
 			},
 		},
 		"FlagsWin": {
@@ -66,6 +66,12 @@ func TestParse(t *testing.T) {
 				o.Connections.Workers = 60
 				o.Agent.ProtectedNamespaces = []string{"b"}
 			},
+		},
+		"DeniedEndpoints": {
+			reason: "Networks are denied by the file and by a flag.",
+			file:   "connections: {deniedEndpointCIDRs: [192.0.2.0/24]}\n",
+			args:   []string{"--denied-endpoint-cidrs=10.96.0.0/12,fd00:10::/32"},
+			modify: func(o *Options) { o.Connections.DeniedEndpointCIDRs = []string{"10.96.0.0/12", "fd00:10::/32"} },
 		},
 		"NamespaceOfThePod": {
 			reason: "In a Pod the namespace is known.",
@@ -138,6 +144,10 @@ func TestParseRefuses(t *testing.T) {
 		"NoAnswers": {
 			reason: "A limit of nothing would refuse every answer.",
 			args:   []string{"--max-answer-mib=0"}, want: "max-answer-mib: must be at least 1",
+		},
+		"DeniedEndpoint": {
+			reason: "What is meant to be denied must not be ignored.",
+			args:   []string{"--denied-endpoint-cidrs=10.0.0.0/8,10.0.0.1"}, want: `denied-endpoint-cidrs: "10.0.0.1" is not a network in CIDR notation`,
 		},
 		"BackoffUpsideDown": {
 			reason: "The longest wait is not shorter than the first.",

@@ -256,6 +256,7 @@ func newProvider(
 			AllowInsecureTLS: o.AllowInsecureKubeconfigTLS,
 			AllowProxy:       o.AllowKubeconfigProxy,
 			AllowLoopback:    o.AllowLoopbackEndpoints,
+			DeniedCIDRs:      o.deniedCIDRs(),
 		},
 		Recorder:                local.GetEventRecorder(fleetv1alpha1.FieldManager),
 		Registerer:              metrics.Registry,

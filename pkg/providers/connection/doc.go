@@ -101,7 +101,8 @@
 //	P15 full caches              closedCache, trim: TestConnectsAndReconciles, TestTrim
 //	P16 5 QPS for each kind      one throttle for each cluster: TestThrottleCountsTheTimeThatRequestsWait
 //	P17 no time-outs on reads    TestReadsHaveADeadlineAndWatchesHaveNone
-//	P18 dangerous kubeconfigs    package credentials: TestParse, TestCheckAddress, FuzzParse; TestProberExplainsErrors
+//	P18 dangerous kubeconfigs    package credentials: TestParse, TestCheckAddress, FuzzParse; TestProberExplainsErrors,
+//	                             TestProxyAtADeniedAddressIsNotUsed
 //	P19 context of the engage    from Start, with a cause: TestStoppedProcess, TestEndpointChangeLeavesNoGap
 //	P20 Start errors             TestCacheThatStopsByItselfIsNoticed
 //	P21 status, events, metrics  snapshots, TestTwentyRoundsLeaveNothingBehind, TestMetricsFollowTheState

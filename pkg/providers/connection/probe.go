@@ -129,6 +129,9 @@ func (p prober) explain(err error) *failure {
 	if why := refusal(err); why != nil {
 		return why
 	}
+	if errors.Is(err, errRefusedAddress) { // One sentence for all of them: which address it is and why tells of the manager's network.
+		return &failure{ReasonEndpointDenied, fmt.Sprintf("The API server at %s has an address to which this manager makes no connections", host)}
+	}
 	if message := tlsMessage(err); message != "" {
 		return &failure{ReasonTLSError, fmt.Sprintf("The API server at %s %s", host, message)}
 	}
@@ -168,8 +171,6 @@ func dialMessage(err error) string {
 		timeout net.Error
 	)
 	switch {
-	case errors.Is(err, errRefusedAddress):
-		return "has an address that is refused: link-local, loopback, unspecified, multicast, or of a cloud's metadata service"
 	case errors.Is(err, multicluster.ErrClusterNotConnected):
 		return "is being disconnected"
 	case errors.As(err, &dns) && dns.IsNotFound:

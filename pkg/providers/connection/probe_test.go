@@ -4,12 +4,15 @@
 package connection
 
 import (
+	"bytes"
 	"context"
 	"encoding/pem"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -120,6 +123,7 @@ func TestProberExplainsErrors(t *testing.T) {
 	}
 	_ = closed.Close()
 	allowed := credentials.Options{AllowLoopback: true}
+	denied := credentials.Options{AllowLoopback: true, DeniedCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
 	cases := map[string]struct {
 		reason, server string
 		ca             []byte
@@ -133,7 +137,9 @@ func TestProberExplainsErrors(t *testing.T) {
 		"Refused":   {reason: "Nobody listens.", server: "https://" + closed.Addr().String(), o: allowed, want: failure{ReasonDialError, "refused the connection"}},
 		"BlackHole": {reason: "Nobody answers.", server: blackHole(t), o: allowed, timeout: time.Second, want: failure{ReasonDialError, "did not answer in time"}},
 		"NoName":    {reason: "The name does not exist.", server: "https://does-not-exist.invalid", o: allowed, want: failure{ReasonDialError, "has a name that"}},
-		"Address":   {reason: "The name leads to an address that is refused: DNS is no way around the check.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), want: failure{ReasonDialError, "address that is refused"}},
+		"Address":   {reason: "The name leads to an address that is refused: DNS is no way around the check.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), want: failure{ReasonEndpointDenied, "makes no connections"}},
+		"Denied":    {reason: "The operator denies the address that the name leads to, though loopback is allowed.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), o: denied, want: failure{ReasonEndpointDenied, "makes no connections"}},
+		"Nobody":    {reason: "Nobody listens at that one, of which nothing is told.", server: strings.Replace("https://"+closed.Addr().String(), "127.0.0.1", "localhost", 1), o: denied, want: failure{ReasonEndpointDenied, "makes no connections"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -148,8 +154,51 @@ func TestProberExplainsErrors(t *testing.T) {
 					t.Errorf("%s\nwant %v, got %v", tc.reason, tc.want, why)
 				}
 			}
+			if n := p.transport.dials.Load(); tc.want.reason == ReasonEndpointDenied && n != 0 {
+				t.Errorf("%d connections were made to an address that is refused", n)
+			}
 			if n := other.count(func(string) bool { return true }); n != 0 {
 				t.Errorf("%d requests arrived at an address that is refused", n)
+			}
+		})
+	}
+}
+
+// TestProxyAtADeniedAddressIsNotUsed has a proxy, which the operator allows, at an address that he denies.
+func TestProxyAtADeniedAddressIsNotUsed(t *testing.T) {
+	asked := atomic.Int32{}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	defer proxy.Close()
+	through := strings.Replace(proxy.URL, "127.0.0.1", "localhost", 1)
+	kubeconfig := bytes.Replace(kubeconfigFor(t, "https://api.example.org", nil, "token"),
+		[]byte(`"server"`), []byte(`"proxy-url":"`+through+`","server"`), 1)
+	for name, tc := range map[string]struct {
+		reason string
+		denied []netip.Prefix
+		want   string
+		asked  int32
+	}{
+		"Denied":  {"The name of the proxy leads to an address that is denied.", []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, ReasonEndpointDenied, 0},
+		"Allowed": {"One that is not denied is asked, and fails.", nil, ReasonDialError, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked.Store(0)
+			o := credentials.Options{AllowLoopback: true, AllowProxy: true, DeniedCIDRs: tc.denied}
+			creds, err := credentials.Parse(kubeconfig, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr, err := newTransport("fake/ns/a", creds, o, "masthead", func() {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tr.close()
+			_, why := prober{transport: tr, timeout: 30 * time.Second}.ready(t.Context(), "token")
+			if reasonOf(why) != tc.want || asked.Load() != tc.asked {
+				t.Errorf("%s\nwant %s and %d requests, got %v and %d", tc.reason, tc.want, tc.asked, why, asked.Load())
 			}
 		})
 	}

@@ -12,6 +12,9 @@ const (
 	ReasonConnecting = "Connecting"
 	// ReasonDialError means: the API server's address cannot be resolved or reached, or does not answer in time.
 	ReasonDialError = "DialError"
+	// ReasonEndpointDenied means: the API server's name leads to an address to which no connections are made, or the operator denies
+	// those to its address.
+	ReasonEndpointDenied = "EndpointDenied"
 	// ReasonTLSError means: something answered, but not with a certificate that the kubeconfig's authority signed for that
 	// name, or it does not speak TLS.
 	ReasonTLSError = "TLSError"

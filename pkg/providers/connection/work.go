@@ -216,7 +216,10 @@ func (p *Provider) readCredentials(ctx context.Context, r *record) (*credentials
 		return nil, &failure{ReasonNoCredentials, "The Secret with the cluster's kubeconfig cannot be read from the hub"}
 	}
 	creds, err := credentials.Parse(raw, p.o.Credentials)
-	if err != nil {
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == credentials.ReasonDenied:
+		return nil, &failure{ReasonEndpointDenied, invalid.Message}
+	case err != nil:
 		return nil, &failure{ReasonBadKubeconfig, err.Error()}
 	}
 	return creds, nil

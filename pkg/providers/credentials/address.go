@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 )
 
 // Addresses at which clouds serve credentials to whoever can reach them, beyond the link-local ones.
@@ -23,12 +24,40 @@ var (
 	nat64       = netip.MustParsePrefix("64:ff9b::/96")
 )
 
+// ErrDenied is what CheckAddress returns for an address in one of Options.DeniedCIDRs.
+var ErrDenied = errors.New("the operator of this manager denies connections to this address")
+
+// deniedMessage tells nothing that the author of a kubeconfig did not know: not the network, and not whether anything is there.
+const deniedMessage = "The kubeconfig's server has an address to which the operator of this manager denies connections"
+
+// ParseCIDR reads a network for Options.DeniedCIDRs. One of IPv4 addresses in IPv6 notation is that of the IPv4 addresses.
+func ParseCIDR(s string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(s)
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("%q is not a network in CIDR notation", s)
+	}
+	const mapped = 96
+	if p.Addr().Is4In6() && p.Bits() >= mapped {
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-mapped)
+	}
+	if p != p.Masked() {
+		return netip.Prefix{}, fmt.Errorf("%q is an address within a network: the network is %s", s, p.Masked())
+	}
+	return p, nil
+}
+
+// denied is whether the operator denies one of these addresses.
+func (o Options) denied(addresses ...netip.Addr) bool {
+	return slices.ContainsFunc(o.DeniedCIDRs, func(p netip.Prefix) bool { return slices.ContainsFunc(addresses, p.Contains) })
+}
+
 // CheckAddress says why an IP address is not connected to, or returns nil. A kubeconfig is written by somebody else, and
 // the manager stands where its author may not: without this check, its connections would be a way to reach the
 // metadata service of the manager's node and what listens on the manager's loopback interface. Dialers call it with the
 // address that a name resolved to, so that DNS is no way around it.
 func (o Options) CheckAddress(a netip.Addr) error {
 	a = a.Unmap().WithZone("")
+	written := a
 	if nat64.Contains(a) {
 		b := a.As16()
 		a = netip.AddrFrom4([4]byte(b[12:]))
@@ -36,6 +65,8 @@ func (o Options) CheckAddress(a netip.Addr) error {
 	switch {
 	case !a.IsValid():
 		return errors.New("not an IP address")
+	case o.denied(a, written):
+		return ErrDenied
 	case a.IsLoopback():
 		if !o.AllowLoopback {
 			return fmt.Errorf("loopback addresses are refused: %s", a)

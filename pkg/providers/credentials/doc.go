@@ -11,7 +11,7 @@
 //   - The address of the API server is not link-local, unspecified, multicast or that of a cloud's metadata service, and
 //     not loopback unless the operator allows it (on a developer's machine the clusters run there, in a Pod nothing
 //     does that a kubeconfig should reach). Parse checks addresses, a dialer must check what names resolve to:
-//     Options.CheckAddress.
+//     Options.CheckAddress. The operator can deny further networks; what is told of these is one sentence, whatever is there.
 //   - Exactly one context counts: the current one, or the only one. Keys that are there twice, and two entries of the name that
 //     is used, are refused.
 //   - Certificates and keys are read when the kubeconfig is, so that a bad one is an error that says so.

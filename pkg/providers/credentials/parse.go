@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -36,6 +37,9 @@ type Options struct {
 	// AllowLoopback allows API servers on the manager's own loopback interface, as on a developer's machine. In a
 	// cluster, loopback is the manager's own Pod: nothing that a kubeconfig should reach.
 	AllowLoopback bool
+	// DeniedCIDRs are networks in which no API server and no proxy is connected to, beside those that never are, see CheckAddress. They
+	// win over AllowLoopback.
+	DeniedCIDRs []netip.Prefix
 }
 
 // An InvalidError says why a kubeconfig is refused. It never holds secret material, nor the text of a parser's error,
@@ -249,7 +253,10 @@ func parseHost(host string, o Options) (string, *InvalidError) {
 	if a.Zone() != "" {
 		return "", invalid(ReasonBadServer, "The kubeconfig's server is an address with a zone, which is refused")
 	}
-	if err := o.CheckAddress(a); err != nil {
+	switch err := o.CheckAddress(a); {
+	case errors.Is(err, ErrDenied):
+		return "", invalid(ReasonDenied, "%s", deniedMessage)
+	case err != nil:
 		return "", invalid(ReasonBadServer, "The kubeconfig's server is refused: %s", err)
 	}
 	if a.Is6() {

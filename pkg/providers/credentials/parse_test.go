@@ -202,6 +202,8 @@ func TestParse(t *testing.T) {
 		"Port":         {reason: "A port that does not exist is refused.", change: func(f *file) { f.cluster["server"] = "https://api.example.org:70000" }, want: want{reason: ReasonBadServer}},
 		"OddHost":      {reason: "A host name with a space or a percent sign is refused.", change: func(f *file) { f.cluster["server"] = "https://a%20b" }, want: want{reason: ReasonBadServer}},
 		"Metadata":     {reason: "The metadata service of a cloud is no API server.", change: func(f *file) { f.cluster["server"] = "https://169.254.169.254" }, want: want{reason: ReasonBadServer}},
+		"Denied":       {reason: "The operator denies that network.", change: func(f *file) { f.cluster["server"] = "https://10.96.0.1" }, o: deny("10.96.0.0/12"), want: want{reason: ReasonDenied}},
+		"DeniedMapped": {reason: "However the address is written.", change: func(f *file) { f.cluster["server"] = "https://[::ffff:10.96.0.1]:443" }, o: deny("10.96.0.0/12"), want: want{reason: ReasonDenied}},
 		"Loopback":     {reason: "Loopback is refused by default.", change: func(f *file) { f.cluster["server"] = "https://127.0.0.1:6443" }, want: want{reason: ReasonBadServer}},
 		"Localhost":    {reason: "So is its name.", change: func(f *file) { f.cluster["server"] = "https://localhost:6443" }, want: want{reason: ReasonBadServer}},
 		"LoopbackAllowed": {
@@ -267,6 +269,40 @@ func TestCredentialsHoldNoSecretInTheirConfigOrText(t *testing.T) {
 	}
 }
 
+func deny(cidrs ...string) Options {
+	var o Options
+	for _, c := range cidrs {
+		p, err := ParseCIDR(c)
+		if err != nil {
+			panic(err)
+		}
+		o.DeniedCIDRs = append(o.DeniedCIDRs, p)
+	}
+	return o
+}
+
+func TestParseCIDR(t *testing.T) {
+	cases := map[string]struct{ reason, cidr, want string }{
+		"IPv4":        {"A network of IPv4 addresses.", "10.0.0.0/8", "10.0.0.0/8"},
+		"IPv6":        {"A network of IPv6 addresses.", "fd00::/8", "fd00::/8"},
+		"One":         {"One address.", "192.0.2.1/32", "192.0.2.1/32"},
+		"Mapped":      {"IPv4 addresses in IPv6 notation are IPv4 addresses.", "::ffff:10.0.0.0/104", "10.0.0.0/8"},
+		"Address":     {"An address is not a network: its size is not guessed.", "10.0.0.1", ""},
+		"HostBits":    {"It is not clear whether the host or its network is meant.", "10.0.0.1/8", ""},
+		"Zone":        {"A network has no zone.", "fe80::%eth0/10", ""},
+		"Nothing":     {"Nothing is no network.", "", ""},
+		"NotANetwork": {"A name is no network.", "localhost/8", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := ParseCIDR(tc.cidr)
+			if (err != nil) != (tc.want == "") || err == nil && got.String() != tc.want {
+				t.Errorf("%s\nwant %q, got %v, %v", tc.reason, tc.want, got, err)
+			}
+		})
+	}
+}
+
 func TestCheckAddress(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
@@ -291,6 +327,16 @@ func TestCheckAddress(t *testing.T) {
 		"Loopback":           {reason: "The manager's own Pod.", address: "127.0.0.1", refused: true},
 		"LoopbackV6":         {reason: "As above.", address: "::1", refused: true},
 		"LoopbackAllowed":    {reason: "Allowed by flag.", address: "127.0.0.1", o: Options{AllowLoopback: true}},
+		"Denied":             {reason: "The operator denies that network.", address: "10.96.0.1", o: deny("10.96.0.0/12"), refused: true},
+		"DeniedMapped":       {reason: "An IPv4 address in IPv6 notation is the same address.", address: "::ffff:10.96.0.1", o: deny("10.96.0.0/12"), refused: true},
+		"DeniedNAT64":        {reason: "So is one that a gateway translates.", address: "64:ff9b::a60:1", o: deny("10.96.0.0/12"), refused: true},
+		"DeniedZone":         {reason: "A zone is no way around it.", address: "fd00:10::1%eth0", o: deny("fd00:10::/32"), refused: true},
+		"DeniedGateway":      {reason: "The addresses of the gateway itself can be denied.", address: "64:ff9b::cb00:7107", o: deny("64:ff9b::/96"), refused: true},
+		"DeniedInIPv6":       {reason: "The network may be written as IPv4 in IPv6 notation, too.", address: "10.96.0.1", o: deny("::ffff:10.96.0.0/108"), refused: true},
+		"DeniedEverything":   {reason: "All of IPv4 can be denied.", address: "203.0.113.7", o: deny("0.0.0.0/0"), refused: true},
+		"DeniedV4Only":       {reason: "That says nothing about IPv6.", address: "fd00::1", o: deny("0.0.0.0/0")},
+		"NotDenied":          {reason: "An address beside the network is not in it.", address: "10.112.0.1", o: deny("10.96.0.0/12")},
+		"DeniedLoopback":     {reason: "What is denied wins over what is allowed.", address: "127.0.0.1", o: Options{AllowLoopback: true, DeniedCIDRs: deny("127.0.0.0/8").DeniedCIDRs}, refused: true},
 		"UnspecifiedAllowed": {reason: "The flag is about loopback only.", address: "0.0.0.0", o: Options{AllowLoopback: true}, refused: true},
 	}
 	for name, tc := range cases {

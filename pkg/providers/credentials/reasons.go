@@ -17,6 +17,8 @@ const (
 	ReasonNotOurs = "NotOurs"
 	// ReasonBadServer means: the server's address is not one that is connected to.
 	ReasonBadServer = "BadServer"
+	// ReasonDenied means: the server's address is in a network that the operator denies.
+	ReasonDenied = "Denied"
 	// ReasonRefused means: it holds something that is never or not by default allowed.
 	ReasonRefused = "Refused"
 	// ReasonBadCertificate means: a certificate, an authority or a key cannot be used.
