@@ -46,7 +46,8 @@ func (r *requirementReconciler) failed(ctx context.Context, s *scope, err error)
 		return nil
 	}
 	return &problem{
-		reason: ReasonSyncFailing,
+		reason:  ReasonSyncFailing,
+		unknown: true,
 		message: fmt.Sprintf("Synchronising this claim fails (%s) and is tried again, see the log of Masthead in the hub",
 			cmp.Or(string(apierrors.ReasonForError(err)), "no answer")),
 	}

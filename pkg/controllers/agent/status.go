@@ -29,9 +29,6 @@ func condition(claim *unstructured.Unstructured, p *problem) metav1.Condition {
 			c.Status = metav1.ConditionUnknown
 		}
 	}
-	if p != nil && p.reason == ReasonSyncFailing {
-		c.Status = metav1.ConditionUnknown
-	}
 	return c
 }
 

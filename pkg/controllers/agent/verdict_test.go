@@ -107,8 +107,10 @@ func TestVerdictsOnClaims(t *testing.T) {
 		ReasonSecretMissing: verdict.InProgress, ReasonSecretRejected: verdict.Failed, ReasonWorkloadForbidden: verdict.Failed,
 		ReasonWorkloadRejected: verdict.Failed, ReasonInvalidDeletionPolicy: verdict.Failed, ReasonDeleting: verdict.InProgress,
 		ReasonRecreating: verdict.InProgress, ReasonSyncFailing: verdict.InProgress, ReasonHubObjectDeleted: verdict.Failed,
+		ReasonHubUnavailable: verdict.InProgress, ReasonNamespaceRecreated: verdict.Failed, ReasonSecretWithheld: verdict.Failed,
 	} {
-		p := &problem{reason: reason, message: "It is so"}
+		unknown := reason == ReasonSyncFailing || reason == ReasonHubUnavailable
+		p := &problem{reason: reason, message: "It is so", unknown: unknown}
 		why := "It is not what the user asked for: " + reason
 		table.Cases[reason] = verdict.Case{Reason: why, Object: show(created, nil, p), Want: want}
 		table.Cases[reason+"AfterReady"] = verdict.Case{Reason: why, Object: show(provisioned, hubSays(available), p), Want: want}
