@@ -341,10 +341,10 @@ func TestEnrollmentClassDefaults(t *testing.T) {
 	}
 	want := fleetv1alpha1.AgentSpec{
 		Mode: fleetv1alpha1.AgentModeReadWrite, Discovery: fleetv1alpha1.DiscoveryModeFull, DefaultTargetNamespace: "bar",
-		DeletionPolicy: fleetv1alpha1.DeletionPolicyDelete,
+		DeletionPolicy: fleetv1alpha1.DeletionPolicyDelete, RecreatePolicy: fleetv1alpha1.RecreatePolicyNever,
 	}
 	if diff := cmp.Diff(want, class.Spec.Agent); diff != "" {
-		t.Errorf("An agent without a mode reads, writes, deletes and shows everything: -want, +got:\n%s", diff)
+		t.Errorf("An agent without a mode reads, writes, deletes and shows everything, and replaces nothing unasked: -want, +got:\n%s", diff)
 	}
 	if got := class.Spec.Applications.Mode; got != fleetv1alpha1.ApplicationsModeEnabled {
 		t.Errorf("A class that says nothing about Applications has them, got %q", got)
