@@ -93,7 +93,10 @@ func TestServersPassProbesWhereTheirHarmComesLater(t *testing.T) {
 			defer s.Close()
 			c := client(t, s)
 			defer c.CloseIdleConnections()
-			ready, _, _, err := ask(t.Context(), c, s, http.MethodGet, "/readyz", "")
+			ready, _, size, err := ask(t.Context(), c, s, http.MethodGet, "/readyz", "")
+			if size >= 64<<10 {
+				err = nil // A probe reads no further; how an endless answer ends is not seen.
+			}
 			ready2, identity, _, err2 := ask(t.Context(), c, s, http.MethodGet, namespaces+"/kube-system", "")
 			connects := err == nil && ready == http.StatusOK && err2 == nil && ready2 == http.StatusOK && strings.Contains(identity, `"uid":"`) &&
 				len(identity) < 64<<10
