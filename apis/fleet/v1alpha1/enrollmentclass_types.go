@@ -48,6 +48,14 @@ type EnrollmentClassSpec struct {
 	// +optional
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
 
+	// maxClusters is how many clusters the class holds at most; absent means any number. Every enrolled object whose namespace the
+	// class allows counts, connected or not. Who comes when the class is full is not connected, with the reason ClassFull, until there
+	// is a place; nobody loses one to another. When the limit is lowered, the clusters with the youngest enrolled objects are
+	// disconnected after the grace period.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	MaxClusters *int32 `json:"maxClusters,omitempty"`
+
 	// agent is how claims travel between a cluster of this class and the hub.
 	// +required
 	Agent AgentSpec `json:"agent"`

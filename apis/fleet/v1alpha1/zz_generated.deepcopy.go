@@ -280,6 +280,11 @@ func (in *EnrollmentClassSpec) DeepCopyInto(out *EnrollmentClassSpec) {
 		*out = new(AllowedNamespaces)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.MaxClusters != nil {
+		in, out := &in.MaxClusters, &out.MaxClusters
+		*out = new(int32)
+		**out = **in
+	}
 	in.Agent.DeepCopyInto(&out.Agent)
 	out.Applications = in.Applications
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -52,6 +53,10 @@ func pinOf(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, connecti
 		UID:        propertyValue(profile.Status.Properties, PropertyClusterUID),
 		Identifier: propertyValue(profile.Status.Properties, PropertyClusterIdentifier),
 		ObjectUID:  profile.OwnerReferences[0].UID,
+	}
+	// A cluster for which its class had no place is not given one before those that have waited as long.
+	if c := meta.FindStatusCondition(profile.Status.Conditions, ConditionConnected); c == nil || c.Reason != connection.ReasonClassFull {
+		pin.Class = propertyValue(profile.Status.Properties, PropertyEnrollmentClass)
 	}
 	if pin.UID == "" {
 		return "", connection.Pin{}, false

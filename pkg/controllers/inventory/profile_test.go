@@ -344,8 +344,16 @@ func TestPinOf(t *testing.T) {
 		"Connected": {
 			reason:  "A cluster that was connected is pinned to what it led to.",
 			profile: published(),
-			want:    connection.Pin{UID: "cluster-1", Identifier: "cluster-1", ObjectUID: "object-1"},
+			want:    connection.Pin{UID: "cluster-1", Identifier: "cluster-1", ObjectUID: "object-1", Class: "default"},
 			wantOK:  true,
+		},
+		"ClassFull": {
+			reason: "One for which its class had no place keeps none.",
+			profile: published(func(p *inventoryv1alpha1.ClusterProfile) {
+				p.Status.Conditions = []metav1.Condition{{Type: ConditionConnected, Status: metav1.ConditionFalse, Reason: connection.ReasonClassFull}}
+			}),
+			want:   connection.Pin{UID: "cluster-1", Identifier: "cluster-1", ObjectUID: "object-1"},
+			wantOK: true,
 		},
 		"NeverConnected": {
 			reason: "A cluster that was never connected is not pinned.",

@@ -124,6 +124,28 @@ func TestEnrolmentOnARealHub(t *testing.T) {
 	allow(&fleetv1alpha1.AllowedNamespaces{})
 	waitFor(t, p, fromCluster, connection.StateConnected, "")
 
+	// A class that is full has no place for another, until its limit is raised.
+	limit := func(n *int32) {
+		t.Helper()
+		class := &fleetv1alpha1.EnrollmentClass{}
+		must(t, hub.Get(ctx, client.ObjectKey{Name: "gold"}, class))
+		class.Spec.MaxClusters = n
+		must(t, hub.Update(ctx, class))
+	}
+	const late = mcr.ClusterName("kubeconfig/default/late")
+	limit(new(int32(1)))
+	second := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "late", Labels: map[string]string{fleetv1alpha1.EnrollLabel: "gold"}},
+		Data:       map[string][]byte{"value": content},
+	}
+	must(t, hub.Create(ctx, second))
+	waitFor(t, p, late, connection.StatePending, connection.ReasonClassFull)
+	waitFor(t, p, fromCluster, connection.StateConnected, "")
+	limit(new(int32(2)))
+	waitFor(t, p, late, connection.StateBackoff, connection.ReasonDuplicateCluster) // It is the same cluster, which is asked only with a place.
+	limit(nil)
+	must(t, hub.Delete(ctx, second))
+
 	// The same cluster once more, by a Secret.
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "s1", Labels: map[string]string{fleetv1alpha1.EnrollLabel: "gold"}},

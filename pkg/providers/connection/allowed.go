@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -34,7 +35,7 @@ func Allows(a *fleetv1alpha1.AllowedNamespaces, namespace string, namespaceLabel
 
 // holdByClass says why the class of an enrolment keeps it from being connected, or returns nil. A tenant of the hub may
 // write objects in his namespace and name any class on them: that he may use it is for the class to say.
-func (p *Provider) holdByClass(ctx context.Context, e *Enrolment) (*failure, error) {
+func (p *Provider) holdByClass(ctx context.Context, key Key, e *Enrolment) (*failure, error) {
 	class := &fleetv1alpha1.EnrollmentClass{}
 	switch err := p.hub.GetClient().Get(ctx, client.ObjectKey{Name: e.Class}, class); {
 	case apierrors.IsNotFound(err):
@@ -52,10 +53,21 @@ func (p *Provider) holdByClass(ctx context.Context, e *Enrolment) (*failure, err
 		namespaceLabels = ns.Labels // None if the cache has not seen the namespace yet: the watch wakes the enrolment.
 	}
 	if Allows(class.Spec.AllowedNamespaces, e.Object.Namespace, namespaceLabels) {
-		return nil, nil //nolint:nilnil // Nothing holds it.
+		return p.holdByQuota(key, class, e), nil
 	}
+	p.quota.leave(key)
 	return &failure{ReasonNamespaceNotAllowed, fmt.Sprintf(
 		"EnrollmentClass %q does not allow clusters of the namespace %q (spec.allowedNamespaces)", e.Class, e.Object.Namespace)}, nil
+}
+
+// holdByQuota says that an enrolment has no place in its class, or returns nil.
+func (p *Provider) holdByQuota(key Key, class *fleetv1alpha1.EnrollmentClass, e *Enrolment) *failure {
+	limit := int(ptr.Deref(class.Spec.MaxClusters, 0))
+	if p.quota.admit(key, class.Name, e.Object.CreationTimestamp.Time, limit) {
+		return nil
+	}
+	return &failure{ReasonClassFull, fmt.Sprintf(
+		"EnrollmentClass %q holds at most %d clusters (spec.maxClusters), and as many others have a place", class.Name, limit)}
 }
 
 func namespaceMetadata() *metav1.PartialObjectMetadata {

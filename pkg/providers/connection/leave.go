@@ -37,7 +37,7 @@ func (p *Provider) OnLeave(fn Leaver) {
 // leavesForGood is whether a cluster is drained because somebody ended or forbade its enrolment, as opposed to a pause or
 // something that is missing and may come back.
 func leavesForGood(reason string) bool {
-	return reason == ReasonUnenrolled || reason == ReasonNamespaceNotAllowed
+	return reason == ReasonUnenrolled || reason == ReasonNamespaceNotAllowed || reason == ReasonClassFull
 }
 
 // leave takes leave of a cluster that is still connected. It has a time limit of its own, since it is work that begins here,

@@ -16,7 +16,7 @@ import (
 
 func TestLeavesForGood(t *testing.T) {
 	for reason, want := range map[string]bool{
-		ReasonUnenrolled: true, ReasonNamespaceNotAllowed: true,
+		ReasonUnenrolled: true, ReasonNamespaceNotAllowed: true, ReasonClassFull: true,
 		ReasonPaused: false, ReasonNotReady: false, ReasonNoCredentials: false, ReasonDuplicateCluster: false, ReasonBadIdentifier: false,
 	} {
 		if got := leavesForGood(reason); got != want {

@@ -27,6 +27,7 @@ type metrics struct {
 	throttled *prometheus.CounterVec
 	watches   *prometheus.CounterVec
 	refused   *prometheus.CounterVec
+	held      *prometheus.GaugeVec
 	duration  prometheus.Histogram
 }
 
@@ -60,6 +61,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "masthead_cluster_answers_refused_total",
 			Help: "Answers of an API server that were refused before they were decoded, by limit: Bytes, Cost, Values, Depth, Key, String, Syntax, ContentType, ContentEncoding, Redirect; and Memory for want of a share.",
 		}, []string{"cluster", "limit"}),
+		held: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "masthead_cluster_held",
+			Help: "1 for the reason why an enrolled cluster is not connected, or is about to be disconnected, without a fault of its API server.",
+		}, []string{"cluster", "reason"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "masthead_cluster_probe_duration_seconds",
 			Help:    "Duration of the health probes of all clusters.",
@@ -67,7 +72,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.state, m.connected, m.failures, m.connects, m.throttled, m.watches, m.refused, m.duration)
+		reg.MustRegister(m.state, m.connected, m.failures, m.connects, m.throttled, m.watches, m.refused, m.held, m.duration)
 	}
 	return m
 }
@@ -83,6 +88,22 @@ func (m *metrics) setState(name mcr.ClusterName, old, now State) {
 		up = 1
 	}
 	m.connected.WithLabelValues(string(name)).Set(up)
+}
+
+// setHeld replaces the series of what held an enrolment before.
+func (m *metrics) setHeld(r *record) {
+	reason := ""
+	if r.held != nil {
+		reason = r.held.reason
+	}
+	if r.heldShown == reason {
+		return
+	}
+	m.held.DeleteLabelValues(string(r.name), r.heldShown)
+	if reason != "" {
+		m.held.WithLabelValues(string(r.name), reason).Set(1)
+	}
+	r.heldShown = reason
 }
 
 func (m *metrics) failed(name mcr.ClusterName, reason string) {
@@ -113,4 +134,5 @@ func (m *metrics) forget(name mcr.ClusterName) {
 	m.throttled.DeletePartialMatch(l)
 	m.watches.DeletePartialMatch(l)
 	m.refused.DeletePartialMatch(l)
+	m.held.DeletePartialMatch(l)
 }

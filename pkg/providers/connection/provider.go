@@ -38,6 +38,7 @@ type Provider struct {
 	metrics    *metrics
 	admission  *admission
 	arbiter    *arbiter
+	quota      *quota
 	hub        cluster.Cluster
 	controller controller.TypedController[Key]
 
@@ -88,6 +89,7 @@ func New(o Options) (*Provider, error) {
 		refusals:  map[mcr.ClusterName]datedRefusal{},
 	}
 	p.admission = newAdmission(o.MaxConcurrentReconciles, o.MaxPerNamespace, p.wake)
+	p.quota = newQuota(p.wake)
 	for _, s := range o.Sources {
 		p.sources[s.Name()] = s
 	}
@@ -136,6 +138,9 @@ func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.queue = q
+		for _, k := range p.quota.reserved() {
+			q.Add(k) // It may be gone since.
+		}
 		return nil
 	}))
 }
@@ -230,6 +235,9 @@ func (p *Provider) loadPins(ctx context.Context) error {
 		k, ok := ParseClusterName(name)
 		if _, known := p.sources[k.Source]; ok && known && pins[name].valid() {
 			p.arbiter.pin(k, pins[name])
+			if p.o.RequireClass && pins[name].Class != "" {
+				p.quota.reserve(k, pins[name].Class)
+			}
 		}
 	}
 	return nil
@@ -369,6 +377,9 @@ func (p *Provider) missingLocked(name mcr.ClusterName) []string {
 // publish makes a record visible to readers; gone takes it away.
 func (p *Provider) publish(r *record, gone bool) {
 	c := r.snapshot()
+	if !gone {
+		p.metrics.setHeld(r)
+	}
 	p.mu.Lock()
 	old, known := p.published[r.name]
 	var changed bool

@@ -53,6 +53,8 @@ const (
 	ReasonClassNotFound = "ClassNotFound"
 	// ReasonNamespaceNotAllowed means: the EnrollmentClass does not allow clusters of the enrolled object's namespace.
 	ReasonNamespaceNotAllowed = "NamespaceNotAllowed"
+	// ReasonClassFull means: the EnrollmentClass holds as many clusters as its spec.maxClusters allows, without this one.
+	ReasonClassFull = "ClassFull"
 	// ReasonDraining means: the cluster is being disengaged, and work that runs is given time to end.
 	ReasonDraining = "Draining"
 	// ReasonEngageFailed means: a controller refused the cluster, or its cache stopped by itself.

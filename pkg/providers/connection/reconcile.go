@@ -48,12 +48,13 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 	if r != nil {
 		r.waits = [lanes]bool{}
 	}
-	held, err := p.hold(ctx, e)
+	held, err := p.hold(ctx, key, e)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if r == nil {
 		p.releaseClaim(key)
+		p.quota.leave(key)
 		return reconcile.Result{}, nil
 	}
 	for range maxSteps {
@@ -68,6 +69,7 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 		}
 		if r.state == StateRemoved {
 			if r = p.recordOf(key, e); r == nil { // A new object of the same name starts afresh.
+				p.quota.leave(key)
 				return reconcile.Result{}, nil
 			}
 		}
@@ -100,14 +102,14 @@ func (p *Provider) recordOf(key Key, e *Enrolment) *record {
 }
 
 // hold says why an enrolment must not be connected, or nil.
-func (p *Provider) hold(ctx context.Context, e *Enrolment) (*failure, error) {
+func (p *Provider) hold(ctx context.Context, key Key, e *Enrolment) (*failure, error) {
 	if e == nil {
 		return nil, nil //nolint:nilnil // Nothing to hold.
 	}
 	var byClass *failure
 	if p.o.RequireClass {
 		var err error
-		if byClass, err = p.holdByClass(ctx, e); err != nil {
+		if byClass, err = p.holdByClass(ctx, key, e); err != nil {
 			return nil, err
 		}
 	}

@@ -42,6 +42,8 @@ type record struct {
 	held       *failure
 	heldAtOnce bool
 	heldSince  time.Time
+	// heldShown is the reason of which the metrics tell.
+	heldShown string
 	// conflict is set while the identifier that the enrolment asks for belongs to another.
 	conflict *failure
 

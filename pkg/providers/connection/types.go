@@ -190,6 +190,8 @@ type Pin struct {
 	// ObjectUID is the UID of the enrolled object at that time; a pin of another object of the same name is ignored. Empty if
 	// unknown.
 	ObjectUID types.UID
+	// Class is the class in which the enrolment had a place; empty if it had none.
+	Class string
 }
 
 // Pins remembers across restarts which cluster an enrolment led to.
