@@ -65,6 +65,7 @@ type kindWatch struct {
 	stopped bool
 	state   State
 	message string
+	trouble trouble
 
 	// invalid says that the kind cannot exist.
 	invalid bool
@@ -190,7 +191,7 @@ func (k *kindWatch) setState(s State, message string) {
 func (k *kindWatch) synced() {
 	k.mu.Lock()
 	leave := k.leave
-	k.leave = nil
+	k.leave, k.trouble.listed = nil, k.o.Clock.Now()
 	k.mu.Unlock()
 	if leave != nil {
 		leave()
@@ -221,6 +222,8 @@ func (k *kindWatch) run(ctx context.Context) {
 	// The reflector logs every failure of a kind that is not served. What there is to say is said by State.
 	ctx = klog.NewContext(ctx, logr.Discard())
 	defer k.end()
+	k.began()
+	defer k.o.Progress.follow(k)()
 	backoff := k.newBackoff()
 	reflector := k.newReflector()
 
@@ -235,12 +238,14 @@ func (k *kindWatch) run(ctx context.Context) {
 			return
 		}
 		k.unseen(ctx)
+		if errors.Is(err, errRelist) {
+			k.listsAgain()
+			continue
+		}
+		k.failed(err)
 
 		switch {
-		case errors.Is(err, errRelist):
-			continue
-		case errors.Is(err, errTooLarge), errors.Is(err, errTooMany), errors.Is(err, bounded.ErrRefused),
-			errors.Is(err, budget.ErrShare), errors.Is(err, budget.ErrBusy):
+		case isTooLarge(err):
 			k.store.drop()
 			k.setState(StateTooLarge, k.tooLarge(err))
 			reflector = k.newReflector()
@@ -260,7 +265,7 @@ func (k *kindWatch) run(ctx context.Context) {
 		case err != nil && !k.store.isSynced():
 			k.setState(k.parkedState(), "cannot list and watch "+k.kind.String()+": "+boundedText(err))
 		}
-		if err == nil || k.o.Clock.Since(started) > healthyAfter {
+		if k.o.Clock.Since(started) > healthyAfter {
 			backoff = k.newBackoff()
 		}
 
@@ -273,6 +278,12 @@ func (k *kindWatch) run(ctx context.Context) {
 		}
 		timer.Stop()
 	}
+}
+
+// isTooLarge is whether an attempt ended because more arrived than is read or kept.
+func isTooLarge(err error) bool {
+	return errors.Is(err, errTooLarge) || errors.Is(err, errTooMany) || errors.Is(err, bounded.ErrRefused) ||
+		errors.Is(err, budget.ErrShare) || errors.Is(err, budget.ErrBusy)
 }
 
 func (k *kindWatch) tooLarge(err error) string {

@@ -55,6 +55,9 @@ type Options struct {
 	// charge.
 	Account *budget.Account
 
+	// Progress is told which kinds are not synced; nil if nobody asks.
+	Progress *Progress
+
 	// Reduce makes the Watcher keep records instead of objects. It is called while objects arrive, so that no list is ever in
 	// memory whole.
 	Reduce ReduceFunc

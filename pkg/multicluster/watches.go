@@ -51,7 +51,8 @@ func OwnedDefinitions() kindwatch.Kind {
 
 // WatchOptions are those of a kindwatch.Watcher of a cluster, but for its handler: clients that go through the connection of the
 // cluster, without the time-out that is meant for single requests (whoever makes such a request with them sets a deadline), and what
-// watches the kinds that are shared and the account that is charged with what is kept, if the connection has them.
+// watches the kinds that are shared, the account that is charged with what is kept, and who is told of what is not synced, if the connection
+// has them.
 func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 	o := kindwatch.Options{}
 	config := rest.CopyConfig(cl.GetConfig())
@@ -71,6 +72,9 @@ func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 	}
 	if c, ok := cl.(interface{ Account() *budget.Account }); ok {
 		o.Account = c.Account()
+	}
+	if c, ok := cl.(interface{ Progress() *kindwatch.Progress }); ok {
+		o.Progress = c.Progress()
 	}
 	if c, ok := cl.(interface{ Dynamic() dynamic.Interface }); ok {
 		o.Client = c.Dynamic()

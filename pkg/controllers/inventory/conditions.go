@@ -35,6 +35,7 @@ func conditions(cluster connection.Cluster, refused map[string]string) []metav1.
 		controlPlaneHealthy(cluster),
 		connected(cluster),
 		kindsServed(cluster, refused),
+		kindsSynced(cluster),
 		withinLimits(cluster),
 	}
 }
@@ -114,6 +115,29 @@ func kindsServed(cluster connection.Cluster, refused map[string]string) metav1.C
 	if len(parts) > 0 {
 		c.Message = bounded(strings.Join(parts, "; "), maxMessageLength)
 	}
+	return c
+}
+
+// kindsSynced says whether everything that is watched is known. The causes are ours, and kinds are names that the API allows: nothing
+// else that the cluster says is in it.
+func kindsSynced(cluster connection.Cluster) metav1.Condition {
+	c := metav1.Condition{Type: ConditionKindsSynced}
+	switch {
+	case cluster.State != connection.StateConnected:
+		return notConnected(c)
+	case len(cluster.Unsynced) == 0:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonAllSynced, "Every kind that is watched is synced"
+		return c
+	}
+	c.Status, c.Reason = metav1.ConditionFalse, string(cluster.Unsynced[0].Cause)
+	list := make([]string, 0, len(cluster.Unsynced))
+	for _, u := range cluster.Unsynced {
+		list = append(list, u.Kind+" ("+string(u.Cause)+")")
+		if string(u.Cause) != c.Reason {
+			c.Reason = ReasonKindsNotSynced
+		}
+	}
+	c.Message = bounded("Not synced: "+someOf(list), maxMessageLength)
 	return c
 }
 

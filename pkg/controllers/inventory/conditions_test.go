@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -23,6 +24,9 @@ func TestConditions(t *testing.T) {
 	allServed := metav1.Condition{
 		Type: ConditionKindsServed, Status: metav1.ConditionTrue, Reason: ReasonAllServed,
 		Message: "Every kind that is needed is served",
+	}
+	synced := metav1.Condition{
+		Type: ConditionKindsSynced, Status: metav1.ConditionTrue, Reason: ReasonAllSynced, Message: "Every kind that is watched is synced",
 	}
 	within := metav1.Condition{
 		Type: ConditionWithinLimits, Status: metav1.ConditionTrue, Reason: ReasonWithinLimits,
@@ -44,6 +48,7 @@ func TestConditions(t *testing.T) {
 				{Type: "ControlPlaneHealthy", Status: "True", Reason: ReasonHealthy, Message: "The API server is ready"},
 				{Type: ConditionConnected, Status: "True", Reason: "Connected", Message: "The connection works"},
 				allServed,
+				synced,
 				within,
 			},
 		},
@@ -59,6 +64,7 @@ func TestConditions(t *testing.T) {
 				},
 				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
 				allServed,
+				synced,
 				within,
 			},
 		},
@@ -72,6 +78,7 @@ func TestConditions(t *testing.T) {
 				},
 				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
 				allServed,
+				synced,
 				within,
 			},
 		},
@@ -88,6 +95,7 @@ func TestConditions(t *testing.T) {
 					Type: ConditionKindsServed, Status: "False", Reason: ReasonKindsMissing,
 					Message: "Not served: A.x, B.x, C.x, D.x, E.x and 2 more",
 				},
+				synced,
 				within,
 			},
 		},
@@ -104,6 +112,7 @@ func TestConditions(t *testing.T) {
 					Type: ConditionKindsServed, Status: "False", Reason: ReasonDefinitionsRefused,
 					Message: "Not served: A.x; Definitions refused: a.x (ForeignDefinition), b.x (DefinitionForbidden)",
 				},
+				synced,
 				within,
 			},
 		},
@@ -120,7 +129,7 @@ func TestConditions(t *testing.T) {
 					Message: "The API server does not answer",
 				},
 				unknown(ConditionKindsServed),
-				unknown(ConditionWithinLimits),
+				unknown(ConditionKindsSynced), unknown(ConditionWithinLimits),
 			},
 		},
 		"Refused": {
@@ -136,7 +145,7 @@ func TestConditions(t *testing.T) {
 					Message: "The same cluster is enrolled as capi/a/w1",
 				},
 				unknown(ConditionKindsServed),
-				unknown(ConditionWithinLimits),
+				unknown(ConditionKindsSynced), unknown(ConditionWithinLimits),
 			},
 		},
 		"AnswerRefused": {
@@ -149,7 +158,46 @@ func TestConditions(t *testing.T) {
 				{Type: "ControlPlaneHealthy", Status: "True", Reason: ReasonHealthy, Message: "The API server is ready"},
 				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
 				allServed,
+				synced,
 				{Type: ConditionWithinLimits, Status: "False", Reason: "AnswerRefused", Message: "An answer was refused: it is too large"},
+			},
+		},
+		"NotSynced": {
+			reason: "Kinds that are not known are named, with the one thing that is wrong with them as the reason.",
+			cluster: connection.Cluster{
+				State: connection.StateConnected, ControlPlaneHealthy: metav1.ConditionTrue,
+				Unsynced: []kindwatch.Unsynced{
+					{Kind: "namespaces", Cause: kindwatch.CauseListTruncated}, {Kind: "secrets", Cause: kindwatch.CauseListTruncated},
+				},
+			},
+			want: []metav1.Condition{
+				{Type: "ControlPlaneHealthy", Status: "True", Reason: ReasonHealthy, Message: "The API server is ready"},
+				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
+				allServed,
+				{
+					Type: ConditionKindsSynced, Status: "False", Reason: "ListTruncated",
+					Message: "Not synced: namespaces (ListTruncated), secrets (ListTruncated)",
+				},
+				within,
+			},
+		},
+		"NotSyncedForSeveralReasons": {
+			reason: "Several things that are wrong are in the message, and the reason does not choose one of them.",
+			cluster: connection.Cluster{
+				State: connection.StateConnected, ControlPlaneHealthy: metav1.ConditionTrue,
+				Unsynced: []kindwatch.Unsynced{
+					{Kind: "namespaces", Cause: kindwatch.CauseWatchFailing}, {Kind: "secrets", Cause: kindwatch.CauseListUnfinished},
+				},
+			},
+			want: []metav1.Condition{
+				{Type: "ControlPlaneHealthy", Status: "True", Reason: ReasonHealthy, Message: "The API server is ready"},
+				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
+				allServed,
+				{
+					Type: ConditionKindsSynced, Status: "False", Reason: ReasonKindsNotSynced,
+					Message: "Not synced: namespaces (WatchFailing), secrets (ListUnfinished)",
+				},
+				within,
 			},
 		},
 		"NoReason": {
@@ -159,7 +207,7 @@ func TestConditions(t *testing.T) {
 				unknown("ControlPlaneHealthy"),
 				{Type: ConditionConnected, Status: "False", Reason: "Pending"},
 				unknown(ConditionKindsServed),
-				unknown(ConditionWithinLimits),
+				unknown(ConditionKindsSynced), unknown(ConditionWithinLimits),
 			},
 		},
 	}

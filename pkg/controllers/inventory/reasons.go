@@ -14,13 +14,19 @@ const (
 	// definition that Masthead put there.
 	ConditionKindsServed = "KindsServed"
 
+	// ConditionKindsSynced says whether the objects of every kind that Masthead watches in the cluster are known. When it is False,
+	// some have not been known for two minutes, or their lists or watches keep failing: its reason is the one thing that is wrong with all
+	// of them, see the causes in pkg/kindwatch, or KindsNotSynced, and the message names them. A kind that the cluster does not serve, or
+	// does not let Masthead list, does not make it False.
+	ConditionKindsSynced = "KindsSynced"
+
 	// ConditionWithinLimits says whether what the cluster sends, and what Masthead keeps of it, is within the limits. When it is
 	// False, its reason is AnswerRefused or MemoryShareExceeded, see pkg/providers/connection: the kinds that are concerned are not
 	// known, and are asked for again with back-off. Everything else goes on.
 	ConditionWithinLimits = "WithinLimits"
 )
 
-// Reasons of the conditions ControlPlaneHealthy and KindsServed.
+// Reasons of the conditions ControlPlaneHealthy, KindsServed, KindsSynced and WithinLimits.
 const (
 	// ReasonHealthy: the API server says that it is ready.
 	ReasonHealthy = "Healthy"
@@ -39,6 +45,12 @@ const (
 
 	// ReasonAllServed: the cluster serves every kind that Masthead needs to watch there.
 	ReasonAllServed = "AllServed"
+
+	// ReasonAllSynced: there is no kind of which the objects have not been known for long.
+	ReasonAllSynced = "AllSynced"
+
+	// ReasonKindsNotSynced: the objects of some kinds are not known, for several causes; the message names kinds and causes.
+	ReasonKindsNotSynced = "KindsNotSynced"
 
 	// ReasonKindsMissing: the cluster does not serve some kinds; the message names them. What Masthead does with other
 	// kinds goes on.

@@ -11,6 +11,7 @@ import (
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/test/verdict"
 )
@@ -100,6 +101,15 @@ func TestVerdictsOnClusterProfiles(t *testing.T) {
 		"KindsMissing": {
 			Reason: "Somebody has to install them.", Want: verdict.Failed,
 			Object: profile(nil, func(c *connection.Cluster) { c.MissingKinds = []string{"Application.apps.masthead.dev"} }),
+		},
+		"KindsNotSynced": {
+			Reason: "Some kinds are not known, for reasons that may pass; what the connection and the definitions are for is there.",
+			Want:   verdict.Current,
+			Object: profile(nil, func(c *connection.Cluster) {
+				c.Unsynced = []kindwatch.Unsynced{
+					{Kind: "pods", Cause: kindwatch.CauseListTimedOut}, {Kind: "secrets", Cause: kindwatch.CauseWatchFailing},
+				}
+			}),
 		},
 		"DefinitionsRefused": {
 			Reason: "What the class offers is not there.",

@@ -65,6 +65,7 @@ type connected struct {
 	prober   prober
 	dynamic  dynamic.Interface
 	shared   *kindwatch.Shared
+	progress kindwatch.Progress
 	reader   client.Reader
 	ctx      context.Context //nolint:containedctx // It is the life of this object.
 	cancel   context.CancelCauseFunc
@@ -85,6 +86,9 @@ func (c *connected) Shared() *kindwatch.Shared { return c.shared }
 
 // Account is charged with what is kept of the cluster's objects; nil if nobody counts.
 func (c *connected) Account() *budget.Account { return c.transport.account }
+
+// Progress says which kinds are not synced.
+func (c *connected) Progress() *kindwatch.Progress { return &c.progress }
 
 // GetAPIReader returns a reader whose requests have a deadline, the wait for the rate limiter included.
 func (c *connected) GetAPIReader() client.Reader { return c.reader }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -63,6 +65,12 @@ func configMaps(metadataOnly bool) kindwatch.Kind {
 // watchKinds watches kinds of an engaged cluster, as controllers do.
 func watchKinds(t *testing.T, h *harness, name string, kinds ...kindwatch.Kind) *kindwatch.Watcher {
 	t.Helper()
+	return watchKindsBy(t, h, nil, name, kinds...)
+}
+
+// watchKindsBy is watchKinds with a clock of its own.
+func watchKindsBy(t *testing.T, h *harness, clk clock.Clock, name string, kinds ...kindwatch.Kind) *kindwatch.Watcher {
+	t.Helper()
 	cl, err := h.Get(t.Context(), clusterName(name))
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +81,9 @@ func watchKinds(t *testing.T, h *harness, name string, kinds ...kindwatch.Kind) 
 	}
 	o.Handler = func(kindwatch.Event) {}
 	o.MinBackoff, o.MaxBackoff = 50*time.Millisecond, 200*time.Millisecond
+	if clk != nil {
+		o.Clock = clk
+	}
 	w, err := kindwatch.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -231,4 +242,32 @@ func TestWhoExceedsItsShareIsParkedAndNobodyElse(t *testing.T) {
 		src.remove(name)
 	}
 	eventually(t, "everything is given back", func() bool { used, all := memory.Used(); return used == 0 && len(all) == 0 })
+}
+
+// TestKindsThatAreNeverSyncedAreTold has a server whose lists end in the middle. Its cluster was Connected, and nothing said what was wrong.
+func TestKindsThatAreNeverSyncedAreTold(t *testing.T) {
+	src := newFakeSource()
+	h := newHarness(t, src)
+	var honest atomic.Bool
+	src.set("a", listServer(t, 1, func(w io.Writer, r *http.Request) {
+		if honest.Load() {
+			honestPage(w, r, 1, 1)
+			return
+		}
+		_, _ = io.WriteString(w, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{},`)
+	}))
+	h.waitFor(t, "a", StateConnected, ReasonConnected)
+	clk := clocktesting.NewFakeClock(time.Now())
+	w := watchKindsBy(t, h, clk, "a", configMaps(false))
+	told := func() []kindwatch.Unsynced { c, _ := h.Lookup(clusterName("a")); return c.Unsynced }
+	eventually(t, "the profile can say what is wrong", func() bool {
+		clk.Step(time.Second)
+		got := told()
+		return len(got) == 1 && got[0].Kind == "configmaps" && got[0].Cause != ""
+	})
+	honest.Store(true)
+	eventually(t, "it is synced, and that nothing is wrong is told once that has lasted", func() bool {
+		clk.Step(time.Second)
+		return is(w, configMaps(false), kindwatch.StateSynced)() && len(told()) == 0
+	})
 }

@@ -12,6 +12,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -33,6 +34,8 @@ type record struct {
 	uid             string
 	// identifier is what was granted last, which is not what a changed enrolment asks for.
 	identifier string
+	// unsynced are the kinds that were not synced when the cluster was last probed.
+	unsynced []kindwatch.Unsynced
 
 	// hub is this hub as the owner of what is in the cluster, and hubAt when the marker was last looked at.
 	hub   hubidentity.Owner
@@ -136,5 +139,6 @@ func (r *record) snapshot() Cluster {
 	return Cluster{
 		Name: r.name, Enrolment: r.enrolment, State: r.state, Reason: r.reason, Message: message,
 		ControlPlaneHealthy: r.health, KubernetesVersion: r.version, UID: r.uid, Identifier: r.identifier, Hub: r.hub,
+		Unsynced: r.unsynced,
 	}
 }

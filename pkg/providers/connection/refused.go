@@ -17,6 +17,9 @@ import (
 // that what is told does not come and go.
 const refusalLasts = 10 * time.Minute
 
+// unsyncedAfter is how long a kind of a connected cluster may be without being synced before that is told.
+const unsyncedAfter = 2 * time.Minute
+
 // datedRefusal is a Refusal and when it was last true.
 type datedRefusal struct {
 	Refusal

@@ -138,6 +138,8 @@ type Cluster struct {
 	Hub hubidentity.Owner
 	// MissingKinds are the kinds, as Kind.group, that a controller wants to watch and the cluster does not serve, sorted.
 	MissingKinds []string
+	// Unsynced are the kinds that controllers have watched for a while without their being synced, while it is engaged, sorted.
+	Unsynced []kindwatch.Unsynced
 	// Refused says which answers of the cluster were refused lately, while it is engaged.
 	Refused Refusal
 }
@@ -164,7 +166,8 @@ func (c Cluster) Equal(o Cluster) bool {
 	return c.Name == o.Name && c.Enrolment.equal(o.Enrolment) && c.State == o.State && c.Reason == o.Reason &&
 		c.Message == o.Message && c.ControlPlaneHealthy == o.ControlPlaneHealthy &&
 		c.KubernetesVersion == o.KubernetesVersion && c.UID == o.UID && c.Identifier == o.Identifier &&
-		c.Hub.Equal(o.Hub) && slices.Equal(c.MissingKinds, o.MissingKinds) && c.Refused == o.Refused
+		c.Hub.Equal(o.Hub) && slices.Equal(c.MissingKinds, o.MissingKinds) &&
+		slices.Equal(c.Unsynced, o.Unsynced) && c.Refused == o.Refused
 }
 
 func (e Enrolment) equal(o Enrolment) bool {

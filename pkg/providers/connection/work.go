@@ -346,6 +346,7 @@ func (p *Provider) probe(ctx context.Context, r *record) (event, *failure, error
 	}
 	r.probeFailures, r.health = 0, health
 	p.forgetRefusal(r.name, r.probedAt)
+	r.unsynced = r.conn.progress.Unsynced(unsyncedAfter)
 	return eventProbeSucceeded, nil, nil
 }
 
@@ -445,7 +446,7 @@ func (p *Provider) disengage(r *record, ev event) {
 	if conn == nil {
 		return
 	}
-	r.conn, r.next, r.probeFailures, r.health = nil, nil, 0, metav1.ConditionUnknown
+	r.conn, r.next, r.probeFailures, r.health, r.unsynced = nil, nil, 0, metav1.ConditionUnknown, nil
 	r.cause = causeReEnroll
 	if ev == eventLost {
 		r.cause = causeProbe

@@ -1,0 +1,222 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kindwatch
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/masthead-dev/masthead/pkg/bounded"
+)
+
+// steadyAfter is how long a watch must have lasted after its list for the failures before to be over.
+const steadyAfter = 30 * time.Second
+
+// A Cause says what keeps a kind from being synced, in a form that can be the reason of a condition. It is one of a fixed set: nothing
+// that a server sent is in it.
+type Cause string
+
+const (
+	// CauseListUnfinished means that the list has not come to its end, and has not failed.
+	CauseListUnfinished Cause = "ListUnfinished"
+
+	// CauseListTimedOut means that the cluster did not answer the list in time.
+	CauseListTimedOut Cause = "ListTimedOut"
+
+	// CauseListTruncated means that the answer to the list ended before it was complete, or that there was none.
+	CauseListTruncated Cause = "ListTruncated"
+
+	// CauseListRejected means that the cluster answered the list with an error.
+	CauseListRejected Cause = "ListRejected"
+
+	// CauseListMalformed means that the answer to the list is not a list of objects.
+	CauseListMalformed Cause = "ListMalformed"
+
+	// CauseWatchFailing means that the list arrives, and that the watch ends soon after each.
+	CauseWatchFailing Cause = "WatchFailing"
+
+	// CauseListFailed means that the list failed in another way.
+	CauseListFailed Cause = "ListFailed"
+
+	// CauseStale means that the kind is in StateStale.
+	CauseStale Cause = "Stale"
+
+	// CauseTooLarge means that more of the kind arrives than is kept.
+	CauseTooLarge Cause = "TooLarge"
+
+	// CauseAnswerRefused means that answers were refused before they were decoded.
+	CauseAnswerRefused Cause = "AnswerRefused"
+
+	// CauseHandlingFailed means that the objects could not be handled, which the log tells more of.
+	CauseHandlingFailed Cause = "HandlingFailed"
+)
+
+// Unsynced is a kind that is not synced, or does not stay so.
+type Unsynced struct {
+	// Kind is the name of the kind's resource and group, for example "mysqlinstances.database.acmeco.org".
+	Kind string
+
+	// Cause is what kept it from being synced when that began, so that it does not change with every attempt.
+	Cause Cause
+}
+
+// Progress says which kinds are not synced, of all Watchers and Shareds that have it in their Options. A kind that the cluster does not
+// serve, or does not let us list, is not among them: that is a state of its own, and whoever needs the kind tells of it. The zero value
+// is ready to be used, and a nil Progress notes nothing.
+type Progress struct {
+	mu    sync.Mutex
+	kinds map[*kindWatch]struct{}
+}
+
+// follow notes a kind until the function that it returns is called.
+func (p *Progress) follow(k *kindWatch) (end func()) {
+	if p == nil {
+		return func() {}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.kinds == nil {
+		p.kinds = map[*kindWatch]struct{}{}
+	}
+	p.kinds[k] = struct{}{}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.kinds, k)
+	}
+}
+
+// Unsynced returns the kinds that are not synced, or of which lists or watches keep failing, for at least so long, sorted and each once.
+func (p *Progress) Unsynced(forAtLeast time.Duration) []Unsynced {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []Unsynced
+	for k := range p.kinds {
+		if cause, since := k.unsynced(); cause != "" && k.o.Clock.Since(since) >= forAtLeast {
+			all = append(all, Unsynced{Kind: k.kind.GroupResource().String(), Cause: cause})
+		}
+	}
+	slices.SortFunc(all, func(a, b Unsynced) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Cause, b.Cause)) })
+	return slices.CompactFunc(all, func(a, b Unsynced) bool { return a.Kind == b.Kind })
+}
+
+// trouble is what a kind notes of its failures. The mutex of the kind guards it.
+type trouble struct {
+	// began is when the kind was first asked for.
+	began time.Time
+
+	// failing is when the first of the failures was that no steady watch has come after, zero if there is none, and cause is what failed.
+	failing time.Time
+	cause   Cause
+
+	// listed is when the list of the attempt under way arrived; zero if it has not.
+	listed time.Time
+}
+
+// steady is whether the failures before the attempt under way are over.
+func (t *trouble) steady(now time.Time) bool {
+	return !t.listed.IsZero() && now.Sub(t.listed) >= steadyAfter
+}
+
+// failed notes how an attempt ended.
+func (t *trouble) failed(err error, now time.Time) {
+	if t.steady(now) {
+		t.failing = time.Time{}
+	}
+	cause := causeOf(err, !t.listed.IsZero())
+	if t.failing.IsZero() {
+		t.failing, t.cause = now, cause
+	}
+	if isTooLarge(err) {
+		t.cause = cause // Which it is after each list, and not while the next one arrives.
+	}
+	t.listed = time.Time{}
+}
+
+// began notes that the kind is asked for.
+func (k *kindWatch) began() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.trouble.began = k.o.Clock.Now()
+}
+
+// listsAgain notes that an attempt was ended to list the kind again, which is no failure.
+func (k *kindWatch) listsAgain() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.trouble.steady(k.o.Clock.Now()) {
+		k.trouble.failing = time.Time{}
+	}
+	k.trouble.listed = time.Time{}
+}
+
+// failed notes how an attempt ended.
+func (k *kindWatch) failed(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.trouble.failed(err, k.o.Clock.Now())
+}
+
+// unsynced returns what keeps the kind from being synced and since when, or no cause.
+func (k *kindWatch) unsynced() (Cause, time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	t := &k.trouble
+	switch k.state {
+	case StateUnwatched, StateNotServed, StateForbidden:
+		return "", time.Time{}
+	case StateStale:
+		return CauseStale, t.began
+	case StateSyncing, StateTooLarge:
+		if t.failing.IsZero() {
+			return CauseListUnfinished, t.began
+		}
+		return t.cause, t.failing
+	}
+	if t.failing.IsZero() || t.steady(k.o.Clock.Now()) {
+		return "", time.Time{}
+	}
+	return t.cause, t.failing
+}
+
+// causeOf says in which way an attempt failed.
+func causeOf(err error, listed bool) Cause {
+	var (
+		syntax  *json.SyntaxError
+		types   *json.UnmarshalTypeError
+		status  apierrors.APIStatus
+		network net.Error
+	)
+	switch {
+	case errors.Is(err, bounded.ErrRefused):
+		return CauseAnswerRefused
+	case isTooLarge(err):
+		return CauseTooLarge
+	case errors.Is(err, errPanic):
+		return CauseHandlingFailed
+	case listed:
+		return CauseWatchFailing
+	case errors.As(err, &syntax), errors.As(err, &types):
+		return CauseListMalformed
+	case errors.As(err, &status):
+		return CauseListRejected
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return CauseListTimedOut
+	case err == nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), network != nil:
+		return CauseListTruncated
+	}
+	return CauseListFailed
+}
