@@ -27,8 +27,11 @@ type Body struct {
 	account Account
 	scope   *scope
 	refused func(error)
+	pace    func(stop <-chan struct{}, texts, bytes int64)
 	err     error
 	aborted atomic.Pointer[error]
+	stop    chan struct{}
+	stopped sync.Once
 }
 
 // NewBody returns a body that ends with an error where the scanner, or the account, refuses it. open, which may be nil, opens the
@@ -37,16 +40,22 @@ type Body struct {
 func NewBody(
 	ctx context.Context, body io.ReadCloser, s *Scanner, open func(abort func(error)) Account, refused func(error),
 ) *Body {
-	b := &Body{body: body, scanner: s, refused: refused, scope: scopeOf(ctx)}
+	b := &Body{body: body, scanner: s, refused: refused, scope: scopeOf(ctx), stop: make(chan struct{})}
 	if open != nil {
 		b.account = open(b.abort)
 	}
 	return b
 }
 
+// Pace has each read wait in pace, which is told how many texts of a stream ended in what was read, and how many bytes that is, before it
+// is passed on: nothing is lost, and whoever sends has to wait, too. pace must return once stop is closed. It is called before the
+// first read.
+func (b *Body) Pace(pace func(stop <-chan struct{}, texts, bytes int64)) { b.pace = pace }
+
 // abort ends the body for whoever reads it, and whoever waits for more of it.
 func (b *Body) abort(err error) {
 	b.aborted.Store(&err)
+	b.stopped.Do(func() { close(b.stop) })
 	_ = b.body.Close()
 }
 
@@ -69,7 +78,11 @@ func (b *Body) Read(p []byte) (n int, err error) {
 	if n == 0 {
 		return n, err
 	}
+	before := b.scanner.texts
 	n, refused := b.scanner.Scan(p[:n])
+	if b.pace != nil {
+		b.pace(b.stop, b.scanner.texts-before, int64(n))
+	}
 	if refused == nil && b.account != nil {
 		refused = b.account.Hold(b.scanner.Cost())
 	}
@@ -89,6 +102,7 @@ func (b *Body) refuse(err error) error {
 
 // Close implements io.Closer.
 func (b *Body) Close() error {
+	b.stopped.Do(func() { close(b.stop) })
 	err := b.body.Close()
 	if b.account != nil && !b.scope.keep(b.account) {
 		b.account.Close()

@@ -21,6 +21,8 @@ type Scanner struct {
 	length int
 
 	bytes, cost, values int64
+	// texts is how many texts have ended: more than one in a stream.
+	texts int64
 	// before is the cost of the object before in a stream, which may still be under way to whoever decodes it.
 	before int64
 }
@@ -288,6 +290,7 @@ func (s *Scanner) ended() {
 	s.state = stateAfter
 	if s.depth == 0 {
 		s.state = stateEnd
+		s.texts++
 	}
 }
 

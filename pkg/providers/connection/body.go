@@ -21,6 +21,10 @@ type Limits struct {
 	Event bounded.Limits
 	// Failure is for an answer that says that something failed. Default: 256 KiB.
 	Failure bounded.Limits
+	// EventsPerSecond is how many events of all watches of a cluster are read in a second in the long run, bookmarks and the objects of
+	// lists that are streams included; every 8 KiB of them count as one more. EventBurst is how many are read at once. Who sends more
+	// has to wait. Default: 2,000 and 20,000.
+	EventsPerSecond, EventBurst int
 }
 
 // Default limits of bytes. Other limits are bounded's own.
@@ -29,6 +33,9 @@ const (
 	DefaultListLimit    = 16 << 20
 	DefaultEventLimit   = 8 << 20
 	DefaultFailureLimit = 256 << 10
+
+	DefaultEventsPerSecond = 2_000
+	DefaultEventBurst      = 20_000
 
 	// maxText is how much is read of an answer in plain text, which nobody decodes.
 	maxText = 64 << 10
@@ -39,6 +46,12 @@ func (l Limits) withDefaults() Limits {
 	l.List = l.List.Or(bounded.WithBytes(DefaultListLimit))
 	l.Event = l.Event.Or(bounded.WithBytes(DefaultEventLimit))
 	l.Failure = l.Failure.Or(bounded.WithBytes(DefaultFailureLimit))
+	if l.EventsPerSecond <= 0 {
+		l.EventsPerSecond = DefaultEventsPerSecond
+	}
+	if l.EventBurst <= 0 {
+		l.EventBurst = DefaultEventBurst
+	}
 	return l
 }
 

@@ -26,6 +26,7 @@ type metrics struct {
 	connects  *prometheus.CounterVec
 	throttled *prometheus.CounterVec
 	watches   *prometheus.CounterVec
+	paused    *prometheus.CounterVec
 	refused   *prometheus.CounterVec
 	held      *prometheus.GaugeVec
 	duration  prometheus.Histogram
@@ -57,6 +58,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "masthead_cluster_watches_started_total",
 			Help: "WATCH requests sent to a cluster. An API server ends each after five to ten minutes; more than that many means that informers restart.",
 		}, []string{"cluster"}),
+		paused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "masthead_cluster_watches_paused_seconds_total",
+			Help: "Time that watches of a cluster were not read because it sends more events than are read in a second.",
+		}, []string{"cluster"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "masthead_cluster_answers_refused_total",
 			Help: "Answers of an API server that were refused before they were decoded, by limit: Bytes, Cost, Values, Depth, Key, String, Syntax, ContentType, ContentEncoding, Redirect; and Memory for want of a share.",
@@ -72,7 +77,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.state, m.connected, m.failures, m.connects, m.throttled, m.watches, m.refused, m.held, m.duration)
+		reg.MustRegister(m.state, m.connected, m.failures, m.connects, m.throttled, m.watches, m.paused, m.refused, m.held, m.duration)
 	}
 	return m
 }
@@ -124,6 +129,11 @@ func (m *metrics) watchesOf(name mcr.ClusterName) prometheus.Counter {
 	return m.watches.WithLabelValues(string(name))
 }
 
+// pausesOf counts like watchesOf for how long watches of one connection were not read.
+func (m *metrics) pausesOf(name mcr.ClusterName) prometheus.Counter {
+	return m.paused.WithLabelValues(string(name))
+}
+
 // forget deletes every series of a cluster.
 func (m *metrics) forget(name mcr.ClusterName) {
 	l := prometheus.Labels{"cluster": string(name)}
@@ -133,6 +143,7 @@ func (m *metrics) forget(name mcr.ClusterName) {
 	m.connects.DeletePartialMatch(l)
 	m.throttled.DeletePartialMatch(l)
 	m.watches.DeletePartialMatch(l)
+	m.paused.DeletePartialMatch(l)
 	m.refused.DeletePartialMatch(l)
 	m.held.DeletePartialMatch(l)
 }

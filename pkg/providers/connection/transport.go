@@ -85,6 +85,8 @@ type transport struct {
 	dials atomic.Int64
 	// watches counts the WATCH requests; nil if nobody asks.
 	watches prometheus.Counter
+	// pace is that of the events of all watches; nil if nobody counts.
+	pace *pace
 	// refused is told of each answer that was refused. It must not block.
 	refused func(error)
 	// account is charged with answers under way, and with what is kept of the cluster's objects. It is closed with the transport; nil
@@ -257,6 +259,9 @@ func (t *transport) send(req *http.Request, authorization string) (*http.Respons
 	open := func(abort func(error)) bounded.Account { return t.account.Holder(abort) }
 	if err := boundAnswer(resp, req, t.server.Path, t.limits, open, refused); err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", t.name, err)
+	}
+	if body, ok := resp.Body.(*bounded.Body); ok && t.pace != nil && isWatch(req) {
+		body.Pace(t.pace.ofWatch(req.Context()))
 	}
 	return resp, nil
 }

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
@@ -93,6 +94,7 @@ func (p *Provider) dial(ctx context.Context, r *record) (*connected, *failure) {
 		return nil, &failure{ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err)}
 	}
 	t.watches, t.limits = p.metrics.watchesOf(r.name), p.o.Limits
+	t.pace = newPace(p.o.Limits, clock.RealClock{}, p.metrics.pausesOf(r.name))
 	name := r.name
 	t.refused = func(err error) { p.answerRefused(name, err) }
 	t.account = p.o.Budget.Account(r.enrolment.Class, string(name), func(err error) {
