@@ -96,6 +96,8 @@ func TestUserThatAnotherControllerDoubtsIsAskedFor(t *testing.T) {
 			return err
 		}
 		if !strings.Contains(fmt.Sprint(u.Object["spec"]), "another-user") {
+			// As controllers do, which try their writes again: right after the policy was written a refusal is only waited for.
+			f.users.Excuses(f.cluster, refused, time.Now())
 			return errors.New("it does not")
 		}
 		return nil
