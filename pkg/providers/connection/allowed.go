@@ -78,22 +78,14 @@ func namespaceMetadata() *metav1.PartialObjectMetadata {
 
 // enrolmentsOf returns the enrolments that name a class.
 func (p *Provider) enrolmentsOf(class string) []Key {
-	return p.keysWhere(func(r *record) bool { return r.class == class })
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.records.byClass.Values(class)
 }
 
 // enrolmentsIn returns the enrolments of a namespace of the hub.
 func (p *Provider) enrolmentsIn(namespace string) []Key {
-	return p.keysWhere(func(r *record) bool { return r.key.Namespace == namespace })
-}
-
-func (p *Provider) keysWhere(match func(*record) bool) []Key {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	var keys []Key
-	for k, r := range p.records {
-		if match(r) {
-			keys = append(keys, k)
-		}
-	}
-	return keys
+	return p.records.byNamespace.Values(namespace)
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
 // arbiter decides which enrolment holds a cluster and an identifier. First come, first served, and the holder keeps both as
@@ -18,6 +20,10 @@ type arbiter struct {
 	claims       map[Key]claim
 	byUID        map[string]Key
 	byIdentifier map[string]Key
+
+	// refused are the enrolments that were refused because of what another one holds, by that one. waitsFor is the inverse.
+	refused  setmap.Map[Key, Key]
+	waitsFor map[Key]Key
 }
 
 // claim is what one enrolment holds.
@@ -47,10 +53,15 @@ type ruling struct {
 	pinned bool
 	// sameCluster says that it is the cluster that is held, and not only the identifier.
 	sameCluster bool
+	// freed are the enrolments that were refused because of what the one that claims has just given up.
+	freed []Key
 }
 
 func newArbiter() *arbiter {
-	return &arbiter{claims: map[Key]claim{}, byUID: map[string]Key{}, byIdentifier: map[string]Key{}}
+	return &arbiter{
+		claims: map[Key]claim{}, byUID: map[string]Key{}, byIdentifier: map[string]Key{},
+		refused: setmap.Map[Key, Key]{}, waitsFor: map[Key]Key{},
+	}
 }
 
 // pin loads a claim from before the start. Of two pins for the same cluster, the first loaded wins.
@@ -78,26 +89,61 @@ func (a *arbiter) claim(k Key, object types.UID, uid, identifier string) ruling 
 	a.mu.Lock()
 	defer a.mu.Unlock()
 
+	a.stopWaitingLocked(k)
 	if uid == a.hubUID {
 		return ruling{verdict: verdictHub}
 	}
-	if own, ok := a.claims[k]; ok {
+	var freed []Key
+	own, held := a.claims[k]
+	if held {
 		switch {
 		case own.objectUID != "" && own.objectUID != object:
-			a.releaseLocked(k) // Of an earlier object of this name.
+			held, freed = false, a.releaseLocked(k) // Of an earlier object of this name.
 		case own.uid != uid:
 			return ruling{verdict: verdictIdentityChanged}
 		}
 	}
 	if h, taken := a.byUID[uid]; taken && h != k {
-		return ruling{verdict: verdictDuplicate, holder: h, pinned: a.claims[h].pinned, sameCluster: true}
+		return a.refuseLocked(k, ruling{holder: h, sameCluster: true, freed: freed})
 	}
 	if h, taken := a.byIdentifier[identifier]; taken && h != k {
-		return ruling{verdict: verdictDuplicate, holder: h, pinned: a.claims[h].pinned}
+		return a.refuseLocked(k, ruling{holder: h, freed: freed})
 	}
-	a.releaseLocked(k)
+	if held {
+		delete(a.byIdentifier, own.identifier)
+		if own.identifier != identifier {
+			freed = a.freeLocked(k)
+		}
+	}
 	a.setLocked(k, claim{uid: uid, identifier: identifier, objectUID: object})
-	return ruling{verdict: verdictGranted}
+	return ruling{verdict: verdictGranted, freed: freed}
+}
+
+// refuseLocked has an enrolment wait for the one that holds what it asked for.
+func (a *arbiter) refuseLocked(k Key, r ruling) ruling {
+	a.refused.Insert(r.holder, k)
+	a.waitsFor[k] = r.holder
+	r.verdict, r.pinned = verdictDuplicate, a.claims[r.holder].pinned
+	return r
+}
+
+// freeLocked returns the enrolments that were refused because of what another one held, and has them wait no longer.
+func (a *arbiter) freeLocked(holder Key) []Key {
+	if len(a.refused[holder]) == 0 {
+		return nil
+	}
+	freed := a.refused.Values(holder)
+	for _, k := range freed {
+		a.stopWaitingLocked(k)
+	}
+	return freed
+}
+
+func (a *arbiter) stopWaitingLocked(k Key) {
+	if holder, waits := a.waitsFor[k]; waits {
+		a.refused.Delete(holder, k)
+		delete(a.waitsFor, k)
+	}
 }
 
 // confirm says that a pinned enrolment still exists.
@@ -110,10 +156,11 @@ func (a *arbiter) confirm(k Key) {
 	}
 }
 
-// release gives up what an enrolment holds, and says whether it held anything.
-func (a *arbiter) release(k Key) bool {
+// release gives up what an enrolment holds or waits for, and returns the enrolments that were refused because of it.
+func (a *arbiter) release(k Key) (freed []Key) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.stopWaitingLocked(k)
 	return a.releaseLocked(k)
 }
 
@@ -139,13 +186,13 @@ func (a *arbiter) setLocked(k Key, c claim) {
 	a.byIdentifier[c.identifier] = k
 }
 
-func (a *arbiter) releaseLocked(k Key) bool {
+func (a *arbiter) releaseLocked(k Key) (freed []Key) {
 	c, ok := a.claims[k]
 	if !ok {
-		return false
+		return nil
 	}
 	delete(a.claims, k)
 	delete(a.byUID, c.uid)
 	delete(a.byIdentifier, c.identifier)
-	return true
+	return a.freeLocked(k)
 }

@@ -65,7 +65,7 @@ func TestTouchedSecretKeepsTheBackOff(t *testing.T) {
 	eventually(t, "other credentials are tried at once", func() bool { return f.count(everything) > attempts })
 	h.waitFor(t, "a", StateBackoff, ReasonUnauthorized)
 	h.stop()
-	if got := h.records[KeyOf("fake", nn("a"))].attempts; got != 1 {
+	if got := h.records.byKey[KeyOf("fake", nn("a"))].attempts; got != 1 {
 		t.Errorf("want the failures of other credentials forgotten, got %d", got)
 	}
 }
@@ -84,7 +84,7 @@ func TestNoCredentialsKeepTheBackOff(t *testing.T) {
 	}
 	h.waitFor(t, "a", StateBackoff, ReasonUnauthorized)
 	h.stop()
-	if got := h.records[KeyOf("fake", nn("a"))].attempts; got != 4 {
+	if got := h.records.byKey[KeyOf("fake", nn("a"))].attempts; got != 4 {
 		t.Errorf("want the failures counted on, got %d", got)
 	}
 }

@@ -52,7 +52,7 @@ type Provider struct {
 	mu          sync.RWMutex
 	started     bool
 	indexes     map[informerKey][]fieldIndex
-	records     map[Key]*record
+	records     records
 	published   map[mcr.ClusterName]Cluster
 	engaged     map[mcr.ClusterName]*connected
 	missing     map[mcr.ClusterName]map[schema.GroupKind]struct{}
@@ -82,7 +82,7 @@ func New(o Options) (*Provider, error) {
 		metrics:   newMetrics(o.Registerer),
 		arbiter:   newArbiter(),
 		indexes:   map[informerKey][]fieldIndex{},
-		records:   map[Key]*record{},
+		records:   newRecords(),
 		published: map[mcr.ClusterName]Cluster{},
 		engaged:   map[mcr.ClusterName]*connected{},
 		missing:   map[mcr.ClusterName]map[schema.GroupKind]struct{}{},
@@ -420,14 +420,12 @@ func (p *Provider) wake(k Key) {
 	}
 }
 
-// wakeRefused has those tried again that were refused because of what has now been released.
-func (p *Provider) wakeRefused() {
+// retry has enrolments tried again that were refused because of what has now been released.
+func (p *Provider) retry(keys []Key) {
 	p.mu.RLock()
-	var keys []Key
-	for k, r := range p.records {
-		if p.published[r.name].Reason == ReasonDuplicateCluster {
+	for _, k := range keys {
+		if r, ok := p.records.byKey[k]; ok {
 			r.retryNow.Store(true)
-			keys = append(keys, k)
 		}
 	}
 	p.mu.RUnlock()

@@ -83,12 +83,12 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 func (p *Provider) recordOf(key Key, e *Enrolment) *record {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r, ok := p.records[key]
+	r, ok := p.records.byKey[key]
 	if e == nil {
 		return r
 	}
 	if ok {
-		r.class = e.Class
+		p.records.setClass(r, e.Class)
 		return r
 	}
 	name := key.ClusterName()
@@ -97,7 +97,7 @@ func (p *Provider) recordOf(key Key, e *Enrolment) *record {
 		health: metav1.ConditionUnknown, cause: causeFirst, hub: hubidentity.Owner{ID: p.o.Hub.ID},
 		throttle: newThrottle(p.o.QPS, p.o.Burst, p.o.Clock, func(d time.Duration) { p.metrics.waited(name, d) }),
 	}
-	p.records[key] = r
+	p.records.add(r)
 	return r
 }
 

@@ -4,6 +4,7 @@
 package connection
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -290,13 +291,45 @@ func TestArbiterReleaseFreesEverything(t *testing.T) {
 	a, b := Key{"capi", "ns", "a"}, Key{"capi", "ns", "b"}
 	ar := newArbiter()
 	ar.claim(a, "o1", "u1", "id")
-	if !ar.release(a) || ar.release(a) {
-		t.Error("release: want true once")
+	ar.claim(b, "o2", "u1", "other")
+	if freed := ar.release(a); !slices.Equal(freed, []Key{b}) || ar.release(a) != nil {
+		t.Errorf("release: want what was refused because of it, once; got %v", freed)
 	}
 	if got := ar.claim(b, "o2", "u1", "id"); got.verdict != verdictGranted {
 		t.Errorf("after the release: want Granted, got %v", got)
 	}
 	if k, ok := ar.holderOf("id"); !ok || k != b {
 		t.Errorf("holder: want %v, got %v %t", b, k, ok)
+	}
+}
+
+func TestArbiterNamesThoseWhoWereRefusedBecauseOfWhatIsFree(t *testing.T) {
+	a, b, c := Key{"capi", "ns", "a"}, Key{"capi", "ns", "b"}, Key{"capi", "ns", "c"}
+	type ask struct {
+		key                     Key
+		object                  types.UID
+		uid, identifier, reason string
+		freed                   []Key
+	}
+	ar := newArbiter()
+	for _, q := range []ask{
+		{a, "o1", "u1", "id", "The first holds both.", nil},
+		{b, "o2", "u2", "id", "Refused, it waits.", nil},
+		{c, "o3", "u1", "c", "So does one that leads to the same cluster.", nil},
+		{c, "o3", "u3", "c", "Until it leads elsewhere.", nil},
+		{a, "o1", "u1", "id", "To claim again frees nothing.", nil},
+		{a, "o1", "u1", "id2", "Another identifier frees the old one.", []Key{b}},
+		{b, "o2", "u2", "id2", "Refused again.", nil},
+		{a, "o9", "u3", "x", "A new object of the name gives up what the old one held, although it is refused itself.", []Key{b}},
+	} {
+		if got := ar.claim(q.key, q.object, q.uid, q.identifier); !slices.Equal(got.freed, q.freed) {
+			t.Errorf("%s Claim of %s: want %v to be freed, got %v", q.reason, q.key, q.freed, got.freed)
+		}
+	}
+	if freed := ar.release(c); !slices.Equal(freed, []Key{a}) {
+		t.Errorf("want the one that waits for it, got %v", freed)
+	}
+	if len(ar.refused) != 0 || len(ar.waitsFor) != 0 {
+		t.Errorf("want nobody to wait any more, got %v %v", ar.refused, ar.waitsFor)
 	}
 }

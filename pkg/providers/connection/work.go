@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -159,15 +160,12 @@ func (p *Provider) claim(ctx context.Context, r *record, uid string) *failure {
 	if identifier == "" {
 		identifier = uid
 	}
-	before, held := p.arbiter.held(r.key)
 	for {
 		ruling := p.arbiter.claim(r.key, r.enrolment.Object.UID, uid, identifier)
+		p.retry(ruling.freed)
 		switch ruling.verdict {
 		case verdictGranted:
 			r.identifier = identifier
-			if held && before.identifier != identifier {
-				p.wakeRefused()
-			}
 			return nil
 		case verdictHub:
 			return &failure{ReasonHubItself, "The kubeconfig leads to the hub itself, which cannot be a workload cluster"}
@@ -176,7 +174,7 @@ func (p *Provider) claim(ctx context.Context, r *record, uid string) *failure {
 				"The kubeconfig leads to a cluster with the UID %q, and led to another one before; un-enrol and enrol it again if that is intended", uid)}
 		case verdictDuplicate:
 		}
-		if ruling.pinned && !p.stillEnrolled(ctx, ruling.holder) {
+		if ruling.pinned && !p.stillEnrolled(ctx, ruling.holder, r.key) {
 			continue
 		}
 		if ruling.sameCluster {
@@ -187,8 +185,8 @@ func (p *Provider) claim(ctx context.Context, r *record, uid string) *failure {
 }
 
 // stillEnrolled looks up the holder of a claim from before the start, and confirms or releases the claim. When the hub
-// cannot be read, the holder keeps it.
-func (p *Provider) stillEnrolled(ctx context.Context, holder Key) bool {
+// cannot be read, the holder keeps it. The one who asks claims again; others that were refused are tried again.
+func (p *Provider) stillEnrolled(ctx context.Context, holder, asks Key) bool {
 	e, err := p.sources[holder.Source].Describe(ctx, types.NamespacedName{Namespace: holder.Namespace, Name: holder.Name})
 	if err != nil {
 		return true
@@ -198,7 +196,7 @@ func (p *Provider) stillEnrolled(ctx context.Context, holder Key) bool {
 		p.arbiter.confirm(holder)
 		return true
 	}
-	p.arbiter.release(holder)
+	p.retry(slices.DeleteFunc(p.arbiter.release(holder), func(k Key) bool { return k == asks }))
 	return false
 }
 
@@ -510,7 +508,7 @@ func (p *Provider) cancelDrain(r *record) {
 // release forgets an enrolment.
 func (p *Provider) release(r *record) {
 	p.mu.Lock()
-	delete(p.records, r.key)
+	p.records.remove(r)
 	delete(p.missing, r.name)
 	delete(p.refusals, r.name)
 	p.mu.Unlock()
@@ -522,7 +520,5 @@ func (p *Provider) release(r *record) {
 
 // releaseClaim gives up the hold on a cluster, and has those tried again that were refused because of it.
 func (p *Provider) releaseClaim(k Key) {
-	if p.arbiter.release(k) {
-		p.wakeRefused()
-	}
+	p.retry(p.arbiter.release(k))
 }

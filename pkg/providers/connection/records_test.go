@@ -1,0 +1,81 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// countingQueue counts what is added.
+type countingQueue struct {
+	workqueue.TypedRateLimitingInterface[Key]
+	added []Key
+}
+
+func (q *countingQueue) Add(k Key) { q.added = append(q.added, k) }
+
+// TestOneReleaseWakesThoseThatWaitForIt has n enrolments, each refused because of another one. It was n enrolments that were woken by
+// each release, and so n² when n holders went.
+func TestOneReleaseWakesThoseThatWaitForIt(t *testing.T) {
+	for _, n := range []int{10, 20} {
+		p, err := New(Options{Sources: []Source{newFakeSource()}, Gate: nopGate{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := &countingQueue{}
+		p.queue = q
+		enrol := func(name string, uid types.UID) *record {
+			e := &Enrolment{Object: ObjectReference{Namespace: "ns", Name: name, UID: uid}}
+			return p.recordOf(KeyOf("fake", nn(name)), e)
+		}
+		for i := range n {
+			holder, other := enrol(fmt.Sprint("holder-", i), types.UID(fmt.Sprint("h", i))), enrol(fmt.Sprint("other-", i), types.UID(fmt.Sprint("o", i)))
+			if why := p.claim(t.Context(), holder, fmt.Sprint("cluster-", i)); why != nil {
+				t.Fatal(why)
+			}
+			if why := p.claim(t.Context(), other, fmt.Sprint("cluster-", i)); why == nil || why.reason != ReasonDuplicateCluster {
+				t.Fatalf("want a duplicate, got %v", why)
+			}
+			other.state, other.reason = StateBackoff, ReasonDuplicateCluster
+			p.publish(other, false)
+		}
+		p.releaseClaim(KeyOf("fake", nn("holder-3")))
+		other := KeyOf("fake", nn("other-3"))
+		if !slices.Equal(q.added, []Key{other}) || !p.recordOf(other, nil).retryNow.Load() {
+			t.Errorf("of %d that were refused, want the one to be tried again that waited, got %d: %v", n, len(q.added), q.added)
+		}
+	}
+}
+
+func TestRecordsAreFoundByClassAndNamespace(t *testing.T) {
+	rs := newRecords()
+	a := &record{key: Key{"capi", "ns1", "a"}, class: "gold"}
+	b := &record{key: Key{"capi", "ns2", "a"}, class: "gold"}
+	rs.add(a)
+	rs.add(b)
+	expect := func(reason string, class, namespace int) {
+		t.Helper()
+		if got := len(rs.byClass.Values("gold")); got != class {
+			t.Errorf("%s: want %d of the class, got %d", reason, class, got)
+		}
+		if got := len(rs.byNamespace.Values("ns1")); got != namespace {
+			t.Errorf("%s: want %d of the namespace, got %d", reason, namespace, got)
+		}
+	}
+	expect("both were added", 2, 1)
+	rs.setClass(b, "silver")
+	rs.setClass(a, "gold")
+	expect("one has another class", 1, 1)
+	rs.remove(a)
+	rs.remove(b)
+	expect("both are gone", 0, 0)
+	if len(rs.byKey)+len(rs.byClass)+len(rs.byNamespace) != 0 {
+		t.Errorf("want nothing to be left, got %v", rs)
+	}
+}
