@@ -418,7 +418,7 @@ func (r *definitionReconciler) follow(w *workload, crd string, f followed) bool 
 	before, following := w.followed(crd)
 	news := w.follow(crd, f)
 	if news {
-		r.hub.refreshWatched()
+		r.hub.refreshFollowed(w)
 	}
 	if following && before.kind != f.kind {
 		r.kindGone(w.name, before.kind)
@@ -429,7 +429,7 @@ func (r *definitionReconciler) follow(w *workload, crd string, f followed) bool 
 func (r *definitionReconciler) unfollow(w *workload, crd string) {
 	before, _ := w.followed(crd)
 	if w.unfollow(crd) {
-		r.hub.refreshWatched()
+		r.hub.refreshFollowed(w)
 		r.kindGone(w.name, before.kind)
 	}
 }

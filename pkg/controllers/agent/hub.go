@@ -14,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
 // Kinds of the hub that are always watched.
@@ -78,7 +80,7 @@ type hub struct {
 	requirements *enqueuer[Request]
 	definitions  *enqueuer[mcreconcile.Request]
 
-	// refreshing is held while it is found out and set what the hub's watcher is asked for. It is taken before mu.
+	// refreshing is held while it is found out and noted what the hub offers. It is taken before mu, and so is the lock of the workloads.
 	refreshing sync.Mutex
 
 	mu sync.Mutex
@@ -90,17 +92,18 @@ type hub struct {
 	// publishedKnown is whether the XRDs were ever seen.
 	publishedKnown bool
 
-	// watched are the claim kinds that the hub's watcher is asked for.
-	watched sets.Set[kindwatch.Kind]
+	// watched are the claim kinds that the hub's watcher is asked for, with the clusters because of which it is. wants is the inverse.
+	watched setmap.Map[kindwatch.Kind, mcr.ClusterName]
+	wants   map[mcr.ClusterName]sets.Set[kindwatch.Kind]
 
 	// composed are the Secrets that were composed in the hub, by the UID of their controller.
 	composed map[types.UID]sets.Set[types.NamespacedName]
 
 	// origins are the claims in the hub that name a source, by that source.
-	origins map[origin]sets.Set[hubKey]
+	origins originIndex
 
 	// waiting are the claims in workload clusters that wait for something to change at a place in the hub.
-	waiting map[hubKey]sets.Set[Request]
+	waiting setmap.Map[hubKey, Request]
 
 	// waitsAt is the inverse of waiting.
 	waitsAt map[Request]hubKey
@@ -113,10 +116,11 @@ func newHub(fleet Fleet, w *workloads, requirements *enqueuer[Request], definiti
 		requirements: requirements,
 		definitions:  definitions,
 		published:    map[string]publication{},
-		watched:      sets.New[kindwatch.Kind](),
+		watched:      setmap.Map[kindwatch.Kind, mcr.ClusterName]{},
+		wants:        map[mcr.ClusterName]sets.Set[kindwatch.Kind]{},
 		composed:     map[types.UID]sets.Set[types.NamespacedName]{},
-		origins:      map[origin]sets.Set[hubKey]{},
-		waiting:      map[hubKey]sets.Set[Request]{},
+		origins:      originIndex{},
+		waiting:      setmap.Map[hubKey, Request]{},
 		waitsAt:      map[Request]hubKey{},
 	}
 }
@@ -147,38 +151,6 @@ func (h *hub) handle(e kindwatch.Event) {
 		h.handleComposed(e)
 	default:
 		h.handleClaim(e)
-	}
-}
-
-// refreshWatched makes the hub's watcher follow the claim kinds that are published, and those that are not any more but of
-// which a workload cluster may still have claims.
-func (h *hub) refreshWatched() {
-	// What is found out and what follows from it are one step: of two refreshes at once, the one that looked later has to
-	// win.
-	h.refreshing.Lock()
-	defer h.refreshing.Unlock()
-	h.watchComposed()
-	kinds := sets.New[kindwatch.Kind]()
-	for _, p := range h.publications() {
-		kinds.Insert(p.kind)
-	}
-	for _, w := range h.workloads.all() {
-		kinds.Insert(w.hubKinds()...)
-	}
-
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if kinds.Equal(h.watched) {
-		return
-	}
-	gone := h.watched.Difference(kinds)
-	h.watched = kinds
-	// The watcher does not call its handler from Set.
-	h.watcher.Set(ownerClaims, kinds.UnsortedList()...)
-	for o := range h.origins {
-		if gone.Has(o.kind) {
-			delete(h.origins, o)
-		}
 	}
 }
 
@@ -243,12 +215,6 @@ func (h *hub) handleSecret(e kindwatch.Event, secret *unstructured.Unstructured)
 	}
 }
 
-func (h *hub) watchedKinds() []kindwatch.Kind {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.watched.UnsortedList()
-}
-
 func (h *hub) handleClaim(e kindwatch.Event) {
 	if e.Type == kindwatch.StateChanged {
 		// Whoever found the kind not synced has been waiting for this.
@@ -290,14 +256,10 @@ func (h *hub) track(key hubKey, e kindwatch.Event) {
 		return
 	}
 	s, named := sourceOf(e.Object)
-	if !named || !h.watched.Has(e.Kind) {
+	if !named || len(h.watched[e.Kind]) == 0 {
 		return
 	}
-	o := origin{source: s, kind: e.Kind, name: e.Object.GetName()}
-	if h.origins[o] == nil {
-		h.origins[o] = sets.New[hubKey]()
-	}
-	h.origins[o].Insert(key)
+	h.origins.insert(origin{source: s, kind: e.Kind, name: e.Object.GetName()}, key)
 }
 
 func (h *hub) untrack(key hubKey, obj *unstructured.Unstructured) {
@@ -305,11 +267,7 @@ func (h *hub) untrack(key hubKey, obj *unstructured.Unstructured) {
 	if !named {
 		return
 	}
-	o := origin{source: s, kind: key.kind, name: key.Name}
-	h.origins[o].Delete(key)
-	if h.origins[o].Len() == 0 {
-		delete(h.origins, o)
-	}
+	h.origins.remove(origin{source: s, kind: key.kind, name: key.Name}, key)
 }
 
 // observe takes in what the hub answered to a write or a live read, before the watch reports it.
@@ -322,7 +280,7 @@ func (h *hub) observe(key hubKey, obj *unstructured.Unstructured) {
 // can be under way.
 func (h *hub) placesOf(o origin) []hubKey {
 	h.mu.Lock()
-	places := h.origins[o].UnsortedList()
+	places := h.origins.places(o)
 	h.mu.Unlock()
 	out := places[:0]
 	for _, key := range places {
@@ -385,10 +343,7 @@ func (h *hub) wait(key hubKey, r Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.stopWaitingLocked(r)
-	if h.waiting[key] == nil {
-		h.waiting[key] = sets.New[Request]()
-	}
-	h.waiting[key].Insert(r)
+	h.waiting.Insert(key, r)
 	h.waitsAt[r] = key
 }
 
@@ -405,14 +360,11 @@ func (h *hub) stopWaitingLocked(r Request) {
 		return
 	}
 	delete(h.waitsAt, r)
-	h.waiting[key].Delete(r)
-	if h.waiting[key].Len() == 0 {
-		delete(h.waiting, key)
-	}
+	h.waiting.Delete(key, r)
 }
 
 func (h *hub) waitingFor(key hubKey) []Request {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.waiting[key].UnsortedList()
+	return h.waiting.Values(key)
 }

@@ -66,7 +66,7 @@ func (h *hub) refreshPublished() {
 		}
 	}
 	if first || changed.Len() > 0 {
-		h.refreshWatched()
+		h.refreshOffered()
 		for _, w := range h.workloads.all() {
 			h.enqueueDefinitions(w)
 		}

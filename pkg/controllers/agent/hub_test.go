@@ -67,7 +67,7 @@ func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 	}, old)
 	kind := bar("").kind
 	h.published["mysqlinstances.db.acmeco.org"] = publication{kind: kind}
-	h.refreshWatched()
+	h.refreshOffered()
 	<-listed
 	r := &requirementReconciler{hub: h}
 	s := &scope{Request: Request{NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: kind}, us: us, claim: parse(t, `{}`)}
@@ -105,13 +105,13 @@ func TestRefreshesAtOnceEndWithWhatIsThere(t *testing.T) {
 			kind.Resource = fmt.Sprintf("r%d", i)
 			for range 200 {
 				w.follow(kind.Resource, followed{kind: kind, inHub: true})
-				h.refreshWatched()
+				h.refreshFollowed(w)
 				w.unfollow(kind.Resource)
-				h.refreshWatched()
+				h.refreshFollowed(w)
 			}
 			if i%2 == 0 {
 				w.follow(kind.Resource, followed{kind: kind, inHub: true})
-				h.refreshWatched()
+				h.refreshFollowed(w)
 			}
 		})
 	}
@@ -126,7 +126,7 @@ func TestObservedObjectsAreInTheIndexOfOrigins(t *testing.T) {
 	h := fakeHub(t, func(h *hub, e kindwatch.Event) { h.handle(e) })
 	kind := bar("").kind
 	h.published["mysqlinstances.db.acmeco.org"] = publication{kind: kind}
-	h.refreshWatched()
+	h.refreshOffered()
 	if err := h.watcher.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestDeletionWithoutAClassWaitsAndWithoutATargetLeavesNothing(t *testing.T) 
 	kind, _ := w.kindOf(f.crd().Name)
 	// The watch has lost sight of it, or does not know it yet.
 	f.agent.hub.mu.Lock()
-	delete(f.agent.hub.origins, origin{source: source{f.identifier, f.namespace}, kind: kind, name: "db"})
+	delete(f.agent.hub.origins[f.identifier], origin{source: source{f.identifier, f.namespace}, kind: kind, name: "db"})
 	f.agent.hub.mu.Unlock()
 	if err := f.workload.Delete(f.ctx, claim); err != nil {
 		t.Fatal(err)

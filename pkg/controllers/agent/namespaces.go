@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -162,11 +161,7 @@ func (a *agent) hubNamespaceHandler(classes client.Reader) handler.TypedEventHan
 	type queue = workqueue.TypedRateLimitingInterface[Request]
 	changed := func(ctx context.Context, name string) {
 		a.hub.requirements.add(a.hub.waitingFor(hubNamespace(name))...)
-		for _, c := range a.fleet.List() {
-			if a.selectsTargets(ctx, classes, c) {
-				a.enqueueClaimsOf(c.Name)
-			}
-		}
+		a.enqueueSelecting(ctx, classes)
 	}
 	return handler.TypedFuncs[*metav1.PartialObjectMetadata, Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], _ queue) {
@@ -183,15 +178,24 @@ func (a *agent) hubNamespaceHandler(classes client.Reader) handler.TypedEventHan
 	}
 }
 
-// selectsTargets is whether the class of a cluster allows target namespaces by their labels.
-func (a *agent) selectsTargets(ctx context.Context, classes client.Reader, c connection.Cluster) bool {
-	class := &fleetv1alpha1.EnrollmentClass{}
-	err := classes.Get(ctx, client.ObjectKey{Name: c.Enrolment.Class}, class)
-	if apierrors.IsNotFound(err) {
-		return false
+// enqueueSelecting queues the claims of the clusters whose class allows target namespaces by their labels; those of all clusters if the
+// classes cannot be read. Clusters of other classes cost nothing.
+func (a *agent) enqueueSelecting(ctx context.Context, classes client.Reader) {
+	list := &fleetv1alpha1.EnrollmentClassList{}
+	if err := classes.List(ctx, list); err != nil {
+		for _, w := range a.workloads.all() {
+			a.enqueueClaims(w)
+		}
+		return
 	}
-	allowed := class.Spec.Agent.AllowedTargetNamespaces
-	return err != nil || allowed != nil && allowed.Selector != nil
+	for _, class := range list.Items {
+		if allowed := class.Spec.Agent.AllowedTargetNamespaces; allowed == nil || allowed.Selector == nil {
+			continue
+		}
+		for _, name := range a.clustersOf(class.Name) {
+			a.enqueueClaimsOf(name)
+		}
+	}
 }
 
 func (a *agent) enqueueClaimsOf(name mcr.ClusterName) {

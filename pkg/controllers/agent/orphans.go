@@ -17,7 +17,8 @@ import (
 // the claim go. The absence of a claim alone is no proof of either, so nothing is deleted because of it (see vanished.go). Somebody
 // has to know, and decide.
 //
-// They are counted when they are asked for, so that the agent's own work costs nothing more.
+// They are counted when they are asked for, so that the agent's own work costs nothing more. The hub's lock is held for as long as it
+// takes to copy the origins of one cluster.
 type orphans struct {
 	hub         *hub
 	description *prometheus.Desc
@@ -46,19 +47,6 @@ func (o *orphans) Collect(out chan<- prometheus.Metric) {
 		}
 		out <- prometheus.MustNewConstMetric(o.description, prometheus.GaugeValue, float64(n), w.name.String())
 	}
-}
-
-// originsIn are the origins in a cluster of what is in the hub.
-func (h *hub) originsIn(identifier string) []origin {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var out []origin
-	for o, places := range h.origins {
-		if o.identifier == identifier && len(places) > 0 {
-			out = append(out, o)
-		}
-	}
-	return out
 }
 
 // lacks is whether the cluster is known not to have the claim that an object of the hub comes from.

@@ -26,6 +26,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
+	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
 // Names of the controllers, in metrics, logs and events.
@@ -145,6 +146,8 @@ type agent struct {
 	mu sync.Mutex
 	// enrolments is what was last known about each cluster that matters to its claims.
 	enrolments map[mcr.ClusterName]enrolment
+	// byClass are the enrolled clusters by their class.
+	byClass setmap.Map[string, mcr.ClusterName]
 }
 
 type enrolment struct{ class, identifier string }
@@ -179,12 +182,12 @@ func setup(mgr mcmanager.Manager, o Options) (*agent, error) {
 
 func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	local := mgr.GetLocalManager()
-	a := &agent{fleet: o.Fleet, enrolments: map[mcr.ClusterName]enrolment{}}
+	a := &agent{fleet: o.Fleet, enrolments: map[mcr.ClusterName]enrolment{}, byClass: setmap.Map[string, mcr.ClusterName]{}}
 	if o.Registerer != nil {
 		a.metrics = NewMetrics(o.Registerer)
 	}
 	a.workloads = &workloads{
-		engaged: a.engaged, disengaged: a.disengaged, handle: a.handleWorkload, identify: a.identify, fleet: o.Fleet,
+		engaged: a.engaged, disengaged: a.disengaged, queued: func(w *workload) { a.hub.enqueueDefinitions(w) }, handle: a.handleWorkload, identify: a.identify, fleet: o.Fleet,
 		byName:   map[mcr.ClusterName]*workload{},
 		instance: map[cluster.Cluster]*workload{},
 	}
@@ -268,21 +271,36 @@ func (a *agent) addRequirementController(mgr mcmanager.Manager, o Options) error
 
 // enrolmentChanged is told about every change of every cluster. Most are about its connection.
 func (a *agent) enrolmentChanged(name mcr.ClusterName) {
-	c, ok := a.fleet.Lookup(name)
-	now := enrolment{class: c.Enrolment.Class, identifier: c.EffectiveIdentifier()}
-
-	a.mu.Lock()
-	before, known := a.enrolments[name]
-	if ok {
-		a.enrolments[name] = now
-	} else {
-		delete(a.enrolments, name)
-	}
-	a.mu.Unlock()
-
-	if ok && (!known || before != now) {
+	if a.noteEnrolment(name) {
 		a.enqueueCluster(name)
 	}
+}
+
+// noteEnrolment notes how a cluster is enrolled now, and says whether that is news. Of two at once, the one that notes last has looked
+// last.
+func (a *agent) noteEnrolment(name mcr.ClusterName) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c, ok := a.fleet.Lookup(name)
+	now := enrolment{class: c.Enrolment.Class, identifier: c.EffectiveIdentifier()}
+	before, known := a.enrolments[name]
+	if known {
+		a.byClass.Delete(before.class, name)
+	}
+	if !ok {
+		delete(a.enrolments, name)
+		return false
+	}
+	a.enrolments[name] = now
+	a.byClass.Insert(now.class, name)
+	return !known || before != now
+}
+
+// clustersOf returns the enrolled clusters of a class.
+func (a *agent) clustersOf(class string) []mcr.ClusterName {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.byClass.Values(class)
 }
 
 // enqueueCluster queues everything in a cluster.
@@ -301,15 +319,12 @@ func (a *agent) enqueueClaims(w *workload) {
 	}
 }
 
-func (a *agent) engaged(w *workload) {
-	a.hub.refreshWatched()
-	a.hub.enqueueDefinitions(w)
-}
+func (a *agent) engaged(w *workload) { a.hub.want(w.name, w.hubKinds()...) }
 
-func (a *agent) disengaged(w *workload) {
-	a.hub.refreshWatched()
-	a.definitions.forget(w.name)
-	a.requirements.forgetCluster(w.name)
+func (a *agent) disengaged(name mcr.ClusterName) {
+	a.hub.want(name)
+	a.definitions.forget(name)
+	a.requirements.forgetCluster(name)
 }
 
 // identify says which cluster a name leads to now.

@@ -60,10 +60,12 @@ func (r *requirementReconciler) forgetRequests(gone func(Request) bool) {
 
 // tidy undoes what a reconcile has left if its cluster or kind went while it was under way. Whoever goes later forgets it.
 func (r *requirementReconciler) tidy(req Request) {
+	if r.workloads.ifGone(req.ClusterName, func() { r.forgetCluster(req.ClusterName) }) {
+		return
+	}
 	w, ok := r.workloads.get(req.ClusterName)
 	if !ok {
-		r.forgetCluster(req.ClusterName)
-		return
+		return // It has just gone, and with it what this reconcile left.
 	}
 	if kind, ok := w.kindOf(req.Kind.GroupResource().String()); !ok || kind != req.Kind {
 		r.forget(req)
@@ -72,10 +74,10 @@ func (r *requirementReconciler) tidy(req Request) {
 
 // tidy is the same for a definition.
 func (r *definitionReconciler) tidy(name mcr.ClusterName) {
-	if _, ok := r.workloads.get(name); !ok {
+	r.workloads.ifGone(name, func() {
 		r.forget(name)
 		r.metrics.forget(name)
-	}
+	})
 }
 
 func (h *hub) forgetRequests(gone func(Request) bool) {

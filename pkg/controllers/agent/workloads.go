@@ -241,9 +241,13 @@ func (w *workload) forgetSecret(key types.NamespacedName) {
 
 // workloads are the engaged workload clusters. It is the source of the requirement controller.
 type workloads struct {
-	// engaged and disengaged are called when a cluster comes and when its last instance goes.
+	// engaged is told that an instance is the one that counts from now on, and disengaged that a cluster has none any more. Both are
+	// called with the lock held: what they note and forget, they do before another instance of the cluster is known.
 	engaged    func(*workload)
-	disengaged func(*workload)
+	disengaged func(mcr.ClusterName)
+
+	// queued has a cluster that was engaged looked at.
+	queued func(*workload)
 
 	// identify says which cluster a name leads to now.
 	identify func(mcr.ClusterName) identity
@@ -301,6 +305,26 @@ func (s *workloads) current(w *workload) bool {
 	return s.byName[w.name] == w
 }
 
+// ifCurrent calls fn if an instance is the one that counts, with the lock held.
+func (s *workloads) ifCurrent(w *workload, fn func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byName[w.name] == w {
+		fn()
+	}
+}
+
+// ifGone calls fn if a cluster has no instance, with the lock held, and says whether it did.
+func (s *workloads) ifGone(name mcr.ClusterName, fn func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, engaged := s.byName[name]; engaged {
+		return false
+	}
+	fn()
+	return true
+}
+
 // ForCluster implements mcsource.TypedSource.
 func (s *workloads) ForCluster(name mcr.ClusterName, cl cluster.Cluster) (crsource.TypedSource[Request], bool, error) {
 	if name == "" {
@@ -351,7 +375,7 @@ func (s *workloadSource) Start(ctx context.Context, _ workqueue.TypedRateLimitin
 		_ = w.watcher.Start(ctx)
 		s.workloads.remove(s.cluster, w)
 	}()
-	s.workloads.engaged(w)
+	s.workloads.queued(w)
 	return nil
 }
 
@@ -372,38 +396,37 @@ func (s *workloadSource) WaitForSync(ctx context.Context) error {
 // although it may live for a while.
 func (s *workloads) add(cl cluster.Cluster, w *workload) {
 	s.mu.Lock()
-	old := s.byName[w.name]
-	if old != nil && !old.identity.same(w.identity) {
-		delete(s.byName, w.name)
-		s.mu.Unlock()
-		s.disengaged(old)
-		s.mu.Lock()
-		old = nil
-	}
 	defer s.mu.Unlock()
-	if old != nil {
-		old.mu.Lock()
-		maps.Copy(w.kinds, old.kinds)
-		maps.Copy(w.secrets, old.secrets)
-		w.drained = old.drained.Clone()
-		old.mu.Unlock()
-		w.watchKinds()
+	switch old := s.byName[w.name]; {
+	case old == nil:
+	case old.identity.same(w.identity):
+		w.takeOver(old)
+	default:
+		s.disengaged(w.name)
 	}
 	s.byName[w.name] = w
 	s.instance[cl] = w
+	s.engaged(w)
+}
+
+// takeOver begins with what another instance of the same cluster knows.
+func (w *workload) takeOver(old *workload) {
+	old.mu.Lock()
+	defer old.mu.Unlock()
+	maps.Copy(w.kinds, old.kinds)
+	maps.Copy(w.secrets, old.secrets)
+	w.drained = old.drained.Clone()
+	w.watchKinds()
 }
 
 func (s *workloads) remove(cl cluster.Cluster, w *workload) {
 	s.mu.Lock()
-	last := s.byName[w.name] == w
-	if last {
-		delete(s.byName, w.name)
-	}
+	defer s.mu.Unlock()
 	if s.instance[cl] == w {
 		delete(s.instance, cl)
 	}
-	s.mu.Unlock()
-	if last {
-		s.disengaged(w)
+	if s.byName[w.name] == w {
+		delete(s.byName, w.name)
+		s.disengaged(w.name)
 	}
 }
