@@ -1,0 +1,145 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// further is how many clusters are enrolled, one after the other, beside a fleet that is connected.
+const further = 50
+
+// BenchmarkFleet connects fleets, each twice as large as the one before, and then enrols further clusters one by one. The API servers are
+// in the process, behind one port, and what they do is counted, too. It measures work, not time: what is reported for each cluster must
+// not grow with the fleet.
+func BenchmarkFleet(b *testing.B) {
+	for _, n := range []int{1000, 2000, 4000} {
+		b.Run(fmt.Sprintf("clusters=%d", n), func(b *testing.B) {
+			for range b.N {
+				benchmarkFleet(b, n)
+			}
+		})
+	}
+}
+
+func benchmarkFleet(b *testing.B, n int) {
+	b.Helper()
+	servers := newFakeServers(b)
+	src := newFakeSource()
+	for i := range n {
+		src.setQuietly(servers.name(i), servers.kubeconfig(b, i), func(e *Enrolment) { e.CredentialsVersion = "1" })
+	}
+	runtime.GC()
+	before := servers.work()
+	h := newHarness(b, src, func(o *Options) {
+		// What comes by the clock is not the work of starting. The queues' number of workers is that of the product.
+		o.ProbeInterval, o.ProbeTimeout, o.ConnectTimeout = time.Hour, time.Minute, 5*time.Minute
+		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles
+	})
+	h.waitForClusters(b, n)
+	servers.work().since(before).report(b, n, "start")
+	b.ReportMetric(float64(runtime.NumGoroutine())/float64(n), "goroutines/cluster")
+
+	// A collection marks what the whole fleet holds. Whether one falls into so short a time is chance.
+	runtime.GC()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	before = servers.work()
+	for i := range further {
+		src.set(servers.name(n+i), servers.kubeconfig(b, n+i))
+		h.waitForClusters(b, n+i+1)
+	}
+	servers.work().since(before).report(b, further, "further")
+	h.stop()
+}
+
+// waitForClusters waits until both objects of each of n clusters have been reconciled.
+func (h *harness) waitForClusters(b *testing.B, n int) {
+	b.Helper()
+	for {
+		h.mu.Lock()
+		seen := len(h.reconciled)
+		h.mu.Unlock()
+		if seen >= 2*n {
+			return
+		}
+		select {
+		case <-b.Context().Done():
+			b.Fatalf("%d of %d objects were reconciled", seen, 2*n)
+		case <-time.After(tick):
+		}
+	}
+}
+
+// fakeServers are any number of fake API servers behind one port, told apart by the path.
+type fakeServers struct {
+	*httptest.Server
+	requests atomic.Int64
+}
+
+func newFakeServers(b *testing.B) *fakeServers {
+	b.Helper()
+	s := &fakeServers{}
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.requests.Add(1)
+		id, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		fakeAPI(w, r, "/"+id, id+"-b8de-4056-8188-02a4f43e3f73")
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	b.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s
+}
+
+// name is that of the object of a cluster. A namespace holds twenty.
+func (*fakeServers) name(i int) string { return fmt.Sprintf("ns-%d/c-%d", i/20, i) }
+
+func (s *fakeServers) kubeconfig(b *testing.B, i int) []byte {
+	b.Helper()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	return kubeconfigFor(b, fmt.Sprintf("%s/%08d", s.URL, i), ca, "token")
+}
+
+// work is what the process has done.
+type work struct {
+	cpu                     time.Duration
+	allocs, bytes, requests float64
+}
+
+func (s *fakeServers) work() work {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return work{
+		cpu:    time.Duration(u.Utime.Nano() + u.Stime.Nano()),
+		allocs: float64(m.Mallocs), bytes: float64(m.TotalAlloc), requests: float64(s.requests.Load()),
+	}
+}
+
+func (w work) since(before work) work {
+	return work{w.cpu - before.cpu, w.allocs - before.allocs, w.bytes - before.bytes, w.requests - before.requests}
+}
+
+// report reports the work for each of n clusters.
+func (w work) report(b *testing.B, n int, what string) {
+	b.Helper()
+	each := 1 / float64(n)
+	b.ReportMetric(w.cpu.Seconds()*1000*each, what+"-cpu-ms/cluster")
+	b.ReportMetric(w.allocs*each, what+"-allocs/cluster")
+	b.ReportMetric(w.bytes/1024*each, what+"-KiB/cluster")
+	b.ReportMetric(w.requests*each, what+"-requests/cluster")
+}
