@@ -5,7 +5,6 @@ package bounded
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -59,18 +58,11 @@ func (b *Body) abort(err error) {
 	_ = b.body.Close()
 }
 
-// Read implements io.Reader. A panic of the scanner, which there must not be, is an error of this answer: Read is called by
-// goroutines that are not ours, where a panic would end the process.
+// Read implements io.Reader.
 func (b *Body) Read(p []byte) (n int, err error) {
 	if b.err != nil {
 		return 0, b.err
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			b.err = fmt.Errorf("cannot read the API server's answer: panic: %T", r)
-			n, err = 0, b.err
-		}
-	}()
 	n, err = b.body.Read(p)
 	if why := b.aborted.Load(); why != nil {
 		return 0, b.refuse(*why)

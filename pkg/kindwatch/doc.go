@@ -86,6 +86,8 @@
 //
 // Nothing. A Watcher reads one cluster with the client that it was given, and keeps what it read apart from the Watchers of every
 // other cluster; a Shared is of one connection to one cluster. What a cluster that serves many or large objects costs in memory is
-// bounded by the budgets of its Watchers and its Shared and, for what is under way, by that of the transport. A cluster that does not answer, or has very many kinds, has no more than half of the
+// bounded by the limits of its Watchers and its Shared. What they keep, and what is arriving, is also charged to the cluster's account
+// of the process's budget (Options.Account): when that is full, the cluster that holds most has kinds dropped and parked as
+// TooLarge. An object with which a handler or Reduce panics costs its cluster the connection (Options.Guard). A cluster that does not answer, or has very many kinds, has no more than half of the
 // places at a ListGate, and none for longer than ten seconds a list.
 package kindwatch

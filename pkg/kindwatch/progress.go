@@ -205,7 +205,7 @@ func causeOf(err error, listed bool) Cause {
 		return CauseAnswerRefused
 	case isTooLarge(err):
 		return CauseTooLarge
-	case errors.Is(err, errPanic):
+	case panicked(err):
 		return CauseHandlingFailed
 	case listed:
 		return CauseWatchFailing

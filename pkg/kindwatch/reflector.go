@@ -7,27 +7,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
 // healthyAfter is how long a watch must have lasted for the next failure to start with the shortest back-off again.
 const healthyAfter = 2 * time.Minute
-
-// errPanic ends an attempt in which something panicked.
-var errPanic = errors.New("handling its objects failed unexpectedly, see the log")
 
 // errRelist ends an attempt because everything shall be listed again.
 var errRelist = errors.New("the kind is listed again")
@@ -133,15 +129,8 @@ func (k *kindWatch) yield(why error) {
 }
 
 // attempt lists and watches once, and says why that ended. leave gives back the place among the lists.
-func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, leave func()) (err error) {
+func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, leave func()) error {
 	defer leave()
-	// What a handler or Reduce cannot bear of one cluster's objects costs the kind in that cluster, not the process.
-	defer func() {
-		if what := recover(); what != nil {
-			utilruntime.HandleErrorWithContext(ctx, fmt.Errorf("panic: %v", what), "Cannot handle a kind", "kind", k.kind, "stack", string(debug.Stack()))
-			err = errPanic
-		}
-	}()
 	attempt, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
 	k.mu.Lock()
@@ -152,7 +141,10 @@ func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, lea
 		k.abort = nil
 		k.mu.Unlock()
 	}()
-	err = reflector.ListAndWatchWithContext(attempt)
+	err := k.o.Guard.Run("watching a kind", func() error { return reflector.ListAndWatchWithContext(attempt) })
+	if panicked(err) {
+		return err
+	}
 	if cause := context.Cause(attempt); ctx.Err() == nil && cause != nil {
 		return cause
 	}
@@ -244,26 +236,11 @@ func (k *kindWatch) run(ctx context.Context) {
 		}
 		k.failed(err)
 
-		switch {
-		case isTooLarge(err):
-			k.store.drop()
-			k.setState(StateTooLarge, k.tooLarge(err))
+		// What is told of a failure can panic, too, and is then told no further.
+		anew := true
+		_ = k.o.Guard.Do("parking a kind", func() { anew = k.park(err) })
+		if anew {
 			reflector = k.newReflector()
-		case errors.Is(err, errPanic):
-			k.store.drop()
-			k.setState(StateSyncing, "cannot handle "+k.kind.String()+": "+errPanic.Error())
-			reflector = k.newReflector()
-		case isNotServed(err):
-			k.store.unsync()
-			k.setState(StateNotServed, "the cluster does not serve "+k.kind.String())
-			// A kind that comes back may come back with another history, where the resource version of the old one
-			// means nothing.
-			reflector = k.newReflector()
-		case apierrors.IsForbidden(err):
-			k.store.unsync()
-			k.setState(StateForbidden, "the cluster does not let Masthead list and watch "+k.kind.String())
-		case err != nil && !k.store.isSynced():
-			k.setState(k.parkedState(), "cannot list and watch "+k.kind.String()+": "+boundedText(err))
 		}
 		if k.o.Clock.Since(started) > healthyAfter {
 			backoff = k.newBackoff()
@@ -284,6 +261,38 @@ func (k *kindWatch) run(ctx context.Context) {
 func isTooLarge(err error) bool {
 	return errors.Is(err, errTooLarge) || errors.Is(err, errTooMany) || errors.Is(err, bounded.ErrRefused) ||
 		errors.Is(err, budget.ErrShare) || errors.Is(err, budget.ErrBusy)
+}
+
+// park notes in the state of the kind why an attempt ended, and says whether the next one must not go on from what is known.
+func (k *kindWatch) park(err error) (anew bool) {
+	switch {
+	case isTooLarge(err):
+		k.store.drop()
+		k.setState(StateTooLarge, k.tooLarge(err))
+		return true
+	case panicked(err):
+		k.store.drop()
+		k.setState(StateSyncing, "cannot handle "+k.kind.String()+": handling its objects failed unexpectedly, see the log")
+		return true
+	case isNotServed(err):
+		k.store.unsync()
+		k.setState(StateNotServed, "the cluster does not serve "+k.kind.String())
+		// A kind that comes back may come back with another history, where the resource version of the old one
+		// means nothing.
+		return true
+	case apierrors.IsForbidden(err):
+		k.store.unsync()
+		k.setState(StateForbidden, "the cluster does not let Masthead list and watch "+k.kind.String())
+	case err != nil && !k.store.isSynced():
+		k.setState(k.parkedState(), "cannot list and watch "+k.kind.String()+": "+boundedText(err))
+	}
+	return false
+}
+
+// panicked is whether something panicked in an attempt.
+func panicked(err error) bool {
+	var p *guard.Panic
+	return errors.As(err, &p)
 }
 
 func (k *kindWatch) tooLarge(err error) string {

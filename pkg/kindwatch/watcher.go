@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
 // Errors of Get, List, Entry, Lookup and Entries. A missing object is an ordinary NotFound error of the API.
@@ -57,6 +58,10 @@ type Options struct {
 
 	// Progress is told which kinds are not synced; nil if nobody asks.
 	Progress *Progress
+
+	// Guard recovers panics of what handles the cluster's objects, and ends the connection to it. Without one, a panic costs a kind what is
+	// known of it, and it is listed again with back-off.
+	Guard *guard.Guard
 
 	// Reduce makes the Watcher keep records instead of objects. It is called while objects arrive, so that no list is ever in
 	// memory whole.
@@ -317,7 +322,7 @@ func (w *Watcher) run(life context.Context, h *hold) {
 	if h.follower != nil {
 		h.follower.start(life)
 		// What was known before is told from here, where no lock is held.
-		w.running.Go(h.follower.catchUp)
+		w.running.Go(func() { _ = w.o.Guard.Do("following a kind", h.follower.catchUp) })
 		return
 	}
 	ctx, cancel := context.WithCancel(life)

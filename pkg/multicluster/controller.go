@@ -25,6 +25,8 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 	mcsource "sigs.k8s.io/multicluster-runtime/pkg/source"
+
+	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
 // ControllerOptions configure a Controller. What is not set is taken from the controller options of the manager.
@@ -116,8 +118,9 @@ func NewController[R mcreconcile.ClusterAware[R]](
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	c := &Controller[R]{clock: o.Clock, engagements: map[mcr.ClusterName][]*engagement[R]{}}
 	inner := controller.TypedOptions[R]{
-		Reconciler:              &clusterReconciler[R]{wrapped: o.Reconciler},
+		Reconciler:              &clusterReconciler[R]{wrapped: o.Reconciler, guardOf: c.guardOf},
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles,
 		ReconciliationTimeout:   o.ReconciliationTimeout,
 		RateLimiter:             o.RateLimiter,
@@ -138,7 +141,6 @@ func NewController[R mcreconcile.ClusterAware[R]](
 			Clock:                 o.Clock,
 		})
 	}
-	c := &Controller[R]{clock: o.Clock, engagements: map[mcr.ClusterName][]*engagement[R]{}}
 	var err error
 	if c.inner, err = controller.NewTypedUnmanaged(name, inner); err != nil {
 		return nil, fmt.Errorf("cannot make controller %q: %w", name, err)
@@ -280,6 +282,17 @@ func (c *Controller[R]) Warmup(ctx context.Context) error {
 		return w.Warmup(ctx)
 	}
 	return nil
+}
+
+// guardOf returns the guard of the instance of a cluster that was engaged last, or nil.
+func (c *Controller[R]) guardOf(name mcr.ClusterName) *guard.Guard {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	engagements := c.engagements[name]
+	if len(engagements) == 0 {
+		return nil
+	}
+	return GuardOf(engagements[len(engagements)-1].cluster)
 }
 
 // find returns the live engagement of an instance, or nil.

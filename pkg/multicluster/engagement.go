@@ -92,9 +92,10 @@ func (c *Controller[R]) disengage(e *engagement[R]) {
 
 // run starts a source, again and again if need be, and returns when it has synced or the engagement has ended.
 func (c *Controller[R]) run(e *engagement[R], run *sourceRun[R]) {
+	guarded := GuardOf(e.cluster)
 	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 6, Cap: time.Minute}
 	for {
-		err := run.source.Start(e.ctx, c.queue)
+		err := guarded.Run("starting a source", func() error { return run.source.Start(e.ctx, c.queue) })
 		if err == nil {
 			break
 		}
@@ -106,7 +107,8 @@ func (c *Controller[R]) run(e *engagement[R], run *sourceRun[R]) {
 			return
 		}
 	}
-	if s, ok := run.source.(source.TypedSyncingSource[R]); ok && s.WaitForSync(e.ctx) != nil {
+	if s, ok := run.source.(source.TypedSyncingSource[R]); ok &&
+		guarded.Run("waiting for a source", func() error { return s.WaitForSync(e.ctx) }) != nil {
 		return
 	}
 	close(run.synced)

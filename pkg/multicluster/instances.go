@@ -132,8 +132,9 @@ func (s *instanceSource[R, I]) Start(ctx context.Context, queue workqueue.TypedR
 	}
 	s.instances.add(s.name, s.cluster, i)
 	go func() {
-		_ = i.Start(ctx)
-		s.instances.remove(s.name, s.cluster, i)
+		guarded := GuardOf(s.cluster)
+		_ = guarded.Run("following a cluster", func() error { return i.Start(ctx) })
+		_ = guarded.Do("forgetting a cluster", func() { s.instances.remove(s.name, s.cluster, i) })
 	}()
 	if s.instances.o.Queued != nil {
 		s.instances.o.Queued(i)

@@ -13,17 +13,22 @@ import (
 	mccontext "sigs.k8s.io/multicluster-runtime/pkg/context"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
 // clusterReconciler wraps the reconciler of a Controller: it puts the cluster into the context, and takes out of the
 // errors what is no failure in a fleet.
 type clusterReconciler[R mcreconcile.ClusterAware[R]] struct {
 	wrapped reconcile.TypedReconciler[R]
+
+	// guardOf returns the guard of an engaged cluster, or nil.
+	guardOf func(mcr.ClusterName) *guard.Guard
 }
 
 // Reconcile implements reconcile.TypedReconciler.
 func (r *clusterReconciler[R]) Reconcile(ctx context.Context, req R) (reconcile.Result, error) {
-	res, err := r.wrapped.Reconcile(mccontext.WithCluster(ctx, req.Cluster()), req)
+	res, err := r.reconcile(mccontext.WithCluster(ctx, req.Cluster()), req)
 	switch classify(err) {
 	case outcomeGone:
 		return reconcile.Result{}, nil
@@ -34,6 +39,20 @@ func (r *clusterReconciler[R]) Reconcile(ctx context.Context, req R) (reconcile.
 	default:
 		return res, err
 	}
+}
+
+// reconcile has a panic cost the cluster its connection. One for which there is no connection is left to controller-runtime, which
+// makes an error of it and counts it.
+func (r *clusterReconciler[R]) reconcile(ctx context.Context, req R) (res reconcile.Result, err error) {
+	guarded := r.guardOf(req.Cluster())
+	if guarded == nil {
+		return r.wrapped.Reconcile(ctx, req)
+	}
+	err = guarded.Run("reconciling", func() (err error) {
+		res, err = r.wrapped.Reconcile(ctx, req)
+		return err
+	})
+	return res, err
 }
 
 // outcome is what an error means for the request. A greater one wins if an error has several causes.

@@ -17,6 +17,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/dynamicclient"
+	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -51,10 +52,10 @@ func OwnedDefinitions() kindwatch.Kind {
 
 // WatchOptions are those of a kindwatch.Watcher of a cluster, but for its handler: clients that go through the connection of the
 // cluster, without the time-out that is meant for single requests (whoever makes such a request with them sets a deadline), and what
-// watches the kinds that are shared, the account that is charged with what is kept, and who is told of what is not synced, if the connection
-// has them.
+// watches the kinds that are shared, the account that is charged with what is kept, who is told of what is not synced, and the guard, if
+// the connection has them.
 func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
-	o := kindwatch.Options{}
+	o := kindwatch.Options{Guard: GuardOf(cl)}
 	config := rest.CopyConfig(cl.GetConfig())
 	config.Timeout = WatchTimeout
 	httpClient := &http.Client{}
@@ -84,4 +85,13 @@ func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 		return o, fmt.Errorf("cannot make a dynamic client: %w", err)
 	}
 	return o, nil
+}
+
+// GuardOf returns the guard of the connection to a cluster, under which everything runs that handles data of the cluster. It is nil for
+// the hub, which has none, and a nil guard recovers, too.
+func GuardOf(cl cluster.Cluster) *guard.Guard {
+	if c, ok := cl.(interface{ Guard() *guard.Guard }); ok {
+		return c.Guard()
+	}
+	return nil
 }

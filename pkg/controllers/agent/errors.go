@@ -51,16 +51,14 @@ func problemOf(err error, verb, resource, target string) *problem {
 
 // hubUnavailable is what a user should know of an answer by which the hub could not do what it was asked for, as when a
 // webhook of the hub is down: nil for every other answer, and if there was none, which concerns the manager rather than a claim.
-// It says nothing about the claim, so that its condition is Unknown. The message does not repeat the answer: it names webhooks of
-// the hub and their addresses, which the owner of a workload cluster need not know. The log of the manager has it.
+// It says nothing about the claim, so that its condition is Unknown.
 func hubUnavailable(err error) *problem {
 	if !apierrors.IsInternalError(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
 		return nil
 	}
 	return &problem{
-		reason: ReasonHubUnavailable,
-		message: fmt.Sprintf("The hub could not take the claim (%s) and is asked again, see the log of Masthead in the hub",
-			apierrors.ReasonForError(err)),
+		reason:  ReasonHubUnavailable,
+		message: "The hub could not take the claim: " + bounded(err.Error()),
 		unknown: true,
 	}
 }

@@ -55,7 +55,7 @@ func (r *requirementReconciler) leave(ctx context.Context, w *workload) error {
 			}
 			s := &scope{Request: w.request(kind, claim), workload: w, claim: claim}
 			group.Go(func() error {
-				err := r.leaveClaim(ctx, s)
+				err := w.guard.Run("leaving a claim", func() error { return r.leaveClaim(ctx, s) })
 				if p := workloadProblem(err, "", ""); err == nil || p != nil || apierrors.IsConflict(err) {
 					count(&left, &kept, err)
 					return nil

@@ -22,6 +22,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -61,6 +62,7 @@ type workload struct {
 	client   client.Client
 	reader   client.Reader
 	recorder events.EventRecorder
+	guard    *guard.Guard
 	watcher  *kindwatch.Watcher
 
 	// owner is the hub as the owner of what is in the cluster.
@@ -353,6 +355,7 @@ func (s *workloadSource) Start(ctx context.Context, _ workqueue.TypedRateLimitin
 		client:   s.cluster.GetClient(),
 		reader:   s.cluster.GetAPIReader(),
 		recorder: s.cluster.GetEventRecorder(controllerName),
+		guard:    multicluster.GuardOf(s.cluster),
 		owner:    s.workloads.ownerOf(s.name),
 		kinds:    map[string]followed{},
 		judged:   map[string]string{},
@@ -372,8 +375,8 @@ func (s *workloadSource) Start(ctx context.Context, _ workqueue.TypedRateLimitin
 	w.watcher.Set(ownerFixed, ownedCRDKind, ownedSecretKind, namespaceKind)
 	s.workloads.add(s.cluster, w)
 	go func() {
-		_ = w.watcher.Start(ctx)
-		s.workloads.remove(s.cluster, w)
+		_ = w.guard.Run("following a cluster", func() error { return w.watcher.Start(ctx) })
+		_ = w.guard.Do("forgetting a cluster", func() { s.workloads.remove(s.cluster, w) })
 	}()
 	s.workloads.queued(w)
 	return nil

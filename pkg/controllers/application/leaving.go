@@ -51,7 +51,7 @@ func (r *reconciler) leave(ctx context.Context, name mcr.ClusterName) error {
 		}
 		group.Go(func() error {
 			told.Add(1)
-			return p.writeStatus(ctx, p.unseen())
+			return w.guard.Run("leaving an Application", func() error { return p.writeStatus(ctx, p.unseen()) })
 		})
 	}
 	err := group.Wait()

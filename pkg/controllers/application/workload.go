@@ -23,6 +23,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -41,6 +42,7 @@ type workload struct {
 	name           mcr.ClusterName
 	client         dynamic.Interface
 	metadata       metadata.Interface
+	guard          *guard.Guard
 	watcher        *kindwatch.Watcher
 	resolver       resolver
 	queue          workqueue.TypedRateLimitingInterface[mcreconcile.Request]

@@ -115,6 +115,12 @@ func TestVerdictsOnClusterProfiles(t *testing.T) {
 			Reason: "What the class offers is not there.",
 			Object: profile(map[string]string{"dbs.acmeco.org": "ForeignDefinition"}), Want: verdict.Failed,
 		},
+		"KindsNotKept": {
+			Reason: "Some kinds of the cluster are not watched.", Want: verdict.Failed,
+			Object: profile(nil, func(c *connection.Cluster) {
+				c.Refused = connection.Refusal{Reason: connection.ReasonMemoryShareExceeded, Message: "It is so"}
+			}),
+		},
 		"Degraded": {
 			Reason: "Probes fail, and it is not decided yet whether the cluster is lost.",
 			Object: profile(nil, state(connection.StateDegraded, connection.ReasonDialError)), Want: verdict.InProgress,
@@ -132,6 +138,7 @@ func TestVerdictsOnClusterProfiles(t *testing.T) {
 		connection.ReasonClusterIdentityChanged: verdict.Failed, connection.ReasonHubItself: verdict.Failed,
 		connection.ReasonProbeFailed: verdict.Failed, connection.ReasonClassNotFound: verdict.Failed,
 		connection.ReasonNamespaceNotAllowed: verdict.Failed, connection.ReasonEngageFailed: verdict.Failed,
+		connection.ReasonPanicked:      verdict.Failed,
 		connection.ReasonAnswerRefused: verdict.Failed, connection.ReasonOtherHub: verdict.Failed, connection.ReasonMemoryShareExceeded: verdict.Failed,
 	}
 	for reason, want := range lost {

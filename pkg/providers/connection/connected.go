@@ -27,6 +27,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/dynamicclient"
+	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -89,6 +90,9 @@ func (c *connected) Account() *budget.Account { return c.transport.account }
 
 // Progress says which kinds are not synced.
 func (c *connected) Progress() *kindwatch.Progress { return &c.progress }
+
+// Guard recovers panics of what handles the cluster, and ends the connection.
+func (c *connected) Guard() *guard.Guard { return c.transport.guard }
 
 // GetAPIReader returns a reader whose requests have a deadline, the wait for the rate limiter included.
 func (c *connected) GetAPIReader() client.Reader { return c.reader }
@@ -194,6 +198,18 @@ func (c *connected) stoppedByItself() bool {
 		return c.ctx.Err() == nil
 	default:
 		return false
+	}
+}
+
+// lost says why the connection is of no use any more though nobody closed it, or is nil.
+func (c *connected) lost() *failure {
+	switch {
+	case c.transport.panicked.Load():
+		return panicFailure()
+	case c.stoppedByItself():
+		return &failure{ReasonEngageFailed, "The cluster's cache stopped by itself"}
+	default:
+		return nil
 	}
 }
 

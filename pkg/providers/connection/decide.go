@@ -37,8 +37,8 @@ type observation struct {
 	// an attempt.
 	changed bool
 
-	// stopped: the cache stopped by itself. drained: nothing runs any more.
-	stopped, drained bool
+	// lost: the cache stopped by itself, or something of the cluster made the manager panic. drained: nothing runs any more.
+	lost, drained bool
 	// credentialsStale: the Secret has a version that was not looked at to the end. credentialsUnread: not even read. retryAt: not
 	// before then, zero for at once.
 	credentialsStale, credentialsUnread bool
@@ -99,7 +99,7 @@ func (o observation) mustHold() bool {
 
 func decideDraining(o observation, held bool) decision {
 	switch {
-	case o.stopped:
+	case o.lost:
 		return decision{stepEvent, eventLost}
 	case o.drained:
 		return decision{stepEvent, eventDrained}
@@ -115,7 +115,7 @@ func decideDraining(o observation, held bool) decision {
 
 func decideEngaged(o observation) decision {
 	switch {
-	case o.stopped:
+	case o.lost:
 		return decision{stepEvent, eventLost}
 	case o.conflict:
 		return decision{stepEvent, eventRefused}

@@ -37,8 +37,12 @@
 //     predecessor's connection.
 //   - A connection that has ended keeps no goroutine, no socket, no metric series, and its clients return
 //     multicluster.ErrClusterNotConnected. Its context ends with the reason as the cause.
-//   - No answer of an API server is read beyond a limit (Limits): 8 MiB, 64 MiB for a list, 8 MiB for each event of a
-//     watch. Compression is not asked for and not undone. What is not limited is how many objects an informer lists.
+//   - No answer of an API server is read beyond a limit (Limits): 8 MiB, 16 MiB for a page of a list, 8 MiB for each event of a
+//     watch. Compression is not asked for and not undone. Answers under way, and what is kept of them, are charged to one
+//     budget for the process.
+//   - A panic while something of a cluster is handled ends the connection to that cluster, with the reason Panicked, and not the
+//     process. It counts as three failures to connect, so that it backs off longer. A cluster that is being left is left as
+//     far as that goes. Package guard says what is guarded and what is not.
 //   - Requests go to the API server directly, or through the proxy of a kubeconfig if the operator allows those; never
 //     through the proxy in this process's environment, which would resolve names that credentials.CheckAddress must see.
 //   - A cluster that is connected when its enrolment ends, or is not allowed any more, is taken leave of before it is disconnected
@@ -131,10 +135,15 @@
 // spec.allowedNamespaces), and knowledge of the UID, which is no secret. Give clusters whose objects outlive them an
 // identifier by annotation, and delete what a cluster left when it is un-enrolled for good. To remember the UIDs of all
 // clusters that ever were was rejected: a record that nobody may delete grows for ever, and one that the tenant may delete, as
-// a ClusterProfile, protects nothing; and enrolling a cluster again after a mistake would need an administrator. A slow or hostile API server costs the
-// manager one worker for the time of a time-out, and memory: for each request under way up to the limit of its answer a
-// few times over (as it was sent, and decoded), and without a limit for what its own informers hold, because the number of
-// objects in a cluster has none. Against that, the operator has CacheByObject, and the process its own memory limit. Who may write kubeconfigs in the
-// hub is covered by package credentials, and which classes they may use by the class (EnrollmentClass spec.allowedNamespaces); the message of a refused duplicate tells them the name of the enrolment
-// that holds the cluster.
+// a ClusterProfile, protects nothing; and enrolling a cluster again after a mistake would need an administrator.
+//
+// A slow or hostile API server costs the manager one worker for the time of a time-out. The memory that it takes is bounded: each answer
+// is scanned before it is decoded (package bounded), and answers under way and the objects that are kept are charged to the
+// account of the connection (package budget). Who asks for more than its share of a full budget is refused, and says so by
+// the condition WithinLimits; nobody who stays within its share notices. An object that makes the manager panic costs its own cluster
+// the connection, and longer back-offs each time (package guard, ReasonPanicked).
+//
+// Who may write kubeconfigs in the hub is covered by package credentials, and which classes they may use by the class
+// (EnrollmentClass spec.allowedNamespaces); the message of a refused duplicate tells them the name of the enrolment that
+// holds the cluster.
 package connection

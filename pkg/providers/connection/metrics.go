@@ -29,6 +29,7 @@ type metrics struct {
 	paused    *prometheus.CounterVec
 	refused   *prometheus.CounterVec
 	held      *prometheus.GaugeVec
+	panics    *prometheus.CounterVec
 	duration  prometheus.Histogram
 }
 
@@ -70,6 +71,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "masthead_cluster_held",
 			Help: "1 for the reason why an enrolled cluster is not connected, or is about to be disconnected, without a fault of its API server.",
 		}, []string{"cluster", "reason"}),
+		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "masthead_panics_total",
+			Help: "Panics while something of a cluster was handled. Each is a bug; it costs the cluster its connection.",
+		}, []string{"cluster"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "masthead_cluster_probe_duration_seconds",
 			Help:    "Duration of the health probes of all clusters.",
@@ -77,7 +82,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.state, m.connected, m.failures, m.connects, m.throttled, m.watches, m.paused, m.refused, m.held, m.duration)
+		reg.MustRegister(m.state, m.connected, m.failures, m.connects, m.throttled, m.watches, m.paused, m.refused, m.held, m.panics, m.duration)
 	}
 	return m
 }
@@ -134,6 +139,11 @@ func (m *metrics) pausesOf(name mcr.ClusterName) prometheus.Counter {
 	return m.paused.WithLabelValues(string(name))
 }
 
+// panicsOf counts the panics of one cluster, as watchesOf does watches.
+func (m *metrics) panicsOf(name mcr.ClusterName) prometheus.Counter {
+	return m.panics.WithLabelValues(string(name))
+}
+
 // forget deletes every series of a cluster.
 func (m *metrics) forget(name mcr.ClusterName) {
 	l := prometheus.Labels{"cluster": string(name)}
@@ -146,4 +156,5 @@ func (m *metrics) forget(name mcr.ClusterName) {
 	m.paused.DeletePartialMatch(l)
 	m.refused.DeletePartialMatch(l)
 	m.held.DeletePartialMatch(l)
+	m.panics.DeletePartialMatch(l)
 }

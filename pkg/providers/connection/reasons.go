@@ -59,6 +59,8 @@ const (
 	ReasonDraining = "Draining"
 	// ReasonEngageFailed means: a controller refused the cluster, or its cache stopped by itself.
 	ReasonEngageFailed = "EngageFailed"
+	// ReasonPanicked means: the manager panicked while it handled something of the cluster, and disconnected it. It is tried again.
+	ReasonPanicked = "Panicked"
 	// ReasonUnenrolled means: the object is gone or no longer enrolled.
 	ReasonUnenrolled = "Unenrolled"
 )

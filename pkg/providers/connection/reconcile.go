@@ -63,7 +63,7 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 		if d.step == stepWait {
 			break
 		}
-		if err := p.perform(ctx, r, d); err != nil && !errors.Is(err, errBusy) { // There may be more to do that needs no room.
+		if err := p.performGuarded(ctx, r, d); err != nil && !errors.Is(err, errBusy) { // There may be more to do that needs no room.
 			p.publish(r, false)
 			return reconcile.Result{}, err
 		}
@@ -170,7 +170,7 @@ func (p *Provider) perform(ctx context.Context, r *record, d decision) error {
 		return nil
 	case stepEvent:
 		if ev == eventLost {
-			why = &failure{ReasonEngageFailed, "The cluster's cache stopped by itself"}
+			why = r.conn.lost()
 		}
 	case stepCheckCredentials:
 		ev, why, err = p.checkCredentials(ctx, r)
@@ -293,6 +293,9 @@ func (p *Provider) schedule(r *record, a action) {
 		r.retryAt = now.Add(jitter(p.o.HubInterval, p.o.Random()))
 	case a == actionScheduleRetry:
 		r.attempts++
+		if r.reason == ReasonPanicked {
+			r.attempts += panicWeight - 1
+		}
 		r.retryAt = now.Add(backoff(r.attempts, p.o.BackoffBase, p.o.BackoffMax, p.o.Random()))
 	case a == actionResetRetry:
 		r.attempts, r.retryAt, r.settleAt = 0, time.Time{}, time.Time{}

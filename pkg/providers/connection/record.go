@@ -109,7 +109,9 @@ func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) obser
 		o.credentialsUnread = e.CredentialsVersion != "" && e.CredentialsVersion != r.readVersion
 	}
 	if r.conn != nil {
-		o.stopped = r.conn.stoppedByItself()
+		// A cluster that is left is left as far as it goes, panic or not: nobody comes back to what stays behind. What is missing then
+		// is the end of the drain, if starting it was what panicked.
+		o.lost = r.conn.stoppedByItself() || r.conn.transport.panicked.Load() && (r.state != StateDraining || r.drain == nil)
 		if t := r.conn.transport; t.suspect.Load() || r.state != StateDraining && t.claimWanted.Load() {
 			o.suspectAt = r.probedAt.Add(minProbeInterval)
 		}

@@ -29,7 +29,7 @@ const (
 	// eventProbeFailed: it did not, and has not failed often enough yet.
 	eventProbeFailed event = "ProbeFailed"
 	// eventLost: the connection is of no use any more: too many probes failed, another cluster answers, the cache stopped by
-	// itself, or a controller refused the cluster.
+	// itself, something of the cluster made the manager panic, or a controller refused the cluster.
 	eventLost event = "Lost"
 	// eventTokenChanged: the Secret holds another token, and nothing else changed.
 	eventTokenChanged event = "TokenChanged"

@@ -135,7 +135,7 @@ func TestDecide(t *testing.T) {
 		"Pending":                   {"Nothing holds it.", observation{state: StatePending, enrolled: true, sameObject: true}, decision{stepEvent, eventWanted}},
 		"PendingHeld":               {"It stays pending as long as something is missing.", observation{state: StatePending, enrolled: true, sameObject: true, held: ReasonNotReady, heldSince: now, grace: time.Hour}, decision{step: stepWait}},
 		"PendingGone":               {"It is forgotten.", observation{state: StatePending}, decision{stepEvent, eventUnenrolled}},
-		"ReplacedBeatsAll":          {"Another object of the same name comes before everything else.", observation{state: StateConnected, enrolled: true, held: ReasonPaused, heldAtOnce: true, stopped: true}, decision{stepEvent, eventObjectReplaced}},
+		"ReplacedBeatsAll":          {"Another object of the same name comes before everything else.", observation{state: StateConnected, enrolled: true, held: ReasonPaused, heldAtOnce: true, lost: true}, decision{stepEvent, eventObjectReplaced}},
 		"ReplacedWhileDraining":     {"The successor does not wait.", observation{state: StateDraining, enrolled: true}, decision{stepEvent, eventObjectReplaced}},
 		"BackoffWaits":              {"Its time has not come.", observation{state: StateBackoff, enrolled: true, sameObject: true, retryAt: after}, decision{step: stepWait}},
 		"BackoffOver":               {"Its time has come.", observation{state: StateBackoff, enrolled: true, sameObject: true, retryAt: now}, decision{stepEvent, eventRetry}},
@@ -147,7 +147,7 @@ func TestDecide(t *testing.T) {
 		"ConnectedPaused":           {"Pausing takes effect at once.", observation{state: StateConnected, enrolled: true, sameObject: true, held: ReasonPaused, heldAtOnce: true, heldSince: now, grace: time.Hour, probeAt: after}, decision{stepEvent, eventHeld}},
 		"ConnectedGone":             {"Drained first.", observation{state: StateConnected}, decision{stepEvent, eventUnenrolled}},
 		"ConnectedConflict":         {"It claims what belongs to another.", observation{state: StateConnected, enrolled: true, sameObject: true, conflict: true, probeAt: after}, decision{stepEvent, eventRefused}},
-		"ConnectedStopped":          {"The cache ended by itself.", observation{state: StateConnected, enrolled: true, sameObject: true, stopped: true, probeAt: after}, decision{stepEvent, eventLost}},
+		"ConnectedStopped":          {"The cache ended by itself.", observation{state: StateConnected, enrolled: true, sameObject: true, lost: true, probeAt: after}, decision{stepEvent, eventLost}},
 		"ConnectedStale":            {"A changed Secret comes before a probe.", observation{state: StateConnected, enrolled: true, sameObject: true, credentialsStale: true, probeAt: before}, decision{step: stepCheckCredentials}},
 		"ConnectedStaleBacksOff":    {"Changed credentials that did not work wait for their turn.", observation{state: StateConnected, enrolled: true, sameObject: true, credentialsStale: true, retryAt: after, probeAt: after}, decision{step: stepWait}},
 		"ConnectedStaleUnread":      {"Newer ones are looked at, at least.", observation{state: StateConnected, enrolled: true, sameObject: true, credentialsStale: true, credentialsUnread: true, retryAt: after, probeAt: after}, decision{step: stepCheckCredentials}},
@@ -172,7 +172,7 @@ func TestDecide(t *testing.T) {
 		"DrainingToken":             {"A rotated token is needed until the end.", observation{state: StateDraining, enrolled: true, sameObject: true, held: ReasonPaused, heldAtOnce: true, credentialsStale: true, credentialsUnread: true}, decision{step: stepCheckCredentials}},
 		"DrainingUnauthorized":      {"Of one that is not enrolled, only a 401 tells.", observation{state: StateDraining, suspectAt: now}, decision{step: stepCheckCredentials}},
 		"DrainingUnauthorizedLater": {"Not again and again.", observation{state: StateDraining, suspectAt: after}, decision{step: stepWait}},
-		"DrainingStopped":           {"There is nothing to wait for.", observation{state: StateDraining, stopped: true}, decision{stepEvent, eventLost}},
+		"DrainingStopped":           {"There is nothing to wait for.", observation{state: StateDraining, lost: true}, decision{stepEvent, eventLost}},
 		"Removed":                   {"It is over.", observation{state: StateRemoved, enrolled: true, sameObject: true}, decision{step: stepWait}},
 	}
 	for name, tc := range cases {

@@ -25,6 +25,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -92,6 +93,9 @@ type transport struct {
 	// account is charged with answers under way, and with what is kept of the cluster's objects. It is closed with the transport; nil
 	// if nobody counts.
 	account *budget.Account
+	// guard recovers panics of what handles the cluster, and sets panicked. Without one, nobody is told.
+	guard    *guard.Guard
+	panicked atomic.Bool
 }
 
 var _ utilnet.RoundTripperWrapper = &transport{}
@@ -136,22 +140,32 @@ func newTransport(name string, creds *credentials.Credentials, o credentials.Opt
 			MaxReceiveBufferPerConnection: maxUnread,
 			MaxReceiveBufferPerStream:     maxUnreadOfAnswer,
 		},
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			c, err := dialer.DialContext(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			t.dials.Add(1)
-			c = t.tracker.Track(c)
-			if t.mode.Load() == int32(modeClosed) { // Closed meanwhile: CloseAll may have missed this one.
-				_ = c.Close()
-				return nil, t.notConnected()
-			}
-			return c, nil
+		// A goroutine of http.Transport calls it.
+		DialContext: func(ctx context.Context, network, address string) (c net.Conn, err error) {
+			err = t.guard.Run("dialling", func() (err error) {
+				c, err = t.dial(ctx, dialer, network, address)
+				return err
+			})
+			return c, err
 		},
 	})
 	t.setToken(creds.Token())
 	return t, nil
+}
+
+// dial makes a TCP connection that ends with the transport.
+func (t *transport) dial(ctx context.Context, dialer *net.Dialer, network, address string) (net.Conn, error) {
+	c, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	t.dials.Add(1)
+	c = t.tracker.Track(c)
+	if t.mode.Load() == int32(modeClosed) { // Closed meanwhile: CloseAll may have missed this one.
+		_ = c.Close()
+		return nil, t.notConnected()
+	}
+	return c, nil
 }
 
 // errRefusedAddress marks an address that is not connected to.
@@ -263,6 +277,7 @@ func (t *transport) send(req *http.Request, authorization string) (*http.Respons
 	if body, ok := resp.Body.(*bounded.Body); ok && t.pace != nil && isWatch(req) {
 		body.Pace(t.pace.ofWatch(req.Context()))
 	}
+	resp.Body = &guardedBody{ReadCloser: resp.Body, guard: t.guard}
 	return resp, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -211,6 +212,8 @@ type Connected interface {
 	Dynamic() dynamic.Interface
 	// Shared watches the kinds that several controllers follow in the cluster, once for all of them.
 	Shared() *kindwatch.Shared
+	// Guard recovers panics of what handles data of the cluster, and ends the connection. Every goroutine that does runs under it.
+	Guard() *guard.Guard
 	// Context ends when this connection does, with the reason as its cause.
 	Context() context.Context
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -78,10 +78,9 @@ func (p *Provider) warnKept(r *record, why *failure) {
 }
 
 // dial makes a connection: credentials, reachability, identity, arbitration, and only then what costs something.
-func (p *Provider) dial(ctx context.Context, r *record) (*connected, *failure) {
+func (p *Provider) dial(ctx context.Context, r *record) (conn *connected, why *failure) {
 	creds := r.next
 	if creds == nil {
-		var why *failure
 		if creds, why = p.readCredentials(ctx, r); why != nil {
 			return nil, why
 		}
@@ -94,19 +93,21 @@ func (p *Provider) dial(ctx context.Context, r *record) (*connected, *failure) {
 	if err != nil {
 		return nil, &failure{ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err)}
 	}
+	defer func() {
+		if conn == nil { // Also after a panic.
+			t.close()
+		}
+	}()
+	t.guard = p.newGuard(ctx, r, &t.panicked)
 	t.watches, t.limits = p.metrics.watchesOf(r.name), p.o.Limits
 	t.pace = newPace(p.o.Limits, clock.RealClock{}, p.metrics.pausesOf(r.name))
 	name := r.name
 	t.refused = func(err error) { p.answerRefused(name, err) }
 	t.account = p.o.Budget.Account(r.enrolment.Class, string(name), func(err error) {
-		go p.answerRefused(name, err) // Whoever is refused may hold a lock of a store that subscribers read.
+		// Whoever is refused may hold a lock of a store that subscribers read.
+		t.guard.Go("telling of a refusal", func() { p.answerRefused(name, err) })
 	})
-	conn, why := p.establish(ctx, r, creds, t)
-	if why != nil {
-		t.close()
-		return nil, why
-	}
-	return conn, nil
+	return p.establish(ctx, r, creds, t)
 }
 
 func (p *Provider) establish(ctx context.Context, r *record, creds *credentials.Credentials, t *transport) (*connected, *failure) {
@@ -136,7 +137,7 @@ func (p *Provider) establish(ctx context.Context, r *record, creds *credentials.
 	r.version, r.versionAt = pr.version(ctx, creds.Token()), p.o.Clock.Now()
 	key, logger := r.key, log.FromContext(ctx)
 	p.running.Go(func() {
-		err := conn.run()
+		err := t.guard.Run("the cache", conn.run)
 		if conn.stoppedByItself() {
 			logger.Error(err, "The cluster's cache stopped by itself")
 			p.wake(key)
@@ -411,11 +412,15 @@ func (p *Provider) engage(r *record) (event, *failure) {
 
 	p.metrics.connectedBy(r.name, r.cause)
 	r.cause = causeProbe
-	err := p.aware.Engage(conn.ctx, r.name, conn)
+	err := conn.Guard().Run("engaging", func() error { return p.aware.Engage(conn.ctx, r.name, conn) })
 	if old != nil {
 		p.handOver(old, conn)
 	}
-	if err != nil {
+	var panicked *guard.Panic
+	switch {
+	case errors.As(err, &panicked):
+		return eventLost, panicFailure()
+	case err != nil:
 		return eventLost, &failure{ReasonEngageFailed, fmt.Sprintf("A controller refused the cluster: %s", err)}
 	}
 	return "", nil
@@ -433,10 +438,12 @@ func (p *Provider) openGate(r *record) {
 // deliver: an event may come twice, and none is lost.
 func (p *Provider) handOver(old, conn *connected) {
 	p.running.Go(func() {
-		ctx, cancel := context.WithTimeout(conn.ctx, p.o.HandoverTimeout)
-		defer cancel()
-		_ = p.o.Gate.WaitForSync(ctx, conn.name, conn) // In any case, it is over then.
-		old.close(errSucceeded)
+		defer old.close(errSucceeded)
+		_ = conn.Guard().Run("the hand-over", func() error {
+			ctx, cancel := context.WithTimeout(conn.ctx, p.o.HandoverTimeout)
+			defer cancel()
+			return p.o.Gate.WaitForSync(ctx, conn.name, conn) // In any case, it is over then.
+		})
 	})
 }
 
@@ -470,22 +477,18 @@ func (p *Provider) startDrain(r *record, logger logr.Logger) {
 	name, key, forGood := r.name, r.key, leavesForGood(r.reason)
 	conn, uid := r.conn, r.uid
 	p.running.Go(func() {
-		// However it ends, also by a panic in what handles the cluster, the drain is over and the cluster is disengaged.
-		defer func() {
-			if what := recover(); what != nil {
-				logger.Error(fmt.Errorf("panic: %v", what), "Cannot take leave of the cluster", "stack", string(debug.Stack()))
+		_ = conn.Guard().Do("leaving a cluster", func() {
+			p.drain(ctx, name)
+			if !forGood || !p.admitLeave(ctx, conn, uid, logger) {
+				return
 			}
-			cancel()
-			d.done.Store(true)
-			p.wake(key)
-		}()
-		p.drain(ctx, name)
-		if forGood && p.admitLeave(ctx, conn, uid, logger) {
 			p.leave(ctx, name, logger)
 			if why := p.releaseHub(ctx, conn, conn.transport.token()); why != nil {
 				logger.Error(why, "Left a cluster without releasing it to other hubs")
 			}
-		}
+		})
+		// However it ended, also by a panic, the drain is over and the cluster is disengaged.
+		cancel()
 		d.done.Store(true)
 		p.wake(key)
 	})

@@ -1,0 +1,79 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"k8s.io/klog/v2"
+)
+
+// A Panic is a panic that was recovered, as an error.
+type Panic struct {
+	// Task is what was being done, in words of ours.
+	Task string
+
+	// Value is what was panicked with: cut, and quoted, since it can hold text of a workload cluster.
+	Value string
+
+	// Stack is the stack of the goroutine at the panic.
+	Stack []byte
+}
+
+// Error implements error.
+func (p *Panic) Error() string { return fmt.Sprintf("panic in %s: %s", p.Task, p.Value) }
+
+// A Guard recovers panics, and reports each of them. A nil Guard recovers, too, and only logs: it is for what belongs to no
+// connection.
+type Guard struct {
+	report func(*Panic)
+}
+
+// New returns a Guard that reports to report, which is called in the goroutine that panicked, and must not block.
+func New(report func(*Panic)) *Guard { return &Guard{report: report} }
+
+// Run calls fn, and returns its error or, if it panics, a *Panic.
+func (g *Guard) Run(task string, fn func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = g.recovered(task, value)
+		}
+	}()
+	return fn()
+}
+
+// Do is Run for what returns no error.
+func (g *Guard) Do(task string, fn func()) error {
+	return g.Run(task, func() error {
+		fn()
+		return nil
+	})
+}
+
+// Go is Do in a goroutine.
+func (g *Guard) Go(task string, fn func()) {
+	go func() { _ = g.Do(task, fn) }()
+}
+
+func (g *Guard) recovered(task string, value any) *Panic {
+	p := &Panic{Task: task, Value: describe(value), Stack: debug.Stack()}
+	if g == nil {
+		klog.Background().Error(p, "Recovered from a panic", "stack", string(p.Stack))
+		return p
+	}
+	g.report(p)
+	return p
+}
+
+// describe puts the value of a panic into words. Of types that do not say themselves what they are, only the type is told: all
+// of an object could be in it.
+func describe(value any) string {
+	switch value.(type) {
+	case error, string, fmt.Stringer:
+		return fmt.Sprintf("%.256q", fmt.Sprint(value))
+	default:
+		return fmt.Sprintf("%T", value)
+	}
+}

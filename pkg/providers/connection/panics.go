@@ -1,0 +1,88 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/masthead-dev/masthead/pkg/guard"
+)
+
+// panicWeight is how many failures to connect a panic counts as. What made the manager panic is likely to be there still, and each
+// attempt lists everything in the cluster again.
+const panicWeight = 3
+
+// panicFailure is the failure of a connection that was given up after a panic. What was panicked with is in the log alone, since it can
+// hold text of the cluster.
+func panicFailure() *failure {
+	return &failure{ReasonPanicked, "The manager failed unexpectedly while it handled the cluster; see its log"}
+}
+
+// newGuard makes the guard of what handles a cluster through one connection. It sets panicked, and has the cluster reconciled. Only the
+// first panic is logged: what follows until the connection has ended is most likely the same.
+func (p *Provider) newGuard(ctx context.Context, r *record, panicked *atomic.Bool) *guard.Guard {
+	key, logger, count := r.key, log.FromContext(ctx), p.metrics.panicsOf(r.name)
+	return guard.New(func(what *guard.Panic) {
+		count.Inc()
+		if panicked.CompareAndSwap(false, true) {
+			logger.Error(what, "Recovered from a panic, the cluster is disconnected", "stack", string(what.Stack))
+			p.wake(key)
+		}
+	})
+}
+
+// performGuarded is perform, whose panics cost the cluster its connection, or are a failed attempt to connect.
+func (p *Provider) performGuarded(ctx context.Context, r *record, d decision) error {
+	guarded := p.newGuard(ctx, r, &atomic.Bool{})
+	if r.conn != nil {
+		guarded = r.conn.transport.guard
+	}
+	err := guarded.Run("connecting", func() error { return p.perform(ctx, r, d) })
+	var what *guard.Panic
+	if !errors.As(err, &what) {
+		return err
+	}
+	if r.pending != nil {
+		r.pending.close(panicFailure())
+		r.pending = nil
+	}
+	switch {
+	case r.conn != nil:
+		r.conn.transport.panicked.Store(true) // It may have been made meanwhile.
+	case r.state == StateConnecting:
+		_, _, err := p.step(ctx, r, eventConnectFailed, panicFailure())
+		return err
+	default:
+		p.schedule(r, actionScheduleRetry)
+	}
+	return nil
+}
+
+// guardedBody is the body of an answer. It is read in goroutines that are not ours, where a panic would end the process.
+type guardedBody struct {
+	io.ReadCloser
+	guard *guard.Guard
+	err   error
+}
+
+// Read implements io.Reader.
+func (b *guardedBody) Read(p []byte) (n int, err error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	err = b.guard.Run("reading an answer", func() (err error) {
+		n, err = b.ReadCloser.Read(p)
+		return err
+	})
+	var what *guard.Panic
+	if errors.As(err, &what) {
+		n, b.err = 0, err
+	}
+	return n, err
+}
