@@ -141,7 +141,7 @@ func testClient(t *testing.T) client.Client {
 func eventually(t *testing.T, what string, fn func() error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 3*time.Minute, true, func(context.Context) (bool, error) {
 		last = fn()
 		return last == nil, nil
 	})

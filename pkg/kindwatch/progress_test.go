@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/test/hostile"
 )
 
@@ -114,7 +115,7 @@ func TestTrouble(t *testing.T) {
 			"That a kind is too large is not told in turn with what else fails.",
 			[]attempt{{-1, 1, broken}, {2, 3, refused}, {-1, 4, broken}}, 1, CauseTooLarge,
 		},
-		"Panic": {"What could not be handled is not said of the list.", []attempt{{1, 2, errPanic}}, 2, CauseHandlingFailed},
+		"Panic": {"What could not be handled is not said of the list.", []attempt{{1, 2, &guard.Panic{}}}, 2, CauseHandlingFailed},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
