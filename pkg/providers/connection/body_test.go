@@ -144,7 +144,7 @@ func TestAnswersAreBoundedBeforeTheyAreDecoded(t *testing.T) {
 		"CBOR":            {"And CBOR.", send(200, "application/cbor", "\xd9\xd9\xf7\xa0"), get, bounded.LimitContentType},
 		"NoContentType":   {"Without a type it is taken for JSON.", send(200, "", "k8s\x00"), get, bounded.LimitSyntax},
 		"PageOfAProxy":    {"Of an error of a proxy, the status is enough.", send(502, "text/html", strings.Repeat("<p>", 100_000)), get, "none"},
-		"Redirect":        {"A redirect is refused.", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", 302) }, get, bounded.LimitRedirect},
+		"Redirect":        {"A redirect is refused.", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", http.StatusFound) }, get, bounded.LimitRedirect},
 		"RedirectNowhere": {"Also without an address.", send(302, asJSON, "{}"), get, bounded.LimitRedirect},
 		"Gzip":            {"What is compressed is refused.", gzipped, get, bounded.LimitEncoding},
 		"LargeHeader": {"Headers are limited.", func(w http.ResponseWriter, _ *http.Request) {

@@ -5,6 +5,7 @@ package connection
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -173,10 +174,7 @@ func TestNobodyLosesAPlaceToAnother(t *testing.T) {
 	f := newFakeQuota(ages)
 	f.change("x", 4)
 	for step := range 5000 {
-		before := map[string]bool{}
-		for name, has := range f.has {
-			before[name] = has
-		}
+		before := maps.Clone(f.has)
 		name, lowered := names[random.IntN(len(names))], false
 		switch random.IntN(5) {
 		case 0:

@@ -85,8 +85,8 @@ func (p *Provider) dial(ctx context.Context, r *record) (conn *connected, why *f
 			return nil, why
 		}
 	}
-	if print := creds.Fingerprint(); print != r.tried {
-		r.tried, r.attempts = print, 0 // Earlier failures say nothing about these.
+	if used := creds.Fingerprint(); used != r.tried {
+		r.tried, r.attempts = used, 0 // Earlier failures say nothing about these.
 	}
 	key := r.key
 	t, err := newTransport(string(r.name), creds, p.o.Credentials, p.o.UserAgent, func() { p.wake(key) })
@@ -252,8 +252,8 @@ func (p *Provider) checkCredentials(ctx context.Context, r *record) (event, *fai
 		p.schedule(r, actionResetRetry) // Should other credentials have failed meanwhile.
 		return "", nil, nil
 	}
-	if print := creds.Fingerprint(); print != r.tried {
-		r.tried = print
+	if used := creds.Fingerprint(); used != r.tried {
+		r.tried = used
 		p.schedule(r, actionResetRetry)
 	} else if p.o.Clock.Now().Before(r.retryAt) {
 		return "", nil, nil // The Secret was touched, and holds what did not work a moment ago.
