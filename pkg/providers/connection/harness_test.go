@@ -55,7 +55,7 @@ import (
 
 const (
 	// patience is how long a test waits for what must happen; no test asserts that something is fast.
-	patience = 60 * time.Second
+	patience = 3 * time.Minute
 	tick     = 20 * time.Millisecond
 	// serverPatience is how long an API server may take to start or to stop: envtest's 20 seconds are for an idle machine.
 	serverPatience = 2 * time.Minute
