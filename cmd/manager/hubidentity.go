@@ -32,7 +32,7 @@ func hubIdentity(ctx context.Context, cfg *rest.Config, o HubOptions) (hubidenti
 	err = wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
 		ns, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 		if last = err; err != nil {
-			return false, nil
+			return false, nil //nolint:nilerr // It is tried again, and the last error is returned below.
 		}
 		hub.ID, err = hubidentity.Parse(string(ns.UID))
 		return true, err

@@ -130,17 +130,33 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	if err := provider.SetupWithManager(mgr); err != nil {
 		return nil, fmt.Errorf("cannot set up the connections: %w", err)
 	}
+	if err := setupControllers(local, mgr, o, provider, gate, sources); err != nil {
+		return nil, err
+	}
+	if err := registerBuildInfo(metrics.Registry); err != nil {
+		return nil, err
+	}
+	if err := local.Add(&readiness{health: h}); err != nil {
+		return nil, fmt.Errorf("cannot set up the readiness: %w", err)
+	}
+	return mgr, nil
+}
 
+// setupControllers adds the controllers, none of which knows another: what they share is made here.
+func setupControllers(
+	local manager.Manager, mgr mcmanager.Manager, o Options, provider *connection.Provider, gate *multicluster.Gate,
+	sources []connection.Source,
+) error {
 	definitions := &inventory.Definitions{}
 	published := make([]inventory.Source, 0, len(sources))
 	for _, s := range sources {
 		published = append(published, s)
 	}
-	err = inventory.SetupWithManager(local, inventory.Options{
+	err := inventory.SetupWithManager(local, inventory.Options{
 		Fleet: provider, Sources: published, Definitions: definitions,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot set up the inventory: %w", err)
+		return fmt.Errorf("cannot set up the inventory: %w", err)
 	}
 	queueMetrics := multicluster.NewMetrics(metrics.Registry)
 	users := &readonlypolicy.Users{}
@@ -153,7 +169,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 		QueueMetrics:            queueMetrics,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot set up the agent: %w", err)
+		return fmt.Errorf("cannot set up the agent: %w", err)
 	}
 	err = discovery.Setup(mgr, discovery.Options{
 		Fleet: provider, Gate: gate, Reporter: definitions, Users: users,
@@ -162,7 +178,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 		QueueMetrics:   queueMetrics,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot set up discovery: %w", err)
+		return fmt.Errorf("cannot set up discovery: %w", err)
 	}
 	reported := make([]application.Source, 0, len(sources))
 	for _, s := range sources {
@@ -170,7 +186,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	}
 	library, err := healthLibrary(o.Applications)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	err = application.Setup(mgr, application.Options{
 		Fleet: provider, Sources: reported, Gate: gate, Reporter: definitions, Users: users,
@@ -183,15 +199,9 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 		QueueMetrics:            queueMetrics,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot set up Applications: %w", err)
+		return fmt.Errorf("cannot set up Applications: %w", err)
 	}
-	if err := registerBuildInfo(metrics.Registry); err != nil {
-		return nil, err
-	}
-	if err := local.Add(&readiness{health: h}); err != nil {
-		return nil, fmt.Errorf("cannot set up the readiness: %w", err)
-	}
-	return mgr, nil
+	return nil
 }
 
 // newSources makes the sources of clusters. Each sees the metadata of the Secrets that it needs and of no others: a

@@ -3,7 +3,10 @@
 
 package connection
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A step is what the reconciler does next for an enrolment.
 type step string
@@ -77,12 +80,21 @@ func decide(o observation) decision {
 		return decision{stepEvent, eventHeld}
 	case o.state == StatePending && !held && !o.connectWaits:
 		return decision{stepEvent, eventWanted}
-	case o.state == StateBackoff && !o.connectWaits && (o.changed || !o.now.Before(o.retryAt)):
-		return decision{stepEvent, eventRetry}
-	case o.state == StateBackoff && o.credentialsUnread:
-		return decision{step: stepCheckCredentials}
+	case o.state == StateBackoff:
+		return decideBackoff(o)
 	case o.state.Engaged():
 		return decideEngaged(o)
+	default:
+		return decision{step: stepWait}
+	}
+}
+
+func decideBackoff(o observation) decision {
+	switch {
+	case !o.connectWaits && (o.changed || !o.now.Before(o.retryAt)):
+		return decision{stepEvent, eventRetry}
+	case o.credentialsUnread:
+		return decision{step: stepCheckCredentials}
 	default:
 		return decision{step: stepWait}
 	}
@@ -163,11 +175,8 @@ func wakeAfter(o observation) time.Duration {
 			at = append(at, o.heldSince.Add(o.grace))
 		}
 	}
-	var wake time.Duration
-	for i, t := range at {
-		if d := max(t.Sub(o.now), time.Millisecond); i == 0 || d < wake {
-			wake = d
-		}
+	if len(at) == 0 {
+		return 0
 	}
-	return wake
+	return max(slices.MinFunc(at, time.Time.Compare).Sub(o.now), time.Millisecond)
 }

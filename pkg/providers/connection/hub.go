@@ -97,12 +97,15 @@ func (p *Provider) hubOf(ctx context.Context, r *record, pr prober, token string
 	}
 	held, why := p.holdHub(ctx, r, pr, token, writes)
 	r.hubAt = p.o.Clock.Now()
-	if why != nil && (writes || why.reason != ReasonOtherHub && why.reason != ReasonForbidden) {
+	if why != nil && (writes || why.noAnswer()) {
 		return why
 	}
 	pr.transport.holdWrites(!held)
 	return nil
 }
+
+// noAnswer is whether the cluster did not say if this hub may have it.
+func (f *failure) noAnswer() bool { return f.reason != ReasonOtherHub && f.reason != ReasonForbidden }
 
 // verifyHub finds out whether a cluster that is connected belongs to this hub still.
 func (p *Provider) verifyHub(ctx context.Context, r *record) *failure {
@@ -119,8 +122,8 @@ func (p *Provider) verifyHub(ctx context.Context, r *record) *failure {
 	}
 	r.hubAt = p.o.Clock.Now()
 	now, why := p.holdHub(ctx, r, r.conn.prober, r.conn.creds.Token(), claim)
-	if why != nil && why.reason != ReasonOtherHub && why.reason != ReasonForbidden {
-		return why // It did not answer.
+	if why != nil && why.noAnswer() {
+		return why
 	}
 	t.holdWrites(!now)
 	if why != nil && (held || writes) {

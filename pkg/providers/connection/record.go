@@ -109,19 +109,24 @@ func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) obser
 		o.credentialsUnread = e.CredentialsVersion != "" && e.CredentialsVersion != r.readVersion
 	}
 	if r.conn != nil {
-		// A cluster that is left is left as far as it goes, panic or not: nobody comes back to what stays behind. What is missing then
-		// is the end of the drain, if starting it was what panicked.
-		o.lost = r.conn.stoppedByItself() || r.conn.transport.panicked.Load() && (r.state != StateDraining || r.drain == nil)
-		if t := r.conn.transport; t.suspect.Load() || r.state != StateDraining && t.claimWanted.Load() {
-			o.suspectAt = r.probedAt.Add(minProbeInterval)
-		}
-		// A request was answered 401, or needs the cluster to be claimed: ask at once, but not again and again. Once a probe has failed,
-		// the next ones come as ever: the threshold is a time, too, for which an API server may be of two minds.
-		if !o.suspectAt.IsZero() && r.probeFailures == 0 && o.suspectAt.Before(o.probeAt) {
-			o.probeAt = o.suspectAt
-		}
+		r.observeConnection(&o)
 	}
 	return o
+}
+
+// observeConnection adds what the connection says to what a decision needs.
+func (r *record) observeConnection(o *observation) {
+	// A cluster that is left is left as far as it goes, panic or not: nobody comes back to what stays behind. What is missing then
+	// is the end of the drain, if starting it was what panicked.
+	o.lost = r.conn.stoppedByItself() || r.conn.transport.panicked.Load() && (r.state != StateDraining || r.drain == nil)
+	if t := r.conn.transport; t.suspect.Load() || r.state != StateDraining && t.claimWanted.Load() {
+		o.suspectAt = r.probedAt.Add(minProbeInterval)
+	}
+	// A request was answered 401, or needs the cluster to be claimed: ask at once, but not again and again. Once a probe has failed,
+	// the next ones come as ever: the threshold is a time, too, for which an API server may be of two minds.
+	if !o.suspectAt.IsZero() && r.probeFailures == 0 && o.suspectAt.Before(o.probeAt) {
+		o.probeAt = o.suspectAt
+	}
 }
 
 const (
