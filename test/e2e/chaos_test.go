@@ -179,7 +179,7 @@ var _ = Describe("Under a mixed load from three clusters", func() {
 
 		Expect(late.Thaw()).To(Succeed())
 		Eventually(late.Alive).WithContext(ctx).Should(BeFalse(), "it ends when it finds that it leads no more")
-		Expect(get(ctx, "w1", "{.metadata.finalizers}{.status}", "mysqlinstancerequirements", "unseen-by-the-leader")).To(BeEmpty(),
+		Expect(get(ctx, "w1", "{.metadata.finalizers}{.status.conditions}", "mysqlinstancerequirements", "unseen-by-the-leader")).To(BeEmpty(),
 			"it has not begun to work for a claim")
 		Expect(sourceInHub(ctx, "unseen-by-the-leader")).To(BeEmpty())
 		Expect(get(ctx, "w1", "{.metadata.finalizers}", "mysqlinstancerequirements", "of-the-leader")).NotTo(BeEmpty(), "it lets no claim go")
