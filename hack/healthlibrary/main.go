@@ -19,7 +19,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "healthlibrary:", err)
 		os.Exit(1)
 	}
-	fmt.Print(page(library))
+	fmt.Print(page(library)) //nolint:forbidigo // A command writes to its standard output.
 }
 
 // page is the page in Markdown.

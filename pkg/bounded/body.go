@@ -146,7 +146,7 @@ func (s *scope) end() {
 	}
 }
 
-// A Text is a body that nobody decodes, of which only so many bytes are read. What is more is cut without an error: such
+// Text is a body that nobody decodes, of which only so many bytes are read. What is more is cut without an error: such
 // answers are read by people.
 func Text(body io.ReadCloser, bytes int64) io.ReadCloser {
 	return struct {

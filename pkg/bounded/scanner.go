@@ -185,8 +185,8 @@ func (s *Scanner) refuse(l Limit, most int64) bool {
 func (s *Scanner) malformed() bool { return s.refuse(LimitSyntax, 0) }
 
 // next reads a byte in any state, unless it is a plain one of a string.
-func (s *Scanner) next(c byte) bool {
-	switch s.state {
+func (s *Scanner) next(c byte) bool { //nolint:gocyclo // A state machine is read state by state.
+	switch s.state { //nolint:exhaustive // The others have no case of their own.
 	case stateString, stateEscape, stateHex4, stateHex3, stateHex2, stateHex1:
 		return s.nextOfString(c)
 	case stateLiteral:
@@ -228,7 +228,7 @@ func (s *Scanner) next(c byte) bool {
 }
 
 // begin reads the first byte of a value.
-func (s *Scanner) begin(c byte) bool {
+func (s *Scanner) begin(c byte) bool { //nolint:gocyclo // A state machine is read state by state.
 	if s.stream && s.depth == 0 && c != '{' {
 		return s.malformed()
 	}
@@ -249,7 +249,7 @@ func (s *Scanner) begin(c byte) bool {
 	case c == 't':
 		s.state, s.rest = stateLiteral, "rue"
 	case c == 'f':
-		s.state, s.rest = stateLiteral, "alse"
+		s.state, s.rest = stateLiteral, "alse" //nolint:misspell // The rest of a literal.
 	case c == 'n':
 		s.state, s.rest = stateLiteral, "ull"
 	default:
@@ -311,7 +311,7 @@ func (s *Scanner) separator(c byte) bool {
 	return true
 }
 
-func (s *Scanner) nextOfString(c byte) bool {
+func (s *Scanner) nextOfString(c byte) bool { //nolint:gocyclo // A state machine is read state by state.
 	s.length++
 	switch {
 	case s.state == stateString && c == '"':
@@ -354,13 +354,13 @@ func (s *Scanner) nextOfLiteral(c byte) bool {
 }
 
 // nextOfNumber returns whether the number has ended before c, and if it has not, whether c may be part of it.
-func (s *Scanner) nextOfNumber(c byte) (done, ok bool) {
+func (s *Scanner) nextOfNumber(c byte) (done, ok bool) { //nolint:gocyclo // A state machine is read state by state.
 	switch {
 	case isDigit(c):
 		if s.length++; !s.withinLength() {
 			return false, false
 		}
-		switch s.state {
+		switch s.state { //nolint:exhaustive // The others have no case of their own.
 		case stateMinus:
 			s.state = stateDigits
 			if c == '0' {

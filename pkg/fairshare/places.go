@@ -41,7 +41,7 @@ type party[P comparable] struct {
 }
 
 // longest is the turn that waits longest.
-func (p *party[P]) longest() *Turn[P] { return p.turns.Front().Value.(*Turn[P]) } //nolint:forcetypeassert,revive // Nothing else is in it.
+func (p *party[P]) longest() *Turn[P] { return p.turns.Front().Value.(*Turn[P]) } //nolint:forcetypeassert // Nothing else is in it.
 
 // A Turn is one request for a place.
 type Turn[P comparable] struct {
@@ -178,7 +178,7 @@ func (r *ranking[P]) Swap(i, j int) {
 
 // Push implements heap.Interface.
 func (r *ranking[P]) Push(x any) {
-	p := x.(*party[P]) //nolint:forcetypeassert,revive // Nothing else is pushed.
+	p := x.(*party[P]) //nolint:forcetypeassert // Nothing else is pushed.
 	p.rank = len(r.parties)
 	r.parties = append(r.parties, p)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // A Panic is a panic that was recovered, as an error.
-type Panic struct {
+type Panic struct { //nolint:errname // It is what was recovered, which is an error to some of its users only.
 	// Task is what was being done, in words of ours.
 	Task string
 

@@ -25,7 +25,7 @@ func TestRun(t *testing.T) {
 		"Long":    {reason: "The value is cut.", fn: func() error { panic(strings.Repeat("x", 10_000)) }, value: `"` + strings.Repeat("x", 256) + `"`},
 		"Runtime": {
 			reason: "Errors of the runtime are panics like others.", value: `"assignment to entry in nil map"`,
-			fn: func() error { var m map[string]int; m["a"] = 1; return nil }, //nolint:staticcheck // It is meant to panic.
+			fn: func() error { var m map[string]int; m["a"] = 1; return nil }, //nolint:staticcheck,govet // It is meant to panic.
 		},
 		"Object": {reason: "Of an object only the type is told.", fn: func() error { panic(map[string]string{"token": "s3cret"}) }, value: "map[string]string"},
 	}

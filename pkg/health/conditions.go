@@ -103,7 +103,7 @@ func conditionsOf(list []any, generation int64) judged {
 }
 
 // conditionOf judges one condition.
-func conditionOf(c fields, summed bool, generation int64) judged {
+func conditionOf(c fields, summed bool, generation int64) judged { //nolint:gocyclo // One branch for each shape of a condition.
 	name, state := c.text("type"), statusOf(c)
 	kind := polarityOf(name)
 	if kind == silent || state == "" {

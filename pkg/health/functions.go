@@ -64,7 +64,7 @@ func helpers() []cel.EnvOption {
 		list, _ := o.atPath(textOf(a[0])).([]any)
 		return types.DefaultTypeAdapter.NativeToValue(list)
 	}, text)
-	add("saysFailed", cel.BoolType, func(o fields, a []ref.Val) ref.Val { return types.Bool(saysFailed(textOf(a[0]))) }, text)
+	add("saysFailed", cel.BoolType, func(_ fields, a []ref.Val) ref.Val { return types.Bool(saysFailed(textOf(a[0]))) }, text)
 	return append(options, cel.Macros(macros...))
 }
 

@@ -195,7 +195,7 @@ func (r *Rule) assess(object fields, statusExpected bool) (Result, bool) {
 
 func (r *Rule) described() string {
 	if r.shipped {
-		return fmt.Sprintf("The rule of the library for %s", r.name)
+		return "The rule of the library for " + r.name
 	}
 	return fmt.Sprintf("HealthRule %q", r.name)
 }
@@ -231,7 +231,7 @@ func (r *Rule) theirs(status fields) string {
 }
 
 // fallback is the message about an object that has none itself.
-func (r *Rule) fallback(result Result, what string) string {
+func (r *Rule) fallback(result Result, what string) string { //nolint:unparam,revive // The message may come to depend on the result; its callers have it.
 	if r.shipped {
 		return "Its status says nothing more"
 	}

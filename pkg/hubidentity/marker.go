@@ -4,6 +4,7 @@
 package hubidentity
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,7 +37,7 @@ func ParseName(text string) (string, error) {
 		return "", fmt.Errorf("the name of a hub has at most %d bytes, this one has %d", MaxNameLength, len(text))
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsGraphic(r) || r == '"' }) {
-		return "", fmt.Errorf("the name of a hub must consist of printable characters other than quotation marks")
+		return "", errors.New("the name of a hub must consist of printable characters other than quotation marks")
 	}
 	return text, nil
 }
@@ -84,11 +85,11 @@ func MarkerOf(obj metav1.Object) Marker {
 type Verdict string
 
 const (
-	// VerdictHeld: the cluster belongs to the hub, and the marker says so.
+	// VerdictHeld means: the cluster belongs to the hub, and the marker says so.
 	VerdictHeld Verdict = "Held"
-	// VerdictFree: the hub may claim the cluster by writing the marker.
+	// VerdictFree means: the hub may claim the cluster by writing the marker.
 	VerdictFree Verdict = "Free"
-	// VerdictOther: the cluster belongs to another hub.
+	// VerdictOther means: the cluster belongs to another hub.
 	VerdictOther Verdict = "Other"
 )
 

@@ -296,7 +296,7 @@ func TestHonestGiants(t *testing.T) {
 			})
 			w.Set("test", tc.kind)
 			eventually(t, tc.reason, inState(w, tc.kind, StateSynced))
-			got := 0
+			var got int
 			if tc.reduce {
 				entries, err := w.Entries(tc.kind)
 				if err != nil {

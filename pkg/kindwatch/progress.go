@@ -175,7 +175,7 @@ func (k *kindWatch) unsynced() (Cause, time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	t := &k.trouble
-	switch k.state {
+	switch k.state { //nolint:exhaustive // A kind that is synced is not in trouble.
 	case StateUnwatched, StateNotServed, StateForbidden:
 		return "", time.Time{}
 	case StateStale:

@@ -243,7 +243,7 @@ func (s *store) Replace(objs []any, listVersion string) error {
 
 	s.mu.Lock()
 	s.forgetArriving()
-	err := error(nil)
+	var err error
 	if s.closed || !s.budget.fits(objects, bytes) {
 		err = errTooLarge
 	} else if err = s.budget.hold(objects-s.budget.objects, bytes-s.budget.bytes); err != nil {

@@ -56,7 +56,7 @@ func TestPanicReachesTheConnection(t *testing.T) {
 	}{
 		"Reconcile": {
 			reason: "A reconcile that panics is an error.", task: "reconciling",
-			do: func(t *testing.T, cl *guardedCluster) {
+			do: func(t *testing.T, cl *guardedCluster) { //nolint:thelper // It is the case itself.
 				c := &Controller[mcreconcile.Request]{engagements: map[mcr.ClusterName][]*engagement[mcreconcile.Request]{
 					"x": {{name: "x", cluster: cl}},
 				}}
@@ -71,7 +71,7 @@ func TestPanicReachesTheConnection(t *testing.T) {
 		},
 		"Instance": {
 			reason: "An instance that panics is removed.", task: "following a cluster",
-			do: func(t *testing.T, cl *guardedCluster) {
+			do: func(t *testing.T, cl *guardedCluster) { //nolint:thelper // It is the case itself.
 				removed := make(chan mcr.ClusterName, 1)
 				src, _, err := newInstances(removed).ForCluster("x", cl)
 				if err != nil {
@@ -85,7 +85,7 @@ func TestPanicReachesTheConnection(t *testing.T) {
 		},
 		"Source": {
 			reason: "A source that panics is not synced, and ends with the connection.", task: "starting a source",
-			do: func(t *testing.T, cl *guardedCluster) {
+			do: func(t *testing.T, cl *guardedCluster) { //nolint:thelper // It is the case itself.
 				ctx, cancel := context.WithCancel(t.Context())
 				run := &sourceRun[mcreconcile.Request]{synced: make(chan struct{}), source: crsource.TypedFunc[mcreconcile.Request](
 					func(context.Context, workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {

@@ -111,11 +111,11 @@ func (u *User) IsNew(now time.Time) bool {
 type Excuse string
 
 const (
-	// ExcuseNone: the policy refuses what it should not for another reason than the user. It is a problem.
+	// ExcuseNone means: the policy refuses what it should not for another reason than the user. It is a problem.
 	ExcuseNone Excuse = "None"
-	// ExcuseDoubted: the user may have changed. The cluster has to be asked.
+	// ExcuseDoubted means: the user may have changed. The cluster has to be asked.
 	ExcuseDoubted Excuse = "Doubted"
-	// ExcuseAwaited: the cluster is being asked, or the policy was just changed.
+	// ExcuseAwaited means: the cluster is being asked, or the policy was just changed.
 	ExcuseAwaited Excuse = "Awaited"
 )
 

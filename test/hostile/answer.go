@@ -16,7 +16,7 @@ const chunk = 64 << 10
 
 // answer is the body of an answer, which is bounded. What is written after its end is dropped.
 type answer struct {
-	ctx   context.Context //nolint:containedctx // It is the life of this object.
+	ctx   context.Context // It is the life of this object.
 	w     http.ResponseWriter
 	flush func() error
 	left  int64

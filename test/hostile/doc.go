@@ -15,7 +15,7 @@
 //   - Bounded: an answer that has no end ends at Options.MaxBytes or after Options.MaxTime. A server keeps no more connections
 //     than maxConnections, and what it sends again and again it makes once, so that it costs the process that runs it little.
 //   - Close ends every connection and every goroutine before it returns.
-//   - What a server does depends on its requests and a fixed seed, so that a test that fails fails again.
+//   - What a server does depends on its requests and a fixed seed, so that a failure can be repeated.
 //
 // The owner of a workload cluster gains nothing through it: it is not part of the product.
 package hostile

@@ -6,6 +6,7 @@ package hostile
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -92,9 +93,7 @@ func (h *Honest) delete(w http.ResponseWriter, s resource, key string, have map[
 // merged is an object with a merge patch applied. An applied configuration is taken for one: who owns which field is not kept.
 func merged(object, patch map[string]any) map[string]any {
 	out := map[string]any{}
-	for k, v := range object {
-		out[k] = v
-	}
+	maps.Copy(out, object)
 	for k, v := range patch {
 		changes, isMap := v.(map[string]any)
 		old, _ := out[k].(map[string]any)

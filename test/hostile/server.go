@@ -52,7 +52,7 @@ type Server struct {
 	listener    net.Listener
 	http        *http.Server
 	trap        *Server
-	ctx         context.Context //nolint:containedctx // It is the life of this object.
+	ctx         context.Context // It is the life of this object.
 	cancel      context.CancelFunc
 	running     sync.WaitGroup
 

@@ -53,7 +53,7 @@ func watchAttacks() []Attack {
 			Guard: "Limit of the elements of an event, before it is decoded",
 			answer: onWatches(func(s *Server, a *answer, r *request) {
 				head := `{"type":"ADDED","object":` + strings.TrimSuffix(s.itemWith(r, "elements", 2, "", `,"spec":{"a":[{}`), "}")
-				for a.text("%s", head) && a.times(7<<20/3, ",{}") && a.text("]}}}\n") {
+				for a.text("%s", head) && a.times(7<<20/3, ",{}") && a.text("]}}}\n") { //nolint:revive // The condition does the work.
 				}
 			}),
 		},
@@ -146,7 +146,7 @@ func foreignEvents(s *Server, a *answer, r *request) {
 		a.text(`{"type":"DELETED","object":{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"default"}}}`+"\n") &&
 		a.text(`{"type":"MODIFIED","object":{"apiVersion":"x/v1","kind":"X","metadata":{"name":"../x","namespace":"a/b"}}}`+"\n") &&
 		a.text(`{"type":"MODIFIED","object":%s}`+"\n", s.item(r, "", 1)) &&
-		a.text(`{"type":"INVENTED","object":%s}`+"\n", s.item(r, "invented", 1)) && a.sent() && a.wait(s.options.Drip) {
+		a.text(`{"type":"INVENTED","object":%s}`+"\n", s.item(r, "invented", 1)) && a.sent() && a.wait(s.options.Drip) { //nolint:revive // The condition does the work.
 	}
 }
 

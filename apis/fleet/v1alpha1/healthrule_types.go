@@ -43,10 +43,10 @@ type HealthRule struct {
 type StaleStatus string
 
 const (
-	// StaleStatusJudged: the expressions are asked, whatever generation the status is about.
+	// StaleStatusJudged means: the expressions are asked, whatever generation the status is about.
 	StaleStatusJudged StaleStatus = "Judged"
 
-	// StaleStatusProgressing: an object whose status.observedGeneration is behind its generation is Progressing, and no expression is
+	// StaleStatusProgressing means: an object whose status.observedGeneration is behind its generation is Progressing, and no expression is
 	// asked.
 	StaleStatusProgressing StaleStatus = "Progressing"
 )
@@ -57,13 +57,13 @@ const (
 type Otherwise string
 
 const (
-	// OtherwiseProgressing: the object is on its way.
+	// OtherwiseProgressing means: the object is on its way.
 	OtherwiseProgressing Otherwise = "Progressing"
 
-	// OtherwiseUnknown: its status says something that the rule does not know, or nothing.
+	// OtherwiseUnknown means: its status says something that the rule does not know, or nothing.
 	OtherwiseUnknown Otherwise = "Unknown"
 
-	// OtherwiseNext: the rule has nothing to say. The next rule for the kind is asked, or the object fares as it would without rules.
+	// OtherwiseNext means: the rule has nothing to say. The next rule for the kind is asked, or the object fares as it would without rules.
 	OtherwiseNext Otherwise = "Next"
 )
 

@@ -261,7 +261,7 @@ func (r *definitionReconciler) want(ctx context.Context, name, travels string) (
 }
 
 // ensure creates or corrects the definition.
-func (r *definitionReconciler) ensure(
+func (r *definitionReconciler) ensure( //nolint:gocyclo // One branch for each thing that can be wrong with a definition.
 	ctx context.Context, w *workload, cluster connection.Cluster, req mcreconcile.Request, p publication,
 	current *unstructured.Unstructured, want *wantedDefinition,
 ) (reconcile.Result, error) {

@@ -115,7 +115,7 @@ func TestFailuresAreToldAfterAWhile(t *testing.T) {
 	cancel()
 	for name, tc := range map[string]struct {
 		reason    string
-		ctx       context.Context //nolint:containedctx // A case of the table.
+		ctx       context.Context // A case of the table.
 		err       error
 		after     time.Duration
 		succeeded bool

@@ -251,7 +251,7 @@ type fixture struct {
 
 // ourHub is the identity of the hub of a fixture, and ourFinalizer the finalizer that it writes.
 const (
-	ourHub       hubidentity.Identity = "hub-a"
+	ourHub       hubidentity.Identity = "hub-a" //nolint:staticcheck // The finalizer is a plain string.
 	ourFinalizer                      = "agent.masthead.dev/requirement-hub-a"
 )
 

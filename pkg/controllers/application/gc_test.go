@@ -172,7 +172,7 @@ func TestGarbageCollectionLeavesWhatHasAControllerToIt(t *testing.T) {
 	// What Kustomize's commonAnnotations bring about: the template has the annotation, and so has what is made of it.
 	job := func(name string, owners ...metav1.OwnerReference) *batchv1.Job {
 		j := &batchv1.Job{ObjectMeta: f.member(name, "shop"), Spec: batchv1.JobSpec{Template: pod}}
-		j.OwnerReferences = append(owners, metav1.OwnerReference{
+		j.OwnerReferences = append(owners, metav1.OwnerReference{ //nolint:gocritic // The other slice is left as it is.
 			APIVersion: "batch/v1", Kind: "CronJob", Name: cron.Name, UID: cron.UID, Controller: new(true),
 		})
 		f.create(f.workload, j)

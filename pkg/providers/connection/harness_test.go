@@ -308,7 +308,7 @@ func (f *frontend) kubeconfig(t *testing.T, token string) []byte {
 	return kubeconfigFor(t, f.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: f.Certificate().Raw}), token)
 }
 
-func kubeconfigFor(t testing.TB, server string, ca []byte, token string) []byte {
+func kubeconfigFor(t testing.TB, server string, ca []byte, token string) []byte { //nolint:thelper // Benchmarks use it, too.
 	t.Helper()
 	c := map[string]any{"server": server}
 	if ca != nil {
@@ -541,13 +541,13 @@ func (h *harness) count(clusterAndObject string) int {
 
 // newHarness starts a manager with short intervals. The time-out of a probe is long: on a busy machine an API server that is well
 // takes its time, and must not count as ill. A test whose API server never answers sets a short one.
-func newHarness(t testing.TB, src *fakeSource, change ...func(*Options)) *harness {
+func newHarness(t testing.TB, src *fakeSource, change ...func(*Options)) *harness { //nolint:thelper // Benchmarks use it, too.
 	t.Helper()
 	return newHarnessWith(t, src, func(*Provider) {}, change...)
 }
 
 // newHarnessWith does something with the Provider before the manager starts.
-func newHarnessWith(t testing.TB, src *fakeSource, prepare func(*Provider), change ...func(*Options)) *harness {
+func newHarnessWith(t testing.TB, src *fakeSource, prepare func(*Provider), change ...func(*Options)) *harness { //nolint:thelper // Benchmarks use it, too.
 	t.Helper()
 	h := &harness{
 		source: src, gate: multicluster.NewGate(), events: &recorder{}, registry: prometheus.NewRegistry(),

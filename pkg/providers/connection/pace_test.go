@@ -46,7 +46,7 @@ func TestWatchesAreReadAtAPace(t *testing.T) {
 	}
 	defer tr.close()
 	clk := clocktesting.NewFakeClock(time.Now())
-	paused := prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"})
+	paused := prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}) //nolint:promlinter // A counter of the test.
 	tr.pace = newPace(Limits{EventsPerSecond: perSecond, EventBurst: burst}, clk, paused)
 
 	var events atomic.Int64
@@ -57,7 +57,7 @@ func TestWatchesAreReadAtAPace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp, err := tr.RoundTrip(req)
+		resp, err := tr.RoundTrip(req) //nolint:bodyclose // It is closed at the end of the test.
 		if err != nil {
 			t.Fatal(err)
 		}

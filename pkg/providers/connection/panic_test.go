@@ -124,10 +124,10 @@ func (a trappedAware) Engage(ctx context.Context, name mcr.ClusterName, cl clust
 
 // TestPanicCostsTheClusterItsConnection has whatever handles a cluster panic, once. That the process lives is shown by the test coming
 // to its end.
-func TestPanicCostsTheClusterItsConnection(t *testing.T) {
+func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel // The cases do not wait for each other; the test has the package for itself.
 	const uid = 31
 	honest := func(w io.Writer, r *http.Request) { honestPage(w, r, 1, 1) }
-	watch := func(t *testing.T, h *harness, trap *trap, kind kindwatch.Kind) {
+	watch := func(t *testing.T, h *harness, trap *trap, kind kindwatch.Kind) { //nolint:thelper // It is the case itself.
 		cl, err := h.Get(t.Context(), clusterName("a"))
 		if err != nil {
 			t.Fatal(err)
@@ -154,12 +154,12 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) {
 	}{
 		"FirstAttempt": {reason: "An attempt to connect that panics has failed.", place: inKubeconfig, before: true},
 		"Engage":       {reason: "So has one with which a controller cannot be engaged.", place: inEngage, before: true},
-		"Handler": {reason: "A handler of a watch panics.", place: inHandler, do: func(t *testing.T, h *harness, trap *trap) {
+		"Handler": {reason: "A handler of a watch panics.", place: inHandler, do: func(t *testing.T, h *harness, trap *trap) { //nolint:thelper // It is the case itself.
 			watch(t, h, trap, configMaps(false))
 		}},
 		"NotServed": {
 			reason: "A handler panics that is told that a kind is not served.", place: inHandler,
-			do: func(t *testing.T, h *harness, trap *trap) {
+			do: func(t *testing.T, h *harness, trap *trap) { //nolint:thelper // It is the case itself.
 				watch(t, h, trap, kindwatch.Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Thing"}, Resource: "things"})
 			},
 		},
@@ -171,11 +171,11 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) {
 		},
 		"HandOver": {
 			reason: "What waits for the new connection panics.", place: inSync,
-			do: func(t *testing.T, h *harness, _ *trap) { h.source.set("a", listServer(t, uid, honest)) },
+			do: func(t *testing.T, h *harness, _ *trap) { h.source.set("a", listServer(t, uid, honest)) }, //nolint:thelper // It is the case itself.
 		},
 		"Body": {
 			reason: "What is called by whoever reads an answer panics, in a goroutine of client-go or not.", place: inSubscriber,
-			do: func(t *testing.T, h *harness, _ *trap) {
+			do: func(t *testing.T, h *harness, _ *trap) { //nolint:thelper // It is the case itself.
 				cl, err := h.Get(t.Context(), clusterName("a"))
 				if err != nil {
 					t.Fatal(err)
@@ -189,7 +189,7 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) {
 		},
 		"Task": {
 			reason: "What a controller starts in a goroutine panics.", place: inHandler,
-			do: func(t *testing.T, h *harness, trap *trap) {
+			do: func(t *testing.T, h *harness, trap *trap) { //nolint:thelper // It is the case itself.
 				cl, err := h.Get(t.Context(), clusterName("a"))
 				if err != nil {
 					t.Fatal(err)
@@ -218,7 +218,7 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) {
 			h.waitFor(t, "neighbour", StateConnected, ReasonConnected)
 			neighbour := watchKinds(t, h, "neighbour", configMaps(false))
 			eventually(t, "the neighbour's kind is watched", is(neighbour, configMaps(false), kindwatch.StateSynced))
-			h.aware = trappedAware{h.aware, trap} //nolint:govet // No reconcile runs that could read it: there is nothing to do.
+			h.aware = trappedAware{h.aware, trap} // No reconcile runs that could read it: there is nothing to do.
 
 			if tc.before {
 				trap.set(tc.place)

@@ -265,7 +265,7 @@ func (t *transport) send(req *http.Request, authorization string) (*http.Respons
 	if err != nil {
 		return nil, err
 	}
-	refused := func(err error) {
+	refused := func(err error) { //nolint:contextcheck // The context is that of the request.
 		t.refused(err)
 		bounded.Report(req.Context(), err)
 	}
