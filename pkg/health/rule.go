@@ -231,7 +231,7 @@ func (r *Rule) theirs(status fields) string {
 }
 
 // fallback is the message about an object that has none itself.
-func (r *Rule) fallback(result Result, what string) string { //nolint:unparam,revive // The message may come to depend on the result; its callers have it.
+func (r *Rule) fallback(result Result, what string) string { //nolint:unparam,revive // The result is not used; taking it out is left to a change of its own.
 	if r.shipped {
 		return "Its status says nothing more"
 	}

@@ -43,7 +43,7 @@ func WithReadDeadlines(r client.Reader, d time.Duration) client.Reader {
 // forCall is the context of one call, which ends when cancel is called. Until then the answer stays charged: it is being decoded.
 func forCall(ctx context.Context, d time.Duration) (_ context.Context, cancel func()) {
 	ctx, decoded := bounded.WithDecoding(ctx)
-	ctx, stop := context.WithTimeout(ctx, d) //nolint:gosec // It is called when the body is closed.
+	ctx, stop := context.WithTimeout(ctx, d) //nolint:gosec // The function that is returned calls it.
 	return ctx, func() {
 		stop()
 		decoded()

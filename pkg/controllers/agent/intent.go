@@ -51,7 +51,7 @@ func fieldManager(identifier string) string {
 // intentOf returns what the hub shall hold for a claim of a workload cluster: its spec, its labels and its annotations, as
 // far as they may travel and the class does not exclude them, and the annotations that name its source. What it is called and of which kind it is says the place
 // in the hub, never the claim: the claim is what a workload cluster's API server answered.
-func intentOf(claim *unstructured.Unstructured, place hubKey, us source, f form, excluded ...string) *unstructured.Unstructured { //nolint:unparam // Tests call it with every form.
+func intentOf(claim *unstructured.Unstructured, place hubKey, us source, f form, excluded ...string) *unstructured.Unstructured { //nolint:unparam // All callers are tests and give the same form.
 	return markedIntent(claim, place, us.annotations(), f, excluded...)
 }
 

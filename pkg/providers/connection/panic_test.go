@@ -124,7 +124,7 @@ func (a trappedAware) Engage(ctx context.Context, name mcr.ClusterName, cl clust
 
 // TestPanicCostsTheClusterItsConnection has whatever handles a cluster panic, once. That the process lives is shown by the test coming
 // to its end.
-func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel // The cases do not wait for each other; the test has the package for itself.
+func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel // Only some of its cases run in parallel.
 	const uid = 31
 	honest := func(w io.Writer, r *http.Request) { honestPage(w, r, 1, 1) }
 	watch := func(t *testing.T, h *harness, trap *trap, kind kindwatch.Kind) { //nolint:thelper // It is the case itself.
