@@ -38,7 +38,7 @@ func TestOrder(t *testing.T) {
 			p := New[string](tc.n, tc.share)
 			turns := map[string]*Turn[string]{}
 			var got []string
-			for _, step := range strings.FieldsSeq(tc.steps) {
+			for step := range strings.FieldsSeq(tc.steps) {
 				if leaves, ok := strings.CutPrefix(step, "-"); ok {
 					turns[leaves].Leave()
 					continue
