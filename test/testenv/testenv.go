@@ -57,19 +57,38 @@ func CrossplaneCRDs(ctx context.Context) (string, error) {
 	return PinnedCRDs(ctx, filepath.Join("hack", "controlplane", "crossplane"), "github.com/crossplane/crossplane/v2", filepath.Join("cluster", "crds"))
 }
 
-// PinnedCRDs is a folder of a Go module that a go.mod in a folder of the repository requires.
+// PinnedCRDs is a folder of a Go module that a go.mod in a folder of the repository requires. The go command downloads the module
+// when it is not on this machine.
 func PinnedCRDs(ctx context.Context, pin, module, folder string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
-	cmd.Dir = filepath.Join(Root(), pin)
+	pin = filepath.Join(Root(), pin)
+	found, err := goCommand(ctx, pin, "list", "-m", "-f", "{{.Dir}}", module)
+	if err == nil && found == "" {
+		if _, err = goCommand(ctx, pin, "mod", "download", module); err == nil {
+			found, err = goCommand(ctx, pin, "list", "-m", "-f", "{{.Dir}}", module)
+		}
+	}
+	if err == nil && found == "" {
+		err = errors.New("the go command does not say where it is")
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot find the Go module %q: %w", module, err)
+	}
+	return filepath.Join(found, folder), nil
+}
+
+func goCommand(ctx context.Context, folder string, arguments ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", arguments...)
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "GOWORK=off")
 	out, err := cmd.Output()
 	if err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
 			err = fmt.Errorf("%w: %s", err, exit.Stderr)
 		}
-		return "", fmt.Errorf("cannot find the Go module %q: %w", module, err)
+		return "", fmt.Errorf("go %s: %w", strings.Join(arguments, " "), err)
 	}
-	return filepath.Join(strings.TrimSpace(string(out)), folder), nil
+	return strings.TrimSpace(string(out)), nil
 }
 
 // New returns an environment, not yet started, whose API server serves the CRDs in the given files and folders.
