@@ -1,0 +1,117 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package takeover
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// canaryName is the name of every object that is sent to be refused. It is never created.
+const canaryName = "masthead-canary"
+
+// importUIDLabel is what puts an object under the policies.
+const importUIDLabel = "fleet.masthead.dev/import-uid"
+
+// canary is an object that its CRD accepts and the policy of its family refuses.
+type canary struct {
+	kind   schema.GroupKind
+	spec   map[string]any
+	mutate func(*unstructured.Unstructured)
+	// message is part of what the policy says about it.
+	message string
+}
+
+// object is the canary in the version of its kind that the hub serves.
+func (c canary) object(version, namespace string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": c.spec}}
+	object.SetGroupVersionKind(c.kind.WithVersion(version))
+	object.SetName(canaryName)
+	object.SetNamespace(namespace)
+	object.SetLabels(map[string]string{importUIDLabel: canaryName})
+	if c.mutate != nil {
+		c.mutate(object)
+	}
+	return object
+}
+
+// managedResourceCanaries would, besides observing, let their provider complete their spec. No provider would write to the cloud for them.
+func managedResourceCanaries() []canary {
+	var canaries []canary
+	for _, resource := range []struct{ group, kind, identifier string }{
+		{"eks.aws.upbound.io", "Cluster", "region"},
+		{"eks.aws.m.upbound.io", "Cluster", "region"},
+		{"containerservice.azure.upbound.io", "KubernetesCluster", "resourceGroupName"},
+		{"containerservice.azure.m.upbound.io", "KubernetesCluster", "resourceGroupName"},
+		{"container.gcp.upbound.io", "Cluster", "location"},
+		{"container.gcp.m.upbound.io", "Cluster", "location"},
+	} {
+		canaries = append(canaries, canary{
+			kind: schema.GroupKind{Group: resource.group, Kind: resource.kind},
+			spec: map[string]any{
+				"forProvider":        map[string]any{resource.identifier: canaryName},
+				"managementPolicies": []any{"Observe", "LateInitialize"},
+			},
+			message: `must have the managementPolicies ["Observe"]`,
+		})
+	}
+	return canaries
+}
+
+// reflectionCanaries bear a finalizer: what a provider does before its first call to the cloud.
+func reflectionCanaries() []canary {
+	bearFinalizer := func(object *unstructured.Unstructured) {
+		object.SetAnnotations(map[string]string{"cluster.x-k8s.io/managed-by": "crossplane", "cluster.x-k8s.io/paused": "true"})
+		object.SetFinalizers([]string{"fleet.masthead.dev/canary"})
+	}
+	const group, message = "infrastructure.cluster.x-k8s.io", "must not have a finalizer"
+	return []canary{
+		{schema.GroupKind{Group: group, Kind: "AWSManagedCluster"}, map[string]any{}, bearFinalizer, message},
+		{schema.GroupKind{Group: group, Kind: "AzureManagedCluster"}, map[string]any{}, bearFinalizer, message},
+		{schema.GroupKind{Group: group, Kind: "GCPManagedCluster"}, map[string]any{
+			"project": canaryName, "region": canaryName, "credentialsRef": map[string]any{"name": canaryName, "namespace": canaryName},
+		}, bearFinalizer, message},
+	}
+}
+
+// clusterAPICanaries are a MachinePool that core would reconcile.
+func clusterAPICanaries() []canary {
+	return []canary{{
+		kind: schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "MachinePool"},
+		spec: map[string]any{
+			"clusterName": canaryName,
+			"template": map[string]any{"spec": map[string]any{
+				"clusterName": canaryName,
+				"bootstrap":   map[string]any{"dataSecretName": ""},
+				"infrastructureRef": map[string]any{
+					"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AWSManagedMachinePool", "name": canaryName,
+				},
+			}},
+		},
+		message: "must have the annotation cluster.x-k8s.io/paused",
+	}}
+}
+
+// identityCanaries are identities that every namespace may use.
+func identityCanaries() []canary {
+	return []canary{
+		{
+			kind: schema.GroupKind{Group: "infrastructure.cluster.x-k8s.io", Kind: "AWSClusterRoleIdentity"},
+			spec: map[string]any{
+				"allowedNamespaces": map[string]any{},
+				"roleARN":           "arn:aws:iam::000000000000:role/" + canaryName,
+				"sourceIdentityRef": map[string]any{"kind": "AWSClusterStaticIdentity", "name": canaryName},
+			},
+			message: "must not have allowedNamespaces",
+		},
+		{
+			kind: schema.GroupKind{Group: "infrastructure.cluster.x-k8s.io", Kind: "AzureClusterIdentity"},
+			spec: map[string]any{
+				"allowedNamespaces": map[string]any{},
+				"type":              "WorkloadIdentity", "tenantID": canaryName, "clientID": canaryName,
+			},
+			message: "must not have allowedNamespaces",
+		},
+	}
+}

@@ -1,0 +1,117 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package takeover_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/pkg/takeover"
+)
+
+// Every test in this file takes a part of the policies away and puts it back, so none of them runs beside another test.
+
+func TestVerifyNoticesWhatIsMissing(t *testing.T) {
+	policies, err := takeover.Policies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, policy := range policies {
+		weaker := policy.Policy.DeepCopy()
+		weaker.Spec.Validations = weaker.Spec.Validations[1:]
+		ignoring := policy.Policy.DeepCopy()
+		ignore := admissionregistrationv1.Ignore
+		ignoring.Spec.FailurePolicy = &ignore
+		auditing := policy.Binding.DeepCopy()
+		auditing.Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Audit}
+		elsewhere := policy.Binding.DeepCopy()
+		elsewhere.Spec.MatchResources = &admissionregistrationv1.MatchResources{
+			ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"*"}, Resources: []string{"*"}},
+			}}},
+		}
+		for _, c := range []struct {
+			reason string
+			object client.Object
+			change func(context.Context, client.Object) error
+		}{
+			{"the policy is gone", policy.Policy, func(ctx context.Context, o client.Object) error { return hub.Delete(ctx, o) }},
+			{"the binding is gone", policy.Binding, func(ctx context.Context, o client.Object) error { return hub.Delete(ctx, o) }},
+			{"the policy lacks a rule", weaker, replace},
+			{"the policy is ignored when it fails", ignoring, replace},
+			{"the binding only audits", auditing, replace},
+			{"the binding is for other resources", elsewhere, replace},
+		} {
+			t.Run(policy.Policy.Name+": "+c.reason, func(t *testing.T) {
+				ctx := t.Context()
+				if err := c.change(ctx, c.object.DeepCopyObject().(client.Object)); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { restore(t, policy) })
+				if err := takeover.Verify(ctx, hub, namespace); !errors.Is(err, takeover.ErrNotEnforced) {
+					t.Errorf("Verify(): want ErrNotEnforced when %s, got: %v", c.reason, err)
+				}
+			})
+		}
+	}
+}
+
+// deaf lets pass every object, as a hub does in the moments before its API servers have read a new policy.
+type deaf struct{ client.Client }
+
+func (deaf) Create(context.Context, client.Object, ...client.CreateOption) error { return nil }
+
+// unreachable answers every write with an error that says nothing of policies.
+type unreachable struct{ client.Client }
+
+func (unreachable) Create(context.Context, client.Object, ...client.CreateOption) error {
+	return errors.New("connection refused")
+}
+
+func TestVerifyAsksTheHub(t *testing.T) {
+	if err := takeover.Verify(t.Context(), deaf{hub}, namespace); !errors.Is(err, takeover.ErrNotEnforced) {
+		t.Errorf("Verify(): want ErrNotEnforced when the hub accepts what is forbidden, got: %v", err)
+	}
+	if err := takeover.Verify(t.Context(), unreachable{hub}, namespace); err == nil || errors.Is(err, takeover.ErrNotEnforced) {
+		t.Errorf("Verify(): want an error that is not ErrNotEnforced when the hub does not answer, got: %v", err)
+	}
+	if err := takeover.Verify(t.Context(), hub, namespace); err != nil {
+		t.Errorf("Verify(): want no error when the policies are enforced, got: %v", err)
+	}
+}
+
+// replace gives a policy or a binding another spec.
+func replace(ctx context.Context, object client.Object) error {
+	live := object.DeepCopyObject().(client.Object)
+	if err := hub.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
+		return err
+	}
+	object.SetResourceVersion(live.GetResourceVersion())
+	return hub.Update(ctx, object)
+}
+
+func restore(t *testing.T, policy takeover.Policy) {
+	t.Helper()
+	ctx := context.Background()
+	for _, object := range []client.Object{policy.Policy, policy.Binding} {
+		object = object.DeepCopyObject().(client.Object)
+		object.SetResourceVersion("")
+		object.SetUID("")
+		if err := replace(ctx, object); client.IgnoreNotFound(err) != nil {
+			t.Fatal(err)
+		} else if err != nil {
+			if err := hub.Create(ctx, object); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := waitEnforced(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
