@@ -39,10 +39,10 @@ func metadataDiffers(existing, desired *inventoryv1alpha1.ClusterProfile) bool {
 	return !equality.Semantic.DeepEqual(existing.Spec, desired.Spec)
 }
 
-// statusDiffers says whether the status of a profile has to be written. Conditions and properties of other writers are
-// theirs; a property with our prefix that is not desired has to go.
+// statusDiffers says whether the status of a profile has to be written. Conditions, properties and access providers of other writers
+// are theirs; a property with our prefix that is not desired has to go.
 func statusDiffers(existing *inventoryv1alpha1.ClusterProfile, desired inventoryv1alpha1.ClusterProfileStatus) bool {
-	if existing.Status.Version != desired.Version {
+	if existing.Status.Version != desired.Version || accessDiffers(existing.Status.AccessProviders, desired.AccessProviders) {
 		return true
 	}
 	for _, c := range desired.Conditions {
@@ -104,6 +104,9 @@ func applyStatus(
 	applied := map[string]any{"conditions": applyConditions(status.Conditions), "properties": properties}
 	if status.Version.Kubernetes != "" {
 		applied["version"] = map[string]any{"kubernetes": status.Version.Kubernetes}
+	}
+	if access := applyAccess(status.AccessProviders); len(access) > 0 {
+		applied["accessProviders"] = access
 	}
 	u := applyTo(at)
 	u.SetUID(uid)

@@ -12,6 +12,9 @@
 //     property's time of observation changes with the property's value and not before.
 //   - What was last seen of a cluster (its version and its identity) stays published while the cluster is not connected,
 //     and is never replaced by what a refused connection led to. Pins reads it back after a restart.
+//   - How other programs reach the cluster (status.accessProviders, KEP-5339) is published as it is for Masthead's own connection, once
+//     that was accepted: the address, the certificates by which the server is recognised, and the name of the Secret with the
+//     kubeconfig. No credentials are published, nor is what could hold any, such as a proxy with a password.
 //   - A restart of the manager changes nothing in it: while a first attempt to connect has no outcome, its conditions
 //     stay as they were.
 //   - One is removed only if it bears Masthead's label, Masthead's name as its cluster manager, and the name of a cluster

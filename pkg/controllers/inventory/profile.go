@@ -83,6 +83,8 @@ func desiredStatus(
 	status := inventoryv1alpha1.ClusterProfileStatus{
 		Conditions: stamp(previous.Conditions, currentConditions(cluster, refused, remembered), generation, now),
 		Version:    desiredVersion(cluster, remembered),
+
+		AccessProviders: accessProviders(cluster, remembered),
 	}
 	for _, p := range []struct{ name, value string }{
 		{PropertyClusterIdentifier, observed(cluster, cluster.EffectiveIdentifier(), remembered, PropertyClusterIdentifier)},

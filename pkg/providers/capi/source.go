@@ -96,16 +96,22 @@ func (s *Source) Describe(ctx context.Context, nn types.NamespacedName) (*connec
 }
 
 // Kubeconfig reads the Secret of the Cluster.
-func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) ([]byte, error) {
+func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) (connection.Kubeconfig, error) {
 	nn := secretName(types.NamespacedName{Namespace: e.Object.Namespace, Name: e.Object.Name})
 	secret := &corev1.Secret{}
 	if err := s.live.Get(ctx, nn, secret); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("cannot find Secret %q: %w", nn, connection.ErrNoCredentials)
+			return connection.Kubeconfig{}, fmt.Errorf("cannot find Secret %q: %w", nn, connection.ErrNoCredentials)
 		}
-		return nil, fmt.Errorf("cannot get Secret %q: %w", nn, err)
+		return connection.Kubeconfig{}, fmt.Errorf("cannot get Secret %q: %w", nn, err)
 	}
-	return kubeconfigOf(secret, e.Object.Name)
+	data, err := kubeconfigOf(secret, e.Object.Name)
+	if err != nil {
+		return connection.Kubeconfig{}, err
+	}
+	return connection.Kubeconfig{
+		Data: data, SecretKey: connection.SecretKey{Namespace: nn.Namespace, Name: nn.Name, Key: kubeconfigSecretKey},
+	}, nil
 }
 
 // Watches wakes on every change of a Cluster, and of the metadata of a Secret that has a Cluster's label and name. No

@@ -169,15 +169,17 @@ func TestDescribe(t *testing.T) {
 func TestKubeconfig(t *testing.T) {
 	type want struct {
 		kubeconfig, reason string
+		at                 connection.SecretKey
 		none               bool
 	}
+	at := connection.SecretKey{Namespace: "ns", Name: "c1-kubeconfig", Key: "value"}
 	cases := map[string]struct {
 		reason  string
 		objects []client.Object
 		want    want
 	}{
-		"Ours":       {reason: "The Secret of the Cluster.", objects: []client.Object{newSecret()}, want: want{kubeconfig: "kubeconfig"}},
-		"Opaque":     {reason: "Made by hand for an external control plane.", objects: []client.Object{newSecret(func(s *corev1.Secret) { s.Type = corev1.SecretTypeOpaque })}, want: want{kubeconfig: "kubeconfig"}},
+		"Ours":       {reason: "The Secret of the Cluster.", objects: []client.Object{newSecret()}, want: want{kubeconfig: "kubeconfig", at: at}},
+		"Opaque":     {reason: "Made by hand for an external control plane.", objects: []client.Object{newSecret(func(s *corev1.Secret) { s.Type = corev1.SecretTypeOpaque })}, want: want{kubeconfig: "kubeconfig", at: at}},
 		"None":       {reason: "There is no Secret.", want: want{none: true}},
 		"OtherLabel": {reason: "It belongs to another Cluster.", objects: []client.Object{newSecret(func(s *corev1.Secret) { s.Labels = nil })}, want: want{reason: credentials.ReasonNotOurs}},
 		"OtherType":  {reason: "A token of a ServiceAccount is no kubeconfig.", objects: []client.Object{newSecret(func(s *corev1.Secret) { s.Type = corev1.SecretTypeServiceAccountToken })}, want: want{reason: credentials.ReasonNotOurs}},
@@ -186,7 +188,7 @@ func TestKubeconfig(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			raw, err := newSource(t, tc.objects...).Kubeconfig(t.Context(), &connection.Enrolment{Object: connection.ObjectReference{Namespace: "ns", Name: "c1"}})
-			got := want{kubeconfig: string(raw), none: errors.Is(err, connection.ErrNoCredentials)}
+			got := want{kubeconfig: string(raw.Data), at: raw.SecretKey, none: errors.Is(err, connection.ErrNoCredentials)}
 			var invalid *credentials.InvalidError
 			if errors.As(err, &invalid) {
 				got.reason = invalid.Reason

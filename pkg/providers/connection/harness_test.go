@@ -369,18 +369,18 @@ func (s *fakeSource) Describe(_ context.Context, nn types.NamespacedName) (*Enro
 	return &out, nil
 }
 
-func (s *fakeSource) Kubeconfig(_ context.Context, e *Enrolment) ([]byte, error) {
+func (s *fakeSource) Kubeconfig(_ context.Context, e *Enrolment) (Kubeconfig, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	got, ok := s.entries[types.NamespacedName{Namespace: e.Object.Namespace, Name: e.Object.Name}]
 	if !ok || got.kubeconfig == nil {
-		return nil, ErrNoCredentials
+		return Kubeconfig{}, ErrNoCredentials
 	}
 	got.reads++
 	if got.unreadable {
-		return nil, errors.New("the hub does not answer")
+		return Kubeconfig{}, errors.New("the hub does not answer")
 	}
-	return got.kubeconfig, nil
+	return Kubeconfig{Data: got.kubeconfig, SecretKey: SecretKey{Namespace: e.Object.Namespace, Name: e.Object.Name, Key: "value"}}, nil
 }
 
 // with looks at or changes an entry, without telling the provider.

@@ -95,7 +95,7 @@ type trappedSource struct {
 	*trap
 }
 
-func (s trappedSource) Kubeconfig(ctx context.Context, e *Enrolment) ([]byte, error) {
+func (s trappedSource) Kubeconfig(ctx context.Context, e *Enrolment) (Kubeconfig, error) {
 	if e.Object.Name != "neighbour" {
 		s.step(inKubeconfig)
 	}

@@ -41,6 +41,10 @@ func TestConnectsAndReconciles(t *testing.T) {
 		!strings.HasPrefix(c.KubernetesVersion, "v1.") {
 		t.Errorf("unexpected snapshot %+v", c)
 	}
+	if c.Access == nil || !strings.HasPrefix(c.Access.Endpoint.Server, "https://127.0.0.1:") || len(c.Access.Endpoint.Authorities) == 0 ||
+		c.Access.Secret != (SecretKey{Namespace: "ns", Name: "a", Key: "value"}) {
+		t.Errorf("want how others reach the cluster, got %+v", c.Access)
+	}
 	if got, ok := h.ByIdentifier(s.uid); !ok || got.Name != c.Name {
 		t.Errorf("ByIdentifier: want %q, got %q %t", c.Name, got.Name, ok)
 	}

@@ -58,6 +58,8 @@ type record struct {
 	credentialsVersion, readVersion string
 	// tried are the credentials of the last attempt to use any.
 	tried credentials.Fingerprint
+	// readFrom is where they were read last.
+	readFrom SecretKey
 	// next are credentials that were read and are about to be used.
 	next *credentials.Credentials
 	// cause says why the next connection is made, for a metric.
@@ -146,6 +148,14 @@ func (r *record) snapshot() Cluster {
 	return Cluster{
 		Name: r.name, Enrolment: r.enrolment, State: r.state, Reason: r.reason, Message: message,
 		ControlPlaneHealthy: r.health, KubernetesVersion: r.version, UID: r.uid, Identifier: r.identifier, Hub: r.hub,
-		Unsynced: r.unsynced,
+		Unsynced: r.unsynced, Access: r.access(),
 	}
+}
+
+// access is how others than Masthead reach the cluster.
+func (r *record) access() *Access {
+	if r.conn == nil || r.conn.creds.Endpoint() == nil {
+		return nil
+	}
+	return &Access{Endpoint: *r.conn.creds.Endpoint(), Secret: r.readFrom}
 }

@@ -6,6 +6,7 @@ package connection
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
 // Key names one enrolment: the object called Namespace/Name of one source.
@@ -49,9 +51,28 @@ type Source interface {
 	Describe(ctx context.Context, key types.NamespacedName) (*Enrolment, error)
 	// Kubeconfig reads the one Secret of the enrolment from the API server, so that no Secret is ever in a cache. It returns
 	// ErrNoCredentials if there is none.
-	Kubeconfig(ctx context.Context, e *Enrolment) ([]byte, error)
+	Kubeconfig(ctx context.Context, e *Enrolment) (Kubeconfig, error)
 	// Watches returns the watches on the hub that wake the connection reconciler.
 	Watches(hub cluster.Cluster) ([]source.TypedSource[Key], error)
+}
+
+// A Kubeconfig is what a source read, and where.
+type Kubeconfig struct {
+	// Data is the kubeconfig, as somebody else wrote it.
+	Data []byte
+	SecretKey
+}
+
+// A SecretKey names a value in a Secret of the hub.
+type SecretKey struct {
+	Namespace, Name, Key string
+}
+
+// Access says how a cluster is reached by others than Masthead, and where in the hub the credentials for it are. Nothing in it is
+// secret.
+type Access struct {
+	Endpoint credentials.Endpoint
+	Secret   SecretKey
 }
 
 // ObjectReference names the enrolled object in the hub.
@@ -137,6 +158,8 @@ type Cluster struct {
 	Identifier string
 	// Hub is this hub as the owner of what is in the cluster.
 	Hub hubidentity.Owner
+	// Access says how the cluster is reached, while it is engaged; nil if that cannot be published. It must not be changed.
+	Access *Access
 	// MissingKinds are the kinds, as Kind.group, that a controller wants to watch and the cluster does not serve, sorted.
 	MissingKinds []string
 	// Unsynced are the kinds that controllers have watched for a while without their being synced, while it is engaged, sorted.
@@ -168,7 +191,7 @@ func (c Cluster) Equal(o Cluster) bool {
 		c.Message == o.Message && c.ControlPlaneHealthy == o.ControlPlaneHealthy &&
 		c.KubernetesVersion == o.KubernetesVersion && c.UID == o.UID && c.Identifier == o.Identifier &&
 		c.Hub.Equal(o.Hub) && slices.Equal(c.MissingKinds, o.MissingKinds) &&
-		slices.Equal(c.Unsynced, o.Unsynced) && c.Refused == o.Refused
+		slices.Equal(c.Unsynced, o.Unsynced) && c.Refused == o.Refused && reflect.DeepEqual(c.Access, o.Access)
 }
 
 func (e Enrolment) equal(o Enrolment) bool {

@@ -216,13 +216,14 @@ func (p *Provider) readCredentials(ctx context.Context, r *record) (*credentials
 		log.FromContext(ctx).Error(err, "Cannot read the kubeconfig")
 		return nil, &failure{ReasonNoCredentials, "The Secret with the cluster's kubeconfig cannot be read from the hub"}
 	}
-	creds, err := credentials.Parse(raw, p.o.Credentials)
+	creds, err := credentials.Parse(raw.Data, p.o.Credentials)
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == credentials.ReasonDenied:
 		return nil, &failure{ReasonEndpointDenied, invalid.Message}
 	case err != nil:
 		return nil, &failure{ReasonBadKubeconfig, err.Error()}
 	}
+	r.readFrom = raw.SecretKey
 	return creds, nil
 }
 

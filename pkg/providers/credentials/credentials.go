@@ -13,6 +13,9 @@ type Credentials struct {
 	config *rest.Config
 	token  string
 	print  fingerprint
+
+	// endpoint is nil if it is not to be published.
+	endpoint *Endpoint
 }
 
 // RESTConfig returns a copy of the configuration, without the token.

@@ -316,16 +316,17 @@ func build(c *clientcmdv1.Cluster, u *clientcmdv1.AuthInfo, o Options) (*Credent
 		},
 		DisableCompression: c.DisableCompression,
 	}
+	var proxy *url.URL
 	if c.ProxyURL != "" {
-		proxy, err := parseProxy(c.ProxyURL)
-		if err != nil {
+		if proxy, err = parseProxy(c.ProxyURL); err != nil {
 			return nil, err
 		}
 		cfg.Proxy = http.ProxyURL(proxy)
 	}
 	return &Credentials{
-		config: cfg,
-		token:  u.Token,
+		config:   cfg,
+		token:    u.Token,
+		endpoint: endpointOf(host, c, proxy),
 		print: fingerprint{
 			host: host, ca: ca, clientCert: clientCert, hasToken: u.Token != "",
 			transport: digest(fmt.Appendf(nil, "%q %t %q %t", c.TLSServerName, c.InsecureSkipTLSVerify, c.ProxyURL, c.DisableCompression)),

@@ -102,36 +102,42 @@ func describe(m *metav1.PartialObjectMetadata) *connection.Enrolment {
 }
 
 // Kubeconfig reads the Secret.
-func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) ([]byte, error) {
+func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) (connection.Kubeconfig, error) {
 	nn := types.NamespacedName{Namespace: e.Object.Namespace, Name: e.Object.Name}
 	secret := &corev1.Secret{}
 	if err := s.live.Get(ctx, nn, secret); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("cannot find Secret %q: %w", nn, connection.ErrNoCredentials)
+			return connection.Kubeconfig{}, fmt.Errorf("cannot find Secret %q: %w", nn, connection.ErrNoCredentials)
 		}
-		return nil, fmt.Errorf("cannot get Secret %q: %w", nn, err)
+		return connection.Kubeconfig{}, fmt.Errorf("cannot get Secret %q: %w", nn, err)
 	}
 	if secret.UID != e.Object.UID {
 		// Deleted and made anew since the cache was read: the cache catches up, and then it is another enrolment.
-		return nil, fmt.Errorf("cannot use Secret %q, which is not the enrolled one: %w", nn, connection.ErrNoCredentials)
+		return connection.Kubeconfig{}, fmt.Errorf("cannot use Secret %q, which is not the enrolled one: %w", nn, connection.ErrNoCredentials)
 	}
-	return kubeconfigOf(secret)
+	key, err := keyOf(secret)
+	if err != nil {
+		return connection.Kubeconfig{}, err
+	}
+	return connection.Kubeconfig{
+		Data: secret.Data[key], SecretKey: connection.SecretKey{Namespace: nn.Namespace, Name: nn.Name, Key: key},
+	}, nil
 }
 
-// kubeconfigOf returns the kubeconfig in a Secret. Two different ones are refused: any choice would be a guess.
-func kubeconfigOf(secret *corev1.Secret) ([]byte, error) {
+// keyOf returns the key under which a Secret has its kubeconfig. Two different ones are refused: any choice would be a guess.
+func keyOf(secret *corev1.Secret) (string, error) {
 	a, hasA := secret.Data[keyKubeconfig]
 	b, hasB := secret.Data[keyValue]
 	switch {
 	case hasA && hasB && !bytes.Equal(a, b):
-		return nil, &credentials.InvalidError{Reason: credentials.ReasonAmbiguous, Message: fmt.Sprintf(
+		return "", &credentials.InvalidError{Reason: credentials.ReasonAmbiguous, Message: fmt.Sprintf(
 			"Secret %q has different values in the keys %q and %q", secret.Name, keyKubeconfig, keyValue)}
 	case hasA:
-		return a, nil
+		return keyKubeconfig, nil
 	case hasB:
-		return b, nil
+		return keyValue, nil
 	default:
-		return nil, &credentials.InvalidError{Reason: credentials.ReasonEmpty, Message: fmt.Sprintf(
+		return "", &credentials.InvalidError{Reason: credentials.ReasonEmpty, Message: fmt.Sprintf(
 			"Secret %q has neither the key %q nor %q", secret.Name, keyKubeconfig, keyValue)}
 	}
 }

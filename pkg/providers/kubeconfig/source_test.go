@@ -87,6 +87,7 @@ func TestKubeconfig(t *testing.T) {
 	}
 	type want struct {
 		kubeconfig, reason string
+		key                string
 		none               bool
 	}
 	cases := map[string]struct {
@@ -94,9 +95,9 @@ func TestKubeconfig(t *testing.T) {
 		objects []client.Object
 		want    want
 	}{
-		"Value":      {reason: "The key of Cluster API.", objects: []client.Object{newSecret()}, want: want{kubeconfig: "kubeconfig"}},
-		"Kubeconfig": {reason: "The key of everybody else.", objects: []client.Object{newSecret(data("kubeconfig", "x"))}, want: want{kubeconfig: "x"}},
-		"BothSame":   {reason: "Both keys say the same.", objects: []client.Object{newSecret(data("kubeconfig", "x", "value", "x"))}, want: want{kubeconfig: "x"}},
+		"Value":      {reason: "The key of Cluster API.", objects: []client.Object{newSecret()}, want: want{kubeconfig: "kubeconfig", key: "value"}},
+		"Kubeconfig": {reason: "The key of everybody else.", objects: []client.Object{newSecret(data("kubeconfig", "x"))}, want: want{kubeconfig: "x", key: "kubeconfig"}},
+		"BothSame":   {reason: "Both keys say the same.", objects: []client.Object{newSecret(data("kubeconfig", "x", "value", "x"))}, want: want{kubeconfig: "x", key: "kubeconfig"}},
 		"BothDiffer": {reason: "Any choice would be a guess.", objects: []client.Object{newSecret(data("kubeconfig", "x", "value", "y"))}, want: want{reason: credentials.ReasonAmbiguous}},
 		"Neither":    {reason: "There is no kubeconfig.", objects: []client.Object{newSecret(data("config", "x"))}, want: want{reason: credentials.ReasonEmpty}},
 		"Gone":       {reason: "There is no Secret.", want: want{none: true}},
@@ -106,7 +107,7 @@ func TestKubeconfig(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := &connection.Enrolment{Object: connection.ObjectReference{Namespace: "ns", Name: "c1", UID: "u1"}}
 			raw, err := newSource(t, tc.objects...).Kubeconfig(t.Context(), e)
-			got := want{kubeconfig: string(raw), none: errors.Is(err, connection.ErrNoCredentials)}
+			got := want{kubeconfig: string(raw.Data), key: raw.Key, none: errors.Is(err, connection.ErrNoCredentials)}
 			var invalid *credentials.InvalidError
 			if errors.As(err, &invalid) {
 				got.reason = invalid.Reason
