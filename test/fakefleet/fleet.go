@@ -55,6 +55,17 @@ func (f *Fleet) List() []connection.Cluster {
 	return slices.Collect(maps.Values(f.clusters))
 }
 
+// InClass returns the clusters of a class.
+func (f *Fleet) InClass(class string) []mcr.ClusterName {
+	var names []mcr.ClusterName
+	for _, c := range f.List() {
+		if c.Enrolment.Class == class {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 // Subscribe has a function called with the name of each cluster that is set.
 func (f *Fleet) Subscribe(fn func(mcr.ClusterName)) {
 	f.mu.Lock()

@@ -59,8 +59,9 @@
 //     records the object, which waits until the claim is ready, or as long as that. An idle fleet costs none. After a restart,
 //     and when a cluster comes back, each connection Secret is compared once: two reads.
 //   - Nothing blocks. What is not known yet makes a request when it becomes known. What cannot be watched for (a missing
-//     namespace or right in the hub, a foreign definition or Secret in the workload cluster) is looked at again after one to
-//     one and a half minutes.
+//     right in the hub, a foreign definition in the workload cluster) is looked at again after one to
+//     one and a half minutes. A foreign Secret in the way of a connection Secret is watched by its name, as far as there are no
+//     more than 16 of them in a cluster (secret_awaited.go).
 //
 // # Decisions
 //

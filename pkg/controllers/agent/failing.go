@@ -36,10 +36,10 @@ func (r *requirementReconciler) failed(ctx context.Context, s *scope, err error)
 	}
 	now, uid := r.clock.Now(), s.claim.GetUID()
 	r.mu.Lock()
-	f, known := r.failing[s.Request]
+	f, known := r.failing.get(s.Request)
 	if !known || f.uid != uid {
 		f = failure{uid: uid, since: now}
-		r.failing[s.Request] = f
+		r.failing.set(s.Request, f)
 	}
 	r.mu.Unlock()
 	if now.Sub(f.since) < failurePatience {
@@ -57,7 +57,7 @@ func (r *requirementReconciler) failed(ctx context.Context, s *scope, err error)
 func (r *requirementReconciler) succeeded(req Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.failing, req)
+	r.failing.delete(req)
 }
 
 // knownInHub is the claim's object in the hub as the watch knows it, or nil: what flows down does not wait for what flows up.

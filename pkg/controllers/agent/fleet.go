@@ -17,8 +17,8 @@ type Fleet interface {
 	// ByIdentifier returns the cluster that holds an identifier. At most one does.
 	ByIdentifier(id string) (connection.Cluster, bool)
 
-	// List returns every enrolled cluster.
-	List() []connection.Cluster
+	// Classes finds the clusters of a class.
+	connection.Classes
 
 	// Subscribe registers a function that is called whenever what is known about a cluster has changed. It must not
 	// block.

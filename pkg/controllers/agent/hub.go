@@ -106,7 +106,7 @@ type hub struct {
 	waiting setmap.Map[hubKey, Request]
 
 	// waitsAt is the inverse of waiting.
-	waitsAt map[Request]hubKey
+	waitsAt perRequest[hubKey]
 }
 
 func newHub(fleet Fleet, w *workloads, requirements *enqueuer[Request], definitions *enqueuer[mcreconcile.Request]) *hub {
@@ -121,7 +121,7 @@ func newHub(fleet Fleet, w *workloads, requirements *enqueuer[Request], definiti
 		composed:     map[types.UID]sets.Set[types.NamespacedName]{},
 		origins:      originIndex{},
 		waiting:      setmap.Map[hubKey, Request]{},
-		waitsAt:      map[Request]hubKey{},
+		waitsAt:      perRequest[hubKey]{},
 	}
 }
 
@@ -344,7 +344,7 @@ func (h *hub) wait(key hubKey, r Request) {
 	defer h.mu.Unlock()
 	h.stopWaitingLocked(r)
 	h.waiting.Insert(key, r)
-	h.waitsAt[r] = key
+	h.waitsAt.set(r, key)
 }
 
 // stopWaiting is the opposite of wait.
@@ -355,11 +355,11 @@ func (h *hub) stopWaiting(r Request) {
 }
 
 func (h *hub) stopWaitingLocked(r Request) {
-	key, ok := h.waitsAt[r]
+	key, ok := h.waitsAt.get(r)
 	if !ok {
 		return
 	}
-	delete(h.waitsAt, r)
+	h.waitsAt.delete(r)
 	h.waiting.Delete(key, r)
 }
 

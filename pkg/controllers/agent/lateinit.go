@@ -392,14 +392,15 @@ func (r *requirementReconciler) rememberShown(s *scope, spec map[string]any, hub
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !still && recorded {
-		delete(r.shown, s.Request)
+		r.shown.delete(s.Request)
 		return
 	}
-	r.shown[s.Request] = recordFor(s.claim, hub) + hashOf(spec)
+	r.shown.set(s.Request, recordFor(s.claim, hub)+hashOf(spec))
 }
 
 func (r *requirementReconciler) shownInVain(s *scope, spec map[string]any, hub *unstructured.Unstructured) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.shown[s.Request] == recordFor(s.claim, hub)+hashOf(spec)
+	shown, _ := r.shown.get(s.Request)
+	return shown == recordFor(s.claim, hub)+hashOf(spec)
 }

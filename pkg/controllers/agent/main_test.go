@@ -462,8 +462,8 @@ func (f *fixture) lookedAt(claims int) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		n := 0
-		for request := range m.reasons {
-			if request.ClusterName == f.cluster && request.Kind.Group == f.group {
+		for request := range m.reasons[f.cluster] {
+			if request.Kind.Group == f.group {
 				n++
 			}
 		}

@@ -40,7 +40,7 @@ type Metrics struct {
 
 	mu sync.Mutex
 	// reasons is what each claim was last counted as.
-	reasons map[Request]string
+	reasons perRequest[string]
 }
 
 // NewMetrics registers the metrics of this package. It panics if they are registered there already.
@@ -58,7 +58,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "masthead_agent_definition_served",
 			Help: "Whether a CustomResourceDefinition that is offered to a workload cluster is there as in the hub, by cluster and crd.",
 		}, []string{"cluster", "crd"}),
-		reasons: map[Request]string{},
+		reasons: perRequest[string]{},
 	}
 	reg.MustRegister(m.requirements, m.writes, m.definitions)
 	return m
@@ -77,7 +77,7 @@ func (m *Metrics) requirement(r Request, reason string) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	before := m.reasons[r]
+	before, _ := m.reasons.get(r)
 	if before == reason {
 		return
 	}
@@ -85,10 +85,10 @@ func (m *Metrics) requirement(r Request, reason string) {
 		m.requirements.WithLabelValues(r.ClusterName.String(), before).Dec()
 	}
 	if reason == "" {
-		delete(m.reasons, r)
+		m.reasons.delete(r)
 		return
 	}
-	m.reasons[r] = reason
+	m.reasons.set(r, reason)
 	m.requirements.WithLabelValues(r.ClusterName.String(), reason).Inc()
 }
 
@@ -116,11 +116,7 @@ func (m *Metrics) forget(cluster mcr.ClusterName) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for r := range m.reasons {
-		if r.ClusterName == cluster {
-			delete(m.reasons, r)
-		}
-	}
+	delete(m.reasons, cluster)
 	labels := prometheus.Labels{"cluster": cluster.String()}
 	m.requirements.DeletePartialMatch(labels)
 	m.writes.DeletePartialMatch(labels)

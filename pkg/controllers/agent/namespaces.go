@@ -192,7 +192,7 @@ func (a *agent) enqueueSelecting(ctx context.Context, classes client.Reader) {
 		if allowed := class.Spec.Agent.AllowedTargetNamespaces; allowed == nil || allowed.Selector == nil {
 			continue
 		}
-		for _, name := range a.clustersOf(class.Name) {
+		for _, name := range a.fleet.InClass(class.Name) {
 			a.enqueueClaimsOf(name)
 		}
 	}

@@ -167,13 +167,14 @@ func (r *requirementReconciler) getHub(ctx context.Context, key hubKey) (*unstru
 func (r *requirementReconciler) inVain(req Request, intent, hub *unstructured.Unstructured) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.pushed[req] == pushOf(intent, hub)
+	pushed, _ := r.pushed.get(req)
+	return pushed == pushOf(intent, hub)
 }
 
 func (r *requirementReconciler) remember(req Request, intent, result *unstructured.Unstructured) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.pushed[req] = pushOf(intent, result)
+	r.pushed.set(req, pushOf(intent, result))
 }
 
 func pushOf(intent, hub *unstructured.Unstructured) pushedClaim {

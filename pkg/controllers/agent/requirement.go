@@ -54,19 +54,19 @@ type requirementReconciler struct {
 	mu sync.Mutex
 	// pushed is what each claim was last applied as, to notice that applying it again would change nothing although the
 	// hub's object does not look like it.
-	pushed map[Request]pushedClaim
+	pushed perRequest[pushedClaim]
 
 	// told is, by claim, a status that did not stay as it was written; see told.go.
-	told map[Request]toldStatus
+	told perRequest[toldStatus]
 
 	// failing are the claims that could not be synchronised last time; see failing.go.
-	failing map[Request]failure
+	failing perRequest[failure]
 
 	// shown is, by claim, the hash of late fields that were applied and did not stay; see rememberShown.
-	shown map[Request]string
+	shown perRequest[string]
 
 	// vanished are claims that are gone although they had our finalizer, in their last state; see vanished.go.
-	vanished map[Request]*unstructured.Unstructured
+	vanished perRequest[*unstructured.Unstructured]
 }
 
 // pushedClaim identifies an apply by its input and its result.
@@ -96,6 +96,9 @@ type scope struct {
 	// class is the cluster's EnrollmentClass; nil if there is none of that name.
 	class     *fleetv1alpha1.EnrollmentClass
 	className string
+
+	// inTheWay are the Secrets of others that were found where the claim's should be.
+	inTheWay []types.NamespacedName
 
 	// publishedKnown is whether it is known what the hub publishes.
 	publishedKnown bool
@@ -501,18 +504,21 @@ func (r *requirementReconciler) forget(req Request) {
 	r.forgetAllButVanished(req)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.vanished, req)
+	r.vanished.delete(req)
 }
 
 // forgetAllButVanished is forget for a claim that turns out not to be there. Its last state can have been remembered since
 // that was looked up, and is looked at next.
 func (r *requirementReconciler) forgetAllButVanished(req Request) {
 	r.hub.stopWaiting(req)
+	if w, ok := r.workloads.get(req.ClusterName); ok {
+		w.awaitSecrets(req)
+	}
 	r.metrics.requirement(req, "")
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.pushed, req)
-	delete(r.shown, req)
-	delete(r.told, req)
-	delete(r.failing, req)
+	r.pushed.delete(req)
+	r.shown.delete(req)
+	r.told.delete(req)
+	r.failing.delete(req)
 }

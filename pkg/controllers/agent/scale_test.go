@@ -10,7 +10,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -25,7 +27,6 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
-	"github.com/masthead-dev/masthead/pkg/setmap"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
@@ -36,7 +37,7 @@ func engagedFleet(t *testing.T, n int) *agent {
 	a := &agent{
 		hub: h, workloads: h.workloads, fleet: h.fleet, definitions: &definitionReconciler{},
 		requirements: &requirementReconciler{hub: h, identities: &identities{}, bursts: &bursts{}},
-		enrolments:   map[mcr.ClusterName]enrolment{}, byClass: setmap.Map[string, mcr.ClusterName]{},
+		enrolments:   map[mcr.ClusterName]enrolment{},
 	}
 	h.workloads.engaged, h.workloads.disengaged = a.engaged, a.disengaged
 	h.watcher = idleWorkload(t, "hub", identity{}).watcher
@@ -184,23 +185,39 @@ func TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize(t *testing.T) {
 	}
 }
 
-func TestClustersAreFoundByTheirClass(t *testing.T) {
-	fleet := &fakefleet.Fleet{}
-	a := engagedFleet(t, 0)
-	a.fleet = fleet
-	set := func(class string) {
-		fleet.Set(connection.Cluster{Name: "w", Enrolment: connection.Enrolment{Class: class}})
-		a.enrolmentChanged("w")
+// TestForgettingAClusterLooksAtItsOwnRequests counts requests that are asked about: they were those of the whole fleet.
+func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
+	h := idleHub()
+	r := &requirementReconciler{
+		hub: h, metrics: NewMetrics(prometheus.NewRegistry()), pushed: perRequest[pushedClaim]{}, shown: perRequest[string]{},
+		told: perRequest[toldStatus]{}, failing: perRequest[failure]{}, vanished: perRequest[*unstructured.Unstructured]{},
 	}
-	set("gold")
-	set("silver")
-	if gold, silver := a.clustersOf("gold"), a.clustersOf("silver"); len(gold) != 0 || len(silver) != 1 {
-		t.Errorf("want the cluster to be in its class alone, got %v %v", gold, silver)
+	const clusters, claims = 50, 3
+	for i := range clusters * claims {
+		req := Request{ClusterName: mcr.ClusterName(fmt.Sprint("w", i/claims)), Kind: bar("").kind, NamespacedName: bar(fmt.Sprint(i)).NamespacedName}
+		h.wait(bar(fmt.Sprint(i)), req)
+		r.metrics.requirement(req, ReasonSynced)
+		r.pushed.set(req, pushedClaim{})
+		r.shown.set(req, "x")
+		r.told.set(req, toldStatus{})
+		r.failing.set(req, failure{})
+		r.vanished.set(req, nil)
 	}
-	fleet.Forget("w")
-	a.enrolmentChanged("w")
-	if len(a.byClass) != 0 {
-		t.Errorf("want nothing to be left, got %v", a.byClass)
+	asked := 0
+	gone := func(req Request) bool {
+		if asked++; req.ClusterName != "w7" {
+			t.Errorf("want the requests of w7 alone to be looked at, got %s", req)
+		}
+		return true
+	}
+	h.forgetRequests("w7", gone)
+	r.metrics.forgetRequests("w7", gone)
+	r.forgetRequests("w7", gone)
+	if left := len(h.waitsAt["w7"]) + len(r.metrics.reasons["w7"]) + len(r.pushed["w7"]) + len(r.vanished["w7"]); asked == 0 || left != 0 {
+		t.Errorf("want all of its requests to be forgotten, got %d after %d looks", left, asked)
+	}
+	if others := (clusters - 1) * claims; len(h.waiting) != others || len(r.pushed) != clusters-1 {
+		t.Errorf("want those of others to stay, got %d and %d", len(h.waiting), len(r.pushed))
 	}
 }
 

@@ -38,10 +38,16 @@ type delivery struct {
 
 // pullSecrets brings what the hub's object has made for its requirement to the workload cluster.
 func (r *requirementReconciler) pullSecrets(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*problem, time.Duration, error) {
+	pull := r.pullSecret
 	if s.form == formComposite {
-		return r.pullComposed(ctx, s, hub)
+		pull = r.pullComposed
 	}
-	return r.pullSecret(ctx, s, hub)
+	s.inTheWay = nil
+	p, retryAfter, err := pull(ctx, s, hub)
+	if err == nil {
+		s.workload.awaitSecrets(s.Request, s.inTheWay...)
+	}
+	return p, retryAfter, err
 }
 
 // pullSecret brings the connection Secret of the hub's claim to the workload cluster.
@@ -167,12 +173,14 @@ func (r *requirementReconciler) writeSecret(ctx context.Context, s *scope, to ty
 	}
 	exists, owner := err == nil, s.workload.owner()
 	if other, ok := owner.Other(have); exists && ok {
+		s.inTheWay = append(s.inTheWay, to)
 		return &problem{
 			reason:  ReasonSecretConflict,
 			message: fmt.Sprintf("The Secret %q was written by the hub %q. It was not overwritten.", to.Name, other),
 		}, slowRetry(), nil
 	}
 	if exists && !controlledBy(have, s.claim) {
+		s.inTheWay = append(s.inTheWay, to)
 		return &problem{
 			reason:  ReasonSecretConflict,
 			message: fmt.Sprintf("The Secret %q exists and does not belong to this claim. It was not overwritten.", to.Name),

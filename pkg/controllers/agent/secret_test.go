@@ -173,6 +173,69 @@ func TestCopyThatIsNotAskedForAnyMoreGoes(t *testing.T) {
 	}
 }
 
+// TestClaimGoesOnAsSoonAsAForeignSecretIsGone waits for less than slowRetry.
+func TestClaimGoesOnAsSoonAsAForeignSecretIsGone(t *testing.T) {
+	f := newFixture(t)
+	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn"}}
+	f.create(f.workload, foreign)
+	f.claim("db", withSecret("db-conn"))
+	f.connectionSecret("db-conn", f.pushed("db"), "one")
+	f.ready("db", "a")
+	f.synced("db", ReasonSecretConflict)
+	w, _ := f.agent.workloads.get(f.cluster)
+	key := client.ObjectKeyFromObject(foreign)
+	f.eventually("the Secret is watched", func() error {
+		seen, err := w.watcher.Get(awaitedSecretKind(key), key)
+		if err == nil && len(seen.GetLabels()) > 0 {
+			t.Error("want no more than what identifies it")
+		}
+		return err
+	})
+	if err := f.workload.Delete(f.ctx, foreign); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("the Secret arrives", f.secretIs("db-conn", "one"))
+	f.synced("db", ReasonSynced)
+	f.eventually("nothing is watched in vain", func() error {
+		if w.isAwaited(awaitedSecretKind(key)) {
+			return errors.New("it is watched")
+		}
+		return nil
+	})
+}
+
+func TestFewAwaitedSecretsAreWatched(t *testing.T) {
+	w := idleWorkload(t, "w1", identity{})
+	kind := bar("").kind
+	request := func(i int) Request {
+		return Request{ClusterName: "w1", Kind: kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: fmt.Sprint(i)}}
+	}
+	secret := func(i int) types.NamespacedName {
+		return types.NamespacedName{Namespace: "foo", Name: fmt.Sprint("secret-", i)}
+	}
+	for i := range 2 * maxAwaitedSecrets {
+		w.awaitSecrets(request(i), secret(i))
+	}
+	if got := len(w.awaited.watched); got != maxAwaitedSecrets {
+		t.Errorf("want %d Secrets to be watched, got %d", maxAwaitedSecrets, got)
+	}
+	w.awaitSecrets(request(0))
+	w.awaitSecrets(request(maxAwaitedSecrets), secret(maxAwaitedSecrets))
+	if !w.isAwaited(awaitedSecretKind(secret(maxAwaitedSecrets))) || w.isAwaited(awaitedSecretKind(secret(0))) {
+		t.Error("want the place of one that is not waited for to go to one that is asked for again")
+	}
+	// Of two that wait for the same Secret, one ceases to.
+	w.awaitSecrets(request(1), secret(2))
+	w.awaitSecrets(request(2))
+	if !w.isAwaited(awaitedSecretKind(secret(2))) {
+		t.Error("want a Secret to be watched as long as one claim waits for it")
+	}
+	w.forgetAwaiting(func(Request) bool { return true })
+	if n := len(w.awaited.watched) + len(w.awaited.keys) + len(w.awaited.requests); n != 0 {
+		t.Errorf("want nothing to be left, got %d", n)
+	}
+}
+
 func TestSecretThatIsGoneFromTheHubIsToldAndItsCopyKept(t *testing.T) {
 	f := newFixture(t)
 	_, hub, source := f.withCopiedSecret()

@@ -26,7 +26,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
-	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
 // Names of the controllers, in metrics, logs and events.
@@ -146,8 +145,6 @@ type agent struct {
 	mu sync.Mutex
 	// enrolments is what was last known about each cluster that matters to its claims.
 	enrolments map[mcr.ClusterName]enrolment
-	// byClass are the enrolled clusters by their class.
-	byClass setmap.Map[string, mcr.ClusterName]
 }
 
 type enrolment struct{ class, identifier string }
@@ -182,7 +179,7 @@ func setup(mgr mcmanager.Manager, o Options) (*agent, error) {
 
 func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	local := mgr.GetLocalManager()
-	a := &agent{fleet: o.Fleet, enrolments: map[mcr.ClusterName]enrolment{}, byClass: setmap.Map[string, mcr.ClusterName]{}}
+	a := &agent{fleet: o.Fleet, enrolments: map[mcr.ClusterName]enrolment{}}
 	if o.Registerer != nil {
 		a.metrics = NewMetrics(o.Registerer)
 	}
@@ -219,9 +216,9 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		classes: local.GetClient(), hubClient: hubAPI{}, hubReader: hubAPI{}, identities: newIdentities(local, o),
 		clock: o.Clock, protected: o.ProtectedNamespaces, patience: o.FirstStatusPatience,
 		inFlight: newInFlight(o.Clock, o.InFlightGrace), bursts: newBursts(o.Clock),
-		metrics: a.metrics, pushed: map[Request]pushedClaim{}, shown: map[Request]string{}, told: map[Request]toldStatus{},
-		failing:  map[Request]failure{},
-		vanished: map[Request]*unstructured.Unstructured{},
+		metrics: a.metrics, pushed: perRequest[pushedClaim]{}, shown: perRequest[string]{}, told: perRequest[toldStatus]{},
+		failing:  perRequest[failure]{},
+		vanished: perRequest[*unstructured.Unstructured]{},
 	}
 	a.definitions.kindGone = a.requirements.forgetKind
 	return a, nil
@@ -284,23 +281,12 @@ func (a *agent) noteEnrolment(name mcr.ClusterName) bool {
 	c, ok := a.fleet.Lookup(name)
 	now := enrolment{class: c.Enrolment.Class, identifier: c.EffectiveIdentifier()}
 	before, known := a.enrolments[name]
-	if known {
-		a.byClass.Delete(before.class, name)
-	}
 	if !ok {
 		delete(a.enrolments, name)
 		return false
 	}
 	a.enrolments[name] = now
-	a.byClass.Insert(now.class, name)
 	return !known || before != now
-}
-
-// clustersOf returns the enrolled clusters of a class.
-func (a *agent) clustersOf(class string) []mcr.ClusterName {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.byClass.Values(class)
 }
 
 // enqueueCluster queues everything in a cluster.
@@ -355,6 +341,10 @@ func (a *agent) handleWorkload(w *workload, e kindwatch.Event) {
 		}
 		a.handleOwnedSecret(w, e)
 	default:
+		if w.isAwaited(e.Kind) {
+			a.handleAwaitedSecret(w, e)
+			return
+		}
 		if e.Type == kindwatch.StateChanged {
 			a.hub.definitions.add(definitionRequest(w.name, e.Kind.GroupResource().String()))
 			return

@@ -4,8 +4,6 @@
 package agent
 
 import (
-	"maps"
-
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -16,46 +14,33 @@ import (
 
 // forgetKind drops what is kept about the claims of a kind that is not followed any more in a cluster.
 func (r *requirementReconciler) forgetKind(name mcr.ClusterName, kind kindwatch.Kind) {
-	gone := func(req Request) bool { return req.ClusterName == name && req.Kind == kind }
-	r.hub.forgetRequests(gone)
-	r.metrics.forgetRequests(gone)
-	r.forgetRequests(gone)
+	gone := func(req Request) bool { return req.Kind == kind }
+	if w, ok := r.workloads.get(name); ok {
+		w.forgetAwaiting(gone)
+	}
+	r.hub.forgetRequests(name, gone)
+	r.metrics.forgetRequests(name, gone)
+	r.forgetRequests(name, gone)
 }
 
 // forgetCluster drops what is kept about the claims of a cluster that is gone.
 func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
-	gone := func(req Request) bool { return req.ClusterName == name }
-	r.hub.forgetRequests(gone)
-	r.forgetRequests(gone)
+	gone := func(Request) bool { return true }
+	r.hub.forgetRequests(name, gone)
+	r.forgetRequests(name, gone)
 	r.identities.forget(name)
 	r.bursts.forget(name)
 	r.metrics.forget(name)
 }
 
-func (r *requirementReconciler) forgetRequests(gone func(Request) bool) {
+func (r *requirementReconciler) forgetRequests(name mcr.ClusterName, gone func(Request) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for req := range r.pushed {
-		if gone(req) {
-			delete(r.pushed, req)
-		}
-	}
-	for req := range r.shown {
-		if gone(req) {
-			delete(r.shown, req)
-		}
-	}
-	for req := range r.told {
-		if gone(req) {
-			delete(r.told, req)
-		}
-	}
-	maps.DeleteFunc(r.failing, func(req Request, _ failure) bool { return gone(req) })
-	for req := range r.vanished {
-		if gone(req) {
-			delete(r.vanished, req)
-		}
-	}
+	r.pushed.forget(name, gone)
+	r.shown.forget(name, gone)
+	r.told.forget(name, gone)
+	r.failing.forget(name, gone)
+	r.vanished.forget(name, gone)
 }
 
 // tidy undoes what a reconcile has left if its cluster or kind went while it was under way. Whoever goes later forgets it.
@@ -80,26 +65,27 @@ func (r *definitionReconciler) tidy(name mcr.ClusterName) {
 	})
 }
 
-func (h *hub) forgetRequests(gone func(Request) bool) {
+func (h *hub) forgetRequests(name mcr.ClusterName, gone func(Request) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for r := range h.waitsAt {
+	for r, key := range h.waitsAt[name] {
 		if gone(r) {
-			h.stopWaitingLocked(r)
+			h.waiting.Delete(key, r)
 		}
 	}
+	h.waitsAt.forget(name, gone)
 }
 
-func (m *Metrics) forgetRequests(gone func(Request) bool) {
+func (m *Metrics) forgetRequests(name mcr.ClusterName, gone func(Request) bool) {
 	if m == nil {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for r, reason := range m.reasons {
+	for r, reason := range m.reasons[name] {
 		if gone(r) {
-			m.requirements.WithLabelValues(r.ClusterName.String(), reason).Dec()
-			delete(m.reasons, r)
+			m.requirements.WithLabelValues(name.String(), reason).Dec()
 		}
 	}
+	m.reasons.forget(name, gone)
 }

@@ -29,7 +29,7 @@ func idleWorkload(t *testing.T, name mcr.ClusterName, id identity) *workload {
 	}
 	return &workload{
 		name: name, identity: id, watcher: watcher, kinds: map[string]followed{},
-		secrets: map[types.NamespacedName]copyState{}, drained: sets.New[string](),
+		secrets: map[types.NamespacedName]copyState{}, drained: sets.New[string](), awaited: newAwaitedSecrets(),
 	}
 }
 
@@ -57,14 +57,14 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			r := &requirementReconciler{
 				identities: &identities{}, bursts: newBursts(clock.RealClock{}),
 				hub: h, workloads: h.workloads, metrics: NewMetrics(registry),
-				pushed: map[Request]pushedClaim{}, vanished: map[Request]*unstructured.Unstructured{},
+				pushed: perRequest[pushedClaim]{}, vanished: perRequest[*unstructured.Unstructured]{},
 			}
 			d := &definitionReconciler{hub: h, workloads: h.workloads, kindGone: r.forgetKind}
 			d.follow(w, crd, followed{kind: kind})
 			req := Request{ClusterName: "w1", Kind: kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
 			work := func() {
 				h.wait(bar("db"), req)
-				r.pushed[req] = pushedClaim{hash: "x"}
+				r.pushed.set(req, pushedClaim{hash: "x"})
 				r.bursts.sign(req.ClusterName)
 				r.metrics.requirement(req, ReasonSynced)
 			}

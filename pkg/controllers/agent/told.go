@@ -49,7 +49,8 @@ func (r *requirementReconciler) toldInVain(s *scope, c metav1.Condition, status 
 	now := told(s.claim, c.Reason, status)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.told[s.Request] == now
+	before, _ := r.told.get(s.Request)
+	return before == now
 }
 
 // rememberTold remembers a status that did not stay as it was written.
@@ -58,9 +59,9 @@ func (r *requirementReconciler) rememberTold(s *scope, after *unstructured.Unstr
 	now := told(after, c.Reason, status)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.told, s.Request)
+	r.told.delete(s.Request)
 	if dropped {
-		r.told[s.Request] = now
+		r.told.set(s.Request, now)
 	}
 }
 
@@ -72,6 +73,6 @@ func (r *requirementReconciler) lastTold(s *scope) (string, bool) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t, ok := r.told[s.Request]
+	t, ok := r.told.get(s.Request)
 	return t.reason, ok && t.uid == s.claim.GetUID()
 }

@@ -32,7 +32,7 @@ func vanished(e kindwatch.Event, owner hubidentity.Owner) bool {
 func (r *requirementReconciler) vanish(req Request, last *unstructured.Unstructured) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.vanished[req] = last
+	r.vanished.set(req, last)
 }
 
 // vanishedClaim returns the last state of a claim that vanished. One that exists again takes its object in the hub over.
@@ -40,9 +40,10 @@ func (r *requirementReconciler) vanishedClaim(req Request, exists bool) *unstruc
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if exists {
-		delete(r.vanished, req)
+		r.vanished.delete(req)
 	}
-	return r.vanished[req]
+	last, _ := r.vanished.get(req)
+	return last
 }
 
 // deleteVanished deletes or releases the object in the hub of a claim that vanished. There is nobody to tell about it.

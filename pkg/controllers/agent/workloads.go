@@ -92,6 +92,9 @@ type workload struct {
 
 	// copies are the names of the Secrets with our label, by the UID of their controller.
 	copies map[types.UID]sets.Set[string]
+
+	// awaited are Secrets of others that are in the way of claims.
+	awaited awaitedSecrets
 }
 
 func (w *workload) request(kind kindwatch.Kind, claim *unstructured.Unstructured) Request {
@@ -363,6 +366,7 @@ func (s *workloadSource) Start(ctx context.Context, _ workqueue.TypedRateLimitin
 		verified: map[string]verifiedDefinition{},
 		secrets:  map[types.NamespacedName]copyState{},
 		copies:   map[types.UID]sets.Set[string]{},
+		awaited:  newAwaitedSecrets(),
 	}
 	watched, err := multicluster.WatchOptions(s.cluster)
 	if err != nil {

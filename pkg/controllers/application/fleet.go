@@ -16,6 +16,9 @@ type Fleet interface {
 	// Lookup returns the cluster that is enrolled under a name.
 	Lookup(name mcr.ClusterName) (connection.Cluster, bool)
 
+	// Classes finds the clusters of a class.
+	connection.Classes
+
 	// List returns every enrolled cluster.
 	List() []connection.Cluster
 

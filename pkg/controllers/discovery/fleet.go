@@ -14,8 +14,8 @@ type Fleet interface {
 	// Lookup returns the cluster that is enrolled under a name.
 	Lookup(name mcr.ClusterName) (connection.Cluster, bool)
 
-	// List returns every enrolled cluster.
-	List() []connection.Cluster
+	// Classes finds the clusters of a class.
+	connection.Classes
 
 	// Subscribe registers a function that is called whenever what is known about a cluster has changed. It must not
 	// block.

@@ -38,19 +38,32 @@ func Class(ctx context.Context, classes client.Reader, name string) (*fleetv1alp
 // ClassQueue is the queue of a controller that looks at clusters.
 type ClassQueue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]
 
+// Classes says which clusters are enrolled with a class. Provider implements it.
+type Classes interface {
+	// InClass returns the enrolled clusters of a class, in no order, at a cost that depends on that class alone.
+	InClass(class string) []mcr.ClusterName
+}
+
+var _ Classes = &Provider{}
+
 // ClassSource watches the EnrollmentClasses of the hub, and calls changed for each cluster of one that came, changed or went. The status
 // of a class changes with the fleet, and means nothing to a cluster.
 func ClassSource(
-	c cache.Cache, fleet interface{ List() []Cluster }, changed func(mcr.ClusterName, ClassQueue),
+	c cache.Cache, fleet Classes, changed func(mcr.ClusterName, ClassQueue),
 ) crsource.TypedSource[mcreconcile.Request] {
+	return crsource.TypedKind(c, &fleetv1alpha1.EnrollmentClass{}, classHandler(fleet, changed),
+		predicate.TypedGenerationChangedPredicate[*fleetv1alpha1.EnrollmentClass]{})
+}
+
+func classHandler(
+	fleet Classes, changed func(mcr.ClusterName, ClassQueue),
+) handler.TypedEventHandler[*fleetv1alpha1.EnrollmentClass, mcreconcile.Request] {
 	clusters := func(class *fleetv1alpha1.EnrollmentClass, q ClassQueue) {
-		for _, cluster := range fleet.List() {
-			if cluster.Enrolment.Class == class.Name {
-				changed(cluster.Name, q)
-			}
+		for _, name := range fleet.InClass(class.Name) {
+			changed(name, q)
 		}
 	}
-	return crsource.TypedKind(c, &fleetv1alpha1.EnrollmentClass{}, handler.TypedFuncs[*fleetv1alpha1.EnrollmentClass, mcreconcile.Request]{
+	return handler.TypedFuncs[*fleetv1alpha1.EnrollmentClass, mcreconcile.Request]{
 		CreateFunc: func(_ context.Context, e crevent.TypedCreateEvent[*fleetv1alpha1.EnrollmentClass], q ClassQueue) {
 			clusters(e.Object, q)
 		},
@@ -60,7 +73,7 @@ func ClassSource(
 		DeleteFunc: func(_ context.Context, e crevent.TypedDeleteEvent[*fleetv1alpha1.EnrollmentClass], q ClassQueue) {
 			clusters(e.Object, q)
 		},
-	}, predicate.TypedGenerationChangedPredicate[*fleetv1alpha1.EnrollmentClass]{})
+	}
 }
 
 // EnqueueCluster has a cluster itself looked at: it is a ClassSource's changed for controllers that know no more than clusters.

@@ -28,6 +28,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
 // Provider connects the manager to every cluster that its sources enrol. Its methods are safe for concurrent use, and
@@ -54,6 +55,7 @@ type Provider struct {
 	indexes     map[informerKey][]fieldIndex
 	records     records
 	published   map[mcr.ClusterName]Cluster
+	inClass     setmap.Map[string, mcr.ClusterName]
 	engaged     map[mcr.ClusterName]*connected
 	missing     map[mcr.ClusterName]map[schema.GroupKind]struct{}
 	refusals    map[mcr.ClusterName]datedRefusal
@@ -84,6 +86,7 @@ func New(o Options) (*Provider, error) {
 		indexes:   map[informerKey][]fieldIndex{},
 		records:   newRecords(),
 		published: map[mcr.ClusterName]Cluster{},
+		inClass:   setmap.Map[string, mcr.ClusterName]{},
 		engaged:   map[mcr.ClusterName]*connected{},
 		missing:   map[mcr.ClusterName]map[schema.GroupKind]struct{}{},
 		refusals:  map[mcr.ClusterName]datedRefusal{},
@@ -315,6 +318,13 @@ func (p *Provider) Lookup(name mcr.ClusterName) (Cluster, bool) {
 	return c, ok
 }
 
+// InClass implements Classes.
+func (p *Provider) InClass(class string) []mcr.ClusterName {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.inClass.Values(class)
+}
+
 // ByIdentifier returns the enrolled cluster that holds an effective identifier, connected or not.
 func (p *Provider) ByIdentifier(id string) (Cluster, bool) {
 	k, ok := p.arbiter.holderOf(id)
@@ -383,6 +393,9 @@ func (p *Provider) publish(r *record, gone bool) {
 	p.mu.Lock()
 	old, known := p.published[r.name]
 	var changed bool
+	if known {
+		p.inClass.Delete(old.Enrolment.Class, r.name)
+	}
 	if gone {
 		delete(p.published, r.name)
 		changed = known
@@ -390,6 +403,7 @@ func (p *Provider) publish(r *record, gone bool) {
 		c.MissingKinds = p.missingLocked(r.name)
 		c.Refused = p.refusals[r.name].Refusal
 		p.published[r.name] = c
+		p.inClass.Insert(c.Enrolment.Class, r.name)
 		changed = !known || !old.Equal(c)
 	}
 	subscribers := p.subscribers

@@ -8,8 +8,13 @@ import (
 	"slices"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	crevent "sigs.k8s.io/controller-runtime/pkg/event"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 // countingQueue counts what is added.
@@ -77,5 +82,56 @@ func TestRecordsAreFoundByClassAndNamespace(t *testing.T) {
 	expect("both are gone", 0, 0)
 	if len(rs.byKey)+len(rs.byClass)+len(rs.byNamespace) != 0 {
 		t.Errorf("want nothing to be left, got %v", rs)
+	}
+}
+
+// TestAClassCostsTheSameInAFleetOfAnySize counts memory that is asked for: it was a copy of what is known of each cluster of the fleet.
+func TestAClassCostsTheSameInAFleetOfAnySize(t *testing.T) {
+	cost := func(n int) float64 {
+		p, err := New(Options{Sources: []Source{newFakeSource()}, Gate: nopGate{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			class := "silver"
+			if i%n == 0 {
+				class = "gold"
+			}
+			e := &Enrolment{Class: class, Object: ObjectReference{Namespace: "ns", Name: fmt.Sprint("w", i)}}
+			p.publish(p.recordOf(KeyOf("fake", nn(e.Object.Name)), e), false)
+		}
+		changed := 0
+		events := classHandler(p, func(mcr.ClusterName, ClassQueue) { changed++ })
+		gold := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}}
+		cost := testing.AllocsPerRun(10, func() {
+			events.Create(t.Context(), crevent.TypedCreateEvent[*fleetv1alpha1.EnrollmentClass]{Object: gold}, nil)
+		})
+		if changed != 11 { // One run more than is counted.
+			t.Errorf("want the one cluster of the class at each event, got %d in 11 events", changed)
+		}
+		return cost
+	}
+	if small, large := cost(50), cost(400); large > 1.1*small {
+		t.Errorf("want the same work in 400 clusters as in 50, got %v and %v allocations", large, small)
+	}
+}
+
+func TestAClusterIsInOneClass(t *testing.T) {
+	p, err := New(Options{Sources: []Source{newFakeSource()}, Gate: nopGate{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r *record
+	for _, class := range []string{"gold", "silver"} {
+		r = p.recordOf(KeyOf("fake", nn("w")), &Enrolment{Class: class, Object: ObjectReference{Namespace: "ns", Name: "w"}})
+		r.enrolment.Class = class
+		p.publish(r, false)
+	}
+	if gold, silver := p.InClass("gold"), p.InClass("silver"); len(gold) != 0 || !slices.Equal(silver, []mcr.ClusterName{r.name}) {
+		t.Errorf("want the cluster in its class alone, got %v and %v", gold, silver)
+	}
+	p.publish(r, true)
+	if len(p.inClass) != 0 {
+		t.Errorf("want nothing to be left, got %v", p.inClass)
 	}
 }
