@@ -68,6 +68,17 @@
 // and its decoder need; a tenth is ours (BenchmarkIdleWatch). The API server ends it after five to ten minutes, so it costs a request
 // in that time. A parked kind has one goroutine.
 //
+// # What is not synced
+//
+// State says how far one kind is. Progress says, for everything that is watched in a cluster, which kinds are not synced or do not stay
+// so, for how long, and with which Cause: a list that does not come to its end and a watch that ends right after each list have no
+// State of their own, and whoever waits for such a kind waits in silence. Causes are a fixed set and kinds are names that the API
+// allows, so that they can stand in a condition (KindsSynced of the ClusterProfile). NotServed and Forbidden are not among them: who
+// needs the kind tells of these.
+//
+// How fast events arrive is not bounded here but where the answers of a cluster are read, for all watches of a connection together
+// (pkg/providers/connection, pace.go): what is not read waits in the API server, and the Watcher sees a slow watch, not a gap.
+//
 // # What a missing kind means
 //
 // "The kind is not served" is not "all objects are deleted". An API server that drops a CRD deletes its objects first and

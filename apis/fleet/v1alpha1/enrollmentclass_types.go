@@ -18,6 +18,7 @@ import (
 // +kubebuilder:printcolumn:name="Match",type=boolean,JSONPath=`.spec.agent.matchNamespaces`,priority=1
 // +kubebuilder:printcolumn:name="Applications",type=string,JSONPath=`.spec.applications.mode`,priority=1
 // +kubebuilder:printcolumn:name="Clusters",type=integer,JSONPath=`.status.enrolledClusters`
+// +kubebuilder:printcolumn:name="Max",type=integer,JSONPath=`.spec.maxClusters`
 // +kubebuilder:printcolumn:name="Connected",type=integer,JSONPath=`.status.connectedClusters`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1

@@ -223,6 +223,44 @@ func TestMoveToAnotherHubLosesNothing(t *testing.T) {
 	}
 }
 
+// TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing forgets a step of the procedure: a claim whose object was not restored
+// in the second hub gets no new one, which would be empty, and keeps what it has.
+func TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing(t *testing.T) {
+	f := newFixture(t)
+	before, secret := f.withEverything()
+	f.recorded("db", before)
+	f.disengageCluster()
+	f.stopAgent()
+	check := f.protectedAllTheTime()
+
+	other := f.otherHub(hubidentity.Owner{ID: "hub-b", Predecessors: []hubidentity.Identity{ourHub}})
+	other.start()
+	other.says("db", ReasonHubObjectDeleted, string(before.GetUID()), fleetv1alpha1.RecreateAnnotation)
+	other.settled()
+	other.notIn(other.target, "db")
+	claim := other.synced("db", ReasonHubObjectDeleted)
+	if address, _, _ := unstructured.NestedString(claim.Object, "status", "address"); address != "a" {
+		t.Errorf("want the status to stay, got %v", claim.Object["status"])
+	}
+	same := func() {
+		t.Helper()
+		now := &corev1.Secret{}
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(secret), now); err != nil || now.UID != secret.UID || string(now.Data["password"]) != "one" {
+			t.Errorf("want the connection Secret to stay, got %v (%v)", now.ObjectMeta, err)
+		}
+	}
+	same()
+
+	// The step is made up for.
+	restored := other.restore(before, "one")
+	other.synced("db", ReasonSynced)
+	other.belongings(other.owner)
+	other.ready("db", "a")
+	other.recorded("db", restored)
+	same()
+	check()
+}
+
 // TestUpgradeCarriesOverWhatNamesNoHub begins with what a version wrote that had no identities.
 func TestUpgradeCarriesOverWhatNamesNoHub(t *testing.T) {
 	f := prepareFixture(t)

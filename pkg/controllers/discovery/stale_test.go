@@ -1,0 +1,38 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/test/stalekind"
+)
+
+// TestWhatIsStaleIsTold is about copies that can be neither listed nor watched any more: nothing is written on what was known last.
+func TestWhatIsStaleIsTold(t *testing.T) {
+	copies := mirrorKind(kindwatch.Kind{
+		GroupVersionKind: schema.GroupVersionKind{Group: crossplaneGroup, Version: "v1", Kind: "Composition"},
+		Resource:         resourceComposition, ClusterScoped: true,
+	})
+	p := &pass{w: &workload{watcher: stalekind.Watcher(t, copies, policyKind)}}
+	for name, tc := range map[string]struct {
+		kind    kindwatch.Kind
+		reasons reasonSet
+		want    string
+	}{
+		"Objects": {kind: copies, reasons: objectReasons, want: ReasonObjectRejected},
+		"Policy":  {kind: policyKind, reasons: policyReasons, want: ReasonPolicyRejected},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, waiting := p.unknown(tc.kind, tc.reasons)
+			if got == nil || got.reason != tc.want || waiting || !strings.Contains(got.message, "is not known") {
+				t.Errorf("want %s, got %v (waiting %t)", tc.want, got, waiting)
+			}
+		})
+	}
+}
