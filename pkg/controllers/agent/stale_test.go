@@ -22,7 +22,9 @@ type refusals struct {
 	reasons map[string]string
 }
 
-func (r refusals) DefinitionRefused(_ mcr.ClusterName, crd, reason, _ string) { r.reasons[crd] = reason }
+func (r refusals) DefinitionRefused(_ mcr.ClusterName, crd, reason, _ string) {
+	r.reasons[crd] = reason
+}
 
 // TestWhatIsStaleIsNotBelieved is about kinds that can be neither listed nor watched any more: what was known of them last is not known
 // to be true, and whoever needs it says so.
