@@ -1,0 +1,400 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflection
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// EKSFacts are what only EKS has.
+type EKSFacts struct {
+	EndpointPublic, EndpointPrivate *bool
+	PublicAccessCIDRs               []string
+	SecurityGroupIDs                []string
+	ClusterSecurityGroupID          string
+	AuthenticationMode              string
+	IPFamily                        string
+	UpgradePolicy                   string
+	EncryptionKeyARN                string
+	EncryptionResources             []string
+	LogTypes                        []string
+	BootstrapSelfManagedAddons      *bool
+	AutoMode                        bool
+	PlatformVersion                 string
+}
+
+var eksNames = grammar{
+	cluster:   regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`),
+	pool:      regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`),
+	place:     regexp.MustCompile(`^[a-z]{2,5}(-[a-z]{2,12}){1,3}-[0-9]{1,2}$`),
+	placeName: "region of AWS",
+	poolLabel: "eks.amazonaws.com/nodegroup",
+}
+
+func eksCloud() cloud {
+	return cloud{
+		grammar: eksNames,
+		kinds:   []Kind{EKSCluster, EKSClusterAuth, EKSNodeGroup, EKSFargateProfile, EC2VPC, EC2Subnet, EC2RouteTable},
+		reflected: reflectedKinds{
+			identity:     schema.GroupVersionKind{Group: groupInfrastructure, Version: "v1beta2", Kind: "AWSClusterStaticIdentity"},
+			infraCluster: schema.GroupVersionKind{Group: groupInfrastructure, Version: "v1beta2", Kind: "AWSManagedCluster"},
+			controlPlane: schema.GroupVersionKind{Group: groupControlPlane, Version: "v1beta2", Kind: "AWSManagedControlPlane"},
+			infraPool:    schema.GroupVersionKind{Group: groupInfrastructure, Version: "v1beta2", Kind: "AWSManagedMachinePool"},
+		},
+		want: (*wanter).eks,
+		read: (*reader).eks,
+		reflect: []func(*reflector) error{
+			(*reflector).awsIdentity, (*reflector).awsCluster, (*reflector).awsControlPlane, (*reflector).awsPools,
+		},
+	}
+}
+
+func (w *wanter) eks(observed Observed) {
+	region := func(more ...string) map[string]any {
+		out := map[string]any{"region": w.imp.Region}
+		for i := 0; i+1 < len(more); i += 2 {
+			out[more[i]] = more[i+1]
+		}
+		return out
+	}
+	w.add(EKSCluster, w.imp.ClusterName, w.imp.ClusterName, region())
+	if w.imp.ConnectionSecretName != "" {
+		// Its controller knows no policies but all: it reads the cluster and signs a token, and its deletion does nothing.
+		if auth := w.add(EKSClusterAuth, w.imp.ClusterName, "", region("clusterName", w.imp.ClusterName)); auth != nil {
+			auth.Object["spec"].(map[string]any)["managementPolicies"] = []any{"*"}
+			w.connect(auth)
+		}
+	}
+	for _, name := range w.imp.poolNames(observed, EKSNodeGroup, nil, &w.notes) {
+		w.add(EKSNodeGroup, name, name, region("clusterName", w.imp.ClusterName))
+	}
+	for _, name := range w.imp.FargateProfiles {
+		w.add(EKSFargateProfile, name, name, region("clusterName", w.imp.ClusterName))
+	}
+	cluster, ok := atProvider(observed.resources(w.imp, EKSCluster)[w.imp.ClusterName], "", &w.notes)
+	if !ok {
+		return
+	}
+	vpc := cluster.block("vpcConfig")
+	if id := vpc.identifier("vpcId", vpcID); id != "" {
+		w.add(EC2VPC, id, id, region())
+	}
+	for _, id := range w.imp.eksSubnetIDs(observed, vpc, &w.notes) {
+		w.add(EC2Subnet, id, id, region())
+	}
+	for _, id := range w.imp.eksRouteTableIDs(observed, &w.notes) {
+		w.add(EC2RouteTable, id, id, region())
+	}
+}
+
+// identifier is a text of a grammar. What is not is reported and not looked up.
+func (b block) identifier(field string, grammar *regexp.Regexp) string {
+	id := b.text(field)
+	if id != "" && !grammar.MatchString(id) {
+		b.note(field, id, "The value is not an identifier of the cloud")
+		return ""
+	}
+	return id
+}
+
+func (b block) identifiers(field string, grammar *regexp.Regexp, most int) []string {
+	return slices.DeleteFunc(b.texts(field, most), func(id string) bool {
+		if grammar.MatchString(id) {
+			return false
+		}
+		b.note(field, id, "The value is not an identifier of the cloud")
+		return true
+	})
+}
+
+// eksSubnetIDs are the subnets of the cluster and of its node groups.
+func (i Import) eksSubnetIDs(observed Observed, vpc block, n *notes) []string {
+	ids := vpc.identifiers("subnetIds", subnetID, MaxSubnets)
+	groups := observed.resources(i, EKSNodeGroup)
+	for _, name := range sortedKeys(groups) {
+		if group, ok := atProvider(groups[name], "NodeGroup/"+name, n); ok {
+			ids = append(ids, group.identifiers("subnetIds", subnetID, MaxSubnets)...)
+		}
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	if len(ids) > MaxSubnets {
+		n.add(Lossy{Field: "subnets", Reason: "There are more subnets than are read"})
+		ids = ids[:MaxSubnets]
+	}
+	return ids
+}
+
+// eksRouteTableIDs are those that the user names, and the main one of the VPC where it decides.
+func (i Import) eksRouteTableIDs(observed Observed, n *notes) []string {
+	var ids []string
+	for _, hint := range i.Subnets {
+		if hint.RouteTableID != "" {
+			ids = append(ids, hint.RouteTableID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	for _, mr := range observed.resources(i, EC2VPC) {
+		if vpc, ok := atProvider(mr, "VPC", n); ok {
+			if id := vpc.identifier("mainRouteTableId", routeTableID); id != "" {
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func (r *reader) eks() error {
+	b, ok := atProvider(r.observed.resources(r.imp, EKSCluster)[r.imp.ClusterName], "Cluster", &r.notes)
+	if !ok {
+		return ErrNotObserved
+	}
+	f := &r.facts
+	if err := r.eksIdentity(b); err != nil {
+		return err
+	}
+	endpoint, err := endpointOf(b.text("endpoint"))
+	if err != nil {
+		return err
+	}
+	vpc, network := b.block("vpcConfig"), b.block("kubernetesNetworkConfig")
+	f.Endpoint, f.Location = endpoint, r.imp.Region
+	f.Version, f.Status = b.text("version"), b.text("status")
+	f.RoleName = roleName(b.text("roleArn"))
+	f.CertificateAuthority = b.certificate(b.block("certificateAuthority"), "data")
+	f.Network.ID = vpc.identifier("vpcId", vpcID)
+	f.ServiceCIDRs = r.cidrs(network, "serviceIpv4Cidr", "serviceIpv6Cidr")
+	encryption := b.block("encryptionConfig")
+	f.EKS = EKSFacts{
+		EndpointPublic: vpc.flag("endpointPublicAccess"), EndpointPrivate: vpc.flag("endpointPrivateAccess"),
+		PublicAccessCIDRs:          vpc.texts("publicAccessCidrs", maxListed),
+		SecurityGroupIDs:           vpc.identifiers("securityGroupIds", securityGroupID, maxListed),
+		ClusterSecurityGroupID:     vpc.identifier("clusterSecurityGroupId", securityGroupID),
+		AuthenticationMode:         b.block("accessConfig").text("authenticationMode"),
+		IPFamily:                   network.text("ipFamily"),
+		UpgradePolicy:              b.block("upgradePolicy").text("supportType"),
+		EncryptionKeyARN:           encryption.block("provider").text("keyArn"),
+		EncryptionResources:        encryption.texts("resources", maxListed),
+		LogTypes:                   b.texts("enabledClusterLogTypes", maxListed),
+		BootstrapSelfManagedAddons: b.flag("bootstrapSelfManagedAddons"),
+		AutoMode:                   b.block("computeConfig").is("enabled"),
+		PlatformVersion:            b.text("platformVersion"),
+	}
+	f.Endpoint.Private = f.EKS.EndpointPublic != nil && !*f.EKS.EndpointPublic
+	r.markManagedElsewhere(merged(b.pairs("tags", maxTags), b.pairs("tagsAll", maxTags)))
+	r.eksNetwork(vpc)
+	r.readPools(EKSNodeGroup, r.imp.poolNames(r.observed, EKSNodeGroup, nil, &r.notes), r.eksNodeGroup)
+	r.eksCapacity(b)
+	return nil
+}
+
+// eksIdentity makes sure that what was observed is the cluster that the import names, and takes the account.
+func (r *reader) eksIdentity(b block) error {
+	arn := b.text("arn")
+	// arn:<partition>:eks:<region>:<account>:cluster/<name>
+	parts := strings.SplitN(arn, ":", 6)
+	if len(parts) != 6 || parts[3] != r.imp.Region || parts[5] != "cluster/"+r.imp.ClusterName {
+		return fmt.Errorf("cannot import EKS cluster %q of %s: the provider observed %q", r.imp.ClusterName, r.imp.Region, clean(arn))
+	}
+	r.facts.ID, r.facts.Account = arn, parts[4]
+	return nil
+}
+
+func (r *reader) eksNetwork(vpc block) {
+	f := &r.facts
+	e := evidence{routeTables: map[string]routeTable{}, publicTag: r.imp.PublicSubnetTag}
+	if b, ok := atProvider(r.observed.resources(r.imp, EC2VPC)[f.Network.ID], "VPC", &r.notes); ok {
+		f.Network.CIDR = r.cidr(b, "cidrBlock")
+		e.mainTable = b.identifier("mainRouteTableId", routeTableID)
+	}
+	tables := r.observed.resources(r.imp, EC2RouteTable)
+	for _, id := range sortedKeys(tables) {
+		if b, ok := atProvider(tables[id], "RouteTable/"+id, &r.notes); ok {
+			e.routeTables[id] = readRouteTable(b)
+		}
+	}
+	e.hinted = slices.ContainsFunc(r.imp.Subnets, func(h SubnetHint) bool { return h.RouteTableID != "" })
+	subnets := r.observed.resources(r.imp, EC2Subnet)
+	for _, id := range r.imp.eksSubnetIDs(r.observed, vpc, &r.notes) {
+		f.Subnets = append(f.Subnets, r.eksSubnet(id, subnets, e))
+	}
+}
+
+func (r *reader) eksSubnet(id string, subnets resources, e evidence) Subnet {
+	s := Subnet{ID: id}
+	e.hint = r.imp.subnetHint(id)
+	s.RouteTableID = e.hint.RouteTableID
+	if b, ok := atProvider(subnets[id], "Subnet/"+id, &r.notes); ok {
+		s.Observed = true
+		s.CIDR, s.IPv6CIDR, s.AvailabilityZone = r.cidr(b, "cidrBlock"), r.cidr(b, "ipv6CidrBlock"), b.text("availabilityZone")
+		e.tags, e.mapPublicIP = merged(b.pairs("tagsAll", maxTags), b.pairs("tags", maxTags)), b.is("mapPublicIpOnLaunch")
+	}
+	s.Visibility, s.VisibilityExplained = e.visibility()
+	return s
+}
+
+func readRouteTable(b block) routeTable {
+	var t routeTable
+	// A route table of AWS has 1000 routes at most.
+	for _, r := range b.blocks("route", 1000) {
+		if r.text("cidrBlock") == "0.0.0.0/0" || r.text("ipv6CidrBlock") == "::/0" {
+			t.defaultRoutes = append(t.defaultRoutes, route{gateway: r.text("gatewayId"), carrierGateway: r.text("carrierGatewayId")})
+		}
+	}
+	return t
+}
+
+func (r *reader) eksNodeGroup(b block) NodePool {
+	scaling, template := b.block("scalingConfig"), b.block("launchTemplate")
+	pool := NodePool{
+		Status:   b.text("status"),
+		Replicas: scaling.number("desiredSize"), MinSize: scaling.number("minSize"), MaxSize: scaling.number("maxSize"),
+		InstanceTypes: b.texts("instanceTypes", maxListed),
+		ImageType:     b.text("amiType"),
+		CapacityType:  b.text("capacityType"),
+		DiskSizeGB:    b.number("diskSize"),
+		RoleName:      roleName(b.text("nodeRoleArn")),
+		Labels:        b.labels("labels"),
+		SubnetIDs:     b.identifiers("subnetIds", subnetID, MaxSubnets),
+		// With a custom image the release is the image's ID.
+		KubeletVersion: kubeletVersion(b.text("releaseVersion")),
+	}
+	if id := orElse(template.text("id"), template.text("name")); id != "" {
+		pool.LaunchTemplate = id + ":" + template.text("version")
+	}
+	for _, t := range b.blocks("taint", maxTaints) {
+		pool.Taints = t.taint(pool.Taints, t.text("key"), t.text("value"), t.text("effect"))
+	}
+	for _, id := range pool.SubnetIDs {
+		at := slices.IndexFunc(r.facts.Subnets, func(s Subnet) bool { return s.ID == id })
+		if at >= 0 && r.facts.Subnets[at].AvailabilityZone != "" {
+			pool.Zones = append(pool.Zones, r.facts.Subnets[at].AvailabilityZone)
+		}
+	}
+	slices.Sort(pool.Zones)
+	pool.Zones = slices.Compact(pool.Zones)
+	return pool
+}
+
+func (r *reader) eksCapacity(cluster block) {
+	if r.facts.EKS.AutoMode {
+		names := cluster.block("computeConfig").texts("nodePools", maxListed)
+		if len(names) == 0 {
+			names = []string{""}
+		}
+		for _, name := range names {
+			r.facts.Capacity = append(r.facts.Capacity, Capacity{Type: CapacityAutoMode, Name: clean(name)})
+		}
+	}
+	profiles := r.observed.resources(r.imp, EKSFargateProfile)
+	for _, name := range r.imp.FargateProfiles {
+		if _, ok := atProvider(profiles[name], "FargateProfile/"+name, &r.notes); ok {
+			r.facts.Capacity = append(r.facts.Capacity, Capacity{Type: CapacityFargate, Name: name})
+		}
+	}
+}
+
+var releasePrefix = regexp.MustCompile(`^v?(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})(?:[-+].*)?$`)
+
+// kubeletVersion is the version of Kubernetes in a release, as vX.Y.Z: "1.31.3-20250103" and "v1.31.3-eks-7f9249a" are v1.31.3.
+// Empty means that it has none.
+func kubeletVersion(release string) string {
+	m := releasePrefix.FindStringSubmatch(release)
+	if m == nil || len(release) > maxText {
+		return ""
+	}
+	return "v" + m[1] + "." + m[2] + "." + m[3]
+}
+
+// roleName is the last part of the ARN of a role, without its path.
+func roleName(arn string) string {
+	parts := strings.SplitN(arn, ":", 6)
+	if len(parts) != 6 || !strings.HasPrefix(parts[5], "role/") {
+		return ""
+	}
+	return parts[5][strings.LastIndex(parts[5], "/")+1:]
+}
+
+// endpointOf reads "https://host", "https://host:port" or a bare host. The host is a DNS name or an address.
+func endpointOf(raw string) (Endpoint, error) {
+	if raw == "" {
+		return Endpoint{}, ErrNotObserved
+	}
+	if !strings.Contains(raw, "://") {
+		if strings.Count(raw, ":") > 1 && !strings.HasPrefix(raw, "[") {
+			raw = "[" + raw + "]"
+		}
+		raw = "https://" + raw
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "https" || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" ||
+		!isHost(u.Hostname()) {
+		return Endpoint{}, fmt.Errorf("cannot read the endpoint %q: not the address of an API server", clean(raw))
+	}
+	e := Endpoint{Host: u.Hostname(), Port: 443}
+	if p := u.Port(); p != "" {
+		port, err := strconv.ParseUint(p, 10, 16)
+		if err != nil || port == 0 {
+			return Endpoint{}, fmt.Errorf("cannot read the endpoint %q: not a port", clean(raw))
+		}
+		e.Port = int32(port)
+	}
+	return e, nil
+}
+
+var dnsName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*\.?$`)
+
+func isHost(host string) bool {
+	return len(host) <= 253 && (dnsName.MatchString(host) || net.ParseIP(host) != nil)
+}
+
+// certificate is base64 of what looks like PEM, of a bounded size. The field is longer than other texts may be.
+func (b block) certificate(in block, field string) string {
+	value, found := in.get(field)
+	if !found {
+		return ""
+	}
+	const most = 64 << 10
+	s, _ := value.(string)
+	pem, err := base64.StdEncoding.DecodeString(s)
+	if err != nil || len(s) > most || !strings.Contains(string(pem[:min(len(pem), most)]), "-----BEGIN CERTIFICATE-----") {
+		in.note(field, "", "The value is not a certificate in base64")
+		return ""
+	}
+	return s
+}
+
+func (r *reader) cidr(b block, field string) string {
+	s := b.text(field)
+	if s == "" {
+		return ""
+	}
+	if _, _, err := net.ParseCIDR(s); err != nil {
+		b.note(field, s, "The value is not a block of addresses")
+		return ""
+	}
+	return s
+}
+
+func (r *reader) cidrs(b block, fields ...string) []string {
+	var out []string
+	for _, field := range fields {
+		if s := r.cidr(b, field); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -1,0 +1,220 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflection
+
+import (
+	"strings"
+)
+
+// awsIdentity makes the identity that Cluster API Provider AWS must refuse: it allows no namespace, and its Secret does not exist. The
+// provider opens its session before it looks at anything else, so it can neither change nor delete a reflected cluster, even when
+// every annotation is lost.
+func (r *reflector) awsIdentity() error {
+	b, err := r.newObject(r.kinds.identity, "", r.deniedName())
+	if err != nil {
+		return err
+	}
+	b.set("spec.secretRef", r.deniedName())
+	r.add(RoleIdentity, "", b, nil)
+	return nil
+}
+
+func (r *reflector) awsCluster() error {
+	b, err := r.reflected(r.kinds.infraCluster, r.name)
+	if err != nil {
+		return err
+	}
+	b.setEndpoint("spec.controlPlaneEndpoint", r.facts.Endpoint)
+	status := b.statusOf()
+	status.set("status.ready", true)
+	status.set("status.failureDomains", r.failureDomains())
+	r.add(RoleInfraCluster, "", b, status)
+	return nil
+}
+
+func (r *reflector) awsControlPlane() error {
+	b, err := r.reflected(r.kinds.controlPlane, r.name)
+	if err != nil {
+		return err
+	}
+	f, eks := r.facts, r.facts.EKS
+	b.set("spec.identityRef", map[string]any{"kind": r.kinds.identity.Kind, "name": r.deniedName()})
+	b.set("spec.eksClusterName", r.imp.ClusterName)
+	b.set("spec.region", f.Location)
+	b.set("spec.version", f.Version)
+	b.set("spec.roleName", f.RoleName)
+	b.setEndpoint("spec.controlPlaneEndpoint", f.Endpoint)
+	b.set("spec.endpointAccess.public", eks.EndpointPublic)
+	b.set("spec.endpointAccess.private", eks.EndpointPrivate)
+	b.set("spec.endpointAccess.publicCIDRs", eks.PublicAccessCIDRs)
+	b.set("spec.accessConfig.authenticationMode", strings.ToLower(eks.AuthenticationMode))
+	b.set("spec.upgradePolicy", strings.ToLower(eks.UpgradePolicy))
+	b.set("spec.encryptionConfig.provider", eks.EncryptionKeyARN)
+	b.set("spec.encryptionConfig.resources", eks.EncryptionResources)
+	b.set("spec.bootstrapSelfManagedAddons", eks.BootstrapSelfManagedAddons)
+	r.awsLogging(b)
+	r.awsNetwork(b)
+	for _, c := range f.Capacity {
+		if c.Type == CapacityAutoMode || c.Type == CapacityFargate {
+			b.lossy("spec", strings.TrimSuffix(c.Type+" "+c.Name, " "), "Cluster API has no field for this capacity")
+		}
+	}
+
+	status := b.statusOf()
+	status.set("status.ready", true)
+	status.set("status.initialized", true)
+	status.set("status.externalManagedControlPlane", true)
+	status.set("status.version", awsStatusVersion(f.Version))
+	status.set("status.failureDomains", r.failureDomains())
+	r.add(RoleControlPlane, "", b, status)
+	return nil
+}
+
+// awsStatusVersion is the version in the form of Kubernetes' own.
+func awsStatusVersion(version string) string {
+	if version == "" || strings.HasPrefix(version, "v") {
+		return version
+	}
+	return "v" + version
+}
+
+func (r *reflector) awsLogging(b *builder) {
+	if len(r.facts.EKS.LogTypes) == 0 {
+		return
+	}
+	fields := map[string]string{
+		"api": "apiServer", "audit": "audit", "authenticator": "authenticator", "controllerManager": "controllerManager", "scheduler": "scheduler",
+	}
+	logging := map[string]any{}
+	for _, field := range fields {
+		logging[field] = false
+	}
+	for _, logType := range r.facts.EKS.LogTypes {
+		if field, known := fields[logType]; known {
+			logging[field] = true
+		} else {
+			b.lossy("spec.logging", logType, "The field does not know the value")
+		}
+	}
+	b.set("spec.logging", logging)
+}
+
+func (r *reflector) awsNetwork(b *builder) {
+	f := r.facts
+	b.set("spec.network.vpc.id", f.Network.ID)
+	b.set("spec.network.vpc.cidrBlock", f.Network.CIDR)
+	subnets := make([]map[string]any, 0, len(f.Subnets))
+	for _, s := range f.Subnets {
+		subnet := map[string]any{
+			"id": s.ID, "cidrBlock": s.CIDR, "ipv6CidrBlock": s.IPv6CIDR, "availabilityZone": s.AvailabilityZone, "routeTableId": s.RouteTableID,
+		}
+		switch s.Visibility {
+		case Public:
+			subnet["isPublic"] = true
+		case Private:
+			subnet["isPublic"] = false
+		default:
+			b.notes.add(Lossy{
+				Object: b.label(), Field: "spec.network.subnets[].isPublic", Observed: s.ID, Default: "false",
+				Reason: "Whether the subnet is public is not known",
+			})
+		}
+		if s.IPv6CIDR != "" {
+			subnet["isIpv6"] = true
+		}
+		subnets = append(subnets, subnet)
+	}
+	b.setEach("spec.network.subnets", subnets)
+	groups := map[string]string{}
+	if f.EKS.ClusterSecurityGroupID != "" {
+		groups["controlplane"] = f.EKS.ClusterSecurityGroupID
+	}
+	b.set("spec.network.securityGroupOverrides", groups)
+	if len(f.EKS.SecurityGroupIDs) > 0 {
+		b.lossy("spec.network.securityGroupOverrides", strings.Join(f.EKS.SecurityGroupIDs, ","), "Cluster API has no field for more security groups")
+	}
+	if f.EKS.IPFamily == "ipv6" {
+		b.lossy("spec.network.vpc.ipv6", f.EKS.IPFamily, "The IPv6 block of the VPC is not observed")
+	}
+}
+
+func (r *reflector) awsPools() error { return r.pools(r.kinds.infraPool.Kind, r.awsPool) }
+
+// awsTaints are the effects as Cluster API Provider AWS spells them.
+var awsTaints = map[string]string{"NoSchedule": "no-schedule", "NoExecute": "no-execute", "PreferNoSchedule": "prefer-no-schedule"}
+
+func (r *reflector) awsPool(pool NodePool, name string) error {
+	b, err := r.reflected(r.kinds.infraPool, name)
+	if err != nil {
+		return err
+	}
+	b.set("spec.eksNodegroupName", pool.Name)
+	b.set("spec.scaling.minSize", pool.MinSize)
+	b.set("spec.scaling.maxSize", pool.MaxSize)
+	b.set("spec.roleName", pool.RoleName)
+	b.set("spec.subnetIDs", pool.SubnetIDs)
+	b.set("spec.availabilityZones", pool.Zones)
+	b.set("spec.diskSize", pool.DiskSizeGB)
+	b.set("spec.labels", pool.Labels)
+	b.setTaints("spec.taints", pool.Taints, awsTaints)
+	b.setInstanceTypes("spec.instanceType", pool.InstanceTypes)
+	r.awsImage(b, pool)
+	if capacity, ok := map[string]string{"ON_DEMAND": "onDemand", "SPOT": "spot"}[pool.CapacityType]; ok {
+		b.set("spec.capacityType", capacity)
+	} else {
+		b.lossy("spec.capacityType", pool.CapacityType, "The field does not know the value")
+	}
+	if pool.LaunchTemplate != "" {
+		b.lossy("spec.awsLaunchTemplate", pool.LaunchTemplate, "The content of the launch template is not observed")
+	}
+
+	status := b.statusOf()
+	status.set("status.ready", true)
+	status.set("status.replicas", pool.Replicas)
+	r.add(RoleInfraPool, pool.Name, b, status)
+	return nil
+}
+
+// awsImage sets the image type. CUSTOM stands for one that the installed version does not know: left out, the default would claim
+// another one.
+func (r *reflector) awsImage(b *builder, pool NodePool) {
+	const field, custom = "spec.amiType", "CUSTOM"
+	if pool.ImageType != "" && b.knows(field, pool.ImageType) {
+		b.set(field, pool.ImageType)
+		return
+	}
+	b.annotate(ObservedImageTypeAnnotation, clean(pool.ImageType))
+	if b.knows(field, custom) {
+		b.set(field, custom)
+		b.notes.add(Lossy{Object: b.label(), Field: field, Observed: clean(pool.ImageType), Default: custom, Reason: "The field does not know the value"})
+		return
+	}
+	b.lossy(field, pool.ImageType, "The field does not know the value")
+}
+
+// setInstanceTypes sets the one type there is room for, and keeps them all in an annotation.
+func (b *builder) setInstanceTypes(field string, types []string) {
+	if len(types) == 0 {
+		b.lossy(field, "", "The instance type is not observed")
+		return
+	}
+	b.set(field, types[0])
+	if len(types) > 1 {
+		b.annotate(ObservedInstanceTypesAnnotation, strings.Join(types, ","))
+		b.lossy(field, strings.Join(types, ","), "The field holds one instance type of several")
+	}
+}
+
+// setTaints sets taints with the effects as the kind spells them.
+func (b *builder) setTaints(field string, taints []Taint, spelling map[string]string) {
+	values := make([]map[string]any, len(taints))
+	for i, t := range taints {
+		effect := t.Effect
+		if spelling != nil {
+			effect = spelling[t.Effect]
+		}
+		values[i] = map[string]any{"key": t.Key, "value": t.Value, "effect": effect}
+	}
+	b.setEach(field, values)
+}

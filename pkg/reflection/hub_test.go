@@ -1,0 +1,186 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflection_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/masthead-dev/masthead/pkg/reflection"
+	"github.com/masthead-dev/masthead/test/crdvalidation"
+	"github.com/masthead-dev/masthead/test/fakecloud/fixtures"
+	"github.com/masthead-dev/masthead/test/providercrds"
+)
+
+// installed is what a hub has installed: read once, because the CRDs have megabytes.
+type installed struct {
+	crds       map[schema.GroupKind]*apiextensionsv1.CustomResourceDefinition
+	schemas    reflection.Schemas
+	validators crdvalidation.Validators
+}
+
+var readInstalled = sync.OnceValues(func() (installed, error) {
+	crds, err := providercrds.Load(context.Background(), providercrds.All()...)
+	if err != nil {
+		return installed{}, err
+	}
+	validators, err := crdvalidation.New(crds...)
+	if err != nil {
+		return installed{}, err
+	}
+	out := installed{crds: map[schema.GroupKind]*apiextensionsv1.CustomResourceDefinition{}, schemas: reflection.SchemasOf(crds...), validators: validators}
+	for _, crd := range crds {
+		out.crds[schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}] = crd
+	}
+	return out, nil
+})
+
+func readHub(t testing.TB) installed {
+	t.Helper()
+	hub, err := readInstalled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hub
+}
+
+func (h installed) validate(t testing.TB, object *unstructured.Unstructured) {
+	t.Helper()
+	if err := h.validators.Validate(t.Context(), object); err != nil {
+		t.Error(err)
+	}
+}
+
+// served says that the hub serves the kinds of a cloud: the namespaced groups, the legacy ones, or both.
+func served(cloud reflection.Cloud, namespaced, legacy bool) reflection.ServedVersions {
+	out := reflection.ServedVersions{}
+	for _, kind := range reflection.Kinds(cloud) {
+		if namespaced {
+			out[kind.Namespaced()] = []string{"v1beta1"}
+		}
+		if legacy {
+			out[kind.Legacy()] = []string{"v1beta1", "v1beta2"}
+		}
+	}
+	return out
+}
+
+func loadFixture(t testing.TB, name string) fixtures.Fixture {
+	t.Helper()
+	f, err := fixtures.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// importOf is an import of the fixture's cluster that discovers all it can.
+func importOf(f fixtures.Fixture) reflection.Import {
+	imp := reflection.Import{
+		Namespace: "team-a", Name: "prod", UID: "0b8e7a52-6a0c-4d2c-9d8b-6d1b1f3f6d11",
+		Cloud: reflection.Cloud(f.Cloud), ClusterName: f.ClusterName,
+		Labels:            map[string]string{"fleet.masthead.dev/import-uid": "0b8e7a52-6a0c-4d2c-9d8b-6d1b1f3f6d11"},
+		ClusterLabels:     map[string]string{"fleet.masthead.dev/enroll": "readonly", "fleet.masthead.dev/imported": "true"},
+		DiscoverNodePools: true, ConnectionSecretName: "prod-connection", Paused: true,
+	}
+	switch imp.Cloud {
+	case reflection.EKS:
+		imp.Region = f.Place
+	case reflection.AKS:
+		imp.ResourceGroupName = f.Place
+	case reflection.GKE:
+		imp.Location = f.Place
+	}
+	return imp
+}
+
+// observe plays the providers: it fills status.atProvider of what is wanted, again and again, until nothing new is wanted.
+func (h installed) observe(t testing.TB, imp reflection.Import, served reflection.Served, f fixtures.Fixture, nodesKnown bool) (reflection.Observed, reflection.Want) {
+	t.Helper()
+	observed := reflection.Observed{NodesKnown: nodesKnown}
+	if nodesKnown {
+		for _, n := range f.Nodes {
+			observed.Nodes = append(observed.Nodes, reflection.Node{Labels: n.Labels, KubeletVersion: n.KubeletVersion, Ready: true})
+		}
+	}
+	for range 5 {
+		want, err := reflection.Wanted(imp, served, observed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(want.Resources) == len(observed.Resources) {
+			return observed, want
+		}
+		observed.Resources = nil
+		for _, mr := range want.Resources {
+			observed.Resources = append(observed.Resources, h.fill(mr.DeepCopy(), f))
+		}
+	}
+	t.Fatal("what is wanted never settles")
+	return observed, reflection.Want{}
+}
+
+func (h installed) fill(mr *unstructured.Unstructured, f fixtures.Fixture) *unstructured.Unstructured {
+	gvk := mr.GroupVersionKind()
+	at := slices.IndexFunc(f.Resources, func(r fixtures.Resource) bool {
+		kind := reflection.Kind{Family: r.Family, Provider: providerOf[f.Cloud], Kind: r.Kind}
+		return kind.Is(gvk.GroupKind()) && r.ExternalName == mr.GetAnnotations()[reflection.ExternalNameAnnotation]
+	})
+	if at < 0 {
+		return mr
+	}
+	mr.Object["status"] = map[string]any{
+		"atProvider": fixtures.Shape(f.Resources[at].AtProvider, h.crds[gvk.GroupKind()], gvk.Version),
+		"conditions": []any{
+			map[string]any{"type": "Ready", "status": "True", "reason": "Available", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+			map[string]any{"type": "Synced", "status": "True", "reason": "ReconcileSuccess", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+		},
+	}
+	return mr
+}
+
+var providerOf = map[string]string{"EKS": "aws", "AKS": "azure", "GKE": "gcp"}
+
+// reflect imports the fixture's cluster, all the way.
+func (h installed) reflect(t testing.TB, imp reflection.Import, served reflection.Served, f fixtures.Fixture) (reflection.Facts, reflection.Reflection) {
+	t.Helper()
+	observed, _ := h.observe(t, imp, served, f, true)
+	facts, err := reflection.Read(imp, observed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := reflection.Reflect(imp, facts, h.schemas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return facts, out
+}
+
+// object is the object of a kind and name, or fails the test.
+func object(t testing.TB, r reflection.Reflection, kind, name string) reflection.Object {
+	t.Helper()
+	for _, o := range r.Objects {
+		if o.Object.GetKind() == kind && o.Object.GetName() == name {
+			return o
+		}
+	}
+	t.Fatalf("no %s %q among the reflected objects", kind, name)
+	return reflection.Object{}
+}
+
+// lossyFields are the entries as "<object> <field>", for those of the object's kind.
+func lossyFields(r reflection.Reflection) []string {
+	var out []string
+	for _, l := range r.Lossy {
+		out = append(out, l.Object+" "+l.Field)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,179 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflection
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Cloud is the kind of managed Kubernetes that an import observes.
+type Cloud string
+
+// The clouds that can be imported.
+const (
+	EKS Cloud = "EKS"
+	AKS Cloud = "AKS"
+	GKE Cloud = "GKE"
+)
+
+// Import is what a ClusterImport asks for, apart from how it is stored. Everything in it comes from a user of the hub.
+type Import struct {
+	// Namespace, Name and UID are those of the ClusterImport. All three are part of the names of the managed resources.
+	Namespace, Name string
+	UID             types.UID
+
+	Cloud Cloud
+	// ClusterName is the name of the cluster in its cloud.
+	ClusterName string
+	// Region of an EKS cluster.
+	Region string
+	// ResourceGroupName of an AKS cluster.
+	ResourceGroupName string
+	// Location of a GKE cluster: a region or a zone.
+	Location string
+
+	// ProviderConfig with which Crossplane observes.
+	ProviderConfig ProviderConfig
+
+	// Labels are written on everything that is made: the marks of the import.
+	Labels map[string]string
+	// ReflectedName is the name of the reflected Cluster: a DNS label. Empty means Name.
+	ReflectedName string
+	// ClusterLabels are written on the reflected Cluster, next to Labels. Nothing of the cloud's is ever added to them.
+	ClusterLabels map[string]string
+
+	// NodePools are the names that the user lists.
+	NodePools []string
+	// DiscoverNodePools adds the pools that the cloud and the Node labels show. Otherwise NodePools is the whole list.
+	DiscoverNodePools bool
+	// FargateProfiles are the names of EKS Fargate profiles: neither the cloud's objects nor Node labels show them.
+	FargateProfiles []string
+	// Subnets say what the cloud cannot be asked for.
+	Subnets []SubnetHint
+	// PublicSubnetTag is a tag that says of a subnet "true" or "false". Empty means none is looked at.
+	PublicSubnetTag string
+
+	// ConnectionSecretName is the Secret that Crossplane is asked to write the connection details to. Empty means: none is written.
+	ConnectionSecretName string
+	// Paused gives managed resources the annotation crossplane.io/paused, so that they can be verified before a provider acts on them.
+	Paused bool
+	// StrictPause also sets spec.paused of the reflected Cluster. Cluster API core then fills no status, so Reflect does.
+	StrictPause bool
+}
+
+// ProviderConfig names the configuration of a Crossplane provider.
+type ProviderConfig struct {
+	// Kind is read by namespaced managed resources only. Empty means ClusterProviderConfig.
+	Kind string
+	// Name. Empty means "default".
+	Name string
+}
+
+// SubnetHint is what a user says about a subnet of an EKS cluster.
+type SubnetHint struct {
+	ID string
+	// Public overrides every observation.
+	Public *bool
+	// RouteTableID is the route table that is associated with the subnet: the cloud's objects do not show it.
+	RouteTableID string
+}
+
+// Observed is what is there: the managed resources of the import as read from the hub, and the Nodes of the cluster.
+type Observed struct {
+	// Resources are managed resources of this import. Others in the list are ignored.
+	Resources []*unstructured.Unstructured
+	// Nodes of the imported cluster.
+	Nodes []Node
+	// NodesKnown says that Nodes was read. Otherwise no pool is taken for complete.
+	NodesKnown bool
+}
+
+// Node is what an import reads of a Node of the imported cluster.
+type Node struct {
+	Labels         map[string]string
+	KubeletVersion string
+	Ready          bool
+}
+
+// ErrNotObserved says that the provider has not observed the cluster yet. Nothing can be reflected.
+var ErrNotObserved = errors.New("cluster is not observed yet")
+
+// Validate tells whether the import can be carried out at all. Its errors are the user's to mend.
+func (i Import) Validate() error {
+	switch {
+	case i.UID == "" || i.Name == "" || i.Namespace == "":
+		return errors.New("an import needs a namespace, a name and a UID")
+	case len(validation.IsDNS1123Label(i.reflectedName())) > 0:
+		return fmt.Errorf("the reflected Cluster needs the name of a DNS label, not %q", i.reflectedName())
+	case len(i.NodePools) > MaxNodePools:
+		return fmt.Errorf("an import lists %d node pools; at most %d are read", len(i.NodePools), MaxNodePools)
+	case len(i.FargateProfiles) > MaxFargateProfiles:
+		return fmt.Errorf("an import lists %d Fargate profiles; at most %d are read", len(i.FargateProfiles), MaxFargateProfiles)
+	case len(i.Subnets) > MaxSubnets:
+		return fmt.Errorf("an import has hints for %d subnets; at most %d are read", len(i.Subnets), MaxSubnets)
+	}
+	return i.validateIdentifiers()
+}
+
+func (i Import) validateIdentifiers() error {
+	g, found := cloudOf(i.Cloud)
+	if !found {
+		return fmt.Errorf("unknown cloud %q", i.Cloud)
+	}
+	if !g.cluster.MatchString(i.ClusterName) {
+		return fmt.Errorf("%q is not the name of an %s cluster", i.ClusterName, i.Cloud)
+	}
+	if !g.place.MatchString(i.place()) {
+		return fmt.Errorf("%q is not a %s", i.place(), g.placeName)
+	}
+	for _, pool := range i.NodePools {
+		if !g.pool.MatchString(pool) {
+			return fmt.Errorf("%q is not the name of a node pool of %s", pool, i.Cloud)
+		}
+	}
+	for _, profile := range i.FargateProfiles {
+		if i.Cloud != EKS || !g.pool.MatchString(profile) {
+			return fmt.Errorf("%q is not the name of a Fargate profile of EKS", profile)
+		}
+	}
+	for _, s := range i.Subnets {
+		if !subnetID.MatchString(s.ID) || s.RouteTableID != "" && !routeTableID.MatchString(s.RouteTableID) {
+			return fmt.Errorf("hint for subnet %q with route table %q: not the identifiers of AWS", s.ID, s.RouteTableID)
+		}
+	}
+	return nil
+}
+
+// place is where the cluster is looked for, in the terms of its cloud.
+func (i Import) place() string {
+	switch i.Cloud {
+	case AKS:
+		return i.ResourceGroupName
+	case GKE:
+		return i.Location
+	default:
+		return i.Region
+	}
+}
+
+func (i Import) reflectedName() string {
+	if i.ReflectedName != "" {
+		return i.ReflectedName
+	}
+	return i.Name
+}
+
+func (i Import) subnetHint(id string) SubnetHint {
+	for _, hint := range i.Subnets {
+		if hint.ID == id {
+			return hint
+		}
+	}
+	return SubnetHint{}
+}

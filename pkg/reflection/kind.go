@@ -1,0 +1,76 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflection
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Kind is a kind of managed resource, whichever of its two groups the hub serves.
+type Kind struct {
+	// Family is the group without the provider's suffix, e.g. "eks".
+	Family string
+	// Provider is "aws", "azure" or "gcp".
+	Provider string
+	Kind     string
+}
+
+// The kinds of managed resources that imports use.
+var (
+	EKSCluster        = Kind{"eks", "aws", "Cluster"}
+	EKSClusterAuth    = Kind{"eks", "aws", "ClusterAuth"}
+	EKSNodeGroup      = Kind{"eks", "aws", "NodeGroup"}
+	EKSFargateProfile = Kind{"eks", "aws", "FargateProfile"}
+	EC2VPC            = Kind{"ec2", "aws", "VPC"}
+	EC2Subnet         = Kind{"ec2", "aws", "Subnet"}
+	EC2RouteTable     = Kind{"ec2", "aws", "RouteTable"}
+)
+
+// Kinds are all of them, the cluster of a cloud before what belongs to it.
+func Kinds(name Cloud) []Kind {
+	c, _ := cloudOf(name)
+	return c.kinds
+}
+
+// Legacy is the kind in its cluster-scoped group.
+func (k Kind) Legacy() schema.GroupKind {
+	return schema.GroupKind{Group: k.Family + "." + k.Provider + ".upbound.io", Kind: k.Kind}
+}
+
+// Namespaced is the kind in its namespaced group, which Crossplane has since version 2.
+func (k Kind) Namespaced() schema.GroupKind {
+	return schema.GroupKind{Group: k.Family + "." + k.Provider + ".m.upbound.io", Kind: k.Kind}
+}
+
+// Is tells whether an object is of the kind, in either group.
+func (k Kind) Is(gk schema.GroupKind) bool { return gk == k.Legacy() || gk == k.Namespaced() }
+
+func (k Kind) String() string { return k.Legacy().String() }
+
+// Served tells in which group and version the hub serves a kind.
+type Served interface {
+	Managed(kind Kind) (gvk schema.GroupVersionKind, namespaced, found bool)
+}
+
+// ServedVersions are the versions that the hub serves of each kind, e.g. out of its CRDs. It prefers the namespaced group, whose
+// Secrets stay in the namespace of the import, and v1beta1, in which providers store.
+type ServedVersions map[schema.GroupKind][]string
+
+// Managed implements Served.
+func (s ServedVersions) Managed(kind Kind) (schema.GroupVersionKind, bool, bool) {
+	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
+		versions := s[gk]
+		if len(versions) == 0 {
+			continue
+		}
+		version := "v1beta1"
+		if !slices.Contains(versions, version) {
+			version = slices.Min(versions)
+		}
+		return gk.WithVersion(version), gk == kind.Namespaced(), true
+	}
+	return schema.GroupVersionKind{}, false, false
+}

@@ -1,0 +1,97 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflection
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Bounds on what is read of one cluster: far above what a cloud allows by default, and low enough for one import to cost the hub
+// little. What is beyond a bound is reported as lossy.
+const (
+	MaxNodePools       = 100
+	MaxFargateProfiles = 50
+	MaxSubnets         = 50
+	maxLabels          = 100
+	maxTaints          = 64
+	maxListed          = 50
+	maxTags            = 200
+	maxNodes           = 50_000
+	maxCapacity        = 100
+	maxText            = 1024
+	maxLossy           = 200
+)
+
+// Identifiers of AWS.
+var (
+	vpcID           = regexp.MustCompile(`^vpc-[0-9a-f]{8,32}$`)
+	subnetID        = regexp.MustCompile(`^subnet-[0-9a-f]{8,32}$`)
+	routeTableID    = regexp.MustCompile(`^rtb-[0-9a-f]{8,32}$`)
+	securityGroupID = regexp.MustCompile(`^sg-[0-9a-f]{8,32}$`)
+)
+
+const hashLength = 12
+
+func hashOf(parts ...string) string {
+	h := sha256.New()
+	for _, part := range parts {
+		// The length keeps ("a-b", "c") and ("a", "b-c") apart.
+		h.Write([]byte{byte(len(part) >> 8), byte(len(part))})
+		h.Write([]byte(part))
+	}
+	return hex.EncodeToString(h.Sum(nil))[:hashLength]
+}
+
+// ManagedName is the name of the managed resource that observes the external resource. Cluster-scoped names bear the namespace,
+// so that a reader finds the import; the hash holds all that makes it unique, the ClusterImport's UID included.
+func ManagedName(imp Import, kind Kind, namespaced bool, id string) string {
+	prefix := "imp-" + imp.Namespace + "-" + imp.Name
+	if namespaced {
+		prefix = "imp-" + imp.Name
+	}
+	return withHash(dnsLabel(prefix), hashOf(imp.Namespace, imp.Name, string(imp.UID), kind.Family, kind.Kind, id))
+}
+
+// PoolName is the name of the objects that reflect a node pool: "<cluster>-<pool>" where that is a DNS label, otherwise what can be
+// kept of it with a hash. It depends on nothing else, so a pool keeps its name when others come and go.
+func PoolName(cluster, pool string) string {
+	plain := cluster + "-" + pool
+	name := dnsLabel(plain)
+	if name == plain && len(validation.IsDNS1123Label(name)) == 0 {
+		return name
+	}
+	return withHash(name, hashOf(cluster, pool))
+}
+
+func withHash(name, hash string) string {
+	const most = validation.DNS1123LabelMaxLength - hashLength - 1
+	if len(name) > most {
+		name = name[:most]
+	}
+	return strings.TrimRight(name, "-") + "-" + hash
+}
+
+// dnsLabel keeps of a name what may stand in a DNS label. It may be too long.
+func dnsLabel(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		default:
+			return '-'
+		}
+	}, name)
+	name = strings.Trim(name, "-")
+	if name == "" {
+		return "x"
+	}
+	return name
+}

@@ -1,0 +1,183 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflection
+
+import (
+	"maps"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// builder builds one reflected object. Every value goes through the schema of the installed kind: what does not fit is left out and
+// reported, with the default that then stands there.
+type builder struct {
+	object *unstructured.Unstructured
+	schema *apiextensionsv1.JSONSchemaProps
+	notes  *notes
+}
+
+func (b *builder) label() string { return b.object.GetKind() + "/" + b.object.GetName() }
+
+// set sets a field, by its path with dots. Nil, "" and an empty list mean that nothing was observed: nothing is set.
+func (b *builder) set(path string, value any) {
+	plain := plainValue(value)
+	if plain == nil {
+		return
+	}
+	fields := strings.Split(path, ".")
+	field := at(b.schema, fields)
+	if reason := misfit(field, plain); reason != "" {
+		b.lossy(path, scalar(plain), reason)
+		return
+	}
+	// The path leads through objects that only this builder made.
+	_ = unstructured.SetNestedField(b.object.Object, plain, fields...) //nolint:errcheck // See above.
+}
+
+// lossy reports what was observed and is not in the field.
+func (b *builder) lossy(path, observed, reason string) {
+	b.notes.add(Lossy{
+		Object: b.label(), Field: path, Observed: clean(observed), Default: clean(defaultOf(at(b.schema, strings.Split(path, ".")))), Reason: reason,
+	})
+}
+
+// knows tells whether the installed kind takes the value.
+func (b *builder) knows(path, value string) bool {
+	return misfit(at(b.schema, strings.Split(path, ".")), value) == ""
+}
+
+// setEach sets a list of objects. One that does not fit is left out and reported; the others stay.
+func (b *builder) setEach(path string, values []map[string]any) {
+	item := items(at(b.schema, strings.Split(path, ".")))
+	var fit []any
+	for _, value := range values {
+		fitting := map[string]any{}
+		for _, key := range sortedKeys(value) {
+			plain := plainValue(value[key])
+			if plain == nil {
+				// An empty text is a value where the schema requires the field, e.g. the value of a taint.
+				if text, ok := value[key].(string); !ok || !required(item, key) {
+					continue
+				} else {
+					plain = text
+				}
+			}
+			if reason := misfit(at(item, []string{key}), plain); reason != "" {
+				b.lossy(path+"[]."+key, describe(value), reason)
+				continue
+			}
+			fitting[key] = plain
+		}
+		if reason := misfit(item, fitting); reason != "" {
+			b.lossy(path, describe(value), reason)
+			continue
+		}
+		fit = append(fit, fitting)
+	}
+	b.set(path, fit)
+}
+
+func required(s *apiextensionsv1.JSONSchemaProps, field string) bool {
+	if s == nil {
+		return false
+	}
+	for _, r := range s.Required {
+		if r == field {
+			return true
+		}
+	}
+	return false
+}
+
+// describe names an item of a list in a message.
+func describe(value map[string]any) string {
+	var parts []string
+	for _, key := range sortedKeys(value) {
+		if plain := plainValue(value[key]); plain != nil && scalar(plain) != "" {
+			parts = append(parts, key+"="+scalar(plain))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// annotate writes an annotation that says what no field can.
+func (b *builder) annotate(key, value string) {
+	if value == "" {
+		return
+	}
+	b.object.SetAnnotations(merged(b.object.GetAnnotations(), map[string]string{key: value}))
+}
+
+// plainValue is the value as unstructured objects hold it, or nil where nothing is to be set.
+func plainValue(value any) any {
+	switch v := value.(type) {
+	case *bool:
+		if v != nil {
+			return *v
+		}
+	case *int32:
+		if v != nil {
+			return int64(*v)
+		}
+	case int32:
+		return int64(v)
+	case bool, int64:
+		return v
+	case string:
+		if v != "" {
+			return v
+		}
+	case []string:
+		if len(v) > 0 {
+			out := make([]any, len(v))
+			for i, s := range v {
+				out[i] = s
+			}
+			return out
+		}
+	case map[string]string:
+		if len(v) > 0 {
+			out := make(map[string]any, len(v))
+			for key, s := range v {
+				out[key] = s
+			}
+			return out
+		}
+	case []any:
+		if len(v) > 0 {
+			return v
+		}
+	case map[string]any:
+		if len(v) > 0 {
+			return v
+		}
+	}
+	return nil
+}
+
+// newObject starts a reflected object. It never has a finalizer: a provider takes one as the sign of its own work.
+func (r *reflector) newObject(gvk schema.GroupVersionKind, namespace, name string) (*builder, error) {
+	s, served := r.schemas[gvk]
+	if !served {
+		return nil, &NotServedError{Kind: gvk}
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetGroupVersionKind(gvk)
+	object.SetNamespace(namespace)
+	object.SetName(name)
+	object.SetLabels(maps.Clone(r.imp.Labels))
+	return &builder{object: object, schema: s, notes: &r.notes}, nil
+}
+
+// statusOf starts the status of an object: the status subresource takes nothing else.
+func (b *builder) statusOf() *builder {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetGroupVersionKind(b.object.GroupVersionKind())
+	object.SetNamespace(b.object.GetNamespace())
+	object.SetName(b.object.GetName())
+	return &builder{object: object, schema: b.schema, notes: b.notes}
+}

@@ -1,0 +1,179 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflection
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"unicode/utf8"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Schemas are those of the kinds that the hub serves, by kind. Enums grow with each release of a provider, so they are read from
+// what is installed and not written down here.
+type Schemas map[schema.GroupVersionKind]*apiextensionsv1.JSONSchemaProps
+
+// SchemasOf takes the schemas of all served versions out of CRDs.
+func SchemasOf(crds ...*apiextensionsv1.CustomResourceDefinition) Schemas {
+	out := Schemas{}
+	for _, crd := range crds {
+		for _, v := range crd.Spec.Versions {
+			if v.Served && v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
+				gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind}
+				out[gvk] = v.Schema.OpenAPIV3Schema
+			}
+		}
+	}
+	return out
+}
+
+// NotServedError says that the hub does not serve a kind that is reflected.
+type NotServedError struct {
+	Kind schema.GroupVersionKind
+}
+
+// Error implements error.
+func (e *NotServedError) Error() string {
+	return fmt.Sprintf("cannot reflect the cluster: the hub does not serve %s of %s", e.Kind.Kind, e.Kind.GroupVersion())
+}
+
+// at is the schema of a field, or nil.
+func at(s *apiextensionsv1.JSONSchemaProps, path []string) *apiextensionsv1.JSONSchemaProps {
+	for _, field := range path {
+		if s == nil {
+			return nil
+		}
+		next, ok := s.Properties[field]
+		if !ok {
+			return nil
+		}
+		s = &next
+	}
+	return s
+}
+
+// items is the schema of the items of a list, or nil.
+func items(s *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+	if s == nil || s.Items == nil {
+		return nil
+	}
+	return s.Items.Schema
+}
+
+// misfit says why a value would be refused or dropped by an API server with this schema. Empty means that it fits. Rules in CEL are
+// not evaluated: the controller's write still may be refused, and then says so.
+func misfit(s *apiextensionsv1.JSONSchemaProps, value any) string {
+	if s == nil {
+		return "The installed version of the kind has no such field"
+	}
+	switch v := value.(type) {
+	case string:
+		return misfitText(s, v)
+	case int64:
+		return misfitNumber(s, v)
+	case bool:
+		if s.Type != "boolean" {
+			return "The field is not true or false"
+		}
+	case []any:
+		return misfitList(s, v)
+	case map[string]any:
+		return misfitObject(s, v)
+	default:
+		return "The value has a type that is not written"
+	}
+	return ""
+}
+
+func misfitText(s *apiextensionsv1.JSONSchemaProps, v string) string {
+	length := int64(utf8.RuneCountInString(v))
+	switch {
+	case s.Type != "string":
+		return "The field is not a string"
+	case len(s.Enum) > 0 && !slices.Contains(enumOf(s), v):
+		return "The field does not know the value"
+	case s.MaxLength != nil && length > *s.MaxLength, s.MinLength != nil && length < *s.MinLength:
+		return "The field does not hold a text of this length"
+	case s.Pattern != "":
+		if pattern, err := regexp.Compile(s.Pattern); err != nil || !pattern.MatchString(v) {
+			return "The field does not hold a text of this form"
+		}
+	}
+	return ""
+}
+
+func enumOf(s *apiextensionsv1.JSONSchemaProps) []string {
+	out := make([]string, 0, len(s.Enum))
+	for _, raw := range s.Enum {
+		var v string
+		if json.Unmarshal(raw.Raw, &v) == nil {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func misfitNumber(s *apiextensionsv1.JSONSchemaProps, v int64) string {
+	switch {
+	case s.Type != "integer" && s.Type != "number":
+		return "The field is not a number"
+	case s.Format == "int32" && v > math.MaxInt32,
+		s.Minimum != nil && float64(v) < *s.Minimum, s.Maximum != nil && float64(v) > *s.Maximum:
+		return "The number is out of the field's range"
+	}
+	return ""
+}
+
+func misfitList(s *apiextensionsv1.JSONSchemaProps, v []any) string {
+	switch {
+	case s.Type != "array":
+		return "The field is not a list"
+	case s.MaxItems != nil && int64(len(v)) > *s.MaxItems, s.MinItems != nil && int64(len(v)) < *s.MinItems:
+		return "The field does not hold a list of this length"
+	}
+	for _, item := range v {
+		if reason := misfit(items(s), item); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+func misfitObject(s *apiextensionsv1.JSONSchemaProps, v map[string]any) string {
+	if s.Type != "object" {
+		return "The field is not an object"
+	}
+	for _, field := range s.Required {
+		if _, ok := v[field]; !ok {
+			return "The field needs a value for " + field
+		}
+	}
+	for _, key := range sortedKeys(v) {
+		field := at(s, []string{key})
+		if field == nil && s.AdditionalProperties != nil {
+			field = s.AdditionalProperties.Schema
+		}
+		if reason := misfit(field, v[key]); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+// defaultOf is the default of a field as text, or "".
+func defaultOf(s *apiextensionsv1.JSONSchemaProps) string {
+	if s == nil || s.Default == nil {
+		return ""
+	}
+	var text string
+	if json.Unmarshal(s.Default.Raw, &text) == nil {
+		return text
+	}
+	return string(s.Default.Raw)
+}

@@ -1,0 +1,212 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflection
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// block is a block of status.atProvider. A provider writes a nested block as an object or as a list of one, by the version and the
+// group of the managed resource: it is read by its shape. A value of another shape is reported and not read.
+type block struct {
+	paved *fieldpath.Paved
+	where string
+	notes *notes
+}
+
+// atProvider is what a provider observed. False means that it has not observed anything yet, or that the resource is gone.
+func atProvider(mr *unstructured.Unstructured, where string, n *notes) (block, bool) {
+	if mr == nil || IsGone(mr) {
+		return block{}, false
+	}
+	value, err := fieldpath.Pave(mr.Object).GetValue("status.atProvider")
+	if err != nil {
+		return block{}, false
+	}
+	object, ok := value.(map[string]any)
+	if !ok || len(object) == 0 {
+		return block{}, false
+	}
+	return block{paved: fieldpath.Pave(object), where: where, notes: n}, true
+}
+
+func (b block) get(field string) (any, bool) {
+	if b.paved == nil {
+		return nil, false
+	}
+	value, err := b.paved.GetValue(field)
+	return value, err == nil && value != nil
+}
+
+func (b block) note(field, observed, reason string) {
+	b.notes.add(Lossy{Field: strings.TrimPrefix(b.where+"."+field, "."), Observed: clean(observed), Reason: reason})
+}
+
+// block is the nested block of the name. Of a list it is the first: providers write lists of one there.
+func (b block) block(field string) block {
+	if all := b.blocks(field, 1); len(all) > 0 {
+		return all[0]
+	}
+	return block{notes: b.notes, where: b.where + "." + field}
+}
+
+// blocks are the nested blocks of the name, at most that many.
+func (b block) blocks(field string, most int) []block {
+	value, found := b.get(field)
+	if !found {
+		return nil
+	}
+	list, ok := value.([]any)
+	if !ok {
+		list = []any{value}
+	}
+	if len(list) > most {
+		b.note(field, fmt.Sprint(len(list)), fmt.Sprintf("Only the first %d of the list are read", most))
+		list = list[:most]
+	}
+	out := make([]block, 0, len(list))
+	for _, item := range list {
+		if object, ok := item.(map[string]any); ok {
+			out = append(out, block{paved: fieldpath.Pave(object), where: b.where + "." + field, notes: b.notes})
+		} else if item != nil {
+			b.note(field, "", "The value is not an object")
+		}
+	}
+	return out
+}
+
+// text is a string of printable characters. What is not, or is longer than a bound, is reported and read as "".
+func (b block) text(field string) string {
+	value, found := b.get(field)
+	if !found {
+		return ""
+	}
+	return b.textOf(field, value)
+}
+
+func (b block) textOf(field string, value any) string {
+	s, ok := value.(string)
+	switch {
+	case !ok:
+		b.note(field, "", "The value is not a string")
+		return ""
+	case len(s) > maxText || !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl):
+		b.note(field, s, "The text is too long or has control characters")
+		return ""
+	}
+	return s
+}
+
+// texts are the strings of a list, or the one string.
+func (b block) texts(field string, most int) []string {
+	value, found := b.get(field)
+	if !found {
+		return nil
+	}
+	list, ok := value.([]any)
+	if !ok {
+		list = []any{value}
+	}
+	if len(list) > most {
+		b.note(field, fmt.Sprint(len(list)), fmt.Sprintf("Only the first %d of the list are read", most))
+		list = list[:most]
+	}
+	var out []string
+	for _, item := range list {
+		if s := b.textOf(field, item); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// pairs are the strings of an object.
+func (b block) pairs(field string, most int) map[string]string {
+	value, found := b.get(field)
+	if !found {
+		return nil
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		b.note(field, "", "The value is not an object")
+		return nil
+	}
+	out := map[string]string{}
+	for _, key := range sortedKeys(object) {
+		if len(out) == most {
+			b.note(field, fmt.Sprint(len(object)), fmt.Sprintf("Only the first %d entries are read", most))
+			break
+		}
+		if s, ok := object[key].(string); ok && len(key) <= maxText && len(s) <= maxText && utf8.ValidString(key) && utf8.ValidString(s) {
+			out[key] = s
+		} else {
+			b.note(field, key, "The entry is not a short string")
+		}
+	}
+	return out
+}
+
+// flag is a truth value, or nil where there is none.
+func (b block) flag(field string) *bool {
+	value, found := b.get(field)
+	if !found {
+		return nil
+	}
+	v, ok := value.(bool)
+	if !ok {
+		b.note(field, scalar(value), "The value is not true or false")
+		return nil
+	}
+	return &v
+}
+
+func (b block) is(field string) bool {
+	v := b.flag(field)
+	return v != nil && *v
+}
+
+// number is a whole number from 0 to the largest of 32 bits, or nil where there is none. Providers declare numbers, so a decoder may
+// give a float64 where it was written as 3.0.
+func (b block) number(field string) *int32 {
+	value, found := b.get(field)
+	if !found {
+		return nil
+	}
+	var v int64
+	switch n := value.(type) {
+	case int64:
+		v = n
+	case float64:
+		if n != math.Trunc(n) || math.Abs(n) > math.MaxInt32 {
+			v = -1
+		} else {
+			v = int64(n)
+		}
+	default:
+		v = -1
+	}
+	if v < 0 || v > math.MaxInt32 {
+		b.note(field, scalar(value), "The value is not a whole number in range")
+		return nil
+	}
+	out := int32(v)
+	return &out
+}
+
+// scalar is a value for a message: nothing that nests.
+func scalar(value any) string {
+	switch value.(type) {
+	case string, bool, int64, float64:
+		return fmt.Sprint(value)
+	default:
+		return ""
+	}
+}
