@@ -23,7 +23,8 @@ var (
 
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
-		&EnrollmentClass{}, &EnrollmentClassList{}, &ApplicationReport{}, &ApplicationReportList{}, &HealthRule{}, &HealthRuleList{})
+		&EnrollmentClass{}, &EnrollmentClassList{}, &ApplicationReport{}, &ApplicationReportList{}, &HealthRule{}, &HealthRuleList{},
+		&ClusterImport{}, &ClusterImportList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -1,0 +1,566 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A ClusterImport reflects a cluster that exists in EKS, AKS or GKE as objects of Cluster API, by observing it through Crossplane, and
+// never changes anything of it. The Cluster and what belongs to it have the name and the namespace of the ClusterImport.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,shortName=cimport,categories=masthead
+// +kubebuilder:printcolumn:name="Cloud",type=string,JSONPath=`.status.observed.cloud`
+// +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.status.observed.region`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.observed.version`
+// +kubebuilder:printcolumn:name="Pools",type=string,JSONPath=`.status.observed.nodePools`
+// +kubebuilder:printcolumn:name="Access",type=string,JSONPath=`.status.conditions[?(@.type=="WorkloadAccess")].reason`
+// +kubebuilder:printcolumn:name="Endpoint",type=string,JSONPath=`.status.observed.endpoint`,priority=1
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="the name is that of the reflected Cluster: at most 52 lower case letters, digits and \"-\", beginning with a letter and not ending with \"-\""
+type ClusterImport struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the cluster, and how it is reflected.
+	// +required
+	Spec ClusterImportSpec `json:"spec"`
+
+	// status is what was found and made.
+	// +kubebuilder:default:={"observedGeneration":-1}
+	// +optional
+	Status ClusterImportStatus `json:"status,omitempty"`
+}
+
+// ClusterImportSpec is a cluster, and how it is reflected. Exactly one of eks, aks and gke is given.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.eks), has(self.aks), has(self.gke)].filter(given, given).size() == 1",message="exactly one of eks, aks and gke is required"
+// +kubebuilder:validation:XValidation:rule="has(self.eks) == has(oldSelf.eks) && has(self.aks) == has(oldSelf.aks) && has(self.gke) == has(oldSelf.gke)",message="another cloud would be another cluster: delete this ClusterImport and create another one"
+// +kubebuilder:validation:XValidation:rule="!has(self.kubeconfig) || !has(self.kubeconfig.user) || self.kubeconfig.user == 'User' || has(self.aks)",message="kubeconfig.user Admin is for AKS"
+// +kubebuilder:validation:XValidation:rule="!has(self.kubeconfig) || !has(self.kubeconfig.google) || has(self.gke)",message="kubeconfig.google is for GKE"
+// +kubebuilder:validation:XValidation:rule="!has(self.kubeconfig) || !has(self.kubeconfig.azure) || has(self.aks)",message="kubeconfig.azure is for AKS"
+// +kubebuilder:validation:XValidation:rule="!has(self.gke) || !has(self.kubeconfig) || self.kubeconfig.source != 'Provider'",message="the provider for GKE publishes no credentials: use kubeconfig.source GoogleServiceAccount, Token or None"
+// +kubebuilder:validation:XValidation:rule="!has(self.gke) || has(self.kubeconfig)",message="the provider for GKE publishes no credentials: use kubeconfig.source GoogleServiceAccount, Token or None"
+// +kubebuilder:validation:XValidation:rule="!has(self.subnets) || has(self.eks)",message="subnets is for EKS"
+type ClusterImportSpec struct {
+	// eks is a cluster of Amazon's Elastic Kubernetes Service.
+	// +optional
+	EKS *EKSImport `json:"eks,omitempty"`
+
+	// aks is a cluster of Azure's Kubernetes Service.
+	// +optional
+	AKS *AKSImport `json:"aks,omitempty"`
+
+	// gke is a cluster of Google's Kubernetes Engine.
+	// +optional
+	GKE *GKEImport `json:"gke,omitempty"`
+
+	// providerConfigRef is the configuration of the Crossplane provider with whose credentials the cluster is observed. They need to
+	// read only; docs/importer.md has the policies.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="another provider configuration can mean another account, and so another cluster: delete this ClusterImport and create another one"
+	// +required
+	ProviderConfigRef ProviderConfigReference `json:"providerConfigRef"`
+
+	// kubeconfig is where the credentials for the cluster's API server come from. Absent means those that the provider publishes.
+	// +optional
+	Kubeconfig *ImportKubeconfig `json:"kubeconfig,omitempty"`
+
+	// subnets says about subnets what cannot be observed. It is for EKS.
+	// +optional
+	Subnets *SubnetHints `json:"subnets,omitempty"`
+
+	// nodePools is which pools of nodes are reflected.
+	// +kubebuilder:default={mode: Discover}
+	// +optional
+	NodePools ImportNodePools `json:"nodePools,omitempty"`
+
+	// enroll is the value of the label masthead.dev/enroll on the reflected Cluster: "true", or the name of an EnrollmentClass. Absent
+	// means that the import leaves that label alone.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="enroll is \"true\" or the name of an EnrollmentClass"
+	// +optional
+	Enroll string `json:"enroll,omitempty"`
+
+	// pause is how much of the reflection is paused. Objects, the default: every object of a provider and every MachinePool, each on its
+	// own. Strict: the Cluster too, so that Cluster API sets nothing on any of them. The cluster can be enrolled either way.
+	// +kubebuilder:default=Objects
+	// +optional
+	Pause ImportPause `json:"pause,omitempty"`
+}
+
+// EKSImport names a cluster of EKS.
+//
+// +kubebuilder:validation:XValidation:rule="self.region == oldSelf.region && self.clusterName == oldSelf.clusterName",message="region and clusterName cannot change, because they would name another cluster: delete this ClusterImport and create another one"
+type EKSImport struct {
+	// region of AWS, for example eu-central-1.
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^[a-z]{2}(-[a-z]+)+-[0-9]+$`
+	// +required
+	Region string `json:"region"`
+
+	// clusterName is the name of the cluster in EKS.
+	// +kubebuilder:validation:MaxLength=100
+	// +kubebuilder:validation:Pattern=`^[0-9A-Za-z][0-9A-Za-z_-]*$`
+	// +required
+	ClusterName string `json:"clusterName"`
+
+	// nodeGroupNames names node groups, beside those that are discovered. EKS has no object that lists them: those that are scaled to zero
+	// are found only if they are named here.
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[0-9A-Za-z][0-9A-Za-z_-]*$`
+	// +listType=set
+	// +optional
+	NodeGroupNames []string `json:"nodeGroupNames,omitempty"`
+}
+
+// AKSImport names a cluster of AKS. The subscription is that of the provider configuration.
+//
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="resourceGroupName and clusterName cannot change, because they would name another cluster: delete this ClusterImport and create another one"
+type AKSImport struct {
+	// resourceGroupName is the resource group of the cluster.
+	// +kubebuilder:validation:MaxLength=90
+	// +kubebuilder:validation:Pattern=`^[-\w._()]*[-\w_()]$`
+	// +required
+	ResourceGroupName string `json:"resourceGroupName"`
+
+	// clusterName is the name of the cluster in AKS.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[0-9A-Za-z]([0-9A-Za-z_-]*[0-9A-Za-z])?$`
+	// +required
+	ClusterName string `json:"clusterName"`
+}
+
+// GKEImport names a cluster of GKE. The project is that of the provider configuration.
+//
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="location and clusterName cannot change, because they would name another cluster: delete this ClusterImport and create another one"
+type GKEImport struct {
+	// location is a region, as europe-west1, or a zone, as europe-west1-b.
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z]+-[a-z]+[0-9]+(-[a-z])?$`
+	// +required
+	Location string `json:"location"`
+
+	// clusterName is the name of the cluster in GKE.
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	// +required
+	ClusterName string `json:"clusterName"`
+}
+
+// ProviderConfigReference names the configuration of a Crossplane provider.
+type ProviderConfigReference struct {
+	// kind is ProviderConfig or ClusterProviderConfig. In hubs whose managed resources are namespaced, ProviderConfig is the one in the
+	// namespace of the ClusterImport; in hubs whose managed resources are cluster-scoped, there is only ProviderConfig, which is
+	// cluster-scoped. A cluster-scoped one must allow the namespace by the annotation fleet.masthead.dev/allowed-import-namespaces.
+	// +kubebuilder:validation:Enum=ProviderConfig;ClusterProviderConfig
+	// +kubebuilder:default=ProviderConfig
+	// +optional
+	Kind string `json:"kind,omitempty"`
+
+	// name of the configuration.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+}
+
+// KubeconfigSource is where the credentials for an imported cluster come from.
+//
+// +kubebuilder:validation:Enum=Provider;GoogleServiceAccount;AzureServicePrincipal;Token;None
+type KubeconfigSource string
+
+const (
+	// KubeconfigSourceProvider takes what the Crossplane provider publishes: a token for EKS, and the user's kubeconfig for AKS.
+	KubeconfigSourceProvider KubeconfigSource = "Provider"
+
+	// KubeconfigSourceGoogleServiceAccount makes tokens with the key of a Google service account.
+	KubeconfigSourceGoogleServiceAccount KubeconfigSource = "GoogleServiceAccount"
+
+	// KubeconfigSourceAzureServicePrincipal makes tokens with the secret of a service principal, for AKS clusters with Entra ID.
+	KubeconfigSourceAzureServicePrincipal KubeconfigSource = "AzureServicePrincipal"
+
+	// KubeconfigSourceToken takes a token out of a Secret.
+	KubeconfigSourceToken KubeconfigSource = "Token"
+
+	// KubeconfigSourceNone writes no kubeconfig. The cluster is reflected, and cannot be connected to.
+	KubeconfigSourceNone KubeconfigSource = "None"
+)
+
+// KubeconfigUser is whose credentials are taken, where a provider publishes several.
+//
+// +kubebuilder:validation:Enum=User;Admin
+type KubeconfigUser string
+
+const (
+	// KubeconfigUserUser takes the user's credentials.
+	KubeconfigUserUser KubeconfigUser = "User"
+
+	// KubeconfigUserAdmin takes the cluster administrator's.
+	KubeconfigUserAdmin KubeconfigUser = "Admin"
+)
+
+// ImportKubeconfig is where the credentials for an imported cluster come from. Secrets are read in the namespace of the ClusterImport
+// alone.
+//
+// +kubebuilder:validation:XValidation:rule="(self.source == 'GoogleServiceAccount') == has(self.google)",message="google is required with the source GoogleServiceAccount, and only then"
+// +kubebuilder:validation:XValidation:rule="(self.source == 'AzureServicePrincipal') == has(self.azure)",message="azure is required with the source AzureServicePrincipal, and only then"
+// +kubebuilder:validation:XValidation:rule="(self.source == 'Token') == has(self.tokenSecretRef)",message="tokenSecretRef is required with the source Token, and only then"
+type ImportKubeconfig struct {
+	// source is Provider (what the Crossplane provider publishes; not for GKE, where it publishes none), GoogleServiceAccount (tokens made
+	// with a service account's key; for GKE), AzureServicePrincipal (tokens made with a service principal's secret; for AKS with Entra
+	// ID), Token (a token that somebody keeps in a Secret) or None (no kubeconfig).
+	// +kubebuilder:default=Provider
+	// +optional
+	Source KubeconfigSource `json:"source,omitempty"`
+
+	// user is User or Admin, where the provider publishes both. Admin is for AKS and gives whoever can read the Secret every right in
+	// the cluster.
+	// +kubebuilder:default=User
+	// +optional
+	User KubeconfigUser `json:"user,omitempty"`
+
+	// google is a Google service account.
+	// +optional
+	Google *GoogleServiceAccount `json:"google,omitempty"`
+
+	// azure is a service principal of Entra ID.
+	// +optional
+	Azure *AzureServicePrincipal `json:"azure,omitempty"`
+
+	// tokenSecretRef is a Secret with a token. When its content changes, the kubeconfig follows.
+	// +optional
+	TokenSecretRef *SecretKeyReference `json:"tokenSecretRef,omitempty"`
+}
+
+// SecretKeyReference names a key of a Secret in the same namespace.
+type SecretKeyReference struct {
+	// name of the Secret.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+
+	// key in the Secret.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Key string `json:"key"`
+}
+
+// GoogleServiceAccount is a service account of Google Cloud.
+type GoogleServiceAccount struct {
+	// keySecretRef is a Secret with the service account's key file, whose type is service_account. Its token_uri must be one that the
+	// operator of Masthead allows.
+	// +required
+	KeySecretRef SecretKeyReference `json:"keySecretRef"`
+}
+
+// AzureServicePrincipal is a service principal of Entra ID.
+type AzureServicePrincipal struct {
+	// tenantID of Entra ID.
+	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`
+	// +kubebuilder:validation:MaxLength=36
+	// +required
+	TenantID string `json:"tenantID"`
+
+	// clientID of the service principal.
+	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`
+	// +kubebuilder:validation:MaxLength=36
+	// +required
+	ClientID string `json:"clientID"`
+
+	// clientSecretRef is a Secret with the service principal's secret.
+	// +required
+	ClientSecretRef SecretKeyReference `json:"clientSecretRef"`
+
+	// authorityHost is the address of Entra ID, which must be one that the operator of Masthead allows.
+	// +kubebuilder:default="https://login.microsoftonline.com"
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https'",message="authorityHost is a URL that begins with https://"
+	// +optional
+	AuthorityHost string `json:"authorityHost,omitempty"`
+}
+
+// SubnetType is whether a subnet has a route from the Internet.
+//
+// +kubebuilder:validation:Enum=Public;Private
+type SubnetType string
+
+const (
+	// SubnetTypePublic is a subnet with a route to an Internet gateway.
+	SubnetTypePublic SubnetType = "Public"
+
+	// SubnetTypePrivate is a subnet without one.
+	SubnetTypePrivate SubnetType = "Private"
+)
+
+// SubnetHints says about subnets what cannot be observed.
+type SubnetHints struct {
+	// overrides says of a subnet whether it is public or private. It wins over everything that is observed.
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=map
+	// +listMapKey=id
+	// +optional
+	Overrides []SubnetOverride `json:"overrides,omitempty"`
+
+	// publicTag is the key of a tag on subnets that are public, for example giantswarm.io/public.
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	PublicTag string `json:"publicTag,omitempty"`
+}
+
+// SubnetOverride says about a subnet what cannot be observed.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.type) || has(self.routeTableID)",message="at least one of type and routeTableID is required"
+type SubnetOverride struct {
+	// id of the subnet, for example subnet-0a1b2c3d.
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^subnet-[0-9a-f]+$`
+	// +required
+	ID string `json:"id"`
+
+	// type is Public or Private.
+	// +optional
+	Type SubnetType `json:"type,omitempty"`
+
+	// routeTableID is the route table of the subnet, for example rtb-0a1b2c3d, out of which the type is read.
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^rtb-[0-9a-f]+$`
+	// +optional
+	RouteTableID string `json:"routeTableID,omitempty"`
+}
+
+// NodePoolsMode is which pools of nodes are reflected.
+//
+// +kubebuilder:validation:Enum=Discover;List
+type NodePoolsMode string
+
+const (
+	// NodePoolsModeDiscover reflects what the cloud lists, what the spec names and what the labels of the cluster's Nodes show.
+	NodePoolsModeDiscover NodePoolsMode = "Discover"
+
+	// NodePoolsModeList reflects what the spec names, and nothing else.
+	NodePoolsModeList NodePoolsMode = "List"
+)
+
+// ImportNodePools is which pools of nodes are reflected.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'List' || has(self.names)",message="names is required with the mode List"
+type ImportNodePools struct {
+	// mode is Discover (what the cloud lists, what names names and what the labels of the cluster's Nodes show) or List (what names
+	// names).
+	// +kubebuilder:default=Discover
+	// +optional
+	Mode NodePoolsMode `json:"mode,omitempty"`
+
+	// names of pools.
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[0-9A-Za-z]([0-9A-Za-z_-]*[0-9A-Za-z])?$`
+	// +listType=set
+	// +optional
+	Names []string `json:"names,omitempty"`
+}
+
+// ImportPause is how much of a reflection is paused.
+//
+// +kubebuilder:validation:Enum=Objects;Strict
+type ImportPause string
+
+const (
+	// ImportPauseObjects pauses every object of a provider and every MachinePool, each on its own.
+	ImportPauseObjects ImportPause = "Objects"
+
+	// ImportPauseStrict pauses the Cluster too.
+	ImportPauseStrict ImportPause = "Strict"
+)
+
+// ImportCloud is the cloud of an imported cluster.
+//
+// +kubebuilder:validation:Enum=EKS;AKS;GKE
+type ImportCloud string
+
+// The clouds of imported clusters.
+const (
+	ImportCloudEKS ImportCloud = "EKS"
+	ImportCloudAKS ImportCloud = "AKS"
+	ImportCloudGKE ImportCloud = "GKE"
+)
+
+// ClusterImportStatus is what was found and made.
+type ClusterImportStatus struct {
+	// observedGeneration is the generation of the spec that the status is about. It is -1 until somebody looked.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions say how far the import is. Ready sums them up.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observed is what the cloud says about the cluster.
+	// +optional
+	Observed *ObservedCluster `json:"observed,omitempty"`
+
+	// lossy lists what Cluster API's objects cannot say of what was observed, field by field. Such a field is left out, or has the value
+	// that the entry names, and never silently a default.
+	// +kubebuilder:validation:MaxItems=256
+	// +listType=atomic
+	// +optional
+	Lossy []LossyField `json:"lossy,omitempty"`
+
+	// references names everything that the import made.
+	// +kubebuilder:validation:MaxItems=512
+	// +listType=atomic
+	// +optional
+	References []ImportReference `json:"references,omitempty"`
+
+	// kubeconfig is about the Secret with the kubeconfig.
+	// +optional
+	Kubeconfig *ImportKubeconfigStatus `json:"kubeconfig,omitempty"`
+}
+
+// ObservedCluster is what the cloud says about a cluster.
+type ObservedCluster struct {
+	// cloud is EKS, AKS or GKE.
+	// +optional
+	Cloud ImportCloud `json:"cloud,omitempty"`
+
+	// id of the cluster in the cloud: the ARN, the Azure resource ID, or the project, location and name.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	ID string `json:"id,omitempty"`
+
+	// region or location of the cluster.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Region string `json:"region,omitempty"`
+
+	// version of Kubernetes that the control plane runs.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// endpoint is host and port of the API server.
+	// +kubebuilder:validation:MaxLength=300
+	// +optional
+	Endpoint string `json:"endpoint,omitempty"`
+
+	// nodePools is how many pools are shown of how many are known, for example 3/3.
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	NodePools string `json:"nodePools,omitempty"`
+
+	// otherCapacity names capacity that belongs to no pool: Fargate, EKSAutoMode, GKEAutopilot, Karpenter.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=set
+	// +optional
+	OtherCapacity []string `json:"otherCapacity,omitempty"`
+}
+
+// LossyField is a field of a cloud's object that Cluster API's object cannot say.
+type LossyField struct {
+	// kind of Cluster API's object.
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Kind string `json:"kind"`
+
+	// name of Cluster API's object.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+
+	// field of Cluster API's object, for example spec.amiType.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Field string `json:"field"`
+
+	// observed is the value that the cloud says.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Observed string `json:"observed,omitempty"`
+
+	// reflected is the value that Cluster API's object has instead. Absent means that the field was left out.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Reflected string `json:"reflected,omitempty"`
+
+	// reason says why.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Reason string `json:"reason,omitempty"`
+}
+
+// ImportReference names an object that an import made.
+type ImportReference struct {
+	// apiVersion of the object.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	APIVersion string `json:"apiVersion"`
+
+	// kind of the object.
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Kind string `json:"kind"`
+
+	// namespace of the object. Absent for objects without one.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// name of the object.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+}
+
+// ImportKubeconfigStatus is about the Secret with the kubeconfig of an imported cluster.
+type ImportKubeconfigStatus struct {
+	// secretName is the name of the Secret, in the namespace of the ClusterImport.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	SecretName string `json:"secretName,omitempty"`
+
+	// expirationTime is when the token expires, if it is known.
+	// +optional
+	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
+}
+
+// ClusterImportList is a list of ClusterImports.
+//
+// +kubebuilder:object:root=true
+type ClusterImportList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ClusterImport `json:"items"`
+}
+
+// Cloud is the cloud of the cluster.
+func (s *ClusterImportSpec) Cloud() ImportCloud {
+	switch {
+	case s.EKS != nil:
+		return ImportCloudEKS
+	case s.AKS != nil:
+		return ImportCloudAKS
+	default:
+		return ImportCloudGKE
+	}
+}
+
+// KubeconfigSource is where the kubeconfig comes from, with the default.
+func (s *ClusterImportSpec) KubeconfigSource() KubeconfigSource {
+	if s.Kubeconfig == nil || s.Kubeconfig.Source == "" {
+		return KubeconfigSourceProvider
+	}
+	return s.Kubeconfig.Source
+}
