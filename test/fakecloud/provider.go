@@ -1,0 +1,194 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakecloud
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Where resources are when a ProviderConfig does not say it.
+const (
+	DefaultSubscriptionID = "00000000-0000-0000-0000-000000000000"
+	DefaultProjectID      = "shop-project"
+)
+
+// Providers are the Crossplane providers of one hub, which reach one cloud.
+type Providers struct {
+	cloud *Cloud
+	hub   client.Client
+	seen  *rotations
+
+	// PollInterval is how often a provider looks at a resource without being told. Default: one second. The real ones take ten minutes.
+	PollInterval time.Duration
+
+	// WithoutManagementPolicies plays providers that were started with --enable-management-policies=false.
+	WithoutManagementPolicies bool
+}
+
+// Providers returns the providers of a hub, for tests that decide themselves when a managed resource is reconciled. Others call Run.
+func (c *Cloud) Providers(config *rest.Config) (*Providers, error) {
+	hub, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		return nil, fmt.Errorf("cannot create a client for the hub: %w", err)
+	}
+	return &Providers{cloud: c, hub: hub, seen: &rotations{last: make(map[types.UID]int)}, PollInterval: time.Second}, nil
+}
+
+// Served are the kinds of managed resources that the hub serves and the providers know, in the version that it stores.
+func (p *Providers) Served() ([]schema.GroupVersionKind, error) {
+	var served []schema.GroupVersionKind
+	for _, kind := range kinds() {
+		for _, groupKind := range groupKinds(kind) {
+			mapping, err := p.hub.RESTMapper().RESTMapping(groupKind)
+			if meta.IsNoMatchError(err) {
+				continue
+			}
+			if err != nil {
+				return nil, fmt.Errorf("cannot find out whether the hub serves %s: %w", groupKind, err)
+			}
+			served = append(served, mapping.GroupVersionKind)
+		}
+	}
+	return served, nil
+}
+
+// Reconciler is crossplane-runtime's reconciler for a kind that the hub serves.
+func (p *Providers) Reconciler(ctx context.Context, kind schema.GroupVersionKind) (reconcile.Reconciler, error) {
+	atProvider, err := p.statusSchema(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	if isModern(kind.Group) {
+		scheme.AddKnownTypeWithName(kind, &modern{})
+	} else {
+		scheme.AddKnownTypeWithName(kind, &legacy{})
+	}
+	options := []managed.ReconcilerOption{
+		managed.WithPollInterval(p.PollInterval),
+		managed.WithCreationGracePeriod(time.Second),
+		managed.WithExternalConnector(managed.ExternalConnectorFn(func(ctx context.Context, mg resource.Managed) (managed.ExternalClient, error) {
+			return p.connect(ctx, mg, atProvider)
+		})),
+	}
+	if legacyKind(kind.GroupKind()) != kindEKSClusterAuth && !p.WithoutManagementPolicies {
+		options = append(options, managed.WithManagementPolicies())
+	}
+	return managed.NewReconciler(stub{client: &kindClient{Client: p.hub, kind: kind}, scheme: scheme}, resource.ManagedKind(kind), options...), nil
+}
+
+func (p *Providers) connect(ctx context.Context, mg resource.Managed, atProvider map[string]any) (managed.ExternalClient, error) {
+	in, err := p.account(ctx, objectOf(mg))
+	if err != nil {
+		return nil, err
+	}
+	resource, err := identify(objectOf(mg), in)
+	if err != nil {
+		return nil, err
+	}
+	if legacyKind(objectOf(mg).GroupVersionKind().GroupKind()) == kindEKSClusterAuth {
+		return &clusterAuth{cloud: p.cloud, hub: p.hub, id: resource, seen: p.seen}, nil
+	}
+	return &external{cloud: p.cloud, id: resource, schema: atProvider}, nil
+}
+
+// account reads the ProviderConfig. A hub that does not serve its kind is one where a test does not care.
+func (p *Providers) account(ctx context.Context, object *unstructured.Unstructured) (account, error) {
+	in := account{subscriptionID: DefaultSubscriptionID, projectID: DefaultProjectID}
+	reference, _, _ := unstructured.NestedStringMap(object.Object, "spec", "providerConfigRef")
+	group := object.GroupVersionKind().Group
+	kind := schema.GroupKind{Group: group[strings.Index(group, ".")+1:], Kind: "ProviderConfig"}
+	key := client.ObjectKey{Name: reference["name"]}
+	if isModern(group) {
+		if kind.Kind = reference["kind"]; kind.Kind == "ProviderConfig" {
+			key.Namespace = object.GetNamespace()
+		}
+	}
+	mapping, err := p.hub.RESTMapper().RESTMapping(kind)
+	if meta.IsNoMatchError(err) {
+		return in, nil
+	}
+	if err != nil {
+		return account{}, fmt.Errorf("cannot get %s: %w", kind, err)
+	}
+	config := &unstructured.Unstructured{}
+	config.SetGroupVersionKind(mapping.GroupVersionKind)
+	if err := p.hub.Get(ctx, key, config); err != nil {
+		return account{}, fmt.Errorf("cannot get referenced %s: %w", kind.Kind, err)
+	}
+	if id, _, _ := unstructured.NestedString(config.Object, "spec", "subscriptionID"); id != "" {
+		in.subscriptionID = id
+	}
+	if id, _, _ := unstructured.NestedString(config.Object, "spec", "projectID"); id != "" {
+		in.projectID = id
+	}
+	return in, nil
+}
+
+// statusSchema is the schema of status.atProvider of a kind in the hub.
+func (p *Providers) statusSchema(ctx context.Context, kind schema.GroupVersionKind) (map[string]any, error) {
+	mapping, err := p.hub.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, fmt.Errorf("cannot find out how the hub serves %s: %w", kind, err)
+	}
+	crd := &unstructured.Unstructured{}
+	crd.SetAPIVersion("apiextensions.k8s.io/v1")
+	crd.SetKind("CustomResourceDefinition")
+	name := mapping.Resource.GroupResource().String()
+	if err := p.hub.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
+		return nil, fmt.Errorf("cannot get the CRD %q: %w", name, err)
+	}
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, version := range versions {
+		version, _ := version.(map[string]any)
+		if version["name"] == kind.Version {
+			atProvider, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema", "properties", "status", "properties", "atProvider")
+			return atProvider, nil
+		}
+	}
+	return nil, fmt.Errorf("the CRD %q has no version %s", name, kind.Version)
+}
+
+// stub is as much of a manager as crossplane-runtime's reconciler asks for.
+type stub struct {
+	manager.Manager
+	client client.Client
+	scheme *runtime.Scheme
+}
+
+// GetClient is part of manager.Manager.
+func (s stub) GetClient() client.Client { return s.client }
+
+// GetScheme is part of manager.Manager.
+func (s stub) GetScheme() *runtime.Scheme { return s.scheme }
+
+// kindClient tells new managed resources of which kind they are. Types that are generated know it.
+type kindClient struct {
+	client.Client
+	kind schema.GroupVersionKind
+}
+
+// Get is part of client.Client.
+func (k *kindClient) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	if mg, ok := into.(resource.Managed); ok {
+		mg.GetObjectKind().SetGroupVersionKind(k.kind)
+	}
+	return k.Client.Get(ctx, key, into, options...)
+}

@@ -1,0 +1,49 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakecloud
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// Run runs the providers in a hub until the context ends, for every kind of managed resource that the hub serves when it begins.
+func (c *Cloud) Run(ctx context.Context, config *rest.Config) error {
+	providers, err := c.Providers(config)
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
+	if err != nil {
+		return fmt.Errorf("cannot set up the providers: %w", err)
+	}
+	kinds, err := providers.Served()
+	if err != nil {
+		return err
+	}
+	for _, kind := range kinds {
+		reconciler, err := providers.Reconciler(ctx, kind)
+		if err != nil {
+			return err
+		}
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(kind)
+		// Several clouds may run in one process.
+		unchecked := true
+		if err := ctrl.NewControllerManagedBy(mgr).Named("fakecloud/" + kind.GroupKind().String()).For(object).
+			WithOptions(controller.Options{SkipNameValidation: &unchecked}).Complete(reconciler); err != nil {
+			return fmt.Errorf("cannot set up the provider of %s: %w", kind, err)
+		}
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("cannot run the providers: %w", err)
+	}
+	return nil
+}
