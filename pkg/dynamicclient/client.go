@@ -10,20 +10,33 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
-// New makes a dynamic client like dynamic.NewForConfigAndClient.
-func New(config *rest.Config, httpClient *http.Client) (dynamic.Interface, error) {
+// New makes a dynamic client like dynamic.NewForConfigAndClient, whose decoders are guarded.
+func New(config *rest.Config, httpClient *http.Client, g *guard.Guard) (dynamic.Interface, error) {
 	config = dynamic.ConfigFor(config)
 	config.NegotiatedSerializer = codecs{config.NegotiatedSerializer}
+	client, err := newREST(config, httpClient, g)
+	if err != nil {
+		return nil, err
+	}
+	return dynamic.New(client), nil
+}
+
+// newREST makes a REST client that is given whole paths, with the codecs of config, guarded.
+func newREST(config *rest.Config, httpClient *http.Client, g *guard.Guard) (rest.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.NegotiatedSerializer = guardedCodecs{config.NegotiatedSerializer, g}
 	config.GroupVersion = nil
-	// The dynamic client gives whole paths, but the REST client wants to have one.
+	// Whole paths are given, but the REST client wants to have one.
 	config.APIPath = "/unused"
 	client, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a REST client: %w", err)
 	}
-	return dynamic.New(client), nil
+	return client, nil
 }
 
 // codecs are those of client-go's dynamic client with other ones for JSON.

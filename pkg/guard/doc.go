@@ -13,6 +13,7 @@
 //   - Connections (pkg/providers/connection): the steps of the reconciler, dialling, the bodies of answers, the cache, the hand-over
 //     from one connection to the next, drains and what takes leave of a cluster.
 //   - Watches (pkg/kindwatch): lists, watches, handlers, and what a follower of a shared kind is told later.
+//   - The decoders of these watches (pkg/dynamicclient), which client-go runs in goroutines of its own.
 //   - Controllers (pkg/multicluster): sources, instances, and the reconciles of an engaged cluster. A panic of one that is not engaged
 //     is recovered by controller-runtime and is an error of the request.
 //   - What controllers start themselves when they leave a cluster.
@@ -20,11 +21,8 @@
 // # What is not guarded
 //
 //   - Goroutines of net/http, which read and write HTTP/2 frames and TLS records. They have no hook, and are fuzzed upstream.
-//   - client-go's informers and their handlers, since they panic again after they have recovered. No controller uses
+//   - client-go's informers with their decoders and handlers, since they panic again after they have recovered. No controller uses
 //     an informer on a workload cluster: Masthead watches with kindwatch.
-//   - client-go's decoders of watches, which run in a goroutine of its StreamWatcher. utilruntime.HandleCrash panics again there unless
-//     the variable ReallyCrash of the whole process says otherwise, which would hide panics of informers on the hub, too. What they
-//     decode has been scanned before (pkg/bounded), so it is JSON of a bounded size and depth.
 //   - What the runtime does not let anybody recover: concurrent writes to a map, an exhausted stack or memory.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?

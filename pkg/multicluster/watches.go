@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
@@ -65,7 +64,7 @@ func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 	httpClient.Timeout, httpClient.Transport = 0, WithTimeout(httpClient.Transport, WatchTimeout)
 
 	var err error
-	if o.MetadataClient, err = metadata.NewForConfigAndClient(config, httpClient); err != nil {
+	if o.MetadataClient, err = dynamicclient.NewMetadata(config, httpClient, o.Guard); err != nil {
 		return o, fmt.Errorf("cannot make a metadata client: %w", err)
 	}
 	if c, ok := cl.(interface{ Shared() *kindwatch.Shared }); ok {
@@ -81,7 +80,7 @@ func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 		o.Client = c.Dynamic()
 		return o, nil
 	}
-	if o.Client, err = dynamicclient.New(config, httpClient); err != nil {
+	if o.Client, err = dynamicclient.New(config, httpClient, o.Guard); err != nil {
 		return o, fmt.Errorf("cannot make a dynamic client: %w", err)
 	}
 	return o, nil

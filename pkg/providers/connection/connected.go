@@ -124,7 +124,7 @@ func newConnected(
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a discovery client: %w", err)
 	}
-	dyn, err := dynamicclient.New(cfg, watches)
+	dyn, err := dynamicclient.New(cfg, watches, t.guard)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a dynamic client: %w", err)
 	}
