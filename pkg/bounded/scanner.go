@@ -185,8 +185,8 @@ func (s *Scanner) refuse(l Limit, most int64) bool {
 func (s *Scanner) malformed() bool { return s.refuse(LimitSyntax, 0) }
 
 // next reads a byte in any state, unless it is a plain one of a string.
-func (s *Scanner) next(c byte) bool { //nolint:gocyclo // A state machine is read state by state.
-	switch s.state { //nolint:exhaustive // The others have no case of their own.
+func (s *Scanner) next(c byte) bool {
+	switch s.state { //nolint:exhaustive // What is between values comes below.
 	case stateString, stateEscape, stateHex4, stateHex3, stateHex2, stateHex1:
 		return s.nextOfString(c)
 	case stateLiteral:
@@ -200,7 +200,12 @@ func (s *Scanner) next(c byte) bool { //nolint:gocyclo // A state machine is rea
 	if c == ' ' || c == '\n' || c == '\t' || c == '\r' {
 		return true
 	}
-	switch s.state {
+	return s.nextBetween(c)
+}
+
+// nextBetween reads a byte between values that is no space.
+func (s *Scanner) nextBetween(c byte) bool {
+	switch s.state { //nolint:exhaustive // stateEnd is what remains: next has read the states within values.
 	case stateValue:
 		return s.begin(c)
 	case stateFirstElement:
@@ -222,13 +227,13 @@ func (s *Scanner) next(c byte) bool { //nolint:gocyclo // A state machine is rea
 		return c == ':' || s.malformed()
 	case stateAfter:
 		return s.separator(c)
-	default: // stateEnd
+	default:
 		return s.stream && c == '{' && s.begin(c) || s.malformed()
 	}
 }
 
 // begin reads the first byte of a value.
-func (s *Scanner) begin(c byte) bool { //nolint:gocyclo // A state machine is read state by state.
+func (s *Scanner) begin(c byte) bool {
 	if s.stream && s.depth == 0 && c != '{' {
 		return s.malformed()
 	}
@@ -238,13 +243,22 @@ func (s *Scanner) begin(c byte) bool { //nolint:gocyclo // A state machine is re
 		return s.push(true) && s.value(costObject)
 	case c == '[':
 		return s.push(false) && s.value(costArray)
+	case !s.beginScalar(c):
+		return s.malformed()
+	}
+	return s.value(costScalar)
+}
+
+// beginScalar is whether c is the first byte of a string, a number or a literal.
+func (s *Scanner) beginScalar(c byte) bool {
+	switch {
 	case c == '"':
 		s.state, s.length = stateString, 0
 	case c == '-':
 		s.state = stateMinus
 	case c == '0':
 		s.state = stateZero
-	case c >= '1' && c <= '9':
+	case isDigit(c):
 		s.state = stateDigits
 	case c == 't':
 		s.state, s.rest = stateLiteral, "rue"
@@ -253,9 +267,9 @@ func (s *Scanner) begin(c byte) bool { //nolint:gocyclo // A state machine is re
 	case c == 'n':
 		s.state, s.rest = stateLiteral, "ull"
 	default:
-		return s.malformed()
+		return false
 	}
-	return s.value(costScalar)
+	return true
 }
 
 func (s *Scanner) push(object bool) bool {
@@ -311,7 +325,7 @@ func (s *Scanner) separator(c byte) bool {
 	return true
 }
 
-func (s *Scanner) nextOfString(c byte) bool { //nolint:gocyclo // A state machine is read state by state.
+func (s *Scanner) nextOfString(c byte) bool {
 	s.length++
 	switch {
 	case s.state == stateString && c == '"':
@@ -325,7 +339,7 @@ func (s *Scanner) nextOfString(c byte) bool { //nolint:gocyclo // A state machin
 		s.state = stateEscape
 	case s.state == stateEscape && c == 'u':
 		s.state = stateHex4
-	case s.state == stateEscape && (c == '"' || c == '\\' || c == '/' || c == 'b' || c == 'f' || c == 'n' || c == 'r' || c == 't'):
+	case s.state == stateEscape && isEscaped(c):
 		s.state = stateString
 	case s.state >= stateHex4 && s.state < stateHex1 && isHex(c):
 		s.state++
@@ -335,6 +349,15 @@ func (s *Scanner) nextOfString(c byte) bool { //nolint:gocyclo // A state machin
 		return s.malformed()
 	}
 	return s.withinLength() && s.spend(1)
+}
+
+// isEscaped is whether c alone may follow a backslash.
+func isEscaped(c byte) bool {
+	switch c {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return true
+	}
+	return false
 }
 
 func isHex(c byte) bool {
@@ -354,38 +377,42 @@ func (s *Scanner) nextOfLiteral(c byte) bool {
 }
 
 // nextOfNumber returns whether the number has ended before c, and if it has not, whether c may be part of it.
-func (s *Scanner) nextOfNumber(c byte) (done, ok bool) { //nolint:gocyclo // A state machine is read state by state.
+func (s *Scanner) nextOfNumber(c byte) (done, ok bool) {
+	whole := s.state == stateZero || s.state == stateDigits
 	switch {
 	case isDigit(c):
-		if s.length++; !s.withinLength() {
-			return false, false
-		}
-		switch s.state { //nolint:exhaustive // The others have no case of their own.
-		case stateMinus:
-			s.state = stateDigits
-			if c == '0' {
-				s.state = stateZero
-			}
-		case stateZero:
-			return false, s.malformed()
-		case statePoint:
-			s.state = stateFraction
-		case stateExponent, stateSign:
-			s.state = statePower
-		}
-		return false, true
-	case c == '.' && (s.state == stateZero || s.state == stateDigits):
+		return false, s.digit(c)
+	case c == '.' && whole:
 		s.state = statePoint
-		return false, true
-	case (c == 'e' || c == 'E') && (s.state == stateZero || s.state == stateDigits || s.state == stateFraction):
+	case (c == 'e' || c == 'E') && (whole || s.state == stateFraction):
 		s.state = stateExponent
-		return false, true
 	case (c == '+' || c == '-') && s.state == stateExponent:
 		s.state = stateSign
-		return false, true
-	case s.state == stateZero || s.state == stateDigits || s.state == stateFraction || s.state == statePower:
+	case whole || s.state == stateFraction || s.state == statePower:
 		return true, true
 	default:
 		return false, s.malformed()
 	}
+	return false, true
+}
+
+// digit reads a digit of a number.
+func (s *Scanner) digit(c byte) bool {
+	if s.length++; !s.withinLength() {
+		return false
+	}
+	switch s.state { //nolint:exhaustive // In the others, a digit is one more of the same.
+	case stateMinus:
+		s.state = stateDigits
+		if c == '0' {
+			s.state = stateZero
+		}
+	case stateZero:
+		return s.malformed()
+	case statePoint:
+		s.state = stateFraction
+	case stateExponent, stateSign:
+		s.state = statePower
+	}
+	return true
 }

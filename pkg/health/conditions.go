@@ -103,24 +103,40 @@ func conditionsOf(list []any, generation int64) judged {
 }
 
 // conditionOf judges one condition.
-func conditionOf(c fields, summed bool, generation int64) judged { //nolint:gocyclo // One branch for each shape of a condition.
+func conditionOf(c fields, summed bool, generation int64) judged {
 	name, state := c.text("type"), statusOf(c)
 	kind := polarityOf(name)
-	if kind == silent || state == "" {
-		return judged{}
-	}
-	reason, message := c.text("reason"), c.text("message")
 	switch {
-	case kind == failure && state == statusTrue:
-		return judged{degraded(reasonOr(reason, name), message), true}
-	case kind == pause && state == statusTrue:
-		return judged{suspended(reasonOr(reason, name), message), true}
-	case kind == work && state == statusTrue && reason != rolloutComplete:
-		return judged{progressing(reasonOr(reason, notReadyOr(name)), message), true}
-	case kind == failure || kind == pause || kind == work:
+	case kind == silent || state == "":
 		return judged{}
+	case kind == failure || kind == pause || kind == work:
+		return alarmOf(kind, name, state, c)
 	case summed && name != "Ready" && (kind == goal || state != statusFalse):
 		return judged{}
+	}
+	return aimOf(kind, name, state, c, generation)
+}
+
+// alarmOf judges a condition that means something only while it is True.
+func alarmOf(kind polarity, name, state string, c fields) judged {
+	reason, message := c.text("reason"), c.text("message")
+	switch {
+	case state != statusTrue:
+		return judged{}
+	case kind == failure:
+		return judged{degraded(reasonOr(reason, name), message), true}
+	case kind == pause:
+		return judged{suspended(reasonOr(reason, name), message), true}
+	case reason == rolloutComplete:
+		return judged{}
+	}
+	return judged{progressing(reasonOr(reason, notReadyOr(name)), message), true}
+}
+
+// aimOf judges a condition that should be True.
+func aimOf(kind polarity, name, state string, c fields, generation int64) judged {
+	reason, message := c.text("reason"), c.text("message")
+	switch {
 	case state == statusTrue:
 		if seen, ok := integer(c["observedGeneration"]); ok && seen != 0 && seen < generation {
 			return judged{progressing(ReasonNotObserved, "Its controller has not seen the latest change yet"), true}

@@ -210,14 +210,14 @@ func (r *Rule) say(p *program, result Result, object fields, input map[string]an
 		result = explained(result, object)
 	}
 	if p.message == nil {
-		result.Message = messageOr(r.theirs(object.part("status")), r.fallback(result, what))
+		result.Message = messageOr(r.theirs(object.part("status")), r.fallback(what))
 		return result
 	}
 	message, err := evaluate[string](p.message, input)
 	if err != nil {
-		result.Message = fmt.Sprintf("%s; its message failed: %v", r.fallback(result, what), err)
+		result.Message = fmt.Sprintf("%s; its message failed: %v", r.fallback(what), err)
 	} else {
-		result.Message = messageOr(message, r.fallback(result, what))
+		result.Message = messageOr(message, r.fallback(what))
 	}
 	return result
 }
@@ -231,7 +231,7 @@ func (r *Rule) theirs(status fields) string {
 }
 
 // fallback is the message about an object that has none itself.
-func (r *Rule) fallback(result Result, what string) string { //nolint:unparam,revive // The result is not used; taking it out is left to a change of its own.
+func (r *Rule) fallback(what string) string {
 	if r.shipped {
 		return "Its status says nothing more"
 	}

@@ -261,7 +261,7 @@ func (r *definitionReconciler) want(ctx context.Context, name, travels string) (
 }
 
 // ensure creates or corrects the definition.
-func (r *definitionReconciler) ensure( //nolint:gocyclo // One branch for each thing that can be wrong with a definition.
+func (r *definitionReconciler) ensure(
 	ctx context.Context, w *workload, cluster connection.Cluster, req mcreconcile.Request, p publication,
 	current *unstructured.Unstructured, want *wantedDefinition,
 ) (reconcile.Result, error) {
@@ -295,6 +295,18 @@ func (r *definitionReconciler) ensure( //nolint:gocyclo // One branch for each t
 		have = corrected(have, wanted)
 		err = w.client.Update(ctx, have, w.fieldOwner())
 	}
+	if err != nil {
+		return r.unwritten(ctx, w, cluster, req, err)
+	}
+	w.setVerified(req.Name, verified(have, want.hash))
+	r.accept(ctx, w, cluster, req, p.kind)
+	return reconcile.Result{}, nil
+}
+
+// unwritten makes of the answer of a cluster to the write of a definition what is to be told and when it is tried again.
+func (r *definitionReconciler) unwritten(
+	ctx context.Context, w *workload, cluster connection.Cluster, req mcreconcile.Request, err error,
+) (reconcile.Result, error) {
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return reconcile.Result{RequeueAfter: time.Second}, nil
@@ -308,12 +320,8 @@ func (r *definitionReconciler) ensure( //nolint:gocyclo // One branch for each t
 		}
 		r.refuse(ctx, cluster, req, p)
 		return reconcile.Result{RequeueAfter: slowRetry()}, nil
-	case err != nil:
-		return reconcile.Result{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", req.Name, req.ClusterName, err)
 	}
-	w.setVerified(req.Name, verified(have, want.hash))
-	r.accept(ctx, w, cluster, req, p.kind)
-	return reconcile.Result{}, nil
+	return reconcile.Result{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", req.Name, req.ClusterName, err)
 }
 
 // wouldConvert is whether to put a definition into a cluster would take the objects that are there for ones of another

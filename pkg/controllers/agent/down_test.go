@@ -26,6 +26,10 @@ func TestSecretsAndStatusArriveWhileNothingCanBePushed(t *testing.T) {
 			f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.DefaultTargetNamespace = f.hubNamespace(f.class + "-new") })
 			return ReasonTargetNamespaceChanged
 		},
+		"KindNotOffered": func(f *fixture, _ *unstructured.Unstructured) string {
+			f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.APIGroups = []string{"others.example.org"} })
+			return ReasonKindNotOffered
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)

@@ -48,14 +48,9 @@ func fieldManager(identifier string) string {
 	return manager[:min(len(manager), maxFieldManagerLength-len(suffix))] + suffix
 }
 
-// intentOf returns what the hub shall hold for a claim of a workload cluster: its spec, its labels and its annotations, as
-// far as they may travel and the class does not exclude them, and the annotations that name its source. What it is called and of which kind it is says the place
-// in the hub, never the claim: the claim is what a workload cluster's API server answered.
-func intentOf(claim *unstructured.Unstructured, place hubKey, us source, f form, excluded ...string) *unstructured.Unstructured { //nolint:unparam // All callers are tests and give the same form.
-	return markedIntent(claim, place, us.annotations(), f, excluded...)
-}
-
-// markedIntent is intentOf with all annotations of Masthead.
+// markedIntent returns what the hub shall hold for a claim of a workload cluster: its spec, its labels and its annotations, as
+// far as they may travel and the class does not exclude them, and all annotations of Masthead. What it is called and of which kind it
+// is says the place in the hub, never the claim: the claim is what a workload cluster's API server answered.
 func markedIntent(claim *unstructured.Unstructured, place hubKey, marks map[string]string, f form, excluded ...string) *unstructured.Unstructured {
 	intent := &unstructured.Unstructured{Object: map[string]any{}}
 	intent.SetGroupVersionKind(place.kind.GroupVersionKind)

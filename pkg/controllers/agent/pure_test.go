@@ -597,3 +597,8 @@ func TestVanished(t *testing.T) {
 		})
 	}
 }
+
+// intentOf is a markedIntent with the annotations that name the source alone.
+func intentOf(claim *unstructured.Unstructured, place hubKey, us source, f form, excluded ...string) *unstructured.Unstructured {
+	return markedIntent(claim, place, us.annotations(), f, excluded...)
+}

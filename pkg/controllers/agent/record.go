@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -110,6 +111,20 @@ func (r *requirementReconciler) elsewhere(s *scope, place hubKey, held bool) *hu
 		}
 	}
 	return nil
+}
+
+// recordedInHub is the object that a claim records and that is still its own, if the claim is not pushed only because its class does not
+// offer the kind any more. What the hub has made of the claim before then goes on to be shown; a claim without a record waits.
+func (r *requirementReconciler) recordedInHub(s *scope, p *problem) *unstructured.Unstructured {
+	was, ok := recordOf(s.claim)
+	if !ok || p.reason != ReasonKindNotOffered || !s.published {
+		return nil
+	}
+	obj, err := r.hub.watcher.Get(s.Kind, types.NamespacedName{Namespace: was.namespace, Name: s.Name})
+	if err != nil || obj.GetUID() != was.uid || !s.owns(obj) {
+		return nil
+	}
+	return obj
 }
 
 // recordedPlaces are where in the hub the claim's object can be, without the place where it would be created: what the claim

@@ -103,6 +103,9 @@ type scope struct {
 	// publishedKnown is whether it is known what the hub publishes.
 	publishedKnown bool
 
+	// published is whether the hub publishes the kind, in the version that the claim is followed in.
+	published bool
+
 	// offered is whether the hub publishes the claim's kind, in the version of the request, to the cluster.
 	offered bool
 
@@ -250,7 +253,8 @@ func (r *requirementReconciler) scope(ctx context.Context, req Request) (*scope,
 	}
 	p, published, known := r.hub.publication(req.Kind.GroupResource().String())
 	s.publishedKnown, s.form = known, p.form
-	s.offered = published && p.kind == req.Kind && s.class != nil && offers(s.class.Spec.Agent, req.Kind.Group)
+	s.published = published && p.kind == req.Kind
+	s.offered = s.published && s.class != nil && offers(s.class.Spec.Agent, req.Kind.Group)
 	return s, nil
 }
 
@@ -264,7 +268,7 @@ func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outc
 	}
 	target, p := r.target(s)
 	if p != nil {
-		return outcome{problem: p}, nil
+		return r.bringBackAnyway(ctx, s, outcome{hub: r.recordedInHub(s, p), problem: p}, nil)
 	}
 	key := hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: target, Name: s.Name}}
 
