@@ -95,14 +95,47 @@ func (b *Budget) Account(className, cluster string, told func(error)) *Account {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c := b.classes[className]
+	a := &Account{budget: b, cluster: cluster, told: told, holders: map[*Holder]struct{}{}}
+	a.join(className)
+	return a
+}
+
+// Move has everything that is held of the account count in another class from now on: that of the cluster was changed.
+func (a *Account) Move(className string) {
+	if a == nil {
+		return
+	}
+	a.budget.mu.Lock()
+	defer a.budget.mu.Unlock()
+	if a.closed || a.class.name == className {
+		return
+	}
+	a.leave()
+	a.join(className)
+}
+
+// join has the account count in a class. The caller holds mu.
+func (a *Account) join(className string) {
+	c := a.budget.classes[className]
 	if c == nil {
 		c = &class{name: className, accounts: map[*Account]struct{}{}}
-		b.classes[className] = c
+		a.budget.classes[className] = c
 	}
-	a := &Account{budget: b, class: c, cluster: cluster, told: told, holders: map[*Holder]struct{}{}}
+	a.class = c
 	c.accounts[a] = struct{}{}
-	return a
+	c.used += a.used
+	c.yields += a.yields
+}
+
+// leave is the opposite of join.
+func (a *Account) leave() {
+	c := a.class
+	delete(c.accounts, a)
+	c.used -= a.used
+	c.yields -= a.yields
+	if len(c.accounts) == 0 {
+		delete(a.budget.classes, c.name)
+	}
 }
 
 // Close gives back everything that is held of the account. Its holders hold nothing any more.
@@ -122,10 +155,7 @@ func (a *Account) Close() {
 		h.closed = true
 	}
 	a.holders = nil
-	delete(a.class.accounts, a)
-	if len(a.class.accounts) == 0 {
-		delete(b.classes, a.class.name)
-	}
+	a.leave()
 }
 
 // Holder returns a holder that holds nothing yet. yield, which may be nil, is called in a goroutine of its own when the holder is
@@ -226,7 +256,9 @@ func (h *Holder) displace(on bool) {
 }
 
 func (h *Holder) tellToYield() {
+	h.account.budget.mu.Lock()
 	err := h.account.shareError()
+	h.account.budget.mu.Unlock()
 	if h.account.told != nil {
 		h.account.told(err)
 	}
@@ -235,6 +267,7 @@ func (h *Holder) tellToYield() {
 	}
 }
 
+// shareError says whose share is exceeded. The caller holds mu.
 func (a *Account) shareError() error {
 	return &ShareError{Class: a.class.name, Cluster: a.cluster, Capacity: a.budget.capacity}
 }

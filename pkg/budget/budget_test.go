@@ -257,3 +257,35 @@ func BenchmarkHoldOfAFullBudget(b *testing.B) {
 		_ = h.Hold(3 * step)
 	}
 }
+
+func TestAccountThatMovesCountsInItsNewClass(t *testing.T) {
+	b := New(64 * mib)
+	a := b.Account("tenants", "moves", nil)
+	h := a.Holder(func(error) {})
+	if err := h.Hold(60 * mib); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Account("default", "honest", nil).Holder(nil).Hold(8 * mib); err != nil { // The other one yields.
+		t.Fatal(err)
+	}
+	a.Move("gold")
+	a.Move("gold")
+	_, used := b.Used()
+	for _, u := range used {
+		if u.Cluster == "moves" && (u.Class != "gold" || u.Bytes != 60*mib) {
+			t.Errorf("want what is held to count in the new class, got %+v", u)
+		}
+	}
+	if old, now := b.classes["tenants"], b.classes["gold"]; old != nil || now == nil || now.used != 60*mib || now.yields != 60*mib {
+		t.Errorf("want everything to have moved, got %+v and %+v", old, now)
+	}
+	_ = h.Hold(0)
+	if now := b.classes["gold"]; now.used != 0 || now.yields != 0 || b.yields != 0 {
+		t.Errorf("want nothing to be left of what was given back, got %+v", now)
+	}
+	a.Close()
+	a.Move("silver")
+	if len(b.classes) != 1 {
+		t.Errorf("want an account that is closed to be in no class, got %d", len(b.classes))
+	}
+}

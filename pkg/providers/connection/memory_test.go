@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -238,6 +239,13 @@ func TestWhoExceedsItsShareIsParkedAndNobodyElse(t *testing.T) {
 	if used, _ := memory.Used(); used > capacity+capacity/8 {
 		t.Errorf("want at most %d bytes held, got %d", capacity, used)
 	}
+	src.change("honest", func(e *Enrolment) { e.Class = "gold" })
+	eventually(t, "what is held of a cluster counts in its new class", func() bool {
+		_, used := memory.Used()
+		return slices.ContainsFunc(used, func(u budget.Usage) bool {
+			return u.Cluster == string(clusterName("honest")) && u.Class == "gold" && u.Bytes > 0
+		})
+	})
 	for _, name := range []string{"hog0", "hog1", "hog2", "honest"} {
 		src.remove(name)
 	}

@@ -143,6 +143,9 @@ func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *fail
 		return
 	}
 	r.enrolment = *e
+	if r.conn != nil {
+		r.conn.transport.account.Move(e.Class)
+	}
 	if held != nil && r.held == nil {
 		r.heldSince = p.o.Clock.Now()
 	}
