@@ -32,7 +32,8 @@ func adoptable(obj, claim metav1.Object, us source, home residence) bool {
 		return false
 	}
 	former := home.succeeds(obj)
-	if _, named := sourceOf(obj); named && !(former && ownershipOf(true, obj, us) == ownershipOurs) { //nolint:staticcheck // Read as: not a former object of ours.
+	formerlyOurs := former && ownershipOf(true, obj, us) == ownershipOurs
+	if _, named := sourceOf(obj); named && !formerlyOurs {
 		return false
 	}
 	switch obj.GetAnnotations()[fleetv1alpha1.AdoptableByAnnotation] {

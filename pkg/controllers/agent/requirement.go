@@ -397,7 +397,8 @@ func (r *requirementReconciler) look(s *scope, key hubKey) (*unstructured.Unstru
 	}
 	taken := hub != nil && owned != ownershipOurs && !adoptable(hub, s.claim, s.us, s.home)
 	// That the name is taken is in the way of those only that want to move there.
-	if place := r.elsewhere(s, key, owned == ownershipOurs); place != nil && !(taken && recreates(s.claim, s.pairing.annotations)) { //nolint:staticcheck // Read as: unless it is taken by what recreates.
+	inTheWay := taken && recreates(s.claim, s.pairing.annotations)
+	if place := r.elsewhere(s, key, owned == ownershipOurs); place != nil && !inTheWay {
 		r.hub.wait(*place, s.Request)
 		return nil, &outcome{problem: targetChanged(*place, key), elsewhere: place}
 	}
