@@ -43,6 +43,10 @@ func cloudOf(name Cloud) (cloud, bool) {
 	switch name {
 	case EKS:
 		return eksCloud(), true
+	case AKS:
+		return aksCloud(), true
+	case GKE:
+		return gkeCloud(), true
 	default:
 		return cloud{}, false
 	}

@@ -377,8 +377,9 @@ func (b block) certificate(in block, field string) string {
 	return s
 }
 
-func (r *reader) cidr(b block, field string) string {
-	s := b.text(field)
+func (r *reader) cidr(b block, field string) string { return b.cidrOf(field, b.text(field)) }
+
+func (b block) cidrOf(field, s string) string {
 	if s == "" {
 		return ""
 	}

@@ -65,14 +65,14 @@ func (r *reflector) awsControlPlane() error {
 	status.set("status.ready", true)
 	status.set("status.initialized", true)
 	status.set("status.externalManagedControlPlane", true)
-	status.set("status.version", awsStatusVersion(f.Version))
+	status.set("status.version", statusVersion(f.Version))
 	status.set("status.failureDomains", r.failureDomains())
 	r.add(RoleControlPlane, "", b, status)
 	return nil
 }
 
-// awsStatusVersion is the version in the form of Kubernetes' own.
-func awsStatusVersion(version string) string {
+// statusVersion is the version in the form of Kubernetes' own.
+func statusVersion(version string) string {
 	if version == "" || strings.HasPrefix(version, "v") {
 		return version
 	}

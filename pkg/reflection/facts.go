@@ -26,7 +26,8 @@ type Facts struct {
 	Status string
 	// Endpoint of the API server. Host has no scheme.
 	Endpoint Endpoint
-	// CertificateAuthority is the PEM bundle in base64, as the cloud gives it. Empty means: the system's roots.
+	// CertificateAuthority is the PEM bundle in base64, as the cloud gives it. Empty means that it is not
+	// observed: the kubeconfig has it, or Endpoint.SystemRoots is true.
 	CertificateAuthority string
 	// RoleName that the control plane has in its cloud.
 	RoleName string
@@ -52,6 +53,8 @@ type Facts struct {
 	Lossy []Lossy
 
 	EKS EKSFacts
+	AKS AKSFacts
+	GKE GKEFacts
 }
 
 // Endpoint of an API server.
@@ -219,7 +222,7 @@ func (r *reader) countNodes() {
 	label := c.poolLabel
 	ready, versions, capacity := map[string]int32{}, map[string]string{}, map[Capacity]int32{}
 	for _, node := range r.observed.Nodes[:min(len(r.observed.Nodes), maxNodes)] {
-		if pool, ok := node.Labels[label]; ok {
+		if pool, ok := node.Labels[label]; ok && !r.autopilot() {
 			if v := kubeletVersion(node.KubeletVersion); v != "" && (versions[pool] == "" || v < versions[pool]) {
 				versions[pool] = v
 			}
@@ -229,6 +232,9 @@ func (r *reader) countNodes() {
 			continue
 		}
 		of := capacityOf(node)
+		if r.autopilot() {
+			of = Capacity{Type: CapacityAutopilot}
+		}
 		if _, known := capacity[of]; !known && len(capacity) >= maxCapacity {
 			of = Capacity{Type: CapacitySelfManaged}
 		}
@@ -244,6 +250,9 @@ func (r *reader) countNodes() {
 	}
 	r.addCapacity(capacity)
 }
+
+// autopilot says that all Nodes are Google's.
+func (r *reader) autopilot() bool { return r.facts.GKE.Autopilot != nil && *r.facts.GKE.Autopilot }
 
 // addCapacity adds what the Nodes show to what the cloud says.
 func (r *reader) addCapacity(counted map[Capacity]int32) {

@@ -38,6 +38,12 @@ func (b *builder) set(path string, value any) {
 	_ = unstructured.SetNestedField(b.object.Object, plain, fields...) //nolint:errcheck // See above.
 }
 
+// unfit says what the spec still needs. Empty means nothing.
+func (b *builder) unfit() string {
+	spec, _ := b.object.Object["spec"].(map[string]any)
+	return misfitRequired(at(b.schema, []string{"spec"}), spec)
+}
+
 // lossy reports what was observed and is not in the field.
 func (b *builder) lossy(path, observed, reason string) {
 	b.notes.add(Lossy{

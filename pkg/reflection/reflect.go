@@ -86,7 +86,7 @@ func Reflect(imp Import, facts Facts, schemas Schemas) (Reflection, error) {
 		return Reflection{}, err
 	}
 	c, _ := cloudOf(imp.Cloud)
-	r := &reflector{imp: imp, facts: facts, schemas: schemas, kinds: c.reflected, name: imp.reflectedName()}
+	r := &reflector{imp: imp, facts: facts, schemas: schemas, kinds: c.reflected, name: imp.reflectedName(), refused: map[string]bool{}}
 	r.notes.addAll(facts.Lossy)
 	for _, step := range c.reflect {
 		if err := step(r); err != nil {
@@ -108,6 +108,8 @@ type reflector struct {
 	name    string
 	objects []Object
 	notes   notes
+	// refused are the pools whose provider object cannot be made. They get no MachinePool: it would refer to nothing.
+	refused map[string]bool
 }
 
 // reflected starts an object that a controller of Cluster API would reconcile: with both annotations from its first moment.
@@ -122,6 +124,12 @@ func (r *reflector) reflected(gvk schema.GroupVersionKind, name string) (*builde
 }
 
 func (r *reflector) add(role Role, pool string, b, status *builder) {
+	if reason := b.unfit(); reason != "" && pool != "" {
+		// An API server would refuse the pool, and the whole reflection with it.
+		b.notes.add(Lossy{Object: b.label(), Field: "spec", Observed: clean(pool), Reason: "The node pool is not reflected. " + reason})
+		r.refused[pool] = true
+		return
+	}
 	o := Object{Role: role, Pool: pool, Object: b.object}
 	if status != nil && status.object.Object["status"] != nil {
 		o.Status = status.object
@@ -139,6 +147,9 @@ func (r *reflector) pools(kind string, make func(pool NodePool, name string) err
 	taken := map[string]bool{}
 	for _, pool := range r.facts.NodePools {
 		name := PoolName(r.name, pool.Name)
+		if r.refused[pool.Name] {
+			continue
+		}
 		if taken[name] {
 			r.notes.add(Lossy{Object: kind + "/" + name, Field: "metadata.name", Observed: clean(pool.Name), Reason: "Another node pool has this name"})
 			continue

@@ -149,10 +149,8 @@ func misfitObject(s *apiextensionsv1.JSONSchemaProps, v map[string]any) string {
 	if s.Type != "object" {
 		return "The field is not an object"
 	}
-	for _, field := range s.Required {
-		if _, ok := v[field]; !ok {
-			return "The field needs a value for " + field
-		}
+	if reason := misfitRequired(s, v); reason != "" {
+		return reason
 	}
 	for _, key := range sortedKeys(v) {
 		field := at(s, []string{key})
@@ -161,6 +159,19 @@ func misfitObject(s *apiextensionsv1.JSONSchemaProps, v map[string]any) string {
 		}
 		if reason := misfit(field, v[key]); reason != "" {
 			return reason
+		}
+	}
+	return ""
+}
+
+// misfitRequired says which required field of an object has neither a value nor a default.
+func misfitRequired(s *apiextensionsv1.JSONSchemaProps, v map[string]any) string {
+	if s == nil {
+		return ""
+	}
+	for _, field := range s.Required {
+		if _, ok := v[field]; !ok && defaultOf(at(s, []string{field})) == "" {
+			return "There is no value for " + field
 		}
 	}
 	return ""

@@ -1,0 +1,248 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflection
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// The kinds of managed resources for AKS.
+var (
+	AKSCluster  = Kind{"containerservice", "azure", "KubernetesCluster"}
+	AKSNodePool = Kind{"containerservice", "azure", "KubernetesClusterNodePool"}
+)
+
+// AKSFacts are what only AKS has.
+type AKSFacts struct {
+	ResourceGroupName, NodeResourceGroup string
+	DNSPrefix                            string
+	SKUTier                              string
+	// AzureAD says that users are Entra ID's: the kubeconfig of the connection Secret then needs kubelogin.
+	AzureAD                                                     bool
+	AzureADAdminGroups                                          []string
+	LocalAccountsDisabled                                       *bool
+	PrivateCluster, PrivateClusterPublicFQDN                    *bool
+	PrivateDNSZone                                              string
+	AuthorizedIPRanges                                          []string
+	NetworkPlugin, NetworkPluginMode, NetworkPolicy, DataPlane  string
+	LoadBalancerSKU, OutboundType, DNSServiceIP, UpgradeChannel string
+	IdentityType                                                string
+	IdentityIDs                                                 []string
+	OIDCIssuerEnabled, WorkloadIdentity                         *bool
+	OIDCIssuer                                                  string
+}
+
+var aksNames = grammar{
+	cluster:   regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$`),
+	pool:      regexp.MustCompile(`^[a-z][a-z0-9]{0,11}$`),
+	place:     regexp.MustCompile(`^[A-Za-z0-9_().-]{0,89}[A-Za-z0-9_()-]$`),
+	placeName: "resource group of Azure",
+	poolLabel: "kubernetes.azure.com/agentpool",
+}
+
+func aksCloud() cloud {
+	infrastructure := func(kind string) schema.GroupVersionKind {
+		return schema.GroupVersionKind{Group: groupInfrastructure, Version: "v1beta1", Kind: kind}
+	}
+	return cloud{
+		grammar: aksNames,
+		kinds:   []Kind{AKSCluster, AKSNodePool},
+		reflected: reflectedKinds{
+			identity: infrastructure("AzureClusterIdentity"), infraCluster: infrastructure("AzureManagedCluster"),
+			controlPlane: infrastructure("AzureManagedControlPlane"), infraPool: infrastructure("AzureManagedMachinePool"),
+		},
+		want: (*wanter).aks,
+		read: (*reader).aks,
+		reflect: []func(*reflector) error{
+			(*reflector).azureIdentity, (*reflector).azureCluster, (*reflector).azureControlPlane, (*reflector).azurePools,
+		},
+	}
+}
+
+func (w *wanter) aks(observed Observed) {
+	w.connect(w.add(AKSCluster, w.imp.ClusterName, w.imp.ClusterName, map[string]any{"resourceGroupName": w.imp.ResourceGroupName}))
+	cluster, ok := atProvider(observed.resources(w.imp, AKSCluster)[w.imp.ClusterName], "", &w.notes)
+	if !ok {
+		return
+	}
+	id, _, err := aksID(w.imp, cluster)
+	if err != nil {
+		// Read says so. Nothing is looked up under another cluster's identifier.
+		return
+	}
+	defaultPool := cluster.block("defaultNodePool").text("name")
+	for _, name := range w.imp.poolNames(observed, AKSNodePool, nil, &w.notes) {
+		if name != defaultPool {
+			w.add(AKSNodePool, name, name, map[string]any{"kubernetesClusterId": id})
+		}
+	}
+}
+
+// clusterOfAzure takes the subscription, the resource group and the name out of an identifier of the Resource Manager.
+var clusterOfAzure = regexp.MustCompile(
+	`(?i)^/subscriptions/([0-9a-f-]{36})/resourceGroups/([^/]+)/providers/Microsoft\.ContainerService/managedClusters/([^/]+)$`)
+
+// aksID is the identifier of the cluster and its subscription. It is an error when it is not that of the cluster that the import names.
+func aksID(imp Import, cluster block) (id, subscription string, err error) {
+	id = cluster.text("id")
+	m := clusterOfAzure.FindStringSubmatch(id)
+	if m == nil || !strings.EqualFold(m[2], imp.ResourceGroupName) || !strings.EqualFold(m[3], imp.ClusterName) {
+		return "", "", fmt.Errorf("cannot import AKS cluster %q of resource group %q: the provider observed %q",
+			imp.ClusterName, imp.ResourceGroupName, clean(id))
+	}
+	return id, m[1], nil
+}
+
+func (r *reader) aks() error {
+	b, ok := atProvider(r.observed.resources(r.imp, AKSCluster)[r.imp.ClusterName], "KubernetesCluster", &r.notes)
+	if !ok {
+		return ErrNotObserved
+	}
+	f := &r.facts
+	var err error
+	if f.ID, f.Account, err = aksID(r.imp, b); err != nil {
+		return err
+	}
+	if f.Endpoint, err = aksEndpoint(b); err != nil {
+		return err
+	}
+	network := b.block("networkProfile")
+	f.Location = b.text("location")
+	f.Version = orElse(b.text("currentKubernetesVersion"), b.text("kubernetesVersion"))
+	f.ServiceCIDRs = r.cidrList(network, "serviceCidrs", "serviceCidr")
+	f.PodCIDRs = r.cidrList(network, "podCidrs", "podCidr")
+	f.AKS = r.aksFacts(b, network)
+	r.markManagedElsewhere(b.pairs("tags", maxTags))
+	r.aksDefaultPool(b.block("defaultNodePool"))
+	r.readPools(AKSNodePool, r.imp.poolNames(r.observed, AKSNodePool, nil, &r.notes), r.aksNodePool)
+	if len(b.blocks("aciConnectorLinux", 1)) > 0 {
+		f.Capacity = append(f.Capacity, Capacity{Type: CapacityVirtualNode})
+	}
+	return nil
+}
+
+// aksEndpoint prefers the private name of a private cluster: the public one, if there is any, leads to the same private address.
+func aksEndpoint(b block) (Endpoint, error) {
+	private := b.is("privateClusterEnabled")
+	host := b.text("fqdn")
+	if private || host == "" {
+		host = orElse(b.text("privateFqdn"), host)
+	}
+	if strings.ContainsAny(host, ":/@") {
+		return Endpoint{}, fmt.Errorf("cannot read the endpoint %q: not a host", clean(host))
+	}
+	e, err := endpointOf(host)
+	e.Private = private
+	return e, err
+}
+
+func (r *reader) aksFacts(b, network block) AKSFacts {
+	aad, access, identity := b.blocks("azureActiveDirectoryRoleBasedAccessControl", 1), b.block("apiServerAccessProfile"), b.block("identity")
+	f := AKSFacts{
+		ResourceGroupName: r.imp.ResourceGroupName, NodeResourceGroup: b.text("nodeResourceGroup"),
+		DNSPrefix: b.text("dnsPrefix"), SKUTier: b.text("skuTier"),
+		AzureAD:               len(aad) > 0,
+		LocalAccountsDisabled: b.flag("localAccountDisabled"),
+		PrivateCluster:        b.flag("privateClusterEnabled"), PrivateClusterPublicFQDN: b.flag("privateClusterPublicFqdnEnabled"),
+		PrivateDNSZone:     b.text("privateDnsZoneId"),
+		AuthorizedIPRanges: access.texts("authorizedIpRanges", maxListed),
+		NetworkPlugin:      network.text("networkPlugin"), NetworkPluginMode: network.text("networkPluginMode"),
+		NetworkPolicy: network.text("networkPolicy"), DataPlane: orElse(network.text("networkDataPlane"), network.text("ebpfDataPlane")),
+		LoadBalancerSKU: network.text("loadBalancerSku"), OutboundType: network.text("outboundType"),
+		DNSServiceIP: network.text("dnsServiceIp"), UpgradeChannel: b.text("automaticChannelUpgrade"),
+		IdentityType: identity.text("type"), IdentityIDs: identity.texts("identityIds", maxListed),
+		OIDCIssuerEnabled: b.flag("oidcIssuerEnabled"), WorkloadIdentity: b.flag("workloadIdentityEnabled"),
+		OIDCIssuer: b.text("oidcIssuerUrl"),
+	}
+	if f.AzureAD {
+		f.AzureADAdminGroups = aad[0].texts("adminGroupObjectIds", maxListed)
+	}
+	return f
+}
+
+// aksDefaultPool reads the one pool that the cluster lists.
+func (r *reader) aksDefaultPool(b block) {
+	name := b.identifier("name", aksNames.pool)
+	if name == "" || !r.imp.DiscoverNodePools && !slices.Contains(r.imp.NodePools, name) {
+		return
+	}
+	pool := r.aksNodePool(b)
+	pool.Name = name
+	// Azure has a default pool in System mode, and of Linux; the cluster's block does not say so.
+	pool.Mode, pool.OSType = "System", "Linux"
+	if t := b.text("type"); t != "" && t != "VirtualMachineScaleSets" {
+		b.note("type", t, "Cluster API knows scale sets only")
+	}
+	if b.is("onlyCriticalAddonsEnabled") {
+		pool.Taints = b.taint(pool.Taints, "CriticalAddonsOnly", "true", "NoSchedule")
+	}
+	r.facts.NodePools = append(r.facts.NodePools, pool)
+	// Every subnet is one of the cluster's network.
+	r.facts.Network.ID, r.facts.Network.ResourceGroup, _ = azureSubnet(b.text("vnetSubnetId"))
+}
+
+func (r *reader) aksNodePool(b block) NodePool {
+	pool := NodePool{
+		Replicas:      b.number("nodeCount"),
+		InstanceTypes: b.texts("vmSize", 1),
+		ImageType:     b.text("osSku"),
+		CapacityType:  b.text("priority"),
+		DiskSizeGB:    b.number("osDiskSizeGb"),
+		DiskType:      b.text("osDiskType"),
+		Labels:        b.labels("nodeLabels"),
+		Zones:         b.texts("zones", maxListed),
+		Mode:          b.text("mode"),
+		OSType:        b.text("osType"),
+		MaxPods:       b.number("maxPods"),
+		Autoscaled:    b.flag("enableAutoScaling"),
+
+		KubeletVersion: kubeletVersion(b.text("orchestratorVersion")),
+	}
+	if b.is("enableAutoScaling") {
+		pool.MinSize, pool.MaxSize = b.number("minCount"), b.number("maxCount")
+	}
+	if _, _, subnet := azureSubnet(b.text("vnetSubnetId")); subnet != "" {
+		pool.SubnetIDs = []string{subnet}
+	}
+	for _, t := range b.texts("nodeTaints", maxTaints) {
+		pool.Taints = b.parseTaint(pool.Taints, t)
+	}
+	if price, found := b.get("spotMaxPrice"); found && scalar(price) != "-1" && pool.CapacityType == "Spot" {
+		b.note("spotMaxPrice", scalar(price), "The highest price of spot instances is not read")
+	}
+	slices.Sort(pool.Zones)
+	return pool
+}
+
+var subnetOfAzure = regexp.MustCompile(
+	`(?i)^/subscriptions/[0-9a-f-]{36}/resourceGroups/([^/]{1,90})/providers/Microsoft\.Network/virtualNetworks/([^/]{1,64})/subnets/([^/]{1,80})$`)
+
+// azureSubnet takes the names out of the identifier of a subnet.
+func azureSubnet(id string) (network, resourceGroup, subnet string) {
+	m := subnetOfAzure.FindStringSubmatch(id)
+	if m == nil {
+		return "", "", ""
+	}
+	return m[2], m[1], m[3]
+}
+
+// cidrList reads a list, or the one of the other field where the list is not there.
+func (r *reader) cidrList(b block, list, one string) []string {
+	all := b.texts(list, maxListed)
+	if len(all) == 0 {
+		return r.cidrs(b, one)
+	}
+	var out []string
+	for _, s := range all {
+		if s = b.cidrOf(list, s); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}

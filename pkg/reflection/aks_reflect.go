@@ -1,0 +1,159 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflection
+
+import "strings"
+
+// azureIdentity makes the identity that Cluster API Provider Azure must refuse: it allows no namespace, belongs to no tenant, and its
+// Secret does not exist. The provider builds its credentials before it looks at a pause, so that is where it stops.
+func (r *reflector) azureIdentity() error {
+	b, err := r.newObject(r.kinds.identity, r.imp.Namespace, r.deniedName())
+	if err != nil {
+		return err
+	}
+	const nobody = "00000000-0000-0000-0000-000000000000"
+	b.set("spec.type", "ServicePrincipal")
+	b.set("spec.clientID", nobody)
+	b.set("spec.tenantID", nobody)
+	b.set("spec.clientSecret", map[string]any{"name": r.deniedName(), "namespace": r.imp.Namespace})
+	r.add(RoleIdentity, "", b, nil)
+	return nil
+}
+
+func (r *reflector) azureCluster() error {
+	b, err := r.reflected(r.kinds.infraCluster, r.name)
+	if err != nil {
+		return err
+	}
+	b.setEndpoint("spec.controlPlaneEndpoint", r.facts.Endpoint)
+	status := b.statusOf()
+	status.set("status.ready", true)
+	r.add(RoleInfraCluster, "", b, status)
+	return nil
+}
+
+func (r *reflector) azureControlPlane() error {
+	b, err := r.reflected(r.kinds.controlPlane, r.name)
+	if err != nil {
+		return err
+	}
+	f, aks := r.facts, r.facts.AKS
+	b.set("spec.identityRef", map[string]any{
+		"apiVersion": r.kinds.identity.GroupVersion().String(), "kind": r.kinds.identity.Kind, "name": r.deniedName(), "namespace": r.imp.Namespace,
+	})
+	b.set("spec.subscriptionID", f.Account)
+	b.set("spec.resourceGroupName", aks.ResourceGroupName)
+	b.set("spec.nodeResourceGroupName", aks.NodeResourceGroup)
+	b.set("spec.location", f.Location)
+	b.set("spec.version", orElse(kubeletVersion(f.Version), f.Version))
+	b.set("spec.dnsPrefix", aks.DNSPrefix)
+	b.set("spec.sku.tier", aks.SKUTier)
+	b.set("spec.disableLocalAccounts", aks.LocalAccountsDisabled)
+	b.set("spec.oidcIssuerProfile.enabled", aks.OIDCIssuerEnabled)
+	b.set("spec.securityProfile.workloadIdentity.enabled", aks.WorkloadIdentity)
+	b.set("spec.autoUpgradeProfile.upgradeChannel", aks.UpgradeChannel)
+	b.setEndpoint("spec.controlPlaneEndpoint", f.Endpoint)
+	r.azureAccess(b)
+	r.azureNetwork(b)
+
+	status := b.statusOf()
+	status.set("status.ready", true)
+	status.set("status.initialized", true)
+	status.set("status.version", orElse(kubeletVersion(f.Version), f.Version))
+	status.set("status.oidcIssuerProfile.issuerURL", aks.OIDCIssuer)
+	r.add(RoleControlPlane, "", b, status)
+	return nil
+}
+
+func (r *reflector) azureAccess(b *builder) {
+	aks := r.facts.AKS
+	b.set("spec.apiServerAccessProfile.enablePrivateCluster", aks.PrivateCluster)
+	b.set("spec.apiServerAccessProfile.enablePrivateClusterPublicFQDN", aks.PrivateClusterPublicFQDN)
+	b.set("spec.apiServerAccessProfile.privateDNSZone", aks.PrivateDNSZone)
+	b.set("spec.apiServerAccessProfile.authorizedIPRanges", aks.AuthorizedIPRanges)
+	if aks.AzureAD {
+		groups := make([]any, len(aks.AzureADAdminGroups))
+		for i, group := range aks.AzureADAdminGroups {
+			groups[i] = group
+		}
+		b.set("spec.aadProfile", map[string]any{"managed": true, "adminGroupObjectIDs": groups})
+	}
+	b.set("spec.identity.type", aks.IdentityType)
+	if len(aks.IdentityIDs) > 0 {
+		b.set("spec.identity.userAssignedIdentityResourceID", aks.IdentityIDs[0])
+		if len(aks.IdentityIDs) > 1 {
+			b.lossy("spec.identity.userAssignedIdentityResourceID", strings.Join(aks.IdentityIDs, ","), "The field holds one identity of several")
+		}
+	}
+}
+
+func (r *reflector) azureNetwork(b *builder) {
+	f, aks := r.facts, r.facts.AKS
+	b.set("spec.networkPlugin", aks.NetworkPlugin)
+	b.set("spec.networkPluginMode", strings.ToLower(aks.NetworkPluginMode))
+	b.set("spec.networkPolicy", aks.NetworkPolicy)
+	b.set("spec.networkDataplane", aks.DataPlane)
+	b.set("spec.outboundType", aks.OutboundType)
+	b.set("spec.dnsServiceIP", aks.DNSServiceIP)
+	// The cloud spells it "standard", the kind "Standard".
+	if sku := aks.LoadBalancerSKU; sku != "" {
+		b.set("spec.loadBalancerSKU", strings.ToUpper(sku[:1])+strings.ToLower(sku[1:]))
+	}
+	if f.Network.ID == "" {
+		b.lossy("spec.virtualNetwork.name", "", "Azure manages the virtual network, and its provider shows no name; the provider's webhook may invent one")
+		return
+	}
+	b.set("spec.virtualNetwork.name", f.Network.ID)
+	b.set("spec.virtualNetwork.resourceGroup", f.Network.ResourceGroup)
+	b.lossy("spec.virtualNetwork.cidrBlock", "", "The block of addresses of the virtual network is not observed")
+	if subnet := r.azureSystemSubnet(); subnet != "" {
+		b.set("spec.virtualNetwork.subnet.name", subnet)
+		b.lossy("spec.virtualNetwork.subnet.cidrBlock", "", "The block of addresses of the subnet is not observed")
+	}
+}
+
+// azureSystemSubnet is that of the first pool in System mode.
+func (r *reflector) azureSystemSubnet() string {
+	for _, p := range r.facts.NodePools {
+		if p.Mode == "System" && len(p.SubnetIDs) > 0 {
+			return p.SubnetIDs[0]
+		}
+	}
+	return ""
+}
+
+func (r *reflector) azurePools() error { return r.pools(r.kinds.infraPool.Kind, r.azurePool) }
+
+func (r *reflector) azurePool(pool NodePool, name string) error {
+	b, err := r.reflected(r.kinds.infraPool, name)
+	if err != nil {
+		return err
+	}
+	b.set("spec.name", pool.Name)
+	b.set("spec.mode", pool.Mode)
+	b.setInstanceTypes("spec.sku", pool.InstanceTypes)
+	b.set("spec.scaling.minSize", pool.MinSize)
+	b.set("spec.scaling.maxSize", pool.MaxSize)
+	b.set("spec.nodeLabels", pool.Labels)
+	b.setTaints("spec.taints", pool.Taints, nil)
+	b.set("spec.osType", pool.OSType)
+	b.set("spec.osDiskSizeGB", pool.DiskSizeGB)
+	b.set("spec.osDiskType", pool.DiskType)
+	b.set("spec.scaleSetPriority", pool.CapacityType)
+	b.set("spec.availabilityZones", pool.Zones)
+	b.set("spec.maxPods", pool.MaxPods)
+	if len(pool.SubnetIDs) > 0 {
+		b.set("spec.subnetName", pool.SubnetIDs[0])
+	}
+	if pool.ImageType != "" {
+		b.annotate(ObservedImageTypeAnnotation, clean(pool.ImageType))
+		b.lossy("spec.osSKU", pool.ImageType, "Cluster API has no field for the operating system's variant")
+	}
+
+	status := b.statusOf()
+	status.set("status.ready", true)
+	status.set("status.replicas", pool.Replicas)
+	r.add(RoleInfraPool, pool.Name, b, status)
+	return nil
+}

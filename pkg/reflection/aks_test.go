@@ -1,0 +1,167 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflection_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+const subscription = "6f0b9a3e-1c2d-4e5f-8a9b-0c1d2e3f4a5b"
+
+func TestAKSReflection(t *testing.T) {
+	t.Parallel()
+	hub := readHub(t)
+	f := loadFixture(t, "aks-standard")
+	facts, reflected := hub.reflect(t, importOf(f), served(reflection.AKS, false, true), f)
+	if !facts.NodePoolsComplete || facts.AKS.AzureAD {
+		t.Errorf("complete %v (%s), Entra ID %v", facts.NodePoolsComplete, facts.NodePoolsReason, facts.AKS.AzureAD)
+	}
+	identity := reflected.Objects[0].Object.GetName()
+	for _, c := range []struct{ reason, kind, name, spec string }{
+		{"the identity that is denied", "AzureClusterIdentity", identity, `
+type: ServicePrincipal
+clientID: 00000000-0000-0000-0000-000000000000
+tenantID: 00000000-0000-0000-0000-000000000000
+clientSecret: {name: ` + identity + `, namespace: team-a}`},
+		{"the whole control plane", "AzureManagedControlPlane", "prod", `
+apiServerAccessProfile: {enablePrivateCluster: false}
+autoUpgradeProfile: {upgradeChannel: patch}
+controlPlaneEndpoint: {host: shop-prod-dns-a1b2c3d4.hcp.westeurope.azmk8s.io, port: 443}
+disableLocalAccounts: false
+dnsPrefix: shop-prod-dns
+dnsServiceIP: 10.0.0.10
+identity: {type: SystemAssigned}
+identityRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: AzureClusterIdentity, name: ` + identity + `, namespace: team-a}
+loadBalancerSKU: Standard
+location: westeurope
+networkDataplane: cilium
+networkPlugin: azure
+networkPluginMode: overlay
+networkPolicy: cilium
+nodeResourceGroupName: MC_shop-rg_shop-prod_westeurope
+oidcIssuerProfile: {enabled: true}
+outboundType: loadBalancer
+resourceGroupName: shop-rg
+securityProfile: {workloadIdentity: {enabled: true}}
+subscriptionID: ` + subscription + `
+version: v1.30.6
+virtualNetwork: {name: shop-vnet, resourceGroup: net-rg, subnet: {name: nodes}}`},
+		{"the default pool, which the cluster lists", "AzureManagedMachinePool", "prod-system", `
+availabilityZones: ["1", "2", "3"]
+maxPods: 110
+mode: System
+name: system
+nodeLabels: {tier: system}
+osDiskSizeGB: 128
+osDiskType: Managed
+osType: Linux
+scaling: {minSize: 3, maxSize: 5}
+sku: Standard_D4s_v5
+subnetName: nodes
+taints: [{key: CriticalAddonsOnly, value: "true", effect: NoSchedule}]`},
+		{"a pool that its Nodes show, not autoscaled", "AzureManagedMachinePool", "prod-apps", `
+maxPods: 110
+mode: User
+name: apps
+nodeLabels: {tier: apps}
+osDiskSizeGB: 200
+osDiskType: Ephemeral
+osType: Linux
+scaleSetPriority: Regular
+sku: Standard_D8s_v5
+subnetName: nodes
+taints: [{key: dedicated, value: apps, effect: NoSchedule}]`},
+		{"a spot pool of Windows", "AzureManagedMachinePool", "prod-win", `
+mode: User
+name: win
+nodeLabels: {kubernetes.azure.com/scalesetpriority: spot}
+osDiskSizeGB: 128
+osDiskType: Managed
+osType: Windows
+scaleSetPriority: Spot
+scaling: {minSize: 0, maxSize: 10}
+sku: Standard_D4s_v5
+taints: [{key: kubernetes.azure.com/scalesetpriority, value: spot, effect: NoSchedule}]`},
+		{"the MachinePool", "MachinePool", "prod-system", `
+clusterName: prod
+failureDomains: ["1", "2", "3"]
+replicas: 3
+template:
+  spec:
+    bootstrap: {dataSecretName: ""}
+    clusterName: prod
+    infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AzureManagedMachinePool, name: prod-system}
+    version: v1.30.6`},
+	} {
+		checkSpec(t, c.reason, object(t, reflected, c.kind, c.name), c.spec)
+	}
+	if diff := cmp.Diff([]string{
+		"AzureManagedControlPlane/prod spec.sku.tier",
+		"AzureManagedControlPlane/prod spec.virtualNetwork.cidrBlock",
+		"AzureManagedControlPlane/prod spec.virtualNetwork.subnet.cidrBlock",
+		"AzureManagedMachinePool/prod-apps spec.osSKU",
+		"AzureManagedMachinePool/prod-system spec.osSKU",
+		"AzureManagedMachinePool/prod-win spec.osSKU",
+	}, lossyFields(reflected)); diff != "" {
+		t.Errorf("lossy: -want, +got:\n%s", diff)
+	}
+	for _, l := range reflected.Lossy {
+		if l.Field == "spec.sku.tier" && (l.Observed != "Premium" || l.Default != "Free") {
+			t.Errorf("the tier that cannot be represented: got %+v", l)
+		}
+	}
+}
+
+func TestAKSPrivate(t *testing.T) {
+	t.Parallel()
+	hub := readHub(t)
+	f := loadFixture(t, "aks-private")
+	facts, reflected := hub.reflect(t, importOf(f), served(reflection.AKS, false, true), f)
+	if !facts.Endpoint.Private || !facts.AKS.AzureAD || facts.Endpoint.Host != "ledger-abcd1234.0f1e2d3c-0000-1111-2222-333344445555.privatelink.northeurope.azmk8s.io" {
+		t.Errorf("endpoint %+v, Entra ID %v", facts.Endpoint, facts.AKS.AzureAD)
+	}
+	if diff := cmp.Diff([]reflection.Capacity{{Type: "VirtualNode", Nodes: 1}}, facts.Capacity); diff != "" {
+		t.Errorf("capacity: -want, +got:\n%s", diff)
+	}
+	spec, _ := object(t, reflected, "AzureManagedControlPlane", "prod").Object.Object["spec"].(map[string]any)
+	if diff := cmp.Diff(map[string]any{"managed": true, "adminGroupObjectIDs": []any{"11111111-aaaa-bbbb-cccc-222222222222"}}, spec["aadProfile"]); diff != "" {
+		t.Errorf("Entra ID: -want, +got:\n%s", diff)
+	}
+	if _, ok := spec["outboundType"]; ok {
+		t.Error("outboundType none has no value in the kind, yet it is set")
+	}
+	if diff := cmp.Diff([]string{
+		"AzureManagedControlPlane/prod spec.outboundType", "AzureManagedControlPlane/prod spec.virtualNetwork.name",
+	}, lossyFields(reflected)); diff != "" {
+		t.Errorf("lossy: -want, +got:\n%s", diff)
+	}
+}
+
+// TestAKSPoolsAreLookedUpUnderTheirClusterOnly shows that an observation cannot send the provider to another cluster.
+func TestAKSPoolsAreLookedUpUnderTheirClusterOnly(t *testing.T) {
+	t.Parallel()
+	hub := readHub(t)
+	own := "/subscriptions/" + subscription + "/resourceGroups/shop-rg/providers/Microsoft.ContainerService/managedClusters/"
+	for reason, id := range map[string]string{
+		"another cluster's identifier": own + "other",
+		"a path that goes on":          own + "shop-prod/agentPools/system",
+		"a path that goes up":          own + "x/../shop-prod",
+		"nothing":                      "",
+	} {
+		f := loadFixture(t, "aks-standard")
+		f.Resources[0].AtProvider["id"] = id
+		imp := importOf(f)
+		observed, want := hub.observe(t, imp, served(reflection.AKS, false, true), f, true)
+		if len(want.Resources) != 1 {
+			t.Errorf("%s: pools are wanted under it", reason)
+		}
+		if _, err := reflection.Read(imp, observed); err == nil {
+			t.Errorf("%s: it is read", reason)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflection
+
+import "strings"
+
+// gcpCluster refers to credentials that do not exist: Cluster API Provider GCP builds its clients out of that Secret before it looks at
+// anything else, and would take the credentials of its own Pod if none were named.
+func (r *reflector) gcpCluster() error {
+	b, err := r.reflected(r.kinds.infraCluster, r.name)
+	if err != nil {
+		return err
+	}
+	f, gke := r.facts, r.facts.GKE
+	b.set("spec.credentialsRef", map[string]any{"name": r.deniedName(), "namespace": r.imp.Namespace})
+	b.set("spec.project", f.Account)
+	b.set("spec.region", gke.Region)
+	b.set("spec.network.name", gke.Network)
+	b.set("spec.network.hostProject", gke.NetworkProject)
+	if gke.Subnetwork != "" {
+		subnet := map[string]any{"name": gke.Subnetwork, "region": gke.Region}
+		if b.lossy("spec.network.subnets[].cidrBlock", gke.Subnetwork, "The block of addresses of the subnet is not observed"); gke.StackType != "" {
+			subnet["stackType"] = gcpStackType(gke.StackType)
+		}
+		b.setEach("spec.network.subnets", []map[string]any{subnet})
+	}
+	b.setEndpoint("spec.controlPlaneEndpoint", f.Endpoint)
+	status := b.statusOf()
+	status.set("status.ready", true)
+	status.set("status.failureDomains", r.failureDomains())
+	r.add(RoleInfraCluster, "", b, status)
+	return nil
+}
+
+// gcpStackType is as the subnet spells it: the cluster says IPV4 where the subnet says IPV4_ONLY.
+func gcpStackType(ofCluster string) string {
+	if ofCluster == "IPV4" || ofCluster == "IPV6" {
+		return ofCluster + "_ONLY"
+	}
+	return ofCluster
+}
+
+func (r *reflector) gcpControlPlane() error {
+	b, err := r.reflected(r.kinds.controlPlane, r.name)
+	if err != nil {
+		return err
+	}
+	f, gke := r.facts, r.facts.GKE
+	b.set("spec.clusterName", r.imp.ClusterName)
+	b.set("spec.project", f.Account)
+	b.set("spec.location", f.Location)
+	b.set("spec.version", f.Version)
+	b.set("spec.enableAutopilot", gke.Autopilot)
+	b.set("spec.releaseChannel", strings.ToLower(gke.ReleaseChannel))
+	b.set("spec.enableIdentityService", gke.IdentityService)
+	b.set("spec.loggingService", gke.LoggingService)
+	b.set("spec.monitoringService", gke.MonitoringService)
+	b.setEndpoint("spec.endpoint", f.Endpoint)
+	r.gcpNetwork(b)
+	for _, c := range f.Capacity {
+		if c.Type == CapacityNodeAutoProvisioning {
+			b.lossy("spec", c.Type, "Cluster API has no field for this capacity")
+		}
+	}
+
+	status := b.statusOf()
+	status.set("status.ready", true)
+	status.set("status.initialized", true)
+	status.set("status.version", statusVersion(f.Version))
+	status.set("status.currentVersion", f.Version)
+	r.add(RoleControlPlane, "", b, status)
+	return nil
+}
+
+func (r *reflector) gcpNetwork(b *builder) {
+	f, gke := r.facts, r.facts.GKE
+	if len(f.PodCIDRs) > 0 {
+		b.set("spec.clusterNetwork.pod.cidrBlock", f.PodCIDRs[0])
+	}
+	if len(f.ServiceCIDRs) > 0 {
+		b.set("spec.clusterNetwork.service.cidrBlock", f.ServiceCIDRs[0])
+	}
+	b.set("spec.clusterNetwork.useIPAliases", gke.VPCNative)
+	b.set("spec.clusterNetwork.privateCluster.enablePrivateEndpoint", gke.PrivateEndpoint)
+	b.set("spec.clusterNetwork.privateCluster.enablePrivateNodes", gke.PrivateNodes)
+	b.set("spec.clusterNetwork.privateCluster.controlPlaneGlobalAccess", gke.ControlPlaneGlobalAccess)
+	b.set("spec.clusterNetwork.privateCluster.controlPlaneCidrBlock", gke.ControlPlaneCIDR)
+	if !gke.RestrictsNetworks {
+		return
+	}
+	networks := make([]map[string]any, len(gke.AuthorizedNetworks))
+	for i, n := range gke.AuthorizedNetworks {
+		networks[i] = map[string]any{"cidr_block": n.CIDR, "display_name": n.Name}
+	}
+	if len(networks) == 0 {
+		b.lossy("spec.master_authorized_networks_config", "", "The list of authorized networks is empty, so none is")
+	}
+	b.setEach("spec.master_authorized_networks_config.cidr_blocks", networks)
+}
+
+func (r *reflector) gcpPools() error { return r.pools(r.kinds.infraPool.Kind, r.gcpPool) }
+
+func (r *reflector) gcpPool(pool NodePool, name string) error {
+	b, err := r.reflected(r.kinds.infraPool, name)
+	if err != nil {
+		return err
+	}
+	b.set("spec.nodePoolName", pool.Name)
+	b.setInstanceTypes("spec.machineType", pool.InstanceTypes)
+	b.set("spec.diskSizeGb", pool.DiskSizeGB)
+	b.set("spec.diskType", pool.DiskType)
+	b.set("spec.imageType", pool.ImageType)
+	b.set("spec.kubernetesLabels", pool.Labels)
+	b.setTaints("spec.kubernetesTaints", pool.Taints, nil)
+	b.set("spec.nodeLocations", pool.Zones)
+	b.set("spec.maxPodsPerNode", pool.MaxPods)
+	b.set("spec.management.autoRepair", pool.AutoRepair)
+	b.set("spec.management.autoUpgrade", pool.AutoUpgrade)
+	b.set("spec.nodeSecurity.serviceAccount.email", pool.ServiceAccount)
+	b.set("spec.scaling.enableAutoscaling", pool.Autoscaled)
+	b.set("spec.scaling.minCount", pool.MinSize)
+	b.set("spec.scaling.maxCount", pool.MaxSize)
+	b.set("spec.scaling.locationPolicy", strings.ToLower(pool.LocationPolicy))
+	if pool.CapacityType != "" {
+		b.lossy("spec.spot", pool.CapacityType, "Cluster API has no field for spot and preemptible instances")
+	}
+
+	status := b.statusOf()
+	status.set("status.ready", true)
+	status.set("status.replicas", pool.Replicas)
+	r.add(RoleInfraPool, pool.Name, b, status)
+	return nil
+}

@@ -1,0 +1,131 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflection_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+func TestGKERegional(t *testing.T) {
+	t.Parallel()
+	hub := readHub(t)
+	f := loadFixture(t, "gke-regional")
+	imp := importOf(f)
+	imp.NodePools = []string{"retired"}
+	facts, reflected := hub.reflect(t, imp, served(reflection.GKE, false, true), f)
+	// "new" is on a Node and not yet in the observation; "retired" is named by the user and not in the cloud's list.
+	if diff := cmp.Diff([]string{"new"}, facts.PendingNodePools); diff != "" {
+		t.Errorf("pending pools: -want, +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"retired"}, facts.GoneNodePools); diff != "" || facts.NodePoolsComplete {
+		t.Errorf("gone pools: -want, +got:\n%s complete %v", diff, facts.NodePoolsComplete)
+	}
+	credentials, _ := object(t, reflected, "GCPManagedCluster", "prod").Object.Object["spec"].(map[string]any)["credentialsRef"].(map[string]any)
+	name, _ := credentials["name"].(string)
+	for _, c := range []struct{ reason, kind, name, spec string }{
+		{"the cluster names a Secret that does not exist", "GCPManagedCluster", "prod", `
+controlPlaneEndpoint: {host: 10.90.0.2, port: 443}
+credentialsRef: {name: ` + name + `, namespace: team-a}
+network: {name: shared, hostProject: net-host, subnets: [{name: gke, region: europe-west1, stackType: IPV4_ONLY}]}
+project: shop-12345
+region: europe-west1`},
+		{"the whole control plane", "GCPManagedControlPlane", "prod", `
+clusterName: shop-prod
+clusterNetwork:
+  pod: {cidrBlock: 10.96.0.0/14}
+  service: {cidrBlock: 10.100.0.0/20}
+  useIPAliases: true
+  privateCluster: {controlPlaneCidrBlock: 10.90.0.0/28, controlPlaneGlobalAccess: true, enablePrivateEndpoint: true, enablePrivateNodes: true}
+endpoint: {host: 10.90.0.2, port: 443}
+location: europe-west1
+loggingService: logging.googleapis.com/kubernetes
+monitoringService: monitoring.googleapis.com/kubernetes
+master_authorized_networks_config: {cidr_blocks: [{cidr_block: 10.0.0.0/8, display_name: office}]}
+project: shop-12345
+releaseChannel: regular
+version: 1.30.5-gke.1443001`},
+		{"an autoscaled pool in three zones", "GCPManagedMachinePool", "prod-general", `
+diskSizeGb: 100
+diskType: pd-balanced
+imageType: COS_CONTAINERD
+kubernetesLabels: {tier: general}
+machineType: e2-standard-4
+management: {autoRepair: true, autoUpgrade: true}
+maxPodsPerNode: 110
+nodeLocations: [europe-west1-b, europe-west1-c, europe-west1-d]
+nodePoolName: general
+nodeSecurity: {serviceAccount: {email: nodes@shop-12345.iam.gserviceaccount.com}}
+scaling: {enableAutoscaling: true, locationPolicy: balanced, minCount: 1, maxCount: 5}`},
+		{"a spot pool with a disk that the kind does not know", "GCPManagedMachinePool", "prod-spot", `
+diskSizeGb: 80
+imageType: COS_CONTAINERD
+kubernetesTaints: [{key: spot, value: "true", effect: NoSchedule}]
+machineType: c4-standard-8
+management: {autoRepair: true, autoUpgrade: true}
+nodeLocations: [europe-west1-b]
+nodePoolName: spot
+scaling: {enableAutoscaling: true, locationPolicy: any}`},
+		{"the number of Nodes is that of all zones", "MachinePool", "prod-general", `
+clusterName: prod
+failureDomains: [europe-west1-b, europe-west1-c, europe-west1-d]
+replicas: 6
+template:
+  spec:
+    bootstrap: {dataSecretName: ""}
+    clusterName: prod
+    infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: GCPManagedMachinePool, name: prod-general}
+    version: v1.30.5`},
+	} {
+		checkSpec(t, c.reason, object(t, reflected, c.kind, c.name), c.spec)
+	}
+	if diff := cmp.Diff([]string{
+		" Cluster.nodePool.autoscaling.totalMaxNodeCount",
+		"GCPManagedCluster/prod spec.network.subnets[].cidrBlock",
+		"GCPManagedControlPlane/prod spec",
+		"GCPManagedMachinePool/prod-spot spec.diskType",
+		"GCPManagedMachinePool/prod-spot spec.spot",
+	}, lossyFields(reflected)); diff != "" {
+		t.Errorf("lossy: -want, +got:\n%s", diff)
+	}
+}
+
+func TestGKEZonalWithDNSEndpoint(t *testing.T) {
+	t.Parallel()
+	hub := readHub(t)
+	f := loadFixture(t, "gke-zonal")
+	facts, reflected := hub.reflect(t, importOf(f), served(reflection.GKE, false, true), f)
+	if !facts.Endpoint.SystemRoots || facts.Endpoint.Private || !strings.HasSuffix(facts.Endpoint.Host, ".gke.goog") {
+		t.Errorf("endpoint %+v, want a DNS name whose certificate the system's roots vouch for", facts.Endpoint)
+	}
+	pool, _ := object(t, reflected, "MachinePool", "prod-default-pool").Object.Object["spec"].(map[string]any)
+	if pool["replicas"] != int64(3) {
+		t.Errorf("a pool of a zonal cluster without zones has %v Nodes, want 3", pool["replicas"])
+	}
+	if diff := cmp.Diff([]string{
+		"GCPManagedCluster/prod spec.network.subnets[].cidrBlock",
+		"GCPManagedControlPlane/prod spec.releaseChannel",
+		"GCPManagedMachinePool/prod-default-pool spec.spot",
+	}, lossyFields(reflected)); diff != "" {
+		t.Errorf("lossy: -want, +got:\n%s", diff)
+	}
+}
+
+func TestGKEAutopilot(t *testing.T) {
+	t.Parallel()
+	hub := readHub(t)
+	f := loadFixture(t, "gke-autopilot")
+	facts, reflected := hub.reflect(t, importOf(f), served(reflection.GKE, false, true), f)
+	if diff := cmp.Diff([]reflection.Capacity{{Type: "Autopilot", Nodes: 1}}, facts.Capacity); diff != "" || len(facts.NodePools) > 0 || !facts.NodePoolsComplete {
+		t.Errorf("capacity: -want, +got:\n%s pools %v, complete %v", diff, facts.NodePools, facts.NodePoolsComplete)
+	}
+	spec, _ := object(t, reflected, "GCPManagedControlPlane", "prod").Object.Object["spec"].(map[string]any)
+	if spec["enableAutopilot"] != true || spec["releaseChannel"] != "rapid" || len(reflected.Objects) != 3 {
+		t.Errorf("autopilot %v, channel %v, %d objects", spec["enableAutopilot"], spec["releaseChannel"], len(reflected.Objects))
+	}
+}
