@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Regenerates what is generated: deep copies beside the types, the CRDs of the hub in config/crd/bases and those of workload
-# clusters, which the manager installs itself, in config/crd/workload, and the page that lists the library of health rules.
+# clusters, which the manager installs itself, in config/crd/workload, the schema of spec.references for authors, and the page that lists the library of health rules.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tool=$(hack/tool.sh controller-gen)
@@ -9,7 +9,10 @@ tool=$(hack/tool.sh controller-gen)
 # A Pod template has metadata of its own, which would be dropped without the option.
 "$tool" crd:generateEmbeddedObjectMeta=true paths=./apis/apps/... output:crd:dir=config/crd/workload
 go run ./hack/trimcrd config/crd/workload/apps.masthead.dev_applications.yaml spec.healthCheck.template
+"$tool" object:headerFile=hack/boilerplate.go.txt crd paths=./internal/managedexample/... output:crd:dir=internal/managedexample
 page=$(mktemp)
+go run ./hack/referenceschema internal/managedexample/network.example.org_subnets.yaml >"$page"
+cat "$page" >config/references/schema.yaml
 go run ./hack/healthlibrary >"$page"
 cat "$page" >docs/health-library.md
 rm -f "$page"

@@ -6,9 +6,9 @@ lint=$(hack/tool.sh golangci-lint)
 echo "== go mod tidy leaves no difference"
 go mod tidy -diff
 echo "== the generated files are up to date"
-before=$(find apis config/crd docs/health-library.md -type f -exec sha256sum {} + | sort -k2)
+before=$(find apis internal/managedexample config/crd config/references docs/health-library.md -type f -exec sha256sum {} + | sort -k2)
 hack/generate.sh
-after=$(find apis config/crd docs/health-library.md -type f -exec sha256sum {} + | sort -k2)
+after=$(find apis internal/managedexample config/crd config/references docs/health-library.md -type f -exec sha256sum {} + | sort -k2)
 if [[ $before != "$after" ]]; then
   diff <(echo "$before") <(echo "$after") || true
   echo "lint: 'make generate' changed files; commit what it made" >&2

@@ -11,18 +11,11 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/interpreter"
-	"k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/apiserver/pkg/cel/environment"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/expression"
 )
-
-// costLimit is what the evaluation of one expression may cost, in the units of Kubernetes: enough to look at each of a thousand
-// entries of a list. It is a hundredth of what the API server allows a policy, because the time that it takes to count the cost grows
-// faster than the cost: within one loop, with its square. BenchmarkCostLimit measures the worst.
-const costLimit = 10_000
 
 // maxCompilerMessage bounds what is repeated of what the compiler says.
 const maxCompilerMessage = 1024
@@ -105,7 +98,7 @@ func compile(spec fleetv1alpha1.HealthRuleSpec, environment func() (*cel.Env, er
 		if s.source == "" {
 			continue
 		}
-		program, err := expression(env, s.source, cel.BoolType)
+		program, err := expression.Compile(env, s.source, cel.BoolType, costs{})
 		if err != nil {
 			errs = append(errs, s.expression+": "+err.Error())
 			continue
@@ -113,7 +106,7 @@ func compile(spec fleetv1alpha1.HealthRuleSpec, environment func() (*cel.Env, er
 		p.steps = append(p.steps, step{expression: s.expression, program: program, result: Result{Health: s.health, Reason: s.reason}})
 	}
 	if spec.Message != "" {
-		if p.message, err = expression(env, spec.Message, cel.StringType); err != nil {
+		if p.message, err = expression.Compile(env, spec.Message, cel.StringType, costs{}); err != nil {
 			errs = append(errs, "message: "+err.Error())
 		}
 	}
@@ -123,40 +116,11 @@ func compile(spec fleetv1alpha1.HealthRuleSpec, environment func() (*cel.Env, er
 	return p
 }
 
-// newEnvironment returns what makes the environment of expressions, once. It has the language and the functions that the policies and the
-// validation rules of Kubernetes v1.36 have, and helpers of our own. The version is fixed, so that a new version of a library changes
-// the meaning of no rule.
+// newEnvironment returns what makes the environment of expressions, once: that of pkg/expression, and helpers of our own.
 func newEnvironment() func() (*cel.Env, error) {
 	return sync.OnceValues(func() (*cel.Env, error) {
-		set, err := environment.MustBaseEnvSet(version.MajorMinor(1, 36)).Extend(environment.VersionedOptions{
-			IntroducedVersion: version.MajorMinor(1, 0),
-			EnvOptions:        append([]cel.EnvOption{cel.Variable(objectVariable, cel.DynType)}, helpers()...),
-		})
-		if err != nil {
-			return nil, fmt.Errorf("cannot make the environment of the expressions: %w", err)
-		}
-		return set.NewExpressionsEnv(), nil
+		return expression.NewEnvironment(append([]cel.EnvOption{cel.Variable(objectVariable, cel.DynType)}, helpers()...)...)
 	})
-}
-
-// expression compiles an expression whose value is of a type, or of one that only the object decides.
-func expression(env *cel.Env, source string, want *cel.Type) (cel.Program, error) {
-	ast, issues := env.Compile(source)
-	if issues.Err() != nil {
-		var messages []string
-		for _, e := range issues.Errors() {
-			messages = append(messages, fmt.Sprintf("%d:%d: %s", e.Location.Line(), e.Location.Column()+1, e.Message))
-		}
-		return nil, errors.New(strings.Join(messages, ", "))
-	}
-	if got := ast.OutputType(); !got.IsExactType(want) && !got.IsExactType(cel.DynType) {
-		return nil, fmt.Errorf("its value is of the type %s, and must be of the type %s", got, want)
-	}
-	program, err := env.Program(ast, cel.CostTracking(costs{}), cel.CostLimit(costLimit))
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a program of it: %w", err)
-	}
-	return program, nil
 }
 
 // assess asks the rule about an object. It returns false if the rule has nothing to say.
@@ -258,10 +222,7 @@ func explained(result Result, object fields) Result {
 // evaluate returns the value of an expression.
 func evaluate[T bool | string](program cel.Program, input map[string]any) (T, error) {
 	var none T
-	value, _, err := program.Eval(input)
-	if cancelled := (interpreter.EvalCancelledError{}); errors.As(err, &cancelled) {
-		return none, errors.New("it costs too much on this object")
-	}
+	value, err := expression.Evaluate(program, input)
 	if err != nil {
 		return none, err
 	}

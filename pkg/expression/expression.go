@@ -1,0 +1,70 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package expression
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/cel/library"
+)
+
+// CostLimit is what the evaluation of one expression may cost, in the units of Kubernetes: enough to look at each of a thousand
+// entries of a list. It is a hundredth of what the API server allows a policy, because the time that it takes to count the cost grows
+// faster than the cost: within one loop, with its square. BenchmarkCostLimit of pkg/health measures the worst.
+const CostLimit = 10_000
+
+// ErrTooExpensive is the error of an evaluation that was ended because of what it cost.
+var ErrTooExpensive = errors.New("it costs too much on this object")
+
+// NewEnvironment makes an environment of expressions, with the language of Kubernetes and what the options add. It takes milliseconds.
+func NewEnvironment(options ...cel.EnvOption) (*cel.Env, error) {
+	set, err := environment.MustBaseEnvSet(version.MajorMinor(1, 36)).Extend(environment.VersionedOptions{
+		IntroducedVersion: version.MajorMinor(1, 0),
+		EnvOptions:        options,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the environment of the expressions: %w", err)
+	}
+	return set.NewExpressionsEnv(), nil
+}
+
+// Compile compiles an expression. If want is not nil, its value is of that type, or of one that only its input decides. costs says what
+// calls of functions cost; nil is what Kubernetes says.
+func Compile(env *cel.Env, source string, want *cel.Type, costs interpreter.ActualCostEstimator) (cel.Program, error) {
+	ast, issues := env.Compile(source)
+	if issues.Err() != nil {
+		var messages []string
+		for _, e := range issues.Errors() {
+			messages = append(messages, fmt.Sprintf("%d:%d: %s", e.Location.Line(), e.Location.Column()+1, e.Message))
+		}
+		return nil, errors.New(strings.Join(messages, ", "))
+	}
+	if got := ast.OutputType(); want != nil && !got.IsExactType(want) && !got.IsExactType(cel.DynType) {
+		return nil, fmt.Errorf("its value is of the type %s, and must be of the type %s", got, want)
+	}
+	if costs == nil {
+		costs = &library.CostEstimator{}
+	}
+	program, err := env.Program(ast, cel.CostTracking(costs), cel.CostLimit(CostLimit))
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a program of it: %w", err)
+	}
+	return program, nil
+}
+
+// Evaluate returns the value of an expression. The error is ErrTooExpensive if it costs more than CostLimit.
+func Evaluate(program cel.Program, input map[string]any) (ref.Val, error) {
+	value, _, err := program.Eval(input)
+	if cancelled := (interpreter.EvalCancelledError{}); errors.As(err, &cancelled) {
+		return nil, ErrTooExpensive
+	}
+	return value, err
+}

@@ -1,0 +1,186 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+)
+
+// Bounds of paths, which users write and which lead through objects that others write.
+const (
+	maxPathLength = 1024
+	maxSegments   = 64
+	maxIndex      = fieldpath.DefaultMaxFieldPathIndex
+	maxExpanded   = 256
+)
+
+const wildcard = "*"
+
+// errNoValue is the error of a path at which there is no value.
+var errNoValue = errors.New("there is no value") //nolint:gochecknoglobals // A constant.
+
+// parsePath parses a path within its bounds.
+func parsePath(path string) (fieldpath.Segments, error) {
+	if path == "" {
+		return nil, errors.New("the path is empty")
+	}
+	if len(path) > maxPathLength {
+		return nil, fmt.Errorf("the path is longer than %d characters", maxPathLength)
+	}
+	segments, err := fieldpath.Parse(path)
+	if err != nil {
+		return nil, fmt.Errorf("the path cannot be parsed: %w", err)
+	}
+	if len(segments) == 0 || len(segments) > maxSegments {
+		return nil, fmt.Errorf("the path has %d segments; it can have 1 to %d", len(segments), maxSegments)
+	}
+	for _, s := range segments {
+		if s.Type == fieldpath.SegmentIndex && s.Index > maxIndex {
+			return nil, fmt.Errorf("the index %d is larger than %d", s.Index, maxIndex)
+		}
+	}
+	return segments, nil
+}
+
+// parseTarget parses the path of a field that is filled: one in spec, and not in spec.references. Everything else of an object
+// (finalizers, owner references, annotations that programs obey, the status) is not for references to write.
+func parseTarget(path string) (fieldpath.Segments, error) {
+	segments, err := parsePath(path)
+	if err != nil {
+		return nil, err
+	}
+	inSpec := len(segments) > 1 && segments[0].Type == fieldpath.SegmentField && segments[0].Field == "spec" &&
+		segments[1].Type == fieldpath.SegmentField
+	if !inSpec || segments[1].Field == "references" || segments[1].Field == wildcard {
+		return nil, errors.New("toFieldPath must be a field in spec, and not in spec.references")
+	}
+	return segments, nil
+}
+
+// expand replaces the wildcards of a path by what an object has there, in order. Without one it is the path itself. It returns
+// errNoValue if there is nothing.
+func expand(object map[string]any, segments fieldpath.Segments) ([]fieldpath.Segments, error) {
+	e := expansion{segments: segments}
+	if err := e.walk(object, nil); err != nil {
+		return nil, err
+	}
+	if len(e.found) == 0 {
+		return nil, errNoValue
+	}
+	return e.found, nil
+}
+
+// expansion is fieldpath's expansion of wildcards, bounded, in a defined order, and without its text in between: a key that cannot be
+// written in a path would lead elsewhere when it is parsed again.
+type expansion struct {
+	segments fieldpath.Segments
+	found    []fieldpath.Segments
+}
+
+func (e *expansion) walk(value any, walked fieldpath.Segments) error {
+	for i := len(walked); i < len(e.segments); i++ {
+		s := e.segments[i]
+		if s.Type == fieldpath.SegmentField && s.Field == wildcard {
+			return e.branch(value, walked)
+		}
+		if slices.ContainsFunc(e.segments[i:], isWildcard) {
+			next, err := step(value, s)
+			if err != nil {
+				return err
+			}
+			value = next
+		}
+		walked = append(slices.Clone(walked), s)
+	}
+	if len(e.found) >= maxExpanded {
+		return fmt.Errorf("the path leads to more than %d fields", maxExpanded)
+	}
+	if again, err := fieldpath.Parse(walked.String()); err != nil || !slices.Equal(again, walked) {
+		return fmt.Errorf("the path leads through a key that cannot be written in a path: %q", clean(walked.String()))
+	}
+	e.found = append(e.found, walked)
+	return nil
+}
+
+// branch goes on with each element, or each field in the order of their names.
+func (e *expansion) branch(value any, walked fieldpath.Segments) error {
+	var steps fieldpath.Segments
+	switch v := value.(type) {
+	case []any:
+		for i := range v {
+			if i > maxExpanded {
+				break
+			}
+			steps = append(steps, fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(i)})
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			steps = append(steps, fieldpath.Segment{Type: fieldpath.SegmentField, Field: key})
+		}
+	case nil:
+		return errNoValue
+	default:
+		return fmt.Errorf("%s is neither a list nor an object", clean(walked.String()))
+	}
+	for _, s := range steps {
+		next, err := step(value, s)
+		if err == nil {
+			err = e.walk(next, append(slices.Clone(walked), s))
+		}
+		// What an element lacks, others may have.
+		if err != nil && !errors.Is(err, errNoValue) {
+			return err
+		}
+	}
+	return nil
+}
+
+func isWildcard(s fieldpath.Segment) bool {
+	return s.Type == fieldpath.SegmentField && s.Field == wildcard
+}
+
+func step(value any, s fieldpath.Segment) (any, error) {
+	switch v := value.(type) {
+	case nil:
+		return nil, errNoValue
+	case []any:
+		if s.Type != fieldpath.SegmentIndex {
+			return nil, errors.New("the path names a field of what is a list")
+		}
+		if s.Index >= uint(len(v)) {
+			return nil, errNoValue
+		}
+		return v[s.Index], nil
+	case map[string]any:
+		if s.Type != fieldpath.SegmentField {
+			return nil, errors.New("the path has an index in what is an object")
+		}
+		next, ok := v[s.Field]
+		if !ok {
+			return nil, errNoValue
+		}
+		return next, nil
+	}
+	return nil, errors.New("the path leads through what is neither an object nor a list")
+}
+
+// valueAt is the value at a path without wildcards; errNoValue if there is none, or null, or the empty text: a field of a Go type without
+// omitempty has that when nobody has set it.
+func valueAt(object map[string]any, path fieldpath.Segments) (any, error) {
+	value, err := fieldpath.Pave(object).GetValue(path.String())
+	switch {
+	case fieldpath.IsNotFound(err):
+		return nil, errNoValue
+	case err != nil:
+		return nil, err
+	case value == nil, value == "":
+		return nil, errNoValue
+	}
+	return value, nil
+}

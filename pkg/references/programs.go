@@ -1,0 +1,55 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"k8s.io/utils/lru"
+
+	"github.com/masthead-dev/masthead/pkg/expression"
+)
+
+// variablesName is what expressions call their variables by.
+const variablesName = "variables"
+
+// maxPrograms is how many compiled expressions are kept. Objects that a template made have the same.
+const maxPrograms = 256
+
+// programs compiles expressions, and remembers the latest.
+type programs struct {
+	env   func() (*cel.Env, error)
+	cache *lru.Cache
+}
+
+func newPrograms() *programs {
+	return &programs{
+		env: sync.OnceValues(func() (*cel.Env, error) {
+			return expression.NewEnvironment(cel.Variable(variablesName, cel.MapType(cel.StringType, cel.DynType)))
+		}),
+		cache: lru.New(maxPrograms),
+	}
+}
+
+// program is an expression that was compiled, or why it cannot be.
+type program struct {
+	cel.Program
+	err error
+}
+
+func (p *programs) get(source string) program {
+	if known, ok := p.cache.Get(source); ok {
+		return known.(program) //nolint:forcetypeassert // Nothing else is put there.
+	}
+	var out program
+	env, err := p.env()
+	if err != nil {
+		out.err = err
+	} else {
+		out.Program, out.err = expression.Compile(env, source, nil, nil)
+	}
+	p.cache.Add(source, out)
+	return out
+}

@@ -1,0 +1,124 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/masthead-dev/masthead/pkg/references"
+)
+
+// A ReferenceResolver resolves the generic references of managed resources, and then those that their type has of its own. It implements
+// managed.ReferenceResolver.
+type ReferenceResolver struct {
+	client   client.Client
+	reader   client.Reader
+	mapper   references.Mapper
+	resolver *references.Resolver
+	tenancy  references.Tenancy
+	schema   *references.Schema
+	next     managed.ReferenceResolver
+}
+
+var _ managed.ReferenceResolver = &ReferenceResolver{}
+
+// An Option configures a ReferenceResolver.
+type Option func(*ReferenceResolver)
+
+// WithTenancy says what managed resources may reference. By default it is references.Tenancy{}, the strictest.
+func WithTenancy(t references.Tenancy) Option { return func(r *ReferenceResolver) { r.tenancy = t } }
+
+// WithSchema gives the schema of the managed resource: it says which fields may hold what Secrets hold, and which lists are merged by keys.
+// Without it no field may, and lists are applied whole.
+func WithSchema(s *references.Schema) Option { return func(r *ReferenceResolver) { r.schema = s } }
+
+// WithNext replaces what resolves the references that a type has of its own: by default managed.NewAPISimpleReferenceResolver, as in the
+// managed reconciler.
+func WithNext(next managed.ReferenceResolver) Option {
+	return func(r *ReferenceResolver) { r.next = next }
+}
+
+// New returns a ReferenceResolver. The client writes managed resources. The reader reads what they reference, and must not cache, as
+// otherwise every object of every kind is watched that is referenced once: use the manager's GetAPIReader().
+func New(c client.Client, reader client.Reader, mapper meta.RESTMapper, options ...Option) *ReferenceResolver {
+	r := &ReferenceResolver{
+		client: c, reader: reader, mapper: references.NewMapper(mapper), resolver: references.NewResolver(),
+		next: managed.NewAPISimpleReferenceResolver(c),
+	}
+	for _, o := range options {
+		o(r)
+	}
+	return r
+}
+
+// ResolveReferences implements managed.ReferenceResolver. What was resolved before a failure is written.
+func (r *ReferenceResolver) ResolveReferences(ctx context.Context, mg resource.Managed) error {
+	if err := r.resolve(ctx, mg); err != nil {
+		return err
+	}
+	return r.next.ResolveReferences(ctx, mg)
+}
+
+func (r *ReferenceResolver) resolve(ctx context.Context, mg resource.Managed) error {
+	object, err := r.unstructured(mg)
+	if err != nil {
+		return err
+	}
+	refs, err := references.Of(object.Object)
+	if errors.Is(err, references.ErrNotOurs) || err == nil && len(refs) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	result, failed := r.resolver.Resolve(ctx, references.Request{
+		Object: object, References: refs, Reader: r.reader, Mapper: r.mapper, Tenancy: r.tenancy, Schema: r.schema,
+	})
+	if len(result.Filled) > 0 {
+		if err := r.apply(ctx, mg, object, result); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// apply writes what was filled in, and makes the managed resource what the API server answers.
+func (r *ReferenceResolver) apply(ctx context.Context, mg resource.Managed, before *unstructured.Unstructured, result references.Result) error {
+	desired, err := references.ApplyConfiguration(before, result, references.FieldManager, r.schema)
+	if err != nil {
+		return fmt.Errorf("cannot apply what references filled in: %w", err)
+	}
+	err = r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), client.FieldOwner(references.FieldManager), client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("cannot apply what references filled in: %w", references.WithoutSecrets(err, result))
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(desired.Object, mg); err != nil {
+		return fmt.Errorf("cannot convert what the API server answered: %w", err)
+	}
+	return nil
+}
+
+func (r *ReferenceResolver) unstructured(mg resource.Managed) (*unstructured.Unstructured, error) {
+	gvk, err := apiutil.GVKForObject(mg, r.client.Scheme())
+	if err != nil {
+		return nil, fmt.Errorf("cannot find the kind of the managed resource: %w", err)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(mg)
+	if err != nil {
+		return nil, fmt.Errorf("cannot convert the managed resource: %w", err)
+	}
+	object := &unstructured.Unstructured{Object: content}
+	object.SetGroupVersionKind(gvk)
+	return object, nil
+}

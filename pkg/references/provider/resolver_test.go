@@ -1,0 +1,322 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	xpcommon "github.com/crossplane/crossplane-runtime/v2/apis/common"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/yaml"
+
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/managedexample"
+	"github.com/masthead-dev/masthead/pkg/references"
+	"github.com/masthead-dev/masthead/test/testenv"
+)
+
+const crdFile = "network.example.org_subnets.yaml"
+
+var (
+	api client.Client
+	mgr manager.Manager
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	env, err := testenv.New(filepath.Join(testenv.Root(), "internal", "managedexample", crdFile))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = env.Stop() }()
+	cfg, err := env.Start()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cannot start the API server:", err)
+		return 1
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, managedexample.AddToScheme, apiextensionsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	if mgr, err = ctrl.NewManager(cfg, ctrl.Options{
+		Scheme: scheme, Metrics: server.Options{BindAddress: "0"},
+		// The reconciler of a test reads what it has just written.
+		NewClient: func(cfg *rest.Config, o client.Options) (client.Client, error) {
+			o.Cache = nil
+			return client.New(cfg, o)
+		},
+	}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	api = mgr.GetClient()
+	return m.Run()
+}
+
+// schemaOfSubnets is what the author of the provider has in his package.
+func schemaOfSubnets(t *testing.T) *references.Schema {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(testenv.Root(), "internal", "managedexample", crdFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(data, &crd); err != nil {
+		t.Fatal(err)
+	}
+	return references.NewSchema(crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
+}
+
+// external is an external API that has what was created, and counts.
+type external struct {
+	mu                                 sync.Mutex
+	connected, observed, created, read int
+	region                             string
+	there                              bool
+}
+
+func (e *external) Connect(context.Context, resource.Managed) (managed.ExternalClient, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.connected++
+	return e, nil
+}
+
+func (e *external) Observe(_ context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.observed++
+	e.region = mg.(*managedexample.Subnet).Spec.ForProvider.Region //nolint:forcetypeassert // A test.
+	return managed.ExternalObservation{ResourceExists: e.there, ResourceUpToDate: true}, nil
+}
+
+func (e *external) Create(context.Context, resource.Managed) (managed.ExternalCreation, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.created++
+	e.there = true
+	return managed.ExternalCreation{}, nil
+}
+
+func (e *external) Update(context.Context, resource.Managed) (managed.ExternalUpdate, error) {
+	return managed.ExternalUpdate{}, nil
+}
+
+func (e *external) Delete(context.Context, resource.Managed) (managed.ExternalDelete, error) {
+	return managed.ExternalDelete{}, nil
+}
+
+func (e *external) Disconnect(context.Context) error { return nil }
+
+// counting counts what is applied.
+type counting struct {
+	client.Client
+
+	applied int
+}
+
+func (c *counting) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	c.applied++
+	return c.Client.Apply(ctx, obj, opts...)
+}
+
+func namespace(t *testing.T) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "refs-"}}
+	if err := api.Create(context.Background(), ns); err != nil {
+		t.Fatal(err)
+	}
+	return ns.Name
+}
+
+func subnet(ns string, refs ...commonv1alpha1.GenericReference) *managedexample.Subnet {
+	return &managedexample.Subnet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "subnet"},
+		Spec:       managedexample.SubnetSpec{References: commonv1alpha1.References{References: refs}},
+	}
+}
+
+func get(t *testing.T, ns string) *managedexample.Subnet {
+	t.Helper()
+	s := &managedexample.Subnet{}
+	if err := api.Get(context.Background(), types.NamespacedName{Namespace: ns, Name: "subnet"}, s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestManagedReconciler has Crossplane's real reconciler wait for a source, and then create what needs it.
+func TestManagedReconciler(t *testing.T) {
+	ctx := context.Background()
+	ns := namespace(t)
+	e, writes := &external{}, &counting{Client: api}
+	r := managed.NewReconciler(mgr, resource.ManagedKind(managedexample.SubnetKind),
+		managed.WithExternalConnector(e), managed.WithTimeout(time.Minute), managed.WithInitializers(),
+		managed.WithReferenceResolver(New(writes, mgr.GetAPIReader(), mgr.GetRESTMapper(), WithSchema(schemaOfSubnets(t)))))
+	reconcileOnce := func() {
+		t.Helper()
+		if _, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ns, Name: "subnet"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := subnet(ns,
+		commonv1alpha1.GenericReference{Resource: "configmaps", Name: "settings", FromFieldPath: "data.region", ToFieldPath: "spec.forProvider.region"},
+		commonv1alpha1.GenericReference{Resource: "secrets", Name: "token", FromFieldPath: "data.token", ToFieldPath: "spec.forProvider.token"},
+		commonv1alpha1.GenericReference{Resource: "configmaps", Name: "settings", FromFieldPath: "data.gateway", ToFieldPath: "spec.forProvider.routes[0].gateway"},
+	)
+	s.Spec.ForProvider.Routes = []managedexample.Route{{Name: "default"}, {Name: "other", Gateway: "10.0.0.2"}}
+	if err := api.Create(ctx, s); err != nil {
+		t.Fatal(err)
+	}
+
+	// The reference fails, so nothing is asked of the external API.
+	reconcileOnce()
+	reconcileOnce()
+	if e.connected+e.observed+e.created > 0 || writes.applied > 0 {
+		t.Errorf("the reconcile went on although a reference failed: %+v, %d writes", e, writes.applied)
+	}
+	c := get(t, ns).GetCondition(xpcommon.TypeSynced)
+	if c.Status != corev1.ConditionFalse || !strings.Contains(c.Message, `cannot resolve spec.references[0]: configmaps "settings" in the namespace "`+ns+`"`) {
+		t.Errorf("the condition does not say what failed: %+v", c)
+	}
+
+	for _, source := range []client.Object{
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "settings"}, Data: map[string]string{"region": "eu-west-1", "gateway": "10.0.0.1"}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "token"}, StringData: map[string]string{"token": "hunter2"}},
+	} {
+		if err := api.Create(ctx, source); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 4 {
+		reconcileOnce()
+	}
+	if e.created != 1 || e.region != "eu-west-1" {
+		t.Errorf("want one creation with the region, got %+v", e)
+	}
+	if writes.applied != 1 {
+		t.Errorf("want the values to be written once, got %d writes", writes.applied)
+	}
+	got := get(t, ns)
+	if c := got.GetCondition(xpcommon.TypeSynced); c.Status != corev1.ConditionTrue {
+		t.Errorf("want Synced, got %+v", c)
+	}
+	if p := got.Spec.ForProvider; p.Token != "hunter2" || len(p.Routes) != 2 || p.Routes[0].Gateway != "10.0.0.1" || p.Routes[1].Gateway != "10.0.0.2" {
+		t.Errorf("want every field filled and none lost, got %+v", p)
+	}
+
+	// An edit of the user's, and a value that he deletes to have it filled again.
+	got.Spec.ForProvider.Region = ""
+	got.Spec.ForProvider.Mask = ptr.To[int64](24)
+	if err := api.Update(ctx, got); err != nil {
+		t.Fatal(err)
+	}
+	reconcileOnce()
+	if p := get(t, ns).Spec.ForProvider; p.Region != "eu-west-1" || p.Token != "hunter2" || ptr.Deref(p.Mask, 0) != 24 || p.Routes[0].Gateway != "10.0.0.1" {
+		t.Errorf("want the region filled again and everything else kept, got %+v", p)
+	}
+}
+
+// TestReadOtherNamespaceWithTheProvidersRights: a provider can read every Secret, a user of a namespace cannot.
+func TestReadOtherNamespaceWithTheProvidersRights(t *testing.T) {
+	ctx := context.Background()
+	ns, victim := namespace(t), namespace(t)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: victim, Name: "token"}, StringData: map[string]string{"token": "hunter2"}}
+	if err := api.Create(ctx, secret); err != nil {
+		t.Fatal(err)
+	}
+	s := subnet(ns, commonv1alpha1.GenericReference{
+		Resource: "secrets", Name: "token", Namespace: &victim, FromFieldPath: "data.token", ToFieldPath: "spec.forProvider.token",
+	})
+	if err := api.Create(ctx, s); err != nil {
+		t.Fatal(err)
+	}
+	err := New(api, mgr.GetAPIReader(), mgr.GetRESTMapper(), WithSchema(schemaOfSubnets(t))).ResolveReferences(ctx, s)
+	if err == nil || !strings.Contains(err.Error(), "no ReferenceGrant") || get(t, ns).Spec.ForProvider.Token != "" {
+		t.Errorf("want a refusal, got %v", err)
+	}
+}
+
+// TestSchema has an API server judge references by the schema that authors paste.
+func TestSchema(t *testing.T) {
+	ns := namespace(t)
+	source := commonv1alpha1.ReferenceSource{Resource: "configmaps", Name: "a", FieldPath: "data.a"}
+	cases := map[string]struct {
+		reason string
+		ref    commonv1alpha1.GenericReference
+		want   string
+	}{
+		"Valid":         {reason: "That of the seed.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", ToFieldPath: "spec.a"}},
+		"Variables":     {reason: "That of the seed's alternatives.", ref: commonv1alpha1.GenericReference{Variables: []commonv1alpha1.ReferenceVariable{{Name: "a", FromRef: source}}, Expression: "variables.a", ToFieldPath: "spec.a"}},
+		"Policy":        {reason: "With a policy.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", ToFieldPath: "spec.a", Policy: &commonv1alpha1.ReferencePolicy{Resolve: "Always", Resolution: "Optional"}}},
+		"SimilarField":  {reason: "A field whose name begins alike.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", ToFieldPath: "spec.referencesOfOthers"}},
+		"UnknownPolicy": {reason: "There are two.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", ToFieldPath: "spec.a", Policy: &commonv1alpha1.ReferencePolicy{Resolve: "Sometimes"}}, want: "Unsupported value"},
+		"Neither":       {reason: "A value comes from somewhere.", ref: commonv1alpha1.GenericReference{ToFieldPath: "spec.a"}, want: "exactly one of resource and variables is required"},
+		"Both":          {reason: "It comes from one or the other.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", Variables: []commonv1alpha1.ReferenceVariable{{Name: "a", FromRef: source}}, Expression: "1", ToFieldPath: "spec.a"}, want: "exactly one of resource and variables is required"},
+		"NoExpression":  {reason: "Variables are for an expression.", ref: commonv1alpha1.GenericReference{Variables: []commonv1alpha1.ReferenceVariable{{Name: "a", FromRef: source}}, ToFieldPath: "spec.a"}, want: "variables and expression are used together"},
+		"NoName":        {reason: "An object has a name.", ref: commonv1alpha1.GenericReference{Resource: "a", FromFieldPath: "c", ToFieldPath: "spec.a"}, want: "resource, name and fromFieldPath are used together"},
+		"Metadata":      {reason: "Only the spec is filled.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", ToFieldPath: "metadata.name"}, want: "toFieldPath is a field in spec"},
+		"References":    {reason: "Not the references themselves.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", ToFieldPath: "spec.references[0].name"}, want: "toFieldPath is a field in spec"},
+		"InBrackets":    {reason: "However they are written.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", ToFieldPath: "spec[references][0].name"}, want: "toFieldPath is a field in spec"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := client.NewDryRunClient(api).Create(context.Background(), subnet(ns, tc.ref))
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%s: want %q, got %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
+
+// TestSchemaSnippet sees that what authors paste is the schema of the Go type, and that it is recognised.
+func TestSchemaSnippet(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "references", "schema.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var snippet map[string]apiextensionsv1.JSONSchemaProps
+	if err := yaml.UnmarshalStrict(data, &snippet); err != nil {
+		t.Fatal(err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := api.Get(context.Background(), types.NamespacedName{Name: "subnets.network.example.org"}, crd); err != nil {
+		t.Fatal(err)
+	}
+	served := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["references"]
+	want, _ := yaml.Marshal(served)
+	got, _ := yaml.Marshal(snippet["references"])
+	if string(want) != string(got) {
+		t.Errorf("the snippet differs from what the API server has of the Go type: run make generate")
+	}
+	pasted := references.NewSchema(&apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": {Properties: snippet}}})
+	if !pasted.DeclaresReferences() {
+		t.Error("the snippet is not recognised as spec.references")
+	}
+}

@@ -1,0 +1,121 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	kjson "sigs.k8s.io/json"
+
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+)
+
+// maxReferences is how many references an object can have. It is that of the schema.
+const maxReferences = 128
+
+// ErrNotOurs is the error of a spec.references that does not hold GenericReferences. Other kinds have a field of that name, too.
+var ErrNotOurs = errors.New("spec.references does not hold generic references")
+
+// Of returns the references of an object; none if it has no spec.references. The error is ErrNotOurs if there is something else in it.
+func Of(object map[string]any) ([]commonv1alpha1.GenericReference, error) {
+	spec, _ := object["spec"].(map[string]any)
+	raw, there := spec["references"]
+	if !there || raw == nil {
+		return nil, nil
+	}
+	list, ok := raw.([]any)
+	if !ok {
+		return nil, ErrNotOurs
+	}
+	if len(list) > maxReferences {
+		return nil, fmt.Errorf("%w: it has more than %d entries", ErrNotOurs, maxReferences)
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotOurs, err)
+	}
+	var refs []commonv1alpha1.GenericReference
+	strict, err := kjson.UnmarshalStrict(data, &refs)
+	if err == nil && len(strict) > 0 {
+		err = strict[0]
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotOurs, err)
+	}
+	return refs, nil
+}
+
+// Pending returns the indices of the references whose field has no value, other than the optional ones. An object that has any is not
+// ready to be used. It looks at the object alone, so that it is right whoever resolves references, and when nobody does. What is not
+// ours is never pending.
+func Pending(object map[string]any) []int {
+	refs, err := Of(object)
+	if err != nil {
+		return nil
+	}
+	var pending []int
+	for i := range refs {
+		if !refs[i].IsOptional() && !hasValue(object, refs[i].ToFieldPath) {
+			pending = append(pending, i)
+		}
+	}
+	return pending
+}
+
+// hasValue is whether all fields have a value to which a path leads.
+func hasValue(object map[string]any, path string) bool {
+	segments, err := parseTarget(path)
+	if err != nil {
+		return false
+	}
+	targets, err := expand(object, segments)
+	if err != nil {
+		return false
+	}
+	for _, t := range targets {
+		if _, err := valueAt(object, t); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// fill puts a value where there is none, or another one.
+func fill(object map[string]any, target fieldpath.Segments, value any) (changed bool, err error) {
+	if have, err := valueAt(object, target); err == nil && reflect.DeepEqual(have, value) {
+		return false, nil
+	}
+	if err := fits(object, target); err != nil {
+		return false, err
+	}
+	paved := fieldpath.Pave(object, fieldpath.WithMaxFieldPathIndex(maxIndex))
+	if err := paved.SetValue(target.String(), value); err != nil {
+		return false, fmt.Errorf("the value cannot be put there: %w", err)
+	}
+	return true, nil
+}
+
+// fits is whether a path names elements only that lists have, or that come next. Else a path of a hundred characters would make lists
+// of thousands of elements, all of them empty.
+func fits(object map[string]any, target fieldpath.Segments) error {
+	var value any = object
+	for _, s := range target {
+		if s.Type == fieldpath.SegmentIndex {
+			list, _ := value.([]any)
+			if s.Index > uint(len(list)) {
+				return fmt.Errorf("the index %d is beyond the end of the list, which has %d elements", s.Index, len(list))
+			}
+		}
+		next, err := step(value, s)
+		if err != nil {
+			next = nil
+		}
+		value = next
+	}
+	return nil
+}

@@ -1,0 +1,435 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/expression"
+)
+
+// Reader reads one object.
+type Reader interface {
+	// Get reads an object from the API server. Of a client.Client, use one that does not cache, such as a manager's GetAPIReader():
+	// a caching one would watch every object of every kind that is referenced once.
+	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
+}
+
+// A Resolver resolves references. It does not change, and can be used from everywhere.
+type Resolver struct {
+	programs *programs
+}
+
+// NewResolver returns a Resolver.
+func NewResolver() *Resolver { return &Resolver{programs: newPrograms()} }
+
+// A Request is what is to be resolved, with whose eyes, and by which rules.
+type Request struct {
+	// Object has the references. It is not changed. Required.
+	Object *unstructured.Unstructured
+
+	// References are those of the object; see Of.
+	References []commonv1alpha1.GenericReference
+
+	// Reader reads what is referenced: each object once. Required.
+	Reader Reader
+
+	// Mapper says which kinds are meant. Required.
+	Mapper Mapper
+
+	// Tenancy says what the object may reference.
+	Tenancy Tenancy
+
+	// Schema is that of the object; nil if it is not known. Its fields with the format "password" are marked for what Secrets hold.
+	Schema *Schema
+}
+
+// A Source is an object that is referenced.
+type Source struct {
+	schema.GroupVersionKind
+	types.NamespacedName
+
+	// Resource is what the API calls the kind.
+	Resource string
+}
+
+// GroupResource is the resource without a version: an object is the same in each.
+func (s Source) GroupResource() schema.GroupResource {
+	return schema.GroupResource{Group: s.Group, Resource: s.Resource}
+}
+
+// String describes a source for people.
+func (s Source) String() string {
+	return describe(s.GroupResource(), s.NamespacedName)
+}
+
+func describe(gr schema.GroupResource, name types.NamespacedName) string {
+	if name.Namespace == "" {
+		return fmt.Sprintf("%s %q", gr, name.Name)
+	}
+	return fmt.Sprintf("%s %q in the namespace %q", gr, name.Name, name.Namespace)
+}
+
+// A Result is what came of a Request.
+type Result struct {
+	// Object is the object with the fields filled in. It is the one of the Request if nothing changed.
+	Object *unstructured.Unstructured
+
+	// Filled are the paths of the fields that changed, without wildcards.
+	Filled []string
+
+	// Secret is whether one of the values was taken from a Secret. What is said about the object then must not repeat them.
+	Secret bool
+
+	// Sources are the objects that were looked at, or would have been if they were there, and each once. As long as none of them
+	// changes, and the object does not, another Request has the same Result.
+	Sources []Source
+
+	// Missing says of optional references why they are not resolved.
+	Missing []*Error
+}
+
+// Resolve resolves the references of an object in their order. It writes nothing. What the references before the first failure filled in
+// is in the Result, also when there is an error, which is an *Error.
+func (r *Resolver) Resolve(ctx context.Context, req Request) (Result, error) {
+	p := &pass{
+		resolver: r, req: req, cache: map[Source]read{}, mappings: map[schema.GroupVersionResource]*meta.RESTMapping{},
+		work:   req.Object.DeepCopy(),
+		result: Result{Object: req.Object},
+	}
+	if len(req.References) > maxReferences {
+		return p.result, &Error{
+			Index: maxReferences, Reason: ReasonInvalidReference, Cause: fmt.Errorf("an object can have %d references", maxReferences),
+		}
+	}
+	var failed error
+	for i := range req.References {
+		err := p.resolve(ctx, &req.References[i])
+		if err == nil {
+			continue
+		}
+		err.Index = i
+		if err.IsMissing() && req.References[i].IsOptional() {
+			p.result.Missing = append(p.result.Missing, err)
+			continue
+		}
+		failed = err
+		break
+	}
+	if len(p.result.Filled) > 0 {
+		p.result.Object = p.work
+	}
+	return p.result, failed
+}
+
+// pass resolves the references of one object once.
+type pass struct {
+	resolver *Resolver
+	req      Request
+	work     *unstructured.Unstructured
+	cache    map[Source]read
+	mappings map[schema.GroupVersionResource]*meta.RESTMapping
+	bytes    int
+	result   Result
+}
+
+// read is an object as paths see it, or why there is none.
+type read struct {
+	object map[string]any
+	err    *Error
+}
+
+// resolve resolves one reference.
+func (p *pass) resolve(ctx context.Context, ref *commonv1alpha1.GenericReference) *Error {
+	targets, err := p.targets(ref)
+	if err != nil || len(targets) == 0 {
+		return err
+	}
+	value, secret, err := p.value(ctx, ref)
+	if err != nil {
+		return err
+	}
+	for _, target := range targets {
+		if secret && !p.mayHoldSecret(target) {
+			return &Error{
+				Reason: ReasonSecretNotPermitted, Path: target.String(),
+				Cause: errors.New("what a Secret holds may be put only into fields that are marked for it (format: password)"),
+			}
+		}
+		n, _ := size(value)
+		if p.bytes += n; p.bytes > maxTotalBytes {
+			return &Error{Reason: ReasonInvalidValue, Path: target.String(), Cause: fmt.Errorf("all values together have more than %d bytes", maxTotalBytes)}
+		}
+		changed, err := fill(p.work.Object, target, runtime.DeepCopyJSONValue(value))
+		if err != nil {
+			return &Error{Reason: ReasonTargetRejected, Path: target.String(), Cause: err}
+		}
+		if changed {
+			p.result.Filled = append(p.result.Filled, target.String())
+			p.result.Secret = p.result.Secret || secret
+		}
+	}
+	return nil
+}
+
+// targets are the fields to fill: those that have no value, or all if they follow their source.
+func (p *pass) targets(ref *commonv1alpha1.GenericReference) ([]fieldpath.Segments, *Error) {
+	segments, err := parseTarget(ref.ToFieldPath)
+	if err != nil {
+		return nil, &Error{Reason: ReasonInvalidReference, Path: ref.ToFieldPath, Cause: err}
+	}
+	all, err := expand(p.work.Object, segments)
+	if errors.Is(err, errNoValue) {
+		return nil, &Error{Reason: ReasonTargetRejected, Path: ref.ToFieldPath, Cause: errors.New("there is nothing to which the path leads")}
+	}
+	if err != nil {
+		return nil, &Error{Reason: ReasonTargetRejected, Path: ref.ToFieldPath, Cause: err}
+	}
+	var targets []fieldpath.Segments
+	for _, t := range all {
+		_, err := valueAt(p.work.Object, t)
+		switch {
+		case err == nil && !ref.FollowsSource():
+		case err != nil && !errors.Is(err, errNoValue):
+			return nil, &Error{Reason: ReasonTargetRejected, Path: t.String(), Cause: err}
+		default:
+			targets = append(targets, t)
+		}
+	}
+	return targets, nil
+}
+
+// value is the value of a reference, and whether a Secret has to do with it.
+func (p *pass) value(ctx context.Context, ref *commonv1alpha1.GenericReference) (value any, secret bool, err *Error) {
+	if len(ref.Variables) == 0 && ref.Expression == "" {
+		return p.take(ctx, ref.Source())
+	}
+	if ref.Resource != "" || len(ref.Variables) == 0 || ref.Expression == "" {
+		return nil, false, &Error{Reason: ReasonInvalidReference, Cause: errors.New("either resource, or variables and expression, are required")}
+	}
+	return p.compute(ctx, ref)
+}
+
+func (p *pass) compute(ctx context.Context, ref *commonv1alpha1.GenericReference) (value any, secret bool, err *Error) {
+	program := p.resolver.programs.get(ref.Expression)
+	if program.err != nil {
+		return nil, false, &Error{Reason: ReasonInvalidReference, Path: "expression", Cause: program.err}
+	}
+	variables := map[string]any{}
+	for i := range ref.Variables {
+		v := &ref.Variables[i]
+		taken, fromSecret, err := p.take(ctx, v.FromRef)
+		if err != nil {
+			return nil, false, err
+		}
+		variables[v.Name], secret = taken, secret || fromSecret
+	}
+	result, evalErr := expression.Evaluate(program.Program, map[string]any{variablesName: variables})
+	if evalErr == nil {
+		value, evalErr = asJSON(result)
+	}
+	if evalErr == nil {
+		_, evalErr = size(value)
+	}
+	if evalErr != nil {
+		if secret && !errors.Is(evalErr, expression.ErrTooExpensive) {
+			// Messages of functions repeat what they were called with.
+			evalErr = errors.New("it fails; why is not said, as a Secret has to do with it")
+		}
+		return nil, secret, &Error{Reason: ReasonInvalidValue, Path: "expression", Cause: evalErr}
+	}
+	if value == nil || value == "" {
+		return nil, secret, &Error{Reason: ReasonFieldNotFound, Path: "expression", Cause: errNoValue}
+	}
+	return value, secret, nil
+}
+
+// take is the value of a field of another object.
+func (p *pass) take(ctx context.Context, ref commonv1alpha1.ReferenceSource) (value any, secret bool, err *Error) {
+	path, parseErr := parsePath(ref.FieldPath)
+	if parseErr != nil {
+		return nil, false, &Error{Reason: ReasonInvalidReference, Path: ref.FieldPath, Cause: parseErr}
+	}
+	source, err := p.source(ctx, ref)
+	if err != nil {
+		return nil, false, err
+	}
+	secret = isSecret(source.GroupResource())
+	object, err := p.read(ctx, source)
+	if err != nil {
+		return nil, secret, err
+	}
+	value, takeErr := takeAt(object, path)
+	switch {
+	case errors.Is(takeErr, errNoValue):
+		return nil, secret, &Error{Reason: ReasonFieldNotFound, Source: source.String(), Path: ref.FieldPath, Cause: takeErr}
+	case takeErr != nil:
+		return nil, secret, &Error{Reason: ReasonInvalidValue, Source: source.String(), Path: ref.FieldPath, Cause: takeErr}
+	}
+	return value, secret, nil
+}
+
+// takeAt is the value at a path, or the list of the values if it has a wildcard.
+func takeAt(object map[string]any, path fieldpath.Segments) (any, error) {
+	paths, err := expand(object, path)
+	if err != nil {
+		return nil, err
+	}
+	hasWildcard := false
+	for _, s := range path {
+		hasWildcard = hasWildcard || isWildcard(s)
+	}
+	if !hasWildcard {
+		value, err := valueAt(object, path)
+		if err != nil {
+			return nil, err
+		}
+		return taken(value)
+	}
+	var values []any
+	for _, p := range paths {
+		value, err := valueAt(object, p)
+		if errors.Is(err, errNoValue) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, value)
+	}
+	if len(values) == 0 {
+		return nil, errNoValue
+	}
+	return taken(values)
+}
+
+// source is the object that a reference means. Whether it may be referenced was asked.
+func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (Source, *Error) {
+	gvr := schema.GroupVersionResource{Group: ptr.Deref(ref.Group, ""), Version: ptr.Deref(ref.Version, ""), Resource: ref.Resource}
+	name := types.NamespacedName{Namespace: ptr.Deref(ref.Namespace, ""), Name: ref.Name}
+	meant := describe(gvr.GroupResource(), name)
+	if err := validNames(gvr, name); err != nil {
+		return Source{}, &Error{Reason: ReasonInvalidReference, Source: meant, Cause: err}
+	}
+	mapping, ok := p.mappings[gvr]
+	if !ok {
+		var err error
+		if mapping, err = p.req.Mapper.MappingFor(ctx, gvr); err != nil {
+			return Source{}, &Error{Reason: reasonOf(err), Source: meant, Cause: err}
+		}
+		p.mappings[gvr] = mapping
+	}
+	own := p.req.Object.GetNamespace()
+	switch {
+	case mapping.Scope.Name() == meta.RESTScopeNameRoot:
+		name.Namespace = ""
+	case name.Namespace == "" && own == "":
+		return Source{}, &Error{Reason: ReasonInvalidReference, Source: meant, Cause: errors.New("namespace is required in a reference of a cluster-scoped object")}
+	case name.Namespace == "":
+		name.Namespace = own
+	}
+	source := Source{GroupVersionKind: mapping.GroupVersionKind, Resource: mapping.Resource.Resource, NamespacedName: name}
+	from := p.req.Object.GroupVersionKind().GroupKind()
+	if from == source.GroupKind() && name.Namespace == own && name.Name == p.req.Object.GetName() {
+		return Source{}, &Error{Reason: ReasonInvalidReference, Source: source.String(), Cause: errors.New("an object cannot reference itself")}
+	}
+	if _, known := p.cache[source]; known {
+		return source, nil
+	}
+	if err := p.req.Tenancy.permits(ctx, from, own, source); err != nil {
+		reason := ReasonUnavailable
+		if errors.Is(err, errNotPermitted) {
+			reason = ReasonNotPermitted
+		}
+		return Source{}, &Error{Reason: reason, Source: source.String(), Cause: err}
+	}
+	return source, nil
+}
+
+// validNames sees that what stands in the path of a request is one element of it.
+func validNames(gvr schema.GroupVersionResource, name types.NamespacedName) error {
+	bad := func(field, value string) error { return fmt.Errorf("%s %q is not valid", field, clean(value)) }
+	switch {
+	case len(validation.IsDNS1035Label(gvr.Resource)) > 0:
+		return bad("resource", gvr.Resource)
+	case gvr.Group != "" && len(validation.IsDNS1123Subdomain(gvr.Group)) > 0:
+		return bad("group", gvr.Group)
+	case gvr.Version != "" && len(validation.IsDNS1035Label(gvr.Version)) > 0:
+		return bad("version", gvr.Version)
+	case name.Namespace != "" && len(validation.IsDNS1123Label(name.Namespace)) > 0:
+		return bad("namespace", name.Namespace)
+	case len(validIn(name.Name)) > 0:
+		return bad("name", name.Name)
+	}
+	return nil
+}
+
+// read reads an object, once.
+func (p *pass) read(ctx context.Context, source Source) (map[string]any, *Error) {
+	if known, ok := p.cache[source]; ok {
+		return known.object, known.err
+	}
+	p.result.Sources = append(p.result.Sources, source)
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(source.GroupVersionKind)
+	out := read{}
+	if err := p.req.Reader.Get(ctx, source.NamespacedName, obj); err != nil {
+		out.err = &Error{Reason: reasonOf(err), Source: source.String(), Cause: brief(err)}
+	} else if obj.GetName() != source.Name || obj.GetNamespace() != source.Namespace {
+		out.err = &Error{Reason: ReasonUnavailable, Source: source.String(), Cause: errors.New("the API server answered with another object")}
+	} else {
+		out.object = decoded(obj.Object, source.GroupResource())
+	}
+	p.cache[source] = out
+	return out.object, out.err
+}
+
+// reasonOf is the reason of what an API server said.
+func reasonOf(err error) string {
+	switch {
+	case meta.IsNoMatchError(err):
+		return ReasonKindNotServed
+	case apierrors.IsNotFound(err):
+		return ReasonSourceNotFound
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return ReasonForbidden
+	}
+	return ReasonUnavailable
+}
+
+// brief is an error for people who see the object's name beside it.
+func brief(err error) error {
+	if apierrors.IsNotFound(err) {
+		return explained{err, "it does not exist"}
+	}
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Reason == metav1.StatusReasonForbidden {
+		return explained{err, "reading it is forbidden"}
+	}
+	return err
+}
+
+// explained is an error in other words.
+type explained struct {
+	error
+
+	words string
+}
+
+func (e explained) Error() string { return e.words }
+func (e explained) Unwrap() error { return e.error }

@@ -1,0 +1,358 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func things(t testing.TB) *objects {
+	t.Helper()
+	return &objects{of: map[string]map[string]any{
+		"ConfigMap.v1/team-a/common-settings": content(t, `
+data: {region: eu-west-1, dotted.key: dots, empty: ""}
+binaryData: {text: `+b64("hello")+`, image: `+b64("\xff\xfe")+`}`),
+		"ConfigMap.v1/team-b/common-settings": content(t, `{data: {region: of team-b}}`),
+		"Secret.v1/team-a/accounts":           content(t, `{data: {prod: `+b64("123456789012")+`, key: `+b64("\xff\xfe")+`}}`),
+		"Secret.v1/team-b/accounts":           content(t, `{data: {prod: `+b64("of team-b")+`}}`),
+		"Node.v1//node-1":                     content(t, `{spec: {podCIDR: 10.0.0.0/24}}`),
+		"Vpc.v1alpha1/team-a/main-vpc": content(t, `
+metadata: {annotations: {crossplane.io/external-name: vpc-1}}
+spec: {forProvider: {cidrBlock: 10.0.0.0/16, size: 3, ratio: 0.5, enabled: true, tags: {b: "2", a: "1"}}}
+status: {subnets: [{id: s-1}, {name: no id}, {id: s-2}]}`),
+	}}
+}
+
+func TestResolve(t *testing.T) {
+	const vpc = `group: ec2.aws.crossplane.io, version: v1alpha1, resource: vpcs, name: main-vpc`
+	const settings = `resource: configmaps, name: common-settings`
+	marked := NewSchema(&apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
+		"spec": {Properties: map[string]apiextensionsv1.JSONSchemaProps{"password": {Type: "string", Format: FormatSecret}}},
+	}})
+	cases := map[string]struct {
+		reason     string
+		object     string // The spec.
+		references string
+		cluster    bool
+		tenancy    Tenancy
+		schema     *Schema
+		want       string // The spec without the references.
+		wantReason string
+		wantError  string
+		wantReads  int
+	}{
+		"Seed": {
+			reason:     "The field of another kind, of the seed's first example.",
+			references: `[{` + vpc + `, fromFieldPath: spec.forProvider.cidrBlock, toFieldPath: spec.cidrBlock}]`,
+			want:       `{"cidrBlock":"10.0.0.0/16"}`, wantReads: 1,
+		},
+		"PreferredVersion": {
+			reason:     "Without a version it is the one that the API server prefers.",
+			references: `[{group: ec2.aws.crossplane.io, resource: vpcs, name: main-vpc, fromFieldPath: spec.forProvider.cidrBlock, toFieldPath: spec.cidrBlock}]`,
+			want:       `{"cidrBlock":"10.0.0.0/16"}`, wantReads: 1,
+		},
+		"Types": {
+			reason: "Types are kept.",
+			references: `[{` + vpc + `, fromFieldPath: spec.forProvider.size, toFieldPath: spec.size},
+				{` + vpc + `, fromFieldPath: spec.forProvider.ratio, toFieldPath: spec.ratio},
+				{` + vpc + `, fromFieldPath: spec.forProvider.enabled, toFieldPath: spec.enabled},
+				{` + vpc + `, fromFieldPath: spec.forProvider.tags, toFieldPath: spec.tags}]`,
+			want: `{"enabled":true,"ratio":0.5,"size":3,"tags":{"a":"1","b":"2"}}`, wantReads: 1,
+		},
+		"KeyWithDots": {
+			reason: "A key with dots stands in brackets.",
+			references: `[{` + vpc + `, fromFieldPath: "metadata.annotations[crossplane.io/external-name]", toFieldPath: spec.vpcID},
+				{` + settings + `, fromFieldPath: "data[dotted.key]", toFieldPath: "spec.labels[example.org/dots]"}]`,
+			want: `{"labels":{"example.org/dots":"dots"},"vpcID":"vpc-1"}`, wantReads: 2,
+		},
+		"WildcardFrom": {
+			reason:     "A wildcard is the list of the values that are there.",
+			references: `[{` + vpc + `, fromFieldPath: "status.subnets[*].id", toFieldPath: spec.ids}, {` + vpc + `, fromFieldPath: "spec.forProvider.tags[*]", toFieldPath: spec.tags}]`,
+			want:       `{"ids":["s-1","s-2"],"tags":["1","2"]}`, wantReads: 1,
+		},
+		"WildcardTo": {
+			reason:     "A wildcard in the target fills what has no value in each element.",
+			object:     `{pools: [{name: a}, {name: b, region: mine}]}`,
+			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec.pools[*].region"}]`,
+			want:       `{"pools":[{"name":"a","region":"eu-west-1"},{"name":"b","region":"mine"}]}`, wantReads: 1,
+		},
+		"WildcardToNothing": {
+			reason:     "A wildcard that leads nowhere is a failure, as the field is not filled.",
+			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec.pools[*].region"}]`,
+			want:       `{}`, wantReason: ReasonTargetRejected, wantError: "cannot resolve spec.references[0]: spec.pools[*].region: there is nothing to which the path leads",
+		},
+		"HasValue": {
+			reason: "A field that has a value is left alone, and nothing is read.",
+			object: `{region: mine}`, references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.region}]`,
+			want: `{"region":"mine"}`,
+		},
+		"Always": {
+			reason: "The field follows its source.",
+			object: `{region: mine}`, references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.region, policy: {resolve: Always}}]`,
+			want: `{"region":"eu-west-1"}`, wantReads: 1,
+		},
+		"AlwaysUnchanged": {
+			reason: "Nothing is filled in that is there.",
+			object: `{region: eu-west-1}`, references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.region, policy: {resolve: Always}}]`,
+			want: `{"region":"eu-west-1"}`, wantReads: 1,
+		},
+		"Optional": {
+			reason: "What is missing is left out, and those that come later are resolved.",
+			references: `[{resource: configmaps, name: nobody, fromFieldPath: data.region, toFieldPath: spec.a, policy: {resolution: Optional}},
+				{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.b}]`,
+			want: `{"b":"eu-west-1"}`, wantReads: 2,
+		},
+		"OrderAndFirstFailure": {
+			reason: "The first failure ends it; what came before is filled in.",
+			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.a},
+				{resource: configmaps, name: nobody, fromFieldPath: data.region, toFieldPath: spec.b},
+				{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.c}]`,
+			want: `{"a":"eu-west-1"}`, wantReads: 2, wantReason: ReasonSourceNotFound,
+			wantError: `cannot resolve spec.references[1]: configmaps "nobody" in the namespace "team-a": it does not exist`,
+		},
+		"FieldNotFound": {
+			reason:     "The error names the path.",
+			references: `[{` + settings + `, fromFieldPath: data.zone, toFieldPath: spec.a}]`,
+			want:       `{}`, wantReads: 1, wantReason: ReasonFieldNotFound,
+			wantError: `cannot resolve spec.references[0]: configmaps "common-settings" in the namespace "team-a": data.zone: there is no value`,
+		},
+		"EmptyText": {
+			reason:     "An empty text is no value yet.",
+			references: `[{` + settings + `, fromFieldPath: data.empty, toFieldPath: spec.a}]`,
+			want:       `{}`, wantReads: 1, wantReason: ReasonFieldNotFound,
+		},
+		"Combined": {
+			reason: "The seed's ARN: its fmt and its template as CEL.",
+			references: `[{variables: [{name: region, fromRef: {resource: configmaps, name: common-settings, fieldPath: data.region}},
+					{name: cidr, fromRef: {group: ec2.aws.crossplane.io, resource: vpcs, name: main-vpc, fieldPath: spec.forProvider.cidrBlock}}],
+				expression: "'arn:aws:clouddirectory:%s:%s:schema/published/cognito/1.0'.format([variables.region, variables.cidr])", toFieldPath: spec.arn},
+				{variables: [{name: size, fromRef: {group: ec2.aws.crossplane.io, resource: vpcs, name: main-vpc, fieldPath: spec.forProvider.size}}],
+				expression: "{'double': dyn(variables.size * 2), 'list': dyn([dyn(1.5), dyn(true), dyn('x')])}", toFieldPath: spec.computed}]`,
+			want:      `{"arn":"arn:aws:clouddirectory:eu-west-1:10.0.0.0/16:schema/published/cognito/1.0","computed":{"double":6,"list":[1.5,true,"x"]}}`,
+			wantReads: 2,
+		},
+		"ExpressionCosts": {
+			reason: "What an expression costs is bounded.",
+			references: `[{variables: [{name: a, fromRef: {` + settings + `, fieldPath: data.region}}],
+				expression: "[1,2,3,4,5,6,7,8,9,10].map(a, [1,2,3,4,5,6,7,8,9,10].map(b, [1,2,3,4,5,6,7,8,9,10].map(c, [1,2,3,4,5,6,7,8,9,10].map(d, a))))", toFieldPath: spec.a}]`,
+			want: `{}`, wantReads: 1, wantReason: ReasonInvalidValue, wantError: "cannot resolve spec.references[0]: expression: it costs too much on this object",
+		},
+		"ExpressionDoesNotCompile": {
+			reason: "It cannot be computed, whatever exists.",
+			references: `[{variables: [{name: a, fromRef: {` + settings + `, fieldPath: data.region}}],
+				expression: "variables.a +", toFieldPath: spec.a}]`,
+			want: `{}`, wantReason: ReasonInvalidReference,
+		},
+		"BinaryData": {
+			reason:     "What a ConfigMap has in binaryData is decoded.",
+			references: `[{` + settings + `, fromFieldPath: binaryData.text, toFieldPath: spec.a}]`,
+			want:       `{"a":"hello"}`, wantReads: 1,
+		},
+		"NotText": {
+			reason:     "What is not text is refused.",
+			references: `[{` + settings + `, fromFieldPath: binaryData.image, toFieldPath: spec.a}]`,
+			want:       `{}`, wantReads: 1, wantReason: ReasonInvalidValue,
+		},
+		"SecretIntoMarkedField": {
+			reason: "The author marked the field.", schema: marked,
+			references: `[{resource: secrets, name: accounts, fromFieldPath: data.prod, toFieldPath: spec.password}]`,
+			want:       `{"password":"123456789012"}`, wantReads: 1,
+		},
+		"SecretIntoAllowedField": {
+			reason:     "The operator allowed the field.",
+			tenancy:    Tenancy{SecretFields: []SecretField{{GroupKind: schema.GroupKind{Group: "example.org", Kind: "Thing"}, FieldPath: "spec.users[*].password"}}},
+			object:     `{users: [{name: a}]}`,
+			references: `[{resource: secrets, name: accounts, fromFieldPath: data.prod, toFieldPath: "spec.users[0].password"}]`,
+			want:       `{"users":[{"name":"a","password":"123456789012"}]}`, wantReads: 1,
+		},
+		"ReadSecretThroughReadableField": {
+			reason:     "What a Secret holds goes into no other field.",
+			schema:     marked,
+			references: `[{resource: secrets, name: accounts, fromFieldPath: data.prod, toFieldPath: spec.description}]`,
+			want:       `{}`, wantReads: 1, wantReason: ReasonSecretNotPermitted,
+		},
+		"ReadSecretThroughExpression": {
+			reason: "Nor when it was computed from one.", schema: marked,
+			references: `[{variables: [{name: a, fromRef: {resource: secrets, name: accounts, fieldPath: data.prod}}], expression: "variables.a.substring(1)", toFieldPath: spec.description}]`,
+			want:       `{}`, wantReads: 1, wantReason: ReasonSecretNotPermitted,
+		},
+		"ReadSecretThroughErrorOfExpression": {
+			reason: "A function that fails repeats what it was called with.", schema: marked,
+			references: `[{variables: [{name: a, fromRef: {resource: secrets, name: accounts, fieldPath: data.prod}}], expression: "duration(variables.a)", toFieldPath: spec.password}]`,
+			want:       `{}`, wantReads: 1, wantReason: ReasonInvalidValue,
+			wantError: "cannot resolve spec.references[0]: expression: it fails; why is not said, as a Secret has to do with it",
+		},
+		"ReadOtherNamespace": {
+			reason:     "Another namespace is not even asked.",
+			references: `[{` + settings + `, namespace: team-b, fromFieldPath: data.region, toFieldPath: spec.a}]`,
+			want:       `{}`, wantReason: ReasonNotPermitted,
+			wantError: `cannot resolve spec.references[0]: configmaps "common-settings" in the namespace "team-b": no ReferenceGrant in the namespace "team-b" permits it`,
+		},
+		"Granted": {
+			reason:     "The owner of the other namespace grants it.",
+			tenancy:    Tenancy{Grants: permitted{Namespace: "team-b", Name: "common-settings"}},
+			references: `[{` + settings + `, namespace: team-b, fromFieldPath: data.region, toFieldPath: spec.a}]`,
+			want:       `{"a":"of team-b"}`, wantReads: 1,
+		},
+		"ReadNodesFromNamespace": {
+			reason:     "Cluster-scoped resources are on a list.",
+			references: `[{resource: nodes, name: node-1, fromFieldPath: spec.podCIDR, toFieldPath: spec.a}]`,
+			want:       `{}`, wantReason: ReasonNotPermitted,
+		},
+		"ClusterScopedAllowed": {
+			reason: "It is on the list.", tenancy: Tenancy{ClusterScoped: []schema.GroupResource{{Resource: "nodes"}}},
+			references: `[{resource: nodes, name: node-1, fromFieldPath: spec.podCIDR, toFieldPath: spec.a}]`,
+			want:       `{"a":"10.0.0.0/24"}`, wantReads: 1,
+		},
+		"ClusterScopedObject": {
+			reason: "It may reference any namespace.", cluster: true,
+			references: `[{` + settings + `, namespace: team-b, fromFieldPath: data.region, toFieldPath: spec.a}]`,
+			want:       `{"a":"of team-b"}`, wantReads: 1,
+		},
+		"ReadAnySecretFromClusterScopedObject": {
+			reason: "But not Secrets.", cluster: true, schema: marked,
+			references: `[{resource: secrets, name: accounts, namespace: team-b, fromFieldPath: data.prod, toFieldPath: spec.password}]`,
+			want:       `{}`, wantReason: ReasonNotPermitted,
+		},
+		"ClusterScopedObjectAllowedSecret": {
+			reason: "Unless the operator allowed it.", cluster: true, schema: marked,
+			tenancy:    Tenancy{Secrets: []types.NamespacedName{{Namespace: "team-b", Name: "*"}}},
+			references: `[{resource: secrets, name: accounts, namespace: team-b, fromFieldPath: data.prod, toFieldPath: spec.password}]`,
+			want:       `{"password":"of team-b"}`, wantReads: 1,
+		},
+		"NamespaceRequired": {
+			reason: "A cluster-scoped object has no namespace that could be meant.", cluster: true,
+			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.a}]`,
+			want:       `{}`, wantReason: ReasonInvalidReference,
+		},
+		"WriteFinalizers": {
+			reason:     "Only the spec is filled.",
+			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "metadata.finalizers[0]"}]`,
+			want:       `{}`, wantReason: ReasonInvalidReference,
+		},
+		"WriteOtherReferences": {
+			reason:     "Else a value could decide what is referenced.",
+			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec['references'][0].name"}]`,
+			want:       `{}`, wantReason: ReasonInvalidReference,
+		},
+		"WriteOtherReferencesByWildcard": {
+			reason:     "Else a value could decide what is referenced.",
+			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec[*][0].name"}]`,
+			want:       `{}`, wantReason: ReasonInvalidReference,
+		},
+		"ExhaustMemoryByIndex": {
+			reason:     "A list grows by one element.",
+			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec.a[1000][1000][1000]"}]`,
+			want:       `{}`, wantReads: 1, wantReason: ReasonTargetRejected,
+		},
+		"IndexTooLarge": {
+			reason:     "It is refused before anything is read.",
+			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec.a[4294967295]"}]`,
+			want:       `{}`, wantReason: ReasonInvalidReference,
+		},
+		"ReachAnotherPathOfTheAPI": {
+			reason:     "A name is one element of a path.",
+			references: `[{resource: configmaps, name: ../secrets/accounts, fromFieldPath: data.region, toFieldPath: spec.a}]`,
+			want:       `{}`, wantReason: ReasonInvalidReference,
+		},
+		"PassForACoreKind": {
+			reason:     "Without a group it is the core group, and no other that has such a resource.",
+			references: `[{resource: deployments, name: a, fromFieldPath: data.region, toFieldPath: spec.a}]`,
+			want:       `{}`, wantReason: ReasonKindNotServed,
+		},
+		"PrefixOfGroup": {
+			reason:     "A group is that group, and none that begins with it.",
+			references: `[{group: evil, resource: deployments, name: a, fromFieldPath: data.region, toFieldPath: spec.a}]`,
+			want:       `{}`, wantReason: ReasonKindNotServed,
+		},
+		"NotServed": {
+			reason:     "The version is not served.",
+			references: `[{group: ec2.aws.crossplane.io, version: v9, resource: vpcs, name: main-vpc, fromFieldPath: data.region, toFieldPath: spec.a}]`,
+			want:       `{}`, wantReason: ReasonKindNotServed,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			spec := tc.object
+			if spec == "" {
+				spec = "{}"
+			}
+			namespace := "namespace: team-a"
+			if tc.cluster {
+				namespace = ""
+			}
+			obj := object(t, "apiVersion: example.org/v1\nkind: Thing\nmetadata:\n  name: thing\n  "+namespace+"\nspec: "+spec+"\n")
+			refs := object(t, "apiVersion: v1\nkind: X\nspec: {references: "+tc.references+"}").Object["spec"].(map[string]any)["references"]
+			obj.Object["spec"].(map[string]any)["references"] = refs
+			server := things(t)
+			before := obj.DeepCopy()
+
+			result, err := NewResolver().Resolve(context.Background(), Request{
+				Object: obj, References: refsOf(t, obj), Reader: server, Mapper: mapper(), Tenancy: tc.tenancy, Schema: tc.schema,
+			})
+
+			got := result.Object.DeepCopy().Object["spec"].(map[string]any)
+			delete(got, "references")
+			if asText(t, got) != tc.want {
+				t.Errorf("%s: want %s, got %s", tc.reason, tc.want, asText(t, got))
+			}
+			if asText(t, obj.Object) != asText(t, before.Object) {
+				t.Errorf("%s: the object was changed", tc.reason)
+			}
+			if changed := asText(t, result.Object.Object) != asText(t, before.Object); changed != (len(result.Filled) > 0) {
+				t.Errorf("%s: the object differs: %v, but was filled: %v", tc.reason, changed, result.Filled)
+			}
+			var failed *Error
+			if errors.As(err, &failed); tc.wantReason != "" && (failed == nil || failed.Reason != tc.wantReason) || tc.wantReason == "" && err != nil {
+				t.Errorf("%s: want the reason %q, got %v (%+v)", tc.reason, tc.wantReason, err, failed)
+			}
+			if tc.wantError != "" && (err == nil || err.Error() != tc.wantError) {
+				t.Errorf("%s:\nwant %s\ngot  %v", tc.reason, tc.wantError, err)
+			}
+			if err != nil && (strings.Contains(err.Error(), "123456789012") || strings.Contains(err.Error(), "of team-b")) {
+				t.Errorf("%s: the error repeats what a Secret holds: %v", tc.reason, err)
+			}
+			reads := 0
+			for id, n := range server.reads {
+				if reads += n; n > 1 {
+					t.Errorf("%s: %s was read %d times", tc.reason, id, n)
+				}
+			}
+			if reads != tc.wantReads || reads != len(result.Sources) {
+				t.Errorf("%s: want %d reads, got %d of %v", tc.reason, tc.wantReads, reads, result.Sources)
+			}
+		})
+	}
+}
+
+func TestPending(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		spec   string
+		want   string
+	}{
+		"None":      {reason: "There are no references.", spec: `{}`, want: `null`},
+		"NotOurs":   {reason: "Another kind has a field of that name, too.", spec: `{references: [{dependsOn: {name: a}}]}`, want: `null`},
+		"Scalar":    {reason: "Another kind has a field of that name, too.", spec: `{references: 3}`, want: `null`},
+		"Unfilled":  {reason: "The field has no value.", spec: `{references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x}]}`, want: `[0]`},
+		"Filled":    {reason: "The field has one.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x}]}`, want: `null`},
+		"Optional":  {reason: "It may stay without.", spec: `{references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolution: Optional}}]}`, want: `null`},
+		"OneOfTwo":  {reason: "One element has none.", spec: `{l: [{x: 1}, {}], references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: "spec.l[*].x"}]}`, want: `[0]`},
+		"Malformed": {reason: "A path that cannot be filled will never be.", spec: `{references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: metadata.name}]}`, want: `[0]`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := asText(t, Pending(object(t, "{apiVersion: v1, kind: X, spec: "+tc.spec+"}").Object)); got != tc.want {
+				t.Errorf("%s: want %s, got %s", tc.reason, tc.want, got)
+			}
+		})
+	}
+}

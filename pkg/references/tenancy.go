@@ -1,0 +1,97 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Tenancy says what an object may reference. The zero value is the strictest: a namespaced object references its own namespace, a
+// cluster-scoped one any namespace, but no Secrets.
+type Tenancy struct {
+	// ClusterScoped are the cluster-scoped resources that namespaced objects may reference. A group or resource of "*" is any.
+	ClusterScoped []schema.GroupResource
+
+	// Secrets are those that cluster-scoped objects may reference. A namespace or name of "*" is any.
+	Secrets []types.NamespacedName
+
+	// SecretFields are fields into which what a Secret holds may be put although the author of their kind has not marked them.
+	SecretFields []SecretField
+
+	// Grants finds out whether the owner of another namespace permits a reference; nil if nobody can.
+	Grants Grants
+}
+
+// A SecretField is a field of a kind. Elements of lists and keys of maps are the wildcard: spec.users[*].password.
+type SecretField struct {
+	schema.GroupKind
+
+	// FieldPath of the field. With it, all that is below it is meant.
+	FieldPath string
+}
+
+// Grants says whether the owner of a namespace permits that objects of other namespaces reference his.
+type Grants interface {
+	// Permits is whether an object of the kind and namespace from may reference what is asked for.
+	Permits(ctx context.Context, from schema.GroupKind, fromNamespace string, to Source) (bool, error)
+}
+
+// errNotPermitted is the class of refusals.
+var errNotPermitted = errors.New("not permitted") //nolint:gochecknoglobals // A constant.
+
+// refused is a refusal for users.
+type refused struct{ message string }
+
+func (r refused) Error() string        { return r.message }
+func (r refused) Is(target error) bool { return target == errNotPermitted }
+
+// permits is nil if an object may reference a source.
+func (t *Tenancy) permits(ctx context.Context, from schema.GroupKind, fromNamespace string, to Source) error {
+	switch {
+	case fromNamespace == "":
+		return t.permitsClusterScoped(to)
+	case to.Namespace == fromNamespace:
+		return nil
+	case to.Namespace == "":
+		if slices.ContainsFunc(t.ClusterScoped, func(gr schema.GroupResource) bool { return matches(gr, to.GroupResource()) }) {
+			return nil
+		}
+		return refused{fmt.Sprintf("objects in namespaces may not reference %s, which are cluster-scoped", to.GroupResource())}
+	}
+	if t.Grants != nil {
+		permitted, err := t.Grants.Permits(ctx, from, fromNamespace, to)
+		if err != nil {
+			return fmt.Errorf("cannot find out whether a ReferenceGrant permits it: %w", err)
+		}
+		if permitted {
+			return nil
+		}
+	}
+	return refused{fmt.Sprintf("no ReferenceGrant in the namespace %q permits it", to.Namespace)}
+}
+
+func (t *Tenancy) permitsClusterScoped(to Source) error {
+	if !isSecret(to.GroupResource()) {
+		return nil
+	}
+	allowed := slices.ContainsFunc(t.Secrets, func(s types.NamespacedName) bool {
+		return either(s.Namespace, to.Namespace) && either(s.Name, to.Name)
+	})
+	if !allowed {
+		return refused{"cluster-scoped objects may reference only the Secrets that the operator allowed"}
+	}
+	return nil
+}
+
+func matches(pattern, gr schema.GroupResource) bool {
+	return either(pattern.Group, gr.Group) && either(pattern.Resource, gr.Resource)
+}
+
+func either(pattern, value string) bool { return pattern == wildcard || pattern == value }

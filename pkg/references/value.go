@@ -1,0 +1,198 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math"
+	"unicode/utf8"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Bounds of one value, and of all values that are put into one object.
+const (
+	maxValueBytes = 64 << 10
+	maxTotalBytes = 256 << 10
+	maxValueNodes = 4096
+	maxValueDepth = 32
+)
+
+// errNotText is the error of binary data.
+var errNotText = errors.New("it is not text in UTF-8") //nolint:gochecknoglobals // A constant.
+
+// binary stands for data that is not text.
+type binary struct{}
+
+// size measures a JSON value, and refuses what is too large or is no JSON. It returns about how many bytes it has.
+func size(value any) (int, error) {
+	m := measure{}
+	if err := m.add(value, 0); err != nil {
+		return 0, err
+	}
+	return m.bytes, nil
+}
+
+type measure struct{ nodes, bytes int }
+
+func (m *measure) add(value any, depth int) error {
+	if m.nodes++; m.nodes > maxValueNodes {
+		return fmt.Errorf("it has more than %d fields and elements", maxValueNodes)
+	}
+	if depth > maxValueDepth {
+		return fmt.Errorf("it is nested deeper than %d", maxValueDepth)
+	}
+	switch v := value.(type) {
+	case binary:
+		return errNotText
+	case string:
+		m.bytes += len(v)
+	case nil, bool, int64, float64:
+		m.bytes += 8
+	case []any:
+		for _, element := range v {
+			if err := m.add(element, depth+1); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for key, field := range v {
+			m.bytes += len(key)
+			if err := m.add(field, depth+1); err != nil {
+				return err
+			}
+		}
+	default:
+		return fmt.Errorf("it is of the type %T", value)
+	}
+	if m.bytes > maxValueBytes {
+		return fmt.Errorf("it has more than %d bytes", maxValueBytes)
+	}
+	return nil
+}
+
+// taken is a copy of a value within its bounds.
+func taken(value any) (any, error) {
+	if _, err := size(value); err != nil {
+		return nil, err
+	}
+	return runtime.DeepCopyJSONValue(value), nil
+}
+
+// isSecret is whether a resource is that of Secrets.
+func isSecret(gr schema.GroupResource) bool { return gr == schema.GroupResource{Resource: "secrets"} }
+
+// decoded is an object as paths see it: what the data of a Secret and the binaryData of a ConfigMap hold is text, and not its encoding.
+// The object itself is not changed.
+func decoded(object map[string]any, gr schema.GroupResource) map[string]any {
+	field := ""
+	switch gr {
+	case schema.GroupResource{Resource: "secrets"}:
+		field = "data"
+	case schema.GroupResource{Resource: "configmaps"}:
+		field = "binaryData"
+	default:
+		return object
+	}
+	data, ok := object[field].(map[string]any)
+	if !ok {
+		return object
+	}
+	out := make(map[string]any, len(object))
+	for k, v := range object {
+		out[k] = v
+	}
+	texts := make(map[string]any, len(data))
+	for k, v := range data {
+		texts[k] = text(v)
+	}
+	out[field] = texts
+	return out
+}
+
+func text(value any) any {
+	encoded, ok := value.(string)
+	if !ok {
+		return binary{}
+	}
+	raw, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || !utf8.Valid(raw) {
+		return binary{}
+	}
+	return string(raw)
+}
+
+// asJSON is the value of an expression as JSON has it.
+func asJSON(value ref.Val) (any, error) {
+	c := conversion{}
+	return c.convert(value, 0)
+}
+
+type conversion struct{ nodes int }
+
+func (c *conversion) convert(value ref.Val, depth int) (any, error) {
+	if c.nodes++; c.nodes > maxValueNodes || depth > maxValueDepth {
+		return nil, fmt.Errorf("it has more than %d fields and elements, or is nested deeper than %d", maxValueNodes, maxValueDepth)
+	}
+	switch v := value.(type) {
+	case types.String:
+		return string(v), nil
+	case types.Bool:
+		return bool(v), nil
+	case types.Int:
+		return int64(v), nil
+	case types.Uint:
+		if v > math.MaxInt64 {
+			return nil, errors.New("it is too large a number")
+		}
+		return int64(v), nil
+	case types.Double:
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return nil, errors.New("it is no number")
+		}
+		return float64(v), nil
+	case types.Null:
+		return nil, nil //nolint:nilnil // It is the value.
+	case traits.Lister:
+		return c.list(v, depth)
+	case traits.Mapper:
+		return c.object(v, depth)
+	}
+	return nil, fmt.Errorf("it is of the type %s; string() makes a text of many types", value.Type().TypeName())
+}
+
+func (c *conversion) list(list traits.Lister, depth int) (any, error) {
+	out := []any{}
+	for it := list.Iterator(); it.HasNext() == types.True; {
+		element, err := c.convert(it.Next(), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, element)
+	}
+	return out, nil
+}
+
+func (c *conversion) object(object traits.Mapper, depth int) (any, error) {
+	out := map[string]any{}
+	for it := object.Iterator(); it.HasNext() == types.True; {
+		key := it.Next()
+		name, ok := key.(types.String)
+		if !ok {
+			return nil, errors.New("it has a key that is not text")
+		}
+		field, err := c.convert(object.Get(key), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out[string(name)] = field
+	}
+	return out, nil
+}
