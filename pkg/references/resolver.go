@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -97,8 +98,8 @@ type Result struct {
 	// Secret is whether one of the values was taken from a Secret. What is said about the object then must not repeat them.
 	Secret bool
 
-	// Sources are the objects that were looked at, or would have been if they were there, and each once. As long as none of them
-	// changes, and the object does not, another Request has the same Result.
+	// Sources are the objects on which more depends: those of the references that are not resolved, and of those that follow their source,
+	// each once. As long as none of them changes, and the object does not, another Request fills in nothing.
 	Sources []Source
 
 	// Missing says of optional references why they are not resolved.
@@ -120,7 +121,11 @@ func (r *Resolver) Resolve(ctx context.Context, req Request) (Result, error) {
 	}
 	var failed error
 	for i := range req.References {
+		p.looked = nil
 		err := p.resolve(ctx, &req.References[i])
+		if err != nil || req.References[i].FollowsSource() {
+			p.depend()
+		}
 		if err == nil {
 			continue
 		}
@@ -146,7 +151,19 @@ type pass struct {
 	cache    map[Source]read
 	mappings map[schema.GroupVersionResource]*meta.RESTMapping
 	bytes    int
-	result   Result
+
+	// looked are the sources at which the current reference looked.
+	looked []Source
+	result Result
+}
+
+// depend notes that more depends on what the current reference looked at.
+func (p *pass) depend() {
+	for _, s := range p.looked {
+		if !slices.Contains(p.result.Sources, s) {
+			p.result.Sources = append(p.result.Sources, s)
+		}
+	}
 }
 
 // read is an object as paths see it, or why there is none.
@@ -382,10 +399,10 @@ func validNames(gvr schema.GroupVersionResource, name types.NamespacedName) erro
 
 // read reads an object, once.
 func (p *pass) read(ctx context.Context, source Source) (map[string]any, *Error) {
+	p.looked = append(p.looked, source)
 	if known, ok := p.cache[source]; ok {
 		return known.object, known.err
 	}
-	p.result.Sources = append(p.result.Sources, source)
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(source.GroupVersionKind)
 	out := read{}
