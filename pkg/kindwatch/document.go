@@ -91,17 +91,17 @@ func newDocument(gv schema.GroupVersion, list *metav1.APIResourceList, err error
 
 // kindsOf reads a document. What could not be asked for is left out, whatever the server says.
 func kindsOf(gv schema.GroupVersion, list *metav1.APIResourceList) (map[string]servedKind, error) {
-	if len(list.APIResources) > maxKindsOfDocument {
-		return nil, fmt.Errorf("%s has more than %d resources", gv, maxKindsOfDocument)
-	}
-	kinds, withStatus := map[string]servedKind{}, sets.New[string]()
+	kinds, withStatus, resources := map[string]servedKind{}, sets.New[string](), 0
 	for i := range list.APIResources {
 		r := &list.APIResources[i]
 		if parent, sub, isSub := strings.Cut(r.Name, "/"); isSub {
 			if sub == "status" {
 				withStatus.Insert(parent)
 			}
-			continue
+			continue // Of subresources nothing is kept, and most definitions have one.
+		}
+		if resources++; resources > maxKindsOfDocument {
+			return nil, fmt.Errorf("%s has more than %d resources", gv, maxKindsOfDocument)
 		}
 		// Empty means that of the document. A resource can be listed in one group and be of a kind of another.
 		if r.Group != "" && r.Group != gv.Group || r.Version != "" && r.Version != gv.Version {

@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
@@ -187,6 +188,13 @@ func kindOf(kind, resource string, clusterScoped bool) Kind {
 	return Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: kind}, Resource: resource, ClusterScoped: clusterScoped}
 }
 
+func definitionKind() Kind {
+	return Kind{
+		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+		Resource:         "customresourcedefinitions", ClusterScoped: true, MetadataOnly: true,
+	}
+}
+
 // boundedConfig is a client's for a server, with the bounds that the transport of a connection has.
 func boundedConfig(s *hostile.Server) *rest.Config {
 	cfg := &rest.Config{Host: s.URL, TLSClientConfig: rest.TLSClientConfig{CAData: s.Authority()}, QPS: -1}
@@ -256,6 +264,41 @@ func giant(resource string, n, size int) hostile.Collection {
 	}}
 }
 
+// giantDefinitions is a cluster with many kinds, all of one group and version, so that one document of discovery has them all.
+func giantDefinitions(n, size int) hostile.Collection {
+	text := strings.Repeat("x", size)
+	return hostile.Collection{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Count: n, Object: func(i int) map[string]any {
+		return map[string]any{
+			"metadata": map[string]any{"name": fmt.Sprintf("giant%ds.giants.example.org", i)},
+			"spec": map[string]any{
+				"group": "giants.example.org", "scope": "Namespaced",
+				"names": map[string]any{"plural": fmt.Sprintf("giant%ds", i), "kind": fmt.Sprintf("Giant%d", i)},
+				"versions": []any{map[string]any{
+					"name": "v1", "served": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "description": text}},
+				}},
+			},
+		}
+	}}
+}
+
+// TestDiscoveryOfAnHonestGiant asks which of 3,000 kinds is meant.
+func TestDiscoveryOfAnHonestGiant(t *testing.T) {
+	server, err := hostile.StartHonest(t.Context(), hostile.NewHonest(giantDefinitions(3_000, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	disco, err := discovery.NewDiscoveryClientForConfig(boundedConfig(server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gvk := schema.GroupVersionKind{Group: "giants.example.org", Version: "v1", Kind: "Giant2999"}
+	got, err := NewResolver(ResolverOptions{Client: disco}).Resolve(t.Context(), gvk)
+	if want := (Kind{GroupVersionKind: gvk, Resource: "giant2999s", StatusSubresource: true}); err != nil || got != want {
+		t.Errorf("want %v, got %v, %v", want, got, err)
+	}
+}
+
 // TestHonestGiants watches clusters that are large and mean no harm.
 func TestHonestGiants(t *testing.T) {
 	cases := map[string]struct {
@@ -272,6 +315,10 @@ func TestHonestGiants(t *testing.T) {
 		"Secrets": {
 			"Of fifty thousand Secrets, one in a hundred is kept, as a record.",
 			giant("secrets", 50_000, 256), kindOf("Secret", "secrets", false), true, 499,
+		},
+		"Definitions": {
+			"Three thousand definitions with schemas of 20 KiB are asked for without them.",
+			giantDefinitions(3_000, 20<<10), definitionKind(), false, 3_000,
 		},
 		"LargeObjects": {
 			"An object may have 1 MiB, and a page of them more than an answer may have.",
