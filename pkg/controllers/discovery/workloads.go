@@ -81,6 +81,10 @@ func verified(have *unstructured.Unstructured, m *mirror) verifiedCopy {
 // enqueue has the cluster looked at. It does not block.
 func (w *workload) enqueue() { w.queue.Add(mcreconcile.Request{ClusterName: w.name}) }
 
+// settling is how long events of a cluster's objects wait for others. A pass looks at all objects of the kinds: without that, a cluster
+// that never stops to change them would be looked at all the time.
+const settling = 500 * time.Millisecond
+
 // handle is the handler of the cluster's watcher.
 func (w *workload) handle(e kindwatch.Event) {
 	if e.Initial {
@@ -93,6 +97,10 @@ func (w *workload) handle(e kindwatch.Event) {
 			return
 		}
 		w.watcher.Poke(mirroredKinds()[i].groupResource())
+	}
+	if e.Object != nil {
+		w.queue.AddAfter(mcreconcile.Request{ClusterName: w.name}, settling)
+		return
 	}
 	w.enqueue()
 }

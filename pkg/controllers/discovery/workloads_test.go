@@ -1,0 +1,48 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// TestEventsOfAClusterAreOnePass has a cluster that does not stop to send events. Before, each of them had all of its objects looked at,
+// as fast as the workers could.
+func TestEventsOfAClusterAreOnePass(t *testing.T) {
+	clk := clocktesting.NewFakeClock(time.Now())
+	queue := workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request](),
+		workqueue.TypedRateLimitingQueueConfig[mcreconcile.Request]{Clock: clk},
+	)
+	defer queue.ShutDown()
+	w := &workload{name: "capi/ns/a", queue: queue}
+	for i := range 1000 {
+		w.handle(kindwatch.Event{Object: &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": fmt.Sprint(i)}}}})
+	}
+	if n := queue.Len(); n != 0 {
+		t.Errorf("want events to wait for others, got %d in the queue at once", n)
+	}
+	for clk.Waiters() < 2 { // The queue's heartbeat, and the event that it waits for.
+		time.Sleep(time.Millisecond)
+	}
+	clk.Step(settling)
+	item, _ := queue.Get()
+	queue.Done(item)
+	if n := queue.Len(); item.ClusterName != w.name || n != 0 {
+		t.Errorf("want one pass for all of them, got %s and %d more", item, n)
+	}
+	w.handle(kindwatch.Event{Type: kindwatch.StateChanged})
+	if n := queue.Len(); n != 1 {
+		t.Errorf("want a kind that is synced to be looked at at once, got %d in the queue", n)
+	}
+}
