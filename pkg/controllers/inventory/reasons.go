@@ -21,8 +21,8 @@ const (
 	ConditionKindsSynced = "KindsSynced"
 
 	// ConditionWithinLimits says whether what the cluster sends, and what Masthead keeps of it, is within the limits. When it is
-	// False, its reason is AnswerRefused or MemoryShareExceeded, see pkg/providers/connection: the kinds that are concerned are not
-	// known, and are asked for again with back-off. Everything else goes on.
+	// False, its reason is AnswerRefused, MemoryShareExceeded or EventsDelayed, see pkg/providers/connection. With the first two the
+	// kinds that are concerned are not known, and are asked for again with back-off. Everything else goes on.
 	ConditionWithinLimits = "WithinLimits"
 )
 

@@ -140,6 +140,7 @@ func TestVerdictsOnClusterProfiles(t *testing.T) {
 		connection.ReasonNamespaceNotAllowed: verdict.Failed, connection.ReasonEngageFailed: verdict.Failed,
 		connection.ReasonPanicked:      verdict.Failed,
 		connection.ReasonAnswerRefused: verdict.Failed, connection.ReasonOtherHub: verdict.Failed, connection.ReasonMemoryShareExceeded: verdict.Failed,
+		connection.ReasonEventsDelayed: verdict.Failed,
 	}
 	for reason, want := range lost {
 		table.Cases["Lost"+reason] = verdict.Case{

@@ -21,10 +21,13 @@ type Limits struct {
 	Event bounded.Limits
 	// Failure is for an answer that says that something failed. Default: 256 KiB.
 	Failure bounded.Limits
-	// EventsPerSecond is how many events of all watches of a cluster are read in a second in the long run, bookmarks and the objects of
-	// lists that are streams included; every 8 KiB of them count as one more. EventBurst is how many are read at once. Who sends more
-	// has to wait. Default: 2,000 and 20,000.
+	// EventsPerSecond is how many events of all watches of a cluster are read in a second, bookmarks and the objects of lists that are
+	// streams included; every 8 KiB of them count as one more. EventBurst is how many are read at once. Who sends more has to wait.
+	// Default: 2,000 and 20,000.
 	EventsPerSecond, EventBurst int
+	// SustainedEventsPerSecond is how many are read in a second in the long run, after SustainedEventBurst. It is lower, because nothing
+	// but a large cluster that is listed has so much to say, and that ends. Default: 500 and 100,000.
+	SustainedEventsPerSecond, SustainedEventBurst int
 }
 
 // Default limits of bytes. Other limits are bounded's own.
@@ -36,6 +39,9 @@ const (
 
 	DefaultEventsPerSecond = 2_000
 	DefaultEventBurst      = 20_000
+
+	DefaultSustainedEventsPerSecond = 500
+	DefaultSustainedEventBurst      = 100_000
 
 	// maxText is how much is read of an answer in plain text, which nobody decodes.
 	maxText = 64 << 10
@@ -51,6 +57,12 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.EventBurst <= 0 {
 		l.EventBurst = DefaultEventBurst
+	}
+	if l.SustainedEventsPerSecond <= 0 {
+		l.SustainedEventsPerSecond = DefaultSustainedEventsPerSecond
+	}
+	if l.SustainedEventBurst <= 0 {
+		l.SustainedEventBurst = DefaultSustainedEventBurst
 	}
 	return l
 }

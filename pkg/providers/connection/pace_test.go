@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	clocktesting "k8s.io/utils/clock/testing"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -47,7 +48,7 @@ func TestWatchesAreReadAtAPace(t *testing.T) {
 	defer tr.close()
 	clk := clocktesting.NewFakeClock(time.Now())
 	paused := prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}) //nolint:promlinter // A counter of the test.
-	tr.pace = newPace(Limits{EventsPerSecond: perSecond, EventBurst: burst}, clk, paused)
+	tr.pace = &pace{allowance: newAllowance(Limits{EventsPerSecond: perSecond, EventBurst: burst}), clock: clk, paused: paused}
 
 	var events atomic.Int64
 	var bodies []io.Closer
@@ -98,20 +99,81 @@ func TestWatchesAreReadAtAPace(t *testing.T) {
 // TestPaceCountsBytes is about events that are large: they cost more to decode than many small ones.
 func TestPaceCountsBytes(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
-	p := newPace(Limits{EventsPerSecond: 1, EventBurst: 10}, clk, prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}))
+	p := &pace{
+		allowance: newAllowance(Limits{EventsPerSecond: 1, EventBurst: 10}), clock: clk,
+		paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
+	}
+	limiter := p.allowance.limiters[0]
 	wait := p.ofWatch(t.Context())
 	stop := make(chan struct{})
 	close(stop)
 	wait(stop, 1, 8*bytesPerEvent)
-	if got := p.limiter.TokensAt(clk.Now()); got != 1 {
+	if got := limiter.TokensAt(clk.Now()); got != 1 {
 		t.Errorf("want one of ten to be left after an event of 64 KiB, got %v", got)
 	}
 	wait(stop, 0, bytesPerEvent/2)
-	if got := p.limiter.TokensAt(clk.Now()); got != 1 {
+	if got := limiter.TokensAt(clk.Now()); got != 1 {
 		t.Errorf("want what is less than 8 KiB to be counted later, got %v", got)
 	}
 	wait(stop, 0, bytesPerEvent/2)
-	if got := p.limiter.TokensAt(clk.Now()); got != 0 {
+	if got := limiter.TokensAt(clk.Now()); got != 0 {
 		t.Errorf("want it to be counted, got %v left", got)
+	}
+}
+
+// TestAllowance is about what a cluster may send in the long run, and when it is told that it sends more. Before, a cluster that sent as
+// fast as it could was read at 2,000 events a second for ever, and no condition said so.
+func TestAllowance(t *testing.T) {
+	limits := Limits{EventsPerSecond: 20, EventBurst: 100, SustainedEventsPerSecond: 5, SustainedEventBurst: 400}
+	a, now := newAllowance(limits), time.Unix(1_000, 0)
+	wokenLate := time.Duration(0)
+	read := func(d time.Duration) (events int64, told int) {
+		for end := now.Add(d); now.Before(end); {
+			wait, tell := a.take(a.most()/10, now)
+			if tell {
+				told++
+			}
+			events += a.most() / 10
+			if wait > 0 {
+				now = now.Add(wait + wokenLate)
+			}
+		}
+		return events, told
+	}
+	const step = 10 // Events are taken ten at a time.
+	if events, told := read(10 * time.Second); events < 300-2*step || events > 300+2*step || told != 0 {
+		t.Errorf("want the burst and 20 a second at first, got %d, told %d times", events, told)
+	}
+	// 100 of the long run's 400 and 50 that came back meanwhile are left.
+	if events, told := read(50 * time.Second); events < 400-3*step || events > 400+3*step || told > 1 {
+		t.Errorf("want 5 a second after 400, got %d, told %d times", events, told)
+	}
+	if events, told := read(10 * time.Minute); events < 3000-3*step || events > 3000+3*step || told < 9 || told > 11 {
+		t.Errorf("want 5 a second for ever, told once a minute, got %d, told %d times", events, told)
+	}
+	wokenLate = 4 * time.Second
+	if events, told := read(10 * time.Minute); events > 3000+3*step || told < 8 {
+		t.Errorf("want it to be told on a busy machine, too, got %d, told %d times", events, told)
+	}
+	now = now.Add(time.Minute)
+	if wait, tell := a.take(a.most(), now); wait > 0 || tell {
+		t.Errorf("want who was silent for a minute to be read at once, got %s, told %t", wait, tell)
+	}
+}
+
+// TestEventsAreReadLate is about the condition of a cluster that sends more events than are read.
+func TestEventsAreReadLate(t *testing.T) {
+	p := &Provider{
+		o: Options{Clock: clocktesting.NewFakeClock(time.Now())}, metrics: newMetrics(nil),
+		engaged: map[mcr.ClusterName]*connected{"a": nil}, refusals: map[mcr.ClusterName]datedRefusal{},
+		published: map[mcr.ClusterName]Cluster{"a": {}},
+	}
+	p.eventsDelayed("a", errEventsDelayed)
+	p.eventsDelayed("gone", errEventsDelayed)
+	if got := p.published["a"].Refused.Reason; got != ReasonEventsDelayed {
+		t.Errorf("want the cluster to be told of its events, got %q", got)
+	}
+	if n := testutil.CollectAndCount(p.metrics.refused); n > 0 || len(p.refusals) != 1 {
+		t.Errorf("want no answer to be counted as refused, and nothing to be kept of a cluster that has gone, got %d, %v", n, p.refusals)
 	}
 }

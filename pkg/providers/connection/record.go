@@ -23,6 +23,7 @@ type record struct {
 	key      Key
 	name     mcr.ClusterName
 	throttle *throttle
+	events   *allowance
 	// class is the class that the enrolment named when it was last described. Provider.mu guards it: watches read it.
 	class string
 

@@ -36,6 +36,9 @@ func refusal(err error) *failure {
 	if errors.As(err, &share) {
 		return &failure{ReasonMemoryShareExceeded, "Some kinds are not watched: " + share.Error()}
 	}
+	if errors.Is(err, errEventsDelayed) {
+		return &failure{ReasonEventsDelayed, "Events are read late: the cluster sends more of them than are read in the long run"}
+	}
 	return nil
 }
 
@@ -48,9 +51,19 @@ func limitOf(err error) string {
 	return "Memory"
 }
 
-// answerRefused notes that an answer of an engaged cluster was refused. Of several reasons the first one is told, until it has not
-// been true for a while.
+// answerRefused notes and counts that an answer of an engaged cluster was refused.
 func (p *Provider) answerRefused(name mcr.ClusterName, err error) {
+	p.beyondLimits(name, err, true)
+}
+
+// eventsDelayed notes that events of an engaged cluster are read late. How late is another metric's affair.
+func (p *Provider) eventsDelayed(name mcr.ClusterName, err error) {
+	p.beyondLimits(name, err, false)
+}
+
+// beyondLimits notes what an engaged cluster has too much of. Of several reasons the first one is told, until it has not been true for a
+// while.
+func (p *Provider) beyondLimits(name mcr.ClusterName, err error, count bool) {
 	why := refusal(err)
 	if why == nil {
 		return
@@ -60,7 +73,9 @@ func (p *Provider) answerRefused(name mcr.ClusterName, err error) {
 		p.mu.Unlock()
 		return // What keeps a cluster from being connected is told by its state.
 	}
-	p.metrics.refused.WithLabelValues(string(name), limitOf(err)).Inc()
+	if count {
+		p.metrics.refused.WithLabelValues(string(name), limitOf(err)).Inc()
+	}
 	now, said := p.o.Clock.Now(), Refusal{why.reason, why.message}
 	old := p.refusals[name]
 	if old.Refusal == said || old.Reason == "" || now.Sub(old.at) >= refusalLasts {

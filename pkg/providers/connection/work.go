@@ -100,8 +100,10 @@ func (p *Provider) dial(ctx context.Context, r *record) (conn *connected, why *f
 	}()
 	t.guard = p.newGuard(ctx, r, &t.panicked)
 	t.watches, t.limits = p.metrics.watchesOf(r.name), p.o.Limits
-	t.pace = newPace(p.o.Limits, clock.RealClock{}, p.metrics.pausesOf(r.name))
 	name := r.name
+	t.pace = &pace{
+		allowance: r.events, clock: clock.RealClock{}, paused: p.metrics.pausesOf(name), delayed: func(err error) { p.eventsDelayed(name, err) },
+	}
 	t.refused = func(err error) { p.answerRefused(name, err) }
 	t.account = p.o.Budget.Account(r.enrolment.Class, string(name), func(err error) {
 		// Whoever is refused may hold a lock of a store that subscribers read.
