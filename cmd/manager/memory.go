@@ -24,8 +24,9 @@ const (
 	heapPercent = 90
 
 	// budgetPart of the heap is for what clusters make the manager hold: what is kept of their objects, and answers under way. The
-	// rest is for the connections, the hub's own objects, and garbage.
-	budgetPart = 8
+	// rest is for the connections, the hub's own objects, and garbage. The collector lets the heap grow to twice of what lives, so
+	// that clusters which fill the budget make the process about a sixth of its limit larger, and what is not counted another tenth.
+	budgetPart = 12
 
 	// minBudget holds one answer of the largest size. unlimitedBudget is for a process without a memory limit.
 	minBudget       = 64 * mebibyte

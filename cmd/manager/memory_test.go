@@ -60,7 +60,7 @@ func TestMemoryIsLimitedBelowTheContainer(t *testing.T) {
 	if got := limitMemory(root); got != 5<<30 || debug.SetMemoryLimit(-1) != got {
 		t.Errorf("what the operator says by GOMEMLIMIT counts, got %d", got)
 	}
-	for limit, want := range map[int64]int64{0: unlimitedBudget, 100 << 20: minBudget, 8 << 30: 1 << 30} {
+	for limit, want := range map[int64]int64{0: unlimitedBudget, 100 << 20: minBudget, 12 << 30: 1 << 30} {
 		if got := budgetOf(limit); got != want {
 			t.Errorf("with %d bytes of memory: want a budget of %d, got %d", limit, want, got)
 		}

@@ -42,7 +42,7 @@ type Options struct {
 	GracefulShutdownTimeout metav1.Duration `json:"gracefulShutdownTimeout"`
 
 	// MemoryBudgetMiB is how much memory what is kept of all workload clusters' objects, and their answers under way, may take together.
-	// Zero: an eighth of the memory limit, which is GOMEMLIMIT or 90 percent of the container's; 256 without one.
+	// Zero: a twelfth of the memory limit, which is GOMEMLIMIT or 90 percent of the container's; 256 without one.
 	MemoryBudgetMiB int `json:"memoryBudgetMiB"`
 
 	Log            LogOptions            `json:"log"`
@@ -322,7 +322,7 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	span(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", "how long work that runs is given to end when the manager is stopped")
 
 	number(&o.MemoryBudgetMiB, "memory-budget-mib",
-		"memory for what is kept of all workload clusters' objects and for their answers under way (default: an eighth of the memory limit)")
+		"memory for what is kept of all workload clusters' objects and for their answers under way (default: a twelfth of the memory limit)")
 	text(&o.Log.Level, "log-level", "what is logged: "+strings.Join(logLevels, ", "))
 	text(&o.Log.Format, "log-format", "how it is logged: "+strings.Join(logFormats, ", "))
 	text(&o.Metrics.BindAddress, "metrics-bind-address", `address of the metrics endpoint, or "0" for none`)
