@@ -3,6 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 lint=$(hack/tool.sh golangci-lint)
+deadcode=$(hack/tool.sh deadcode)
 echo "== go mod tidy leaves no difference"
 go mod tidy -diff
 echo "== the generated files are up to date"
@@ -16,3 +17,9 @@ if [[ $before != "$after" ]]; then
 fi
 echo "== golangci-lint"
 "$lint" run ./...
+echo "== no function is unreachable from the programs (the local fleet is also a library for tests)"
+dead=$("$deadcode" -filter '^github\.com/masthead-dev/masthead/(apis|cmd|internal|pkg)(/|$)' ./cmd/...)
+if [[ -n $dead ]]; then
+  echo "$dead" >&2
+  exit 1
+fi

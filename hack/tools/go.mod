@@ -2,7 +2,10 @@ module github.com/masthead-dev/masthead/hack/tools
 
 go 1.26.3
 
-tool sigs.k8s.io/controller-tools/cmd/controller-gen
+tool (
+	golang.org/x/tools/cmd/deadcode
+	sigs.k8s.io/controller-tools/cmd/controller-gen
+)
 
 require (
 	github.com/fatih/color v1.19.0 // indirect
@@ -39,6 +42,7 @@ require (
 	golang.org/x/net v0.53.0 // indirect
 	golang.org/x/sync v0.20.0 // indirect
 	golang.org/x/sys v0.43.0 // indirect
+	golang.org/x/telemetry v0.0.0-20260409153401-be6f6cb8b1fa // indirect
 	golang.org/x/text v0.36.0 // indirect
 	golang.org/x/tools v0.44.0 // indirect
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af // indirect

@@ -29,6 +29,8 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 	mcsource "sigs.k8s.io/multicluster-runtime/pkg/source"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // newController returns a controller of ours on a manager.
@@ -127,9 +129,9 @@ func TestUpstreamEngageBlocksOnDeadCluster(t *testing.T) {
 	t.Run("Ours", func(t *testing.T) {
 		m, r := newManager(t), newRecorder()
 		c := newController(t, m, r)
-		watchWith(t, c, LazyKind(&corev1.ConfigMap{}, enqueueObject))
+		watchWith(t, c, watchKinds(configMaps))
 		started(t, c, m)
-		dead, live := engageBoth(t, m, func() bool { return stacks("lazySource[") > 0 })
+		dead, live := engageBoth(t, m, func() bool { return stacks("kindwatch.(*Watcher).Start") > 0 })
 		for _, engaged := range []chan error{dead, live} {
 			if err := <-engaged; err != nil {
 				t.Errorf("Engage: %v", err)
@@ -162,7 +164,7 @@ func TestUpstreamDeadClusterEndsManager(t *testing.T) {
 	t.Run("Ours", func(t *testing.T) {
 		m, r := newManager(t, func(o *manager.Options) { o.Controller.CacheSyncTimeout = 200 * time.Millisecond }), newRecorder()
 		c := newController(t, m, r)
-		watchWith(t, c, LazyKind(&corev1.ConfigMap{}, enqueueObject))
+		watchWith(t, c, watchKinds(configMaps))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for _, name := range []mcr.ClusterName{"dead", "live"} {
@@ -200,17 +202,19 @@ func TestUpstreamMissingKindRefusesCluster(t *testing.T) {
 	t.Run("Ours", func(t *testing.T) {
 		m, r := newManager(t), newRecorder()
 		c := newController(t, m, r)
-		missing := newMissingKinds()
-		watchWith(t, c, LazyKind(&corev1.Pod{}, enqueueObject, WithMissingKinds(missing)), LazyKind(&corev1.ConfigMap{}, enqueueObject))
+		src := watchKinds(pods, configMaps)
+		watchWith(t, c, src)
 		started(t, c, m)
 		cl := start(t, newCluster(t, newFakeAPI(t).host))
 		if err := m.Engage(t.Context(), "x", cl); err != nil {
 			t.Errorf("Engage: %v", err)
 		}
 		r.await(t, configMap("x", "a"))
-		missing.await(t, "x", "Pod", false)
 		if err := c.WaitForSync(t.Context(), "x", cl); err != nil {
 			t.Errorf("a missing kind does not keep a cluster from being in sync: %v", err)
+		}
+		if got, _ := watcherOf(t, src, "x").State(pods); got != kindwatch.StateNotServed {
+			t.Errorf("the state of a kind that is missing: want %v, got %v", kindwatch.StateNotServed, got)
 		}
 	})
 }

@@ -28,6 +28,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // serverPatience is how long the control plane may take to start or to stop: envtest's 20 seconds are for an idle machine.
@@ -195,6 +197,11 @@ func (f *fixture) undefine() {
 		d := f.definition()
 		return apierrors.IsNotFound(f.client.Get(ctx, client.ObjectKeyFromObject(d), d))
 	})
+}
+
+// kind is the kind of the fixture, as a watcher has it.
+func (f *fixture) kind() kindwatch.Kind {
+	return kindwatch.Kind{GroupVersionKind: f.gvk, Resource: "widgets"}
 }
 
 // object returns a widget in the namespace that every API server has.

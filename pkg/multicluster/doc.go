@@ -4,7 +4,7 @@
 // Package multicluster is the thin glue between Masthead's controllers and sigs.k8s.io/multicluster-runtime. It takes
 // multicluster-runtime's interfaces as they are, and replaces the parts of v0.24.1 that let one cluster harm another.
 //
-// What it guarantees, for a controller made by NewController that watches with LazyKind:
+// What it guarantees, for a controller made by NewController whose source are Instances that watch with kindwatch:
 //
 //   - A cluster that is dead, slow, half broken, or that lacks a kind, delays no other cluster: not at the start of the
 //     manager, not when it is engaged, not in the queue. Engage never blocks.

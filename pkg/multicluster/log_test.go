@@ -4,13 +4,21 @@
 package multicluster
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
+	mccontroller "sigs.k8s.io/multicluster-runtime/pkg/controller"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 )
@@ -79,5 +87,52 @@ func TestLogConstructor(t *testing.T) {
 				t.Errorf("%s\nline: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+func TestUpstreamLogHasNoCluster(t *testing.T) {
+	logged := func(t *testing.T, add func(t *testing.T, m mcmanager.Manager, r mcreconcile.Reconciler)) string {
+		t.Helper()
+		lines := make(chan string, 10)
+		sink := funcr.New(func(_, args string) {
+			if strings.Contains(args, `"hello"`) {
+				lines <- args
+			}
+		}, funcr.Options{})
+		m := newManager(t, func(o *manager.Options) { o.Logger = sink })
+		add(t, m, mcreconcile.Func(func(ctx context.Context, _ mcreconcile.Request) (reconcile.Result, error) {
+			logf.FromContext(ctx).Info("hello")
+			return reconcile.Result{}, nil
+		}))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if err := m.Engage(ctx, "x", start(t, newCluster(t, newFakeAPI(t).host))); err != nil {
+			t.Fatal(err)
+		}
+		run(t, m)
+		return <-lines
+	}
+	upstream := logged(t, func(t *testing.T, m mcmanager.Manager, r mcreconcile.Reconciler) {
+		t.Helper()
+		err := mcbuilder.ControllerManagedBy(m).Named("test").
+			For(&corev1.ConfigMap{}, mcbuilder.WithEngageWithLocalCluster(false), mcbuilder.WithEngageWithProviderClusters(true)).
+			WithOptions(mccontroller.Options{SkipNameValidation: new(true)}).Complete(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	if strings.Contains(upstream, `"x"`) || strings.Contains(upstream, `"name"="a"`) {
+		t.Errorf("multicluster-runtime's line names the cluster or the object; is ours needed?\n%s", upstream)
+	}
+	ours := logged(t, func(t *testing.T, m mcmanager.Manager, r mcreconcile.Reconciler) {
+		t.Helper()
+		c, err := NewController("test", m, ControllerOptions[mcreconcile.Request]{Reconciler: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		watchWith(t, c, watchKinds(configMaps))
+	})
+	if want := `"cluster"="x" "namespace"="d" "name"="a"`; !strings.Contains(ours, want) {
+		t.Errorf("want a line with %s, got %s", want, ours)
 	}
 }

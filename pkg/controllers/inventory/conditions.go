@@ -98,23 +98,16 @@ func kindsServed(cluster connection.Cluster, refused map[string]string) metav1.C
 	if cluster.State != connection.StateConnected {
 		return notConnected(c)
 	}
-	var parts []string
-	c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonAllServed, "Every kind that is needed is served"
-	if len(cluster.MissingKinds) > 0 {
-		c.Status, c.Reason = metav1.ConditionFalse, ReasonKindsMissing
-		parts = append(parts, "Not served: "+someOf(slices.Clone(cluster.MissingKinds)))
+	if len(refused) == 0 {
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonAllServed, "Every kind that is needed is served"
+		return c
 	}
-	if len(refused) > 0 {
-		c.Status, c.Reason = metav1.ConditionFalse, ReasonDefinitionsRefused
-		list := make([]string, 0, len(refused))
-		for crd, reason := range refused {
-			list = append(list, crd+" ("+reason+")")
-		}
-		parts = append(parts, "Definitions refused: "+someOf(list))
+	list := make([]string, 0, len(refused))
+	for crd, reason := range refused {
+		list = append(list, crd+" ("+reason+")")
 	}
-	if len(parts) > 0 {
-		c.Message = bounded(strings.Join(parts, "; "), maxMessageLength)
-	}
+	c.Status, c.Reason = metav1.ConditionFalse, ReasonDefinitionsRefused
+	c.Message = bounded("Definitions refused: "+someOf(list), maxMessageLength)
 	return c
 }
 

@@ -82,35 +82,22 @@ func TestConditions(t *testing.T) {
 				within,
 			},
 		},
-		"KindsMissing": {
-			reason: "The message names the first missing kinds in a stable order and counts the rest.",
+		"DefinitionsRefused": {
+			reason: "The message names the first definitions that the cluster did not take, in a stable order, each with its reason, and counts the rest.",
 			cluster: connection.Cluster{
 				State: connection.StateConnected, ControlPlaneHealthy: metav1.ConditionTrue,
-				MissingKinds: []string{"G.x", "F.x", "E.x", "D.x", "C.x", "B.x", "A.x"},
 			},
-			want: []metav1.Condition{
-				{Type: "ControlPlaneHealthy", Status: "True", Reason: ReasonHealthy, Message: "The API server is ready"},
-				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
-				{
-					Type: ConditionKindsServed, Status: "False", Reason: ReasonKindsMissing,
-					Message: "Not served: A.x, B.x, C.x, D.x, E.x and 2 more",
-				},
-				synced,
-				within,
+			refused: map[string]string{
+				"g.x": "DefinitionInvalid", "f.x": "DefinitionInvalid", "e.x": "DefinitionInvalid", "d.x": "DefinitionInvalid",
+				"c.x": "DefinitionInvalid", "b.x": "DefinitionForbidden", "a.x": "ForeignDefinition",
 			},
-		},
-		"DefinitionsRefused": {
-			reason: "Definitions that the cluster did not take are named with the reason, beside kinds that it lacks.",
-			cluster: connection.Cluster{
-				State: connection.StateConnected, ControlPlaneHealthy: metav1.ConditionTrue, MissingKinds: []string{"A.x"},
-			},
-			refused: map[string]string{"b.x": "DefinitionForbidden", "a.x": "ForeignDefinition"},
 			want: []metav1.Condition{
 				{Type: "ControlPlaneHealthy", Status: "True", Reason: ReasonHealthy, Message: "The API server is ready"},
 				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
 				{
 					Type: ConditionKindsServed, Status: "False", Reason: ReasonDefinitionsRefused,
-					Message: "Not served: A.x; Definitions refused: a.x (ForeignDefinition), b.x (DefinitionForbidden)",
+					Message: "Definitions refused: a.x (ForeignDefinition), b.x (DefinitionForbidden), c.x (DefinitionInvalid), " +
+						"d.x (DefinitionInvalid), e.x (DefinitionInvalid) and 2 more",
 				},
 				synced,
 				within,
@@ -120,7 +107,7 @@ func TestConditions(t *testing.T) {
 			reason: "While probes fail it is not known whether the cluster is lost, and the rest is not known either.",
 			cluster: connection.Cluster{
 				State: connection.StateDegraded, Reason: "DialError", Message: "The API server does not answer",
-				ControlPlaneHealthy: metav1.ConditionTrue, MissingKinds: []string{"A.x"},
+				ControlPlaneHealthy: metav1.ConditionTrue,
 			},
 			want: []metav1.Condition{
 				unknown("ControlPlaneHealthy"),
@@ -221,7 +208,10 @@ func TestConditions(t *testing.T) {
 }
 
 func TestConditionsOfEveryState(t *testing.T) {
-	for _, state := range connection.States() {
+	for _, state := range []connection.State{
+		connection.StatePending, connection.StateConnecting, connection.StateConnected, connection.StateDegraded,
+		connection.StateBackoff, connection.StateDraining, connection.StateRemoved,
+	} {
 		for _, c := range conditions(connection.Cluster{State: state}, nil) {
 			if c.Reason == "" || c.Status == "" {
 				t.Errorf("State %q: condition %q has no reason or no status, which the API server refuses", state, c.Type)

@@ -52,10 +52,6 @@ const (
 	// ReasonKindsNotSynced: the objects of some kinds are not known, for several causes; the message names kinds and causes.
 	ReasonKindsNotSynced = "KindsNotSynced"
 
-	// ReasonKindsMissing: the cluster does not serve some kinds; the message names them. What Masthead does with other
-	// kinds goes on.
-	ReasonKindsMissing = "KindsMissing"
-
 	// ReasonDefinitionsRefused: the definitions of some kinds could not be put into the cluster; the message names them,
 	// each with the reason that the agent gives.
 	ReasonDefinitionsRefused = "DefinitionsRefused"

@@ -98,10 +98,6 @@ func TestVerdictsOnClusterProfiles(t *testing.T) {
 			Object: profile(nil, healthy(metav1.ConditionFalse)), Want: verdict.InProgress,
 		},
 		"NotProbed": {Reason: "It was not asked yet.", Object: profile(nil, healthy(metav1.ConditionUnknown)), Want: verdict.InProgress},
-		"KindsMissing": {
-			Reason: "Somebody has to install them.", Want: verdict.Failed,
-			Object: profile(nil, func(c *connection.Cluster) { c.MissingKinds = []string{"Application.apps.masthead.dev"} }),
-		},
 		"KindsNotSynced": {
 			Reason: "Some kinds are not known, for reasons that may pass; what the connection and the definitions are for is there.",
 			Want:   verdict.Current,

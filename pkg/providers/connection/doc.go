@@ -87,8 +87,8 @@
 // # The list P1–P26 of what a provider must withstand
 //
 //	P1  serial connect           workers, admission: TestDeadClustersDelayNobody, TestOneNamespaceLeavesRoomToOthers, TestDeadClustersThatFailedBeforeLeaveRoom
-//	P2  blocking Engage          multicluster.LazyKind; nothing here waits in Engage
-//	P3  missing CRD              multicluster.LazyKind; indexes are added with their informer:
+//	P2  blocking Engage          multicluster.Controller; nothing here waits in Engage
+//	P3  missing CRD              kindwatch; indexes are added with their informer:
 //	                             TestIndexesAreFrozenAndAppliedToEveryCluster
 //	P4  crash at start           no failure of a cluster ends Start: TestDeadClustersDelayNobody
 //	P5  no health check          TestDegradedFailsWritesHoldsWorkAndRecoversWithoutRestart, TestStoppedProcess

@@ -44,11 +44,12 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
-	mchandler "sigs.k8s.io/multicluster-runtime/pkg/handler"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+	mcsource "sigs.k8s.io/multicluster-runtime/pkg/source"
 
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -592,8 +593,7 @@ func newHarnessWith(t testing.TB, src *fakeSource, prepare func(*Provider), chan
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.MultiClusterWatch(multicluster.LazyKind[mcreconcile.Request](&corev1.ServiceAccount{},
-		mchandler.TypedEnqueueRequestForObject[client.Object](), multicluster.WithMissingKinds(p))); err != nil {
+	if err := c.MultiClusterWatch(watchAccounts()); err != nil {
 		t.Fatal(err)
 	}
 	if err := mc.Add(runnableAware{h}); err != nil {
@@ -616,6 +616,32 @@ func newHarnessWith(t testing.TB, src *fakeSource, prepare func(*Provider), chan
 	})
 	t.Cleanup(h.stop)
 	return h
+}
+
+// watchAccounts returns a source that watches ServiceAccounts in every cluster as Masthead's controllers watch kinds.
+func watchAccounts() mcsource.TypedSource[client.Object, mcreconcile.Request] {
+	type instance = *kindwatch.Watcher
+	return multicluster.NewInstances(multicluster.InstancesOptions[mcreconcile.Request, instance]{
+		What: "accounts", Added: func(mcr.ClusterName, instance, instance, bool) {}, Removed: func(mcr.ClusterName) {},
+		New: func(name mcr.ClusterName, cl cluster.Cluster, q workqueue.TypedRateLimitingInterface[mcreconcile.Request]) (instance, error) {
+			watched, err := multicluster.WatchOptions(cl)
+			if err != nil {
+				return nil, err
+			}
+			watched.Handler = func(e kindwatch.Event) {
+				if e.Object == nil {
+					return
+				}
+				q.Add(mcreconcile.Request{ClusterName: name, Request: reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}})
+			}
+			w, err := kindwatch.New(watched)
+			if err != nil {
+				return nil, err
+			}
+			w.Set("harness", kindwatch.Kind{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ServiceAccount"), Resource: "serviceaccounts"})
+			return w, nil
+		},
+	})
 }
 
 // blockObject has every reconcile of an object wait until unblock.

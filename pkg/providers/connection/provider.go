@@ -13,7 +13,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -57,7 +56,6 @@ type Provider struct {
 	published   map[mcr.ClusterName]Cluster
 	inClass     setmap.Map[string, mcr.ClusterName]
 	engaged     map[mcr.ClusterName]*connected
-	missing     map[mcr.ClusterName]map[schema.GroupKind]struct{}
 	refusals    map[mcr.ClusterName]datedRefusal
 	subscribers []func(mcr.ClusterName)
 	leavers     []Leaver
@@ -88,7 +86,6 @@ func New(o Options) (*Provider, error) {
 		published: map[mcr.ClusterName]Cluster{},
 		inClass:   setmap.Map[string, mcr.ClusterName]{},
 		engaged:   map[mcr.ClusterName]*connected{},
-		missing:   map[mcr.ClusterName]map[schema.GroupKind]struct{}{},
 		refusals:  map[mcr.ClusterName]datedRefusal{},
 	}
 	p.admission = newAdmission(o.MaxConcurrentReconciles, o.MaxPerNamespace, p.wake)
@@ -341,49 +338,6 @@ func (p *Provider) Subscribe(fn func(mcr.ClusterName)) {
 	p.subscribers = append(p.subscribers, fn)
 }
 
-// KindMissing records that a cluster does not serve a kind that a controller wants to watch.
-func (p *Provider) KindMissing(name mcr.ClusterName, gk schema.GroupKind) {
-	p.setMissing(name, func(kinds map[schema.GroupKind]struct{}) { kinds[gk] = struct{}{} })
-}
-
-// KindServed records that a cluster serves a kind that it may not have served before.
-func (p *Provider) KindServed(name mcr.ClusterName, gk schema.GroupKind) {
-	p.setMissing(name, func(kinds map[schema.GroupKind]struct{}) { delete(kinds, gk) })
-}
-
-func (p *Provider) setMissing(name mcr.ClusterName, change func(map[schema.GroupKind]struct{})) {
-	p.mu.Lock()
-	if _, engaged := p.engaged[name]; !engaged {
-		p.mu.Unlock()
-		return
-	}
-	if p.missing[name] == nil {
-		p.missing[name] = map[schema.GroupKind]struct{}{}
-	}
-	change(p.missing[name])
-	c, visible := p.published[name] // It is engaged a moment before it is visible.
-	kinds := p.missingLocked(name)
-	changed := visible && !slices.Equal(kinds, c.MissingKinds)
-	if changed {
-		c.MissingKinds = kinds
-		p.published[name] = c
-	}
-	subscribers := p.subscribers
-	p.mu.Unlock()
-	if changed {
-		notify(subscribers, name)
-	}
-}
-
-func (p *Provider) missingLocked(name mcr.ClusterName) []string {
-	var kinds []string
-	for gk := range p.missing[name] {
-		kinds = append(kinds, gk.String())
-	}
-	slices.Sort(kinds)
-	return kinds
-}
-
 // publish makes a record visible to readers; gone takes it away.
 func (p *Provider) publish(r *record, gone bool) {
 	c := r.snapshot()
@@ -400,7 +354,6 @@ func (p *Provider) publish(r *record, gone bool) {
 		delete(p.published, r.name)
 		changed = known
 	} else {
-		c.MissingKinds = p.missingLocked(r.name)
 		c.Refused = p.refusals[r.name].Refusal
 		p.published[r.name] = c
 		p.inClass.Insert(c.Enrolment.Class, r.name)

@@ -6,7 +6,6 @@ package connection
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,10 +14,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/bounded"
 )
 
 func TestKeyAndClusterName(t *testing.T) {
@@ -119,7 +119,7 @@ func TestSubscribersHearOfWhatReadersCanSee(t *testing.T) {
 			c, _ := p.Lookup(name) // No lock is held: reading must not hang.
 			mu.Lock()
 			defer mu.Unlock()
-			if line := string(c.State) + " " + strings.Join(c.MissingKinds, ","); len(seen) == 0 || seen[len(seen)-1] != line {
+			if line := string(c.State) + " " + c.Refused.Reason; len(seen) == 0 || seen[len(seen)-1] != line {
 				seen = append(seen, line)
 			}
 		})
@@ -141,14 +141,13 @@ func TestSubscribersHearOfWhatReadersCanSee(t *testing.T) {
 		return slices.Clone(seen)
 	}
 	eventually(t, "subscribers hear that it is connected", lastHeard("Connected "), all)
-	kind := schema.GroupKind{Group: "example.org", Kind: "Thing"}
-	h.KindMissing(clusterName("a"), kind)
-	h.KindMissing(clusterName("a"), kind)
-	h.KindMissing("fake/ns/unknown", kind)
-	h.KindServed(clusterName("a"), kind)
+	refused := &bounded.Error{Limit: bounded.LimitDepth}
+	h.answerRefused(clusterName("a"), refused)
+	h.answerRefused(clusterName("a"), refused)
+	h.answerRefused("fake/ns/unknown", refused)
 	src.remove("a")
 	eventually(t, "subscribers hear that it is gone", lastHeard(" "), all)
-	want := []string{"Connecting ", "Connected ", "Connected Thing.example.org", "Connected "}
+	want := []string{"Connecting ", "Connected ", "Connected AnswerRefused"}
 	mu.Lock()
 	defer mu.Unlock()
 	if diff := cmp.Diff(want, seen[:min(len(seen), len(want))]); diff != "" {

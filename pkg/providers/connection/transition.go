@@ -41,13 +41,6 @@ const (
 	eventDrained event = "Drained"
 )
 
-func events() []event {
-	return []event{
-		eventWanted, eventHeld, eventUnenrolled, eventObjectReplaced, eventRefused, eventRetry, eventConnected, eventConnectFailed,
-		eventProbeSucceeded, eventProbeFailed, eventLost, eventTokenChanged, eventEndpointChanged, eventSettled, eventDrained,
-	}
-}
-
 // An action is what the reconciler does on a transition, in the order given.
 type action string
 

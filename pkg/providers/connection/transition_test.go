@@ -75,9 +75,22 @@ func changes() map[edge]target {
 	return m
 }
 
+// states are all states that there are.
+func states() []State {
+	return []State{StatePending, StateConnecting, StateConnected, StateDegraded, StateBackoff, StateDraining, StateRemoved}
+}
+
+// events are all events that there are.
+func events() []event {
+	return []event{
+		eventWanted, eventHeld, eventUnenrolled, eventObjectReplaced, eventRefused, eventRetry, eventConnected, eventConnectFailed,
+		eventProbeSucceeded, eventProbeFailed, eventLost, eventTokenChanged, eventEndpointChanged, eventSettled, eventDrained,
+	}
+}
+
 func TestTransition(t *testing.T) {
 	table := changes()
-	for _, s := range States() {
+	for _, s := range states() {
 		for _, e := range events() {
 			t.Run(string(s)+"/"+string(e), func(t *testing.T) {
 				want, ok := table[edge{s, e}]
@@ -98,7 +111,7 @@ func TestTransition(t *testing.T) {
 
 // TestTransitionKeepsItsWord holds rules over all edges, so that a new edge cannot break one unseen.
 func TestTransitionKeepsItsWord(t *testing.T) {
-	for _, s := range States() {
+	for _, s := range states() {
 		for _, e := range events() {
 			to, actions := transition(s, e)
 			has := map[action]bool{}

@@ -126,13 +126,6 @@ const (
 	StateRemoved State = "Removed"
 )
 
-// States lists every State.
-func States() []State {
-	return []State{
-		StatePending, StateConnecting, StateConnected, StateDegraded, StateBackoff, StateDraining, StateRemoved,
-	}
-}
-
 // Engaged says whether controllers are engaged with a cluster in this state.
 func (s State) Engaged() bool {
 	return s == StateConnected || s == StateDegraded || s == StateDraining
@@ -160,8 +153,6 @@ type Cluster struct {
 	Hub hubidentity.Owner
 	// Access says how the cluster is reached, while it is engaged; nil if that cannot be published. It must not be changed.
 	Access *Access
-	// MissingKinds are the kinds, as Kind.group, that a controller wants to watch and the cluster does not serve, sorted.
-	MissingKinds []string
 	// Unsynced are the kinds that controllers have watched for a while without their being synced, while it is engaged, sorted.
 	Unsynced []kindwatch.Unsynced
 	// Refused says which answers of the cluster were refused lately, while it is engaged.
@@ -190,8 +181,7 @@ func (c Cluster) Equal(o Cluster) bool {
 	return c.Name == o.Name && c.Enrolment.equal(o.Enrolment) && c.State == o.State && c.Reason == o.Reason &&
 		c.Message == o.Message && c.ControlPlaneHealthy == o.ControlPlaneHealthy &&
 		c.KubernetesVersion == o.KubernetesVersion && c.UID == o.UID && c.Identifier == o.Identifier &&
-		c.Hub.Equal(o.Hub) && slices.Equal(c.MissingKinds, o.MissingKinds) &&
-		slices.Equal(c.Unsynced, o.Unsynced) && c.Refused == o.Refused && reflect.DeepEqual(c.Access, o.Access)
+		c.Hub.Equal(o.Hub) && slices.Equal(c.Unsynced, o.Unsynced) && c.Refused == o.Refused && reflect.DeepEqual(c.Access, o.Access)
 }
 
 func (e Enrolment) equal(o Enrolment) bool {

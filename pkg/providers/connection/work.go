@@ -463,7 +463,6 @@ func (p *Provider) disengage(r *record, ev event) {
 	}
 	p.mu.Lock()
 	delete(p.engaged, r.name)
-	delete(p.missing, r.name)
 	delete(p.refusals, r.name)
 	p.mu.Unlock()
 	conn.close(&failure{r.reason, fmt.Sprintf("cluster %q was disconnected: %s: %s", r.name, r.reason, r.message)})
@@ -515,7 +514,6 @@ func (p *Provider) cancelDrain(r *record) {
 func (p *Provider) release(r *record) {
 	p.mu.Lock()
 	p.records.remove(r)
-	delete(p.missing, r.name)
 	delete(p.refusals, r.name)
 	p.mu.Unlock()
 	r.throttle.retire()

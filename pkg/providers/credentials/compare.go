@@ -9,30 +9,16 @@ import (
 )
 
 // A Change says how two sets of credentials differ.
-type Change int
+type Change string
 
 const (
 	// Unchanged means: both mean the same.
-	Unchanged Change = iota
+	Unchanged Change = "Unchanged"
 	// TokenChanged means: only the bearer token differs, so that it can be swapped in a live connection.
-	TokenChanged
+	TokenChanged Change = "TokenChanged"
 	// Replaced means: the endpoint, its authority or the kind of credentials differs, so that a new connection is needed.
-	Replaced
+	Replaced Change = "Replaced"
 )
-
-// String names the change, for logs and test output.
-func (c Change) String() string {
-	switch c {
-	case Unchanged:
-		return "Unchanged"
-	case TokenChanged:
-		return "TokenChanged"
-	case Replaced:
-		return "Replaced"
-	default:
-		return "Unknown"
-	}
-}
 
 // Causes of a new connection, the values of a metric's label.
 const (
