@@ -71,6 +71,10 @@ bench-sync: controlplane build ## Measure how fast claims are carried, beside ku
 bench-application: controlplane build ## Measure how the status of Applications is kept, beside kubernetes-sigs/application on the same API server, about 40 minutes (ARGS="--apps=100"; ARGS=--peer=none leaves the other out).
 	@hack/bench-application.sh $(ARGS)
 
+.PHONY: bench-hostile
+bench-hostile: controlplane build ## Measure what 24 hostile API servers cost two honest clusters beside them, and the manager, about ten minutes (ARGS="--attacks=all --rounds=1").
+	@hack/bench-hostile.sh $(ARGS)
+
 .PHONY: health-corpus
 health-corpus: ## Judge the cases of DIR, in the shape of Argo CD's resource_customizations, and print where Masthead differs (default: our own fixtures).
 	@go run ./hack/healthcorpus $(DIR)

@@ -1,0 +1,88 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command hostile measures what hostile API servers cost the honest clusters that are enrolled beside them, and the manager: claims
+// are carried at a steady rate without them, with them, and without them again, in one run of bin/manager. docs/benchmarks.md says
+// how. It prints tables in Markdown.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/masthead-dev/masthead/test/bench/report"
+	"github.com/masthead-dev/masthead/test/hostile"
+)
+
+// settings are the flags.
+type settings struct {
+	attacks     []hostile.Attack
+	honest      int
+	rounds      int
+	rate        int
+	paced       time.Duration
+	patience    time.Duration
+	memoryLimit string
+	pprof       string
+}
+
+func main() {
+	report.Main("bench-hostile", func(args []string, usage io.Writer) (report.Measure, string, error) {
+		s, output, err := parse(args, usage)
+		return func(ctx context.Context) (string, error) {
+			r, err := run(ctx, s)
+			return render(r, s, report.Machine(context.WithoutCancel(ctx))), err
+		}, output, err
+	})
+}
+
+// worst are the attacks that are enrolled unless others are chosen: those that took most before there were guards, and at least one of
+// every kind.
+const worst = "endless-list,empty-elements,endless-array,endless-pages,empty-pages,deep-nesting,enormous-keys,enormous-managed-fields," +
+	"endless-events,repeated-events,endless-bookmarks,endless-event,event-of-elements,endless-streams,changing-objects,drip,gzip-bomb," +
+	"redirects-lists,protobuf-elements,endless-discovery,huge-headers,never-answers,silent,malformed"
+
+// parse reads the command line. It returns the settings and the file to which the tables go as well, if any.
+func parse(args []string, usage io.Writer) (settings, string, error) {
+	s := settings{}
+	f := flag.NewFlagSet("bench-hostile", flag.ContinueOnError)
+	f.SetOutput(usage)
+	attacks := f.String("attacks", worst, "names of attacks, separated by commas; all: every one")
+	f.IntVar(&s.honest, "honest", 2, "number of honest clusters, which are real ones")
+	f.IntVar(&s.rounds, "rounds", 2, "how often it is measured without and with hostile clusters")
+	f.IntVar(&s.rate, "rate", 10, "claims per second")
+	f.DurationVar(&s.paced, "paced", 30*time.Second, "how long claims are created each time")
+	f.DurationVar(&s.patience, "patience", 6*time.Minute, "how long to wait for a condition that says what is wrong with each hostile cluster")
+	f.StringVar(&s.memoryLimit, "gomemlimit", "921MiB", "GOMEMLIMIT of the manager; the default is what it takes in the container of config/manager")
+	f.StringVar(&s.pprof, "pprof-bind-address", "", "loopback address at which the manager serves its profiles")
+	output := f.String("output", "", "file to which the tables are written as well")
+	if err := f.Parse(args); err != nil {
+		return settings{}, "", err
+	}
+	if f.NArg() > 0 {
+		return settings{}, "", fmt.Errorf("unexpected arguments: %q", f.Args())
+	}
+	if s.honest <= 0 || s.rounds <= 0 || s.rate <= 0 || s.paced <= 0 || s.patience <= 0 {
+		return settings{}, "", errors.New("--honest, --rounds, --rate, --paced and --patience must be positive")
+	}
+	if *attacks == "all" {
+		s.attacks = hostile.Attacks()
+		return s, *output, nil
+	}
+	names := strings.Split(*attacks, ",")
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		a, ok := hostile.Named(name)
+		if !ok {
+			return settings{}, "", fmt.Errorf("there is no attack %q", name)
+		}
+		s.attacks = append(s.attacks, a)
+	}
+	return s, *output, nil
+}

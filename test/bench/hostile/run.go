@@ -1,0 +1,234 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/masthead-dev/masthead/test/bench/claims"
+	"github.com/masthead-dev/masthead/test/bench/process"
+	"github.com/masthead-dev/masthead/test/bench/report"
+)
+
+// phase is what was measured while claims were carried.
+type phase struct {
+	up, back []time.Duration
+	// processor is what the manager took of it, and servers what this process did, with the hostile API servers in it.
+	processor, servers time.Duration
+	// took is how long the phase took, and peak the most memory that the manager occupied.
+	took time.Duration
+	peak int64
+}
+
+// rest is what the manager has when nothing happens.
+type rest struct {
+	resident                int64
+	inUse                   process.InUse
+	goroutines, descriptors float64
+}
+
+// result is what one run showed.
+type result struct {
+	before, after rest
+	// without hostile clusters, from the moment in which they have been enrolled, and when something is said of each of them; in turn.
+	without, enrolling, with []phase
+	// peak is the most memory that was occupied from their enrolment until they were un-enrolled.
+	peak []int64
+	// said is how long it took until a condition said of each what is wrong.
+	said       []time.Duration
+	conditions map[string][]condition
+	trapped    int
+	// series are those that mention a hostile cluster after all have been un-enrolled.
+	series int
+}
+
+// run measures, in turn, without and with hostile clusters.
+func run(ctx context.Context, s settings) (r result, err error) {
+	r.conditions = map[string][]condition{}
+	begun := time.Now()
+	say := func(format string, args ...any) {
+		fmt.Fprintf(os.Stderr, "%s  %s\n", time.Since(begun).Round(time.Second), fmt.Sprintf(format, args...))
+	}
+	w, err := newWorld(ctx, s)
+	if w != nil {
+		defer func() { err = errors.Join(err, w.down(ctx)) }()
+	}
+	if err != nil {
+		return r, err
+	}
+	if _, err := w.pace(ctx, s, "warm"); err != nil {
+		return r, err
+	}
+	if r.before, err = w.rest(ctx); err != nil {
+		return r, err
+	}
+	for round := range s.rounds {
+		p, err := w.pace(ctx, s, fmt.Sprintf("without-%d", round))
+		if err != nil {
+			return r, err
+		}
+		r.without = append(r.without, p)
+		say("without: %s", p)
+		if p, err = w.beside(ctx, s, round, &r); err != nil {
+			return r, err
+		}
+		r.with = append(r.with, p)
+		say("from the enrolment of %d hostile clusters on: %s", len(s.attacks), r.enrolling[round])
+		say("with them, after %s: %s", r.said[round].Round(time.Second), p)
+	}
+	if r.after, err = w.settled(ctx, r.before); err != nil {
+		return r, err
+	}
+	m, err := w.manager.Metrics(ctx)
+	r.series = len(m.Series("hostile-"))
+	return r, err
+}
+
+// String is a phase for whoever is waiting.
+func (p phase) String() string {
+	return fmt.Sprintf("p99 %s up, %s back, %s of %s processor, %s peak", report.Percentile(p.up, 99), report.Percentile(p.back, 99),
+		p.processor, p.took, report.Mebibytes(p.peak))
+}
+
+// beside carries claims with hostile clusters enrolled, from their enrolment on, and again when something is said of each of them.
+func (w *world) beside(ctx context.Context, s settings, round int, r *result) (p phase, err error) {
+	servers, err := w.enrol(ctx, s.attacks)
+	defer func() {
+		for _, server := range servers {
+			r.trapped += server.Trapped()
+			server.Close()
+		}
+	}()
+	if err != nil {
+		return p, err
+	}
+	enrolled := time.Now()
+	if p, err = w.pace(ctx, s, fmt.Sprintf("enrolling-%d", round)); err != nil {
+		return p, err
+	}
+	r.enrolling = append(r.enrolling, p)
+	if err := w.forgetPeak(); err != nil {
+		return p, err
+	}
+	if err := w.said(ctx, s); err != nil {
+		return p, err
+	}
+	r.said = append(r.said, time.Since(enrolled))
+	u, err := process.UsageOf(w.manager.PID())
+	if err != nil {
+		return p, err
+	}
+	if p, err = w.pace(ctx, s, fmt.Sprintf("with-%d", round)); err != nil {
+		return p, err
+	}
+	r.peak = append(r.peak, max(r.enrolling[round].peak, u.Peak, p.peak))
+	for _, a := range s.attacks {
+		profile, err := w.profile(ctx, a)
+		if err != nil {
+			return p, err
+		}
+		r.conditions[a.Name] = profile.wrong()
+	}
+	return p, w.unenrol(ctx, servers)
+}
+
+// said waits until a condition says of each hostile cluster what is wrong with it. If that takes too long, it waits no more: the tables
+// show of which nothing is said.
+func (w *world) said(ctx context.Context, s settings) error {
+	end := time.Now().Add(s.patience)
+	for _, a := range s.attacks {
+		for {
+			p, err := w.profile(ctx, a)
+			if err != nil {
+				return err
+			}
+			if len(p.wrong()) > 0 || time.Now().After(end) {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(time.Second):
+			}
+		}
+	}
+	return nil
+}
+
+// pace carries claims at a steady rate.
+func (w *world) pace(ctx context.Context, s settings, prefix string) (p phase, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := w.forgetPeak(); err != nil {
+		return p, err
+	}
+	begun := time.Now()
+	before, err := process.UsageOf(w.manager.PID())
+	if err != nil {
+		return p, err
+	}
+	own, err := process.UsageOf(os.Getpid())
+	if err != nil {
+		return p, err
+	}
+	l, err := claims.NewLoad(ctx, w.kind, w.hub, w.workloads)
+	if err != nil {
+		return p, err
+	}
+	if err := l.Pace(ctx, prefix, s.rate, s.paced); err != nil {
+		return p, err
+	}
+	samples := l.Samples()
+	p.up, p.back = claims.Durations(samples, claims.Created, claims.Arrived), claims.Durations(samples, claims.Written, claims.Returned)
+	after, err := process.UsageOf(w.manager.PID())
+	if err != nil {
+		return p, err
+	}
+	ownAfter, err := process.UsageOf(os.Getpid())
+	p.processor, p.servers = after.Processor-before.Processor, ownAfter.Processor-own.Processor
+	p.took, p.peak = time.Since(begun), after.Peak
+	return p, err
+}
+
+// forgetPeak has the kernel begin anew with the most memory that the manager ever occupied.
+func (w *world) forgetPeak() error {
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", w.manager.PID()), []byte("5"), 0); err != nil {
+		return fmt.Errorf("cannot reset the peak of the manager's memory: %w", err)
+	}
+	return nil
+}
+
+func (w *world) rest(ctx context.Context) (r rest, err error) {
+	if r.inUse, err = process.InUseOf(ctx, w.manager.Metrics); err != nil {
+		return r, err
+	}
+	m, err := w.manager.Metrics(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.goroutines, r.descriptors = m.Value("go_goroutines"), m.Value("process_open_fds")
+	r.resident, err = w.manager.ResidentBytes()
+	return r, err
+}
+
+// settled waits until goroutines and descriptors are back, for up to a minute: what is left then is told, whatever it is.
+func (w *world) settled(ctx context.Context, before rest) (rest, error) {
+	const most = time.Minute
+	begun := time.Now()
+	for {
+		r, err := w.rest(ctx)
+		if err != nil || r.goroutines <= before.goroutines && r.descriptors <= before.descriptors || time.Since(begun) > most {
+			return r, err
+		}
+		select {
+		case <-ctx.Done():
+			return r, ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}

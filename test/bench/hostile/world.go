@@ -1,0 +1,204 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/masthead-dev/masthead/test/bench/apiserver"
+	"github.com/masthead-dev/masthead/test/bench/claims"
+	"github.com/masthead-dev/masthead/test/harness"
+	"github.com/masthead-dev/masthead/test/hostile"
+	"github.com/masthead-dev/masthead/test/localfleet"
+)
+
+// world is a fleet of real clusters with the manager over it.
+type world struct {
+	fleet     *localfleet.Fleet
+	hub       *apiserver.Client
+	workloads []*apiserver.Client
+	manager   *harness.Manager
+	kind      claims.Kind
+}
+
+// newWorld starts a hub and honest clusters, enrols these and starts the manager. It returns when a claim could be created.
+func newWorld(ctx context.Context, s settings) (*world, error) {
+	repository, err := localfleet.Repository()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "masthead-bench-hostile-")
+	if err != nil {
+		return nil, err
+	}
+	hubManifest, workloadManifest, err := claims.Manifests(dir)
+	if err != nil {
+		return nil, err
+	}
+	names := localfleet.WorkloadNames(s.honest)
+	fleet, err := localfleet.Up(ctx, localfleet.Options{
+		Dir: filepath.Join(dir, "fleet"), Workloads: names, Log: os.Stderr, Fast: true, StopWithParent: true,
+		HubManifests: []string{hubManifest},
+		WorkloadRBAC: []string{filepath.Join(repository, "config", "workload"), workloadManifest},
+	})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	w := &world{fleet: fleet, kind: claims.KindOfRun(1)}
+	if w.hub, err = apiserver.New(fleet, localfleet.HubName); err != nil {
+		return w, err
+	}
+	if err := harness.InstallManifests(ctx, fleet); err != nil {
+		return w, err
+	}
+	if err := errors.Join(claims.CreateClass(ctx, w.hub), w.kind.Offer(ctx, w.hub)); err != nil {
+		return w, err
+	}
+	// The Deployment gives the manager this, and nobody else of the fleet.
+	if err := os.Setenv("GOMEMLIMIT", s.memoryLimit); err != nil {
+		return w, err
+	}
+	var flags []string
+	if s.pprof != "" {
+		flags = append(flags, "--pprof-bind-address="+s.pprof)
+	}
+	w.manager, err = harness.StartManager(ctx, fleet, flags...)
+	if err := errors.Join(err, os.Unsetenv("GOMEMLIMIT")); err != nil {
+		return w, err
+	}
+	for _, name := range names {
+		a, err := apiserver.New(fleet, name)
+		if err != nil {
+			return w, err
+		}
+		w.workloads = append(w.workloads, a)
+		label := []byte(`{"metadata":{"labels":{"masthead.dev/enroll":"` + claims.ClassName + `"}}}`)
+		path := "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/clusters/" + name
+		if err := w.hub.Do(ctx, http.MethodPatch, path, apiserver.TypeMerge, label); err != nil {
+			return w, fmt.Errorf("cannot enrol cluster %q: %w", name, err)
+		}
+		if err := a.WaitServed(ctx, w.kind.Collection(claims.Namespace)+"?limit=1"); err != nil {
+			return w, err
+		}
+	}
+	return w, nil
+}
+
+// down ends everything and removes its files.
+func (w *world) down(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Minute)
+	defer cancel()
+	var err error
+	if w.manager != nil {
+		err = w.manager.Kill()
+	}
+	return errors.Join(err, w.fleet.Down(ctx), os.RemoveAll(filepath.Dir(w.fleet.Dir())))
+}
+
+const secretsPath = "/api/v1/namespaces/default/secrets"
+
+func nameOf(a hostile.Attack) string { return "hostile-" + a.Name }
+
+// enrol starts hostile API servers and enrols each by a Secret.
+func (w *world) enrol(ctx context.Context, attacks []hostile.Attack) ([]*hostile.Server, error) {
+	servers := make([]*hostile.Server, 0, len(attacks))
+	for _, a := range attacks {
+		s, err := hostile.Start(ctx, a, hostile.Options{})
+		if err != nil {
+			return servers, err
+		}
+		servers = append(servers, s)
+		secret := apiserver.Manifest("v1", "Secret", "default", nameOf(a), map[string]any{
+			"data": map[string]any{"kubeconfig": base64.StdEncoding.EncodeToString(s.Kubeconfig())},
+		})
+		if err := w.hub.Apply(ctx, secretsPath+"/"+nameOf(a), secret); err != nil {
+			return servers, err
+		}
+		label := []byte(`{"metadata":{"labels":{"masthead.dev/enroll":"` + claims.ClassName + `"}}}`)
+		if err := w.hub.Do(ctx, http.MethodPatch, secretsPath+"/"+nameOf(a), apiserver.TypeMerge, label); err != nil {
+			return servers, err
+		}
+	}
+	return servers, nil
+}
+
+// unenrol ends that, and waits until the inventory has forgotten them.
+func (w *world) unenrol(ctx context.Context, servers []*hostile.Server) error {
+	var errs []error
+	for _, s := range servers {
+		errs = append(errs, w.hub.Remove(ctx, secretsPath+"/"+nameOf(s.Attack)))
+	}
+	for _, s := range servers {
+		errs = append(errs, until(ctx, func() (bool, error) {
+			p, err := w.profile(ctx, s.Attack)
+			return p == nil, err
+		}))
+		s.Close()
+	}
+	return errors.Join(errs...)
+}
+
+// profile is what the inventory says about a hostile cluster; nil for nothing.
+func (w *world) profile(ctx context.Context, a hostile.Attack) (*profile, error) {
+	var p profile
+	err := w.hub.Get(ctx, "/apis/multicluster.x-k8s.io/v1alpha1/namespaces/default/clusterprofiles/kubeconfig-"+nameOf(a), &p)
+	if errors.Is(err, apiserver.ErrNotFound) {
+		return nil, nil //nolint:nilnil // As the comment says.
+	}
+	return &p, err
+}
+
+// profile is what is looked at of a ClusterProfile.
+type profile struct {
+	Status struct {
+		Conditions []condition `json:"conditions"`
+	} `json:"status"`
+}
+
+type condition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// wrong are the conditions that say that something is wrong.
+func (p *profile) wrong() (wrong []condition) {
+	if p == nil {
+		return nil
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Status == "False" && c.Reason != "Connecting" {
+			wrong = append(wrong, c)
+		}
+	}
+	return wrong
+}
+
+// goneAfter is how long un-enrolment may take.
+const goneAfter = 5 * time.Minute
+
+func until(ctx context.Context, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, goneAfter)
+	defer cancel()
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("it takes too long: %w", ctx.Err())
+		case <-ticker.C:
+		}
+	}
+}
