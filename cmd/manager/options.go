@@ -53,6 +53,7 @@ type Options struct {
 	Connections    ConnectionOptions     `json:"connections"`
 	Agent          AgentOptions          `json:"agent"`
 	Applications   ApplicationOptions    `json:"applications"`
+	Imports        ImportOptions         `json:"imports"`
 }
 
 // HubOptions say how this hub is told from others that connect to the same workload clusters.
@@ -255,6 +256,7 @@ func defaultOptions(env func(string) string) Options {
 			ProtectedNamespaces: []string{"crossplane-system"},
 		},
 		Applications: defaultApplicationOptions(),
+		Imports:      defaultImportOptions(),
 	}
 	if o.Namespace == "" {
 		o.Namespace = defaultNamespace
@@ -364,6 +366,7 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	f.StringSliceVar(&o.Agent.ProtectedNamespaces, "protected-namespaces", o.Agent.ProtectedNamespaces,
 		"namespaces of the hub that are never the target of a claim, beside kube-*, *-system, cert-manager and the manager's own")
 	o.Applications.bind(f)
+	o.Imports.bind(f)
 	return f
 }
 
@@ -443,6 +446,7 @@ func (o *Options) Validate() error {
 	problem(o.Agent.Workers < 1, "agent-workers: must be at least 1")
 	problem(o.Agent.WorkersPerCluster < 0, "agent-workers-per-cluster: must not be negative")
 	o.Applications.validate(problem)
+	o.Imports.validate(problem)
 
 	// Some come out of a map: a stable order makes one message out of one mistake.
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })

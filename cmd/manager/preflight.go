@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -62,7 +63,7 @@ func lacking(ctx context.Context, hub hubQuestions, kinds []requiredKind, rights
 			}
 		}
 		if len(verbs) > 0 {
-			lacks = append(lacks, missing{"the right to " + strings.Join(verbs, ", ") + " " + r.String(), installRights, r.without})
+			lacks = append(lacks, missing{"the right to " + strings.Join(verbs, ", ") + " " + r.String(), cmp.Or(r.install, installRights), r.without})
 		}
 	}
 	return lacks, nil
@@ -117,6 +118,9 @@ func split(lacks []missing) (required, optional []missing) {
 // changes, and is what /readyz answers meanwhile. What the manager can do without is logged once, at the end.
 func preflight(ctx context.Context, hub hubQuestions, o Options, h *health, log logr.Logger) error {
 	kinds, rights := requiredKinds(), requiredRights(o.Namespace)
+	if o.Imports.Enabled {
+		kinds, rights = append(kinds, importKinds()...), append(rights, importRights()...)
+	}
 	said := ""
 	again := wait.Backoff{Duration: time.Second, Factor: 1.5, Jitter: 0.1, Steps: 10, Cap: 15 * time.Second}
 	return again.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {

@@ -15,6 +15,7 @@ const (
 	installRights   = "kubectl apply --server-side -k config/rbac"
 	installProfiles = "kubectl apply --server-side -f https://raw.githubusercontent.com/kubernetes-sigs/cluster-inventory-api/" +
 		"v0.1.2/config/crd/bases/multicluster.x-k8s.io_clusterprofiles.yaml"
+	installImports    = "kubectl apply --server-side -k config/imports"
 	installClusterAPI = "clusterctl init, see https://cluster-api.sigs.k8s.io"
 )
 
@@ -50,6 +51,8 @@ type right struct {
 	verbs []string
 	// without says what does not work without the right everywhere. Empty: nothing does, and the manager waits for it.
 	without string
+	// install says how to get it; empty means installRights.
+	install string
 }
 
 // requiredRights are the rights without which some part of the manager would fail later. They are those of config/rbac,
@@ -98,4 +101,29 @@ func requiredRights(namespace string) []right {
 		},
 		{group: "", resource: "events", namespace: namespace, verbs: []string{"create", "patch"}},
 	}
+}
+
+// importKinds are those that the importer needs beside what it looks for itself, cloud by cloud.
+func importKinds() []requiredKind {
+	return []requiredKind{{fleetv1alpha1.GroupVersion.WithResource("clusterimports"), installOurCRDs}}
+}
+
+// importRights are those of the ClusterRole masthead-imports in config/imports. The rights to the kinds of each cloud are in ClusterRoles
+// of their own: the importer asks for them when there is a ClusterImport for that cloud.
+func importRights() []right {
+	rights := []right{
+		{group: "fleet.masthead.dev", resource: "clusterimports", verbs: []string{"list", "watch", "patch"}},
+		{group: "fleet.masthead.dev", resource: "clusterimports/status", verbs: []string{"patch"}},
+		{group: "", resource: "secrets", verbs: []string{"create", "update", "delete"}},
+		{group: "cluster.x-k8s.io", resource: "clusters", verbs: []string{"get", "create", "patch", "delete"}},
+		{group: "cluster.x-k8s.io", resource: "clusters/status", verbs: []string{"patch"}},
+		{group: "cluster.x-k8s.io", resource: "machinepools", verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
+		{group: "cluster.x-k8s.io", resource: "machinepools/status", verbs: []string{"patch"}},
+		{group: "admissionregistration.k8s.io", resource: "validatingadmissionpolicies", verbs: []string{"get"}},
+		{group: "admissionregistration.k8s.io", resource: "validatingadmissionpolicybindings", verbs: []string{"get"}},
+	}
+	for i := range rights {
+		rights[i].install = installImports
+	}
+	return rights
 }

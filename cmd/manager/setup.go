@@ -34,7 +34,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application"
 	"github.com/masthead-dev/masthead/pkg/controllers/discovery"
 	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
-	"github.com/masthead-dev/masthead/pkg/controllers/references"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -111,7 +110,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	if err != nil {
 		return nil, err
 	}
-	sources, err := newSources(local)
+	sources, err := newSources(local, o.Imports)
 	if err != nil {
 		return nil, err
 	}
@@ -202,19 +201,12 @@ func setupControllers(
 	if err != nil {
 		return fmt.Errorf("cannot set up Applications: %w", err)
 	}
-	err = references.Setup(mgr, references.Options{
-		Fleet: provider, Gate: gate, Lists: kindwatch.NewListGate(o.Applications.Lists),
-		Registerer: metrics.Registry, QueueMetrics: queueMetrics,
-	})
-	if err != nil {
-		return fmt.Errorf("cannot set up references: %w", err)
-	}
-	return nil
+	return setupImports(local, o, metrics.Registry)
 }
 
 // newSources makes the sources of clusters. Each sees the metadata of the Secrets that it needs and of no others: a
 // manager's own cache has one selector for each kind, so that it would have to hold those of every Secret.
-func newSources(local manager.Manager) ([]connection.Source, error) {
+func newSources(local manager.Manager, imports ImportOptions) ([]connection.Source, error) {
 	ofClusters, err := secretMetadata(local, clusterv1.ClusterNameLabel)
 	if err != nil {
 		return nil, err
@@ -224,7 +216,7 @@ func newSources(local manager.Manager) ([]connection.Source, error) {
 		return nil, err
 	}
 	fromCAPI, err := capi.New(capi.Options{
-		Cached: local.GetClient(), Live: local.GetAPIReader(), SecretMetadata: ofClusters,
+		Cached: local.GetClient(), Live: local.GetAPIReader(), SecretMetadata: ofClusters, Imports: importsOf(local, imports),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the source of Cluster API's clusters: %w", err)
@@ -260,22 +252,27 @@ func secretMetadata(local manager.Manager, label string) (cache.Cache, error) {
 	return c, nil
 }
 
+// credentials is what kubeconfigs may hold.
+func (o ConnectionOptions) credentials() credentials.Options {
+	return credentials.Options{
+		AllowInsecureTLS: o.AllowInsecureKubeconfigTLS,
+		AllowProxy:       o.AllowKubeconfigProxy,
+		AllowLoopback:    o.AllowLoopbackEndpoints,
+		DeniedCIDRs:      o.deniedCIDRs(),
+	}
+}
+
 func newProvider(
 	local manager.Manager, o ConnectionOptions, gate *multicluster.Gate, sources []connection.Source, l leadership,
 	hub hubidentity.Hub, memory *budget.Budget,
 ) (*connection.Provider, error) {
 	provider, err := connection.New(connection.Options{
-		Sources:      sources,
-		Gate:         gate,
-		Pins:         inventory.NewPins(local.GetAPIReader()),
-		RequireClass: true,
-		Hub:          hub,
-		Credentials: credentials.Options{
-			AllowInsecureTLS: o.AllowInsecureKubeconfigTLS,
-			AllowProxy:       o.AllowKubeconfigProxy,
-			AllowLoopback:    o.AllowLoopbackEndpoints,
-			DeniedCIDRs:      o.deniedCIDRs(),
-		},
+		Sources:                 sources,
+		Gate:                    gate,
+		Pins:                    inventory.NewPins(local.GetAPIReader()),
+		RequireClass:            true,
+		Hub:                     hub,
+		Credentials:             o.credentials(),
 		Recorder:                local.GetEventRecorder(fleetv1alpha1.FieldManager),
 		Registerer:              metrics.Registry,
 		MaxConcurrentReconciles: o.Workers,

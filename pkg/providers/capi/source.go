@@ -45,6 +45,9 @@ type Options struct {
 	// selector for Secrets; a cache of its own lets each source have the selector that it needs. It must be started by
 	// whoever made it.
 	SecretMetadata cache.Cache
+	// Imports reads ClusterImports from the hub's cache, so that the pause that an import keeps on its Cluster is told from a user's. Nil
+	// means that nobody looks after ClusterImports: every pause is a user's.
+	Imports client.Reader
 }
 
 // Source enrols labelled Clusters of Cluster API.
@@ -53,6 +56,7 @@ type Source struct {
 	secrets  client.Reader
 	live     client.Reader
 	metadata cache.Cache
+	imports  client.Reader
 }
 
 var _ connection.Source = &Source{}
@@ -62,7 +66,7 @@ func New(o Options) (*Source, error) {
 	if o.Cached == nil || o.Live == nil {
 		return nil, errors.New("a cached and a live reader of the hub are required")
 	}
-	s := &Source{clusters: o.Cached, secrets: o.Cached, live: o.Live, metadata: o.SecretMetadata}
+	s := &Source{clusters: o.Cached, secrets: o.Cached, live: o.Live, metadata: o.SecretMetadata, imports: o.Imports}
 	if o.SecretMetadata != nil {
 		s.secrets = o.SecretMetadata
 	}
@@ -92,7 +96,33 @@ func (s *Source) Describe(ctx context.Context, nn types.NamespacedName) (*connec
 	case err != nil:
 		return nil, fmt.Errorf("cannot get the metadata of Secret %q: %w", secretName(nn), err)
 	}
-	return describe(c, secret), nil
+	imported, err := s.pausedByImport(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	e := describe(c, secret)
+	if _, byUser := c.Annotations[clusterv1.PausedAnnotation]; imported && !byUser {
+		e.Paused = false
+	}
+	return e, nil
+}
+
+// pausedByImport says whether spec.paused of the Cluster is what its ClusterImport keeps there: the Cluster bears the UID of a
+// ClusterImport of its own name and namespace, and that is there. Anybody can write an annotation, and gains by it what a Cluster
+// that is not paused has anyway. The annotation by which a Cluster is paused is always a user's.
+func (s *Source) pausedByImport(ctx context.Context, c *clusterv1.Cluster) (bool, error) {
+	uid := c.Annotations[fleetv1alpha1.ImportPausedAnnotation]
+	if s.imports == nil || uid == "" || uid != c.Labels[fleetv1alpha1.ImportUIDLabel] {
+		return false, nil
+	}
+	imp := &fleetv1alpha1.ClusterImport{}
+	if err := s.imports.Get(ctx, client.ObjectKeyFromObject(c), imp); err != nil {
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return false, fmt.Errorf("cannot get ClusterImport %q: %w", client.ObjectKeyFromObject(c), err)
+	}
+	return string(imp.UID) == uid, nil
 }
 
 // Kubeconfig reads the Secret of the Cluster.

@@ -1,0 +1,75 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/importer"
+)
+
+// ImportOptions are about ClusterImports.
+type ImportOptions struct {
+	// Enabled has ClusterImports be looked after. It needs rights that nothing else needs, those of config/imports, and so is off
+	// unless somebody asks for it.
+	Enabled bool `json:"enabled"`
+
+	// Workers is how many ClusterImports are worked on at once.
+	Workers int `json:"workers"`
+
+	// AllowedTokenEndpoints are the URLs at which tokens for imported clusters are asked for. One that ends in "/" allows every path
+	// below it.
+	AllowedTokenEndpoints []string `json:"allowedTokenEndpoints"`
+}
+
+func defaultImportOptions() ImportOptions {
+	return ImportOptions{
+		Workers: importer.DefaultMaxConcurrentReconciles, AllowedTokenEndpoints: importer.DefaultAllowedTokenEndpoints(),
+	}
+}
+
+// bind makes a flag of each option.
+func (o *ImportOptions) bind(f *pflag.FlagSet) {
+	f.BoolVar(&o.Enabled, "imports", o.Enabled, "look after ClusterImports; needs the rights of config/imports")
+	f.IntVar(&o.Workers, "import-workers", o.Workers, "how many ClusterImports are worked on at once")
+	f.StringSliceVar(&o.AllowedTokenEndpoints, "allowed-token-endpoints", o.AllowedTokenEndpoints,
+		`URLs at which tokens for imported clusters are asked for; one that ends in "/" allows every path below it`)
+}
+
+// validate tells what is wrong.
+func (o *ImportOptions) validate(problem func(wrong bool, format string, args ...any)) {
+	problem(o.Workers < 1, "import-workers: must be at least 1")
+	for _, endpoint := range o.AllowedTokenEndpoints {
+		_, err := importer.ParseTokenEndpoint(endpoint)
+		problem(err != nil, "allowed-token-endpoints: %v", err)
+	}
+}
+
+// setupImports adds the importer, if it is asked for.
+func setupImports(local manager.Manager, o Options, registerer prometheus.Registerer) error {
+	if !o.Imports.Enabled {
+		return nil
+	}
+	err := importer.SetupWithManager(local, importer.Options{
+		Credentials: o.Connections.credentials(), AllowedTokenEndpoints: o.Imports.AllowedTokenEndpoints,
+		MaxConcurrentReconciles: o.Imports.Workers, Registerer: registerer,
+	})
+	if err != nil {
+		return fmt.Errorf("cannot set up imports: %w", err)
+	}
+	return nil
+}
+
+// importsOf reads ClusterImports for the source of Cluster API's clusters; nil while nobody looks after them.
+func importsOf(local manager.Manager, o ImportOptions) client.Reader {
+	if !o.Enabled {
+		return nil
+	}
+	return local.GetClient()
+}

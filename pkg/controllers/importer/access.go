@@ -1,0 +1,325 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+const (
+	// clusterTimeout is how long an imported cluster is given for all questions together.
+	clusterTimeout = 30 * time.Second
+	// maxClusterAnswer is how large one answer may be, in bytes.
+	maxClusterAnswer = 8 << 20
+	// nodesPerPage and maxPages bound how many Nodes are read.
+	nodesPerPage = 250
+	maxPages     = 40
+)
+
+// clusters is what imported clusters said of themselves, by import.
+type clusters struct {
+	clock clock.Clock
+
+	mu    sync.Mutex
+	known map[types.NamespacedName]clusterAnswer
+}
+
+// clusterAnswer is what a cluster said.
+type clusterAnswer struct {
+	uid types.UID
+	at  time.Time
+	// who identifies the credentials with which it was asked.
+	who        [sha256.Size]byte
+	nodes      []reflection.Node
+	nodesKnown bool
+	access     metav1.Condition
+}
+
+func newClusters(c clock.Clock) *clusters {
+	return &clusters{clock: c, known: map[types.NamespacedName]clusterAnswer{}}
+}
+
+// nodes are those of the cluster, if they were read.
+func (c *clusters) nodes(key types.NamespacedName, uid types.UID) ([]reflection.Node, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.known[key]
+	if a.uid != uid {
+		return nil, false
+	}
+	return a.nodes, a.nodesKnown
+}
+
+func (c *clusters) forget(key types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.known, key)
+}
+
+// access asks the imported cluster what the credentials may do, and which Nodes it has.
+func (r *Reconciler) access(ctx context.Context, p *pass) error {
+	if p.kubeconfigNow == nil {
+		p.set(metav1.Condition{
+			Type: fleetv1alpha1.ConditionWorkloadAccess, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonAccessNone,
+			Message: "There is no kubeconfig",
+		})
+		return nil
+	}
+	who := sha256.Sum256(p.kubeconfigNow)
+	r.clusters.mu.Lock()
+	before := r.clusters.known[p.key()]
+	r.clusters.mu.Unlock()
+	now := r.clusters.clock.Now()
+	age := now.Sub(before.at)
+	fresh := before.uid == p.imp.UID && age < resync && (before.who == who && age < retry || before.nodesKnown && before.who == who)
+	if fresh {
+		p.set(before.access)
+		return nil
+	}
+	answer := clusterAnswer{uid: p.imp.UID, at: now, who: who}
+	w, err := newWorkload(p.kubeconfigNow, r.creds)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
+	defer cancel()
+	answer.access = w.access(ctx)
+	if answer.access.Reason != fleetv1alpha1.ReasonAccessNone && answer.access.Reason != fleetv1alpha1.ReasonAccessUnknown {
+		if answer.nodes, err = w.nodes(ctx); err == nil {
+			answer.nodesKnown = true
+		}
+	}
+	if !answer.nodesKnown && before.uid == p.imp.UID && answer.access.Reason == fleetv1alpha1.ReasonAccessUnknown {
+		// A cluster that cannot be reached keeps the Nodes that it had.
+		answer.nodes, answer.nodesKnown = before.nodes, before.nodesKnown
+	}
+	r.clusters.mu.Lock()
+	r.clusters.known[p.key()] = answer
+	r.clusters.mu.Unlock()
+	p.set(answer.access)
+	if answer.nodesKnown != (before.uid == p.imp.UID && before.nodesKnown) {
+		p.requeueSoon(time.Second) // The Nodes may show pools.
+	}
+	return nil
+}
+
+// workload asks an imported cluster. It can list Nodes and ask for rights, and nothing else.
+type workload struct {
+	client *http.Client
+	base   *http.Transport
+	server string
+	token  string
+}
+
+func newWorkload(kubeconfig []byte, o credentials.Options) (*workload, error) {
+	parsed, err := credentials.Parse(kubeconfig, o)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the kubeconfig: %w", err)
+	}
+	tlsConfig, err := rest.TLSConfigFor(parsed.RESTConfig())
+	if err != nil {
+		return nil, errors.New("cannot use the certificates of the kubeconfig")
+	}
+	dialer := &net.Dialer{Timeout: 5 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return errors.New("the address cannot be read")
+		}
+		return o.CheckAddress(at.Addr().Unmap())
+	}}
+	base := &http.Transport{
+		DialContext: dialer.DialContext, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: 5 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10, DisableCompression: true,
+	}
+	return &workload{
+		base: base, server: parsed.Host(), token: parsed.Token(),
+		client: &http.Client{
+			Transport: base, Timeout: clusterTimeout,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+func (w *workload) close() { w.base.CloseIdleConnections() }
+
+// errRefused means that the cluster refuses the credentials.
+var errRefused = errors.New("the credentials are refused")
+
+// ask sends a request and decodes the answer.
+func (w *workload) ask(ctx context.Context, method, path string, body, into any) error {
+	var content io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return fmt.Errorf("cannot encode a request: %w", err)
+		}
+		content = bytes.NewReader(encoded)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, w.server+path, content)
+	if err != nil {
+		return errors.New("cannot make a request")
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", fleetv1alpha1.ImportFieldManager)
+	if w.token != "" {
+		req.Header.Set("Authorization", "Bearer "+w.token)
+	}
+	resp, err := w.client.Do(req)
+	if err != nil {
+		return errors.New("the API server cannot be reached")
+	}
+	defer func() { _ = resp.Body.Close() }()
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
+		return errRefused
+	case resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated:
+		return fmt.Errorf("the API server answers with the status %d", resp.StatusCode)
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxClusterAnswer)).Decode(into); err != nil {
+		return errors.New("the answer of the API server cannot be read, or is too large")
+	}
+	return nil
+}
+
+// may asks for one right. Asking changes nothing: a review is not kept.
+func (w *workload) may(ctx context.Context, verb, group, resource string) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource},
+		},
+	}
+	var answer authorizationv1.SelfSubjectAccessReview
+	if err := w.ask(ctx, http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review, &answer); err != nil {
+		return false, err
+	}
+	return answer.Status.Allowed, nil
+}
+
+// access says what the credentials may do.
+func (w *workload) access(ctx context.Context) metav1.Condition {
+	of := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: fleetv1alpha1.ConditionWorkloadAccess, Status: status, Reason: reason, Message: message}
+	}
+	failed := func(err error) metav1.Condition {
+		if errors.Is(err, errRefused) {
+			return of(metav1.ConditionFalse, fleetv1alpha1.ReasonAccessNone, "The cluster refuses the credentials")
+		}
+		return of(metav1.ConditionUnknown, fleetv1alpha1.ReasonAccessUnknown, "The cluster could not be asked: "+err.Error())
+	}
+	all, err := w.may(ctx, "*", "*", "*")
+	if err != nil {
+		return failed(err)
+	}
+	if all {
+		return of(metav1.ConditionTrue, fleetv1alpha1.ReasonAccessAdmin, "The credentials may do everything in the cluster")
+	}
+	for _, right := range [][3]string{
+		{"patch", "", "nodes"}, {"delete", "", "nodes"}, {"create", "", "pods"}, {"create", "apps", "deployments"}, {"create", "", "secrets"},
+		{"create", "rbac.authorization.k8s.io", "clusterrolebindings"}, {"create", "apiextensions.k8s.io", "customresourcedefinitions"},
+	} {
+		may, err := w.may(ctx, right[0], right[1], right[2])
+		if err != nil {
+			return failed(err)
+		}
+		if may {
+			return of(metav1.ConditionTrue, fleetv1alpha1.ReasonAccessWrite, "The credentials may "+right[0]+" "+right[2]+" in the cluster")
+		}
+	}
+	read, err := w.may(ctx, "list", "", "nodes")
+	if err != nil {
+		return failed(err)
+	}
+	if !read {
+		return of(metav1.ConditionFalse, fleetv1alpha1.ReasonAccessNone, "The credentials may not list the Nodes of the cluster")
+	}
+	return of(metav1.ConditionTrue, fleetv1alpha1.ReasonAccessReadOnly, "The credentials may read in the cluster, and not write")
+}
+
+// nodeLabels are the prefixes of the labels that say where a Node comes from.
+func isNodeLabel(key string) bool {
+	for _, prefix := range []string{
+		"eks.amazonaws.com/", "kubernetes.azure.com/", "cloud.google.com/", "karpenter.sh/", "alpha.eksctl.io/", "node.kubernetes.io/",
+		"topology.kubernetes.io/", "kubernetes.io/", "type",
+	} {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// nodes reads what is needed of the Nodes.
+func (w *workload) nodes(ctx context.Context) ([]reflection.Node, error) {
+	type page struct {
+		Metadata struct {
+			Continue string `json:"continue"`
+		} `json:"metadata"`
+		Items []struct {
+			Metadata struct {
+				Labels map[string]string `json:"labels"`
+			} `json:"metadata"`
+			Status struct {
+				NodeInfo struct {
+					KubeletVersion string `json:"kubeletVersion"`
+				} `json:"nodeInfo"`
+				Conditions []struct {
+					Type   string `json:"type"`
+					Status string `json:"status"`
+				} `json:"conditions"`
+			} `json:"status"`
+		} `json:"items"`
+	}
+	var all []reflection.Node
+	next := ""
+	for range maxPages {
+		var got page
+		path := fmt.Sprintf("/api/v1/nodes?limit=%d&continue=%s", nodesPerPage, url.QueryEscape(next))
+		if err := w.ask(ctx, http.MethodGet, path, nil, &got); err != nil {
+			return nil, err
+		}
+		for _, item := range got.Items {
+			node := reflection.Node{Labels: map[string]string{}, KubeletVersion: item.Status.NodeInfo.KubeletVersion}
+			for key, value := range item.Metadata.Labels {
+				if isNodeLabel(key) {
+					node.Labels[key] = value
+				}
+			}
+			for _, c := range item.Status.Conditions {
+				node.Ready = node.Ready || c.Type == "Ready" && c.Status == "True"
+			}
+			all = append(all, node)
+		}
+		if next = got.Metadata.Continue; next == "" {
+			return all, nil
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,154 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// appliedAnnotation holds a hash of what was applied to an object last, so that a field which is no longer wanted is noticed.
+const appliedAnnotation = "fleet.masthead.dev/applied"
+
+// stamped is the object with the hash of itself.
+func stamped(want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	content, err := json.Marshal(want.Object)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode %s: %w", want.GetKind(), err)
+	}
+	sum := sha256.Sum256(content)
+	out := want.DeepCopy()
+	annotations := out.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[appliedAnnotation] = hex.EncodeToString(sum[:8])
+	out.SetAnnotations(annotations)
+	return out, nil
+}
+
+// find returns the object of that name if it is there, and stops the pass if it is not the import's. The API server is asked only for
+// what the cache of the imports' objects does not have.
+func (r *Reconciler) find(ctx context.Context, p *pass, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	there := &unstructured.Unstructured{}
+	there.SetGroupVersionKind(want.GroupVersionKind())
+	err := r.owned.Get(ctx, client.ObjectKeyFromObject(want), there)
+	if apierrors.IsNotFound(err) {
+		err = r.live.Get(ctx, client.ObjectKeyFromObject(want), there)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // As documented.
+	case err != nil:
+		return nil, fmt.Errorf("cannot get %s %q: %w", want.GetKind(), want.GetName(), err)
+	case !p.isOurs(there):
+		return nil, nameTaken(want.GetKind(), want.GetName())
+	}
+	return there, nil
+}
+
+// create creates an object, and nothing else: where one of that name has come meanwhile, the next pass looks at it.
+func (r *Reconciler) create(ctx context.Context, object *unstructured.Unstructured) error {
+	err := r.hub.Create(ctx, object, client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.FieldValidation(metav1.FieldValidationStrict))
+	if err != nil {
+		return fmt.Errorf("cannot create %s %q: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}
+
+// update has an object of the import be as it is wanted, if it is not.
+func (r *Reconciler) update(ctx context.Context, there, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if !there.GetDeletionTimestamp().IsZero() {
+		return there, nil
+	}
+	want = want.DeepCopy()
+	if there.GetAnnotations()[appliedAnnotation] == want.GetAnnotations()[appliedAnnotation] && equality.Semantic.DeepDerivative(want.Object, there.Object) {
+		return there, nil
+	}
+	// The create put the fields under an update of our field manager, which an apply would not take fields from.
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(want.GroupVersionKind())
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(want), live); err != nil {
+		return nil, fmt.Errorf("cannot get %s %q: %w", want.GetKind(), want.GetName(), err)
+	}
+	if live.GetUID() != there.GetUID() {
+		return nil, apierrors.NewConflict(resourceOf(want), want.GetName(), fmt.Errorf("it was replaced"))
+	}
+	ours := slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == fleetv1alpha1.ImportFieldManager && e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == ""
+	})
+	if ours {
+		patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(fleetv1alpha1.ImportFieldManager), fleetv1alpha1.ImportFieldManager)
+		if err != nil {
+			return nil, fmt.Errorf("cannot take over the fields of %s %q: %w", want.GetKind(), want.GetName(), err)
+		}
+		if patch != nil {
+			if err := r.hub.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(fleetv1alpha1.ImportFieldManager)); err != nil {
+				return nil, fmt.Errorf("cannot take over the fields of %s %q: %w", want.GetKind(), want.GetName(), err)
+			}
+		}
+	}
+	want.SetUID(there.GetUID())
+	if err := r.hub.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.ForceOwnership); err != nil {
+		return nil, fmt.Errorf("cannot apply %s %q: %w", want.GetKind(), want.GetName(), err)
+	}
+	return want, nil
+}
+
+// updateStatus has the status of an object be as it is wanted, if it is not.
+func (r *Reconciler) updateStatus(ctx context.Context, there, want *unstructured.Unstructured) error {
+	if want == nil || !there.GetDeletionTimestamp().IsZero() || equality.Semantic.DeepDerivative(want.Object["status"], there.Object["status"]) {
+		return nil
+	}
+	want = want.DeepCopy()
+	want.SetUID(there.GetUID())
+	err := r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("cannot apply the status of %s %q: %w", want.GetKind(), want.GetName(), err)
+	}
+	return nil
+}
+
+// remove deletes an object of the import as it was looked at.
+func (r *Reconciler) remove(ctx context.Context, object client.Object) error {
+	uid, version := object.GetUID(), object.GetResourceVersion()
+	err := r.hub.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot delete %s %q: %w", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), err)
+	}
+	return nil
+}
+
+// mergePatch changes metadata or spec of an object as it was looked at.
+func (r *Reconciler) mergePatch(ctx context.Context, object *unstructured.Unstructured, change map[string]any) error {
+	metadata, _ := change["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		change["metadata"] = metadata
+	}
+	metadata["resourceVersion"], metadata["uid"] = object.GetResourceVersion(), string(object.GetUID())
+	patch, err := json.Marshal(change)
+	if err != nil {
+		return fmt.Errorf("cannot encode a patch: %w", err)
+	}
+	if err := r.hub.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fleetv1alpha1.ImportFieldManager)); err != nil {
+		return fmt.Errorf("cannot patch %s %q: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}

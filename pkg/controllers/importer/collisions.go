@@ -1,0 +1,174 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	corev1 "k8s.io/api/core/v1"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+// collisions finds out whether something else has the names that the import needs, or manages the cluster.
+func (r *Reconciler) collisions(ctx context.Context, p *pass) error {
+	if p.frozen {
+		return nil
+	}
+	if err := r.importedTwice(ctx, p); err != nil {
+		return err
+	}
+	for _, taken := range []struct {
+		gvk  schema.GroupVersionKind
+		name string
+	}{
+		{clusterv1.GroupVersion.WithKind("Cluster"), p.imp.Name},
+		{corev1.SchemeGroupVersion.WithKind("Secret"), kubeconfigName(p.imp)},
+	} {
+		there := &metav1.PartialObjectMetadata{}
+		there.SetGroupVersionKind(taken.gvk)
+		err := r.live.Get(ctx, client.ObjectKey{Namespace: p.imp.Namespace, Name: taken.name}, there)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("cannot get %s %q: %w", taken.gvk.Kind, taken.name, err)
+		}
+		if err == nil && !p.isOurs(there) {
+			return nameTaken(taken.gvk.Kind, taken.name)
+		}
+	}
+	return r.managedByCrossplane(ctx, p)
+}
+
+func nameTaken(kind, name string) error {
+	return stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken, "There is a %s %q that this import did not make; it is left alone", kind, name)
+}
+
+// importedTwice finds an older import of the same cluster. What is said of one in another namespace is only that it is there.
+func (r *Reconciler) importedTwice(ctx context.Context, p *pass) error {
+	var all fleetv1alpha1.ClusterImportList
+	if err := r.hub.List(ctx, &all); err != nil {
+		return fmt.Errorf("cannot list ClusterImports: %w", err)
+	}
+	for i := range all.Items {
+		other := &all.Items[i]
+		if !sameCluster(p.imp, other) || !isOlder(other, p.imp) {
+			continue
+		}
+		which := "in another namespace"
+		if other.Namespace == p.imp.Namespace {
+			which = fmt.Sprintf("%q", other.Name)
+		}
+		p.requeueSoon(retry)
+		return stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonImportedTwice, "The ClusterImport %s imports the same cluster and is older", which)
+	}
+	return nil
+}
+
+// sameCluster says whether two imports are of the same cluster: by the ID that the cloud gives it, or else by what they name. Provider
+// configurations of one name in two namespaces are two.
+func sameCluster(a, b *fleetv1alpha1.ClusterImport) bool {
+	if a.UID == b.UID {
+		return false
+	}
+	if a.Status.Observed != nil && b.Status.Observed != nil && a.Status.Observed.ID != "" && a.Status.Observed.ID == b.Status.Observed.ID {
+		return true
+	}
+	return a.Namespace == b.Namespace && identifiers(a) == identifiers(b)
+}
+
+// identifiers are all that names a cluster in the spec.
+func identifiers(imp *fleetv1alpha1.ClusterImport) [5]string {
+	w := wantedImport(imp)
+	return [5]string{string(w.Cloud), w.Region + w.ResourceGroupName + w.Location, w.ClusterName, w.ProviderConfig.Kind, w.ProviderConfig.Name}
+}
+
+func isOlder(a, b *fleetv1alpha1.ClusterImport) bool {
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.UID < b.UID
+}
+
+// managedByCrossplane finds a managed resource of somebody else that stands for the same cluster and may do more than observe. It is
+// asked only until the import has its own: the list of a kind is that of the whole hub.
+func (r *Reconciler) managedByCrossplane(ctx context.Context, p *pass) error {
+	kind := reflection.Kinds(p.wanted.Cloud)[0]
+	gvk, _, found := p.served.Managed(kind)
+	if !found {
+		return nil
+	}
+	ours := unstructuredList(gvk)
+	if err := r.owned.List(ctx, ours, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.imp.UID)}); err != nil {
+		return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
+	}
+	if len(ours.Items) > 0 {
+		return nil
+	}
+	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
+		mapping, err := r.mapper.RESTMapping(gk)
+		if err != nil {
+			continue // It is not served.
+		}
+		all := &metav1.PartialObjectMetadataList{}
+		all.SetGroupVersionKind(mapping.GroupVersionKind)
+		if err := r.live.List(ctx, all); err != nil {
+			if apierrors.IsForbidden(err) {
+				continue // Only the group that is used was asked for in the preflight.
+			}
+			return fmt.Errorf("cannot list %s: %w", gk, err)
+		}
+		for i := range all.Items {
+			if err := r.managedElsewhere(ctx, p, mapping.GroupVersionKind, &all.Items[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) managedElsewhere(ctx context.Context, p *pass, gvk schema.GroupVersionKind, m *metav1.PartialObjectMetadata) error {
+	name := m.Annotations[reflection.ExternalNameAnnotation]
+	if name == "" {
+		name = m.Name
+	}
+	if name != p.wanted.ClusterName || m.Labels[fleetv1alpha1.ImportUIDLabel] != "" {
+		return nil
+	}
+	other := &unstructured.Unstructured{}
+	other.SetGroupVersionKind(gvk)
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(m), other); err != nil {
+		return client.IgnoreNotFound(err) //nolint:wrapcheck // It was there a moment ago.
+	}
+	if slices.Equal(policiesOf(other), []string{"Observe"}) || !samePlace(other, p.wanted) {
+		return nil
+	}
+	return stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByCrossplane,
+		"Another %s of Crossplane stands for this cluster and may change it", gvk.Kind)
+}
+
+// samePlace says whether a managed resource is for the place of the import, or does not say for which.
+func samePlace(m *unstructured.Unstructured, w reflection.Import) bool {
+	for field, want := range map[string]string{"region": w.Region, "resourceGroupName": w.ResourceGroupName, "location": w.Location} {
+		got, _, err := unstructured.NestedString(m.Object, "spec", "forProvider", field)
+		if want != "" && err == nil && got != "" && got != want {
+			return false
+		}
+	}
+	return true
+}
+
+func unstructuredList(gvk schema.GroupVersionKind) *unstructured.UnstructuredList {
+	l := &unstructured.UnstructuredList{}
+	l.SetGroupVersionKind(gvk)
+	return l
+}

@@ -1,0 +1,286 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+	"github.com/masthead-dev/masthead/pkg/takeover"
+)
+
+const (
+	// controllerName is the name in logs and metrics.
+	controllerName = "clusterimport"
+
+	// resync is how often an import is looked at without a change: the policies are verified again, and Nodes are listed.
+	resync = 5 * time.Minute
+
+	// retry is how soon an import is looked at again that waits for what nothing tells of.
+	retry = 20 * time.Second
+
+	// patience is how long one reconciliation may take.
+	patience = 2 * time.Minute
+
+	// DefaultMaxConcurrentReconciles is how many imports are worked on at once.
+	DefaultMaxConcurrentReconciles = 8
+)
+
+// Options of the importer.
+type Options struct {
+	// Credentials is what kubeconfigs may hold.
+	Credentials credentials.Options
+
+	// AllowedTokenEndpoints are the URLs at which tokens are asked for. One that ends in "/" allows every path below it.
+	AllowedTokenEndpoints []string
+
+	// TokenAuthorities are the CAs, as PEM, of the token endpoints. Empty means those of the system.
+	TokenAuthorities []byte
+
+	// MaxConcurrentReconciles is how many imports are worked on at once. 0 means DefaultMaxConcurrentReconciles.
+	MaxConcurrentReconciles int
+
+	// Registerer of the metrics; nil means none.
+	Registerer prometheus.Registerer
+
+	// Verify finds out whether the hub enforces the admission policies. Nil means takeover.Verify.
+	Verify func(ctx context.Context, namespace string) error
+
+	// Clock; nil means the real one.
+	Clock clock.Clock
+
+	// SkipNameValidation allows several importers in one process, for tests.
+	SkipNameValidation *bool
+}
+
+// Reconciler looks after ClusterImports.
+type Reconciler struct {
+	// hub writes, and reads ClusterImports from the cache; Secrets and unstructured objects it reads live.
+	hub client.Client
+	// live reads from the API server.
+	live client.Reader
+	// owned holds the objects that bear the label of an import, and no others.
+	owned client.Reader
+	// watch has changes of the objects of a kind that bear the label of an import lead to their ClusterImport.
+	watch func(schema.GroupVersionKind) error
+
+	mapper   meta.RESTMapper
+	recorder events.EventRecorder
+	clock    clock.Clock
+	verify   func(ctx context.Context, namespace string) error
+	creds    credentials.Options
+
+	kinds    *kinds
+	tokens   *tokens
+	clusters *clusters
+	states   *states
+}
+
+// SetupWithManager adds the importer to the manager of the hub.
+func SetupWithManager(mgr manager.Manager, o Options) error {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.MaxConcurrentReconciles == 0 {
+		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles
+	}
+	if o.Verify == nil {
+		o.Verify = func(ctx context.Context, namespace string) error {
+			return takeover.Verify(ctx, liveHub{mgr}, namespace)
+		}
+	}
+	owned, err := newOwned(mgr)
+	if err != nil {
+		return err
+	}
+	minted, err := newTokens(o.AllowedTokenEndpoints, o.TokenAuthorities, o.Clock)
+	if err != nil {
+		return err
+	}
+	r := &Reconciler{
+		hub: mgr.GetClient(), live: mgr.GetAPIReader(), owned: owned, mapper: mgr.GetRESTMapper(),
+		recorder: mgr.GetEventRecorder(fleetv1alpha1.FieldManager), clock: o.Clock, verify: o.Verify, creds: o.Credentials,
+		kinds: newKinds(o.Clock), tokens: minted, clusters: newClusters(o.Clock), states: newStates(),
+	}
+	if o.Registerer != nil {
+		if err := o.Registerer.Register(r.states); err != nil {
+			return fmt.Errorf("cannot register the metrics of imports: %w", err)
+		}
+	}
+	c, err := controller.NewTyped(controllerName, mgr, controller.TypedOptions[reconcile.Request]{
+		Reconciler: r, MaxConcurrentReconciles: o.MaxConcurrentReconciles, SkipNameValidation: o.SkipNameValidation,
+		NewQueue: multicluster.NewHubQueue[reconcile.Request], ReconciliationTimeout: patience,
+	})
+	if err != nil {
+		return fmt.Errorf("cannot make the controller of ClusterImports: %w", err)
+	}
+	imports := source.TypedKind(mgr.GetCache(), &fleetv1alpha1.ClusterImport{}, handler.TypedEnqueueRequestsFromMapFunc(
+		func(_ context.Context, i *fleetv1alpha1.ClusterImport) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(i)}}
+		}))
+	if err := c.Watch(imports); err != nil {
+		return fmt.Errorf("cannot watch ClusterImports: %w", err)
+	}
+	r.watch = (&watches{controller: c, owned: owned, on: map[schema.GroupVersionKind]bool{}}).ensure
+	return nil
+}
+
+// liveHub is the hub as takeover.Verify needs it: past every cache.
+type liveHub struct{ manager.Manager }
+
+func (h liveHub) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	return h.GetAPIReader().Get(ctx, key, obj, opts...) //nolint:wrapcheck // The error is the client's.
+}
+
+func (h liveHub) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	return h.GetClient().Create(ctx, obj, opts...) //nolint:wrapcheck // The error is the client's.
+}
+
+func (h liveHub) RESTMapper() meta.RESTMapper { return h.GetRESTMapper() }
+
+// newOwned is a cache of what imports made. It starts an informer for a kind when that is first asked for.
+func newOwned(mgr manager.Manager) (cache.Cache, error) {
+	ours, err := labels.NewRequirement(fleetv1alpha1.ImportUIDLabel, selection.Exists, nil)
+	if err != nil {
+		return nil, fmt.Errorf("cannot select the objects of imports: %w", err)
+	}
+	c, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		DefaultLabelSelector: labels.NewSelector().Add(*ours),
+		DefaultTransform:     cache.TransformStripManagedFields(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a cache of the objects of imports: %w", err)
+	}
+	if err := mgr.Add(c); err != nil {
+		return nil, fmt.Errorf("cannot add a cache of the objects of imports: %w", err)
+	}
+	return c, nil
+}
+
+// watches are those of the kinds that imports have needed so far.
+type watches struct {
+	controller controller.TypedController[reconcile.Request]
+	owned      cache.Cache
+
+	mu sync.Mutex
+	on map[schema.GroupVersionKind]bool
+}
+
+func (w *watches) ensure(gvk schema.GroupVersionKind) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.on[gvk] {
+		return nil
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(gvk)
+	toImport := func(_ context.Context, o client.Object) []reconcile.Request {
+		key := types.NamespacedName{
+			Namespace: o.GetLabels()[fleetv1alpha1.ImportNamespaceLabel], Name: o.GetLabels()[fleetv1alpha1.ImportNameLabel],
+		}
+		return []reconcile.Request{{NamespacedName: key}}
+	}
+	if err := w.controller.Watch(source.Kind[client.Object](w.owned, object, handler.EnqueueRequestsFromMapFunc(toImport))); err != nil {
+		return fmt.Errorf("cannot watch %s: %w", gvk.GroupKind(), err)
+	}
+	w.on[gvk] = true
+	return nil
+}
+
+// Reconcile takes an import one step further, or back.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	imp := &fleetv1alpha1.ClusterImport{}
+	if err := r.hub.Get(ctx, req.NamespacedName, imp); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(req.NamespacedName)
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("cannot get ClusterImport %q: %w", req, err)
+	}
+	p := newPass(imp)
+	var err error
+	if imp.DeletionTimestamp.IsZero() {
+		err = r.run(ctx, p, r.preflight, r.admission, r.collisions, r.finalizer, r.observe, r.read, r.reflectProvider,
+			r.kubeconfig, r.reflectCluster, r.access, r.prune)
+	} else {
+		err = r.run(ctx, p, r.unimport)
+	}
+	if err != nil && apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	}
+	if gone := p.gone; gone {
+		r.forget(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	if err := errors.Join(err, r.report(ctx, p)); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: p.requeue()}, nil
+}
+
+// run goes from step to step until one stops, which is no error.
+func (r *Reconciler) run(ctx context.Context, p *pass, steps ...func(context.Context, *pass) error) error {
+	for _, step := range steps {
+		if err := step(ctx, p); err != nil {
+			var stop *stopError
+			if errors.As(err, &stop) {
+				p.set(stop.condition)
+				return nil
+			}
+			if apierrors.IsForbidden(err) {
+				p.fail(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonRightsMissing, "%s", err)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// finalizer is put on the import before anything is created for it.
+func (r *Reconciler) finalizer(ctx context.Context, p *pass) error {
+	return r.setFinalizer(ctx, p, true)
+}
+
+func (r *Reconciler) setFinalizer(ctx context.Context, p *pass, want bool) error {
+	before := p.imp.DeepCopy()
+	if !changeFinalizer(p.imp, want) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.hub.Patch(ctx, p.imp, patch, client.FieldOwner(fleetv1alpha1.ImportFieldManager)); err != nil {
+		return fmt.Errorf("cannot set the finalizer of ClusterImport %q: %w", p.key(), err)
+	}
+	return nil
+}
+
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.states.forget(key)
+	r.clusters.forget(key)
+	r.tokens.forget(key)
+}

@@ -1,0 +1,33 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package importer reflects clusters of EKS, AKS and GKE as objects of Cluster API, as ClusterImports ask for it. What is wanted is decided
+// in pkg/reflection; this package reads and writes.
+//
+// # Guarantees
+//
+//   - Nothing is written to an imported cluster or to its cloud. In the cluster, Nodes are listed and the credentials' rights are asked
+//     for. In the cloud, Crossplane observes.
+//   - Nothing is created while the admission policies of pkg/takeover are not enforced, or while something else manages the cluster.
+//   - A managed resource is created paused, after a dry run of the same object, and released once the API server's reply was held
+//     against the policy Observe. One that has another policy is not touched any more, and is not deleted: with another policy, its
+//     deletion can be that of the cluster.
+//   - An object without the label of this very ClusterImport is never written and never deleted, whatever its name is.
+//   - What is deleted is deleted with the UID and the resourceVersion that were looked at, without foreground deletion.
+//   - Un-import goes in the order in which nothing can act on the cluster in between: the kubeconfig, then the provider's objects, then
+//     the Cluster and its MachinePools, then the managed resources, then the finalizer. Finalizers of others are never removed.
+//   - Each step looks at what is there, so that it makes no difference where the manager was stopped.
+//   - No write when nothing changed.
+//
+// # What does the owner of an imported cluster gain from the hub or another cluster through this?
+//
+// Answers of the cluster are bounded, and of its Nodes only labels, the kubelet's version and readiness are read. Its API server is
+// sent the credentials of its own kubeconfig, and no others. Redirects are not followed.
+//
+// # What does whoever writes a ClusterImport gain?
+//
+// The rights of the Crossplane provider configuration, to observe. So a cluster-scoped configuration must allow the namespace. Secrets
+// are read in the namespace of the ClusterImport alone; a connection Secret only if it is controlled by the managed resource of the
+// import. Tokens are asked for only at endpoints that the operator allows. Kubeconfigs are held against pkg/providers/credentials:
+// exec, auth-provider, impersonation and files are refused.
+package importer

@@ -1,0 +1,285 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+// Keys of the Secrets that Crossplane providers write, and of the one that Cluster API reads.
+const (
+	providerKubeconfigKey      = "kubeconfig"
+	providerAdminKubeconfigKey = "attribute.kube_admin_config_raw"
+	kubeconfigKey              = "value"
+)
+
+// kubeconfigName is the name that Cluster API expects of the Secret.
+func kubeconfigName(imp *fleetv1alpha1.ClusterImport) string { return imp.Name + "-kubeconfig" }
+
+// kubeconfig writes the Secret with the kubeconfig. That there are no credentials keeps nothing else from being done.
+func (r *Reconciler) kubeconfig(ctx context.Context, p *pass) error {
+	if p.imp.Spec.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceNone {
+		p.fail(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested, "The spec asks for no kubeconfig")
+		_, err := r.removeKubeconfig(ctx, p)
+		return err
+	}
+	content, err := r.credentials(ctx, p)
+	var refused *stopError
+	if errors.As(err, &refused) {
+		p.set(refused.condition)
+		p.requeueSoon(retry)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.writeKubeconfig(ctx, p, content); err != nil {
+		return err
+	}
+	p.kubeconfigNow = content
+	p.pass(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten, "The Secret holds the kubeconfig")
+	return nil
+}
+
+func noKubeconfig(reason, format string, args ...any) error {
+	return stop(fleetv1alpha1.ConditionKubeconfigReady, reason, format, args...)
+}
+
+// credentials is a kubeconfig with what is needed and nothing else.
+func (r *Reconciler) credentials(ctx context.Context, p *pass) ([]byte, error) {
+	k := p.imp.Spec.Kubeconfig
+	var token string
+	var err error
+	switch source := p.imp.Spec.KubeconfigSource(); source {
+	case fleetv1alpha1.KubeconfigSourceProvider:
+		key := providerKubeconfigKey
+		if k != nil && k.User == fleetv1alpha1.KubeconfigUserAdmin {
+			key = providerAdminKubeconfigKey
+		}
+		given, err := r.connectionSecret(ctx, p, key)
+		if err != nil {
+			return nil, err
+		}
+		return r.sanitised(given, p.imp.Spec.Cloud())
+	case fleetv1alpha1.KubeconfigSourceToken:
+		var content []byte
+		if content, err = r.secretKey(ctx, p, *k.TokenSecretRef); err == nil {
+			token = string(content)
+		}
+	case fleetv1alpha1.KubeconfigSourceGoogleServiceAccount, fleetv1alpha1.KubeconfigSourceAzureServicePrincipal:
+		token, err = r.minted(ctx, p, source)
+	default:
+		return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The source %s is not known", source)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.composed(ctx, p, token)
+}
+
+// sanitised is a kubeconfig that somebody else wrote, without what is not needed. It is refused if it has what is refused everywhere.
+func (r *Reconciler) sanitised(given []byte, cloud fleetv1alpha1.ImportCloud) ([]byte, error) {
+	parsed, err := credentials.Parse(given, r.creds)
+	if err != nil {
+		hint := ""
+		if cloud == fleetv1alpha1.ImportCloudAKS {
+			hint = "; for a cluster with Entra ID use the source AzureServicePrincipal"
+		}
+		return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "%s%s", err, hint)
+	}
+	c := parsed.RESTConfig()
+	return encoded(&clientcmdapi.Cluster{
+		Server: parsed.Host(), CertificateAuthorityData: c.CAData, TLSServerName: c.ServerName, InsecureSkipTLSVerify: c.Insecure,
+	}, &clientcmdapi.AuthInfo{Token: parsed.Token(), ClientCertificateData: c.CertData, ClientKeyData: c.KeyData})
+}
+
+// composed is a kubeconfig for the cluster as it was observed, with a token.
+func (r *Reconciler) composed(ctx context.Context, p *pass, token string) ([]byte, error) {
+	if p.facts.Endpoint.Host == "" {
+		return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The cluster has no endpoint yet")
+	}
+	authority, err := r.authority(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	address := "https://" + net.JoinHostPort(p.facts.Endpoint.Host, strconv.Itoa(int(p.facts.Endpoint.Port)))
+	content, err := encoded(&clientcmdapi.Cluster{Server: address, CertificateAuthorityData: authority}, &clientcmdapi.AuthInfo{Token: token})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := credentials.Parse(content, r.creds); err != nil {
+		return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "%s", err)
+	}
+	return content, nil
+}
+
+// authority is the CA of the cluster's API server, as PEM; nil means those of the system.
+func (r *Reconciler) authority(ctx context.Context, p *pass) ([]byte, error) {
+	if p.facts.Endpoint.SystemRoots {
+		return nil, nil
+	}
+	if p.facts.CertificateAuthority != "" {
+		decoded, err := base64.StdEncoding.DecodeString(p.facts.CertificateAuthority)
+		if err != nil {
+			return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The cluster's certificate authority is not base64")
+		}
+		return decoded, nil
+	}
+	if p.imp.Spec.AKS == nil {
+		return nil, nil
+	}
+	// AKS shows the authority only in kubeconfigs. Nothing else of that kubeconfig is looked at.
+	given, err := r.connectionSecret(ctx, p, providerKubeconfigKey)
+	if err != nil {
+		return nil, err
+	}
+	file, err := clientcmd.Load(given)
+	if err != nil || len(given) > credentials.MaxSize {
+		return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The provider's kubeconfig cannot be read")
+	}
+	for _, c := range file.Clusters {
+		return c.CertificateAuthorityData, nil
+	}
+	return nil, nil
+}
+
+// encoded is a kubeconfig of one cluster and one user.
+func encoded(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) ([]byte, error) {
+	const name = "imported"
+	config := clientcmdapi.NewConfig()
+	config.Clusters[name] = cluster
+	config.AuthInfos[name] = user
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	config.CurrentContext = name
+	content, err := clientcmd.Write(*config)
+	if err != nil {
+		return nil, errors.New("cannot write a kubeconfig")
+	}
+	return content, nil
+}
+
+// connectionSecret reads a key of the Secret that a managed resource of the import publishes. The Secret counts only if that managed
+// resource controls it: its name alone could be anybody's.
+func (r *Reconciler) connectionSecret(ctx context.Context, p *pass, key string) ([]byte, error) {
+	secret := &corev1.Secret{}
+	name := connectionSecretName(p.imp)
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.imp.Namespace, Name: name}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Crossplane provider has not published credentials yet")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get Secret %q: %w", name, err)
+	}
+	controller := metav1.GetControllerOf(secret)
+	for _, m := range p.managed {
+		if controller == nil || controller.UID != m.GetUID() {
+			continue
+		}
+		if content := secret.Data[key]; len(content) > 0 {
+			return content, nil
+		}
+		return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Crossplane provider publishes no %s", key)
+	}
+	return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Secret %q is not that of the import's managed resources; it is left alone", name)
+}
+
+// secretKey reads a key of a Secret that the spec names, in the import's own namespace.
+func (r *Reconciler) secretKey(ctx context.Context, p *pass, ref fleetv1alpha1.SecretKeyReference) ([]byte, error) {
+	secret := &corev1.Secret{}
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.imp.Namespace, Name: ref.Name}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "There is no Secret %q in the namespace of the ClusterImport", ref.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get Secret %q: %w", ref.Name, err)
+	}
+	if len(secret.Data[ref.Key]) == 0 {
+		return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Secret %q has nothing under the key that is named", ref.Name)
+	}
+	return secret.Data[ref.Key], nil
+}
+
+// minted is a token that is made with a service account's or a service principal's secret.
+func (r *Reconciler) minted(ctx context.Context, p *pass, source fleetv1alpha1.KubeconfigSource) (string, error) {
+	k := p.imp.Spec.Kubeconfig
+	var request tokenRequest
+	if source == fleetv1alpha1.KubeconfigSourceGoogleServiceAccount {
+		key, err := r.secretKey(ctx, p, k.Google.KeySecretRef)
+		if err != nil {
+			return "", err
+		}
+		if request, err = googleRequest(key); err != nil {
+			return "", noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "%s", err)
+		}
+	} else {
+		secret, err := r.secretKey(ctx, p, k.Azure.ClientSecretRef)
+		if err != nil {
+			return "", err
+		}
+		request = azureRequest(k.Azure, secret)
+	}
+	token, refreshIn, err := r.tokens.get(ctx, p.key(), request)
+	switch {
+	case errors.Is(err, errEndpointNotAllowed):
+		return "", noKubeconfig(fleetv1alpha1.ReasonEndpointNotAllowed, "%s", err)
+	case err != nil:
+		return "", noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "%s", err)
+	}
+	p.expires = token.Expiry
+	p.requeueSoon(refreshIn)
+	return token.AccessToken, nil
+}
+
+// writeKubeconfig writes the Secret. It is the same object when a token changes, so that who uses it need not connect anew.
+func (r *Reconciler) writeKubeconfig(ctx context.Context, p *pass, content []byte) error {
+	labels := marks(p.imp)
+	labels[clusterv1.ClusterNameLabel] = p.imp.Name
+	want := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.imp.Namespace, Name: kubeconfigName(p.imp), Labels: labels},
+		Type:       clusterv1.ClusterSecretType, Data: map[string][]byte{kubeconfigKey: content},
+	}
+	p.references = append(p.references, fleetv1alpha1.ImportReference{APIVersion: "v1", Kind: "Secret", Namespace: want.Namespace, Name: want.Name})
+	there := &corev1.Secret{}
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(want), there)
+	switch {
+	case apierrors.IsNotFound(err):
+		if err := r.hub.Create(ctx, want, client.FieldOwner(fleetv1alpha1.ImportFieldManager)); err != nil {
+			return fmt.Errorf("cannot create Secret %q: %w", want.Name, err)
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("cannot get Secret %q: %w", want.Name, err)
+	case !p.isOurs(there):
+		return nameTaken("Secret", want.Name)
+	}
+	changed := there.DeepCopy()
+	changed.Data = want.Data
+	for key, value := range labels {
+		changed.Labels[key] = value
+	}
+	if equality.Semantic.DeepEqual(there, changed) {
+		return nil
+	}
+	if err := r.hub.Update(ctx, changed, client.FieldOwner(fleetv1alpha1.ImportFieldManager)); err != nil {
+		return fmt.Errorf("cannot update Secret %q: %w", want.Name, err)
+	}
+	return nil
+}

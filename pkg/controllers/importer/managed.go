@@ -1,0 +1,281 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+// observe has the managed resources be there that the import wants, given what is observed so far.
+func (r *Reconciler) observe(ctx context.Context, p *pass) error {
+	if err := r.loadManaged(ctx, p); err != nil {
+		return err
+	}
+	for _, m := range p.managed {
+		if err := verifyManaged(m); err != nil {
+			return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy, "%s; it is not touched any more", err)
+		}
+	}
+	want, err := reflection.Wanted(p.wanted, p.served, r.observed(p))
+	if err != nil {
+		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonInvalidSpec, "The spec cannot be followed: %s", err)
+	}
+	p.lossy = append(p.lossy, want.Lossy...)
+	for _, resource := range want.Resources {
+		p.wantedManaged[keyOf(resource)] = true
+		if p.frozen {
+			continue
+		}
+		if err := r.ensureManaged(ctx, p, resource); err != nil {
+			return err
+		}
+	}
+	p.set(judgeManaged(want.Resources, p.managed))
+	return nil
+}
+
+// observed is what is there, in the terms of pkg/reflection.
+func (r *Reconciler) observed(p *pass) reflection.Observed {
+	nodes, known := r.clusters.nodes(p.key(), p.imp.UID)
+	return reflection.Observed{Resources: p.managed, Nodes: nodes, NodesKnown: known}
+}
+
+// loadManaged reads the managed resources of the import.
+func (r *Reconciler) loadManaged(ctx context.Context, p *pass) error {
+	for _, gvk := range r.managedKinds(p) {
+		list := unstructuredList(gvk)
+		if err := r.owned.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.imp.UID)}); err != nil {
+			return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
+		}
+		for i := range list.Items {
+			p.managed = append(p.managed, &list.Items[i])
+		}
+	}
+	return nil
+}
+
+// ensureManaged creates a managed resource paused, holds the reply against the policy, and only then releases it.
+func (r *Reconciler) ensureManaged(ctx context.Context, p *pass, want *unstructured.Unstructured) error {
+	want, err := stamped(want)
+	if err != nil {
+		return err
+	}
+	there, err := r.find(ctx, p, want)
+	if err != nil {
+		return err
+	}
+	p.refer(want)
+	if there == nil {
+		there = want.DeepCopy()
+		annotate(there, reflection.ManagedPausedAnnotation, "true")
+		if err := r.tryManaged(ctx, there); err != nil {
+			return err
+		}
+		if err := r.create(ctx, there); err != nil {
+			return err
+		}
+	}
+	if err := verifyManaged(there); err != nil {
+		return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy, "%s; it is not touched any more", err)
+	}
+	if isBorn(there) {
+		release := map[string]any{"metadata": map[string]any{"annotations": map[string]any{reflection.ManagedPausedAnnotation: nil}}}
+		return r.mergePatch(ctx, there, release)
+	}
+	_, err = r.update(ctx, there, want)
+	return err
+}
+
+// tryManaged has the API server say what it would make of a managed resource, and refuses what is not what was asked for: a CRD that is
+// too old drops fields, a webhook may add some.
+func (r *Reconciler) tryManaged(ctx context.Context, want *unstructured.Unstructured) error {
+	reply := want.DeepCopy()
+	err := r.hub.Create(ctx, reply, client.DryRunAll, client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.FieldValidation(metav1.FieldValidationStrict))
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub refuses a %s: %s", want.GetKind(), err)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot try to create %s %q: %w", want.GetKind(), want.GetName(), err)
+	}
+	if err := verifyManaged(reply); err != nil {
+		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub changes what is created: %s", err)
+	}
+	if !equality.Semantic.DeepDerivative(want.Object["spec"], reply.Object["spec"]) {
+		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub drops fields of a %s", want.GetKind())
+	}
+	return nil
+}
+
+// isBorn says whether a managed resource is still paused since it was created. One that was observed was paused by somebody else.
+func isBorn(m *unstructured.Unstructured) bool {
+	_, observed, _ := unstructured.NestedMap(m.Object, "status", "atProvider") //nolint:errcheck // Not a map: not observed.
+	return m.GetAnnotations()[reflection.ManagedPausedAnnotation] == "true" && !observed
+}
+
+// policiesOf are the managementPolicies of a managed resource. None means all.
+func policiesOf(m *unstructured.Unstructured) []string {
+	policies, _, err := unstructured.NestedStringSlice(m.Object, "spec", "managementPolicies")
+	if err != nil {
+		return nil
+	}
+	return policies
+}
+
+// verifyManaged says what is wrong with a managed resource that must only observe. A ClusterAuth, whose controller knows no policies,
+// writes nothing to the cloud under any.
+func verifyManaged(m *unstructured.Unstructured) error {
+	policies := policiesOf(m)
+	if reflection.EKSClusterAuth.Is(m.GroupVersionKind().GroupKind()) {
+		if len(policies) == 0 || slices.Equal(policies, []string{"*"}) {
+			return nil
+		}
+	}
+	if !slices.Equal(policies, []string{"Observe"}) && !reflection.EKSClusterAuth.Is(m.GroupVersionKind().GroupKind()) {
+		return fmt.Errorf("%s %q has other managementPolicies than Observe", m.GetKind(), m.GetName())
+	}
+	if policy, found, _ := unstructured.NestedString(m.Object, "spec", "deletionPolicy"); found && policy != "Orphan" { //nolint:errcheck // Not a string: not there.
+		return fmt.Errorf("%s %q has another deletionPolicy than Orphan", m.GetKind(), m.GetName())
+	}
+	if initial, _, _ := unstructured.NestedMap(m.Object, "spec", "initProvider"); len(initial) > 0 { //nolint:errcheck // Not a map: not there.
+		return fmt.Errorf("%s %q has an initProvider", m.GetKind(), m.GetName())
+	}
+	return nil
+}
+
+// judgeManaged says how far the managed resources are that are wanted.
+func judgeManaged(want, there []*unstructured.Unstructured) metav1.Condition {
+	c := metav1.Condition{
+		Type: fleetv1alpha1.ConditionObserved, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonObserved, Message: "The cluster is observed",
+	}
+	for _, w := range want {
+		i := slices.IndexFunc(there, func(m *unstructured.Unstructured) bool { return keyOf(m) == keyOf(w) })
+		if i < 0 {
+			return waiting(w)
+		}
+		if reflection.IsGone(there[i]) && !isCluster(w) {
+			continue // A pool that is gone is told of by NodePoolsComplete.
+		}
+		switch synced, ready := conditionOf(there[i], "Synced"), conditionOf(there[i], "Ready"); {
+		case synced != nil && synced["status"] == "False":
+			message, _ := synced["message"].(string)
+			c.Status, c.Reason = metav1.ConditionFalse, fleetv1alpha1.ReasonProviderError
+			c.Message = fmt.Sprintf("%s %q: %s", w.GetKind(), w.GetName(), message)
+			return c
+		case synced == nil || synced["status"] != "True" || ready == nil || ready["status"] != "True":
+			return waiting(w)
+		}
+	}
+	return c
+}
+
+func waiting(m *unstructured.Unstructured) metav1.Condition {
+	return metav1.Condition{
+		Type: fleetv1alpha1.ConditionObserved, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonWaitingForProvider,
+		Message: fmt.Sprintf("Waiting for the Crossplane provider to observe %s %q", m.GetKind(), m.GetName()),
+	}
+}
+
+func isCluster(m *unstructured.Unstructured) bool {
+	return slices.ContainsFunc([]reflection.Cloud{reflection.EKS, reflection.AKS, reflection.GKE}, func(c reflection.Cloud) bool {
+		kinds := reflection.Kinds(c)
+		return len(kinds) > 0 && kinds[0].Is(m.GroupVersionKind().GroupKind())
+	})
+}
+
+func conditionOf(o *unstructured.Unstructured, conditionType string) map[string]any {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions") //nolint:errcheck // Not a list: no such condition.
+	for _, c := range conditions {
+		if condition, ok := c.(map[string]any); ok && condition["type"] == conditionType {
+			return condition
+		}
+	}
+	return nil
+}
+
+func annotate(o client.Object, key, value string) {
+	annotations := map[string]string{}
+	for k, v := range o.GetAnnotations() {
+		annotations[k] = v
+	}
+	annotations[key] = value
+	o.SetAnnotations(annotations)
+}
+
+func resourceOf(o client.Object) schema.GroupResource {
+	gk := o.GetObjectKind().GroupVersionKind().GroupKind()
+	return schema.GroupResource{Group: gk.Group, Resource: gk.Kind}
+}
+
+// read reads the facts. Without them nothing is reflected, and nothing that is reflected is changed.
+func (r *Reconciler) read(_ context.Context, p *pass) error {
+	cluster := slices.IndexFunc(p.managed, isCluster)
+	if cluster < 0 {
+		return &stopError{waitingForFirst(p)}
+	}
+	facts, err := reflection.Read(p.wanted, r.observed(p))
+	if errors.Is(err, reflection.ErrNotObserved) {
+		return &stopError{waitingForFirst(p)}
+	}
+	if err != nil {
+		return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity, "What is observed is not reflected: %s", err)
+	}
+	p.facts = &facts
+	if len(facts.ManagedElsewhere) > 0 {
+		return stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByClusterAPI,
+			"The cluster bears the mark of another manager: %s", facts.ManagedElsewhere[0])
+	}
+	synced := conditionOf(p.managed[cluster], "Synced")
+	ready := conditionOf(p.managed[cluster], "Ready")
+	if synced == nil || synced["status"] != "True" || ready == nil || ready["status"] != "True" {
+		// What was observed before still counts for the kubeconfig. Nothing is made of it.
+		p.frozen = true
+	}
+	p.set(judgePools(facts, p.imp.Spec.NodePools.Mode))
+	return nil
+}
+
+// waitingForFirst is the condition Observed of an import of which nothing was observed.
+func waitingForFirst(p *pass) metav1.Condition {
+	for _, c := range p.conditions {
+		if c.Type == fleetv1alpha1.ConditionObserved && c.Status == metav1.ConditionFalse {
+			return c
+		}
+	}
+	return metav1.Condition{
+		Type: fleetv1alpha1.ConditionObserved, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonWaitingForProvider,
+		Message: "Waiting for the Crossplane provider to observe the cluster",
+	}
+}
+
+// judgePools says whether all pools are shown.
+func judgePools(f reflection.Facts, mode fleetv1alpha1.NodePoolsMode) metav1.Condition {
+	c := metav1.Condition{
+		Type: fleetv1alpha1.ConditionNodePoolsComplete, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonAllPoolsShown,
+		Message: "Every known node pool is shown",
+	}
+	switch {
+	case len(f.PendingNodePools) > 0 || len(f.GoneNodePools) > 0:
+		c.Status, c.Reason = metav1.ConditionFalse, fleetv1alpha1.ReasonPoolsMissing
+		c.Message = fmt.Sprintf("Node pools that are not shown: %s", joined(append(slices.Clone(f.PendingNodePools), f.GoneNodePools...)))
+	case !f.NodePoolsComplete && mode != fleetv1alpha1.NodePoolsModeList:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, fleetv1alpha1.ReasonPoolsUnknown, f.NodePoolsReason
+		if c.Message == "" {
+			c.Message = "Nothing says which node pools the cluster has"
+		}
+	}
+	return c
+}

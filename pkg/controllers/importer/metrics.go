@@ -1,0 +1,78 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// The states by which imports are counted.
+const (
+	stateReady       = "ready"
+	stateProgressing = "progressing"
+	stateStalled     = "stalled"
+	stateUnimporting = "unimporting"
+)
+
+// states counts imports by state.
+type states struct {
+	desc *prometheus.Desc
+
+	mu    sync.Mutex
+	known map[types.NamespacedName]string
+}
+
+func newStates() *states {
+	return &states{
+		desc:  prometheus.NewDesc("masthead_imports", "ClusterImports, by state.", []string{"state"}, nil),
+		known: map[types.NamespacedName]string{},
+	}
+}
+
+func (s *states) set(key types.NamespacedName, state string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known[key] = state
+}
+
+func (s *states) forget(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, key)
+}
+
+// Describe implements prometheus.Collector.
+func (s *states) Describe(ch chan<- *prometheus.Desc) { ch <- s.desc }
+
+// Collect implements prometheus.Collector.
+func (s *states) Collect(ch chan<- prometheus.Metric) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := map[string]int{stateReady: 0, stateProgressing: 0, stateStalled: 0, stateUnimporting: 0}
+	for _, state := range s.known {
+		counts[state]++
+	}
+	for state, n := range counts {
+		ch <- prometheus.MustNewConstMetric(s.desc, prometheus.GaugeValue, float64(n), state)
+	}
+}
+
+func stateOf(status fleetv1alpha1.ClusterImportStatus, deleting bool) string {
+	switch {
+	case deleting:
+		return stateUnimporting
+	case meta.IsStatusConditionTrue(status.Conditions, fleetv1alpha1.ConditionStalled):
+		return stateStalled
+	case meta.IsStatusConditionTrue(status.Conditions, fleetv1alpha1.ConditionReady):
+		return stateReady
+	default:
+		return stateProgressing
+	}
+}

@@ -1,0 +1,303 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+// kindsFor is how long what was found out about the kinds of a cloud is believed: it costs a request for each of them.
+const kindsFor = 10 * time.Minute
+
+// kinds remembers what the hub serves for each cloud.
+type kinds struct {
+	clock clock.Clock
+
+	mu    sync.Mutex
+	known map[reflection.Cloud]*cloudKinds
+}
+
+// cloudKinds is what the hub serves for a cloud.
+type cloudKinds struct {
+	at       time.Time
+	versions reflection.ServedVersions
+	schemas  reflection.Schemas
+}
+
+func newKinds(c clock.Clock) *kinds {
+	return &kinds{clock: c, known: map[reflection.Cloud]*cloudKinds{}}
+}
+
+func (k *kinds) get(name reflection.Cloud) *cloudKinds {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known := k.known[name]
+	if known == nil || k.clock.Since(known.at) > kindsFor {
+		return nil
+	}
+	return known
+}
+
+func (k *kinds) put(name reflection.Cloud, known *cloudKinds) {
+	known.at = k.clock.Now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.known[name] = known
+}
+
+// preflight finds out whether the hub has what the import needs.
+func (r *Reconciler) preflight(ctx context.Context, p *pass) error {
+	if err := p.wanted.Validate(); err != nil {
+		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonInvalidSpec, "The spec cannot be followed: %s", err)
+	}
+	known := r.kinds.get(p.wanted.Cloud)
+	if known == nil {
+		var err error
+		if known, err = r.look(ctx, p.wanted.Cloud); err != nil {
+			return err
+		}
+		r.kinds.put(p.wanted.Cloud, known)
+	}
+	p.served, p.schemas = known.versions, known.schemas
+	for _, gvk := range r.allKinds(p) {
+		if err := r.watch(gvk); err != nil {
+			return err
+		}
+	}
+	if err := r.providerConfig(ctx, p); err != nil {
+		return err
+	}
+	p.pass(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonPreflightPassed, "The hub serves every kind that is needed, and the provider configuration is there")
+	return nil
+}
+
+// allKinds are the kinds of everything that the import can make, but for Secrets.
+func (r *Reconciler) allKinds(p *pass) []schema.GroupVersionKind {
+	return append(r.managedKinds(p), reflection.ReflectedKinds(p.wanted.Cloud)...)
+}
+
+func (r *Reconciler) managedKinds(p *pass) []schema.GroupVersionKind {
+	var all []schema.GroupVersionKind
+	for _, kind := range reflection.Kinds(p.wanted.Cloud) {
+		if gvk, _, found := p.served.Managed(kind); found {
+			all = append(all, gvk)
+		}
+	}
+	return all
+}
+
+// look asks the hub for the kinds of a cloud, and for the manager's rights to them.
+func (r *Reconciler) look(ctx context.Context, name reflection.Cloud) (*cloudKinds, error) {
+	found := &cloudKinds{versions: reflection.ServedVersions{}, schemas: reflection.Schemas{}}
+	for _, kind := range reflection.Kinds(name) {
+		if err := r.lookManaged(ctx, kind, found.versions); err != nil {
+			return nil, err
+		}
+	}
+	for _, gvk := range reflection.ReflectedKinds(name) {
+		crd, err := r.crdOf(ctx, gvk.GroupKind())
+		if err != nil {
+			return nil, err
+		}
+		if crd == nil {
+			return nil, stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s: install the provider of Cluster API for %s", gvk.GroupKind(), name)
+		}
+		all := reflection.SchemasOf(crd)
+		if all[gvk] == nil {
+			return nil, stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s in version %s", gvk.GroupKind(), gvk.Version)
+		}
+		found.schemas[gvk] = all[gvk]
+		if err := r.mayMake(ctx, crd); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// lookManaged asks for a kind of managed resource, in both of its groups.
+func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into reflection.ServedVersions) error {
+	served := false
+	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
+		crd, err := r.crdOf(ctx, gk)
+		if err != nil {
+			return err
+		}
+		if crd == nil {
+			continue
+		}
+		served = true
+		for _, v := range crd.Spec.Versions {
+			if !v.Served {
+				continue
+			}
+			if !observes(v.Schema) {
+				return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld,
+					"The CRD of %s has no managementPolicies with the value Observe: update the Crossplane provider", gk)
+			}
+			into[gk] = append(into[gk], v.Name)
+		}
+		if err := r.mayMake(ctx, crd); err != nil {
+			return err
+		}
+		break // The first group is the one that is used.
+	}
+	if served {
+		return nil
+	}
+	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
+		if r.inactive(ctx, gk) {
+			return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsInactive,
+				"The ManagedResourceDefinition of %s is not active: activate it by a ManagedResourceActivationPolicy", gk)
+		}
+	}
+	return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s: install the Crossplane provider for %s", kind, kind.Provider)
+}
+
+// crdOf is the CRD of a kind, or nil if the hub does not serve the kind.
+func (r *Reconciler) crdOf(ctx context.Context, gk schema.GroupKind) (*apiextensionsv1.CustomResourceDefinition, error) {
+	mapping, err := r.mapper.RESTMapping(gk)
+	if meta.IsNoMatchError(err) {
+		return nil, nil //nolint:nilnil // As documented.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot find out whether the hub serves %s: %w", gk, err)
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	name := mapping.Resource.Resource + "." + gk.Group
+	if err := r.live.Get(ctx, client.ObjectKey{Name: name}, u); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil //nolint:nilnil // As documented.
+		}
+		return nil, fmt.Errorf("cannot get CustomResourceDefinition %q: %w", name, err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, crd); err != nil {
+		return nil, fmt.Errorf("cannot decode CustomResourceDefinition %q: %w", name, err)
+	}
+	return crd, nil
+}
+
+// observes says whether a version of a managed resource knows the policy Observe.
+func observes(v *apiextensionsv1.CustomResourceValidation) bool {
+	if v == nil || v.OpenAPIV3Schema == nil {
+		return false
+	}
+	policies := v.OpenAPIV3Schema.Properties["spec"].Properties["managementPolicies"]
+	if policies.Items == nil || policies.Items.Schema == nil {
+		return false
+	}
+	return slices.ContainsFunc(policies.Items.Schema.Enum, func(j apiextensionsv1.JSON) bool {
+		var value string
+		return json.Unmarshal(j.Raw, &value) == nil && value == "Observe"
+	})
+}
+
+// inactive says whether a kind is only there as a ManagedResourceDefinition that is not active. Their plurals are regular.
+func (r *Reconciler) inactive(ctx context.Context, gk schema.GroupKind) bool {
+	mrd := &unstructured.Unstructured{}
+	mrd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1alpha1", Kind: "ManagedResourceDefinition"})
+	if err := r.live.Get(ctx, client.ObjectKey{Name: strings.ToLower(gk.Kind) + "s." + gk.Group}, mrd); err != nil {
+		return false
+	}
+	state, _, err := unstructured.NestedString(mrd.Object, "spec", "state")
+	return err == nil && state != "Active"
+}
+
+// mayMake asks whether the manager may do with a kind what an import needs.
+func (r *Reconciler) mayMake(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+	for _, verb := range []string{"list", "create", "delete"} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural, Verb: verb},
+		}}
+		if err := r.hub.Create(ctx, review); err != nil {
+			return fmt.Errorf("cannot ask the hub for the manager's rights: %w", err)
+		}
+		if !review.Status.Allowed {
+			return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonRightsMissing,
+				"Masthead lacks the right to %s %s: apply config/imports", verb, crd.Name)
+		}
+	}
+	return nil
+}
+
+// providerConfig finds out whether the provider configuration is there, and whether the import may use it.
+func (r *Reconciler) providerConfig(ctx context.Context, p *pass) error {
+	family := reflection.Kinds(p.wanted.Cloud)[0]
+	_, namespaced, _ := p.served.Managed(family)
+	ref := p.wanted.ProviderConfig
+	gk := schema.GroupKind{Group: family.Provider + ".upbound.io", Kind: ref.Kind}
+	if namespaced {
+		gk.Group = family.Provider + ".m.upbound.io"
+	}
+	notFound := stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonProviderConfigNotFound, "There is no %s %q", gk, ref.Name)
+	mapping, err := r.mapper.RESTMapping(gk)
+	if meta.IsNoMatchError(err) {
+		return notFound
+	}
+	if err != nil {
+		return fmt.Errorf("cannot find out whether the hub serves %s: %w", gk, err)
+	}
+	clusterScoped := mapping.Scope.Name() == meta.RESTScopeNameRoot
+	key := client.ObjectKey{Name: ref.Name}
+	if !clusterScoped {
+		key.Namespace = p.imp.Namespace
+	}
+	config := &metav1.PartialObjectMetadata{}
+	config.SetGroupVersionKind(mapping.GroupVersionKind)
+	if err := r.live.Get(ctx, key, config); err != nil {
+		if apierrors.IsNotFound(err) {
+			return notFound
+		}
+		return fmt.Errorf("cannot get %s %q: %w", gk, key, err)
+	}
+	if clusterScoped && !allows(config.Annotations[fleetv1alpha1.ImportAllowedNamespacesAnnotation], p.imp.Namespace) {
+		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonProviderConfigNotAllowed,
+			"The %s %q does not allow this namespace in its annotation %s", gk.Kind, ref.Name, fleetv1alpha1.ImportAllowedNamespacesAnnotation)
+	}
+	return nil
+}
+
+// allows says whether a list of namespaces, separated by commas, has the namespace or is "*".
+func allows(list, namespace string) bool {
+	for _, allowed := range strings.Split(list, ",") {
+		if allowed = strings.TrimSpace(allowed); allowed == "*" || allowed == namespace {
+			return true
+		}
+	}
+	return false
+}
+
+// admission finds out whether the hub refuses what an import must never do. While it does not, no object is created or changed, but
+// the kubeconfig of an import that is already there is kept up to date.
+func (r *Reconciler) admission(ctx context.Context, p *pass) error {
+	if err := r.verify(ctx, p.imp.Namespace); err != nil {
+		p.requeueSoon(retry)
+		p.frozen = true
+		p.fail(fleetv1alpha1.ConditionAdmissionEnforced, fleetv1alpha1.ReasonCanaryFailed, "Nothing is created or changed: %s", err)
+		return nil
+	}
+	p.pass(fleetv1alpha1.ConditionAdmissionEnforced, fleetv1alpha1.ReasonCanaryDenied, "The hub refuses what an import must never do")
+	return nil
+}

@@ -1,0 +1,170 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+	"github.com/masthead-dev/masthead/pkg/takeover"
+)
+
+// providerRoles are the objects of Cluster API's providers, which are there before the Cluster: Cluster API core can then only find
+// objects that are annotated.
+func isProviders(role reflection.Role) bool {
+	return role != reflection.RoleCluster && role != reflection.RoleMachinePool
+}
+
+// reflectProvider makes the objects of the provider of Cluster API.
+func (r *Reconciler) reflectProvider(ctx context.Context, p *pass) error {
+	reflected, err := reflection.Reflect(p.wanted, *p.facts, p.schemas)
+	if err != nil {
+		return stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused, "The cluster cannot be reflected: %s", err)
+	}
+	p.reflection = reflected
+	p.lossy = append(p.lossy, reflected.Lossy...)
+	return r.reflect(ctx, p, isProviders)
+}
+
+// reflectCluster makes the Cluster, and then its MachinePools.
+func (r *Reconciler) reflectCluster(ctx context.Context, p *pass) error {
+	if err := r.reflect(ctx, p, func(role reflection.Role) bool { return !isProviders(role) }); err != nil {
+		return err
+	}
+	if !p.frozen {
+		p.pass(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflected, "The objects of Cluster API say what was observed")
+	}
+	return nil
+}
+
+// reflect makes those objects of the reflection whose role is selected, in their order.
+func (r *Reconciler) reflect(ctx context.Context, p *pass, selected func(reflection.Role) bool) error {
+	for _, o := range p.reflection.Objects {
+		if !selected(o.Role) {
+			continue
+		}
+		p.wantedReflected[keyOf(o.Object)] = true
+		p.refer(o.Object)
+		if p.frozen {
+			continue
+		}
+		if err := r.reflectObject(ctx, p, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) reflectObject(ctx context.Context, p *pass, o reflection.Object) error {
+	want := o.Object.DeepCopy()
+	if o.Role == reflection.RoleCluster && p.wanted.StrictPause {
+		annotate(want, fleetv1alpha1.ImportPausedAnnotation, string(p.imp.UID))
+	}
+	want, err := stamped(want)
+	if err != nil {
+		return err
+	}
+	there, err := r.find(ctx, p, want)
+	if err != nil {
+		return err
+	}
+	if there == nil {
+		there = want.DeepCopy()
+		err = r.create(ctx, there)
+	} else {
+		there, err = r.update(ctx, there, want)
+	}
+	switch {
+	case apierrors.IsInvalid(err) || apierrors.IsForbidden(err) && !isRights(err):
+		return r.refused(ctx, p, o, err)
+	case err != nil:
+		return err
+	}
+	return r.updateStatus(ctx, there, o.Status)
+}
+
+// refused is what happens when the API server refuses a reflection. One of a pool, whose fields the provider's webhook keeps from being
+// changed, is removed and made anew by the next pass; nothing depends on it. Others are told of.
+func (r *Reconciler) refused(ctx context.Context, p *pass, o reflection.Object, refusal error) error {
+	p.requeueSoon(resync)
+	there := &unstructured.Unstructured{}
+	there.SetGroupVersionKind(o.Object.GroupVersionKind())
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(o.Object), there)
+	if o.Role == reflection.RoleInfraPool && apierrors.IsInvalid(refusal) && err == nil && p.isOurs(there) {
+		p.requeueSoon(retry)
+		if err := r.removeReflection(ctx, there); err != nil {
+			return err
+		}
+	}
+	return stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused, "The hub refuses %s %q: %s",
+		o.Object.GetKind(), o.Object.GetName(), refusal)
+}
+
+// removeReflection deletes a reflection, for which the admission policies want a mark.
+func (r *Reconciler) removeReflection(ctx context.Context, o *unstructured.Unstructured) error {
+	if !o.GetDeletionTimestamp().IsZero() {
+		return nil
+	}
+	uid := o.GetLabels()[fleetv1alpha1.ImportUIDLabel]
+	if o.GetAnnotations()[takeover.AllowUnimportAnnotation] != uid {
+		mark := map[string]any{"metadata": map[string]any{"annotations": map[string]any{takeover.AllowUnimportAnnotation: uid}}}
+		if err := r.mergePatch(ctx, o, mark); err != nil {
+			return err
+		}
+	}
+	return r.remove(ctx, o)
+}
+
+// prune removes the reflections and the managed resources of what is no longer there: pools that went, and subnets.
+func (r *Reconciler) prune(ctx context.Context, p *pass) error {
+	if p.frozen {
+		return nil
+	}
+	for _, gvk := range slices.Backward(reflection.ReflectedKinds(p.wanted.Cloud)) {
+		list := unstructuredList(gvk)
+		if err := r.owned.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.imp.UID)}); err != nil {
+			return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
+		}
+		for i := range list.Items {
+			if !p.wantedReflected[keyOf(&list.Items[i])] {
+				if err := r.takeBack(ctx, &list.Items[i]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, m := range p.managed {
+		if p.wantedManaged[keyOf(m)] || !m.GetDeletionTimestamp().IsZero() {
+			continue
+		}
+		if err := r.removeManaged(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeBack removes one reflection. Core takes its finalizer off a MachinePool only when that is no longer paused.
+func (r *Reconciler) takeBack(ctx context.Context, o *unstructured.Unstructured) error {
+	if o.GetDeletionTimestamp().IsZero() {
+		return r.removeReflection(ctx, o)
+	}
+	return r.unpause(ctx, o)
+}
+
+// isRights says whether a refusal is the authorizer's, and not a policy's or a webhook's.
+func isRights(err error) bool {
+	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // The reason is asked for by ReasonForError below.
+	if ok && status.Status().Details == nil {
+		return false
+	}
+	return !slices.ContainsFunc([]string{"denied request", "denied the request"}, func(s string) bool { return contains(err.Error(), s) })
+}

@@ -1,0 +1,243 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+// report writes the status if it changed, and tells of it.
+func (r *Reconciler) report(ctx context.Context, p *pass) error {
+	// A pass that ran out of time says so, too.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
+	defer cancel()
+	status := statusOf(p, r.clock.Now())
+	ready := meta.FindStatusCondition(status.Conditions, fleetv1alpha1.ConditionReady)
+	r.states.set(p.key(), stateOf(status, !p.imp.DeletionTimestamp.IsZero()))
+	if equality.Semantic.DeepEqual(p.imp.Status, status) {
+		return nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+	if err != nil {
+		return fmt.Errorf("cannot encode the status of ClusterImport %q: %w", p.key(), err)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": fleetv1alpha1.GroupVersion.String(), "kind": "ClusterImport",
+		"metadata": map[string]any{"namespace": p.imp.Namespace, "name": p.imp.Name, "uid": string(p.imp.UID)},
+		"status":   content,
+	}}
+	err = r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.ForceOwnership)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // It was deleted or replaced, which the watch says too.
+	}
+	if err != nil {
+		return fmt.Errorf("cannot apply the status of ClusterImport %q: %w", p.key(), err)
+	}
+	before := meta.FindStatusCondition(p.imp.Status.Conditions, fleetv1alpha1.ConditionReady)
+	if before == nil || before.Status != ready.Status || before.Reason != ready.Reason {
+		kind := corev1.EventTypeNormal
+		if meta.IsStatusConditionTrue(status.Conditions, fleetv1alpha1.ConditionStalled) {
+			kind = corev1.EventTypeWarning
+		}
+		r.recorder.Eventf(p.imp, nil, kind, ready.Reason, "Import", "%s", ready.Message)
+	}
+	return nil
+}
+
+// statusOf is the status of an import after a pass. What the pass did not come to stays as it was.
+func statusOf(p *pass, now time.Time) fleetv1alpha1.ClusterImportStatus {
+	before := p.imp.Status
+	status := *before.DeepCopy()
+	status.ObservedGeneration = p.imp.Generation
+	if p.facts != nil {
+		status.Observed = observedOf(*p.facts)
+	}
+	if p.reflection.Objects != nil {
+		status.Lossy = lossyOf(p.lossy)
+	}
+	if len(p.references) > 0 && len(p.reflection.Objects) > 0 {
+		status.References = p.references[:min(len(p.references), maxReferences)]
+	}
+	if p.kubeconfigNow != nil {
+		status.Kubeconfig = &fleetv1alpha1.ImportKubeconfigStatus{SecretName: kubeconfigName(p.imp)}
+		if !p.expires.IsZero() {
+			at := metav1.NewTime(p.expires).Rfc3339Copy()
+			status.Kubeconfig.ExpirationTime = &at
+		}
+	}
+	conditions := p.conditions
+	for _, c := range before.Conditions {
+		kept := c.Type != fleetv1alpha1.ConditionReady && c.Type != fleetv1alpha1.ConditionStalled && c.Type != fleetv1alpha1.ConditionAlreadyManaged
+		if kept && meta.FindStatusCondition(conditions, c.Type) == nil {
+			conditions = append(conditions, c)
+		}
+	}
+	if expiredKubeconfig(before.Kubeconfig, now) {
+		for i := range conditions {
+			if conditions[i].Type == fleetv1alpha1.ConditionKubeconfigReady && conditions[i].Status != metav1.ConditionTrue && p.kubeconfigNow == nil &&
+				conditions[i].Reason == fleetv1alpha1.ReasonTokenRefused {
+				conditions[i].Reason = fleetv1alpha1.ReasonKubeconfigExpired
+			}
+		}
+	}
+	conditions = append(slices.DeleteFunc(conditions, func(c metav1.Condition) bool {
+		return c.Type == fleetv1alpha1.ConditionReady || c.Type == fleetv1alpha1.ConditionStalled
+	}), judge(p, conditions)...)
+	slices.SortFunc(conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
+	status.Conditions = nil
+	for _, c := range conditions {
+		c.ObservedGeneration = p.imp.Generation
+		c.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
+		if old := meta.FindStatusCondition(before.Conditions, c.Type); old != nil && old.Status == c.Status {
+			c.LastTransitionTime = old.LastTransitionTime
+		}
+		status.Conditions = append(status.Conditions, c)
+	}
+	return status
+}
+
+const (
+	maxReferences = 512
+	maxLossy      = 256
+	maxMessage    = 512
+
+	// reportTimeout is how long writing a status may take.
+	reportTimeout = 30 * time.Second
+)
+
+// expiredKubeconfig says whether the token that was written last has expired.
+func expiredKubeconfig(k *fleetv1alpha1.ImportKubeconfigStatus, now time.Time) bool {
+	return k != nil && k.ExpirationTime != nil && !now.Before(k.ExpirationTime.Time)
+}
+
+// deciding are the conditions that Ready sums up, in the order in which an import comes to them.
+func deciding() []string {
+	return []string{
+		fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ConditionAdmissionEnforced, fleetv1alpha1.ConditionObserved,
+		fleetv1alpha1.ConditionReflected, fleetv1alpha1.ConditionKubeconfigReady,
+	}
+}
+
+// judge is Ready, and Stalled where somebody has to do something.
+func judge(p *pass, conditions []metav1.Condition) []metav1.Condition {
+	ready := metav1.Condition{
+		Type: fleetv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonImported,
+		Message: "The cluster is reflected, and nothing of it was changed",
+	}
+	if !p.imp.DeletionTimestamp.IsZero() {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, fleetv1alpha1.ReasonUnimporting, "What the import made is removed"
+		for _, c := range p.conditions {
+			if c.Status == metav1.ConditionFalse {
+				ready.Reason, ready.Message = c.Reason, c.Message
+			}
+		}
+		return stalled(ready)
+	}
+	if c := meta.FindStatusCondition(conditions, fleetv1alpha1.ConditionAlreadyManaged); c != nil && c.Status == metav1.ConditionTrue {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, c.Reason, c.Message
+		return stalled(ready)
+	}
+	for _, of := range deciding() {
+		c := meta.FindStatusCondition(conditions, of)
+		switch {
+		case c == nil:
+			ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, fleetv1alpha1.ReasonWaitingForProvider, "The import has not come to this yet: "+of
+			return stalled(ready)
+		case c.Status != metav1.ConditionTrue && c.Reason != fleetv1alpha1.ReasonKubeconfigNotRequested:
+			ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, c.Reason, c.Message
+			return stalled(ready)
+		}
+	}
+	return stalled(ready)
+}
+
+// stalled adds the condition Stalled where nothing goes on by itself.
+func stalled(ready metav1.Condition) []metav1.Condition {
+	passes := []string{fleetv1alpha1.ReasonWaitingForProvider, fleetv1alpha1.ReasonUnimporting, fleetv1alpha1.ReasonCredentialsNotFound}
+	if ready.Status == metav1.ConditionTrue || slices.Contains(passes, ready.Reason) {
+		return []metav1.Condition{ready}
+	}
+	c := ready
+	c.Type, c.Status = fleetv1alpha1.ConditionStalled, metav1.ConditionTrue
+	return []metav1.Condition{ready, c}
+}
+
+// observedOf is what users are shown of the facts.
+func observedOf(f reflection.Facts) *fleetv1alpha1.ObservedCluster {
+	o := &fleetv1alpha1.ObservedCluster{
+		Cloud: fleetv1alpha1.ImportCloud(f.Cloud), ID: cut(f.ID, 512), Region: cut(f.Location, 64), Version: cut(f.Version, 64),
+		NodePools: fmt.Sprintf("%d/%d", len(f.NodePools), len(f.NodePools)+len(f.PendingNodePools)+len(f.GoneNodePools)),
+	}
+	if f.Endpoint.Host != "" {
+		o.Endpoint = cut(fmt.Sprintf("%s:%d", f.Endpoint.Host, f.Endpoint.Port), 300)
+	}
+	for _, c := range f.Capacity {
+		if !slices.Contains(o.OtherCapacity, c.Type) && len(o.OtherCapacity) < 16 {
+			o.OtherCapacity = append(o.OtherCapacity, c.Type)
+		}
+	}
+	return o
+}
+
+// lossyOf is what users are shown of what is lossy.
+func lossyOf(all []reflection.Lossy) []fleetv1alpha1.LossyField {
+	var out []fleetv1alpha1.LossyField
+	for _, l := range all[:min(len(all), maxLossy)] {
+		kind, name, _ := strings.Cut(l.Object, "/")
+		if kind == "" {
+			kind, name = "ClusterImport", ""
+		}
+		field := fleetv1alpha1.LossyField{
+			Kind: cut(kind, 63), Name: cut(name, 253), Field: cut(l.Field, 253), Observed: cut(l.Observed, 256),
+			Reflected: cut(l.Default, 256), Reason: cut(l.Reason, 256),
+		}
+		if !slices.Contains(out, field) {
+			out = append(out, field)
+		}
+	}
+	return out
+}
+
+// text is a message, cut and cleaned: parts of it come from others.
+func text(s string) string {
+	s = strings.Join(strings.FieldsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) }), " ")
+	return cut(strings.TrimRight(s, ". "), maxMessage)
+}
+
+// cut cuts a text to so many characters.
+func cut(s string, most int) string {
+	s = strings.ToValidUTF8(s, "?")
+	if characters := []rune(s); len(characters) > most {
+		return string(characters[:most-1]) + "…"
+	}
+	return s
+}
+
+// joined names a few of many.
+func joined(names []string) string {
+	const most = 10
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+func contains(s, part string) bool { return strings.Contains(s, part) }

@@ -1,0 +1,236 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+// tokenServer answers each request for a token by what answer says.
+func tokenServer(t *testing.T, answer http.HandlerFunc) (*httptest.Server, []byte) {
+	t.Helper()
+	s := httptest.NewTLSServer(answer)
+	t.Cleanup(s.Close)
+	return s, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+}
+
+func googleKey(t *testing.T, tokenURI string) []byte {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := json.Marshal(map[string]string{
+		"type": "service_account", "client_email": "reader@project.iam.gserviceaccount.com", "token_uri": tokenURI,
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func TestTokensAreRefreshedBeforeTheyExpire(t *testing.T) {
+	var asked atomic.Int64
+	fails := atomic.Bool{}
+	server, ca := tokenServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if fails.Load() {
+			http.Error(w, "no", http.StatusServiceUnavailable)
+			return
+		}
+		if err := r.ParseForm(); err != nil || r.Form.Get("assertion") == "" && r.Form.Get("client_secret") != "secret" {
+			http.Error(w, "bad request", http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"access_token":"token-%d","token_type":"Bearer","expires_in":3600}`, asked.Add(1))
+	})
+	requests := map[string]func() tokenRequest{
+		"Google": func() tokenRequest {
+			r, err := googleRequest(googleKey(t, server.URL+"/token"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		},
+		"Azure": func() tokenRequest {
+			return azureRequest(&fleetv1alpha1.AzureServicePrincipal{
+				TenantID: "11111111-2222-3333-4444-555555555555", ClientID: "c", AuthorityHost: server.URL,
+			}, []byte("secret\n"))
+		},
+	}
+	for name, request := range requests {
+		t.Run(name, func(t *testing.T) {
+			fails.Store(false)
+			clock := clocktesting.NewFakeClock(time.Now())
+			minted, err := newTokens([]string{server.URL + "/"}, ca, clock)
+			if err != nil {
+				t.Fatal(err)
+			}
+			key := types.NamespacedName{Namespace: "a", Name: name}
+			r := request()
+			get := func() string {
+				t.Helper()
+				token, _, err := minted.get(t.Context(), key, r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return token.AccessToken
+			}
+			first := get()
+			if again := get(); again != first {
+				t.Errorf("a token that is fresh is kept: got %s and then %s", first, again)
+			}
+			clock.Step(55 * time.Minute)
+			second := get()
+			if second == first {
+				t.Error("a token that is about to expire is replaced")
+			}
+			clock.Step(55 * time.Minute)
+			fails.Store(true)
+			if kept := get(); kept != second {
+				t.Errorf("a token that still works is kept while there is no other: want %s, got %s", second, kept)
+			}
+			clock.Step(10 * time.Minute)
+			if _, _, err := minted.get(t.Context(), key, r); err == nil {
+				t.Error("a token that has expired is not handed out")
+			}
+			minted.forget(key)
+		})
+	}
+}
+
+// TestTokenGoesToNoOtherHost: the attacker names a token endpoint of their own in a key file, or redirects from one that is allowed.
+func TestTokenGoesToNoOtherHost(t *testing.T) {
+	var reached atomic.Int64
+	other, _ := tokenServer(t, func(http.ResponseWriter, *http.Request) { reached.Add(1) })
+	allowed, ca := tokenServer(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL+"/token", http.StatusTemporaryRedirect)
+	})
+	minted, err := newTokens([]string{allowed.URL + "/token"}, ca, clocktesting.NewFakeClock(time.Now()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		endpoint string
+		denied   bool
+	}{
+		"Other":     {other.URL + "/token", true},
+		"OtherPath": {allowed.URL + "/token/../other", true},
+		"PlainHTTP": {strings.Replace(allowed.URL, "https", "http", 1) + "/token", true},
+		"WithUser":  {strings.Replace(allowed.URL, "https://", "https://user@", 1) + "/token", true},
+		"Redirect":  {allowed.URL + "/token", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := googleRequest(googleKey(t, tc.endpoint))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, err = minted.get(t.Context(), types.NamespacedName{Name: name}, r)
+			if err == nil || errors.Is(err, errEndpointNotAllowed) != tc.denied {
+				t.Errorf("get(...): want an error, not allowed: %v; got %v", tc.denied, err)
+			}
+		})
+	}
+	if n := reached.Load(); n > 0 {
+		t.Errorf("another host was sent %d requests", n)
+	}
+}
+
+// TestTokenErrorsHoldNoSecrets: the attacker reads what an endpoint repeats in the status of the import.
+func TestTokenErrorsHoldNoSecrets(t *testing.T) {
+	server, ca := tokenServer(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		http.Error(w, r.Form.Encode(), http.StatusBadRequest)
+	})
+	minted, err := newTokens([]string{server.URL + "/"}, ca, clocktesting.NewFakeClock(time.Now()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := azureRequest(&fleetv1alpha1.AzureServicePrincipal{TenantID: "t", ClientID: "c", AuthorityHost: server.URL}, []byte("hunter2"))
+	_, _, err = minted.get(t.Context(), types.NamespacedName{}, r)
+	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "400") {
+		t.Errorf("get(...): want an error with the status and without the secret, got %v", err)
+	}
+}
+
+func TestGoogleKeysOfOtherTypesAreRefused(t *testing.T) {
+	for _, key := range []string{
+		`{"type":"external_account","credential_source":{"file":"/var/run/secrets/token"}}`,
+		`{"type":"external_account","credential_source":{"executable":{"command":"id"}}}`,
+		`{"type":"authorized_user"}`, `{}`, `nonsense`,
+	} {
+		if _, err := googleRequest([]byte(key)); err == nil {
+			t.Errorf("googleRequest(%s): want an error", key)
+		}
+	}
+}
+
+// TestKubeconfigWithExecIsRefused: the attacker has the imported cluster's kubeconfig run a program in the hub.
+func TestKubeconfigWithExecIsRefused(t *testing.T) {
+	r := &Reconciler{}
+	kubeconfig := `apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://cluster.example.org"}}]
+users: [{name: u, user: %s}]
+`
+	for name, user := range map[string]string{
+		"Exec":          `{exec: {apiVersion: client.authentication.k8s.io/v1, command: kubelogin}}`,
+		"AuthProvider":  `{auth-provider: {name: gcp}}`,
+		"Impersonation": `{token: t, as: admin}`,
+		"File":          `{tokenFile: /var/run/secrets/token}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := r.sanitised([]byte(fmt.Sprintf(kubeconfig, user)), fleetv1alpha1.ImportCloudAKS)
+			var stop *stopError
+			if !errors.As(err, &stop) || stop.condition.Reason != fleetv1alpha1.ReasonKubeconfigRefused {
+				t.Errorf("sanitised(...): want %s, got %v", fleetv1alpha1.ReasonKubeconfigRefused, err)
+			}
+		})
+	}
+	content, err := r.sanitised([]byte(fmt.Sprintf(kubeconfig, "{token: t}")), fleetv1alpha1.ImportCloudEKS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if parsed, err := credentials.Parse(content, credentials.Options{}); err != nil || parsed.Token() != "t" {
+		t.Errorf("what is left of a good kubeconfig works: %v", err)
+	}
+}
+
+func TestAllows(t *testing.T) {
+	for _, tc := range []struct {
+		list, namespace string
+		want            bool
+	}{
+		{"", "a", false}, {"a", "a", true}, {"b, a", "a", true}, {"aa", "a", false}, {"*", "a", true}, {"a*", "ab", false},
+	} {
+		if got := allows(tc.list, tc.namespace); got != tc.want {
+			t.Errorf("allows(%q, %q): want %v, got %v", tc.list, tc.namespace, tc.want, got)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+// unimport removes everything that the import made, in the order in which nothing can act on the cluster in between. Each pass does what
+// can be done and waits for the rest. Everything is read from the API server: what was created a moment ago counts.
+func (r *Reconciler) unimport(ctx context.Context, p *pass) error {
+	if !controllerutil.ContainsFinalizer(p.imp, fleetv1alpha1.ImportFinalizer) {
+		p.gone = true
+		return nil
+	}
+	p.requeueSoon(retry)
+	kinds := reflection.ReflectedKinds(p.wanted.Cloud)
+	core := slices.DeleteFunc(slices.Clone(kinds), func(k schema.GroupVersionKind) bool { return k.Group != clusterv1.GroupVersion.Group })
+	identities := kinds[:len(kinds)-len(core)]
+	providers := slices.Clone(identities)
+	slices.Reverse(providers)
+	steps := []struct {
+		what string
+		do   func(context.Context, *pass) (left int, err error)
+	}{
+		{"the Secret with the kubeconfig", r.removeKubeconfig},
+		{"the objects of Cluster API's provider", r.takeBackAll(providers...)},
+		{"the Cluster and its MachinePools, for which Cluster API core has to remove its finalizers", r.takeBackAll(core...)},
+		{"the managed resources, for which the Crossplane provider has to remove its finalizers", r.removeAllManaged},
+	}
+	for _, step := range steps {
+		left, err := step.do(ctx, p)
+		if err != nil {
+			return err
+		}
+		if left > 0 {
+			return stop(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonUnimporting, "Waiting for %d objects to go: %s", left, step.what)
+		}
+	}
+	if err := r.setFinalizer(ctx, p, false); err != nil {
+		return err
+	}
+	p.gone = true
+	return nil
+}
+
+// removeKubeconfig takes the credentials from Cluster API core.
+func (r *Reconciler) removeKubeconfig(ctx context.Context, p *pass) (int, error) {
+	secret := &corev1.Secret{}
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.imp.Namespace, Name: kubeconfigName(p.imp)}, secret)
+	if apierrors.IsNotFound(err) || err == nil && !p.isOurs(secret) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("cannot get Secret %q: %w", kubeconfigName(p.imp), err)
+	}
+	return 0, r.remove(ctx, secret)
+}
+
+// takeBackAll removes all reflections of the kinds, and says how many are left.
+func (r *Reconciler) takeBackAll(kinds ...schema.GroupVersionKind) func(context.Context, *pass) (int, error) {
+	return func(ctx context.Context, p *pass) (int, error) {
+		left := 0
+		for _, gvk := range kinds {
+			items, err := r.liveOf(ctx, p, gvk)
+			if err != nil {
+				return 0, err
+			}
+			for i := range items {
+				if err := r.takeBack(ctx, &items[i]); err != nil {
+					return 0, err
+				}
+			}
+			if len(items) == 0 {
+				continue
+			}
+			// What has no finalizer is gone now.
+			if items, err = r.liveOf(ctx, p, gvk); err != nil {
+				return 0, err
+			}
+			for i := range items {
+				if err := r.takeBack(ctx, &items[i]); err != nil {
+					return 0, err
+				}
+			}
+			left += len(items)
+		}
+		return left, nil
+	}
+}
+
+// liveOf are the objects of a kind that the import made. A kind that is no longer served has none.
+func (r *Reconciler) liveOf(ctx context.Context, p *pass, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
+	list := unstructuredList(gvk)
+	err := r.live.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.imp.UID)})
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
+	}
+	return list.Items, nil
+}
+
+// unpause lets core take its finalizer off an object that is being deleted. The provider's objects are gone by then, and so are the
+// credentials.
+func (r *Reconciler) unpause(ctx context.Context, o *unstructured.Unstructured) error {
+	if o.GroupVersionKind().Group != clusterv1.GroupVersion.Group {
+		return nil
+	}
+	change := map[string]any{}
+	if _, paused := o.GetAnnotations()[clusterv1.PausedAnnotation]; paused {
+		change["metadata"] = map[string]any{"annotations": map[string]any{clusterv1.PausedAnnotation: nil}}
+	}
+	if paused, _, _ := unstructured.NestedBool(o.Object, "spec", "paused"); paused { //nolint:errcheck // Not true: not paused.
+		change["spec"] = map[string]any{"paused": nil}
+	}
+	if len(change) == 0 {
+		return nil
+	}
+	return client.IgnoreNotFound(r.mergePatch(ctx, o, change))
+}
+
+// removeAllManaged removes the managed resources, each after a look at its policy, and says how many are left.
+func (r *Reconciler) removeAllManaged(ctx context.Context, p *pass) (int, error) {
+	left := 0
+	for _, kind := range reflection.Kinds(p.wanted.Cloud) {
+		for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
+			mapping, err := r.mapper.RESTMapping(gk)
+			if meta.IsNoMatchError(err) {
+				continue
+			}
+			if err != nil {
+				return 0, fmt.Errorf("cannot find out whether the hub serves %s: %w", gk, err)
+			}
+			items, err := r.liveOf(ctx, p, mapping.GroupVersionKind)
+			if apierrors.IsForbidden(err) && left == 0 {
+				continue // The rights are those to the group that the import used.
+			}
+			if err != nil {
+				return 0, err
+			}
+			left += len(items)
+			for i := range items {
+				if err := r.removeManaged(ctx, &items[i]); err != nil {
+					return 0, err
+				}
+			}
+		}
+	}
+	return left, nil
+}
+
+// removeManaged deletes a managed resource that only observes, as it was looked at: one that may do more would delete the cluster.
+func (r *Reconciler) removeManaged(ctx context.Context, m *unstructured.Unstructured) error {
+	if err := verifyManaged(m); err != nil {
+		return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy,
+			"%s; it is not deleted, because that could delete what it stands for", err)
+	}
+	if m.GetDeletionTimestamp().IsZero() {
+		return r.remove(ctx, m)
+	}
+	if isBorn(m) {
+		release := map[string]any{"metadata": map[string]any{"annotations": map[string]any{reflection.ManagedPausedAnnotation: nil}}}
+		return client.IgnoreNotFound(r.mergePatch(ctx, m, release))
+	}
+	return nil
+}
