@@ -34,6 +34,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application"
 	"github.com/masthead-dev/masthead/pkg/controllers/discovery"
 	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
+	"github.com/masthead-dev/masthead/pkg/controllers/references"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -200,6 +201,13 @@ func setupControllers(
 	})
 	if err != nil {
 		return fmt.Errorf("cannot set up Applications: %w", err)
+	}
+	err = references.Setup(mgr, references.Options{
+		Fleet: provider, Gate: gate, Lists: kindwatch.NewListGate(o.Applications.Lists),
+		Registerer: metrics.Registry, QueueMetrics: queueMetrics,
+	})
+	if err != nil {
+		return fmt.Errorf("cannot set up references: %w", err)
 	}
 	return setupImports(local, o, metrics.Registry)
 }

@@ -64,6 +64,7 @@ type SubnetParameters struct {
 
 	// token is a secret.
 	// +kubebuilder:validation:Format=password
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]*$`
 	// +optional
 	Token string `json:"token,omitempty"`
 

@@ -155,6 +155,9 @@ func (r *reflector) awsPool(pool NodePool, name string) error {
 	b.set("spec.roleName", pool.RoleName)
 	b.set("spec.subnetIDs", pool.SubnetIDs)
 	b.set("spec.availabilityZones", pool.Zones)
+	if len(pool.Zones) == 0 {
+		b.lossy("spec.availabilityZones", "", "No subnet of the node pool is observed")
+	}
 	b.set("spec.diskSize", pool.DiskSizeGB)
 	b.set("spec.labels", pool.Labels)
 	b.setTaints("spec.taints", pool.Taints, awsTaints)

@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/masthead-dev/masthead/pkg/reflection"
-	"github.com/masthead-dev/masthead/test/fakecloud/fixtures"
+	"github.com/masthead-dev/masthead/test/fakecloud/layouts"
 )
 
 // FuzzReflect feeds observations that nobody vouches for. Whatever is observed, the API server takes what is made of it, the managed
 // resources stay harmless, and what is made stays within bounds.
 func FuzzReflect(f *testing.F) {
-	for _, name := range fixtures.Names() {
+	for _, name := range layouts.Names() {
 		fixture := loadFixture(f, name)
 		for i, r := range fixture.Resources {
 			raw, err := json.Marshal(r.AtProvider)
@@ -33,7 +33,7 @@ func FuzzReflect(f *testing.F) {
 	f.Add("aks-standard", 1, []byte(`{"vmSize":["a","b"],"zones":"1","nodeTaints":["::",":","a=b=c:NoSchedule"],"spotMaxPrice":{}}`), "UPPER")
 	f.Add("gke-regional", 0, []byte(`{"id":"projects/p/locations/europe-west1/clusters/shop-prod","endpoint":"1.2.3.4","nodePool":{"name":"a","nodeCount":2147483647,"nodeLocations":["x","y"]}}`), "")
 	f.Fuzz(func(t *testing.T, name string, index int, raw []byte, pool string) {
-		fixture, err := fixtures.Load(name)
+		fixture, err := layouts.Load(name)
 		if err != nil || index < 0 || index >= len(fixture.Resources) {
 			t.Skip("no such fixture: nothing to observe")
 		}
@@ -43,12 +43,12 @@ func FuzzReflect(f *testing.F) {
 		}
 		fixture.Resources[index].AtProvider, _ = object.Object["status"].(map[string]any)
 		label := map[string]string{"EKS": "eks.amazonaws.com/nodegroup", "AKS": "kubernetes.azure.com/agentpool", "GKE": "cloud.google.com/gke-nodepool"}[fixture.Cloud]
-		fixture.Nodes = append(fixture.Nodes, fixtures.Node{Labels: map[string]string{label: pool, "karpenter.sh/nodepool": pool}, KubeletVersion: pool})
+		fixture.Nodes = append(fixture.Nodes, layouts.Node{Labels: map[string]string{label: pool, "karpenter.sh/nodepool": pool}, KubeletVersion: pool})
 		checkAnyObservation(t, fixture)
 	})
 }
 
-func checkAnyObservation(t *testing.T, fixture fixtures.Fixture) {
+func checkAnyObservation(t *testing.T, fixture layouts.Fixture) {
 	t.Helper()
 	hub := readHub(t)
 	imp := importOf(fixture)

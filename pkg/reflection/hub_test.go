@@ -15,7 +15,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/reflection"
 	"github.com/masthead-dev/masthead/test/crdvalidation"
-	"github.com/masthead-dev/masthead/test/fakecloud/fixtures"
+	"github.com/masthead-dev/masthead/test/fakecloud/layouts"
 	"github.com/masthead-dev/masthead/test/providercrds"
 )
 
@@ -72,9 +72,9 @@ func served(cloud reflection.Cloud, namespaced, legacy bool) reflection.ServedVe
 	return out
 }
 
-func loadFixture(t testing.TB, name string) fixtures.Fixture {
+func loadFixture(t testing.TB, name string) layouts.Fixture {
 	t.Helper()
-	f, err := fixtures.Load(name)
+	f, err := layouts.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func loadFixture(t testing.TB, name string) fixtures.Fixture {
 }
 
 // importOf is an import of the fixture's cluster that discovers all it can.
-func importOf(f fixtures.Fixture) reflection.Import {
+func importOf(f layouts.Fixture) reflection.Import {
 	imp := reflection.Import{
 		Namespace: "team-a", Name: "prod", UID: "0b8e7a52-6a0c-4d2c-9d8b-6d1b1f3f6d11",
 		Cloud: reflection.Cloud(f.Cloud), ClusterName: f.ClusterName,
@@ -102,7 +102,7 @@ func importOf(f fixtures.Fixture) reflection.Import {
 }
 
 // observe plays the providers: it fills status.atProvider of what is wanted, again and again, until nothing new is wanted.
-func (h installed) observe(t testing.TB, imp reflection.Import, served reflection.Served, f fixtures.Fixture, nodesKnown bool) (reflection.Observed, reflection.Want) {
+func (h installed) observe(t testing.TB, imp reflection.Import, served reflection.Served, f layouts.Fixture, nodesKnown bool) (reflection.Observed, reflection.Want) {
 	t.Helper()
 	observed := reflection.Observed{NodesKnown: nodesKnown}
 	if nodesKnown {
@@ -127,9 +127,9 @@ func (h installed) observe(t testing.TB, imp reflection.Import, served reflectio
 	return observed, reflection.Want{}
 }
 
-func (h installed) fill(mr *unstructured.Unstructured, f fixtures.Fixture) *unstructured.Unstructured {
+func (h installed) fill(mr *unstructured.Unstructured, f layouts.Fixture) *unstructured.Unstructured {
 	gvk := mr.GroupVersionKind()
-	at := slices.IndexFunc(f.Resources, func(r fixtures.Resource) bool {
+	at := slices.IndexFunc(f.Resources, func(r layouts.Resource) bool {
 		kind := reflection.Kind{Family: r.Family, Provider: providerOf[f.Cloud], Kind: r.Kind}
 		return kind.Is(gvk.GroupKind()) && r.ExternalName == mr.GetAnnotations()[reflection.ExternalNameAnnotation]
 	})
@@ -137,7 +137,7 @@ func (h installed) fill(mr *unstructured.Unstructured, f fixtures.Fixture) *unst
 		return mr
 	}
 	mr.Object["status"] = map[string]any{
-		"atProvider": fixtures.Shape(f.Resources[at].AtProvider, h.crds[gvk.GroupKind()], gvk.Version),
+		"atProvider": layouts.Shape(f.Resources[at].AtProvider, h.crds[gvk.GroupKind()], gvk.Version),
 		"conditions": []any{
 			map[string]any{"type": "Ready", "status": "True", "reason": "Available", "lastTransitionTime": "2026-01-01T00:00:00Z"},
 			map[string]any{"type": "Synced", "status": "True", "reason": "ReconcileSuccess", "lastTransitionTime": "2026-01-01T00:00:00Z"},
@@ -149,7 +149,7 @@ func (h installed) fill(mr *unstructured.Unstructured, f fixtures.Fixture) *unst
 var providerOf = map[string]string{"EKS": "aws", "AKS": "azure", "GKE": "gcp"}
 
 // reflect imports the fixture's cluster, all the way.
-func (h installed) reflect(t testing.TB, imp reflection.Import, served reflection.Served, f fixtures.Fixture) (reflection.Facts, reflection.Reflection) {
+func (h installed) reflect(t testing.TB, imp reflection.Import, served reflection.Served, f layouts.Fixture) (reflection.Facts, reflection.Reflection) {
 	t.Helper()
 	observed, _ := h.observe(t, imp, served, f, true)
 	facts, err := reflection.Read(imp, observed)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/masthead-dev/masthead/pkg/reflection"
-	"github.com/masthead-dev/masthead/test/fakecloud/fixtures"
+	"github.com/masthead-dev/masthead/test/fakecloud/layouts"
 )
 
 func poolNames(facts reflection.Facts) []string {
@@ -55,22 +55,22 @@ func TestNodePoolsAreAUnion(t *testing.T) {
 	hub := readHub(t)
 	for _, c := range []struct {
 		reason     string
-		change     func(*reflection.Import, *fixtures.Fixture)
+		change     func(*reflection.Import, *layouts.Fixture)
 		nodesKnown bool
 		want       []string
 		pending    []string
 		complete   bool
 	}{
-		{"Node labels show what has Nodes", func(*reflection.Import, *fixtures.Fixture) {}, true, []string{"general", "hardened"}, nil, true},
+		{"Node labels show what has Nodes", func(*reflection.Import, *layouts.Fixture) {}, true, []string{"general", "hardened"}, nil, true},
 		{
-			"the user adds what is scaled to zero", func(i *reflection.Import, _ *fixtures.Fixture) { i.NodePools = []string{"Spot_Batch"} },
+			"the user adds what is scaled to zero", func(i *reflection.Import, _ *layouts.Fixture) { i.NodePools = []string{"Spot_Batch"} },
 			true,
 			[]string{"Spot_Batch", "general", "hardened"},
 			nil,
 			true,
 		},
 		{
-			"a list is the whole list", func(i *reflection.Import, _ *fixtures.Fixture) {
+			"a list is the whole list", func(i *reflection.Import, _ *layouts.Fixture) {
 				i.NodePools, i.DiscoverNodePools = []string{"hardened"}, false
 			},
 			true,
@@ -78,16 +78,16 @@ func TestNodePoolsAreAUnion(t *testing.T) {
 			nil,
 			true,
 		},
-		{"without the Nodes nothing is complete", func(*reflection.Import, *fixtures.Fixture) {}, false, nil, nil, false},
+		{"without the Nodes nothing is complete", func(*reflection.Import, *layouts.Fixture) {}, false, nil, nil, false},
 		{
-			"a pool that is not observed yet is pending", func(i *reflection.Import, _ *fixtures.Fixture) { i.NodePools = []string{"fresh"} },
+			"a pool that is not observed yet is pending", func(i *reflection.Import, _ *layouts.Fixture) { i.NodePools = []string{"fresh"} },
 			true,
 			[]string{"general", "hardened"},
 			[]string{"fresh"},
 			false,
 		},
-		{"a Node label that is no name is not looked up", func(_ *reflection.Import, f *fixtures.Fixture) {
-			f.Nodes = append(f.Nodes, fixtures.Node{Labels: map[string]string{"eks.amazonaws.com/nodegroup": "x:y"}})
+		{"a Node label that is no name is not looked up", func(_ *reflection.Import, f *layouts.Fixture) {
+			f.Nodes = append(f.Nodes, layouts.Node{Labels: map[string]string{"eks.amazonaws.com/nodegroup": "x:y"}})
 		}, true, []string{"general", "hardened"}, nil, true},
 	} {
 		f := loadFixture(t, "eks-standard")

@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/masthead-dev/masthead/pkg/reflection"
-	"github.com/masthead-dev/masthead/test/fakecloud/fixtures"
+	"github.com/masthead-dev/masthead/test/fakecloud/layouts"
 )
 
 // each runs the test for each fixture, in each shape of group that its provider has.
-func each(t *testing.T, run func(t *testing.T, f fixtures.Fixture, served reflection.Served)) {
+func each(t *testing.T, run func(t *testing.T, f layouts.Fixture, served reflection.Served)) {
 	t.Helper()
-	for _, name := range fixtures.Names() {
+	for _, name := range layouts.Names() {
 		f := loadFixture(t, name)
 		t.Run(name+"/legacy", func(t *testing.T) { run(t, f, served(reflection.Cloud(f.Cloud), false, true)) })
 		if f.Cloud == "EKS" {
@@ -36,7 +36,7 @@ var identifiers = []string{"region", "clusterName", "refreshPeriod", "resourceGr
 func TestManagedResourcesObserveOnly(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
-	each(t, func(t *testing.T, f fixtures.Fixture, served reflection.Served) {
+	each(t, func(t *testing.T, f layouts.Fixture, served reflection.Served) {
 		imp := importOf(f)
 		_, want := hub.observe(t, imp, served, f, true)
 		seen := map[string]bool{}
@@ -92,7 +92,7 @@ func checkObserveOnly(t *testing.T, mr *unstructured.Unstructured, imp reflectio
 func TestFixturesAreComplete(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
-	each(t, func(t *testing.T, f fixtures.Fixture, served reflection.Served) {
+	each(t, func(t *testing.T, f layouts.Fixture, served reflection.Served) {
 		imp := importOf(f)
 		for _, r := range f.Resources {
 			if r.Kind == "RouteTable" {
@@ -123,7 +123,7 @@ func TestFixturesAreComplete(t *testing.T) {
 func TestReflectionIsSafe(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
-	each(t, func(t *testing.T, f fixtures.Fixture, served reflection.Served) {
+	each(t, func(t *testing.T, f layouts.Fixture, served reflection.Served) {
 		for _, strict := range []bool{false, true} {
 			imp := importOf(f)
 			imp.StrictPause = strict

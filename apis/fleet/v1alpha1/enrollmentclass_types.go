@@ -65,6 +65,11 @@ type EnrollmentClassSpec struct {
 	// +kubebuilder:default={}
 	// +optional
 	Applications ApplicationsSpec `json:"applications,omitempty"`
+
+	// references is what is done about generic references (spec.references) in a cluster of this class.
+	// +kubebuilder:default={}
+	// +optional
+	References ReferencesSpec `json:"references,omitempty"`
 }
 
 // AllowedNamespaces selects namespaces of the hub: those of a list, and those with certain labels. The shape and the
@@ -141,6 +146,98 @@ type ApplicationsSpec struct {
 	// +kubebuilder:default=Enabled
 	// +optional
 	Mode ApplicationsMode `json:"mode,omitempty"`
+}
+
+// ReferencesMode is whether generic references are resolved.
+//
+// +kubebuilder:validation:Enum=Enabled;Disabled
+type ReferencesMode string
+
+const (
+	// ReferencesModeEnabled resolves the references of every object whose kind declares spec.references.
+	ReferencesModeEnabled ReferencesMode = "Enabled"
+
+	// ReferencesModeDisabled resolves none. What was filled in stays.
+	ReferencesModeDisabled ReferencesMode = "Disabled"
+)
+
+// ReferencesSpec is what is done about generic references in the clusters of a class, and what may be referenced there.
+type ReferencesSpec struct {
+	// mode is Enabled (the references of every object are resolved whose kind declares spec.references) or Disabled (none are; what
+	// was filled in stays). Claims whose required references are not resolved are not carried to the hub in either mode.
+	// +kubebuilder:default=Disabled
+	// +optional
+	Mode ReferencesMode `json:"mode,omitempty"`
+
+	// clusterScoped are the cluster-scoped resources that objects in namespaces may reference. Whoever can create such an object can then
+	// read any object of these resources. Absent means none.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	// +optional
+	ClusterScoped []ReferencedResource `json:"clusterScoped,omitempty"`
+
+	// secrets are those that cluster-scoped objects may reference. Absent means none. Objects in namespaces may reference the Secrets of
+	// their namespace.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	// +optional
+	Secrets []ReferencedSecret `json:"secrets,omitempty"`
+
+	// secretFields are fields into which what a Secret holds may be put, beside those that the author of their kind has marked with
+	// format: password. Whoever can read the objects can then read it.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	// +optional
+	SecretFields []SecretField `json:"secretFields,omitempty"`
+}
+
+// ReferencedResource is a resource of the API.
+type ReferencedResource struct {
+	// group is the API group of the resource; absent for the core group.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Group string `json:"group,omitempty"`
+
+	// resource is the plural in lower case, for example nodes, or * for all of the group.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Resource string `json:"resource"`
+}
+
+// ReferencedSecret names a Secret.
+type ReferencedSecret struct {
+	// namespace of the Secret.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Namespace string `json:"namespace"`
+
+	// name of the Secret, or * for all of the namespace.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+}
+
+// SecretField is a field of a kind.
+type SecretField struct {
+	// group is the API group of the kind; absent for the core group.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Group string `json:"group,omitempty"`
+
+	// kind that has the field.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Kind string `json:"kind"`
+
+	// fieldPath of the field, for example spec.users[*].password.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +required
+	FieldPath string `json:"fieldPath"`
 }
 
 // DeletionPolicy is what happens to a claim's object in the hub when the claim is deleted.

@@ -70,6 +70,9 @@ const (
 	// ReasonKindNotServed: the hub does not serve the claim's kind now.
 	ReasonKindNotServed = "KindNotServed"
 
+	// ReasonReferencesUnresolved: a field that one of the claim's references fills has no value yet.
+	ReasonReferencesUnresolved = "ReferencesUnresolved"
+
 	// ReasonSecretConflict: the Secret that the claim asks for exists and does not belong to the claim.
 	ReasonSecretConflict = "SecretConflict"
 

@@ -302,6 +302,9 @@ func (r *requirementReconciler) synchronise(ctx context.Context, s *scope) (outc
 
 // carry makes the hub's object what the claim says, and brings back what belongs to it.
 func (r *requirementReconciler) carry(ctx context.Context, s *scope, key hubKey, hub *unstructured.Unstructured) (outcome, error) {
+	if p := unresolved(s.claim); p != nil {
+		return r.bringBackAnyway(ctx, s, outcome{hub: hub, problem: p}, nil)
+	}
 	if o, err := r.finalize(ctx, s, hub); err != nil || o != nil {
 		return r.bringBackAnyway(ctx, s, deref(o), err)
 	}

@@ -30,7 +30,7 @@ const (
 // passing are the reasons of AgentSynced that go by themselves. Every other reason for which it is False, also one that is added
 // without a thought of this, waits for somebody.
 func passing() []string {
-	return []string{ReasonMoving, ReasonDeleting, ReasonRecreating, ReasonKindNotServed, ReasonSecretMissing}
+	return []string{ReasonMoving, ReasonDeleting, ReasonRecreating, ReasonKindNotServed, ReasonSecretMissing, ReasonReferencesUnresolved}
 }
 
 // isOurCondition is whether a condition of that type may be Masthead's.

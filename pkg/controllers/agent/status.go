@@ -65,6 +65,7 @@ func statusOf(claim, hub *unstructured.Unstructured, current bool, ours metav1.C
 		}
 		conditions = append(conditions, c)
 	}
+	conditions = keepReferencesResolved(claim, conditions)
 	if tools := forTools(claim, ours, conditions); tools != nil {
 		// What the hub says of the same is about an older state, or less than what keeps the claim from being synchronised.
 		conditions = slices.DeleteFunc(conditions, func(c any) bool {

@@ -108,6 +108,7 @@ func TestVerdictsOnClaims(t *testing.T) {
 		ReasonWorkloadRejected: verdict.Failed, ReasonInvalidDeletionPolicy: verdict.Failed, ReasonDeleting: verdict.InProgress,
 		ReasonRecreating: verdict.InProgress, ReasonSyncFailing: verdict.InProgress, ReasonHubObjectDeleted: verdict.Failed,
 		ReasonHubUnavailable: verdict.InProgress, ReasonNamespaceRecreated: verdict.Failed, ReasonSecretWithheld: verdict.Failed,
+		ReasonReferencesUnresolved: verdict.InProgress,
 	} {
 		unknown := reason == ReasonSyncFailing || reason == ReasonHubUnavailable
 		p := &problem{reason: reason, message: "It is so", unknown: unknown}

@@ -48,29 +48,30 @@ var _ Classes = &Provider{}
 
 // ClassSource watches the EnrollmentClasses of the hub, and calls changed for each cluster of one that came, changed or went. The status
 // of a class changes with the fleet, and means nothing to a cluster.
-func ClassSource(
-	c cache.Cache, fleet Classes, changed func(mcr.ClusterName, ClassQueue),
-) crsource.TypedSource[mcreconcile.Request] {
+func ClassSource[R comparable](
+	c cache.Cache, fleet Classes, changed func(mcr.ClusterName, workqueue.TypedRateLimitingInterface[R]),
+) crsource.TypedSource[R] {
 	return crsource.TypedKind(c, &fleetv1alpha1.EnrollmentClass{}, classHandler(fleet, changed),
 		predicate.TypedGenerationChangedPredicate[*fleetv1alpha1.EnrollmentClass]{})
 }
 
-func classHandler(
-	fleet Classes, changed func(mcr.ClusterName, ClassQueue),
-) handler.TypedEventHandler[*fleetv1alpha1.EnrollmentClass, mcreconcile.Request] {
-	clusters := func(class *fleetv1alpha1.EnrollmentClass, q ClassQueue) {
+func classHandler[R comparable](
+	fleet Classes, changed func(mcr.ClusterName, workqueue.TypedRateLimitingInterface[R]),
+) handler.TypedEventHandler[*fleetv1alpha1.EnrollmentClass, R] {
+	type queue = workqueue.TypedRateLimitingInterface[R]
+	clusters := func(class *fleetv1alpha1.EnrollmentClass, q queue) {
 		for _, name := range fleet.InClass(class.Name) {
 			changed(name, q)
 		}
 	}
-	return handler.TypedFuncs[*fleetv1alpha1.EnrollmentClass, mcreconcile.Request]{
-		CreateFunc: func(_ context.Context, e crevent.TypedCreateEvent[*fleetv1alpha1.EnrollmentClass], q ClassQueue) {
+	return handler.TypedFuncs[*fleetv1alpha1.EnrollmentClass, R]{
+		CreateFunc: func(_ context.Context, e crevent.TypedCreateEvent[*fleetv1alpha1.EnrollmentClass], q queue) {
 			clusters(e.Object, q)
 		},
-		UpdateFunc: func(_ context.Context, e crevent.TypedUpdateEvent[*fleetv1alpha1.EnrollmentClass], q ClassQueue) {
+		UpdateFunc: func(_ context.Context, e crevent.TypedUpdateEvent[*fleetv1alpha1.EnrollmentClass], q queue) {
 			clusters(e.ObjectNew, q)
 		},
-		DeleteFunc: func(_ context.Context, e crevent.TypedDeleteEvent[*fleetv1alpha1.EnrollmentClass], q ClassQueue) {
+		DeleteFunc: func(_ context.Context, e crevent.TypedDeleteEvent[*fleetv1alpha1.EnrollmentClass], q queue) {
 			clusters(e.Object, q)
 		},
 	}

@@ -1,0 +1,214 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/pkg/references"
+)
+
+// controllerName is the name of the controller in metrics, logs and events.
+const controllerName = "references"
+
+// Defaults of Options.
+const (
+	DefaultMaxConcurrentReconciles = 16
+	DefaultReconciliationTimeout   = time.Minute
+)
+
+// slowly is how long what cannot be watched for is left alone before it is looked at again, and seldom how long what is watched for. They
+// are jittered.
+const (
+	slowly = time.Minute
+	seldom = 10 * time.Minute
+)
+
+// Fleet is what there is to know about the enrolled clusters. connection.Provider implements it.
+type Fleet interface {
+	// Lookup returns the cluster that is enrolled under a name.
+	Lookup(name mcr.ClusterName) (connection.Cluster, bool)
+
+	// Classes says which clusters a change of a class is about.
+	connection.Classes
+
+	// Subscribe registers a function that is called whenever what is known about a cluster has changed. It must not block.
+	Subscribe(fn func(mcr.ClusterName))
+}
+
+// Options configure the controller.
+type Options struct {
+	// Fleet says which clusters are enrolled, and how. Required.
+	Fleet Fleet
+
+	// Gate is the gate that the provider of clusters turns.
+	Gate *multicluster.Gate
+
+	// MaxConcurrentReconciles bounds how many objects are worked on at once.
+	MaxConcurrentReconciles int
+
+	// ReconciliationTimeout ends a reconcile that hangs.
+	ReconciliationTimeout time.Duration
+
+	// Lists bounds how many kinds are listed at once, in all clusters together; nil is no bound.
+	Lists *kindwatch.ListGate
+
+	// Registerer takes the metrics; nil publishes none. QueueMetrics are those of the queue.
+	Registerer   prometheus.Registerer
+	QueueMetrics *multicluster.Metrics
+
+	// Clock is the real one by default.
+	Clock clock.WithTicker
+
+	// SkipNameValidation allows two controllers of this name in one process, which only tests need.
+	SkipNameValidation *bool
+}
+
+func (o *Options) setDefaults() error {
+	if o.Fleet == nil {
+		return errors.New("the controller of references needs to know the fleet")
+	}
+	if o.MaxConcurrentReconciles <= 0 {
+		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles
+	}
+	if o.ReconciliationTimeout <= 0 {
+		o.ReconciliationTimeout = DefaultReconciliationTimeout
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return nil
+}
+
+// reconciler resolves the references of objects in workload clusters.
+type reconciler struct {
+	workloads *workloads
+	fleet     Fleet
+	classes   client.Reader
+	resolver  *references.Resolver
+	metrics   *Metrics
+	lists     *kindwatch.ListGate
+	clock     clock.WithTicker
+}
+
+// Setup adds the controller to a manager.
+func Setup(mgr mcmanager.Manager, o Options) error {
+	if err := o.setDefaults(); err != nil {
+		return err
+	}
+	local := mgr.GetLocalManager()
+	r := &reconciler{fleet: o.Fleet, classes: local.GetClient(), resolver: references.NewResolver(), lists: o.Lists, clock: o.Clock}
+	if o.Registerer != nil {
+		r.metrics = NewMetrics(o.Registerer)
+	}
+	r.workloads = newWorkloads(r)
+	c, err := multicluster.NewController(controllerName, mgr, multicluster.ControllerOptions[Request]{
+		Reconciler: r, Gate: o.Gate, MaxConcurrentReconciles: o.MaxConcurrentReconciles, Clock: o.Clock,
+		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
+	})
+	if err != nil {
+		return fmt.Errorf("cannot make the controller %q: %w", controllerName, err)
+	}
+	if err := c.MultiClusterWatch(r.workloads); err != nil {
+		return fmt.Errorf("cannot watch workload clusters: %w", err)
+	}
+	classes := connection.ClassSource(local.GetCache(), o.Fleet, enqueueCluster)
+	if err := c.Watch(classes); err != nil {
+		return fmt.Errorf("cannot watch EnrollmentClasses: %w", err)
+	}
+	o.Fleet.Subscribe(func(name mcr.ClusterName) {
+		w, engaged := r.workloads.Get(name)
+		if engaged && w.isOfAnother(r.classOf(name)) {
+			w.enqueue()
+		}
+	})
+	return nil
+}
+
+func enqueueCluster(name mcr.ClusterName, q workqueue.TypedRateLimitingInterface[Request]) {
+	q.Add(Request{ClusterName: name})
+}
+
+// Reconcile looks at one object or, if the request names none, at the cluster itself.
+func (r *reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
+	w, engaged := r.workloads.Get(req.ClusterName)
+	if !engaged {
+		// Engaging it queues it again.
+		return reconcile.Result{}, nil
+	}
+	var result reconcile.Result
+	var err error
+	if req.Name == "" {
+		err = r.reconcileCluster(ctx, w)
+	} else {
+		result, err = r.reconcileObject(ctx, w, req)
+	}
+	return result, multicluster.AsForeign(err)
+}
+
+func (r *reconciler) classOf(name mcr.ClusterName) string {
+	c, _ := r.fleet.Lookup(name)
+	return c.Enrolment.Class
+}
+
+// reconcileCluster decides which kinds of a cluster are looked after.
+func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) error {
+	class, err := connection.Class(ctx, r.classes, r.classOf(w.name))
+	if err != nil {
+		return err
+	}
+	if class == nil || class.Spec.References.Mode != fleetv1alpha1.ReferencesModeEnabled {
+		w.definitions.Release(ownerDefinitions)
+		w.ignore()
+		r.metrics.forgetCluster(w.name)
+		return nil
+	}
+	w.definitions.Set(ownerDefinitions, definitionKind)
+	kinds, err := w.kinds()
+	if err != nil {
+		// They are not known yet. When they are is an event.
+		return nil //nolint:nilerr // The comment says so.
+	}
+	tenancy := tenancyOf(class.Spec.References)
+	tenancy.Grants = grants{w.mapper, w.reader}
+	w.lookAfter(kinds, tenancy)
+	return nil
+}
+
+// tenancyOf is what a class permits.
+func tenancyOf(spec fleetv1alpha1.ReferencesSpec) references.Tenancy {
+	var t references.Tenancy
+	for _, c := range spec.ClusterScoped {
+		t.ClusterScoped = append(t.ClusterScoped, schema.GroupResource{Group: c.Group, Resource: c.Resource})
+	}
+	for _, s := range spec.Secrets {
+		t.Secrets = append(t.Secrets, types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
+	}
+	for _, f := range spec.SecretFields {
+		t.SecretFields = append(t.SecretFields, references.SecretField{
+			GroupKind: schema.GroupKind{Group: f.Group, Kind: f.Kind}, FieldPath: f.FieldPath,
+		})
+	}
+	return t
+}
+
+func slowRetry() time.Duration { return wait.Jitter(slowly, 0.5) }

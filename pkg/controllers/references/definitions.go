@@ -1,0 +1,112 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"cmp"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/references"
+)
+
+// maxKinds is how many kinds are looked after at most in one cluster.
+const maxKinds = 200
+
+// definitionKind is every definition of a cluster. Of those that declare no references nothing is kept.
+var definitionKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
+	GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+	Resource:         "customresourcedefinitions",
+	ClusterScoped:    true,
+}
+
+// declared is a kind whose objects have references.
+type declared struct {
+	kind   kindwatch.Kind
+	schema *references.Schema
+
+	// definition and generation identify the content of the definition.
+	definition string
+	generation int64
+	size       int64
+}
+
+var _ kindwatch.Record = &declared{}
+
+// Equal implements kindwatch.Record.
+func (d *declared) Equal(other kindwatch.Record) bool {
+	o, ok := other.(*declared)
+	return ok && d.definition == o.definition && d.generation == o.generation && d.kind == o.kind
+}
+
+// IndexKeys implements kindwatch.Record.
+func (d *declared) IndexKeys() []string { return nil }
+
+// Size implements kindwatch.Record.
+func (d *declared) Size() int64 { return d.size }
+
+// reduce keeps of definitions those that declare references.
+func reduce(_ kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Record, bool) {
+	if !mayDeclare(obj) {
+		return nil, false
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(runtime.DeepCopyJSON(obj.Object), crd); err != nil {
+		return nil, false
+	}
+	d := declaredBy(crd)
+	return d, d != nil
+}
+
+// mayDeclare keeps the conversion away from most definitions: it is the greater part of the work.
+func mayDeclare(obj *unstructured.Unstructured) bool {
+	versions, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "versions")
+	list, _ := versions.([]any)
+	return slices.ContainsFunc(list, func(v any) bool {
+		version, _ := v.(map[string]any)
+		_, there, _ := unstructured.NestedFieldNoCopy(version, "schema", "openAPIV3Schema", "properties", "spec", "properties", "references")
+		return there
+	})
+}
+
+// declaredBy is the kind of a definition, in the version that is stored if that declares references, and else in the first that does; nil
+// if none does.
+func declaredBy(crd *apiextensionsv1.CustomResourceDefinition) *declared {
+	versions := slices.Clone(crd.Spec.Versions)
+	slices.SortStableFunc(versions, func(a, b apiextensionsv1.CustomResourceDefinitionVersion) int {
+		return cmp.Compare(rank(b), rank(a))
+	})
+	for i := range versions {
+		v := &versions[i]
+		if !v.Served || v.Schema == nil {
+			continue
+		}
+		schemaOfKind := references.NewSchema(v.Schema.OpenAPIV3Schema)
+		if !schemaOfKind.DeclaresReferences() {
+			continue
+		}
+		return &declared{
+			kind: kindwatch.Kind{
+				GroupVersionKind:  schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind},
+				Resource:          crd.Spec.Names.Plural,
+				ClusterScoped:     crd.Spec.Scope == apiextensionsv1.ClusterScoped,
+				StatusSubresource: v.Subresources != nil && v.Subresources.Status != nil,
+			},
+			schema: schemaOfKind, definition: string(crd.UID), generation: crd.Generation, size: int64(v.Schema.Size()),
+		}
+	}
+	return nil
+}
+
+func rank(v apiextensionsv1.CustomResourceDefinitionVersion) int {
+	if v.Storage {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,90 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+)
+
+// Metrics of the controller. A nil Metrics publishes nothing.
+type Metrics struct {
+	objects *prometheus.GaugeVec
+	fields  *prometheus.CounterVec
+
+	mu      sync.Mutex
+	reasons map[mcr.ClusterName]map[Request]string
+}
+
+// NewMetrics registers the metrics.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		objects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "masthead_references_objects",
+			Help: "How many objects of a cluster have references, by the reason of their condition ReferencesResolved.",
+		}, []string{"cluster", "reason"}),
+		fields: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "masthead_references_filled_fields_total",
+			Help: "How many fields were filled in by references, by cluster.",
+		}, []string{"cluster"}),
+		reasons: map[mcr.ClusterName]map[Request]string{},
+	}
+	registerer.MustRegister(m.objects, m.fields)
+	return m
+}
+
+// object notes the reason of an object.
+func (m *Metrics) object(req Request, reason string) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.leave(req)
+	if m.reasons[req.ClusterName] == nil {
+		m.reasons[req.ClusterName] = map[Request]string{}
+	}
+	m.reasons[req.ClusterName][req] = reason
+	m.objects.WithLabelValues(req.ClusterName.String(), reason).Inc()
+}
+
+// leave takes an object out of what is counted. The caller holds mu.
+func (m *Metrics) leave(req Request) {
+	if before := m.reasons[req.ClusterName][req]; before != "" {
+		m.objects.WithLabelValues(req.ClusterName.String(), before).Dec()
+		delete(m.reasons[req.ClusterName], req)
+	}
+}
+
+// forget notes that an object is gone, or has no references.
+func (m *Metrics) forget(req Request) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.leave(req)
+}
+
+// filled notes that fields were filled in.
+func (m *Metrics) filled(cluster mcr.ClusterName, fields int) {
+	if m != nil {
+		m.fields.WithLabelValues(cluster.String()).Add(float64(fields))
+	}
+}
+
+// forgetCluster deletes the series of a cluster.
+func (m *Metrics) forgetCluster(cluster mcr.ClusterName) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.reasons, cluster)
+	labels := prometheus.Labels{"cluster": cluster.String()}
+	m.objects.DeletePartialMatch(labels)
+	m.fields.DeletePartialMatch(labels)
+}

@@ -1,0 +1,398 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	"sigs.k8s.io/yaml"
+
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/managedexample"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/pkg/references"
+	"github.com/masthead-dev/masthead/test/fakefleet"
+	"github.com/masthead-dev/masthead/test/testenv"
+)
+
+const (
+	patience  = 3 * time.Minute
+	className = "default"
+	workloadA = mcr.ClusterName("capi/fleet/a")
+)
+
+var (
+	api client.Client
+
+	// asked is how many requests the controller made of the workload cluster that are no watches.
+	asked atomic.Int64
+
+	// writes are those of them that write.
+	writes atomic.Int64
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+// run has one API server be the hub and a workload cluster: the controller uses nothing of the hub but EnrollmentClasses.
+func run(m *testing.M) int {
+	ctrl.SetLogger(logr.Discard())
+	env, err := testenv.New(testenv.CRDs(), filepath.Join(testenv.Root(), "internal", "managedexample", "network.example.org_subnets.yaml"),
+		filepath.Join("testdata", "referencegrants.yaml"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = env.Stop() }()
+	cfg, err := env.Start()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cannot start the API server:", err)
+		return 1
+	}
+	cfg.QPS = -1
+	if api, err = client.New(cfg, client.Options{Scheme: scheme()}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if err := start(ctx, cfg); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+func scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, fleetv1alpha1.AddToScheme, managedexample.AddToScheme,
+	} {
+		if err := add(s); err != nil {
+			panic(err)
+		}
+	}
+	return s
+}
+
+func start(ctx context.Context, cfg *rest.Config) error {
+	class := &fleetv1alpha1.EnrollmentClass{
+		ObjectMeta: metav1.ObjectMeta{Name: className},
+		Spec: fleetv1alpha1.EnrollmentClassSpec{
+			Agent:      fleetv1alpha1.AgentSpec{Mode: fleetv1alpha1.AgentModeDisabled},
+			References: fleetv1alpha1.ReferencesSpec{Mode: fleetv1alpha1.ReferencesModeEnabled},
+		},
+	}
+	if err := api.Create(ctx, class); err != nil {
+		return err
+	}
+	mgr, err := mcmanager.New(cfg, nil, ctrl.Options{Scheme: scheme(), Metrics: metricsserver.Options{BindAddress: "0"}})
+	if err != nil {
+		return err
+	}
+	gate, fleet := multicluster.NewGate(), &fakefleet.Fleet{}
+	fleet.Set(connection.Cluster{Name: workloadA, State: connection.StateConnected, Enrolment: connection.Enrolment{Class: className}})
+	if err := Setup(mgr, Options{Fleet: fleet, Gate: gate, Registerer: prometheus.NewRegistry()}); err != nil {
+		return err
+	}
+	go func() { _ = mgr.Start(ctx) }()
+	counted := rest.CopyConfig(cfg)
+	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{next} })
+	cl, err := cluster.New(counted, func(o *cluster.Options) { o.Scheme = scheme() })
+	if err != nil {
+		return err
+	}
+	go func() { _ = cl.Start(ctx) }()
+	gate.Open(workloadA)
+	return mgr.Engage(ctx, workloadA, cl)
+}
+
+type counting struct{ next http.RoundTripper }
+
+func (c counting) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !strings.Contains(req.URL.RawQuery, "watch=true") {
+		asked.Add(1)
+	}
+	if req.Method != http.MethodGet && !strings.Contains(req.URL.Path, "/events") {
+		writes.Add(1)
+	}
+	return c.next.RoundTrip(req)
+}
+
+func create(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := api.Create(context.Background(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func namespace(t *testing.T) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "refs-"}}
+	create(t, ns)
+	return ns.Name
+}
+
+func subnet(ns, name string, refs ...commonv1alpha1.GenericReference) *managedexample.Subnet {
+	s := &managedexample.Subnet{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
+	s.Spec.References.References = refs
+	return s
+}
+
+func configMap(ns, name string, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Data: data}
+}
+
+func secret(ns, name, token string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, StringData: map[string]string{"token": token}}
+}
+
+func toRegion(resource, name, from string) commonv1alpha1.GenericReference {
+	return commonv1alpha1.GenericReference{Resource: resource, Name: name, FromFieldPath: from, ToFieldPath: "spec.forProvider.region"}
+}
+
+// await waits until an object has the condition with a reason, about its latest generation, and returns it.
+func await(t *testing.T, ns, name, reason string) *managedexample.Subnet {
+	t.Helper()
+	return awaitThat(t, ns, name, "the reason "+reason, func(s *managedexample.Subnet, c metav1.Condition) bool {
+		return c.Reason == reason && c.ObservedGeneration == s.Generation
+	})
+}
+
+func awaitThat(t *testing.T, ns, name, what string, is func(*managedexample.Subnet, metav1.Condition) bool) *managedexample.Subnet {
+	t.Helper()
+	s, c := &managedexample.Subnet{}, metav1.Condition{}
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if err := api.Get(context.Background(), client.ObjectKey{Namespace: ns, Name: name}, s); err != nil {
+			t.Fatal(err)
+		}
+		x := s.GetCondition(commonv1alpha1.ConditionReferencesResolved)
+		c = metav1.Condition{Reason: string(x.Reason), Message: x.Message, ObservedGeneration: x.ObservedGeneration, Status: metav1.ConditionStatus(x.Status)}
+		if is(s, c) {
+			return s
+		}
+	}
+	t.Fatalf("%s/%s has not come to %s: %+v, %+v", ns, name, what, c, s.Spec.ForProvider)
+	return nil
+}
+
+// TestRegionFromConfigMap is the seed's case: several objects take their region from one ConfigMap, that comes after them.
+func TestRegionFromConfigMap(t *testing.T) {
+	ns := namespace(t)
+	create(t, subnet(ns, "a", toRegion("configmaps", "settings", "data.region")), subnet(ns, "b", toRegion("configmaps", "settings", "data.region")))
+	s := await(t, ns, "a", references.ReasonSourceNotFound)
+	want := `Cannot resolve spec.references[0]: configmaps "settings" in the namespace "` + ns + `": it does not exist`
+	if c := s.GetCondition(commonv1alpha1.ConditionReferencesResolved); c.Message != want {
+		t.Errorf("want %q, got %q", want, c.Message)
+	}
+	await(t, ns, "b", references.ReasonSourceNotFound)
+
+	create(t, configMap(ns, "settings", map[string]string{"region": "eu-west-1"}))
+	for _, name := range []string{"a", "b"} {
+		s := await(t, ns, name, references.ReasonResolved)
+		if s.Spec.ForProvider.Region != "eu-west-1" {
+			t.Errorf("%s was not filled: %+v", name, s.Spec.ForProvider)
+		}
+		var managers []string
+		for _, m := range s.ManagedFields {
+			managers = append(managers, m.Manager)
+		}
+		if !strings.Contains(strings.Join(managers, " "), references.FieldManager) {
+			t.Errorf("%s has no field manager of references: %v", name, managers)
+		}
+	}
+
+	// It was resolved once: what happens to the source matters no more.
+	before := writes.Load()
+	settings := configMap(ns, "settings", map[string]string{"region": "us-east-1"})
+	if err := api.Update(context.Background(), settings); err != nil {
+		t.Fatal(err)
+	}
+	create(t, subnet(ns, "later", toRegion("configmaps", "settings", "data.region")))
+	if s := await(t, ns, "later", references.ReasonResolved); s.Spec.ForProvider.Region != "us-east-1" {
+		t.Errorf("want the region as it is now, got %+v", s.Spec.ForProvider)
+	}
+	if s := await(t, ns, "a", references.ReasonResolved); s.Spec.ForProvider.Region != "eu-west-1" {
+		t.Errorf("want the region as it was, got %+v", s.Spec.ForProvider)
+	}
+	if n := writes.Load() - before; n > 2 {
+		t.Errorf("want the object and its condition to be written, got %d writes", n)
+	}
+}
+
+func TestFollowSourceAndFieldOfAnotherKind(t *testing.T) {
+	ns := namespace(t)
+	follow := toRegion("subnets", "main", "spec.forProvider.region")
+	follow.Group, follow.Policy = &managedexample.GroupVersion.Group, &commonv1alpha1.ReferencePolicy{Resolve: commonv1alpha1.ResolveAlways}
+	main := subnet(ns, "main")
+	main.Spec.ForProvider.Region = "eu-west-1"
+	create(t, main, subnet(ns, "follower", follow))
+	await(t, ns, "follower", references.ReasonResolved)
+	main.Spec.ForProvider.Region = "us-east-1"
+	if err := api.Update(context.Background(), main); err != nil {
+		t.Fatal(err)
+	}
+	awaitThat(t, ns, "follower", "the new region", func(s *managedexample.Subnet, _ metav1.Condition) bool {
+		return s.Spec.ForProvider.Region == "us-east-1"
+	})
+}
+
+func TestReadSecretThroughReadableField(t *testing.T) {
+	ns := namespace(t)
+	marked := commonv1alpha1.GenericReference{Resource: "secrets", Name: "token", FromFieldPath: "data.token", ToFieldPath: "spec.forProvider.token"}
+	create(t, secret(ns, "token", "hunter2"), subnet(ns, "attack", toRegion("secrets", "token", "data.token")), subnet(ns, "marked", marked))
+	s := await(t, ns, "attack", references.ReasonSecretNotPermitted)
+	if strings.Contains(fmt.Sprintf("%+v", s), "hunter2") {
+		t.Errorf("the object holds the secret: %+v", s)
+	}
+	if s := await(t, ns, "marked", references.ReasonResolved); s.Spec.ForProvider.Token != "hunter2" {
+		t.Errorf("a field that the author marked was not filled")
+	}
+}
+
+func TestReadSecretThroughRefusalOfTheAPIServer(t *testing.T) {
+	ns := namespace(t)
+	// The pattern of the field refuses it, and the API server repeats what it refuses.
+	create(t, secret(ns, "token", "hunter2!"), subnet(ns, "attack", commonv1alpha1.GenericReference{
+		Resource: "secrets", Name: "token", FromFieldPath: "data.token", ToFieldPath: "spec.forProvider.token",
+	}))
+	got := await(t, ns, "attack", references.ReasonTargetRejected)
+	if strings.Contains(fmt.Sprintf("%+v", got), "hunter2") {
+		t.Errorf("the condition repeats the secret: %+v", got.Status)
+	}
+}
+
+func TestReadOtherNamespace(t *testing.T) {
+	ns, victim := namespace(t), namespace(t)
+	ref := toRegion("configmaps", "settings", "data.region")
+	ref.Namespace = &victim
+	create(t, configMap(victim, "settings", map[string]string{"region": "of the victim"}), subnet(ns, "attack", ref))
+	s := await(t, ns, "attack", references.ReasonNotPermitted)
+	if s.Spec.ForProvider.Region != "" {
+		t.Errorf("it was filled: %+v", s.Spec.ForProvider)
+	}
+	// The owner of the other namespace grants it, to one name.
+	create(t, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "gateway.networking.k8s.io/v1beta1", "kind": "ReferenceGrant",
+		"metadata": map[string]any{"namespace": victim, "name": "grant"},
+		"spec": map[string]any{
+			"from": []any{map[string]any{"group": managedexample.GroupVersion.Group, "kind": "Subnet", "namespace": ns}},
+			"to":   []any{map[string]any{"group": "", "kind": "ConfigMap", "name": "settings"}},
+		},
+	}}, configMap(victim, "other", map[string]string{"region": "not granted"}), subnet(ns, "granted", ref))
+	if s := await(t, ns, "granted", references.ReasonResolved); s.Spec.ForProvider.Region != "of the victim" {
+		t.Errorf("what was granted was not filled: %+v", s.Spec.ForProvider)
+	}
+	ref.Name = "other"
+	create(t, subnet(ns, "another", ref))
+	await(t, ns, "another", references.ReasonNotPermitted)
+}
+
+func TestReadClusterScopedResource(t *testing.T) {
+	ns := namespace(t)
+	create(t, subnet(ns, "attack", toRegion("namespaces", "kube-system", "metadata.uid")))
+	await(t, ns, "attack", references.ReasonNotPermitted)
+}
+
+func TestKeepControllerBusyByCycle(t *testing.T) {
+	ns := namespace(t)
+	group := managedexample.GroupVersion.Group
+	of := func(name string) commonv1alpha1.GenericReference {
+		return commonv1alpha1.GenericReference{
+			Variables: []commonv1alpha1.ReferenceVariable{{Name: "mask", FromRef: commonv1alpha1.ReferenceSource{
+				Group: &group, Resource: "subnets", Name: name, FieldPath: "spec.forProvider.mask",
+			}}},
+			Expression: "variables.mask + 1", ToFieldPath: "spec.forProvider.mask", Policy: &commonv1alpha1.ReferencePolicy{Resolve: commonv1alpha1.ResolveAlways},
+		}
+	}
+	a, b := subnet(ns, "a", of("b")), subnet(ns, "b", of("a"))
+	a.Spec.ForProvider.Mask, b.Spec.ForProvider.Mask = new(int64), new(int64)
+	create(t, a, b)
+	await(t, ns, "a", references.ReasonCycle)
+	s := await(t, ns, "b", references.ReasonCycle)
+	if c := s.GetCondition(commonv1alpha1.ConditionReferencesResolved); !strings.Contains(c.Message, "These objects reference each other") {
+		t.Errorf("the condition does not say what is wrong: %+v", c)
+	}
+	// The user breaks it.
+	s.Spec.References.References = nil
+	if err := api.Update(context.Background(), s); err != nil {
+		t.Fatal(err)
+	}
+	await(t, ns, "a", references.ReasonResolved)
+}
+
+// TestAtRest sees that objects whose references are resolved cost no requests.
+func TestAtRest(t *testing.T) {
+	ns := namespace(t)
+	create(t, configMap(ns, "settings", map[string]string{"region": "eu-west-1"}))
+	for i := range 20 {
+		create(t, subnet(ns, fmt.Sprintf("s%d", i), toRegion("configmaps", "settings", "data.region")))
+	}
+	for i := range 20 {
+		await(t, ns, fmt.Sprintf("s%d", i), references.ReasonResolved)
+	}
+	// Something else is resolved, after which everything before it has been looked at.
+	quiet := asked.Load()
+	create(t, subnet(ns, "last", toRegion("configmaps", "settings", "data.region")))
+	await(t, ns, "last", references.ReasonResolved)
+	if n := asked.Load() - quiet; n > 10 {
+		t.Errorf("resolving one object took %d requests", n)
+	}
+}
+
+func TestNotDeclared(t *testing.T) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := api.Get(context.Background(), client.ObjectKey{Name: "enrollmentclasses.fleet.masthead.dev"}, crd); err != nil {
+		t.Fatal(err)
+	}
+	if d := declaredBy(crd); d != nil {
+		t.Errorf("a kind is taken for one that declares references: %+v", d.kind)
+	}
+}
+
+// TestSamples sees that the samples do what docs/references.md says.
+func TestSamples(t *testing.T) {
+	ns := namespace(t)
+	data, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "samples", "references", "subnets.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range strings.Split(string(data), "\n---\n") {
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		u.SetNamespace(ns)
+		create(t, u)
+	}
+	if s := await(t, ns, "second", references.ReasonResolved); s.Spec.ForProvider.Region != "eu-west-1" || s.Spec.ForProvider.VPCID != "vpc-1" {
+		t.Errorf("the sample was not filled: %+v", s.Spec.ForProvider)
+	}
+}

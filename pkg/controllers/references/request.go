@@ -1,0 +1,41 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// Request is an object whose references are to be resolved, or, without a name, a cluster that is to be looked at.
+type Request struct {
+	types.NamespacedName
+
+	// ClusterName is the cluster that has the object.
+	ClusterName mcr.ClusterName
+
+	// Kind is how the object is watched.
+	Kind kindwatch.Kind
+}
+
+// String is the request for people.
+func (r Request) String() string {
+	return "cluster://" + r.ClusterName.String() + "/" + r.Kind.String() + "/" + r.NamespacedName.String()
+}
+
+// Cluster implements mcreconcile.ClusterAware.
+func (r Request) Cluster() mcr.ClusterName { return r.ClusterName }
+
+// WithCluster implements mcreconcile.ClusterAware.
+func (r Request) WithCluster(name mcr.ClusterName) Request {
+	r.ClusterName = name
+	return r
+}
+
+// LogValues are what a log line about the request says besides the cluster.
+func (r Request) LogValues() []any {
+	return []any{"kind", r.Kind.Kind, "namespace", r.Namespace, "name", r.Name}
+}

@@ -1,0 +1,159 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/references"
+)
+
+// reconcileObject resolves the references of one object.
+func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Request) (reconcile.Result, error) {
+	rules, tenancy := w.rules(req.Kind)
+	key := objectKey{req.Kind.GroupKind(), req.NamespacedName}
+	obj, err := w.watcher.Get(req.Kind, req.NamespacedName)
+	switch {
+	case errors.Is(err, kindwatch.ErrNotSynced), errors.Is(err, kindwatch.ErrNotWatched):
+		// Its coming makes a new request.
+		return reconcile.Result{}, nil
+	case client.IgnoreNotFound(err) != nil:
+		return reconcile.Result{}, err
+	case rules == nil, err != nil, obj.GetDeletionTimestamp() != nil:
+		w.forget(key)
+		r.metrics.forget(req)
+		return reconcile.Result{}, nil //nolint:nilerr // Not to be there is no error.
+	}
+	refs, err := references.Of(obj.Object)
+	if err != nil {
+		_, _ = w.depend(key, req, nil)
+		failed := &references.Error{Reason: references.ReasonInvalidReference, Cause: err}
+		return reconcile.Result{}, r.report(ctx, w, req, rules, obj, outcome{failed: failed})
+	}
+	if len(refs) == 0 && shownCondition(obj) == nil {
+		w.forget(key)
+		r.metrics.forget(req)
+		return reconcile.Result{}, nil
+	}
+	return r.resolve(ctx, w, req, resolution{rules: rules, tenancy: tenancy, key: key, obj: obj, refs: refs})
+}
+
+// resolution is what there is to know to resolve the references of one object.
+type resolution struct {
+	rules   *declared
+	tenancy references.Tenancy
+	key     objectKey
+	obj     *unstructured.Unstructured
+	refs    []commonv1alpha1.GenericReference
+}
+
+// outcome is what came of it.
+type outcome struct {
+	failed  *references.Error
+	missing []*references.Error
+}
+
+func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s resolution) (reconcile.Result, error) {
+	result, err := r.resolver.Resolve(ctx, references.Request{
+		Object: s.obj, References: s.refs, Reader: w.reader, Mapper: w.mapper, Tenancy: s.tenancy, Schema: s.rules.schema,
+	})
+	o := outcome{missing: result.Missing}
+	if err != nil && !errors.As(err, &o.failed) {
+		return reconcile.Result{}, err
+	}
+	all, cycle := w.depend(s.key, req, result.Sources)
+	obj := s.obj
+	switch {
+	case len(cycle) > 0:
+		o.failed = cyclic(cycle)
+	case len(result.Filled) > 0:
+		written, failed, err := r.apply(ctx, w, req, s, result)
+		if err != nil {
+			if apierrors.IsConflict(err) {
+				// The watch shows what it was changed to.
+				return reconcile.Result{RequeueAfter: time.Second}, nil
+			}
+			return reconcile.Result{}, err
+		}
+		if failed != nil {
+			o.failed = failed
+		} else {
+			obj = written
+		}
+	}
+	if err := r.report(ctx, w, req, s.rules, obj, o); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: again(o, all)}, nil
+}
+
+// again is when to look again at an object of whose sources all are watched, or not.
+func again(o outcome, all bool) time.Duration {
+	switch {
+	case o.failed == nil && len(o.missing) == 0 && all:
+		return 0
+	case all && (o.failed == nil || o.failed.Reason == references.ReasonSourceNotFound || o.failed.Reason == references.ReasonFieldNotFound):
+		return wait.Jitter(seldom, 0.5)
+	case o.failed != nil && (o.failed.Reason == references.ReasonInvalidReference || o.failed.Reason == references.ReasonCycle):
+		// Only a change of the object makes a difference.
+		return wait.Jitter(seldom, 0.5)
+	}
+	return slowRetry()
+}
+
+// apply writes what was filled in. It returns the object as the API server has it then, or why the API server refuses it.
+func (r *reconciler) apply(
+	ctx context.Context, w *workload, req Request, s resolution, result references.Result,
+) (*unstructured.Unstructured, *references.Error, error) {
+	cluster, _ := r.fleet.Lookup(w.name)
+	manager := cluster.Hub.FieldManager(references.FieldManager)
+	desired, err := references.ApplyConfiguration(s.obj, result, manager, s.rules.schema)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = w.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), client.FieldOwner(manager), client.ForceOwnership)
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return nil, &references.Error{Reason: references.ReasonTargetRejected, Cause: references.WithoutSecrets(err, result)}, nil
+	case apierrors.IsForbidden(err):
+		return nil, &references.Error{Reason: references.ReasonForbidden, Cause: references.WithoutSecrets(err, result)}, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("cannot apply what references filled in to %s: %w", req, references.WithoutSecrets(err, result))
+	}
+	if desired.GetUID() != s.obj.GetUID() {
+		return nil, nil, fmt.Errorf("cluster %q answered with another object than %s", w.name, req)
+	}
+	r.metrics.filled(w.name, len(result.Filled))
+	w.watcher.Observe(req.Kind, desired)
+	return desired, nil, nil
+}
+
+// cyclic is the failure of objects that depend on each other.
+func cyclic(cycle []objectKey) *references.Error {
+	const shown = 5
+	names := make([]string, 0, shown+1)
+	for i, k := range cycle {
+		if i == shown {
+			names = append(names, "...")
+			break
+		}
+		names = append(names, k.String())
+	}
+	return &references.Error{
+		Reason: references.ReasonCycle,
+		Cause:  fmt.Errorf("these objects reference each other: %s, and that the first again", strings.Join(names, ", that ")),
+	}
+}

@@ -1,0 +1,101 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/client-go/discovery"
+	"k8s.io/utils/clock"
+)
+
+// How long answers about what a cluster serves are believed, and how many are kept.
+const (
+	servedFor  = time.Minute
+	maxAnswers = 256
+)
+
+// served says what an API server calls a resource. It asks for the document of a group and of a version, never for everything.
+type served struct {
+	client  discovery.DiscoveryInterface
+	answers *cache.LRUExpireCache
+}
+
+func newServed(client discovery.DiscoveryInterface, c clock.PassiveClock) *served {
+	return &served{client: client, answers: cache.NewLRUExpireCacheWithClock(maxAnswers, c)}
+}
+
+// forget forgets what is known of a group.
+func (s *served) forget(group string) {
+	s.answers.RemoveAll(func(key any) bool {
+		gvr, ok := key.(schema.GroupVersionResource)
+		return ok && gvr.Group == group
+	})
+}
+
+// MappingFor implements references.Mapper.
+func (s *served) MappingFor(ctx context.Context, gvr schema.GroupVersionResource) (*meta.RESTMapping, error) {
+	if known, ok := s.answers.Get(gvr); ok {
+		return known.(*meta.RESTMapping), nil //nolint:forcetypeassert // Nothing else is put there.
+	}
+	asked := gvr
+	if gvr.Version == "" {
+		var err error
+		if gvr.Version, err = s.preferred(ctx, gvr); err != nil {
+			return nil, err
+		}
+	}
+	list, err := s.client.ServerResourcesForGroupVersion(gvr.GroupVersion().String())
+	if apierrors.IsNotFound(err) {
+		return nil, &meta.NoResourceMatchError{PartialResource: asked}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot ask what the cluster serves of %s: %w", gvr.GroupVersion(), err)
+	}
+	for i := range list.APIResources {
+		r := &list.APIResources[i]
+		if r.Name != gvr.Resource {
+			continue
+		}
+		mapping := &meta.RESTMapping{Resource: gvr, GroupVersionKind: gvr.GroupVersion().WithKind(r.Kind), Scope: meta.RESTScopeRoot}
+		if r.Namespaced {
+			mapping.Scope = meta.RESTScopeNamespace
+		}
+		s.answers.Add(asked, mapping, servedFor)
+		return mapping, nil
+	}
+	return nil, &meta.NoResourceMatchError{PartialResource: asked}
+}
+
+// preferred is the version of a group that the API server prefers.
+func (s *served) preferred(ctx context.Context, gvr schema.GroupVersionResource) (string, error) {
+	if gvr.Group == "" {
+		return "v1", nil
+	}
+	data, err := s.client.RESTClient().Get().AbsPath("/apis/"+gvr.Group).SetHeader("Accept", "application/json").DoRaw(ctx)
+	if apierrors.IsNotFound(err) {
+		return "", &meta.NoResourceMatchError{PartialResource: gvr}
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot ask what the cluster serves of %s: %w", gvr.Group, err)
+	}
+	var group metav1.APIGroup
+	if err := json.Unmarshal(data, &group); err != nil {
+		return "", fmt.Errorf("cannot read what the cluster serves of %s: %w", gvr.Group, err)
+	}
+	version := group.PreferredVersion.Version
+	if version == "" || strings.Contains(version, "/") {
+		return "", &meta.NoResourceMatchError{PartialResource: gvr}
+	}
+	return version, nil
+}

@@ -1,0 +1,159 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/masthead-dev/masthead/test/bench/process"
+	"github.com/masthead-dev/masthead/test/harness"
+	"github.com/masthead-dev/masthead/test/hostile"
+)
+
+// shippedMemoryLimit is that of config/manager/deployment.yaml, in bytes.
+const shippedMemoryLimit = 1 << 30
+
+// enrolHostile starts a hostile API server and enrols it by a Secret.
+func enrolHostile(ctx context.Context, name string) *hostile.Server {
+	GinkgoHelper()
+	attack, known := hostile.Named(name)
+	Expect(known).To(BeTrue(), "there is an attack %q", name)
+	server, err := hostile.Start(ctx, attack, hostile.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(server.Close)
+	Expect(harness.Apply(ctx, fleet, hub, fmt.Sprintf(`
+apiVersion: v1
+kind: Secret
+metadata:
+  name: %s
+  namespace: default
+  labels: {masthead.dev/enroll: "true"}
+data: {kubeconfig: %s}
+`, hostileName(name), base64.StdEncoding.EncodeToString(server.Kubeconfig())))).To(Succeed())
+	return server
+}
+
+func hostileName(attack string) string { return "hostile-" + attack }
+
+// hostileConditions are the conditions of a hostile cluster's profile, a line each: "type=status/reason message".
+func hostileConditions(ctx context.Context, attack string) string {
+	GinkgoHelper()
+	return get(ctx, hub, `{range .status.conditions[*]}{.type}={.status}/{.reason} {.message}{"\n"}{end}`, "clusterprofiles", "kubeconfig-"+hostileName(attack))
+}
+
+// saysWhy is what the profile of a hostile cluster comes to say, as a regular expression, by attack. There are two of nearly every kind;
+// all of them are tested in pkg/providers/connection and pkg/kindwatch, and by make bench-hostile.
+func saysWhy() map[string]string {
+	const (
+		unreachable = `Connected=False/DialError`
+		refused     = `WithinLimits=False/AnswerRefused`
+		// The causes are in the message, by kind.
+		unfinished = `KindsSynced=False/.*\(ListUnfinished\)`
+		failing    = `KindsSynced=False/.*\(WatchFailing\)`
+	)
+	return map[string]string{
+		"silent":            unreachable,
+		"never-answers":     unreachable,
+		"huge-headers":      unreachable,
+		"redirects":         `Connected=False/AnswerRefused`,
+		"changing-identity": `Connected=False/ClusterIdentityChanged`,
+
+		"empty-elements":    refused,
+		"deep-nesting":      refused,
+		"gzip-bomb":         refused,
+		"protobuf-elements": refused,
+		"event-of-elements": refused,
+		"endless-discovery": refused,
+
+		"drip":             unfinished,
+		"silent-streams":   unfinished,
+		"truncated":        `KindsSynced=False/.*\(List(Truncated|Failed)\)`,
+		"malformed-events": failing,
+		"ending-watches":   failing,
+		"error-events":     `(KindsSynced|WithinLimits)=False/AnswerRefused`,
+		"retry-at-once":    `KindsSynced=False/.*\(List(Unfinished|Rejected)\)`,
+		"endless-pages":    `KindsSynced=False/.*\((ListUnfinished|TooLarge)\)|WithinLimits=False/MemoryShareExceeded`,
+		"endless-events":   `KindsSynced=False/.*\((TooLarge|WatchFailing)\)|WithinLimits=False/(MemoryShareExceeded|EventsDelayed)`,
+		// These are only heard too often.
+		"repeated-events":   `WithinLimits=False/EventsDelayed`,
+		"endless-bookmarks": `WithinLimits=False/EventsDelayed`,
+	}
+}
+
+var _ = Describe("A fleet with hostile API servers", func() {
+	It("carries the claims of honest clusters, says what is wrong with the others, and is as before when they are gone", func(ctx SpecContext) {
+		enrolAll(ctx, "w1", "w2")
+		travels(ctx, "w1", "before-hostile")
+		goroutines, descriptors := metrics(ctx).Value("go_goroutines"), metrics(ctx).Value("process_open_fds")
+
+		reasons := saysWhy()
+		attacks := slices.Sorted(maps.Keys(reasons))
+		secrets := make([]string, 0, len(attacks))
+		for _, attack := range attacks {
+			secrets = append(secrets, hostileName(attack))
+		}
+		DeferCleanup(func(ctx context.Context) {
+			kubectl(ctx, hub, append([]string{"delete", "secret", "--ignore-not-found"}, secrets...)...)
+		})
+		servers := map[string]*hostile.Server{}
+		for _, attack := range attacks {
+			servers[attack] = enrolHostile(ctx, attack)
+		}
+		travels(ctx, "w1", "beside-hostile-w1")
+		travels(ctx, "w2", "beside-hostile-w2")
+
+		By("waiting for what each of them comes to")
+		said := map[string]string{} // A condition may say something else later, as when what was refused long ago is asked for again.
+		Eventually(func() (silent []string) {
+			for _, attack := range attacks {
+				if said[attack] != "" {
+					continue
+				}
+				conditions := hostileConditions(ctx, attack)
+				if regexp.MustCompile(reasons[attack]).MatchString(conditions) {
+					said[attack] = conditions
+					GinkgoWriter.Printf("%s:\n%s\n", attack, conditions)
+				} else {
+					silent = append(silent, attack+":\n"+conditions)
+				}
+			}
+			return silent
+		}).WithContext(ctx).WithPolling(time.Second).Should(BeEmpty(), "each hostile cluster has a condition that says why")
+		travels(ctx, "w1", "among-hostile-w1")
+		travels(ctx, "w2", "among-hostile-w2")
+		eventuallyConnected(ctx, "w1", "w2")
+		Expect(manager.Alive()).To(BeTrue())
+		Expect(metrics(ctx).Value("masthead_panics_total")).To(BeZero(), "nothing panicked")
+		used, err := process.UsageOf(manager.PID())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(used.Peak).To(BeNumerically("<", shippedMemoryLimit), "it would have been killed")
+		for name, s := range servers {
+			Expect(s.Trapped()).To(BeZero(), "%s has sent the manager somewhere", name)
+		}
+
+		By("un-enrolling them")
+		kubectl(ctx, hub, append([]string{"delete", "secret"}, secrets...)...)
+		for _, attack := range attacks {
+			Eventually(hostileConditions).WithArguments(ctx, attack).WithContext(ctx).Should(BeEmpty(), "no profile is left of %s", attack)
+		}
+		Eventually(func() []string { return metrics(ctx).Series("hostile-") }).WithContext(ctx).Should(BeEmpty(), "no series is left")
+		for name, s := range servers {
+			Eventually(s.Connections).WithContext(ctx).Should(BeZero(), "%s has no connection any more", name)
+		}
+		Eventually(func() float64 { return metrics(ctx).Value("go_goroutines") }).WithContext(ctx).
+			Should(BeNumerically("<=", goroutines+10), "no goroutine is left but for those of requests to the hub")
+		Eventually(func() float64 { return metrics(ctx).Value("process_open_fds") }).WithContext(ctx).
+			Should(BeNumerically("<=", descriptors+5), "no connection is left but for those to the hub")
+		travels(ctx, "w2", "after-hostile")
+	})
+})
