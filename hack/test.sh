@@ -14,6 +14,8 @@ if [[ $what != e2e ]]; then
   # Packages run two at a time: some start API servers of their own. The largest takes nine minutes on two cores.
   go test -race -p 2 -timeout 40m "${packages[@]}"
   (cd hack/release && go test ./...)
+  # The managed resources of the importer in the typed structs of the AWS provider: a module of its own, which compiles for minutes once.
+  (cd test/providertypes && go test ./...)
 fi
 if [[ $what != unit ]]; then
   # What is tested is what is released: the manager out of the image.
