@@ -77,7 +77,7 @@ func (w *wanter) aks(observed Observed) {
 		return
 	}
 	defaultPool := cluster.block("defaultNodePool").text("name")
-	for _, name := range w.imp.poolNames(observed, AKSNodePool, nil, &w.notes) {
+	for _, name := range w.imp.poolNames(observed, AKSNodePool, &w.notes) {
 		if name != defaultPool {
 			w.add(AKSNodePool, name, name, map[string]any{"kubernetesClusterId": id})
 		}
@@ -120,7 +120,7 @@ func (r *reader) aks() error {
 	f.AKS = r.aksFacts(b, network)
 	r.markManagedElsewhere(b.pairs("tags", maxTags))
 	r.aksDefaultPool(b.block("defaultNodePool"))
-	r.readPools(AKSNodePool, r.imp.poolNames(r.observed, AKSNodePool, nil, &r.notes), r.aksNodePool)
+	r.readPools(AKSNodePool, r.imp.poolNames(r.observed, AKSNodePool, &r.notes), r.aksNodePool)
 	if len(b.blocks("aciConnectorLinux", 1)) > 0 {
 		f.Capacity = append(f.Capacity, Capacity{Type: CapacityVirtualNode})
 	}

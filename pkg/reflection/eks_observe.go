@@ -75,7 +75,7 @@ func (w *wanter) eks(observed Observed) {
 			w.connect(auth)
 		}
 	}
-	for _, name := range w.imp.poolNames(observed, EKSNodeGroup, nil, &w.notes) {
+	for _, name := range w.imp.poolNames(observed, EKSNodeGroup, &w.notes) {
 		w.add(EKSNodeGroup, name, name, region("clusterName", w.imp.ClusterName))
 	}
 	for _, name := range w.imp.FargateProfiles {
@@ -107,8 +107,8 @@ func (b block) identifier(field string, grammar *regexp.Regexp) string {
 	return id
 }
 
-func (b block) identifiers(field string, grammar *regexp.Regexp, most int) []string {
-	return slices.DeleteFunc(b.texts(field, most), func(id string) bool {
+func (b block) identifiers(field string, grammar *regexp.Regexp) []string {
+	return slices.DeleteFunc(b.texts(field, maxListed), func(id string) bool {
 		if grammar.MatchString(id) {
 			return false
 		}
@@ -119,11 +119,11 @@ func (b block) identifiers(field string, grammar *regexp.Regexp, most int) []str
 
 // eksSubnetIDs are the subnets of the cluster and of its node groups.
 func (i Import) eksSubnetIDs(observed Observed, vpc block, n *notes) []string {
-	ids := vpc.identifiers("subnetIds", subnetID, MaxSubnets)
+	ids := vpc.identifiers("subnetIds", subnetID)
 	groups := observed.resources(i, EKSNodeGroup)
 	for _, name := range sortedKeys(groups) {
 		if group, ok := atProvider(groups[name], "NodeGroup/"+name, n); ok {
-			ids = append(ids, group.identifiers("subnetIds", subnetID, MaxSubnets)...)
+			ids = append(ids, group.identifiers("subnetIds", subnetID)...)
 		}
 	}
 	slices.Sort(ids)
@@ -181,7 +181,7 @@ func (r *reader) eks() error {
 	f.EKS = EKSFacts{
 		EndpointPublic: vpc.flag("endpointPublicAccess"), EndpointPrivate: vpc.flag("endpointPrivateAccess"),
 		PublicAccessCIDRs:          vpc.texts("publicAccessCidrs", maxListed),
-		SecurityGroupIDs:           vpc.identifiers("securityGroupIds", securityGroupID, maxListed),
+		SecurityGroupIDs:           vpc.identifiers("securityGroupIds", securityGroupID),
 		ClusterSecurityGroupID:     vpc.identifier("clusterSecurityGroupId", securityGroupID),
 		AuthenticationMode:         b.block("accessConfig").text("authenticationMode"),
 		IPFamily:                   network.text("ipFamily"),
@@ -196,7 +196,7 @@ func (r *reader) eks() error {
 	f.Endpoint.Private = f.EKS.EndpointPublic != nil && !*f.EKS.EndpointPublic
 	r.markManagedElsewhere(merged(b.pairs("tags", maxTags), b.pairs("tagsAll", maxTags)))
 	r.eksNetwork(vpc)
-	r.readPools(EKSNodeGroup, r.imp.poolNames(r.observed, EKSNodeGroup, nil, &r.notes), r.eksNodeGroup)
+	r.readPools(EKSNodeGroup, r.imp.poolNames(r.observed, EKSNodeGroup, &r.notes), r.eksNodeGroup)
 	r.eksCapacity(b)
 	return nil
 }
@@ -268,7 +268,7 @@ func (r *reader) eksNodeGroup(b block) NodePool {
 		DiskSizeGB:    b.number("diskSize"),
 		RoleName:      roleName(b.text("nodeRoleArn")),
 		Labels:        b.labels("labels"),
-		SubnetIDs:     b.identifiers("subnetIds", subnetID, MaxSubnets),
+		SubnetIDs:     b.identifiers("subnetIds", subnetID),
 		// With a custom image the release is the image's ID.
 		KubeletVersion: kubeletVersion(b.text("releaseVersion")),
 	}
@@ -340,8 +340,7 @@ func endpointOf(raw string) (Endpoint, error) {
 		raw = "https://" + raw
 	}
 	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "https" || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" ||
-		!isHost(u.Hostname()) {
+	if err != nil || !isOrigin(u) || !isHost(u.Hostname()) {
 		return Endpoint{}, fmt.Errorf("cannot read the endpoint %q: not the address of an API server", clean(raw))
 	}
 	e := Endpoint{Host: u.Hostname(), Port: 443}
@@ -353,6 +352,11 @@ func endpointOf(raw string) (Endpoint, error) {
 		e.Port = int32(port)
 	}
 	return e, nil
+}
+
+// isOrigin tells whether a URL of HTTPS has nothing but a host and a port.
+func isOrigin(u *url.URL) bool {
+	return u.Scheme == "https" && u.User == nil && (u.Path == "" || u.Path == "/") && u.RawQuery == "" && u.Fragment == ""
 }
 
 var dnsName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*\.?$`)

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/masthead-dev/masthead/pkg/reflection"
@@ -119,7 +118,7 @@ func TestEKSControlPlane(t *testing.T) {
 	hub := readHub(t)
 	f := loadFixture(t, "eks-standard")
 	imp := importOf(f)
-	imp.Subnets = []reflection.SubnetHint{{ID: "subnet-0aaaaaaaaaaaaaaa2", Public: ptr.To(false)}, {ID: "subnet-0bbbbbbbbbbbbbbb2", RouteTableID: "rtb-0000000000000000b"}}
+	imp.Subnets = []reflection.SubnetHint{{ID: "subnet-0aaaaaaaaaaaaaaa2", Public: new(false)}, {ID: "subnet-0bbbbbbbbbbbbbbb2", RouteTableID: "rtb-0000000000000000b"}}
 	_, reflected := hub.reflect(t, imp, served(reflection.EKS, true, false), f)
 	identity := reflected.Objects[0]
 	if identity.Role != reflection.RoleIdentity || identity.Object.GetNamespace() != "" {

@@ -176,7 +176,7 @@ func (r *reader) gkePools(b block) {
 		pool.Name = name
 		f.NodePools = append(f.NodePools, pool)
 	}
-	for _, name := range r.imp.poolNames(r.observed, Kind{}, nil, &r.notes) {
+	for _, name := range r.imp.poolNames(r.observed, Kind{}, &r.notes) {
 		switch {
 		case slices.Contains(all, name):
 		case slices.Contains(r.imp.NodePools, name):
@@ -223,8 +223,11 @@ func (r *reader) gkeScale(b, scaling block, pool *NodePool) {
 		zones = 1
 	}
 	if perZone := b.number("nodeCount"); perZone != nil {
-		if total := int64(*perZone) * int64(zones); zones > 0 && total <= math.MaxInt32 {
-			n := int32(total)
+		if zones > 0 && int64(*perZone) <= math.MaxInt32/int64(zones) {
+			var n int32
+			for range zones {
+				n += *perZone
+			}
 			pool.Replicas = &n
 		} else {
 			b.note("nodeCount", scalar(int64(*perZone)), "The number is per zone, and the zones are not known")

@@ -42,19 +42,19 @@ var readInstalled = sync.OnceValues(func() (installed, error) {
 	return out, nil
 })
 
-func readHub(t testing.TB) installed {
-	t.Helper()
+func readHub(tb testing.TB) installed {
+	tb.Helper()
 	hub, err := readInstalled()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return hub
 }
 
-func (h installed) validate(t testing.TB, object *unstructured.Unstructured) {
-	t.Helper()
-	if err := h.validators.Validate(t.Context(), object); err != nil {
-		t.Error(err)
+func (h installed) validate(tb testing.TB, object *unstructured.Unstructured) {
+	tb.Helper()
+	if err := h.validators.Validate(tb.Context(), object); err != nil {
+		tb.Error(err)
 	}
 }
 
@@ -72,11 +72,11 @@ func served(cloud reflection.Cloud, namespaced, legacy bool) reflection.ServedVe
 	return out
 }
 
-func loadFixture(t testing.TB, name string) layouts.Fixture {
-	t.Helper()
+func loadFixture(tb testing.TB, name string) layouts.Fixture {
+	tb.Helper()
 	f, err := layouts.Load(name)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return f
 }
@@ -102,8 +102,8 @@ func importOf(f layouts.Fixture) reflection.Import {
 }
 
 // observe plays the providers: it fills status.atProvider of what is wanted, again and again, until nothing new is wanted.
-func (h installed) observe(t testing.TB, imp reflection.Import, served reflection.Served, f layouts.Fixture, nodesKnown bool) (reflection.Observed, reflection.Want) {
-	t.Helper()
+func (h installed) observe(tb testing.TB, imp reflection.Import, served reflection.Served, f layouts.Fixture, nodesKnown bool) (reflection.Observed, reflection.Want) {
+	tb.Helper()
 	observed := reflection.Observed{NodesKnown: nodesKnown}
 	if nodesKnown {
 		for _, n := range f.Nodes {
@@ -113,7 +113,7 @@ func (h installed) observe(t testing.TB, imp reflection.Import, served reflectio
 	for range 5 {
 		want, err := reflection.Wanted(imp, served, observed)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if len(want.Resources) == len(observed.Resources) {
 			return observed, want
@@ -123,7 +123,7 @@ func (h installed) observe(t testing.TB, imp reflection.Import, served reflectio
 			observed.Resources = append(observed.Resources, h.fill(mr.DeepCopy(), f))
 		}
 	}
-	t.Fatal("what is wanted never settles")
+	tb.Fatal("what is wanted never settles")
 	return observed, reflection.Want{}
 }
 
@@ -149,29 +149,29 @@ func (h installed) fill(mr *unstructured.Unstructured, f layouts.Fixture) *unstr
 var providerOf = map[string]string{"EKS": "aws", "AKS": "azure", "GKE": "gcp"}
 
 // reflect imports the fixture's cluster, all the way.
-func (h installed) reflect(t testing.TB, imp reflection.Import, served reflection.Served, f layouts.Fixture) (reflection.Facts, reflection.Reflection) {
-	t.Helper()
-	observed, _ := h.observe(t, imp, served, f, true)
+func (h installed) reflect(tb testing.TB, imp reflection.Import, served reflection.Served, f layouts.Fixture) (reflection.Facts, reflection.Reflection) {
+	tb.Helper()
+	observed, _ := h.observe(tb, imp, served, f, true)
 	facts, err := reflection.Read(imp, observed)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	out, err := reflection.Reflect(imp, facts, h.schemas)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return facts, out
 }
 
 // object is the object of a kind and name, or fails the test.
-func object(t testing.TB, r reflection.Reflection, kind, name string) reflection.Object {
-	t.Helper()
+func object(tb testing.TB, r reflection.Reflection, kind, name string) reflection.Object {
+	tb.Helper()
 	for _, o := range r.Objects {
 		if o.Object.GetKind() == kind && o.Object.GetName() == name {
 			return o
 		}
 	}
-	t.Fatalf("no %s %q among the reflected objects", kind, name)
+	tb.Fatalf("no %s %q among the reflected objects", kind, name)
 	return reflection.Object{}
 }
 

@@ -131,7 +131,7 @@ func (o Observed) resources(imp Import, kind Kind) resources {
 // IsGone tells whether the provider found that the external resource does not exist. Its last observation stays in the status of
 // the managed resource, so that has to be asked first.
 func IsGone(mr *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(mr.Object, "status", "conditions") //nolint:errcheck // Not a list: no such condition.
+	conditions, _, _ := unstructured.NestedSlice(mr.Object, "status", "conditions")
 	for _, c := range conditions {
 		condition, _ := c.(map[string]any)
 		message, _ := condition["message"].(string)
@@ -145,10 +145,9 @@ func IsGone(mr *unstructured.Unstructured) bool {
 
 // poolNames is the union of what the user lists, what is observed already and what Node labels show: sorted, each held against the
 // cloud's grammar. A pool that is observed stays until its provider says that it is gone: one that is scaled to zero has no Nodes.
-func (i Import) poolNames(observed Observed, kind Kind, more []string, n *notes) []string {
+func (i Import) poolNames(observed Observed, kind Kind, n *notes) []string {
 	names := slices.Clone(i.NodePools)
 	if i.DiscoverNodePools {
-		names = append(names, more...)
 		for name, mr := range observed.resources(i, kind) {
 			if !IsGone(mr) {
 				names = append(names, name)

@@ -33,7 +33,7 @@ func TestMappingDocument(t *testing.T) {
 	var observed, reflected *apiextensionsv1.JSONSchemaProps
 	var kind string
 	documented, rows := map[string]bool{}, 0
-	for _, line := range strings.Split(string(raw), "\n") {
+	for line := range strings.SplitSeq(string(raw), "\n") {
 		if m := observedKind.FindStringSubmatch(line); m != nil {
 			observed = hub.schemas[schema.GroupVersionKind{Group: m[1], Version: "v1beta1", Kind: m[2]}]
 		}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -42,7 +43,7 @@ func hashOf(parts ...string) string {
 	h := sha256.New()
 	for _, part := range parts {
 		// The length keeps ("a-b", "c") and ("a", "b-c") apart.
-		h.Write([]byte{byte(len(part) >> 8), byte(len(part))})
+		h.Write([]byte(strconv.Itoa(len(part)) + ":"))
 		h.Write([]byte(part))
 	}
 	return hex.EncodeToString(h.Sum(nil))[:hashLength]

@@ -5,6 +5,7 @@ package reflection
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -35,7 +36,7 @@ func (b *builder) set(path string, value any) {
 		return
 	}
 	// The path leads through objects that only this builder made.
-	_ = unstructured.SetNestedField(b.object.Object, plain, fields...) //nolint:errcheck // See above.
+	_ = unstructured.SetNestedField(b.object.Object, plain, fields...)
 }
 
 // unfit says what the spec still needs. Empty means nothing.
@@ -66,11 +67,11 @@ func (b *builder) setEach(path string, values []map[string]any) {
 			plain := plainValue(value[key])
 			if plain == nil {
 				// An empty text is a value where the schema requires the field, e.g. the value of a taint.
-				if text, ok := value[key].(string); !ok || !required(item, key) {
+				text, ok := value[key].(string)
+				if !ok || !required(item, key) {
 					continue
-				} else {
-					plain = text
 				}
+				plain = text
 			}
 			if reason := misfit(at(item, []string{key}), plain); reason != "" {
 				b.lossy(path+"[]."+key, describe(value), reason)
@@ -91,12 +92,7 @@ func required(s *apiextensionsv1.JSONSchemaProps, field string) bool {
 	if s == nil {
 		return false
 	}
-	for _, r := range s.Required {
-		if r == field {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.Required, field)
 }
 
 // describe names an item of a list in a message.
@@ -137,6 +133,15 @@ func plainValue(value any) any {
 		if v != "" {
 			return v
 		}
+	default:
+		return plainCollection(value)
+	}
+	return nil
+}
+
+// plainCollection is the list or the object, or nil where it is empty.
+func plainCollection(value any) any {
+	switch v := value.(type) {
 	case []string:
 		if len(v) > 0 {
 			out := make([]any, len(v))

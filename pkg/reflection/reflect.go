@@ -143,7 +143,7 @@ func (r *reflector) deniedName() string {
 }
 
 // pools gives each pool its name. Names are unique but for a hash that was searched for: then the first keeps it.
-func (r *reflector) pools(kind string, make func(pool NodePool, name string) error) error {
+func (r *reflector) pools(kind string, reflect func(pool NodePool, name string) error) error {
 	taken := map[string]bool{}
 	for _, pool := range r.facts.NodePools {
 		name := PoolName(r.name, pool.Name)
@@ -155,7 +155,7 @@ func (r *reflector) pools(kind string, make func(pool NodePool, name string) err
 			continue
 		}
 		taken[name] = true
-		if err := make(pool, name); err != nil {
+		if err := reflect(pool, name); err != nil {
 			return err
 		}
 	}

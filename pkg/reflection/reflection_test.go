@@ -22,10 +22,10 @@ func each(t *testing.T, run func(t *testing.T, f layouts.Fixture, served reflect
 	t.Helper()
 	for _, name := range layouts.Names() {
 		f := loadFixture(t, name)
-		t.Run(name+"/legacy", func(t *testing.T) { run(t, f, served(reflection.Cloud(f.Cloud), false, true)) })
+		t.Run(name+"/legacy", func(t *testing.T) { t.Parallel(); run(t, f, served(reflection.Cloud(f.Cloud), false, true)) })
 		if f.Cloud == "EKS" {
 			// The modules of the other providers have no namespaced groups.
-			t.Run(name+"/namespaced", func(t *testing.T) { run(t, f, served(reflection.EKS, true, true)) })
+			t.Run(name+"/namespaced", func(t *testing.T) { t.Parallel(); run(t, f, served(reflection.EKS, true, true)) })
 		}
 	}
 }
@@ -37,6 +37,7 @@ func TestManagedResourcesObserveOnly(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	each(t, func(t *testing.T, f layouts.Fixture, served reflection.Served) {
+		t.Helper()
 		imp := importOf(f)
 		_, want := hub.observe(t, imp, served, f, true)
 		seen := map[string]bool{}
@@ -93,6 +94,7 @@ func TestFixturesAreComplete(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	each(t, func(t *testing.T, f layouts.Fixture, served reflection.Served) {
+		t.Helper()
 		imp := importOf(f)
 		for _, r := range f.Resources {
 			if r.Kind == "RouteTable" {
@@ -124,6 +126,7 @@ func TestReflectionIsSafe(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	each(t, func(t *testing.T, f layouts.Fixture, served reflection.Served) {
+		t.Helper()
 		for _, strict := range []bool{false, true} {
 			imp := importOf(f)
 			imp.StrictPause = strict

@@ -6,6 +6,7 @@ package reflection
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -69,7 +70,7 @@ func (b block) blocks(field string, most int) []block {
 		list = []any{value}
 	}
 	if len(list) > most {
-		b.note(field, fmt.Sprint(len(list)), fmt.Sprintf("Only the first %d of the list are read", most))
+		b.note(field, strconv.Itoa(len(list)), fmt.Sprintf("Only the first %d of the list are read", most))
 		list = list[:most]
 	}
 	out := make([]block, 0, len(list))
@@ -116,7 +117,7 @@ func (b block) texts(field string, most int) []string {
 		list = []any{value}
 	}
 	if len(list) > most {
-		b.note(field, fmt.Sprint(len(list)), fmt.Sprintf("Only the first %d of the list are read", most))
+		b.note(field, strconv.Itoa(len(list)), fmt.Sprintf("Only the first %d of the list are read", most))
 		list = list[:most]
 	}
 	var out []string
@@ -142,7 +143,7 @@ func (b block) pairs(field string, most int) map[string]string {
 	out := map[string]string{}
 	for _, key := range sortedKeys(object) {
 		if len(out) == most {
-			b.note(field, fmt.Sprint(len(object)), fmt.Sprintf("Only the first %d entries are read", most))
+			b.note(field, strconv.Itoa(len(object)), fmt.Sprintf("Only the first %d entries are read", most))
 			break
 		}
 		if s, ok := object[key].(string); ok && len(key) <= maxText && len(s) <= maxText && utf8.ValidString(key) && utf8.ValidString(s) {

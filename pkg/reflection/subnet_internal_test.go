@@ -3,11 +3,7 @@
 
 package reflection
 
-import (
-	"testing"
-
-	"k8s.io/utils/ptr"
-)
+import "testing"
 
 func TestVisibility(t *testing.T) {
 	t.Parallel()
@@ -24,7 +20,7 @@ func TestVisibility(t *testing.T) {
 		e      evidence
 		want   Visibility
 	}{
-		{"the user overrides everything", evidence{hint: SubnetHint{Public: ptr.To(false), RouteTableID: "rtb-internet"}, tags: elb}, Private},
+		{"the user overrides everything", evidence{hint: SubnetHint{Public: new(false), RouteTableID: "rtb-internet"}, tags: elb}, Private},
 		{"the named route table leads to the internet", evidence{hint: SubnetHint{RouteTableID: "rtb-internet"}, tags: internal}, Public},
 		{"a carrier gateway counts", evidence{hint: SubnetHint{RouteTableID: "rtb-carrier"}}, Public},
 		{"a NAT gateway does not", evidence{hint: SubnetHint{RouteTableID: "rtb-nat"}, mapPublicIP: true}, Private},
