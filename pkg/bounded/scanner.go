@@ -205,7 +205,7 @@ func (s *Scanner) next(c byte) bool {
 
 // nextBetween reads a byte between values that is no space.
 func (s *Scanner) nextBetween(c byte) bool {
-	switch s.state { //nolint:exhaustive // stateEnd is what remains: next has read the states within values.
+	switch s.state {
 	case stateValue:
 		return s.begin(c)
 	case stateFirstElement:
@@ -227,7 +227,7 @@ func (s *Scanner) nextBetween(c byte) bool {
 		return c == ':' || s.malformed()
 	case stateAfter:
 		return s.separator(c)
-	default:
+	default: // stateEnd
 		return s.stream && c == '{' && s.begin(c) || s.malformed()
 	}
 }
@@ -329,11 +329,7 @@ func (s *Scanner) nextOfString(c byte) bool {
 	s.length++
 	switch {
 	case s.state == stateString && c == '"':
-		if s.inKey {
-			s.state = stateColon
-		} else {
-			s.ended()
-		}
+		s.endedString()
 		return true
 	case s.state == stateString && c == '\\':
 		s.state = stateEscape
@@ -349,6 +345,15 @@ func (s *Scanner) nextOfString(c byte) bool {
 		return s.malformed()
 	}
 	return s.withinLength() && s.spend(1)
+}
+
+// endedString is called when a key or another string has ended.
+func (s *Scanner) endedString() {
+	if s.inKey {
+		s.state = stateColon
+		return
+	}
+	s.ended()
 }
 
 // isEscaped is whether c alone may follow a backslash.
