@@ -6,13 +6,12 @@ package takeover
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 // canaryName is the name of every object that is sent to be refused. It is never created.
 const canaryName = "masthead-canary"
-
-// importUIDLabel is what puts an object under the policies.
-const importUIDLabel = "fleet.masthead.dev/import-uid"
 
 // canary is an object that its CRD accepts and the policy of its family refuses.
 type canary struct {
@@ -29,7 +28,7 @@ func (c canary) object(version, namespace string) *unstructured.Unstructured {
 	object.SetGroupVersionKind(c.kind.WithVersion(version))
 	object.SetName(canaryName)
 	object.SetNamespace(namespace)
-	object.SetLabels(map[string]string{importUIDLabel: canaryName})
+	object.SetLabels(map[string]string{fleetv1alpha1.ImportUIDLabel: canaryName})
 	if c.mutate != nil {
 		c.mutate(object)
 	}

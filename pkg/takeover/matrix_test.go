@@ -99,7 +99,7 @@ func object(t *testing.T, kind schema.GroupKind, name string) *unstructured.Unst
 // purge removes an object whatever the policies say, by their own rules.
 func purge(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	if err := hub.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		if client.IgnoreNotFound(err) != nil {
 			t.Error(err)

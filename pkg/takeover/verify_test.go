@@ -65,11 +65,13 @@ func TestVerifyNoticesWhatIsMissing(t *testing.T) {
 // deaf lets pass every object, as a hub does in the moments before its API servers have read a new policy.
 type deaf struct{ client.Client }
 
+// Create says that the object was created.
 func (deaf) Create(context.Context, client.Object, ...client.CreateOption) error { return nil }
 
 // unreachable answers every write with an error that says nothing of policies.
 type unreachable struct{ client.Client }
 
+// Create fails.
 func (unreachable) Create(context.Context, client.Object, ...client.CreateOption) error {
 	return errors.New("connection refused")
 }
@@ -98,7 +100,7 @@ func replace(ctx context.Context, object client.Object) error {
 
 func restore(t *testing.T, policy takeover.Policy) {
 	t.Helper()
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	for _, object := range []client.Object{policy.Policy, policy.Binding} {
 		object = object.DeepCopyObject().(client.Object)
 		object.SetResourceVersion("")

@@ -5,6 +5,7 @@ package fakecloud
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -153,14 +154,14 @@ func (c *Cloud) read(id resourceID) (*cloudResource, error) {
 	c.requests[id.kind]++
 	if c.throttled > 0 {
 		c.throttled--
-		return nil, fmt.Errorf("ThrottlingException: Rate exceeded")
+		return nil, errors.New("ThrottlingException: Rate exceeded")
 	}
 	if c.denied[id.kind] {
 		return nil, fmt.Errorf("AccessDeniedException: the identity is not authorized to describe %s %q", id.kind, id.id)
 	}
 	found, ok := c.resources[id]
 	if !ok {
-		return nil, nil //nolint:nilnil // Not to exist is an answer, and no error.
+		return nil, nil
 	}
 	return &cloudResource{
 		atProvider: runtime.DeepCopyJSON(found.atProvider), connection: found.connection, tagged: found.tagged,
@@ -197,7 +198,7 @@ func (c *Cloud) destroy(id resourceID) error {
 	if id.kind == kindEKSCluster {
 		for other := range c.resources {
 			if other.kind == kindEKSNodeGroup && belongsTo(other.id, id.id) {
-				return fmt.Errorf("ResourceInUseException: Cluster has nodegroups attached")
+				return errors.New("ResourceInUseException: Cluster has nodegroups attached")
 			}
 		}
 	}

@@ -102,7 +102,7 @@ func create(t *testing.T, group, kind, name string, change func(*unstructured.Un
 
 func remove(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	if err := client.IgnoreNotFound(hub.Delete(ctx, object)); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func remove(t *testing.T, object *unstructured.Unstructured) {
 func eventually(t *testing.T, what string, check func() (bool, string)) {
 	t.Helper()
 	last := ""
-	if err := wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
+	if err := wait.PollUntilContextTimeout(context.WithoutCancel(t.Context()), 50*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
 		var ok bool
 		ok, last = check()
 		return ok, nil

@@ -11,7 +11,9 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
 // Run runs the providers in a hub until the context ends, for every kind of managed resource that the hub serves when it begins.
@@ -37,9 +39,14 @@ func (c *Cloud) Run(ctx context.Context, config *rest.Config) error {
 		object.SetGroupVersionKind(kind)
 		// Several clouds may run in one process.
 		unchecked := true
-		if err := ctrl.NewControllerManagedBy(mgr).Named("fakecloud/" + kind.GroupKind().String()).For(object).
-			WithOptions(controller.Options{SkipNameValidation: &unchecked}).Complete(reconciler); err != nil {
+		provider, err := controller.New("fakecloud/"+kind.GroupKind().String(), mgr, controller.Options{
+			Reconciler: reconciler, SkipNameValidation: &unchecked,
+		})
+		if err != nil {
 			return fmt.Errorf("cannot set up the provider of %s: %w", kind, err)
+		}
+		if err := provider.Watch(source.Kind(mgr.GetCache(), object, &handler.TypedEnqueueRequestForObject[*unstructured.Unstructured]{})); err != nil {
+			return fmt.Errorf("cannot watch %s: %w", kind, err)
 		}
 	}
 	if err := mgr.Start(ctx); err != nil {

@@ -97,7 +97,7 @@ func did(times int) string {
 
 func newHistory(t *testing.T, s scope, seed uint64, flagOff bool) *history {
 	t.Helper()
-	h := &history{t: t, random: rand.New(rand.NewPCG(seed, 1)), cloud: fakecloud.New()} //nolint:gosec // A seed repeats a failure; nothing is secret.
+	h := &history{t: t, random: rand.New(rand.NewPCG(seed, 1)), cloud: fakecloud.New()}
 	name := fmt.Sprintf("%s-%d", s.name, seed)
 	h.cloud.AddEKS(fakecloud.EKS{Region: region, Name: name, NodeGroups: []fakecloud.NodeGroup{{Name: name}}})
 	for _, kind := range []schema.GroupKind{

@@ -183,7 +183,7 @@ func worse(a, b string) string {
 // removeForced removes an object with all its finalizers. The policies of its scope may be gone or not.
 func removeForced(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	if err := hub.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return
 	}
@@ -222,5 +222,5 @@ func createUsableIdentities(t *testing.T) {
 	if err := hub.Create(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = hub.Delete(context.Background(), secret) })
+	t.Cleanup(func() { _ = hub.Delete(context.WithoutCancel(t.Context()), secret) })
 }

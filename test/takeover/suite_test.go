@@ -119,7 +119,7 @@ func (s scope) install(t *testing.T, without ...string) {
 			if err := hub.Create(t.Context(), object); err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = hub.Delete(context.Background(), object) })
+			t.Cleanup(func() { _ = hub.Delete(context.WithoutCancel(t.Context()), object) })
 		}
 	}
 	s.waitEnforced(t)
