@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -78,7 +77,7 @@ func (r *Reconciler) update(ctx context.Context, there, want *unstructured.Unstr
 		return there, nil
 	}
 	want = want.DeepCopy()
-	if there.GetAnnotations()[appliedAnnotation] == want.GetAnnotations()[appliedAnnotation] && equality.Semantic.DeepDerivative(want.Object, there.Object) {
+	if there.GetAnnotations()[appliedAnnotation] == want.GetAnnotations()[appliedAnnotation] && holds(there.Object, want.Object) {
 		return there, nil
 	}
 	// The create put the fields under an update of our field manager, which an apply would not take fields from.
@@ -111,9 +110,36 @@ func (r *Reconciler) update(ctx context.Context, there, want *unstructured.Unstr
 	return want, nil
 }
 
+// holds says whether everything that is wanted is there. What others added to objects is theirs; lists are as they are wanted.
+func holds(there, want any) bool {
+	switch want := want.(type) {
+	case map[string]any:
+		fields, ok := there.(map[string]any)
+		for key, value := range want {
+			if !ok || !holds(fields[key], value) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		items, ok := there.([]any)
+		if !ok && len(want) > 0 || len(items) != len(want) {
+			return false
+		}
+		for i := range want {
+			if !holds(items[i], want[i]) {
+				return false
+			}
+		}
+		return true
+	default:
+		return there == want
+	}
+}
+
 // updateStatus has the status of an object be as it is wanted, if it is not.
 func (r *Reconciler) updateStatus(ctx context.Context, there, want *unstructured.Unstructured) error {
-	if want == nil || !there.GetDeletionTimestamp().IsZero() || equality.Semantic.DeepDerivative(want.Object["status"], there.Object["status"]) {
+	if want == nil || !there.GetDeletionTimestamp().IsZero() || holds(there.Object["status"], want.Object["status"]) {
 		return nil
 	}
 	want = want.DeepCopy()

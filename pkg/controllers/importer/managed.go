@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -114,7 +113,7 @@ func (r *Reconciler) tryManaged(ctx context.Context, want *unstructured.Unstruct
 	if err := verifyManaged(reply); err != nil {
 		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub changes what is created: %s", err)
 	}
-	if !equality.Semantic.DeepDerivative(want.Object["spec"], reply.Object["spec"]) {
+	if !holds(reply.Object["spec"], want.Object["spec"]) {
 		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub drops fields of a %s", want.GetKind())
 	}
 	return nil
