@@ -58,7 +58,7 @@ func managed(obj *unstructured.Unstructured, manager string) map[string]any {
 			continue
 		}
 		var fields map[string]any
-		if json.Unmarshal(entry.FieldsV1.Raw, &fields) == nil {
+		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) == nil {
 			spec, _ := fields["f:spec"].(map[string]any)
 			return spec
 		}

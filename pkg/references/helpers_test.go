@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,7 +37,7 @@ func (o *objects) Get(_ context.Context, key client.ObjectKey, obj client.Object
 	o.reads[id]++
 	content, ok := o.of[id]
 	if !ok {
-		return errors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(gvk.Kind) + "s"}, key.Name)
+		return apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(gvk.Kind) + "s"}, key.Name)
 	}
 	u := obj.(*unstructured.Unstructured) //nolint:forcetypeassert // A test.
 	u.Object = content
@@ -64,48 +64,48 @@ func mapper() Mapper {
 	return NewMapper(m)
 }
 
-func object(t testing.TB, text string) *unstructured.Unstructured {
-	t.Helper()
+func object(tb testing.TB, text string) *unstructured.Unstructured {
+	tb.Helper()
 	u := &unstructured.Unstructured{}
 	data, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := u.UnmarshalJSON(data); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return u
 }
 
-func content(t testing.TB, text string) map[string]any {
-	t.Helper()
+func content(tb testing.TB, text string) map[string]any {
+	tb.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	out := map[string]any{}
 	if err := kjson.Unmarshal(data, &out); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return out
 }
 
-func refsOf(t testing.TB, u *unstructured.Unstructured) []commonv1alpha1.GenericReference {
-	t.Helper()
+func refsOf(tb testing.TB, u *unstructured.Unstructured) []commonv1alpha1.GenericReference {
+	tb.Helper()
 	refs, err := Of(u.Object)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return refs
 }
 
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
-func asText(t testing.TB, v any) string {
-	t.Helper()
+func asText(tb testing.TB, v any) string {
+	tb.Helper()
 	data, err := json.Marshal(v)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(data)
 }

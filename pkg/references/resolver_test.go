@@ -14,17 +14,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func things(t testing.TB) *objects {
-	t.Helper()
+func things(tb testing.TB) *objects {
+	tb.Helper()
 	return &objects{of: map[string]map[string]any{
-		"ConfigMap.v1/team-a/common-settings": content(t, `
+		"ConfigMap.v1/team-a/common-settings": content(tb, `
 data: {region: eu-west-1, dotted.key: dots, empty: ""}
 binaryData: {text: `+b64("hello")+`, image: `+b64("\xff\xfe")+`}`),
-		"ConfigMap.v1/team-b/common-settings": content(t, `{data: {region: of team-b}}`),
-		"Secret.v1/team-a/accounts":           content(t, `{data: {prod: `+b64("123456789012")+`, key: `+b64("\xff\xfe")+`}}`),
-		"Secret.v1/team-b/accounts":           content(t, `{data: {prod: `+b64("of team-b")+`}}`),
-		"Node.v1//node-1":                     content(t, `{spec: {podCIDR: 10.0.0.0/24}}`),
-		"Vpc.v1alpha1/team-a/main-vpc": content(t, `
+		"ConfigMap.v1/team-b/common-settings": content(tb, `{data: {region: of team-b}}`),
+		"Secret.v1/team-a/accounts":           content(tb, `{data: {prod: `+b64("123456789012")+`, key: `+b64("\xff\xfe")+`}}`),
+		"Secret.v1/team-b/accounts":           content(tb, `{data: {prod: `+b64("of team-b")+`}}`),
+		"Node.v1//node-1":                     content(tb, `{spec: {podCIDR: 10.0.0.0/24}}`),
+		"Vpc.v1alpha1/team-a/main-vpc": content(tb, `
 metadata: {annotations: {crossplane.io/external-name: vpc-1}}
 spec: {forProvider: {cidrBlock: 10.0.0.0/16, size: 3, ratio: 0.5, enabled: true, tags: {b: "2", a: "1"}}}
 status: {subnets: [{id: s-1}, {name: no id}, {id: s-2}]}`),

@@ -49,7 +49,10 @@ var errNotPermitted = errors.New("not permitted") //nolint:gochecknoglobals // A
 // refused is a refusal for users.
 type refused struct{ message string }
 
-func (r refused) Error() string        { return r.message }
+// Error implements error.
+func (r refused) Error() string { return r.message }
+
+// Is has errors.Is find a refusal.
 func (r refused) Is(target error) bool { return target == errNotPermitted }
 
 // permits is nil if an object may reference a source.

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"unicode/utf8"
 
@@ -92,7 +93,7 @@ func isSecret(gr schema.GroupResource) bool { return gr == schema.GroupResource{
 // decoded is an object as paths see it: what the data of a Secret and the binaryData of a ConfigMap hold is text, and not its encoding.
 // The object itself is not changed.
 func decoded(object map[string]any, gr schema.GroupResource) map[string]any {
-	field := ""
+	var field string
 	switch gr {
 	case schema.GroupResource{Resource: "secrets"}:
 		field = "data"
@@ -105,10 +106,7 @@ func decoded(object map[string]any, gr schema.GroupResource) map[string]any {
 	if !ok {
 		return object
 	}
-	out := make(map[string]any, len(object))
-	for k, v := range object {
-		out[k] = v
-	}
+	out := maps.Clone(object)
 	texts := make(map[string]any, len(data))
 	for k, v := range data {
 		texts[k] = text(v)

@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -189,18 +190,18 @@ func await(t *testing.T, ns, name, reason string) *managedexample.Subnet {
 func awaitThat(t *testing.T, ns, name, what string, is func(*managedexample.Subnet, metav1.Condition) bool) *managedexample.Subnet {
 	t.Helper()
 	s, c := &managedexample.Subnet{}, metav1.Condition{}
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if err := api.Get(context.Background(), client.ObjectKey{Namespace: ns, Name: name}, s); err != nil {
-			t.Fatal(err)
+	err := wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		if err := api.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, s); err != nil {
+			return false, err
 		}
 		x := s.GetCondition(commonv1alpha1.ConditionReferencesResolved)
 		c = metav1.Condition{Reason: string(x.Reason), Message: x.Message, ObservedGeneration: x.ObservedGeneration, Status: metav1.ConditionStatus(x.Status)}
-		if is(s, c) {
-			return s
-		}
+		return is(s, c), nil
+	})
+	if err != nil {
+		t.Fatalf("%s/%s has not come to %s: %v: %+v, %+v", ns, name, what, err, c, s.Spec.ForProvider)
 	}
-	t.Fatalf("%s/%s has not come to %s: %+v, %+v", ns, name, what, c, s.Spec.ForProvider)
-	return nil
+	return s
 }
 
 // TestRegionFromConfigMap is the seed's case: several objects take their region from one ConfigMap, that comes after them.
@@ -384,7 +385,7 @@ func TestSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, document := range strings.Split(string(data), "\n---\n") {
+	for document := range strings.SplitSeq(string(data), "\n---\n") {
 		u := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil {
 			t.Fatal(err)

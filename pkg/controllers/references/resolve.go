@@ -27,12 +27,16 @@ func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Reque
 	key := objectKey{req.Kind.GroupKind(), req.NamespacedName}
 	obj, err := w.watcher.Get(req.Kind, req.NamespacedName)
 	switch {
+	case rules == nil:
+		w.forget(key)
+		r.metrics.forget(req)
+		return reconcile.Result{}, nil
 	case errors.Is(err, kindwatch.ErrNotSynced), errors.Is(err, kindwatch.ErrNotWatched):
 		// Its coming makes a new request.
 		return reconcile.Result{}, nil
 	case client.IgnoreNotFound(err) != nil:
 		return reconcile.Result{}, err
-	case rules == nil, err != nil, obj.GetDeletionTimestamp() != nil:
+	case err != nil, obj.GetDeletionTimestamp() != nil:
 		w.forget(key)
 		r.metrics.forget(req)
 		return reconcile.Result{}, nil //nolint:nilerr // Not to be there is no error.

@@ -78,8 +78,12 @@ func (r *reconciler) report(ctx context.Context, w *workload, req Request, rules
 			return err
 		}
 	}
-	news := w.tell(objectKey{req.Kind.GroupKind(), req.NamespacedName}, c.Reason)
-	if before, _ := shown["reason"].(string); !news || before == c.Reason {
+	before := w.tell(objectKey{req.Kind.GroupKind(), req.NamespacedName}, c.Reason)
+	if before == "" {
+		// After a start, the object says what it was told.
+		before, _ = shown["reason"].(string)
+	}
+	if before == c.Reason || before == "" && c.Status == metav1.ConditionTrue {
 		return nil
 	}
 	kind := corev1.EventTypeWarning

@@ -161,7 +161,19 @@ func (w *workload) lookAfter(kinds []*declared, tenancy references.Tenancy) {
 	w.mu.Lock()
 	before := w.declared
 	w.declared, w.tenancy = byKind, tenancy
+	var orphaned []Request
+	for key := range w.told {
+		for kind := range before {
+			if byKind[kind] == nil && kind.GroupKind() == key.GroupKind {
+				orphaned = append(orphaned, Request{ClusterName: w.name, Kind: kind, NamespacedName: key.NamespacedName})
+			}
+		}
+	}
 	w.mu.Unlock()
+	for _, req := range orphaned {
+		// It is forgotten: of a kind that is not watched any more, nothing is reported.
+		w.queue.Add(req)
+	}
 	w.watcher.Set(ownerObjects, watched...)
 	for kind := range byKind {
 		if before[kind] == nil {
@@ -244,13 +256,13 @@ func (w *workload) depend(key objectKey, req Request, sources []references.Sourc
 
 func ownerOf(kind kindwatch.Kind) string { return "source/" + kind.String() + "/" + kind.FieldSelector }
 
-// tell notes what an object was told, and returns whether that is news.
-func (w *workload) tell(key objectKey, reason string) bool {
+// tell notes the reason that an object is told, and returns the one before; empty if there was none.
+func (w *workload) tell(key objectKey, reason string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	news := w.told[key] != reason
+	before := w.told[key]
 	w.told[key] = reason
-	return news
+	return before
 }
 
 // forget forgets an object.

@@ -26,7 +26,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
 
@@ -65,7 +65,7 @@ func run(m *testing.M) int {
 		}
 	}
 	if mgr, err = ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: scheme, Metrics: server.Options{BindAddress: "0"},
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		// The reconciler of a test reads what it has just written.
 		NewClient: func(cfg *rest.Config, o client.Options) (client.Client, error) {
 			o.Cache = nil
@@ -95,10 +95,10 @@ func schemaOfSubnets(t *testing.T) *references.Schema {
 
 // external is an external API that has what was created, and counts.
 type external struct {
-	mu                                 sync.Mutex
-	connected, observed, created, read int
-	region                             string
-	there                              bool
+	mu                           sync.Mutex
+	connected, observed, created int
+	region                       string
+	there                        bool
 }
 
 func (e *external) Connect(context.Context, resource.Managed) (managed.ExternalClient, error) {
