@@ -76,7 +76,7 @@ func TestEveryKindIsJudged(t *testing.T) {
 // TestEveryReasonIsTaken sees that no group of reasons escapes the tables that choose groups by their comments.
 func TestEveryReasonIsTaken(t *testing.T) {
 	taken := []string{}
-	for _, kind := range []string{"of an EnrollmentClass", "of a HealthRule", "of an ApplicationReport"} {
+	for _, kind := range []string{"of an EnrollmentClass", "of a HealthRule", "of an ApplicationReport", "of a ClusterImport"} {
 		for name := range Reasons(t, "apis/fleet/v1alpha1", kind) {
 			taken = append(taken, name)
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // TestVerdicts sees that tools that wait come to the verdict on each state of an import that a person would.
-func TestVerdicts(t *testing.T) {
+func TestVerdictsOnClusterImports(t *testing.T) {
 	now := time.Now()
 	kind := fleetv1alpha1.GroupVersion.WithKind("ClusterImport")
 	reached := []metav1.Condition{
