@@ -6,6 +6,7 @@ package takeover_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -190,11 +191,7 @@ func managedResourceEdits(kind string, spec apiextensionsv1.JSONSchemaProps) []e
 	}
 	const policies = "managementPolicies"
 	for _, actions := range [][]any{{}, {"Observe", "LateInitialize"}, {"Observe", "Delete"}, {"Observe", "Update"}, {"Delete", "Observe"}} {
-		reason := "set the policies to"
-		for _, action := range actions {
-			reason += " " + action.(string)
-		}
-		edits = append(edits, edit{reason, policies, false, setSpec(actions, policies)})
+		edits = append(edits, edit{fmt.Sprint("set the policies to ", actions), policies, false, setSpec(actions, policies)})
 	}
 	if kind == "ClusterAuth" {
 		edits = append(edits, edit{"only observe", policies, false, setSpec([]any{"Observe"}, policies)})

@@ -52,9 +52,12 @@ func (r *rotations) set(uid types.UID, rotation int) {
 // Observe says whether the token is there and fresh.
 func (a *clusterAuth) Observe(_ context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
 	text, _, _ := unstructured.NestedString(objectOf(mg).Object, "status", "atProvider", "lastRefreshTime")
-	refreshed, err := time.Parse(time.RFC3339, text)
-	if meta.WasDeleted(mg) || err != nil {
+	if meta.WasDeleted(mg) || text == "" {
 		return managed.ExternalObservation{}, nil
+	}
+	refreshed, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return managed.ExternalObservation{}, fmt.Errorf("cannot parse lastRefreshTime: %w", err)
 	}
 	period := defaultRefreshPeriod
 	if text, _, _ := unstructured.NestedString(objectOf(mg).Object, "spec", "forProvider", "refreshPeriod"); text != "" {

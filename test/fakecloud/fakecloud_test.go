@@ -180,7 +180,7 @@ func TestClustersAreShown(t *testing.T) {
 				}
 			})
 			waitReady(t, object)
-			var value any = object.Object["status"].(map[string]any)["atProvider"]
+			value := object.Object["status"].(map[string]any)["atProvider"]
 			for _, step := range c.path {
 				if list, ok := value.([]any); ok && step == "0" && len(list) > 0 {
 					value = list[0]

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	_ resource.LegacyManaged = &legacy{}
+	_ resource.LegacyManaged = &legacy{} //nolint:staticcheck // Deprecated for new kinds; the cluster-scoped ones that are played here are old.
 	_ resource.ModernManaged = &modern{}
 )
 

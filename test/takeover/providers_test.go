@@ -136,13 +136,13 @@ func (e emulator) outcomes(t *testing.T, s scope, removed []guard) (reconciled, 
 		reconciled = worse(reconciled, outcome)
 	}
 	for _, object := range objects {
-		deleted = worse(deleted, e.deleteInForeground(t, s, object))
+		deleted = worse(deleted, e.deleteInForeground(t, object))
 	}
 	return reconciled, deleted
 }
 
 // deleteInForeground deletes an object as `kubectl delete --cascade=foreground` does, with the annotation that allows it.
-func (e emulator) deleteInForeground(t *testing.T, s scope, object *unstructured.Unstructured) string {
+func (e emulator) deleteInForeground(t *testing.T, object *unstructured.Unstructured) string {
 	t.Helper()
 	ctx := t.Context()
 	if err := hub.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
