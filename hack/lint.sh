@@ -18,7 +18,10 @@ fi
 echo "== golangci-lint"
 "$lint" run ./...
 echo "== no function is unreachable from the programs (the local fleet is also a library for tests)"
-dead=$("$deadcode" -filter '^github\.com/masthead-dev/masthead/(apis|cmd|internal|pkg)(/|$)' ./cmd/...)
+# What is left out: pkg/references is also a library, for authors of Crossplane providers (pkg/references/provider), and tests of three
+# packages install the admission policies as takeover.Policies gives them.
+dead=$("$deadcode" -filter '^github\.com/masthead-dev/masthead/(apis|cmd|internal|pkg)(/|$)' ./cmd/... |
+  grep -vE '^pkg/(references/mapping\.go:.*(NewMapper|restMapper\.MappingFor)|takeover/policies\.go:.*Policies)$' || true)
 if [[ -n $dead ]]; then
   echo "$dead" >&2
   exit 1

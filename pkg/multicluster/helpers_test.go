@@ -73,14 +73,11 @@ func blackHole(t *testing.T) string {
 // fakeAPI is an API server that has ConfigMaps only, at first one with the name "a".
 type fakeAPI struct {
 	host string
-	// changes are sent to every watch.
-	mu      sync.Mutex
-	watches map[chan string]struct{}
 }
 
 func newFakeAPI(t *testing.T) *fakeAPI {
 	t.Helper()
-	f := &fakeAPI{watches: map[chan string]struct{}{}}
+	f := &fakeAPI{}
 	s := httptest.NewServer(http.HandlerFunc(f.serve))
 	t.Cleanup(func() {
 		s.CloseClientConnections()
@@ -110,42 +107,13 @@ func (f *fakeAPI) serve(w http.ResponseWriter, r *http.Request) {
 		write(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[` + configMapJSON("a", "1") + `]}`)
 		return
 	}
-	changes := make(chan string, 10)
-	f.mu.Lock()
-	f.watches[changes] = struct{}{}
-	f.mu.Unlock()
-	defer func() {
-		f.mu.Lock()
-		delete(f.watches, changes)
-		f.mu.Unlock()
-	}()
 	if r.URL.Query().Get("sendInitialEvents") == "true" {
 		write(`{"type":"ADDED","object":` + configMapJSON("a", "1") + `}`)
 		write(`{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"1",` +
 			`"annotations":{"k8s.io/initial-events-end":"true"}}}}`)
 	}
 	w.(http.Flusher).Flush()
-	for {
-		select {
-		case <-r.Context().Done():
-			return
-		case c := <-changes:
-			write(c)
-		}
-	}
-}
-
-// add sends the event of a new ConfigMap, once somebody watches.
-func (f *fakeAPI) add(t *testing.T, name string) {
-	t.Helper()
-	eventually(t, "nobody watches", func() bool {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		for c := range f.watches {
-			c <- `{"type":"ADDED","object":` + configMapJSON(name, "2") + `}`
-		}
-		return len(f.watches) > 0
-	})
+	<-r.Context().Done()
 }
 
 // configMapsOnly is a RESTMapper to which every kind but ConfigMap is missing.
@@ -305,9 +273,6 @@ type fakeCluster struct {
 	cluster.Cluster
 	_ int // Instances of a struct without a size may have the same address.
 }
-
-// clusterOf shortens signatures.
-type clusterOf = cluster.Cluster
 
 // proxy returns the address of a server that is unavailable until up is closed, and then passes everything on.
 func proxy(t *testing.T, host string, up <-chan struct{}) string {

@@ -355,8 +355,8 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'List' || has(self.names)",message="names is required with the mode List"
 type ImportNodePools struct {
-	// mode is Discover (what the cloud lists, what names names and what the labels of the cluster's Nodes show) or List (what names
-	// names).
+	// mode is Discover (what the cloud lists, the pools in the field names, and what the labels of the cluster's Nodes show) or List
+	// (the pools in the field names alone).
 	// +kubebuilder:default=Discover
 	// +optional
 	Mode NodePoolsMode `json:"mode,omitempty"`

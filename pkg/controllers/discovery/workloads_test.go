@@ -4,11 +4,13 @@
 package discovery
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
@@ -32,8 +34,11 @@ func TestEventsOfAClusterAreOnePass(t *testing.T) {
 	if n := queue.Len(); n != 0 {
 		t.Errorf("want events to wait for others, got %d in the queue at once", n)
 	}
-	for clk.Waiters() < 2 { // The queue's heartbeat, and the event that it waits for.
-		time.Sleep(time.Millisecond)
+	// The queue's heartbeat, and the event that it waits for.
+	if err := wait.PollUntilContextCancel(t.Context(), time.Millisecond, true, func(context.Context) (bool, error) {
+		return clk.Waiters() >= 2, nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 	clk.Step(settling)
 	item, _ := queue.Get()
@@ -43,6 +48,6 @@ func TestEventsOfAClusterAreOnePass(t *testing.T) {
 	}
 	w.handle(kindwatch.Event{Type: kindwatch.StateChanged})
 	if n := queue.Len(); n != 1 {
-		t.Errorf("want a kind that is synced to be looked at at once, got %d in the queue", n)
+		t.Errorf("want a kind that is synced to be looked at without delay, got %d in the queue", n)
 	}
 }

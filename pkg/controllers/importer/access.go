@@ -81,6 +81,13 @@ func (c *clusters) forget(key types.NamespacedName) {
 	delete(c.known, key)
 }
 
+// fresh says whether an answer still counts for the same import and credentials: one with the Nodes until the next resync, one without
+// them until the next retry.
+func (a clusterAnswer) fresh(uid types.UID, who [sha256.Size]byte, now time.Time) bool {
+	age := now.Sub(a.at)
+	return a.uid == uid && a.who == who && age < resync && (a.nodesKnown || age < retry)
+}
+
 // access asks the imported cluster what the credentials may do, and which Nodes it has.
 func (r *Reconciler) access(ctx context.Context, p *pass) error {
 	if p.kubeconfigNow == nil {
@@ -95,9 +102,7 @@ func (r *Reconciler) access(ctx context.Context, p *pass) error {
 	before := r.clusters.known[p.key()]
 	r.clusters.mu.Unlock()
 	now := r.clusters.clock.Now()
-	age := now.Sub(before.at)
-	fresh := before.uid == p.imp.UID && age < resync && (before.who == who && age < retry || before.nodesKnown && before.who == who)
-	if fresh {
+	if before.fresh(p.imp.UID, who, now) {
 		p.set(before.access)
 		return nil
 	}
@@ -111,9 +116,8 @@ func (r *Reconciler) access(ctx context.Context, p *pass) error {
 	defer cancel()
 	answer.access = w.access(ctx)
 	if answer.access.Reason != fleetv1alpha1.ReasonAccessNone && answer.access.Reason != fleetv1alpha1.ReasonAccessUnknown {
-		if answer.nodes, err = w.nodes(ctx); err == nil {
-			answer.nodesKnown = true
-		}
+		answer.nodes, err = w.nodes(ctx)
+		answer.nodesKnown = err == nil
 	}
 	if !answer.nodesKnown && before.uid == p.imp.UID && answer.access.Reason == fleetv1alpha1.ReasonAccessUnknown {
 		// A cluster that cannot be reached keeps the Nodes that it had.

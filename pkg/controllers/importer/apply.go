@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -87,7 +88,7 @@ func (r *Reconciler) update(ctx context.Context, there, want *unstructured.Unstr
 		return nil, fmt.Errorf("cannot get %s %q: %w", want.GetKind(), want.GetName(), err)
 	}
 	if live.GetUID() != there.GetUID() {
-		return nil, apierrors.NewConflict(resourceOf(want), want.GetName(), fmt.Errorf("it was replaced"))
+		return nil, apierrors.NewConflict(resourceOf(want), want.GetName(), errors.New("it was replaced"))
 	}
 	ours := slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == fleetv1alpha1.ImportFieldManager && e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == ""

@@ -153,14 +153,17 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 // liveHub is the hub as takeover.Verify needs it: past every cache.
 type liveHub struct{ manager.Manager }
 
+// Get implements takeover.Hub.
 func (h liveHub) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	return h.GetAPIReader().Get(ctx, key, obj, opts...) //nolint:wrapcheck // The error is the client's.
 }
 
+// Create implements takeover.Hub.
 func (h liveHub) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
 	return h.GetClient().Create(ctx, obj, opts...) //nolint:wrapcheck // The error is the client's.
 }
 
+// RESTMapper implements takeover.Hub.
 func (h liveHub) RESTMapper() meta.RESTMapper { return h.GetRESTMapper() }
 
 // newOwned is a cache of what imports made. It starts an informer for a kind when that is first asked for.

@@ -103,7 +103,7 @@ func onlyAllowedWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range strings.Split(strings.TrimSpace(got), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(got), "\n") {
 		if !strings.Contains("\n"+string(want), "\n"+line+"\n") {
 			t.Errorf("the importer made a write that is not in %s: %s", golden, line)
 		}
@@ -119,7 +119,7 @@ func touch(t *testing.T, imp *fleetv1alpha1.ClusterImport, kind reflection.Kind)
 		t.Fatal(err)
 	}
 	for i := range list.Items {
-		patch := client.RawPatch("application/merge-patch+json", []byte(fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%s"}}}`, list.Items[i].GetResourceVersion())))
+		patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%s"}}}`, list.Items[i].GetResourceVersion()))
 		if err := hub.Patch(t.Context(), &list.Items[i], patch); err != nil {
 			t.Fatal(err)
 		}

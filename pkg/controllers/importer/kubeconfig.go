@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"strconv"
 
@@ -272,9 +273,7 @@ func (r *Reconciler) writeKubeconfig(ctx context.Context, p *pass, content []byt
 	}
 	changed := there.DeepCopy()
 	changed.Data = want.Data
-	for key, value := range labels {
-		changed.Labels[key] = value
-	}
+	maps.Copy(changed.Labels, labels)
 	if equality.Semantic.DeepEqual(there, changed) {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -121,7 +122,7 @@ func (r *Reconciler) tryManaged(ctx context.Context, want *unstructured.Unstruct
 
 // isBorn says whether a managed resource is still paused since it was created. One that was observed was paused by somebody else.
 func isBorn(m *unstructured.Unstructured) bool {
-	_, observed, _ := unstructured.NestedMap(m.Object, "status", "atProvider") //nolint:errcheck // Not a map: not observed.
+	_, observed, _ := unstructured.NestedMap(m.Object, "status", "atProvider")
 	return m.GetAnnotations()[reflection.ManagedPausedAnnotation] == "true" && !observed
 }
 
@@ -146,10 +147,10 @@ func verifyManaged(m *unstructured.Unstructured) error {
 	if !slices.Equal(policies, []string{"Observe"}) && !reflection.EKSClusterAuth.Is(m.GroupVersionKind().GroupKind()) {
 		return fmt.Errorf("%s %q has other managementPolicies than Observe", m.GetKind(), m.GetName())
 	}
-	if policy, found, _ := unstructured.NestedString(m.Object, "spec", "deletionPolicy"); found && policy != "Orphan" { //nolint:errcheck // Not a string: not there.
+	if policy, found, _ := unstructured.NestedString(m.Object, "spec", "deletionPolicy"); found && policy != "Orphan" {
 		return fmt.Errorf("%s %q has another deletionPolicy than Orphan", m.GetKind(), m.GetName())
 	}
-	if initial, _, _ := unstructured.NestedMap(m.Object, "spec", "initProvider"); len(initial) > 0 { //nolint:errcheck // Not a map: not there.
+	if initial, _, _ := unstructured.NestedMap(m.Object, "spec", "initProvider"); len(initial) > 0 {
 		return fmt.Errorf("%s %q has an initProvider", m.GetKind(), m.GetName())
 	}
 	return nil
@@ -196,7 +197,7 @@ func isCluster(m *unstructured.Unstructured) bool {
 }
 
 func conditionOf(o *unstructured.Unstructured, conditionType string) map[string]any {
-	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions") //nolint:errcheck // Not a list: no such condition.
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, c := range conditions {
 		if condition, ok := c.(map[string]any); ok && condition["type"] == conditionType {
 			return condition
@@ -207,9 +208,7 @@ func conditionOf(o *unstructured.Unstructured, conditionType string) map[string]
 
 func annotate(o client.Object, key, value string) {
 	annotations := map[string]string{}
-	for k, v := range o.GetAnnotations() {
-		annotations[k] = v
-	}
+	maps.Copy(annotations, o.GetAnnotations())
 	annotations[key] = value
 	o.SetAnnotations(annotations)
 }
@@ -269,7 +268,7 @@ func judgePools(f reflection.Facts, mode fleetv1alpha1.NodePoolsMode) metav1.Con
 	switch {
 	case len(f.PendingNodePools) > 0 || len(f.GoneNodePools) > 0:
 		c.Status, c.Reason = metav1.ConditionFalse, fleetv1alpha1.ReasonPoolsMissing
-		c.Message = fmt.Sprintf("Node pools that are not shown: %s", joined(append(slices.Clone(f.PendingNodePools), f.GoneNodePools...)))
+		c.Message = "Node pools that are not shown: " + joined(append(slices.Clone(f.PendingNodePools), f.GoneNodePools...))
 	case !f.NodePoolsComplete && mode != fleetv1alpha1.NodePoolsModeList:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, fleetv1alpha1.ReasonPoolsUnknown, f.NodePoolsReason
 		if c.Message == "" {

@@ -87,8 +87,8 @@ func (p *pass) set(c metav1.Condition) {
 	p.conditions = append(p.conditions, c)
 }
 
-func (p *pass) pass(condition, reason, format string, args ...any) {
-	p.set(metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: reason, Message: fmt.Sprintf(format, args...)})
+func (p *pass) pass(condition, reason, message string) {
+	p.set(metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: reason, Message: message})
 }
 
 func (p *pass) fail(condition, reason, format string, args ...any) {

@@ -281,7 +281,7 @@ func (r *Reconciler) providerConfig(ctx context.Context, p *pass) error {
 
 // allows says whether a list of namespaces, separated by commas, has the namespace or is "*".
 func allows(list, namespace string) bool {
-	for _, allowed := range strings.Split(list, ",") {
+	for allowed := range strings.SplitSeq(list, ",") {
 		if allowed = strings.TrimSpace(allowed); allowed == "*" || allowed == namespace {
 			return true
 		}

@@ -5,6 +5,7 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -162,8 +163,8 @@ func (r *Reconciler) takeBack(ctx context.Context, o *unstructured.Unstructured)
 
 // isRights says whether a refusal is the authorizer's, and not a policy's or a webhook's.
 func isRights(err error) bool {
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // The reason is asked for by ReasonForError below.
-	if ok && status.Status().Details == nil {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details == nil {
 		return false
 	}
 	return !slices.ContainsFunc([]string{"denied request", "denied the request"}, func(s string) bool { return contains(err.Error(), s) })

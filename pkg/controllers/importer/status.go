@@ -83,6 +83,14 @@ func statusOf(p *pass, now time.Time) fleetv1alpha1.ClusterImportStatus {
 			status.Kubeconfig.ExpirationTime = &at
 		}
 	}
+	status.Conditions = conditionsOf(p, now)
+	return status
+}
+
+// conditionsOf are the conditions of an import after a pass, sorted by type. One that the pass did not come to stays as it was, and
+// keeps the time of its last transition like one that comes out as before.
+func conditionsOf(p *pass, now time.Time) []metav1.Condition {
+	before := p.imp.Status
 	conditions := p.conditions
 	for _, c := range before.Conditions {
 		kept := c.Type != fleetv1alpha1.ConditionReady && c.Type != fleetv1alpha1.ConditionStalled && c.Type != fleetv1alpha1.ConditionAlreadyManaged
@@ -90,28 +98,25 @@ func statusOf(p *pass, now time.Time) fleetv1alpha1.ClusterImportStatus {
 			conditions = append(conditions, c)
 		}
 	}
-	if expiredKubeconfig(before.Kubeconfig, now) {
-		for i := range conditions {
-			if conditions[i].Type == fleetv1alpha1.ConditionKubeconfigReady && conditions[i].Status != metav1.ConditionTrue && p.kubeconfigNow == nil &&
-				conditions[i].Reason == fleetv1alpha1.ReasonTokenRefused {
-				conditions[i].Reason = fleetv1alpha1.ReasonKubeconfigExpired
-			}
-		}
+	ready := meta.FindStatusCondition(conditions, fleetv1alpha1.ConditionKubeconfigReady)
+	refused := ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason == fleetv1alpha1.ReasonTokenRefused
+	if refused && p.kubeconfigNow == nil && expiredKubeconfig(before.Kubeconfig, now) {
+		ready.Reason = fleetv1alpha1.ReasonKubeconfigExpired
 	}
 	conditions = append(slices.DeleteFunc(conditions, func(c metav1.Condition) bool {
 		return c.Type == fleetv1alpha1.ConditionReady || c.Type == fleetv1alpha1.ConditionStalled
 	}), judge(p, conditions)...)
 	slices.SortFunc(conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
-	status.Conditions = nil
+	result := make([]metav1.Condition, 0, len(conditions))
 	for _, c := range conditions {
 		c.ObservedGeneration = p.imp.Generation
 		c.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
 		if old := meta.FindStatusCondition(before.Conditions, c.Type); old != nil && old.Status == c.Status {
 			c.LastTransitionTime = old.LastTransitionTime
 		}
-		status.Conditions = append(status.Conditions, c)
+		result = append(result, c)
 	}
-	return status
+	return result
 }
 
 const (

@@ -206,14 +206,14 @@ users: [{name: u, user: %s}]
 		"File":          `{tokenFile: /var/run/secrets/token}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := r.sanitised([]byte(fmt.Sprintf(kubeconfig, user)), fleetv1alpha1.ImportCloudAKS)
+			_, err := r.sanitised(fmt.Appendf(nil, kubeconfig, user), fleetv1alpha1.ImportCloudAKS)
 			var stop *stopError
 			if !errors.As(err, &stop) || stop.condition.Reason != fleetv1alpha1.ReasonKubeconfigRefused {
 				t.Errorf("sanitised(...): want %s, got %v", fleetv1alpha1.ReasonKubeconfigRefused, err)
 			}
 		})
 	}
-	content, err := r.sanitised([]byte(fmt.Sprintf(kubeconfig, "{token: t}")), fleetv1alpha1.ImportCloudEKS)
+	content, err := r.sanitised(fmt.Appendf(nil, kubeconfig, "{token: t}"), fleetv1alpha1.ImportCloudEKS)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,7 @@ func (r *Reconciler) unpause(ctx context.Context, o *unstructured.Unstructured) 
 	if _, paused := o.GetAnnotations()[clusterv1.PausedAnnotation]; paused {
 		change["metadata"] = map[string]any{"annotations": map[string]any{clusterv1.PausedAnnotation: nil}}
 	}
-	if paused, _, _ := unstructured.NestedBool(o.Object, "spec", "paused"); paused { //nolint:errcheck // Not true: not paused.
+	if paused, _, _ := unstructured.NestedBool(o.Object, "spec", "paused"); paused {
 		change["spec"] = map[string]any{"paused": nil}
 	}
 	if len(change) == 0 {
