@@ -114,7 +114,10 @@ func importRights() []right {
 	rights := []right{
 		{group: "fleet.masthead.dev", resource: "clusterimports", verbs: []string{"list", "watch", "patch"}},
 		{group: "fleet.masthead.dev", resource: "clusterimports/status", verbs: []string{"patch"}},
-		{group: "", resource: "secrets", verbs: []string{"create", "update", "delete"}},
+		{
+			group: "", resource: "secrets", verbs: []string{"create", "update", "delete"},
+			without: "kubeconfigs of imported clusters are written only in namespaces in which a Role grants it",
+		},
 		{group: "cluster.x-k8s.io", resource: "clusters", verbs: []string{"get", "create", "patch", "delete"}},
 		{group: "cluster.x-k8s.io", resource: "clusters/status", verbs: []string{"patch"}},
 		{group: "cluster.x-k8s.io", resource: "machinepools", verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},

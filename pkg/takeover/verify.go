@@ -87,8 +87,10 @@ func get(ctx context.Context, hub Hub, kind, name string, into any) error {
 	return nil
 }
 
-// checkRefused sends the first canary whose kind the hub serves.
+// checkRefused sends the first canary whose kind the hub serves and that Masthead may create: what it may not create needs no policy, and
+// a policy is the same for all kinds of its family.
 func checkRefused(ctx context.Context, hub Hub, policy string, canaries []canary, namespace string) error {
+	var unasked error
 	for _, canary := range canaries {
 		mapping, err := hub.RESTMapper().RESTMapping(canary.kind)
 		if meta.IsNoMatchError(err) {
@@ -101,9 +103,15 @@ func checkRefused(ctx context.Context, hub Hub, policy string, canaries []canary
 		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 			objectNamespace = namespace
 		}
-		return judge(policy, canary, hub.Create(ctx, canary.object(mapping.GroupVersionKind.Version, objectNamespace), client.DryRunAll))
+		answer := hub.Create(ctx, canary.object(mapping.GroupVersionKind.Version, objectNamespace), client.DryRunAll)
+		err = judge(policy, canary, answer)
+		if apierrors.IsForbidden(answer) && !strings.Contains(answer.Error(), "denied") {
+			unasked = err // The authorizer's refusal; admission was not reached.
+			continue
+		}
+		return err
 	}
-	return nil
+	return unasked
 }
 
 // judge tells from the hub's answer whether it was the policy that refused the canary.

@@ -165,7 +165,8 @@ func (p *Provider) classWrites(ctx context.Context, name string) (bool, error) {
 		return true, err
 	}
 	return class.Spec.Agent.Mode != fleetv1alpha1.AgentModeDisabled ||
-		class.Spec.Applications.Mode != fleetv1alpha1.ApplicationsModeDisabled, nil
+		class.Spec.Applications.Mode != fleetv1alpha1.ApplicationsModeDisabled ||
+		class.Spec.References.Mode == fleetv1alpha1.ReferencesModeEnabled, nil
 }
 
 // marker reads the metadata of the marker; nil if there is none.
