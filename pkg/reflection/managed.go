@@ -119,6 +119,9 @@ func (o Observed) resources(imp Import, kind Kind) resources {
 		if mr == nil || !kind.Is(mr.GroupVersionKind().GroupKind()) {
 			continue
 		}
+		if namespace := mr.GetNamespace(); namespace != "" && namespace != imp.Namespace {
+			continue // Whoever made it there chose its provider configuration.
+		}
 		id := mr.GetAnnotations()[ExternalNameAnnotation]
 		// The name holds the import's UID: another import's resource of the same external name is not this one's.
 		if mr.GetName() == ManagedName(imp, kind, mr.GetNamespace() != "", id) {

@@ -138,9 +138,7 @@ func (r *reflector) add(role Role, pool string, b, status *builder) {
 }
 
 // deniedName is the name of the identity, or of the Secret, that is not to be had.
-func (r *reflector) deniedName() string {
-	return withHash(dnsLabel("imp-"+r.imp.Namespace+"-"+r.imp.Name), hashOf(r.imp.Namespace, r.imp.Name, string(r.imp.UID), DeniedName))
-}
+func (r *reflector) deniedName() string { return r.imp.deniedName() }
 
 // pools gives each pool its name. Names are unique but for a hash that was searched for: then the first keeps it.
 func (r *reflector) pools(kind string, reflect func(pool NodePool, name string) error) error {

@@ -262,3 +262,22 @@ func TestManagedNamesOfOtherImportsDiffer(t *testing.T) {
 		}
 	}
 }
+
+// TestResourcesOfAnotherNamespaceAreNotRead: a tenant gives a managed resource of its own namespace the name that an import gives.
+func TestResourcesOfAnotherNamespaceAreNotRead(t *testing.T) {
+	t.Parallel()
+	imp := reflection.Import{Namespace: "customers", Name: "shop", UID: "1", Cloud: reflection.EKS, Region: "eu-central-1", ClusterName: "prod"}
+	for _, namespace := range []string{"customers", "tenant"} {
+		mr := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{
+			"atProvider": map[string]any{"arn": "arn:aws:eks:eu-central-1:123456789012:cluster/prod", "endpoint": "https://cluster.example.org"},
+		}}}
+		mr.SetGroupVersionKind(reflection.EKSCluster.Namespaced().WithVersion("v1beta1"))
+		mr.SetNamespace(namespace)
+		mr.SetName(reflection.ManagedName(imp, reflection.EKSCluster, true, "prod"))
+		mr.SetAnnotations(map[string]string{reflection.ExternalNameAnnotation: "prod"})
+		_, err := reflection.Read(imp, reflection.Observed{Resources: []*unstructured.Unstructured{mr}})
+		if read := err == nil; read != (namespace == imp.Namespace) {
+			t.Errorf("a managed resource in the namespace %q: read %v: %v", namespace, read, err)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,7 +81,7 @@ func sameCluster(a, b *fleetv1alpha1.ClusterImport) bool {
 	if a.UID == b.UID {
 		return false
 	}
-	if a.Status.Observed != nil && b.Status.Observed != nil && a.Status.Observed.ID != "" && a.Status.Observed.ID == b.Status.Observed.ID {
+	if a.Status.Observed != nil && b.Status.Observed != nil && a.Status.Observed.ID != "" && strings.EqualFold(a.Status.Observed.ID, b.Status.Observed.ID) {
 		return true
 	}
 	return a.Namespace == b.Namespace && identifiers(a) == identifiers(b)
@@ -111,7 +112,7 @@ func (r *Reconciler) managedByCrossplane(ctx context.Context, p *pass) error {
 	if err := r.owned.List(ctx, ours, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.imp.UID)}); err != nil {
 		return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
 	}
-	if len(ours.Items) > 0 {
+	if len(r.own(p, ours.Items)) > 0 {
 		return nil
 	}
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {

@@ -12,9 +12,15 @@
 //   - A managed resource is created paused, after a dry run of the same object, and released once the API server's reply was held
 //     against the policy Observe. One that has another policy is not touched any more, and is not deleted: with another policy, its
 //     deletion can be that of the cluster.
-//   - An object without the label of this very ClusterImport is never written and never deleted, whatever its name is.
+//   - An object without the label of this very ClusterImport is never written and never deleted, whatever its name is. With the label, it is
+//     deleted and believed only in the namespace and under the name that the import gives: a copy, such as a restored backup, is told of in
+//     an event.
+//   - A Cluster or a MachinePool that refers to anything that the import did not make is not deleted, because Cluster API core deletes what
+//     they refer to. Neither is a MachinePool with Nodes in its status, because core deletes them.
+//   - The ID of the cluster in the cloud is fixed when it is first observed. Another cluster of the same name is not reflected.
+//   - All managed resources of an import use the one provider configuration that was held against what the import may use.
 //   - What is deleted is deleted with the UID and the resourceVersion that were looked at, without foreground deletion.
-//   - Un-import goes in the order in which nothing can act on the cluster in between: the kubeconfig, then the provider's objects, then
+//   - Un-import goes in the order in which nothing can act on the cluster in between: the kubeconfig, until its Secret is gone, then the provider's objects, then
 //     the Cluster and its MachinePools, then the managed resources, then the finalizer. Finalizers of others are never removed.
 //   - Each step looks at what is there, so that it makes no difference where the manager was stopped.
 //   - No write when nothing changed.

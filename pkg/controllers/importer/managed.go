@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,8 +62,9 @@ func (r *Reconciler) loadManaged(ctx context.Context, p *pass) error {
 		if err := r.owned.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.imp.UID)}); err != nil {
 			return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
 		}
-		for i := range list.Items {
-			p.managed = append(p.managed, &list.Items[i])
+		own := r.own(p, list.Items)
+		for i := range own {
+			p.managed = append(p.managed, &own[i])
 		}
 	}
 	return nil
@@ -230,6 +232,10 @@ func (r *Reconciler) read(_ context.Context, p *pass) error {
 	}
 	if err != nil {
 		return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity, "What is observed is not reflected: %s", err)
+	}
+	if before := p.imp.Status.Observed; before != nil && before.ID != "" && !strings.EqualFold(before.ID, cut(facts.ID, maxID)) {
+		return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity,
+			"What is observed is not reflected: it is another cluster than the one that was imported, whose ID is %q", before.ID)
 	}
 	p.facts = &facts
 	if len(facts.ManagedElsewhere) > 0 {

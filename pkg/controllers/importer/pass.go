@@ -35,6 +35,8 @@ type pass struct {
 	schemas reflection.Schemas
 	// managed are the managed resources of the import that are there.
 	managed []*unstructured.Unstructured
+	// strangers bear the label of the import and are not of it.
+	strangers map[objectKey]bool
 	// wantedManaged and wantedReflected are the objects that are wanted.
 	wantedManaged, wantedReflected map[objectKey]bool
 	facts                          *reflection.Facts
@@ -65,7 +67,7 @@ func newPass(imp *fleetv1alpha1.ClusterImport) *pass {
 	imp = imp.DeepCopy()
 	return &pass{
 		imp: imp, wanted: wantedImport(imp),
-		wantedManaged: map[objectKey]bool{}, wantedReflected: map[objectKey]bool{},
+		wantedManaged: map[objectKey]bool{}, wantedReflected: map[objectKey]bool{}, strangers: map[objectKey]bool{},
 	}
 }
 
@@ -130,7 +132,8 @@ func marks(imp *fleetv1alpha1.ClusterImport) map[string]string {
 	}
 }
 
-// isOurs says whether an object was made by this import.
+// isOurs says whether an object bears the label of this import. It is enough for an object of the very name that the import gives. What
+// was found by its label has to pass Reconciler.own as well.
 func (p *pass) isOurs(o client.Object) bool {
 	return o.GetLabels()[fleetv1alpha1.ImportUIDLabel] == string(p.imp.UID)
 }

@@ -115,6 +115,9 @@ func (r *Reconciler) look(ctx context.Context, name reflection.Cloud) (*cloudKin
 			return nil, err
 		}
 	}
+	if err := r.oneGeneration(ctx, name, found.versions); err != nil {
+		return nil, err
+	}
 	for _, gvk := range reflection.ReflectedKinds(name) {
 		crd, err := r.crdOf(ctx, gvk.GroupKind())
 		if err != nil {
@@ -133,6 +136,28 @@ func (r *Reconciler) look(ctx context.Context, name reflection.Cloud) (*cloudKin
 		}
 	}
 	return found, nil
+}
+
+// oneGeneration sees that all kinds of a cloud are of the namespaced generation, or none. One of each would use two provider
+// configurations of the same name, and only the one of the cluster's kind is held against what the import may use.
+func (r *Reconciler) oneGeneration(ctx context.Context, name reflection.Cloud, served reflection.Served) error {
+	var legacy []reflection.Kind
+	kinds := reflection.Kinds(name)
+	for _, kind := range kinds {
+		if _, namespaced, _ := served.Managed(kind); !namespaced {
+			legacy = append(legacy, kind)
+		}
+	}
+	if len(legacy) == 0 || len(legacy) == len(kinds) {
+		return nil
+	}
+	missing := legacy[0].Namespaced()
+	if r.inactive(ctx, missing) {
+		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsInactive,
+			"The ManagedResourceDefinition of %s is not active, while others of its cloud are: activate it by a ManagedResourceActivationPolicy", missing)
+	}
+	return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing,
+		"The hub does not serve %s, while it serves other namespaced kinds of its cloud", missing)
 }
 
 // lookManaged asks for a kind of managed resource, in both of its groups.

@@ -134,9 +134,10 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) error {
 		if err := r.owned.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.imp.UID)}); err != nil {
 			return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
 		}
-		for i := range list.Items {
-			if !p.wantedReflected[keyOf(&list.Items[i])] {
-				if err := r.takeBack(ctx, &list.Items[i]); err != nil {
+		own := r.own(p, list.Items)
+		for i := range own {
+			if !p.wantedReflected[keyOf(&own[i])] {
+				if err := r.takeBack(ctx, p, &own[i]); err != nil {
 					return err
 				}
 			}
@@ -154,7 +155,10 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) error {
 }
 
 // takeBack removes one reflection. Core takes its finalizer off a MachinePool only when that is no longer paused.
-func (r *Reconciler) takeBack(ctx context.Context, o *unstructured.Unstructured) error {
+func (r *Reconciler) takeBack(ctx context.Context, p *pass, o *unstructured.Unstructured) error {
+	if err := r.verifyCascade(ctx, p, o); err != nil {
+		return err
+	}
 	if o.GetDeletionTimestamp().IsZero() {
 		return r.removeReflection(ctx, o)
 	}

@@ -123,6 +123,7 @@ const (
 	maxReferences = 512
 	maxLossy      = 256
 	maxMessage    = 512
+	maxID         = 512
 
 	// reportTimeout is how long writing a status may take.
 	reportTimeout = 30 * time.Second
@@ -188,7 +189,7 @@ func stalled(ready metav1.Condition) []metav1.Condition {
 // observedOf is what users are shown of the facts.
 func observedOf(f reflection.Facts) *fleetv1alpha1.ObservedCluster {
 	o := &fleetv1alpha1.ObservedCluster{
-		Cloud: fleetv1alpha1.ImportCloud(f.Cloud), ID: cut(f.ID, 512), Region: cut(f.Location, 64), Version: cut(f.Version, 64),
+		Cloud: fleetv1alpha1.ImportCloud(f.Cloud), ID: cut(f.ID, maxID), Region: cut(f.Location, 64), Version: cut(f.Version, 64),
 		NodePools: fmt.Sprintf("%d/%d", len(f.NodePools), len(f.NodePools)+len(f.PendingNodePools)+len(f.GoneNodePools)),
 	}
 	if f.Endpoint.Host != "" {

@@ -59,7 +59,7 @@ func (r *Reconciler) unimport(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// removeKubeconfig takes the credentials from Cluster API core.
+// removeKubeconfig takes the credentials from Cluster API core, and says how many Secrets are left.
 func (r *Reconciler) removeKubeconfig(ctx context.Context, p *pass) (int, error) {
 	secret := &corev1.Secret{}
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.imp.Namespace, Name: kubeconfigName(p.imp)}, secret)
@@ -69,7 +69,19 @@ func (r *Reconciler) removeKubeconfig(ctx context.Context, p *pass) (int, error)
 	if err != nil {
 		return 0, fmt.Errorf("cannot get Secret %q: %w", kubeconfigName(p.imp), err)
 	}
-	return 0, r.remove(ctx, secret)
+	if secret.DeletionTimestamp.IsZero() {
+		if err := r.remove(ctx, secret); err != nil {
+			return 0, err
+		}
+	}
+	// With a finalizer of somebody else it is still there, and core can still read it.
+	switch err := r.live.Get(ctx, client.ObjectKeyFromObject(secret), secret); {
+	case apierrors.IsNotFound(err):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("cannot get Secret %q: %w", kubeconfigName(p.imp), err)
+	}
+	return 1, nil
 }
 
 // takeBackAll removes all reflections of the kinds, and says how many are left.
@@ -82,7 +94,7 @@ func (r *Reconciler) takeBackAll(kinds ...schema.GroupVersionKind) func(context.
 				return 0, err
 			}
 			for i := range items {
-				if err := r.takeBack(ctx, &items[i]); err != nil {
+				if err := r.takeBack(ctx, p, &items[i]); err != nil {
 					return 0, err
 				}
 			}
@@ -94,7 +106,7 @@ func (r *Reconciler) takeBackAll(kinds ...schema.GroupVersionKind) func(context.
 				return 0, err
 			}
 			for i := range items {
-				if err := r.takeBack(ctx, &items[i]); err != nil {
+				if err := r.takeBack(ctx, p, &items[i]); err != nil {
 					return 0, err
 				}
 			}
@@ -114,7 +126,7 @@ func (r *Reconciler) liveOf(ctx context.Context, p *pass, gvk schema.GroupVersio
 	if err != nil {
 		return nil, fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
 	}
-	return list.Items, nil
+	return r.own(p, list.Items), nil
 }
 
 // unpause lets core take its finalizer off an object that is being deleted. The provider's objects are gone by then, and so are the

@@ -1,0 +1,95 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+// own are those objects that the import made, out of those that bear its label. Labels are copied, by people and by the restore of a
+// backup into another namespace. What such a copy refers to can be real, so it is told of, and neither believed nor deleted.
+func (r *Reconciler) own(p *pass, labelled []unstructured.Unstructured) []unstructured.Unstructured {
+	return slices.DeleteFunc(labelled, func(o unstructured.Unstructured) bool {
+		if p.isOurs(&o) && p.wanted.Makes(&o) {
+			return false
+		}
+		if !p.strangers[keyOf(&o)] {
+			p.strangers[keyOf(&o)] = true
+			// Another namespace is not named to those who read events in this one.
+			r.recorder.Eventf(p.imp, nil, corev1.EventTypeWarning, fleetv1alpha1.ReasonNameTaken, "Import",
+				"A %s bears the label of this import, which did not make it; it is left alone", o.GetKind())
+		}
+		return true
+	})
+}
+
+// cascades are the fields in which a Cluster and a MachinePool name what Cluster API core deletes together with them.
+func cascades(gk schema.GroupKind) [][]string {
+	switch gk {
+	case clusterv1.GroupVersion.WithKind("Cluster").GroupKind():
+		return [][]string{{"spec", "infrastructureRef"}, {"spec", "controlPlaneRef"}}
+	case clusterv1.GroupVersion.WithKind("MachinePool").GroupKind():
+		return [][]string{{"spec", "template", "spec", "infrastructureRef"}, {"spec", "template", "spec", "bootstrap", "configRef"}}
+	default:
+		return nil
+	}
+}
+
+// verifyCascade sees, before an object is deleted or core may end its deletion, that what core deletes together with it is of the import,
+// or is not there.
+func (r *Reconciler) verifyCascade(ctx context.Context, p *pass, o *unstructured.Unstructured) error {
+	if nodes, _, _ := unstructured.NestedSlice(o.Object, "status", "nodeRefs"); len(nodes) > 0 && len(cascades(o.GroupVersionKind().GroupKind())) > 0 {
+		return stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused,
+			"%s %q names Nodes in its status, which Cluster API core would delete; it is not deleted", o.GetKind(), o.GetName())
+	}
+	for _, field := range cascades(o.GroupVersionKind().GroupKind()) {
+		ref, _, err := unstructured.NestedStringMap(o.Object, field...)
+		if err == nil && len(ref) == 0 {
+			continue
+		}
+		own, err := r.refersToOwn(ctx, p, o.GetNamespace(), ref)
+		if err != nil {
+			return err
+		}
+		if !own {
+			return stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused,
+				"%s %q refers to %s %q, which this import did not make; it is not deleted", o.GetKind(), o.GetName(), ref["kind"], ref["name"])
+		}
+	}
+	return nil
+}
+
+// refersToOwn says whether a reference is to an object of the import, or to one of its kinds that is not there.
+func (r *Reconciler) refersToOwn(ctx context.Context, p *pass, namespace string, ref map[string]string) (bool, error) {
+	kinds := reflection.ReflectedKinds(p.wanted.Cloud)
+	kind := slices.IndexFunc(kinds, func(k schema.GroupVersionKind) bool {
+		return k.GroupKind() == schema.GroupKind{Group: ref["apiGroup"], Kind: ref["kind"]}
+	})
+	if kind < 0 {
+		return false, nil
+	}
+	there := &unstructured.Unstructured{}
+	there.SetGroupVersionKind(kinds[kind])
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref["name"]}, there)
+	switch {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("cannot get %s %q: %w", ref["kind"], ref["name"], err)
+	}
+	return p.isOurs(there) && p.wanted.Makes(there), nil
+}

@@ -1,0 +1,44 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflection
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// Makes says whether the import makes objects of this kind, namespace and name. A copy of what it made, in another namespace or under
+// another name, bears the same labels, and is not of the import.
+func (i Import) Makes(o *unstructured.Unstructured) bool {
+	if o.GetNamespace() != "" && o.GetNamespace() != i.Namespace {
+		return false
+	}
+	c, _ := cloudOf(i.Cloud)
+	gk := o.GroupVersionKind().GroupKind()
+	switch gk {
+	case c.reflected.identity.GroupKind():
+		return o.GetName() == i.deniedName()
+	case c.reflected.infraCluster.GroupKind(), c.reflected.controlPlane.GroupKind(), clusterKind.GroupKind():
+		return o.GetName() == i.reflectedName()
+	case c.reflected.infraPool.GroupKind(), machinePoolKind.GroupKind():
+		// The name holds the pool's, which the MachinePool does not say.
+		return o.GetLabels()[clusterv1.ClusterNameLabel] == i.reflectedName()
+	}
+	kind := slices.IndexFunc(c.kinds, func(k Kind) bool { return k.Is(gk) })
+	if kind < 0 {
+		return false
+	}
+	// A ClusterAuth has no external name, or one that its provider gave it.
+	ids := []string{o.GetAnnotations()[ExternalNameAnnotation], i.ClusterName}
+	return slices.ContainsFunc(ids, func(id string) bool {
+		return o.GetName() == ManagedName(i, c.kinds[kind], o.GetNamespace() != "", id)
+	})
+}
+
+// deniedName is the name of the identity, or of the Secret, that is not to be had.
+func (i Import) deniedName() string {
+	return withHash(dnsLabel("imp-"+i.Namespace+"-"+i.Name), hashOf(i.Namespace, i.Name, string(i.UID), DeniedName))
+}
