@@ -84,7 +84,7 @@ func newDocument(gv schema.GroupVersion, list *metav1.APIResourceList, err error
 	case apierrors.IsForbidden(err):
 		d.err = apierrors.NewForbidden(schema.GroupResource{Group: gv.Group, Resource: "*"}, "", errMayNotAsk)
 	case err != nil:
-		d.err = errors.New(boundedText(err))
+		d.err = newShownError(err)
 	}
 	return d
 }
@@ -178,3 +178,28 @@ func (d *documents) forget(group string) {
 		}
 	}
 }
+
+// maxRoot is how long the text of an error's root may be for the root to be kept.
+const maxRoot = 256
+
+// shownError is what is kept of an error of a cluster: a bounded text, and its root if that is short, so that errors.Is still finds
+// what the connection says (multicluster.ErrClusterNotConnected).
+type shownError struct {
+	text string
+	root error
+}
+
+func newShownError(err error) *shownError {
+	root := err
+	for next := errors.Unwrap(root); next != nil; next = errors.Unwrap(root) {
+		root = next
+	}
+	if len(root.Error()) > maxRoot {
+		root = nil
+	}
+	return &shownError{boundedText(err), root}
+}
+
+func (e *shownError) Error() string { return e.text }
+
+func (e *shownError) Unwrap() error { return e.root }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -352,5 +353,17 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 				t.Error("want the oldest to make room")
 			}
 		})
+	}
+}
+
+// TestErrorsOfTheConnectionAreRecognised has the connection fail a request: who asks must be able to tell that from a cluster's error.
+func TestErrorsOfTheConnectionAreRecognised(t *testing.T) {
+	notConnected := errors.New("cluster is not connected")
+	err := newShownError(fmt.Errorf("get: %w", &url.Error{Op: "Get", URL: "https://x", Err: notConnected}))
+	if !errors.Is(err, notConnected) {
+		t.Errorf("want the connection's error to be found in %v", err)
+	}
+	if err := newShownError(errors.New(strings.Repeat("x", 10_000))); errors.Unwrap(err) != nil || len(err.Error()) > maxText+len("...") {
+		t.Errorf("want a long error to be cut, got %d bytes and %v", len(err.Error()), errors.Unwrap(err))
 	}
 }
