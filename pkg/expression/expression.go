@@ -39,17 +39,29 @@ func NewEnvironment(options ...cel.EnvOption) (*cel.Env, error) {
 // Compile compiles an expression. If want is not nil, its value is of that type, or of one that only its input decides. costs says what
 // calls of functions cost; nil is what Kubernetes says.
 func Compile(env *cel.Env, source string, want *cel.Type, costs interpreter.ActualCostEstimator) (cel.Program, error) {
-	ast, issues := env.Compile(source)
-	if issues.Err() != nil {
-		var messages []string
-		for _, e := range issues.Errors() {
-			messages = append(messages, fmt.Sprintf("%d:%d: %s", e.Location.Line(), e.Location.Column()+1, e.Message))
-		}
-		return nil, errors.New(strings.Join(messages, ", "))
+	ast, err := parse(env, source)
+	if err != nil {
+		return nil, err
 	}
 	if got := ast.OutputType(); want != nil && !got.IsExactType(want) && !got.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("its value is of the type %s, and must be of the type %s", got, want)
 	}
+	return programOf(env, ast, costs)
+}
+
+func parse(env *cel.Env, source string) (*cel.Ast, error) {
+	ast, issues := env.Compile(source)
+	if issues.Err() == nil {
+		return ast, nil
+	}
+	var messages []string
+	for _, e := range issues.Errors() {
+		messages = append(messages, fmt.Sprintf("%d:%d: %s", e.Location.Line(), e.Location.Column()+1, e.Message))
+	}
+	return nil, errors.New(strings.Join(messages, ", "))
+}
+
+func programOf(env *cel.Env, ast *cel.Ast, costs interpreter.ActualCostEstimator) (cel.Program, error) {
 	if costs == nil {
 		costs = &library.CostEstimator{}
 	}

@@ -16,11 +16,13 @@
 //     for one is so for all.
 //   - Only fields in spec are filled, and never spec.references itself.
 //   - What a Secret holds goes only into fields that the author of the kind marked for it with format: password, or that the operator
-//     allowed. No error repeats it, also not by way of an expression or of the API server's answer (Result.Secret).
+//     allowed. A Secret is not read for any other field. No error repeats it, also not by way of an expression or of the API server's answer
+//     (Result.Secret).
 //
 // Bounds: 128 references of 16 variables each; paths of 1,024 characters and 64 segments, with indices up to 1,024 and at most 256 fields
 // for a wildcard; a value has 64 KiB, 4,096 fields and elements, and a depth of 32, and all that is filled into an object 256 KiB. A list
-// grows by one element at a time. Expressions are those of HealthRules, and cost no more (pkg/expression).
+// grows by one element at a time. The references of one object read 256 objects, of which 16 MiB are kept. Expressions are linear
+// (expression.CompileLinear): no value in them is larger than their text and their input, which has 32 KiB, by more than a small factor.
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: a Request reads one cluster, with
 // the Reader that it was given. What the owner can do is have his own objects filled with what he has. That objects are large, or lie about

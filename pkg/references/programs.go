@@ -4,6 +4,7 @@
 package references
 
 import (
+	"fmt"
 	"sync"
 
 	"github.com/google/cel-go/cel"
@@ -35,11 +36,16 @@ func newPrograms() *programs {
 
 // program is an expression that was compiled, or why it cannot be.
 type program struct {
-	cel.Program
+	expression.LinearProgram
+
 	err error
 }
 
 func (p *programs) get(source string) program {
+	if len(source) > expression.MaxLinearLength {
+		// It is not kept either.
+		return program{err: fmt.Errorf("it is longer than %d bytes", expression.MaxLinearLength)}
+	}
 	if known, ok := p.cache.Get(source); ok {
 		return known.(program) //nolint:forcetypeassert // Nothing else is put there.
 	}
@@ -48,7 +54,7 @@ func (p *programs) get(source string) program {
 	if err != nil {
 		out.err = err
 	} else {
-		out.Program, out.err = expression.Compile(env, source, nil, nil)
+		out.LinearProgram, out.err = expression.CompileLinear(env, source)
 	}
 	p.cache.Add(source, out)
 	return out

@@ -18,6 +18,12 @@ import (
 // maxReferences is how many references an object can have. It is that of the schema.
 const maxReferences = 128
 
+// maxVariables is how many variables a reference can have, and maxSources how many different objects the references of one object can read.
+const (
+	maxVariables = 16
+	maxSources   = 256
+)
+
 // ErrNotOurs is the error of a spec.references that does not hold GenericReferences. Other kinds have a field of that name, too.
 var ErrNotOurs = errors.New("spec.references does not hold generic references")
 

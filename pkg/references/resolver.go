@@ -110,9 +110,10 @@ type Result struct {
 // is in the Result, also when there is an error, which is an *Error.
 func (r *Resolver) Resolve(ctx context.Context, req Request) (Result, error) {
 	p := &pass{
-		resolver: r, req: req, cache: map[Source]read{}, mappings: map[schema.GroupVersionResource]*meta.RESTMapping{},
-		work:   req.Object.DeepCopy(),
-		result: Result{Object: req.Object},
+		resolver: r, req: req, cache: map[Source]read{}, permitted: map[Source]struct{}{},
+		mappings: map[schema.GroupVersionResource]*meta.RESTMapping{},
+		work:     req.Object.DeepCopy(),
+		result:   Result{Object: req.Object},
 	}
 	if len(req.References) > maxReferences {
 		return p.result, &Error{
@@ -122,7 +123,10 @@ func (r *Resolver) Resolve(ctx context.Context, req Request) (Result, error) {
 	var failed error
 	for i := range req.References {
 		p.looked = nil
-		err := p.resolve(ctx, &req.References[i])
+		err := unavailable(ctx)
+		if err == nil {
+			err = p.resolve(ctx, &req.References[i])
+		}
 		if err != nil || req.References[i].FollowsSource() {
 			p.depend()
 		}
@@ -143,14 +147,27 @@ func (r *Resolver) Resolve(ctx context.Context, req Request) (Result, error) {
 	return p.result, failed
 }
 
+// unavailable is the failure of a pass that has taken too long. Expressions do not look at the context.
+func unavailable(ctx context.Context) *Error {
+	if err := ctx.Err(); err != nil {
+		return &Error{Reason: ReasonUnavailable, Cause: err}
+	}
+	return nil
+}
+
 // pass resolves the references of one object once.
 type pass struct {
 	resolver *Resolver
 	req      Request
 	work     *unstructured.Unstructured
-	cache    map[Source]read
 	mappings map[schema.GroupVersionResource]*meta.RESTMapping
-	bytes    int
+
+	// permitted are the sources that the object may reference, and cache those of them that were read.
+	permitted map[Source]struct{}
+	cache     map[Source]read
+
+	// bytes are those of all values that were filled in, and kept those of all objects in the cache.
+	bytes, kept int
 
 	// looked are the sources at which the current reference looked.
 	looked []Source
@@ -178,17 +195,14 @@ func (p *pass) resolve(ctx context.Context, ref *commonv1alpha1.GenericReference
 	if err != nil || len(targets) == 0 {
 		return err
 	}
+	if err := p.permitsSecrets(ctx, ref, targets); err != nil {
+		return err
+	}
 	value, secret, err := p.value(ctx, ref)
 	if err != nil {
 		return err
 	}
 	for _, target := range targets {
-		if secret && !p.mayHoldSecret(target) {
-			return &Error{
-				Reason: ReasonSecretNotPermitted, Path: target.String(),
-				Cause: errors.New("what a Secret holds may be put only into fields that are marked for it (format: password)"),
-			}
-		}
 		n, _ := size(value)
 		if p.bytes += n; p.bytes > maxTotalBytes {
 			return &Error{Reason: ReasonInvalidValue, Path: target.String(), Cause: fmt.Errorf("all values together have more than %d bytes", maxTotalBytes)}
@@ -203,6 +217,54 @@ func (p *pass) resolve(ctx context.Context, ref *commonv1alpha1.GenericReference
 		}
 	}
 	return nil
+}
+
+// permitsSecrets is why what a reference takes out of Secrets may not be put into its targets; nil if it may, or takes nothing out of them.
+// It is asked before anything is read: whether a Secret has a value, or an expression makes one of it, would else be told through the
+// reason of the failure, and an expression can ask for one bit after the other.
+func (p *pass) permitsSecrets(ctx context.Context, ref *commonv1alpha1.GenericReference, targets []fieldpath.Segments) *Error {
+	from, err := sourcesOf(ref)
+	if err != nil {
+		return err
+	}
+	for _, f := range from {
+		source, err := p.source(ctx, f)
+		if err != nil {
+			return err
+		}
+		if !isSecret(source.GroupResource()) {
+			continue
+		}
+		for _, target := range targets {
+			if !p.mayHoldSecret(target) {
+				return &Error{
+					Reason: ReasonSecretNotPermitted, Path: target.String(),
+					Cause: errors.New("what a Secret holds may be put only into fields that are marked for it (format: password)"),
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// sourcesOf are the fields of other objects out of which a reference makes its value.
+func sourcesOf(ref *commonv1alpha1.GenericReference) ([]commonv1alpha1.ReferenceSource, *Error) {
+	invalid := func(format string, arguments ...any) *Error {
+		return &Error{Reason: ReasonInvalidReference, Cause: fmt.Errorf(format, arguments...)}
+	}
+	switch {
+	case len(ref.Variables) == 0 && ref.Expression == "":
+		return []commonv1alpha1.ReferenceSource{ref.Source()}, nil
+	case ref.Resource != "" || len(ref.Variables) == 0 || ref.Expression == "":
+		return nil, invalid("either resource, or variables and expression, are required")
+	case len(ref.Variables) > maxVariables:
+		return nil, invalid("a reference can have %d variables", maxVariables)
+	}
+	out := make([]commonv1alpha1.ReferenceSource, 0, len(ref.Variables))
+	for i := range ref.Variables {
+		out = append(out, ref.Variables[i].FromRef)
+	}
+	return out, nil
 }
 
 // targets are the fields to fill: those that have no value, or all if they follow their source.
@@ -234,11 +296,8 @@ func (p *pass) targets(ref *commonv1alpha1.GenericReference) ([]fieldpath.Segmen
 
 // value is the value of a reference, and whether a Secret has to do with it.
 func (p *pass) value(ctx context.Context, ref *commonv1alpha1.GenericReference) (value any, secret bool, err *Error) {
-	if len(ref.Variables) == 0 && ref.Expression == "" {
+	if len(ref.Variables) == 0 {
 		return p.take(ctx, ref.Source())
-	}
-	if ref.Resource != "" || len(ref.Variables) == 0 || ref.Expression == "" {
-		return nil, false, &Error{Reason: ReasonInvalidReference, Cause: errors.New("either resource, or variables and expression, are required")}
 	}
 	return p.compute(ctx, ref)
 }
@@ -257,13 +316,7 @@ func (p *pass) compute(ctx context.Context, ref *commonv1alpha1.GenericReference
 		}
 		variables[v.Name], secret = taken, secret || fromSecret
 	}
-	result, evalErr := expression.Evaluate(program.Program, map[string]any{variablesName: variables})
-	if evalErr == nil {
-		value, evalErr = asJSON(result)
-	}
-	if evalErr == nil {
-		_, evalErr = size(value)
-	}
+	value, evalErr := evaluate(program, variables)
 	if evalErr != nil {
 		if secret && !errors.Is(evalErr, expression.ErrTooExpensive) {
 			// Messages of functions repeat what they were called with.
@@ -275,6 +328,27 @@ func (p *pass) compute(ctx context.Context, ref *commonv1alpha1.GenericReference
 		return nil, secret, &Error{Reason: ReasonFieldNotFound, Path: "expression", Cause: errNoValue}
 	}
 	return value, secret, nil
+}
+
+// evaluate is the value of an expression within its bounds.
+func evaluate(program program, variables map[string]any) (any, error) {
+	input, err := inputSize(variables)
+	if err != nil {
+		return nil, err
+	}
+	if uses := max(program.Uses, 1); input > maxExpressionInput/uses {
+		return nil, fmt.Errorf("the variables have together more than %d bytes, each counted as often as variables are used", maxExpressionInput)
+	}
+	result, err := expression.Evaluate(program.Program, map[string]any{variablesName: variables})
+	if err != nil {
+		return nil, err
+	}
+	value, err := asJSON(result)
+	if err != nil {
+		return nil, err
+	}
+	_, err = size(value)
+	return value, err
 }
 
 // take is the value of a field of another object.
@@ -336,7 +410,7 @@ func takeAt(object map[string]any, path fieldpath.Segments) (any, error) {
 	return taken(values)
 }
 
-// source is the object that a reference means. Whether it may be referenced was asked.
+// source is the object that a reference means, and which the object may reference.
 func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (Source, *Error) {
 	gvr := schema.GroupVersionResource{Group: ptr.Deref(ref.Group, ""), Version: ptr.Deref(ref.Version, ""), Resource: ref.Resource}
 	name := types.NamespacedName{Namespace: ptr.Deref(ref.Namespace, ""), Name: ref.Name}
@@ -366,8 +440,13 @@ func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (
 	if from == source.GroupKind() && name.Namespace == own && name.Name == p.req.Object.GetName() {
 		return Source{}, &Error{Reason: ReasonInvalidReference, Source: source.String(), Cause: errors.New("an object cannot reference itself")}
 	}
-	if _, known := p.cache[source]; known {
+	if _, known := p.permitted[source]; known {
 		return source, nil
+	}
+	if len(p.permitted) >= maxSources {
+		return Source{}, &Error{
+			Reason: ReasonInvalidValue, Source: source.String(), Cause: fmt.Errorf("an object can reference %d objects", maxSources),
+		}
 	}
 	if err := p.req.Tenancy.permits(ctx, from, own, source); err != nil {
 		reason := ReasonUnavailable
@@ -376,6 +455,7 @@ func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (
 		}
 		return Source{}, &Error{Reason: reason, Source: source.String(), Cause: err}
 	}
+	p.permitted[source] = struct{}{}
 	return source, nil
 }
 
@@ -410,7 +490,13 @@ func (p *pass) read(ctx context.Context, source Source) (map[string]any, *Error)
 		out.err = &Error{Reason: reasonOf(err), Source: source.String(), Cause: brief(err)}
 	} else if obj.GetName() != source.Name || obj.GetNamespace() != source.Namespace {
 		out.err = &Error{Reason: ReasonUnavailable, Source: source.String(), Cause: errors.New("the API server answered with another object")}
+	} else if n := kept(obj.Object, maxReadBytes-p.kept); n > maxReadBytes-p.kept {
+		out.err = &Error{
+			Reason: ReasonInvalidValue, Source: source.String(),
+			Cause: fmt.Errorf("the objects that are referenced have together more than %d MiB", maxReadBytes>>20),
+		}
 	} else {
+		p.kept += n
 		out.object = decoded(obj.Object, source.GroupResource())
 	}
 	p.cache[source] = out

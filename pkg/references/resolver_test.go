@@ -6,19 +6,22 @@ package references
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 )
 
 func things(tb testing.TB) *objects {
 	tb.Helper()
 	return &objects{of: map[string]map[string]any{
 		"ConfigMap.v1/team-a/common-settings": content(tb, `
-data: {region: eu-west-1, dotted.key: dots, empty: ""}
+data: {region: eu-west-1, dotted.key: dots, empty: "", long: `+strings.Repeat("x", 1000)+`}
 binaryData: {text: `+b64("hello")+`, image: `+b64("\xff\xfe")+`}`),
 		"ConfigMap.v1/team-b/common-settings": content(tb, `{data: {region: of team-b}}`),
 		"Secret.v1/team-a/accounts":           content(tb, `{data: {prod: `+b64("123456789012")+`, key: `+b64("\xff\xfe")+`}}`),
@@ -141,9 +144,46 @@ func TestResolve(t *testing.T) {
 		},
 		"ExpressionCosts": {
 			reason: "What an expression costs is bounded.",
-			references: `[{variables: [{name: a, fromRef: {` + settings + `, fieldPath: data.region}}],
-				expression: "[1,2,3,4,5,6,7,8,9,10].map(a, [1,2,3,4,5,6,7,8,9,10].map(b, [1,2,3,4,5,6,7,8,9,10].map(c, [1,2,3,4,5,6,7,8,9,10].map(d, a))))", toFieldPath: spec.a}]`,
+			references: `[{variables: [{name: a, fromRef: {` + settings + `, fieldPath: data.long}}],
+				expression: "''` + strings.Repeat(" + variables.a", 30) + `", toFieldPath: spec.a}]`,
 			want: `{}`, wantReads: 1, wantReason: ReasonInvalidValue, wantError: "cannot resolve spec.references[0]: expression: it costs too much on this object",
+		},
+		"ExhaustMemoryByExpression": {
+			reason: "An expression that multiplies texts is not evaluated.",
+			references: `[{variables: [{name: a, fromRef: {` + settings + `, fieldPath: data.region}}],
+				expression: "variables.a.replace('', variables.a).replace('', variables.a)", toFieldPath: spec.a}]`,
+			want: `{}`, wantReason: ReasonInvalidReference,
+			wantError: "cannot resolve spec.references[0]: expression: the function replace is not available in references",
+		},
+		"ExhaustMemoryByVariables": {
+			reason: "Nor is one that puts a long text together often.",
+			references: `[{variables: [{name: a, fromRef: {` + settings + `, fieldPath: data.long}}],
+				expression: "[` + strings.Repeat("variables.a,", 40) + `].join()", toFieldPath: spec.a}]`,
+			want: `{}`, wantReads: 1, wantReason: ReasonInvalidValue,
+			wantError: "cannot resolve spec.references[0]: expression: the variables have together more than 32768 bytes, each counted as often as variables are used",
+		},
+		"TooManyVariables": {
+			reason: "As the schema says, which whoever owns the cluster can change.",
+			references: `[{variables: [` + strings.Repeat(`{name: a, fromRef: {`+settings+`, fieldPath: data.region}},`, 17) + `],
+				expression: variables.a, toFieldPath: spec.a}]`,
+			want: `{}`, wantReason: ReasonInvalidReference, wantError: "cannot resolve spec.references[0]: a reference can have 16 variables",
+		},
+		"ReadSecretBitByBit": {
+			reason: "Nor is it said whether an expression makes a value of it: that is one bit of it.", schema: marked,
+			references: `[{variables: [{name: a, fromRef: {resource: secrets, name: accounts, fieldPath: data.prod}}],
+				expression: "variables.a.startsWith('2') ? 'x' : ''", toFieldPath: spec.description}]`,
+			want: `{}`, wantReason: ReasonSecretNotPermitted,
+		},
+		"ReadNamesOfSecrets": {
+			reason: "Nor whether it is there.", schema: marked,
+			references: `[{resource: secrets, name: nobody, fromFieldPath: data.prod, toFieldPath: spec.description}]`,
+			want:       `{}`, wantReason: ReasonSecretNotPermitted,
+		},
+		"ReadSecretIntoMarkedAndOther": {
+			reason: "Every target is marked, or nothing is read.", schema: marked, object: `{l: [{}]}`,
+			references: `[{variables: [{name: b, fromRef: {` + settings + `, fieldPath: data.region}}, {name: a, fromRef: {resource: secrets, name: accounts, fieldPath: data.prod}}],
+				expression: variables.b, toFieldPath: "spec.l[*].a"}]`,
+			want: `{"l":[{}]}`, wantReason: ReasonSecretNotPermitted,
 		},
 		"ExpressionDoesNotCompile": {
 			reason: "It cannot be computed, whatever exists.",
@@ -177,12 +217,12 @@ func TestResolve(t *testing.T) {
 			reason:     "What a Secret holds goes into no other field.",
 			schema:     marked,
 			references: `[{resource: secrets, name: accounts, fromFieldPath: data.prod, toFieldPath: spec.description}]`,
-			want:       `{}`, wantReads: 1, wantReason: ReasonSecretNotPermitted,
+			want:       `{}`, wantReason: ReasonSecretNotPermitted,
 		},
 		"ReadSecretThroughExpression": {
 			reason: "Nor when it was computed from one.", schema: marked,
 			references: `[{variables: [{name: a, fromRef: {resource: secrets, name: accounts, fieldPath: data.prod}}], expression: "variables.a.substring(1)", toFieldPath: spec.description}]`,
-			want:       `{}`, wantReads: 1, wantReason: ReasonSecretNotPermitted,
+			want:       `{}`, wantReason: ReasonSecretNotPermitted,
 		},
 		"ReadSecretThroughErrorOfExpression": {
 			reason: "A function that fails repeats what it was called with.", schema: marked,
@@ -332,6 +372,52 @@ func TestResolve(t *testing.T) {
 			if again := strings.Contains(tc.references, "Always") || strings.Contains(tc.references, "Optional") || tc.wantReason == ReasonSourceNotFound ||
 				tc.wantReason == ReasonFieldNotFound; (again || err == nil) && again != (len(result.Sources) > 0) {
 				t.Errorf("%s: more depends on %v", tc.reason, result.Sources)
+			}
+		})
+	}
+}
+
+// TestExhaustMemoryByLargeSources: what is read for one object is bounded, together.
+func TestExhaustMemoryByLargeSources(t *testing.T) {
+	large := strings.Repeat("x", 1<<20)
+	cases := map[string]struct {
+		reason   string
+		sources  int
+		variable int // How many variables each reference has.
+		data     map[string]any
+		want     string
+	}{
+		"Few":   {reason: "That is usual.", sources: 100, variable: 1, data: map[string]any{"a": "x"}},
+		"Large": {reason: "They are kept until all references are resolved.", sources: 20, variable: 1, data: map[string]any{"a": "x", "b": large}, want: "more than 16 MiB"},
+		"Small": {reason: "Fields take more than their text.", sources: 20, variable: 1, data: map[string]any{"a": "x", "b": make([]any, 20_000)}, want: "more than 16 MiB"},
+		"Many":  {reason: "Each is a request.", sources: 300, variable: 3, data: map[string]any{"a": "x"}, want: "an object can reference 256 objects"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			server := &objects{of: map[string]map[string]any{}}
+			var refs []commonv1alpha1.GenericReference
+			for i := range tc.sources {
+				source := fmt.Sprintf("source-%d", i)
+				server.of["ConfigMap.v1/team-a/"+source] = map[string]any{"data": tc.data}
+				if i%tc.variable == 0 {
+					refs = append(refs, commonv1alpha1.GenericReference{Expression: "variables.a0", ToFieldPath: fmt.Sprintf("spec.field%d", i)})
+				}
+				last := &refs[len(refs)-1]
+				last.Variables = append(last.Variables, commonv1alpha1.ReferenceVariable{
+					Name: fmt.Sprintf("a%d", i%tc.variable), FromRef: commonv1alpha1.ReferenceSource{Resource: "configmaps", Name: source, FieldPath: "data.a"},
+				})
+			}
+			obj := object(t, "{apiVersion: example.org/v1, kind: Thing, metadata: {name: thing, namespace: team-a}, spec: {}}")
+			_, err := NewResolver().Resolve(context.Background(), Request{Object: obj, References: refs, Reader: server, Mapper: mapper()})
+			var failed *Error
+			switch errors.As(err, &failed); {
+			case tc.want == "" && err != nil:
+				t.Errorf("%s: %v", tc.reason, err)
+			case tc.want != "" && (failed == nil || failed.Reason != ReasonInvalidValue || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("%s: want %q, got %v", tc.reason, tc.want, err)
+			}
+			if len(server.reads) > 256 {
+				t.Errorf("%s: %d objects were read", tc.reason, len(server.reads))
 			}
 		})
 	}

@@ -24,6 +24,13 @@ const (
 	maxTotalBytes = 256 << 10
 	maxValueNodes = 4096
 	maxValueDepth = 32
+
+	// maxExpressionInput is how many bytes all variables of an expression can have together, each counted as often as the expression uses
+	// variables: it is about the most that one function is called with.
+	maxExpressionInput = 32 << 10
+
+	// maxReadBytes is about how many bytes all objects can have that are kept while the references of one object are resolved.
+	maxReadBytes = 16 << 20
 )
 
 // errNotText is the error of binary data.
@@ -39,6 +46,39 @@ func size(value any) (int, error) {
 		return 0, err
 	}
 	return m.bytes, nil
+}
+
+// inputSize is about how much of an expression's time and memory a value takes: fields and elements count also when they are empty.
+func inputSize(value any) (int, error) {
+	m := measure{}
+	if err := m.add(value, 0); err != nil {
+		return 0, err
+	}
+	return m.bytes + 8*m.nodes, nil
+}
+
+// kept is about how many bytes an object takes in memory, or more than most if it has more than that.
+func kept(value any, most int) int {
+	const overhead = 64 // Of a field or an element: an interface, a header and a place in a map.
+	n := overhead
+	switch v := value.(type) {
+	case string:
+		n += len(v)
+	case []any:
+		for _, element := range v {
+			if n += kept(element, most-n); n > most {
+				return n
+			}
+		}
+	case map[string]any:
+		for key, field := range v {
+			n += len(key)
+			if n += kept(field, most-n); n > most {
+				return n
+			}
+		}
+	}
+	return n
 }
 
 type measure struct{ nodes, bytes int }

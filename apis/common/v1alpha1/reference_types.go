@@ -73,8 +73,8 @@ type GenericReference struct {
 	// +optional
 	Variables []ReferenceVariable `json:"variables,omitempty"`
 
-	// expression computes the value from the variables, in CEL: "arn:aws:s3:::" + variables.bucket. It has the functions that the
-	// validation rules of Kubernetes have, and what it may cost is bounded. Its value is text, a number, a boolean, a list or an object.
+	// expression computes the value from the variables, in CEL: "arn:aws:s3:::" + variables.bucket. It has no loops, and only
+	// functions whose result is about as large as what they are called with. Its value is text, a number, a boolean, a list or an object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	// +optional

@@ -5,8 +5,8 @@ package references
 
 import (
 	"slices"
-	"strings"
 
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -17,6 +17,9 @@ import (
 
 // maxSources is how many sources are watched at most in one cluster.
 const maxSources = 256
+
+// maxSteps is how many dependencies are followed at most to find out whether an object depends on itself.
+const maxSteps = 10_000
 
 // objectKey names an object. Its version does not matter.
 type objectKey struct {
@@ -55,6 +58,7 @@ func (d *dependencies) set(key objectKey, req Request, sources []references.Sour
 	delete(d.watched, key)
 	all = true
 	for _, s := range sources {
+		// Also if it is not watched: who depends on himself over it is still found.
 		d.of[key] = append(d.of[key], keyOfSource(s))
 		kind := watchOf(s)
 		if d.users[kind] == nil {
@@ -93,36 +97,49 @@ func (d *dependencies) usersOf(kind kindwatch.Kind) []Request {
 	return out
 }
 
-// cycle is the way from an object back to itself, over what objects depend on; nil if there is none.
-func (d *dependencies) cycle(from objectKey) []objectKey {
-	seen := sets.New[objectKey]()
-	var walk func(at objectKey, path []objectKey) []objectKey
-	walk = func(at objectKey, path []objectKey) []objectKey {
+// cycle is the way from an object back to itself, over what objects depend on; nil if there is none. It is not found out if that takes more
+// than maxSteps: people decide how many objects depend on each other, and others wait meanwhile.
+func (d *dependencies) cycle(from objectKey) (way []objectKey, known bool) {
+	cameFrom := map[objectKey]objectKey{}
+	open, steps := []objectKey{from}, 0
+	for len(open) > 0 {
+		at := open[len(open)-1]
+		open = open[:len(open)-1]
 		for _, next := range d.of[at] {
+			if steps++; steps > maxSteps {
+				return nil, false
+			}
 			if next == from {
-				return append(path, at)
+				return wayTo(at, from, cameFrom), true
 			}
-			if seen.Has(next) {
-				continue
-			}
-			seen.Insert(next)
-			if found := walk(next, append(slices.Clone(path), at)); found != nil {
-				return found
+			if _, seen := cameFrom[next]; !seen {
+				cameFrom[next] = at
+				open = append(open, next)
 			}
 		}
-		return nil
 	}
-	return walk(from, nil)
+	return nil, true
+}
+
+// wayTo is the way from an object to another one.
+func wayTo(at, from objectKey, cameFrom map[objectKey]objectKey) []objectKey {
+	way := []objectKey{at}
+	for at != from {
+		at = cameFrom[at]
+		way = append(way, at)
+	}
+	slices.Reverse(way)
+	return way
 }
 
 // watchOf is the watch of one object: of its metadata, which tells that it changed.
 func watchOf(s references.Source) kindwatch.Kind {
-	selector := []string{"metadata.name=" + s.Name}
+	selector := fields.Set{"metadata.name": s.Name}
 	if s.Namespace != "" {
-		selector = append(selector, "metadata.namespace="+s.Namespace)
+		selector["metadata.namespace"] = s.Namespace
 	}
 	return kindwatch.Kind{
 		GroupVersionKind: s.GroupVersionKind, Resource: s.Resource, ClusterScoped: s.Namespace == "", MetadataOnly: true,
-		FieldSelector: strings.Join(selector, ","),
+		FieldSelector: selector.String(),
 	}
 }

@@ -81,8 +81,8 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 	all, cycle := w.depend(s.key, req, result.Sources)
 	obj := s.obj
 	switch {
-	case len(cycle) > 0:
-		o.failed = cyclic(cycle)
+	case cycle != nil:
+		o.failed = cycle
 	case len(result.Filled) > 0:
 		written, failed, err := r.apply(ctx, w, req, s, result)
 		if err != nil {

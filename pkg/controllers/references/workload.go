@@ -227,14 +227,14 @@ func (w *workload) rules(kind kindwatch.Kind) (*declared, references.Tenancy) {
 	return w.declared[kind], w.tenancy
 }
 
-// depend makes sources all that an object depends on. It returns whether all of them are watched, and the objects that depend on each
-// other, if it is one of them.
-func (w *workload) depend(key objectKey, req Request, sources []references.Source) (all bool, cycle []objectKey) {
+// depend makes sources all that an object depends on. It returns whether all of them are watched, and why the object must not be filled in:
+// it depends on itself, or on so many that it is not known.
+func (w *workload) depend(key objectKey, req Request, sources []references.Source) (all bool, failed *references.Error) {
 	w.watching.Lock()
 	defer w.watching.Unlock()
 	w.mu.Lock()
 	start, stop, all := w.dependencies.set(key, req, sources)
-	cycle = w.dependencies.cycle(key)
+	cycle, known := w.dependencies.cycle(key)
 	var wake []Request
 	for _, member := range cycle {
 		if member != key && w.told[member] != references.ReasonCycle {
@@ -251,7 +251,15 @@ func (w *workload) depend(key objectKey, req Request, sources []references.Sourc
 	for _, r := range wake {
 		w.queue.Add(r)
 	}
-	return all, cycle
+	switch {
+	case !known:
+		failed = &references.Error{
+			Reason: references.ReasonCycle, Cause: fmt.Errorf("the object depends on others by more than %d references", maxSteps),
+		}
+	case len(cycle) > 0:
+		failed = cyclic(cycle)
+	}
+	return all, failed
 }
 
 func ownerOf(kind kindwatch.Kind) string { return "source/" + kind.String() + "/" + kind.FieldSelector }

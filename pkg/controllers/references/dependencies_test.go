@@ -1,0 +1,81 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/masthead-dev/masthead/pkg/references"
+)
+
+func sourceNamed(name string) references.Source {
+	return references.Source{
+		GroupVersionKind: schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"}, Resource: "things",
+		NamespacedName: types.NamespacedName{Namespace: "team-a", Name: name},
+	}
+}
+
+func TestCycle(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		of     map[string][]string
+		want   []string
+	}{
+		"None":    {reason: "It depends on nothing that depends on it.", of: map[string][]string{"a": {"b", "c"}, "b": {"c"}}},
+		"Two":     {reason: "Each depends on the other.", of: map[string][]string{"a": {"b"}, "b": {"a"}}, want: []string{"a", "b"}},
+		"Far":     {reason: "The way is in the order of the dependencies.", of: map[string][]string{"a": {"x", "b"}, "b": {"c"}, "c": {"y", "a"}}, want: []string{"a", "b", "c"}},
+		"Others":  {reason: "Others depend on each other, and it depends on them.", of: map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"b"}}},
+		"Diamond": {reason: "Two ways lead to the same.", of: map[string][]string{"a": {"b", "c"}, "b": {"d"}, "c": {"d"}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := newDependencies()
+			for user, uses := range tc.of {
+				var sources []references.Source
+				for _, u := range uses {
+					sources = append(sources, sourceNamed(u))
+				}
+				d.set(keyOfSource(sourceNamed(user)), Request{}, sources)
+			}
+			way, known := d.cycle(keyOfSource(sourceNamed("a")))
+			var got []string
+			for _, k := range way {
+				got = append(got, k.Name)
+			}
+			if !known || !slices.Equal(got, tc.want) {
+				t.Errorf("%s: want %v, got %v, known: %v", tc.reason, tc.want, got, known)
+			}
+		})
+	}
+}
+
+// TestExhaustMemoryByLongChain: a chain of objects that depend on each other takes no more memory than it has steps, and no more steps than
+// maxSteps.
+func TestExhaustMemoryByLongChain(t *testing.T) {
+	d := newDependencies()
+	const length = maxSteps + 2
+	for i := range length {
+		d.set(keyOfSource(sourceNamed(fmt.Sprintf("o%d", i))), Request{}, []references.Source{sourceNamed(fmt.Sprintf("o%d", i+1))})
+	}
+	var known bool
+	allocated := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			_, known = d.cycle(keyOfSource(sourceNamed("o0")))
+		}
+	}).AllocedBytesPerOp()
+	if known {
+		t.Errorf("a chain of %d was followed to its end", length)
+	}
+	if most := int64(maxSteps * 2000); allocated > most {
+		t.Errorf("following the chain takes %d bytes, want at most %d", allocated, most)
+	}
+	if _, known := d.cycle(keyOfSource(sourceNamed(fmt.Sprintf("o%d", length-100)))); !known {
+		t.Error("a short chain is not followed to its end")
+	}
+}

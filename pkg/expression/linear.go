@@ -1,0 +1,137 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package expression
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	celast "github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+)
+
+// MaxLinearLength is how many bytes of text an expression can have that CompileLinear compiles.
+const MaxLinearLength = 4096
+
+// maxSeparator is how many bytes the separator of join can have: it is repeated once for each element.
+const maxSeparator = 16
+
+// LinearFunctions are the functions, besides operators, that CompileLinear allows, separated by spaces. Left out are those whose result can
+// be a multiple of what they are called with (replace, strings.quote, lists.range), those that take time out of proportion to it (matches,
+// find, findAll, distinct, sets, quantity, semver), and those that need somebody to ask (authorizer).
+const LinearFunctions = "bool bytes double duration dyn int string timestamp type uint " +
+	"charAt contains endsWith format indexOf join lastIndexOf lowerAscii size split startsWith substring trim upperAscii " +
+	"first flatten isSorted last max min reverse slice sort sum " +
+	"hasValue optional.none optional.of optional.ofNonZeroValue or orValue value " +
+	"getDate getDayOfMonth getDayOfWeek getDayOfYear getFullYear getHours getMilliseconds getMinutes getMonth getSeconds " +
+	"cidr containsCIDR containsIP family ip ip.isCanonical isCIDR isGlobalUnicast isIP isLinkLocalMulticast isLinkLocalUnicast " +
+	"isLoopback isUnspecified masked prefixLength " +
+	"getEscapedPath getHost getHostname getPort getQuery getScheme isURL url"
+
+// linearOperators are the operators of the language, as an AST has them.
+const linearOperators = "!_ -_ @in _!=_ _%_ _&&_ _*_ _+_ _-_ _/_ _<=_ _<_ _==_ _>=_ _>_ _?._ _?_:_ _[?_] _[_] _||_"
+
+// longPrecision finds a precision of more than two digits in a format: %.1000000f makes a million digits of a number.
+var longPrecision = regexp.MustCompile(`%\.[0-9]{3,}`) //nolint:gochecknoglobals // A constant.
+
+// A LinearProgram is an expression all of whose values have a size that is linear in its text and its input.
+type LinearProgram struct {
+	cel.Program
+
+	// Uses is how often the expression uses a variable of the environment. The size of its input times this is about the most that a value
+	// can have. Whoever evaluates it bounds that.
+	Uses int
+}
+
+// CompileLinear compiles an expression that somebody wrote who is not trusted with the manager's memory and time. It has the macro has and no
+// other, so there are no loops and nothing is evaluated twice, and only the operators and LinearFunctions.
+func CompileLinear(env *cel.Env, source string) (LinearProgram, error) {
+	if len(source) > MaxLinearLength {
+		return LinearProgram{}, fmt.Errorf("it is longer than %d bytes", MaxLinearLength)
+	}
+	env, err := env.Extend(cel.ClearMacros(), cel.Macros(cel.HasMacro))
+	if err != nil {
+		return LinearProgram{}, fmt.Errorf("cannot make the environment of the expression: %w", err)
+	}
+	ast, err := parse(env, source)
+	if err != nil {
+		return LinearProgram{}, err
+	}
+	uses, err := linear(ast.NativeRep().Expr())
+	if err != nil {
+		return LinearProgram{}, err
+	}
+	program, err := programOf(env, ast, nil)
+	return LinearProgram{Program: program, Uses: uses}, err
+}
+
+// linear is how often an expression uses variables, or why it is not linear.
+func linear(e celast.Expr) (uses int, err error) {
+	celast.PostOrderVisit(e, celast.NewExprVisitor(func(e celast.Expr) {
+		switch e.Kind() {
+		case celast.IdentKind:
+			uses++
+		case celast.ComprehensionKind:
+			err = errors.New("it has a loop")
+		case celast.CallKind:
+			if refused := linearCall(e.AsCall()); refused != nil {
+				err = refused
+			}
+		}
+	}))
+	return uses, err
+}
+
+// linearCall is why a call is not allowed.
+func linearCall(call celast.CallExpr) error {
+	name := call.FunctionName()
+	if !isOneOf(LinearFunctions, name) && !isOneOf(linearOperators, name) {
+		return fmt.Errorf("the function %s is not available in references", name)
+	}
+	switch {
+	case name == "format":
+		return linearFormat(call)
+	case name == "join" && len(call.Args()) > 0:
+		if separator, ok := literal(call.Args()[0]); !ok || len(separator) > maxSeparator {
+			return fmt.Errorf("the separator of join must be written out, and have at most %d bytes", maxSeparator)
+		}
+	}
+	return nil
+}
+
+// linearFormat: a format that is computed could have any precision, and what format makes is a multiple of what it is called with (%b), which
+// multiplies when formats are nested.
+func linearFormat(call celast.CallExpr) error {
+	if !call.IsMemberFunction() {
+		return nil
+	}
+	format, ok := literal(call.Target())
+	if !ok || longPrecision.MatchString(format) {
+		return errors.New("the text before .format must be written out, and a precision in it has at most two digits")
+	}
+	var nested error
+	for _, argument := range call.Args() {
+		celast.PostOrderVisit(argument, celast.NewExprVisitor(func(e celast.Expr) {
+			if e.Kind() == celast.CallKind && e.AsCall().FunctionName() == "format" {
+				nested = errors.New("format cannot be used on what format made")
+			}
+		}))
+	}
+	return nested
+}
+
+func literal(e celast.Expr) (string, bool) {
+	if e.Kind() != celast.LiteralKind {
+		return "", false
+	}
+	text, ok := e.AsLiteral().(types.String)
+	return string(text), ok
+}
+
+func isOneOf(list, name string) bool {
+	return strings.Contains(" "+list+" ", " "+name+" ")
+}
