@@ -27,6 +27,7 @@ import (
 	"k8s.io/utils/clock"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -34,11 +35,18 @@ import (
 const (
 	// clusterTimeout is how long an imported cluster is given for all questions together.
 	clusterTimeout = 30 * time.Second
-	// maxClusterAnswer is how large one answer may be, in bytes.
-	maxClusterAnswer = 8 << 20
-	// nodesPerPage and maxPages bound how many Nodes are read.
-	nodesPerPage = 250
-	maxPages     = 40
+	// maxReview and maxNodePage are how large the answer to a review, and a page of Nodes, may be, in bytes. What a page may take once it
+	// is decoded is bounded, too, by bounded.WithBytes.
+	maxReview   = 256 << 10
+	maxNodePage = 8 << 20
+	// nodesPerPage and maxPages bound how many Nodes are read. A Node with its managed fields and images is a few dozen kilobytes.
+	nodesPerPage = 100
+	maxPages     = 100
+	// maxContinue is how long the name of the next page may be, in bytes. Kubernetes's have a few hundred.
+	maxContinue = 8 << 10
+	// maxNodeText is how long a label's value, and the version of a kubelet, may be, in bytes. What is longer is left out: Kubernetes
+	// accepts no such label, and there is no such version.
+	maxNodeText = 63
 )
 
 // clusters is what imported clusters said of themselves, by import.
@@ -175,8 +183,8 @@ func (w *workload) close() { w.base.CloseIdleConnections() }
 // errRefused means that the cluster refuses the credentials.
 var errRefused = errors.New("the credentials are refused")
 
-// ask sends a request and decodes the answer.
-func (w *workload) ask(ctx context.Context, method, path string, body, into any) error {
+// ask sends a request and decodes the answer, of which so many bytes are read at most.
+func (w *workload) ask(ctx context.Context, method, path string, body, into any, most int64) error {
 	var content io.Reader
 	if body != nil {
 		encoded, err := json.Marshal(body)
@@ -206,8 +214,12 @@ func (w *workload) ask(ctx context.Context, method, path string, body, into any)
 	case resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated:
 		return fmt.Errorf("the API server answers with the status %d", resp.StatusCode)
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxClusterAnswer)).Decode(into); err != nil {
-		return errors.New("the answer of the API server cannot be read, or is too large")
+	answer := bounded.NewBody(ctx, resp.Body, bounded.NewScanner("answer", bounded.WithBytes(most)), nil, nil)
+	if err := json.NewDecoder(answer).Decode(into); err != nil {
+		if refused := (*bounded.Error)(nil); errors.As(err, &refused) {
+			return refused
+		}
+		return errors.New("the API server's answer cannot be read") // What the decoder says repeats parts of the answer.
 	}
 	return nil
 }
@@ -221,7 +233,7 @@ func (w *workload) may(ctx context.Context, verb, group, resource string) (bool,
 		},
 	}
 	var answer authorizationv1.SelfSubjectAccessReview
-	if err := w.ask(ctx, http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review, &answer); err != nil {
+	if err := w.ask(ctx, http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review, &answer, maxReview); err != nil {
 		return false, err
 	}
 	return answer.Status.Allowed, nil
@@ -267,59 +279,69 @@ func (w *workload) access(ctx context.Context) metav1.Condition {
 	return of(metav1.ConditionTrue, fleetv1alpha1.ReasonAccessReadOnly, "The credentials may read in the cluster, and not write")
 }
 
-// nodeLabels are the prefixes of the labels that say where a Node comes from.
-func isNodeLabel(key string) bool {
-	for _, prefix := range []string{
-		"eks.amazonaws.com/", "kubernetes.azure.com/", "cloud.google.com/", "karpenter.sh/", "alpha.eksctl.io/", "node.kubernetes.io/",
-		"topology.kubernetes.io/", "kubernetes.io/", "type",
-	} {
-		if strings.HasPrefix(key, prefix) {
-			return true
-		}
+// nodeLabels are the labels that say where a Node comes from: those that pkg/reflection reads.
+func nodeLabels() []string {
+	return []string{
+		"eks.amazonaws.com/nodegroup", "eks.amazonaws.com/compute-type", "kubernetes.azure.com/agentpool", "cloud.google.com/gke-nodepool",
+		"karpenter.sh/nodepool", "type",
 	}
-	return false
 }
 
-// nodes reads what is needed of the Nodes.
-func (w *workload) nodes(ctx context.Context) ([]reflection.Node, error) {
-	type page struct {
-		Metadata struct {
-			Continue string `json:"continue"`
-		} `json:"metadata"`
-		Items []struct {
-			Metadata struct {
-				Labels map[string]string `json:"labels"`
-			} `json:"metadata"`
-			Status struct {
-				NodeInfo struct {
-					KubeletVersion string `json:"kubeletVersion"`
-				} `json:"nodeInfo"`
-				Conditions []struct {
-					Type   string `json:"type"`
-					Status string `json:"status"`
-				} `json:"conditions"`
-			} `json:"status"`
-		} `json:"items"`
+// nodePage is what is decoded of a page of Nodes.
+type nodePage struct {
+	Metadata struct {
+		Continue string `json:"continue"`
+	} `json:"metadata"`
+	Items []nodeItem `json:"items"`
+}
+
+type nodeItem struct {
+	Metadata struct {
+		Labels map[string]string `json:"labels"`
+	} `json:"metadata"`
+	Status struct {
+		NodeInfo struct {
+			KubeletVersion string `json:"kubeletVersion"`
+		} `json:"nodeInfo"`
+		Conditions []struct {
+			Type   string `json:"type"`
+			Status string `json:"status"`
+		} `json:"conditions"`
+	} `json:"status"`
+}
+
+// node is what is kept of a Node. It shares no memory with the answer.
+func (i nodeItem) node() reflection.Node {
+	node := reflection.Node{Labels: map[string]string{}}
+	if version := i.Status.NodeInfo.KubeletVersion; len(version) <= maxNodeText {
+		node.KubeletVersion = strings.Clone(version)
 	}
+	for _, key := range nodeLabels() {
+		if value, ok := i.Metadata.Labels[key]; ok && len(value) <= maxNodeText {
+			node.Labels[key] = strings.Clone(value)
+		}
+	}
+	for _, c := range i.Status.Conditions {
+		node.Ready = node.Ready || c.Type == "Ready" && c.Status == "True"
+	}
+	return node
+}
+
+// nodes reads what is needed of the Nodes: of the first nodesPerPage*maxPages, if there are more.
+func (w *workload) nodes(ctx context.Context) ([]reflection.Node, error) {
 	var all []reflection.Node
 	next := ""
 	for range maxPages {
-		var got page
+		var got nodePage
 		path := fmt.Sprintf("/api/v1/nodes?limit=%d&continue=%s", nodesPerPage, url.QueryEscape(next))
-		if err := w.ask(ctx, http.MethodGet, path, nil, &got); err != nil {
+		if err := w.ask(ctx, http.MethodGet, path, nil, &got, maxNodePage); err != nil {
 			return nil, err
 		}
+		if len(got.Items) > nodesPerPage || len(got.Metadata.Continue) > maxContinue {
+			return nil, errors.New("the API server's answer is not a page of Nodes: it is larger than was asked for")
+		}
 		for _, item := range got.Items {
-			node := reflection.Node{Labels: map[string]string{}, KubeletVersion: item.Status.NodeInfo.KubeletVersion}
-			for key, value := range item.Metadata.Labels {
-				if isNodeLabel(key) {
-					node.Labels[key] = value
-				}
-			}
-			for _, c := range item.Status.Conditions {
-				node.Ready = node.Ready || c.Type == "Ready" && c.Status == "True"
-			}
-			all = append(all, node)
+			all = append(all, item.node())
 		}
 		if next = got.Metadata.Continue; next == "" {
 			return all, nil

@@ -1,0 +1,157 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+// workloadOf asks a server that answers by what answer says.
+func workloadOf(t *testing.T, answer http.HandlerFunc) *workload {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	return &workload{client: server.Client(), base: &http.Transport{}, server: server.URL}
+}
+
+// endless writes head, and then text until the client has enough.
+func endless(head, text string) http.HandlerFunc {
+	chunk := strings.Repeat(text, 64<<10/len(text))
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, err := io.WriteString(w, head)
+		for err == nil && r.Context().Err() == nil {
+			_, err = io.WriteString(w, chunk)
+		}
+	}
+}
+
+func always(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
+}
+
+// items is a page of n Nodes.
+func items(n int, item string) string {
+	return `{"items":[` + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + `]}`
+}
+
+// TestAnswersOfAnImportedClusterAreBounded: an imported cluster is somebody else's. No answer of it takes much of the manager's memory.
+func TestAnswersOfAnImportedClusterAreBounded(t *testing.T) {
+	for _, c := range []struct {
+		reason string
+		answer http.HandlerFunc
+		// limit is what package bounded refuses the answer for. Empty: it is not larger than package bounded allows.
+		limit bounded.Limit
+	}{
+		{"Items that never end are given up", endless(`{"items":[{}`, `,{}`), bounded.LimitCost},
+		{"White space that never ends is given up", endless(`{"items":[`, " "), bounded.LimitBytes},
+		{"A string that never ends is given up", endless(`{"metadata":{"continue":"`, "x"), bounded.LimitString},
+		{"Labels that never end are given up", endless(`{"items":[{"metadata":{"labels":{"":""`, `,"":""`), bounded.LimitCost},
+		{"Arrays that never end are given up", endless(`{"items":`, "["), bounded.LimitDepth},
+		{"Two million empty items have fewer bytes than a page may have", always(items(2_000_000, `{}`)), bounded.LimitCost},
+		{"A page has no more Nodes than were asked for", always(items(nodesPerPage+1, `{}`)), ""},
+		{
+			"The name of the next page is sent back, so it is short",
+			always(`{"metadata":{"continue":"` + strings.Repeat("x", maxContinue+1) + `"},"items":[]}`), "",
+		},
+		{"What is no JSON is no page", always("<html>"), bounded.LimitSyntax},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			nodes, err := workloadOf(t, c.answer).nodes(t.Context())
+			if err == nil {
+				t.Fatalf("nodes(): want an error, got %d Nodes", len(nodes))
+			}
+			var refused *bounded.Error
+			if errors.As(err, &refused); c.limit != "" && (refused == nil || refused.Limit != c.limit) {
+				t.Errorf("nodes(): want a refusal for %s, got: %v", c.limit, err)
+			}
+		})
+	}
+	t.Run("The answer to a review is bounded, too, and the condition repeats nothing of it", func(t *testing.T) {
+		got := workloadOf(t, endless(`{"status":{"reason":"`, "secret")).access(t.Context())
+		if got.Status != metav1.ConditionUnknown || got.Reason != fleetv1alpha1.ReasonAccessUnknown || strings.Contains(got.Message, "secret") {
+			t.Errorf("access(): want %s without what the cluster said, got %+v", fleetv1alpha1.ReasonAccessUnknown, got)
+		}
+	})
+}
+
+// TestPagesThatNeverEnd: a cluster that always has another page is read to a number of Nodes.
+func TestPagesThatNeverEnd(t *testing.T) {
+	var asked atomic.Int64
+	page := strings.Replace(items(nodesPerPage, `{}`), `{`, `{"metadata":{"continue":"more"},`, 1)
+	nodes, err := workloadOf(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		_, _ = io.WriteString(w, page)
+	}).nodes(t.Context())
+	if err != nil || len(nodes) != nodesPerPage*maxPages || asked.Load() != maxPages {
+		t.Errorf("nodes(): want %d Nodes of %d pages, got %d of %d: %v", nodesPerPage*maxPages, maxPages, len(nodes), asked.Load(), err)
+	}
+}
+
+// TestOnlyWhatIsReadOfANodeIsKept: what is kept of a Node has a size, whatever its cluster writes on it.
+func TestOnlyWhatIsReadOfANodeIsKept(t *testing.T) {
+	long := strings.Repeat("x", maxNodeText+1)
+	answer := fmt.Sprintf(`{"items":[
+		{"metadata":{"labels":{"eks.amazonaws.com/nodegroup":"workers","eks.amazonaws.com/other":"x","kubernetes.io/os":"linux","typewriter":"x"}},
+		 "status":{"nodeInfo":{"kubeletVersion":"v1.34.1-eks-1"},"conditions":[{"type":"Ready","status":"True"}]}},
+		{"metadata":{"labels":{"karpenter.sh/nodepool":%q,"type":"virtual-kubelet"}},"status":{"nodeInfo":{"kubeletVersion":%q}}}]}`, long, long)
+	got, err := workloadOf(t, always(answer)).nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []reflection.Node{
+		{Labels: map[string]string{"eks.amazonaws.com/nodegroup": "workers"}, KubeletVersion: "v1.34.1-eks-1", Ready: true},
+		{Labels: map[string]string{"type": "virtual-kubelet"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("nodes(): -want, +got:\n%s", diff)
+	}
+}
+
+// TestPageOfLargeNodesIsRead: the bounds let pass a whole page of Nodes with all images and managed fields that a kubelet reports.
+func TestPageOfLargeNodesIsRead(t *testing.T) {
+	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{}}}
+	var fields strings.Builder
+	for i := range 40 {
+		key := fmt.Sprintf("example.com/a-label-or-annotation-%d", i)
+		node.Labels[key], node.Annotations[key] = strings.Repeat("x", 60), strings.Repeat("x", 200)
+		fmt.Fprintf(&fields, `,"f:%s":{}`, key)
+	}
+	managed := &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{".":{}` + fields.String() + `},"f:annotations":{".":{}` + fields.String() + `}}}`)}
+	for i := range 3 {
+		node.ManagedFields = append(node.ManagedFields, metav1.ManagedFieldsEntry{Manager: fmt.Sprint("manager-", i), FieldsV1: managed})
+	}
+	for range 50 {
+		name := "000000000000.dkr.ecr.eu-central-1.amazonaws.com/team/application"
+		node.Status.Images = append(node.Status.Images, corev1.ContainerImage{
+			Names: []string{name + "@sha256:" + strings.Repeat("0", 64), name + ":v1.2.3"}, SizeBytes: 1 << 30,
+		})
+	}
+	list := corev1.NodeList{}
+	for range nodesPerPage {
+		list.Items = append(list.Items, node)
+	}
+	answer, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := workloadOf(t, always(string(answer))).nodes(t.Context()); err != nil || len(got) != nodesPerPage {
+		t.Errorf("nodes(): want the %d Nodes of a page of %d bytes, got %d: %v", nodesPerPage, len(answer), len(got), err)
+	}
+}
