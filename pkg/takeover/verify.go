@@ -50,13 +50,15 @@ func Verify(ctx context.Context, hub Hub, namespace string) error {
 	return nil
 }
 
-// checkInstalled compares a policy and its binding with those in the hub. What ours leave out is the API server's default.
+// checkInstalled compares a policy and its binding with those in the hub. A policy must be the same in every field: what somebody adds,
+// such as a match condition, a rule that excludes resources or a term of a selector, takes away from what is enforced. Ours leave no
+// field to the API server's defaults.
 func checkInstalled(ctx context.Context, hub Hub, want Policy) error {
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{}
 	if err := get(ctx, hub, "ValidatingAdmissionPolicy", want.Policy.Name, policy); err != nil {
 		return err
 	}
-	if !equality.Semantic.DeepDerivative(want.Policy.Spec, policy.Spec) {
+	if !equality.Semantic.DeepEqual(want.Policy.Spec, policy.Spec) {
 		return fmt.Errorf("%w: the ValidatingAdmissionPolicy %q is not the one of this version", ErrNotEnforced, want.Policy.Name)
 	}
 	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/pkg/takeover"
@@ -27,6 +28,18 @@ func TestVerifyNoticesWhatIsMissing(t *testing.T) {
 		ignoring := policy.Policy.DeepCopy()
 		ignore := admissionregistrationv1.Ignore
 		ignoring.Spec.FailurePolicy = &ignore
+		conditional := policy.Policy.DeepCopy()
+		conditional.Spec.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "never", Expression: "false"}}
+		excluding := policy.Policy.DeepCopy()
+		constraints := excluding.Spec.MatchConstraints
+		constraints.ExcludeResourceRules = constraints.ResourceRules[:1]
+		selective := policy.Policy.DeepCopy()
+		selective.Spec.MatchConstraints.ObjectSelector.MatchExpressions = append(selective.Spec.MatchConstraints.ObjectSelector.MatchExpressions,
+			metav1.LabelSelectorRequirement{Key: "trusted", Operator: metav1.LabelSelectorOpDoesNotExist})
+		labelled := policy.Policy.DeepCopy()
+		labelled.Spec.MatchConstraints.ObjectSelector.MatchLabels = map[string]string{"team": "shop"}
+		elsewhereOnly := policy.Policy.DeepCopy()
+		elsewhereOnly.Spec.MatchConstraints.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}}
 		auditing := policy.Binding.DeepCopy()
 		auditing.Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Audit}
 		elsewhere := policy.Binding.DeepCopy()
@@ -45,6 +58,11 @@ func TestVerifyNoticesWhatIsMissing(t *testing.T) {
 			{"the binding is gone", policy.Binding, func(ctx context.Context, o client.Object) error { return hub.Delete(ctx, o) }},
 			{"the policy lacks a rule", weaker, replace},
 			{"the policy is ignored when it fails", ignoring, replace},
+			{"the policy has a condition", conditional, replace},
+			{"the policy excludes resources", excluding, replace},
+			{"the policy passes over objects with another label", selective, replace},
+			{"the policy is for objects with another label", labelled, replace},
+			{"the policy is for other namespaces", elsewhereOnly, replace},
 			{"the binding only audits", auditing, replace},
 			{"the binding is for other resources", elsewhere, replace},
 		} {
