@@ -114,6 +114,8 @@ func importRights() []right {
 	rights := []right{
 		{group: "fleet.masthead.dev", resource: "clusterimports", verbs: []string{"list", "watch", "patch"}},
 		{group: "fleet.masthead.dev", resource: "clusterimports/status", verbs: []string{"patch"}},
+		// The admission policies of config/policies ask for it; the API server does not serve this subresource.
+		{group: "fleet.masthead.dev", resource: "clusterimports/objects", verbs: []string{"create"}},
 		{
 			group: "", resource: "secrets", verbs: []string{"create", "update", "delete"},
 			without: "kubeconfigs of imported clusters are written only in namespaces in which a Role grants it",

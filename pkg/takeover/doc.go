@@ -6,16 +6,17 @@
 //
 // # Guarantees
 //
-//   - Verify succeeds only if every policy and every binding is in the hub with the rules of this program, and the hub has just
-//     refused, for the reason of the policy, one object of each family that the policies are about. A policy that exists and is not
-//     bound, not yet compiled or switched off does not pass.
+//   - Verify succeeds only if every policy is in the hub as this program has it, field by field, and bound without an exception,
+//     and the hub has just refused, for the reason of the policy, one object of each family that the policies are about. A policy
+//     that exists and is not bound, not yet compiled or switched off does not pass.
 //   - Nothing is created: the objects are sent as dry runs. Were one created nevertheless, it would be harmless: a managed resource
 //     that only observes, a Cluster API object without a cluster.
 //   - An error says whether the policies are not enforced (ErrNotEnforced) or whether the hub could not be asked.
 //
 // # What the policies cannot do
 //
-// They concern objects that bear the label of an import from their creation on. They do not keep anybody from creating another
+// They concern objects that bear the label of an import from their creation on. To create one takes the right to create
+// clusterimports/objects, which a cluster administrator has as well. They do not keep anybody from creating another
 // managed resource for the same cloud resource without the label, nor from changing the ProviderConfig that an import names: its
 // identity should have read-only rights in the cloud.
 //
