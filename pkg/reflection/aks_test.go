@@ -51,7 +51,7 @@ securityProfile: {workloadIdentity: {enabled: true}}
 subscriptionID: ` + subscription + `
 version: v1.30.6
 virtualNetwork: {name: shop-vnet, resourceGroup: net-rg, subnet: {name: nodes}}`},
-		{"the default pool, which the cluster lists", "AzureManagedMachinePool", "prod-system", `
+		{"the default pool, which the cluster lists", "AzureManagedMachinePool", "prod-system-693fee9423d2", `
 availabilityZones: ["1", "2", "3"]
 maxPods: 110
 mode: System
@@ -64,7 +64,7 @@ scaling: {minSize: 3, maxSize: 5}
 sku: Standard_D4s_v5
 subnetName: nodes
 taints: [{key: CriticalAddonsOnly, value: "true", effect: NoSchedule}]`},
-		{"a pool that its Nodes show, not autoscaled", "AzureManagedMachinePool", "prod-apps", `
+		{"a pool that its Nodes show, not autoscaled", "AzureManagedMachinePool", "prod-apps-299481e1a831", `
 maxPods: 110
 mode: User
 name: apps
@@ -76,7 +76,7 @@ scaleSetPriority: Regular
 sku: Standard_D8s_v5
 subnetName: nodes
 taints: [{key: dedicated, value: apps, effect: NoSchedule}]`},
-		{"a spot pool of Windows", "AzureManagedMachinePool", "prod-win", `
+		{"a spot pool of Windows", "AzureManagedMachinePool", "prod-win-33d03c2ccafd", `
 mode: User
 name: win
 nodeLabels: {kubernetes.azure.com/scalesetpriority: spot}
@@ -87,7 +87,7 @@ scaleSetPriority: Spot
 scaling: {minSize: 0, maxSize: 10}
 sku: Standard_D4s_v5
 taints: [{key: kubernetes.azure.com/scalesetpriority, value: spot, effect: NoSchedule}]`},
-		{"the MachinePool", "MachinePool", "prod-system", `
+		{"the MachinePool", "MachinePool", "prod-system-693fee9423d2", `
 clusterName: prod
 failureDomains: ["1", "2", "3"]
 replicas: 3
@@ -95,7 +95,7 @@ template:
   spec:
     bootstrap: {dataSecretName: ""}
     clusterName: prod
-    infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AzureManagedMachinePool, name: prod-system}
+    infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AzureManagedMachinePool, name: prod-system-693fee9423d2}
     version: v1.30.6`},
 	} {
 		checkSpec(t, c.reason, object(t, reflected, c.kind, c.name), c.spec)
@@ -104,9 +104,9 @@ template:
 		"AzureManagedControlPlane/prod spec.sku.tier",
 		"AzureManagedControlPlane/prod spec.virtualNetwork.cidrBlock",
 		"AzureManagedControlPlane/prod spec.virtualNetwork.subnet.cidrBlock",
-		"AzureManagedMachinePool/prod-apps spec.osSKU",
-		"AzureManagedMachinePool/prod-system spec.osSKU",
-		"AzureManagedMachinePool/prod-win spec.osSKU",
+		"AzureManagedMachinePool/prod-apps-299481e1a831 spec.osSKU",
+		"AzureManagedMachinePool/prod-system-693fee9423d2 spec.osSKU",
+		"AzureManagedMachinePool/prod-win-33d03c2ccafd spec.osSKU",
 	}, lossyFields(reflected)); diff != "" {
 		t.Errorf("lossy: -want, +got:\n%s", diff)
 	}

@@ -27,7 +27,7 @@ func TestEKSReflection(t *testing.T) {
 	for _, c := range []struct{ reason, kind, name, spec string }{
 		{"the endpoint has no scheme", "AWSManagedCluster", "prod", `
 controlPlaneEndpoint: {host: 8C3F0B1D2E4A5968778695A4B3C2D1E0.gr7.eu-central-1.eks.amazonaws.com, port: 443}`},
-		{"a pool on demand", "AWSManagedMachinePool", "prod-general", `
+		{"a pool on demand", "AWSManagedMachinePool", "prod-general-546c23de223c", `
 eksNodegroupName: general
 amiType: AL2023_x86_64_STANDARD
 availabilityZones: [eu-central-1a, eu-central-1b]
@@ -51,7 +51,7 @@ subnetIDs: [subnet-0aaaaaaaaaaaaaaa1]
 taints:
 - {key: batch, value: "true", effect: no-schedule}
 - {key: spot, value: "", effect: prefer-no-schedule}`},
-		{"the MachinePool takes its version from the release", "MachinePool", "prod-general", `
+		{"the MachinePool takes its version from the release", "MachinePool", "prod-general-546c23de223c", `
 clusterName: prod
 failureDomains: [eu-central-1a, eu-central-1b]
 replicas: 3
@@ -59,9 +59,9 @@ template:
   spec:
     bootstrap: {dataSecretName: ""}
     clusterName: prod
-    infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSManagedMachinePool, name: prod-general}
+    infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSManagedMachinePool, name: prod-general-546c23de223c}
     version: v1.31.3`},
-		{"an image of the user's has no release: the kubelet tells", "MachinePool", "prod-hardened", `
+		{"an image of the user's has no release: the kubelet tells", "MachinePool", "prod-hardened-33d59a0e2e20", `
 clusterName: prod
 failureDomains: [eu-central-1b]
 replicas: 1
@@ -69,7 +69,7 @@ template:
   spec:
     bootstrap: {dataSecretName: ""}
     clusterName: prod
-    infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSManagedMachinePool, name: prod-hardened}
+    infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSManagedMachinePool, name: prod-hardened-33d59a0e2e20}
     version: v1.31.2`},
 		{"the Cluster refers to all of it", "Cluster", "prod", `
 clusterNetwork: {services: {cidrBlocks: [172.20.0.0/16]}}
@@ -86,7 +86,7 @@ infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSManagedC
 	if diff := cmp.Diff([]string{
 		"AWSManagedControlPlane/prod spec.network.securityGroupOverrides",
 		"AWSManagedControlPlane/prod spec.network.subnets[].isPublic",
-		"AWSManagedMachinePool/prod-hardened spec.awsLaunchTemplate",
+		"AWSManagedMachinePool/prod-hardened-33d59a0e2e20 spec.awsLaunchTemplate",
 		"AWSManagedMachinePool/" + spot + " spec.instanceType",
 	}, lossyFields(reflected)); diff != "" {
 		t.Errorf("lossy: -want, +got:\n%s", diff)

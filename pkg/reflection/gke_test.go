@@ -50,7 +50,7 @@ master_authorized_networks_config: {cidr_blocks: [{cidr_block: 10.0.0.0/8, displ
 project: shop-12345
 releaseChannel: regular
 version: 1.30.5-gke.1443001`},
-		{"an autoscaled pool in three zones", "GCPManagedMachinePool", "prod-general", `
+		{"an autoscaled pool in three zones", "GCPManagedMachinePool", "prod-general-546c23de223c", `
 diskSizeGb: 100
 diskType: pd-balanced
 imageType: COS_CONTAINERD
@@ -62,7 +62,7 @@ nodeLocations: [europe-west1-b, europe-west1-c, europe-west1-d]
 nodePoolName: general
 nodeSecurity: {serviceAccount: {email: nodes@shop-12345.iam.gserviceaccount.com}}
 scaling: {enableAutoscaling: true, locationPolicy: balanced, minCount: 1, maxCount: 5}`},
-		{"a spot pool with a disk that the kind does not know", "GCPManagedMachinePool", "prod-spot", `
+		{"a spot pool with a disk that the kind does not know", "GCPManagedMachinePool", "prod-spot-b10bc37c5f67", `
 diskSizeGb: 80
 imageType: COS_CONTAINERD
 kubernetesTaints: [{key: spot, value: "true", effect: NoSchedule}]
@@ -71,7 +71,7 @@ management: {autoRepair: true, autoUpgrade: true}
 nodeLocations: [europe-west1-b]
 nodePoolName: spot
 scaling: {enableAutoscaling: true, locationPolicy: any}`},
-		{"the number of Nodes is that of all zones", "MachinePool", "prod-general", `
+		{"the number of Nodes is that of all zones", "MachinePool", "prod-general-546c23de223c", `
 clusterName: prod
 failureDomains: [europe-west1-b, europe-west1-c, europe-west1-d]
 replicas: 6
@@ -79,7 +79,7 @@ template:
   spec:
     bootstrap: {dataSecretName: ""}
     clusterName: prod
-    infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: GCPManagedMachinePool, name: prod-general}
+    infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: GCPManagedMachinePool, name: prod-general-546c23de223c}
     version: v1.30.5`},
 	} {
 		checkSpec(t, c.reason, object(t, reflected, c.kind, c.name), c.spec)
@@ -88,8 +88,8 @@ template:
 		" Cluster.nodePool.autoscaling.totalMaxNodeCount",
 		"GCPManagedCluster/prod spec.network.subnets[].cidrBlock",
 		"GCPManagedControlPlane/prod spec",
-		"GCPManagedMachinePool/prod-spot spec.diskType",
-		"GCPManagedMachinePool/prod-spot spec.spot",
+		"GCPManagedMachinePool/prod-spot-b10bc37c5f67 spec.diskType",
+		"GCPManagedMachinePool/prod-spot-b10bc37c5f67 spec.spot",
 	}, lossyFields(reflected)); diff != "" {
 		t.Errorf("lossy: -want, +got:\n%s", diff)
 	}
@@ -103,14 +103,14 @@ func TestGKEZonalWithDNSEndpoint(t *testing.T) {
 	if !facts.Endpoint.SystemRoots || facts.Endpoint.Private || !strings.HasSuffix(facts.Endpoint.Host, ".gke.goog") {
 		t.Errorf("endpoint %+v, want a DNS name whose certificate the system's roots vouch for", facts.Endpoint)
 	}
-	pool, _ := object(t, reflected, "MachinePool", "prod-default-pool").Object.Object["spec"].(map[string]any)
+	pool, _ := object(t, reflected, "MachinePool", "prod-default-pool-e60dae208e3c").Object.Object["spec"].(map[string]any)
 	if pool["replicas"] != int64(3) {
 		t.Errorf("a pool of a zonal cluster without zones has %v Nodes, want 3", pool["replicas"])
 	}
 	if diff := cmp.Diff([]string{
 		"GCPManagedCluster/prod spec.network.subnets[].cidrBlock",
 		"GCPManagedControlPlane/prod spec.releaseChannel",
-		"GCPManagedMachinePool/prod-default-pool spec.spot",
+		"GCPManagedMachinePool/prod-default-pool-e60dae208e3c spec.spot",
 	}, lossyFields(reflected)); diff != "" {
 		t.Errorf("lossy: -want, +got:\n%s", diff)
 	}

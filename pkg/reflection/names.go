@@ -59,15 +59,11 @@ func ManagedName(imp Import, kind Kind, namespaced bool, id string) string {
 	return withHash(dnsLabel(prefix), hashOf(imp.Namespace, imp.Name, string(imp.UID), kind.Family, kind.Kind, id))
 }
 
-// PoolName is the name of the objects that reflect a node pool: "<cluster>-<pool>" where that is a DNS label, otherwise what can be
-// kept of it with a hash. It depends on nothing else, so a pool keeps its name when others come and go.
+// PoolName is the name of the objects that reflect a node pool: "<cluster>-<pool>", as far as that is a DNS label, with a hash. Without the
+// hash the pool "eu-workers" of "prod" would have the name of the pool "workers" of "prod-eu". The name depends on nothing else, so a pool
+// keeps it when others come and go.
 func PoolName(cluster, pool string) string {
-	plain := cluster + "-" + pool
-	name := dnsLabel(plain)
-	if name == plain && len(validation.IsDNS1123Label(name)) == 0 {
-		return name
-	}
-	return withHash(name, hashOf(cluster, pool))
+	return withHash(dnsLabel(cluster+"-"+pool), hashOf(cluster, pool))
 }
 
 func withHash(name, hash string) string {

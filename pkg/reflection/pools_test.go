@@ -204,7 +204,7 @@ func TestValuesThatTheInstalledKindDoesNotKnow(t *testing.T) {
 		}
 	}
 	_, reflected := hub.reflect(t, importOf(f), served(reflection.EKS, true, false), f)
-	pool := object(t, reflected, "AWSManagedMachinePool", "prod-general").Object
+	pool := object(t, reflected, "AWSManagedMachinePool", "prod-general-546c23de223c").Object
 	spec, _ := pool.Object["spec"].(map[string]any)
 	if _, ok := spec["capacityType"]; ok || spec["amiType"] != "CUSTOM" {
 		t.Errorf("capacityType %v, amiType %v", spec["capacityType"], spec["amiType"])

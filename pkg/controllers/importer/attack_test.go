@@ -5,6 +5,7 @@ package importer
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -316,4 +317,63 @@ func TestUnimportWaitsUntilTheKubeconfigIsGone(t *testing.T) {
 	}
 	h.settle()
 	h.isGone()
+}
+
+// TestTakenPoolNameHoldsNothingUp: the attacker has an object of the name that a reflected node pool would get, so that the cluster is not
+// reflected at all.
+func TestTakenPoolNameHoldsNothingUp(t *testing.T) {
+	for _, gvk := range []schema.GroupVersionKind{reflection.ReflectedKinds(reflection.EKS)[3], machinePoolKind} {
+		foreign := &unstructured.Unstructured{}
+		foreign.SetGroupVersionKind(gvk)
+		foreign.SetNamespace("customers")
+		foreign.SetName(reflection.PoolName("shop", "blue"))
+		h := newHub(t, anImport(), foreign)
+		before := h.object(gvk, "customers", foreign.GetName())
+		h.settle()
+		h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+		h.object(machinePoolKind, "customers", reflection.PoolName("shop", "green"))
+		if now := h.object(gvk, "customers", foreign.GetName()); now.GetResourceVersion() != before.GetResourceVersion() {
+			t.Errorf("somebody else's %s was touched", gvk.Kind)
+		}
+		if len(h.list(machinePoolKind)) > 2 || gvk != machinePoolKind && len(h.list(machinePoolKind)) != 1 {
+			t.Errorf("a MachinePool refers to somebody else's %s", gvk.Kind)
+		}
+		told := slices.ContainsFunc(h.get().Status.Lossy, func(l fleetv1alpha1.LossyField) bool {
+			return l.Kind == gvk.Kind && l.Name == foreign.GetName() && l.Observed == "blue"
+		})
+		if !told {
+			t.Errorf("the status does not tell of the pool: %+v", h.get().Status.Lossy)
+		}
+		h.unimport()
+		h.isGone()
+		h.object(gvk, "customers", foreign.GetName())
+	}
+}
+
+// TestKubeconfigIsKeptWhileTheReflectionStops: the attacker takes the name of an object of the reflection, and waits for the token of the
+// connection to expire.
+func TestKubeconfigIsKeptWhileTheReflectionStops(t *testing.T) {
+	imp := anImport()
+	imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{
+		Source: fleetv1alpha1.KubeconfigSourceToken, TokenSecretRef: &fleetv1alpha1.SecretKeyReference{Name: "token", Key: "token"},
+	}
+	token := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "customers", Name: "token"}, Data: map[string][]byte{"token": []byte("the-next-token")}}
+	written := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "customers", Name: "shop-kubeconfig", UID: "secret-uid", Labels: marks(imp)},
+		Data:       map[string][]byte{kubeconfigKey: []byte("the kubeconfig with the last token")},
+	}
+	foreign := &unstructured.Unstructured{}
+	foreign.SetGroupVersionKind(reflection.ReflectedKinds(reflection.EKS)[1])
+	foreign.SetNamespace("customers")
+	foreign.SetName("shop")
+	h := newHub(t, imp, token, written, foreign)
+	h.settle()
+	h.want(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken)
+	h.want(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
+	if err := h.c.Get(t.Context(), client.ObjectKeyFromObject(written), written); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(written.Data[kubeconfigKey]), "the-next-token") {
+		t.Error("the kubeconfig holds the last token still")
+	}
 }

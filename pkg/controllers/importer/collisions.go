@@ -5,6 +5,7 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,6 +53,12 @@ func (r *Reconciler) collisions(ctx context.Context, p *pass) error {
 
 func nameTaken(kind, name string) error {
 	return stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken, "There is a %s %q that this import did not make; it is left alone", kind, name)
+}
+
+// isNameTaken says whether a pass stops because of nameTaken.
+func isNameTaken(err error) bool {
+	var stopped *stopError
+	return errors.As(err, &stopped) && stopped.condition.Reason == fleetv1alpha1.ReasonNameTaken
 }
 
 // importedTwice finds an older import of the same cluster. What is said of one in another namespace is only that it is there.

@@ -231,6 +231,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if imp.DeletionTimestamp.IsZero() {
 		err = r.run(ctx, p, r.preflight, r.admission, r.collisions, r.finalizer, r.observe, r.read, r.reflectProvider,
 			r.kubeconfig, r.reflectCluster, r.access, r.prune)
+		err = errors.Join(err, r.run(ctx, p, r.keepKubeconfig))
 	} else {
 		err = r.run(ctx, p, r.unimport)
 	}

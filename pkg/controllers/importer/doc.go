@@ -22,6 +22,8 @@
 //   - What is deleted is deleted with the UID and the resourceVersion that were looked at, without foreground deletion.
 //   - Un-import goes in the order in which nothing can act on the cluster in between: the kubeconfig, until its Secret is gone, then the provider's objects, then
 //     the Cluster and its MachinePools, then the managed resources, then the finalizer. Finalizers of others are never removed.
+//   - A node pool whose name is taken is left out; nothing else waits for it. A kubeconfig that is there is kept up to date while the
+//     reflection stops.
 //   - Each step looks at what is there, so that it makes no difference where the manager was stopped.
 //   - No write when nothing changed.
 //

@@ -45,7 +45,7 @@ func TestEKSImport(t *testing.T) {
 	}
 	eventually(t, "both pools are reflected", func() (bool, string) {
 		all := made(t, string(imp.UID))
-		return slices.Contains(all, "MachinePool/shop-blue") && slices.Contains(all, "MachinePool/shop-green"), fmt.Sprint(all)
+		return slices.Contains(all, "MachinePool/shop-blue-03bf9cf4b366") && slices.Contains(all, "MachinePool/shop-green-a8d618b92fcf"), fmt.Sprint(all)
 	})
 	waitFor(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessReadOnly)
 	everythingIsPausedAndOnlyObserves(t, imp)
@@ -80,8 +80,8 @@ func TestEKSImport(t *testing.T) {
 	touch(t, imp, reflection.EKSNodeGroup)
 	eventually(t, "the reflection of the pool is gone", func() (bool, string) {
 		all := made(t, string(imp.UID))
-		return !slices.Contains(all, "MachinePool/shop-green") && !slices.Contains(all, "AWSManagedMachinePool/shop-green") &&
-			slices.Contains(all, "MachinePool/shop-blue"), fmt.Sprint(all)
+		return !slices.Contains(all, "MachinePool/shop-green-a8d618b92fcf") && !slices.Contains(all, "AWSManagedMachinePool/shop-green-a8d618b92fcf") &&
+			slices.Contains(all, "MachinePool/shop-blue-03bf9cf4b366"), fmt.Sprint(all)
 	})
 	unimport(t, imp)
 	onlyAllowedWrites(t)
@@ -172,7 +172,7 @@ func TestImportSurvivesLostReplies(t *testing.T) {
 	waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 	all := made(t, string(imp.UID))
 	slices.Sort(all)
-	for _, want := range []string{"Cluster/killed", "MachinePool/killed-blue", "AWSManagedControlPlane/killed", "Secret/killed-kubeconfig"} {
+	for _, want := range []string{"Cluster/killed", "MachinePool/killed-blue-f7ad15de19d0", "AWSManagedControlPlane/killed", "Secret/killed-kubeconfig"} {
 		if !slices.Contains(all, want) {
 			eventually(t, want, func() (bool, string) {
 				return slices.Contains(made(t, string(imp.UID)), want), fmt.Sprint(made(t, string(imp.UID)))

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,6 +59,24 @@ func (r *Reconciler) kubeconfig(ctx context.Context, p *pass) error {
 	p.kubeconfigNow = content
 	p.pass(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten, "The Secret holds the kubeconfig")
 	return nil
+}
+
+// keepKubeconfig keeps a kubeconfig that is there up to date where the pass stopped before it came to it: a reflection that is refused must
+// not end the connection with the next token.
+func (r *Reconciler) keepKubeconfig(ctx context.Context, p *pass) error {
+	came := slices.ContainsFunc(p.conditions, func(c metav1.Condition) bool { return c.Type == fleetv1alpha1.ConditionKubeconfigReady })
+	if p.facts == nil || came {
+		return nil
+	}
+	secret := &corev1.Secret{}
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.imp.Namespace, Name: kubeconfigName(p.imp)}, secret)
+	if apierrors.IsNotFound(err) || err == nil && !p.isOurs(secret) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot get Secret %q: %w", kubeconfigName(p.imp), err)
+	}
+	return r.kubeconfig(ctx, p)
 }
 
 func noKubeconfig(reason, format string, args ...any) error {

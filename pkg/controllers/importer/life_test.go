@@ -324,8 +324,8 @@ func TestImportAndUnimport(t *testing.T) {
 			h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 			all := h.made()
 			for _, want := range []string{
-				"Cluster/shop", "AWSManagedCluster/shop", "AWSManagedControlPlane/shop", "AWSManagedMachinePool/shop-blue",
-				"AWSManagedMachinePool/shop-green", "MachinePool/shop-blue", "MachinePool/shop-green",
+				"Cluster/shop", "AWSManagedCluster/shop", "AWSManagedControlPlane/shop", "AWSManagedMachinePool/shop-blue-03bf9cf4b366",
+				"AWSManagedMachinePool/shop-green-a8d618b92fcf", "MachinePool/shop-blue-03bf9cf4b366", "MachinePool/shop-green-a8d618b92fcf",
 			} {
 				if !slices.Contains(all, want) {
 					t.Errorf("%s is not there: %v", want, all)

@@ -39,8 +39,10 @@ type pass struct {
 	strangers map[objectKey]bool
 	// wantedManaged and wantedReflected are the objects that are wanted.
 	wantedManaged, wantedReflected map[objectKey]bool
-	facts                          *reflection.Facts
-	reflection                     reflection.Reflection
+	// skipped are the node pools that are not reflected, because an object of somebody else has the name of one of theirs.
+	skipped    map[string]bool
+	facts      *reflection.Facts
+	reflection reflection.Reflection
 	// kubeconfigNow is what the Secret holds; nil if there is none.
 	kubeconfigNow []byte
 	expires       time.Time
@@ -67,7 +69,7 @@ func newPass(imp *fleetv1alpha1.ClusterImport) *pass {
 	imp = imp.DeepCopy()
 	return &pass{
 		imp: imp, wanted: wantedImport(imp),
-		wantedManaged: map[objectKey]bool{}, wantedReflected: map[objectKey]bool{}, strangers: map[objectKey]bool{},
+		wantedManaged: map[objectKey]bool{}, wantedReflected: map[objectKey]bool{}, strangers: map[objectKey]bool{}, skipped: map[string]bool{},
 	}
 }
 
@@ -103,6 +105,18 @@ func (p *pass) refer(o client.Object) {
 	if !slices.Contains(p.references, ref) {
 		p.references = append(p.references, ref)
 	}
+}
+
+// skip has a node pool not be reflected: nothing depends on it, and one name that is taken must not hold up the rest.
+func (p *pass) skip(o reflection.Object) {
+	p.skipped[o.Pool] = true
+	p.references = slices.DeleteFunc(p.references, func(ref fleetv1alpha1.ImportReference) bool {
+		return ref.Kind == o.Object.GetKind() && ref.Name == o.Object.GetName()
+	})
+	p.lossy = append(p.lossy, reflection.Lossy{
+		Object: o.Object.GetKind() + "/" + o.Object.GetName(), Field: "metadata.name", Observed: o.Pool,
+		Reason: "The node pool is not reflected. There is an object of this name that the import did not make; it is left alone",
+	})
 }
 
 // stopError ends a pass with a condition: what follows cannot be done.

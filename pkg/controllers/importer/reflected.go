@@ -53,11 +53,18 @@ func (r *Reconciler) reflect(ctx context.Context, p *pass, selected func(reflect
 			continue
 		}
 		p.wantedReflected[keyOf(o.Object)] = true
-		p.refer(o.Object)
-		if p.frozen {
+		if !p.skipped[o.Pool] {
+			p.refer(o.Object)
+		}
+		if p.frozen || p.skipped[o.Pool] {
 			continue
 		}
-		if err := r.reflectObject(ctx, p, o); err != nil {
+		err := r.reflectObject(ctx, p, o)
+		if o.Pool != "" && isNameTaken(err) {
+			p.skip(o)
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}
