@@ -58,11 +58,11 @@ func Of(object map[string]any) ([]commonv1alpha1.GenericReference, error) {
 
 // Pending returns the indices of the references whose field has no value, other than the optional ones. An object that has any is not
 // ready to be used. It looks at the object alone, so that it is right whoever resolves references, and when nobody does. What is not
-// ours is never pending.
+// ours is never pending, but what has toFieldPath is meant to be a reference: it is, if it cannot be read as one.
 func Pending(object map[string]any) []int {
 	refs, err := Of(object)
 	if err != nil {
-		return nil
+		return meantAsReferences(object)
 	}
 	var pending []int
 	for i := range refs {
@@ -71,6 +71,20 @@ func Pending(object map[string]any) []int {
 		}
 	}
 	return pending
+}
+
+// meantAsReferences are the indices of what has toFieldPath.
+func meantAsReferences(object map[string]any) []int {
+	spec, _ := object["spec"].(map[string]any)
+	list, _ := spec["references"].([]any)
+	var meant []int
+	for i := range list {
+		entry, _ := list[i].(map[string]any)
+		if _, there := entry["toFieldPath"]; there {
+			meant = append(meant, i)
+		}
+	}
+	return meant
 }
 
 // hasValue is whether all fields have a value to which a path leads.

@@ -432,6 +432,7 @@ func TestPending(t *testing.T) {
 		"None":      {reason: "There are no references.", spec: `{}`, want: `null`},
 		"NotOurs":   {reason: "Another kind has a field of that name, too.", spec: `{references: [{dependsOn: {name: a}}]}`, want: `null`},
 		"Scalar":    {reason: "Another kind has a field of that name, too.", spec: `{references: 3}`, want: `null`},
+		"Unknown":   {reason: "It is meant as one, and cannot be resolved.", spec: `{references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, later: 1}]}`, want: `[0]`},
 		"Unfilled":  {reason: "The field has no value.", spec: `{references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x}]}`, want: `[0]`},
 		"Filled":    {reason: "The field has one.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x}]}`, want: `null`},
 		"Optional":  {reason: "It may stay without.", spec: `{references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolution: Optional}}]}`, want: `null`},

@@ -19,6 +19,9 @@ import (
 // maxKinds is how many kinds are looked after at most in one cluster.
 const maxKinds = 200
 
+// schemaFactor is how many times its serialized size a schema takes in memory.
+const schemaFactor = 12
+
 // definitionKind is every definition of a cluster. Of those that declare no references nothing is kept.
 var definitionKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 	GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
@@ -98,7 +101,7 @@ func declaredBy(crd *apiextensionsv1.CustomResourceDefinition) *declared {
 				ClusterScoped:     crd.Spec.Scope == apiextensionsv1.ClusterScoped,
 				StatusSubresource: v.Subresources != nil && v.Subresources.Status != nil,
 			},
-			schema: schemaOfKind, definition: string(crd.UID), generation: crd.Generation, size: int64(v.Schema.Size()),
+			schema: schemaOfKind, definition: string(crd.UID), generation: crd.Generation, size: schemaFactor * int64(v.Schema.Size()),
 		}
 	}
 	return nil

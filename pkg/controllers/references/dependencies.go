@@ -18,6 +18,12 @@ import (
 // maxSources is how many sources are watched at most in one cluster.
 const maxSources = 256
 
+// maxSourcesOfNamespace is how many of them the objects of one namespace can have watched, so that no user takes all of them.
+const maxSourcesOfNamespace = 64
+
+// nothingKept is an annotation that nobody has: of the metadata of sources no annotation is kept, and nothing else that can be large.
+const nothingKept = "masthead.dev/none"
+
 // maxSteps is how many dependencies are followed at most to find out whether an object depends on itself.
 const maxSteps = 10_000
 
@@ -40,12 +46,15 @@ type dependencies struct {
 	requests map[objectKey]Request
 	watched  map[objectKey][]kindwatch.Kind
 	users    map[kindwatch.Kind]sets.Set[objectKey]
+
+	// inNamespace is how many objects of a namespace use what is watched.
+	inNamespace map[string]map[kindwatch.Kind]int
 }
 
 func newDependencies() *dependencies {
 	return &dependencies{
 		of: map[objectKey][]objectKey{}, requests: map[objectKey]Request{}, watched: map[objectKey][]kindwatch.Kind{},
-		users: map[kindwatch.Kind]sets.Set[objectKey]{},
+		users: map[kindwatch.Kind]sets.Set[objectKey]{}, inNamespace: map[string]map[kindwatch.Kind]int{},
 	}
 }
 
@@ -56,11 +65,16 @@ func (d *dependencies) set(key objectKey, req Request, sources []references.Sour
 	delete(d.of, key)
 	delete(d.requests, key)
 	delete(d.watched, key)
+	d.uncount(key.Namespace, before)
 	all = true
 	for _, s := range sources {
 		// Also if it is not watched: who depends on himself over it is still found.
 		d.of[key] = append(d.of[key], keyOfSource(s))
 		kind := watchOf(s)
+		if !d.hasRoom(key.Namespace, kind) {
+			all = false
+			continue
+		}
 		if d.users[kind] == nil {
 			if len(d.users) >= maxSources {
 				all = false
@@ -71,6 +85,7 @@ func (d *dependencies) set(key objectKey, req Request, sources []references.Sour
 		}
 		d.users[kind].Insert(key)
 		d.watched[key] = append(d.watched[key], kind)
+		d.count(key.Namespace, kind)
 	}
 	if len(sources) > 0 {
 		d.requests[key] = req
@@ -86,6 +101,31 @@ func (d *dependencies) set(key objectKey, req Request, sources []references.Sour
 		}
 	}
 	return start, stop, all
+}
+
+// hasRoom is whether the objects of a namespace can have one more source watched, which some of them may have already.
+func (d *dependencies) hasRoom(namespace string, kind kindwatch.Kind) bool {
+	counts := d.inNamespace[namespace]
+	return namespace == "" || counts[kind] > 0 || len(counts) < maxSourcesOfNamespace
+}
+
+func (d *dependencies) count(namespace string, kind kindwatch.Kind) {
+	if d.inNamespace[namespace] == nil {
+		d.inNamespace[namespace] = map[kindwatch.Kind]int{}
+	}
+	d.inNamespace[namespace][kind]++
+}
+
+func (d *dependencies) uncount(namespace string, kinds []kindwatch.Kind) {
+	counts := d.inNamespace[namespace]
+	for _, kind := range kinds {
+		if counts[kind]--; counts[kind] <= 0 {
+			delete(counts, kind)
+		}
+	}
+	if len(counts) == 0 {
+		delete(d.inNamespace, namespace)
+	}
 }
 
 // usersOf are the requests of the objects that depend on what is watched.
@@ -139,7 +179,7 @@ func watchOf(s references.Source) kindwatch.Kind {
 		selector["metadata.namespace"] = s.Namespace
 	}
 	return kindwatch.Kind{
-		GroupVersionKind: s.GroupVersionKind, Resource: s.Resource, ClusterScoped: s.Namespace == "", MetadataOnly: true,
+		GroupVersionKind: s.GroupVersionKind, Resource: s.Resource, ClusterScoped: s.Namespace == "", MetadataOnly: true, OnlyAnnotations: nothingKept,
 		FieldSelector: selector.String(),
 	}
 }

@@ -45,7 +45,12 @@ func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Reque
 	if err != nil {
 		_, _ = w.depend(key, req, nil)
 		failed := &references.Error{Reason: references.ReasonInvalidReference, Cause: err}
-		return reconcile.Result{}, r.report(ctx, w, req, rules, obj, outcome{failed: failed})
+		o := outcome{failed: failed}
+		shows, err := r.report(ctx, w, req, rules, obj, o)
+		if err != nil || shows {
+			return reconcile.Result{}, err
+		}
+		return reconcile.Result{RequeueAfter: slowRetry()}, nil
 	}
 	if len(refs) == 0 && shownCondition(obj) == nil {
 		w.forget(key)
@@ -98,8 +103,12 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 			obj = written
 		}
 	}
-	if err := r.report(ctx, w, req, s.rules, obj, o); err != nil {
+	shows, err := r.report(ctx, w, req, s.rules, obj, o)
+	if err != nil {
 		return reconcile.Result{}, err
+	}
+	if !shows {
+		return reconcile.Result{RequeueAfter: slowRetry()}, nil
 	}
 	return reconcile.Result{RequeueAfter: again(o, all)}, nil
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
 )
@@ -48,6 +48,9 @@ func (s *served) MappingFor(ctx context.Context, gvr schema.GroupVersionResource
 	if known, ok := s.answers.Get(gvr); ok {
 		return known.(*meta.RESTMapping), nil //nolint:forcetypeassert // Nothing else is put there.
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("cannot ask what the cluster serves of %s: %w", gvr.GroupVersion(), err)
+	}
 	asked := gvr
 	if gvr.Version == "" {
 		var err error
@@ -55,7 +58,13 @@ func (s *served) MappingFor(ctx context.Context, gvr schema.GroupVersionResource
 			return nil, err
 		}
 	}
-	list, err := s.client.ServerResourcesForGroupVersion(gvr.GroupVersion().String())
+	path := "/apis/" + gvr.GroupVersion().String()
+	if gvr.Group == "" {
+		path = "/api/" + gvr.Version
+	}
+	// Not the method of the client for it, which takes no context.
+	list := &metav1.APIResourceList{}
+	err := s.client.RESTClient().Get().AbsPath(path).Do(ctx).Into(list)
 	if apierrors.IsNotFound(err) {
 		return nil, &meta.NoResourceMatchError{PartialResource: asked}
 	}
@@ -94,7 +103,7 @@ func (s *served) preferred(ctx context.Context, gvr schema.GroupVersionResource)
 		return "", fmt.Errorf("cannot read what the cluster serves of %s: %w", gvr.Group, err)
 	}
 	version := group.PreferredVersion.Version
-	if version == "" || strings.Contains(version, "/") {
+	if len(validation.IsDNS1035Label(version)) > 0 {
 		return "", &meta.NoResourceMatchError{PartialResource: gvr}
 	}
 	return version, nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -68,15 +69,22 @@ func shownCondition(obj *unstructured.Unstructured) map[string]any {
 	return nil
 }
 
-// report tells people what came of it: by the condition, if the status has conditions, and by an event if it is news.
-func (r *reconciler) report(ctx context.Context, w *workload, req Request, rules *declared, obj *unstructured.Unstructured, o outcome) error {
+// report tells people what came of it: by the condition, if the status has conditions, and by an event if it is news. It returns whether the
+// condition is as it should be: if the API server refuses it, which an admission policy of the cluster's owner can have it do, there is the
+// event alone.
+func (r *reconciler) report(
+	ctx context.Context, w *workload, req Request, rules *declared, obj *unstructured.Unstructured, o outcome,
+) (shows bool, err error) {
 	c := condition(obj.GetGeneration(), o)
 	r.metrics.object(req, c.Reason)
-	shown := shownCondition(obj)
+	shown, shows := shownCondition(obj), true
 	if rules.schema.HasConditions() {
-		if err := r.writeCondition(ctx, w, req, rules, obj, c); err != nil {
-			return err
+		err := r.writeCondition(ctx, w, req, rules, obj, c)
+		refused := apierrors.IsInvalid(err) || apierrors.IsForbidden(err)
+		if err != nil && !refused {
+			return false, err
 		}
+		shows = !refused
 	}
 	before := w.tell(objectKey{req.Kind.GroupKind(), req.NamespacedName}, c.Reason)
 	if before == "" {
@@ -84,14 +92,14 @@ func (r *reconciler) report(ctx context.Context, w *workload, req Request, rules
 		before, _ = shown["reason"].(string)
 	}
 	if before == c.Reason || before == "" && c.Status == metav1.ConditionTrue {
-		return nil
+		return shows, nil
 	}
 	kind := corev1.EventTypeWarning
 	if c.Status == metav1.ConditionTrue {
 		kind = corev1.EventTypeNormal
 	}
 	w.recorder.Eventf(obj, nil, kind, c.Reason, "ResolveReferences", "%s", c.Message)
-	return nil
+	return shows, nil
 }
 
 // writeCondition writes the condition if it is another one. Lists are replaced whole by a merge patch, so it holds for the state of the
