@@ -271,16 +271,16 @@ func TestTokenRotatesWhileDraining(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if name == "Unenrolled" {
-				src.with("a", func(e *entry) { e.unenrolled = true })
-			} else {
-				src.with("a", func(e *entry) { e.Paused = true })
-			}
 			eventually(t, "a reconcile is in flight", func() bool {
 				l.h.mu.Lock()
 				defer l.h.mu.Unlock()
 				return l.h.waited
 			})
+			if name == "Unenrolled" {
+				src.with("a", func(e *entry) { e.unenrolled = true })
+			} else {
+				src.with("a", func(e *entry) { e.Paused = true })
+			}
 			src.wake("a")
 			l.h.waitFor(t, "a", StateDraining, "")
 			f.accept(second)
