@@ -72,12 +72,12 @@ func CompileLinear(env *cel.Env, source string) (LinearProgram, error) {
 // linear is how often an expression uses variables, or why it is not linear.
 func linear(e celast.Expr) (uses int, err error) {
 	celast.PostOrderVisit(e, celast.NewExprVisitor(func(e celast.Expr) {
-		switch e.Kind() {
-		case celast.IdentKind:
+		switch kind := e.Kind(); {
+		case kind == celast.IdentKind:
 			uses++
-		case celast.ComprehensionKind:
+		case kind == celast.ComprehensionKind:
 			err = errors.New("it has a loop")
-		case celast.CallKind:
+		case kind == celast.CallKind:
 			if refused := linearCall(e.AsCall()); refused != nil {
 				err = refused
 			}

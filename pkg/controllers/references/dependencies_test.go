@@ -95,6 +95,7 @@ func TestExhaustMemoryByLongChain(t *testing.T) {
 	}
 	var known bool
 	allocated := testing.Benchmark(func(b *testing.B) {
+		b.Helper()
 		for b.Loop() {
 			_, known = d.cycle(keyOfSource(sourceNamed("o0")))
 		}

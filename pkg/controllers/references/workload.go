@@ -275,7 +275,7 @@ func (w *workload) tell(key objectKey, reason string) string {
 
 // forget forgets an object.
 func (w *workload) forget(key objectKey) {
-	w.depend(key, Request{}, nil)
+	_, _ = w.depend(key, Request{}, nil)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.told, key)
