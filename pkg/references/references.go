@@ -10,6 +10,7 @@ import (
 	"reflect"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
@@ -56,7 +57,8 @@ func Of(object map[string]any) ([]commonv1alpha1.GenericReference, error) {
 	return refs, nil
 }
 
-// Pending returns the indices of the references whose field has no value, other than the optional ones. An object that has any is not
+// Pending returns the indices of the references whose field has no value, other than the optional ones. A field that follows its source may
+// have a value of yesterday: it is pending until the condition ReferencesResolved is True for the object as it is. An object that has any is not
 // ready to be used. It looks at the object alone, so that it is right whoever resolves references, and when nobody does. What is not
 // ours is never pending, but what has toFieldPath is meant to be a reference: it is, if it cannot be read as one.
 func Pending(object map[string]any) []int {
@@ -66,11 +68,29 @@ func Pending(object map[string]any) []int {
 	}
 	var pending []int
 	for i := range refs {
-		if !refs[i].IsOptional() && !hasValue(object, refs[i].ToFieldPath) {
+		if refs[i].IsOptional() {
+			continue
+		}
+		if !hasValue(object, refs[i].ToFieldPath) || refs[i].FollowsSource() && !isResolved(object) {
 			pending = append(pending, i)
 		}
 	}
 	return pending
+}
+
+// isResolved is whether the condition of an object says that its references are resolved, of the object as it is.
+func isResolved(object map[string]any) bool {
+	metadata, _ := object["metadata"].(map[string]any)
+	status, _ := object["status"].(map[string]any)
+	conditions, _ := status["conditions"].([]any)
+	for _, c := range conditions {
+		c, _ := c.(map[string]any)
+		if c["type"] == commonv1alpha1.ConditionReferencesResolved {
+			generation, known := metadata["generation"].(int64)
+			return known && c["status"] == string(metav1.ConditionTrue) && c["observedGeneration"] == generation
+		}
+	}
+	return false
 }
 
 // meantAsReferences are the indices of what has toFieldPath.

@@ -427,21 +427,31 @@ func TestPending(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		spec   string
+		status string
 		want   string
 	}{
-		"None":      {reason: "There are no references.", spec: `{}`, want: `null`},
-		"NotOurs":   {reason: "Another kind has a field of that name, too.", spec: `{references: [{dependsOn: {name: a}}]}`, want: `null`},
-		"Scalar":    {reason: "Another kind has a field of that name, too.", spec: `{references: 3}`, want: `null`},
-		"Unknown":   {reason: "It is meant as one, and cannot be resolved.", spec: `{references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, later: 1}]}`, want: `[0]`},
-		"Unfilled":  {reason: "The field has no value.", spec: `{references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x}]}`, want: `[0]`},
-		"Filled":    {reason: "The field has one.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x}]}`, want: `null`},
-		"Optional":  {reason: "It may stay without.", spec: `{references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolution: Optional}}]}`, want: `null`},
-		"OneOfTwo":  {reason: "One element has none.", spec: `{l: [{x: 1}, {}], references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: "spec.l[*].x"}]}`, want: `[0]`},
-		"Malformed": {reason: "A path that cannot be filled will never be.", spec: `{references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: metadata.name}]}`, want: `[0]`},
+		"Follows":       {reason: "Nobody has looked.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolve: Always}}]}`, want: `[0]`},
+		"FollowsNow":    {reason: "It has the value of its source.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolve: Always}}]}`, status: `{conditions: [{type: ReferencesResolved, status: "True", observedGeneration: 7}]}`, want: `null`},
+		"FollowsBefore": {reason: "The object was changed since.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolve: Always}}]}`, status: `{conditions: [{type: ReferencesResolved, status: "True", observedGeneration: 6}]}`, want: `[0]`},
+		"FollowsFailed": {reason: "Its source is gone.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolve: Always}}]}`, status: `{conditions: [{type: ReferencesResolved, status: "False", observedGeneration: 7}]}`, want: `[0]`},
+		"None":          {reason: "There are no references.", spec: `{}`, want: `null`},
+		"NotOurs":       {reason: "Another kind has a field of that name, too.", spec: `{references: [{dependsOn: {name: a}}]}`, want: `null`},
+		"Scalar":        {reason: "Another kind has a field of that name, too.", spec: `{references: 3}`, want: `null`},
+		"Unknown":       {reason: "It is meant as one, and cannot be resolved.", spec: `{references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, later: 1}]}`, want: `[0]`},
+		"Unfilled":      {reason: "The field has no value.", spec: `{references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x}]}`, want: `[0]`},
+		"Filled":        {reason: "The field has one.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x}]}`, want: `null`},
+		"Optional":      {reason: "It may stay without.", spec: `{references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolution: Optional}}]}`, want: `null`},
+		"OneOfTwo":      {reason: "One element has none.", spec: `{l: [{x: 1}, {}], references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: "spec.l[*].x"}]}`, want: `[0]`},
+		"Malformed":     {reason: "A path that cannot be filled will never be.", spec: `{references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: metadata.name}]}`, want: `[0]`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := asText(t, Pending(object(t, "{apiVersion: v1, kind: X, spec: "+tc.spec+"}").Object)); got != tc.want {
+			status := tc.status
+			if status == "" {
+				status = "{}"
+			}
+			obj := object(t, "{apiVersion: v1, kind: X, metadata: {generation: 7}, spec: "+tc.spec+", status: "+status+"}")
+			if got := asText(t, Pending(obj.Object)); got != tc.want {
 				t.Errorf("%s: want %s, got %s", tc.reason, tc.want, got)
 			}
 		})

@@ -69,7 +69,8 @@ func shownCondition(obj *unstructured.Unstructured) map[string]any {
 	return nil
 }
 
-// report tells people what came of it: by the condition, if the status has conditions, and by an event if it is news. It returns whether the
+// report tells people what came of it: by the condition, if the status has conditions, and by an event if it is news. Without a status
+// subresource there is the event alone: each write of a condition would make a new generation, of which to tell again. It returns whether the
 // condition is as it should be: if the API server refuses it, which an admission policy of the cluster's owner can have it do, there is the
 // event alone.
 func (r *reconciler) report(
@@ -78,8 +79,8 @@ func (r *reconciler) report(
 	c := condition(obj.GetGeneration(), o)
 	r.metrics.object(req, c.Reason)
 	shown, shows := shownCondition(obj), true
-	if rules.schema.HasConditions() {
-		err := r.writeCondition(ctx, w, req, rules, obj, c)
+	if rules.schema.HasConditions() && rules.kind.StatusSubresource {
+		err := r.writeCondition(ctx, w, req, obj, c)
 		refused := apierrors.IsInvalid(err) || apierrors.IsForbidden(err)
 		if err != nil && !refused {
 			return false, err
@@ -105,7 +106,7 @@ func (r *reconciler) report(
 // writeCondition writes the condition if it is another one. Lists are replaced whole by a merge patch, so it holds for the state of the
 // object that was looked at only.
 func (r *reconciler) writeCondition(
-	ctx context.Context, w *workload, req Request, rules *declared, obj *unstructured.Unstructured, c metav1.Condition,
+	ctx context.Context, w *workload, req Request, obj *unstructured.Unstructured, c metav1.Condition,
 ) error {
 	conditions, changed := withCondition(obj, c, metav1.NewTime(r.clock.Now()))
 	if !changed {
@@ -125,11 +126,7 @@ func (r *reconciler) writeCondition(
 	after.SetNamespace(req.Namespace)
 	after.SetName(req.Name)
 	raw := client.RawPatch(types.MergePatchType, patch)
-	if rules.kind.StatusSubresource {
-		err = w.client.Status().Patch(ctx, after, raw, owner)
-	} else {
-		err = w.client.Patch(ctx, after, raw, owner)
-	}
+	err = w.client.Status().Patch(ctx, after, raw, owner)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot write the condition of %s: %w", req, err)
 	}

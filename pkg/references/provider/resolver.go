@@ -95,6 +95,11 @@ func (r *ReferenceResolver) resolve(ctx context.Context, mg resource.Managed) er
 
 // apply writes what was filled in, and makes the managed resource what the API server answers.
 func (r *ReferenceResolver) apply(ctx context.Context, mg resource.Managed, before *unstructured.Unstructured, result references.Result) error {
+	if len(before.GetManagedFields()) == 0 {
+		// Without them, what was filled in before and is not now would be taken away.
+		return errors.New("cannot apply what references filled in: the managed resource was read without metadata.managedFields; " +
+			"do not have the cache strip them")
+	}
 	desired, err := references.ApplyConfiguration(before, result, references.FieldManager, r.schema)
 	if err != nil {
 		return fmt.Errorf("cannot apply what references filled in: %w", err)

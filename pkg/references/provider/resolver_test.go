@@ -263,6 +263,27 @@ func TestReadOtherNamespaceWithTheProvidersRights(t *testing.T) {
 	}
 }
 
+// TestStrippedManagedFields: a cache that strips managedFields would have the fields taken away that were filled in before.
+func TestStrippedManagedFields(t *testing.T) {
+	ctx := context.Background()
+	ns := namespace(t)
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "settings"}, Data: map[string]string{"region": "eu-west-1"}}
+	s := subnet(ns, commonv1alpha1.GenericReference{
+		Resource: "configmaps", Name: "settings", FromFieldPath: "data.region", ToFieldPath: "spec.forProvider.region",
+	})
+	for _, o := range []client.Object{settings, s} {
+		if err := api.Create(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.ManagedFields = nil
+	writes := &counting{Client: api}
+	err := New(writes, mgr.GetAPIReader(), mgr.GetRESTMapper()).ResolveReferences(ctx, s)
+	if err == nil || !strings.Contains(err.Error(), "managedFields") || writes.applied > 0 {
+		t.Errorf("want an error and no write, got %v and %d writes", err, writes.applied)
+	}
+}
+
 // TestSchema has an API server judge references by the schema that authors paste.
 func TestSchema(t *testing.T) {
 	ns := namespace(t)
