@@ -638,7 +638,7 @@ func (a *accounts) Start(ctx context.Context) error {
 	err := wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		informer, err := a.cl.GetCache().GetInformer(ctx, &corev1.ServiceAccount{}, cache.BlockUntilSynced(false))
 		if err != nil {
-			return false, nil // The cluster does not answer yet.
+			return false, nil //nolint:nilerr // The cluster does not answer yet: it is asked again.
 		}
 		registration, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 			AddFunc: enqueue, UpdateFunc: func(_, o any) { enqueue(o) }, DeleteFunc: enqueue,
