@@ -72,12 +72,14 @@ func CompileLinear(env *cel.Env, source string) (LinearProgram, error) {
 // linear is how often an expression uses variables, or why it is not linear.
 func linear(e celast.Expr) (uses int, err error) {
 	celast.PostOrderVisit(e, celast.NewExprVisitor(func(e celast.Expr) {
-		switch kind := e.Kind(); {
-		case kind == celast.IdentKind:
+		kind := e.Kind()
+		if kind == celast.IdentKind {
 			uses++
-		case kind == celast.ComprehensionKind:
+		}
+		if kind == celast.ComprehensionKind {
 			err = errors.New("it has a loop")
-		case kind == celast.CallKind:
+		}
+		if kind == celast.CallKind {
 			if refused := linearCall(e.AsCall()); refused != nil {
 				err = refused
 			}
