@@ -16,9 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
@@ -59,32 +56,6 @@ type Request struct {
 
 	// Schema is that of the object; nil if it is not known. Its fields with the format "password" are marked for what Secrets hold.
 	Schema *Schema
-}
-
-// A Source is an object that is referenced.
-type Source struct {
-	schema.GroupVersionKind
-	types.NamespacedName
-
-	// Resource is what the API calls the kind.
-	Resource string
-}
-
-// GroupResource is the resource without a version: an object is the same in each.
-func (s Source) GroupResource() schema.GroupResource {
-	return schema.GroupResource{Group: s.Group, Resource: s.Resource}
-}
-
-// String describes a source for people.
-func (s Source) String() string {
-	return describe(s.GroupResource(), s.NamespacedName)
-}
-
-func describe(gr schema.GroupResource, name types.NamespacedName) string {
-	if name.Namespace == "" {
-		return fmt.Sprintf("%s %q", gr, name.Name)
-	}
-	return fmt.Sprintf("%s %q in the namespace %q", gr, name.Name, name.Namespace)
 }
 
 // A Result is what came of a Request.
@@ -408,99 +379,6 @@ func takeAt(object map[string]any, path fieldpath.Segments) (any, error) {
 		return nil, errNoValue
 	}
 	return taken(values)
-}
-
-// source is the object that a reference means, and which the object may reference.
-func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (Source, *Error) {
-	gvr := schema.GroupVersionResource{Group: ptr.Deref(ref.Group, ""), Version: ptr.Deref(ref.Version, ""), Resource: ref.Resource}
-	name := types.NamespacedName{Namespace: ptr.Deref(ref.Namespace, ""), Name: ref.Name}
-	meant := describe(gvr.GroupResource(), name)
-	if err := validNames(gvr, name); err != nil {
-		return Source{}, &Error{Reason: ReasonInvalidReference, Source: meant, Cause: err}
-	}
-	mapping, ok := p.mappings[gvr]
-	if !ok {
-		var err error
-		if mapping, err = p.req.Mapper.MappingFor(ctx, gvr); err != nil {
-			return Source{}, &Error{Reason: reasonOf(err), Source: meant, Cause: err}
-		}
-		p.mappings[gvr] = mapping
-	}
-	own := p.req.Object.GetNamespace()
-	switch {
-	case mapping.Scope.Name() == meta.RESTScopeNameRoot:
-		name.Namespace = ""
-	case name.Namespace == "" && own == "":
-		return Source{}, &Error{Reason: ReasonInvalidReference, Source: meant, Cause: errors.New("namespace is required in a reference of a cluster-scoped object")}
-	case name.Namespace == "":
-		name.Namespace = own
-	}
-	source := Source{GroupVersionKind: mapping.GroupVersionKind, Resource: mapping.Resource.Resource, NamespacedName: name}
-	from := p.req.Object.GroupVersionKind().GroupKind()
-	if from == source.GroupKind() && name.Namespace == own && name.Name == p.req.Object.GetName() {
-		return Source{}, &Error{Reason: ReasonInvalidReference, Source: source.String(), Cause: errors.New("an object cannot reference itself")}
-	}
-	if _, known := p.permitted[source]; known {
-		return source, nil
-	}
-	if len(p.permitted) >= maxSources {
-		return Source{}, &Error{
-			Reason: ReasonInvalidValue, Source: source.String(), Cause: fmt.Errorf("an object can reference %d objects", maxSources),
-		}
-	}
-	if err := p.req.Tenancy.permits(ctx, from, own, source); err != nil {
-		reason := ReasonUnavailable
-		if errors.Is(err, errNotPermitted) {
-			reason = ReasonNotPermitted
-		}
-		return Source{}, &Error{Reason: reason, Source: source.String(), Cause: err}
-	}
-	p.permitted[source] = struct{}{}
-	return source, nil
-}
-
-// validNames sees that what stands in the path of a request is one element of it.
-func validNames(gvr schema.GroupVersionResource, name types.NamespacedName) error {
-	bad := func(field, value string) error { return fmt.Errorf("%s %q is not valid", field, clean(value)) }
-	switch {
-	case len(validation.IsDNS1035Label(gvr.Resource)) > 0:
-		return bad("resource", gvr.Resource)
-	case gvr.Group != "" && len(validation.IsDNS1123Subdomain(gvr.Group)) > 0:
-		return bad("group", gvr.Group)
-	case gvr.Version != "" && len(validation.IsDNS1035Label(gvr.Version)) > 0:
-		return bad("version", gvr.Version)
-	case name.Namespace != "" && len(validation.IsDNS1123Label(name.Namespace)) > 0:
-		return bad("namespace", name.Namespace)
-	case len(validIn(name.Name)) > 0:
-		return bad("name", name.Name)
-	}
-	return nil
-}
-
-// read reads an object, once.
-func (p *pass) read(ctx context.Context, source Source) (map[string]any, *Error) {
-	p.looked = append(p.looked, source)
-	if known, ok := p.cache[source]; ok {
-		return known.object, known.err
-	}
-	obj := &unstructured.Unstructured{}
-	obj.SetGroupVersionKind(source.GroupVersionKind)
-	out := read{}
-	if err := p.req.Reader.Get(ctx, source.NamespacedName, obj); err != nil {
-		out.err = &Error{Reason: reasonOf(err), Source: source.String(), Cause: brief(err)}
-	} else if obj.GetName() != source.Name || obj.GetNamespace() != source.Namespace {
-		out.err = &Error{Reason: ReasonUnavailable, Source: source.String(), Cause: errors.New("the API server answered with another object")}
-	} else if n := kept(obj.Object, maxReadBytes-p.kept); n > maxReadBytes-p.kept {
-		out.err = &Error{
-			Reason: ReasonInvalidValue, Source: source.String(),
-			Cause: fmt.Errorf("the objects that are referenced have together more than %d MiB", maxReadBytes>>20),
-		}
-	} else {
-		p.kept += n
-		out.object = decoded(obj.Object, source.GroupResource())
-	}
-	p.cache[source] = out
-	return out.object, out.err
 }
 
 // reasonOf is the reason of what an API server said.

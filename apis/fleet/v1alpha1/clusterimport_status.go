@@ -1,0 +1,148 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ClusterImportStatus is what was found and made.
+type ClusterImportStatus struct {
+	// observedGeneration is the generation of the spec that the status is about. It is -1 until somebody looked.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions say how far the import is. Ready sums them up.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observed is what the cloud says about the cluster.
+	// +optional
+	Observed *ObservedCluster `json:"observed,omitempty"`
+
+	// lossy lists what Cluster API's objects cannot say of what was observed, field by field. Such a field is left out, or has the value
+	// that the entry names, and never silently a default.
+	// +kubebuilder:validation:MaxItems=256
+	// +listType=atomic
+	// +optional
+	Lossy []LossyField `json:"lossy,omitempty"`
+
+	// references names everything that the import made.
+	// +kubebuilder:validation:MaxItems=512
+	// +listType=atomic
+	// +optional
+	References []ImportReference `json:"references,omitempty"`
+
+	// kubeconfig is about the Secret with the kubeconfig.
+	// +optional
+	Kubeconfig *ImportKubeconfigStatus `json:"kubeconfig,omitempty"`
+}
+
+// ObservedCluster is what the cloud says about a cluster.
+type ObservedCluster struct {
+	// cloud is EKS, AKS or GKE.
+	// +optional
+	Cloud ImportCloud `json:"cloud,omitempty"`
+
+	// id of the cluster in the cloud: the ARN, the Azure resource ID, or the project, location and name.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	ID string `json:"id,omitempty"`
+
+	// region or location of the cluster.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Region string `json:"region,omitempty"`
+
+	// version of Kubernetes that the control plane runs.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// endpoint is host and port of the API server.
+	// +kubebuilder:validation:MaxLength=300
+	// +optional
+	Endpoint string `json:"endpoint,omitempty"`
+
+	// nodePools is how many pools are shown of how many are known, for example 3/3.
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	NodePools string `json:"nodePools,omitempty"`
+
+	// otherCapacity names capacity that belongs to no pool: Fargate, EKSAutoMode, GKEAutopilot, Karpenter.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=set
+	// +optional
+	OtherCapacity []string `json:"otherCapacity,omitempty"`
+}
+
+// LossyField is a field of a cloud's object that Cluster API's object cannot say.
+type LossyField struct {
+	// kind of Cluster API's object.
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Kind string `json:"kind"`
+
+	// name of Cluster API's object.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+
+	// field of Cluster API's object, for example spec.amiType.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Field string `json:"field"`
+
+	// observed is the value that the cloud says.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Observed string `json:"observed,omitempty"`
+
+	// reflected is the value that Cluster API's object has instead. Absent means that the field was left out.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Reflected string `json:"reflected,omitempty"`
+
+	// reason says why.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Reason string `json:"reason,omitempty"`
+}
+
+// ImportReference names an object that an import made.
+type ImportReference struct {
+	// apiVersion of the object.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	APIVersion string `json:"apiVersion"`
+
+	// kind of the object.
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Kind string `json:"kind"`
+
+	// namespace of the object. Absent for objects without one.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// name of the object.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+}
+
+// ImportKubeconfigStatus is about the Secret with the kubeconfig of an imported cluster.
+type ImportKubeconfigStatus struct {
+	// secretName is the name of the Secret, in the namespace of the ClusterImport.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	SecretName string `json:"secretName,omitempty"`
+
+	// expirationTime is when the token expires, if it is known.
+	// +optional
+	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
+}
