@@ -15,7 +15,9 @@ type AKS struct {
 	ResourceGroup, Name, Location string
 	// SubscriptionID. Empty: DefaultSubscriptionID.
 	SubscriptionID string
-	API            API
+	// API of the users that the provider's identity gives credentials of. Admin is the same API server with the cluster administrator's; if
+	// that has no server, the two are the same.
+	API, Admin API
 	// EntraID makes it a cluster whose users log in with Entra ID: its kubeconfig runs kubelogin.
 	EntraID bool
 	// NodePools beside the default one, "system", which is in the fixture.
@@ -44,7 +46,7 @@ func (c *Cloud) AddAKS(cluster AKS) {
 	}
 	whole := aksClusterID(cluster.SubscriptionID, cluster.ResourceGroup, cluster.Name)
 	group := "MC_" + cluster.ResourceGroup + "_" + cluster.Name + "_" + cluster.Location
-	shown := fixture("aks-cluster")
+	shown := fixture("aks-standard", kindAKSCluster, "shop-prod")
 	overlay(shown, map[string]any{
 		"id": whole, "location": cluster.Location, "resourceGroupName": cluster.ResourceGroup, "dnsPrefix": cluster.Name,
 		"fqdn":              cluster.Name + "-0a1b2c3d.hcp." + cluster.Location + ".azmk8s.io",
@@ -52,7 +54,7 @@ func (c *Cloud) AddAKS(cluster AKS) {
 		"nodeResourceGroup": group, "nodeResourceGroupId": id("/subscriptions", cluster.SubscriptionID, "resourceGroups", group),
 		"azureActiveDirectoryRoleBasedAccessControl": map[string]any{"managed": cluster.EntraID},
 	}, cluster.AtProvider)
-	c.add(resourceID{kindAKSCluster, whole}, &cloudResource{atProvider: shown, connection: cluster.connection})
+	c.add(resourceID{kindAKSCluster, whole}, &cloudResource{atProvider: shown, connection: c.steady(cluster.connection)})
 	system := plain(map[string]any{})
 	overlay(system, shown["defaultNodePool"].(map[string]any))
 	delete(system, "type")
@@ -66,7 +68,7 @@ func (c *Cloud) AddAKS(cluster AKS) {
 
 // AddAKSNodePool creates a node pool in the cluster with an ID, or replaces it.
 func (c *Cloud) AddAKSNodePool(clusterID string, pool AKSNodePool) {
-	shown := fixture("aks-nodepool")
+	shown := fixture("aks-standard", kindAKSNodePool, "apps")
 	if pool.Count > 0 {
 		overlay(shown, map[string]any{"nodeCount": pool.Count})
 	}
@@ -80,6 +82,11 @@ func (c *Cloud) addAKSNodePool(clusterID, name string, shown map[string]any) {
 	c.add(resourceID{kindAKSNodePool, whole}, &cloudResource{atProvider: shown})
 }
 
+// ChangeAKS has somebody change the cluster with an ID in the cloud. It says whether it is there.
+func (c *Cloud) ChangeAKS(clusterID string, atProvider map[string]any) bool {
+	return c.change(resourceID{kindAKSCluster, clusterID}, func(shown map[string]any) { overlay(shown, atProvider) })
+}
+
 // RemoveAKSNodePool has somebody delete a node pool in the cloud. It says whether it was there.
 func (c *Cloud) RemoveAKSNodePool(clusterID, name string) bool {
 	return c.remove(resourceID{kindAKSNodePool, id(clusterID, "agentPools", name)})
@@ -90,11 +97,16 @@ func (a AKS) connection(ctx context.Context) (map[string][]byte, error) {
 	if a.API.Server == "" {
 		return map[string][]byte{}, nil
 	}
-	admin, err := a.API.kubeconfig(ctx)
+	user, err := a.API.kubeconfig(ctx)
 	if err != nil {
 		return nil, err
 	}
-	user := admin
+	admin := user
+	if a.Admin.Server != "" {
+		if admin, err = a.Admin.kubeconfig(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if a.EntraID {
 		login := clientcmdapi.NewAuthInfo()
 		login.Exec = &clientcmdapi.ExecConfig{

@@ -22,7 +22,7 @@ type Cloud struct {
 	throttled int
 	requests  map[string]int
 	mutations []Mutation
-	// rotation is raised to have every ClusterAuth renew its token at once.
+	// rotation is raised to have credentials be renewed at once.
 	rotation int
 }
 
@@ -109,7 +109,7 @@ func (c *Cloud) Throttle(n int) {
 	c.throttled = n
 }
 
-// RotateTokens has every ClusterAuth renew its token when it is next reconciled.
+// RotateTokens has every ClusterAuth renew its token, and every AKS cluster its credentials, when the provider next looks.
 func (c *Cloud) RotateTokens() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,6 +120,25 @@ func (c *Cloud) currentRotation() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.rotation
+}
+
+// steady has a cluster give the same credentials until they are rotated.
+func (c *Cloud) steady(publish func(context.Context) (map[string][]byte, error)) func(context.Context) (map[string][]byte, error) {
+	var mu sync.Mutex
+	var published map[string][]byte
+	at := 0
+	return func(ctx context.Context) (map[string][]byte, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := c.currentRotation(); published == nil || at != now {
+			made, err := publish(ctx)
+			if err != nil {
+				return nil, err
+			}
+			published, at = made, now
+		}
+		return maps.Clone(published), nil
+	}
 }
 
 func (c *Cloud) add(id resourceID, resource *cloudResource) {

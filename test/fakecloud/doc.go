@@ -23,7 +23,7 @@
 //   - A provider that may update adds its tags to what it manages, as the real ones do. So a managed resource with more than the
 //     policy Observe is caught at its first reconciliation.
 //   - A kubeconfig works: it leads to the real API server that a test names, with a token that this server accepts. Every refresh
-//     gives another token.
+//     of a ClusterAuth gives another token; the credentials of an AKS cluster change when they are rotated.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //

@@ -69,7 +69,7 @@ func (c *Cloud) AddEKS(cluster EKS) {
 		c.addSubnet(cluster.Region, vpc, subnet)
 	}
 	c.addVPC(cluster.Region, vpc, "rtb-main-"+cluster.Name)
-	shown := fixture("eks-cluster")
+	shown := fixture("eks-standard", kindEKSCluster, "shop-prod")
 	overlay(shown, map[string]any{
 		"id": cluster.Name, "clusterId": "", "region": cluster.Region, "version": cluster.Version,
 		"arn":                  awsARN("eks", cluster.Region, "cluster/"+cluster.Name),
@@ -123,7 +123,7 @@ func (c *Cloud) AddNodeGroup(region, cluster string, group NodeGroup) {
 		key, value, _ := strings.Cut(keyValue, "=")
 		taints = append(taints, map[string]any{"key": key, "value": value, "effect": effect})
 	}
-	shown := fixture("eks-nodegroup")
+	shown := fixture("eks-standard", kindEKSNodeGroup, "general")
 	overlay(shown, map[string]any{
 		"id": cluster + ":" + group.Name, "clusterName": cluster, "region": region, "version": version,
 		"arn":           awsARN("eks", region, "nodegroup/"+cluster+"/"+group.Name+"/12345678"),
@@ -156,7 +156,7 @@ func (c *Cloud) ChangeEKS(region, name string, atProvider map[string]any) bool {
 }
 
 func (c *Cloud) addVPC(region, vpc, mainRouteTable string) {
-	shown := fixture("vpc")
+	shown := fixture("eks-standard", kindVPC, "vpc-0a1b2c3d4e5f60718")
 	overlay(shown, map[string]any{
 		"id": vpc, "region": region, "arn": awsARN("ec2", region, "vpc/"+vpc), "mainRouteTableId": mainRouteTable,
 	})

@@ -19,8 +19,8 @@ import (
 type external struct {
 	cloud *Cloud
 	id    resourceID
-	// schema is that of status.atProvider in the hub.
-	schema map[string]any
+	// shape is that of status.atProvider in the hub.
+	shape shaper
 }
 
 var _ managed.ExternalClient = &external{}
@@ -38,23 +38,22 @@ func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 		}
 	}
 	object := objectOf(mg)
-	shown, _ := fit(found.atProvider, e.schema).(map[string]any)
-	if err := unstructured.SetNestedMap(object.Object, shown, "status", "atProvider"); err != nil {
+	if err := unstructured.SetNestedMap(object.Object, e.shape(found.atProvider), "status", "atProvider"); err != nil {
 		return managed.ExternalObservation{}, fmt.Errorf("cannot set status.atProvider: %w", err)
 	}
 	mg.SetConditions(xpv1.Available())
 	return managed.ExternalObservation{
-		ResourceExists: true, ResourceUpToDate: upToDate(mg, found, e.schema), ConnectionDetails: connection,
+		ResourceExists: true, ResourceUpToDate: upToDate(mg, found, e.shape), ConnectionDetails: connection,
 	}, nil
 }
 
 // upToDate compares forProvider with the cloud. A provider that only observes does not compare.
-func upToDate(mg resource.Managed, found *cloudResource, schema map[string]any) bool {
+func upToDate(mg resource.Managed, found *cloudResource, shape shaper) bool {
 	policies := mg.GetManagementPolicies()
 	if len(policies) > 0 && !slices.Contains(policies, xpv1.ManagementActionAll) && !slices.Contains(policies, xpv1.ManagementActionUpdate) {
 		return true
 	}
-	shown, _ := fit(found.atProvider, schema).(map[string]any)
+	shown := shape(found.atProvider)
 	for field, value := range forProvider(mg) {
 		if actual, ok := shown[field]; ok && !equality.Semantic.DeepEqual(actual, value) {
 			return false

@@ -43,12 +43,12 @@ func (c *Cloud) AddGKE(cluster GKE) {
 	if cluster.Project == "" {
 		cluster.Project = DefaultProjectID
 	}
-	shown := fixture("gke-cluster")
+	shown := fixture("gke-regional", kindGKECluster, "shop-prod")
 	overlay(shown, map[string]any{
 		"id":       id("projects", cluster.Project, "locations", cluster.Location, "clusters", cluster.Name),
 		"location": cluster.Location, "project": cluster.Project, "enableAutopilot": cluster.Autopilot,
 		"endpoint":   strings.TrimPrefix(cluster.API.endpoint("https://203.0.113.10"), "https://"),
-		"masterAuth": map[string]any{"clusterCaCertificate": cluster.API.authority(), "clientCertificateConfig": []any{map[string]any{"issueClientCertificate": false}}},
+		"masterAuth": map[string]any{"clusterCaCertificate": cluster.API.authority()},
 		"nodePool":   []any{},
 	}, cluster.AtProvider)
 	c.add(resourceID{kindGKECluster, id(cluster.Project, cluster.Location, cluster.Name)}, &cloudResource{
@@ -90,7 +90,7 @@ func (c *Cloud) AddGKENodePool(project, location, cluster string, pool GKENodePo
 		groups = append(groups, "https://www.googleapis.com/compute/v1/"+
 			id("projects", project, "zones", zone, "instanceGroupManagers", "gke-"+cluster+"-"+pool.Name))
 	}
-	shown := fixture("gke-nodepool")
+	shown := gkeNodePool()
 	overlay(shown, map[string]any{
 		"nodeCount": pool.NodesPerZone, "nodeLocations": pool.Zones, "managedInstanceGroupUrls": groups,
 		"nodeConfig": map[string]any{"taint": taints, "labels": pool.Labels},
@@ -107,6 +107,21 @@ func (c *Cloud) AddGKENodePool(project, location, cluster string, pool GKENodePo
 		"location": location, "project": project, "cluster": cluster,
 	})
 	c.add(resourceID{kindGKENodePool, id(project, location, cluster, pool.Name)}, &cloudResource{atProvider: shown})
+}
+
+// gkeNodePool is the first pool that a cluster shows.
+func gkeNodePool() map[string]any {
+	pools, _ := fixture("gke-regional", kindGKECluster, "shop-prod")["nodePool"].([]any)
+	pool, _ := pools[0].(map[string]any)
+	return pool
+}
+
+// ChangeGKE has somebody change a cluster in the cloud. It says whether it is there. An empty project is DefaultProjectID.
+func (c *Cloud) ChangeGKE(project, location, name string, atProvider map[string]any) bool {
+	if project == "" {
+		project = DefaultProjectID
+	}
+	return c.change(resourceID{kindGKECluster, id(project, location, name)}, func(shown map[string]any) { overlay(shown, atProvider) })
 }
 
 // RemoveGKENodePool has somebody delete a node pool in the cloud. It says whether it was there.

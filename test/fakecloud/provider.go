@@ -71,7 +71,7 @@ func (p *Providers) Served() ([]schema.GroupVersionKind, error) {
 
 // Reconciler is crossplane-runtime's reconciler for a kind that the hub serves.
 func (p *Providers) Reconciler(ctx context.Context, kind schema.GroupVersionKind) (reconcile.Reconciler, error) {
-	atProvider, err := p.statusSchema(ctx, kind)
+	shape, err := p.shaper(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (p *Providers) Reconciler(ctx context.Context, kind schema.GroupVersionKind
 		managed.WithPollInterval(p.PollInterval),
 		managed.WithCreationGracePeriod(time.Second),
 		managed.WithExternalConnector(managed.ExternalConnectorFn(func(ctx context.Context, mg resource.Managed) (managed.ExternalClient, error) {
-			return p.connect(ctx, mg, atProvider)
+			return p.connect(ctx, mg, shape)
 		})),
 	}
 	if legacyKind(kind.GroupKind()) != kindEKSClusterAuth && !p.WithoutManagementPolicies {
@@ -94,7 +94,7 @@ func (p *Providers) Reconciler(ctx context.Context, kind schema.GroupVersionKind
 	return managed.NewReconciler(stub{client: &kindClient{Client: p.hub, kind: kind}, scheme: scheme}, resource.ManagedKind(kind), options...), nil
 }
 
-func (p *Providers) connect(ctx context.Context, mg resource.Managed, atProvider map[string]any) (managed.ExternalClient, error) {
+func (p *Providers) connect(ctx context.Context, mg resource.Managed, shape shaper) (managed.ExternalClient, error) {
 	in, err := p.account(ctx, objectOf(mg))
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (p *Providers) connect(ctx context.Context, mg resource.Managed, atProvider
 	if legacyKind(objectOf(mg).GroupVersionKind().GroupKind()) == kindEKSClusterAuth {
 		return &clusterAuth{cloud: p.cloud, hub: p.hub, id: resource, seen: p.seen}, nil
 	}
-	return &external{cloud: p.cloud, id: resource, schema: atProvider}, nil
+	return &external{cloud: p.cloud, id: resource, shape: shape}, nil
 }
 
 // account reads the ProviderConfig. A hub that does not serve its kind is one where a test does not care.
@@ -140,30 +140,6 @@ func (p *Providers) account(ctx context.Context, object *unstructured.Unstructur
 		in.projectID = id
 	}
 	return in, nil
-}
-
-// statusSchema is the schema of status.atProvider of a kind in the hub.
-func (p *Providers) statusSchema(ctx context.Context, kind schema.GroupVersionKind) (map[string]any, error) {
-	mapping, err := p.hub.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil {
-		return nil, fmt.Errorf("cannot find out how the hub serves %s: %w", kind, err)
-	}
-	crd := &unstructured.Unstructured{}
-	crd.SetAPIVersion("apiextensions.k8s.io/v1")
-	crd.SetKind("CustomResourceDefinition")
-	name := mapping.Resource.GroupResource().String()
-	if err := p.hub.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
-		return nil, fmt.Errorf("cannot get the CRD %q: %w", name, err)
-	}
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, version := range versions {
-		version, _ := version.(map[string]any)
-		if version["name"] == kind.Version {
-			atProvider, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema", "properties", "status", "properties", "atProvider")
-			return atProvider, nil
-		}
-	}
-	return nil, fmt.Errorf("the CRD %q has no version %s", name, kind.Version)
 }
 
 // stub is as much of a manager as crossplane-runtime's reconciler asks for.

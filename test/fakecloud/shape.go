@@ -4,28 +4,32 @@
 package fakecloud
 
 import (
-	"embed"
+	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/test/fakecloud/layouts"
 )
 
-//go:embed fixtures/*.yaml
-var fixtures embed.FS
-
-// fixture reads what a provider shows of a resource. The files are part of the program, so that reading them cannot fail.
-func fixture(name string) map[string]any {
-	content, err := fixtures.ReadFile("fixtures/" + name + ".yaml")
+// fixture is what a provider shows of a resource in one of the layouts. They are part of the program, so that reading them cannot fail.
+func fixture(layout, kind, externalName string) map[string]any {
+	f, err := layouts.Load(layout)
 	if err != nil {
 		panic(err)
 	}
-	document, err := yaml.YAMLToJSON(content)
-	if err != nil {
-		panic(fmt.Errorf("%s: %w", name, err))
+	for _, r := range f.Resources {
+		if strings.HasPrefix(kind, r.Family+".") && strings.HasSuffix(kind, "/"+r.Kind) && r.ExternalName == externalName {
+			return r.AtProvider
+		}
 	}
-	return decode(document)
+	panic(fmt.Sprintf("the layout %q has no %s %q", layout, kind, externalName))
 }
 
 // plain makes values of Go's own types those that unstructured objects have.
@@ -34,64 +38,30 @@ func plain(value map[string]any) map[string]any {
 	if err != nil {
 		panic(err)
 	}
-	return decode(document)
-}
-
-func decode(document []byte) map[string]any {
-	value := map[string]any{}
-	if err := json.Unmarshal(document, &value); err != nil {
+	decoded := map[string]any{}
+	if err := json.Unmarshal(document, &decoded); err != nil {
 		panic(err)
 	}
-	return whole(value).(map[string]any)
+	return layouts.WholeNumbers(decoded)
 }
 
-// whole makes numbers without a fraction int64, as the API server's are when they are read.
-func whole(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		for key, inner := range value {
-			value[key] = whole(inner)
-		}
-	case []any:
-		for i, inner := range value {
-			value[i] = whole(inner)
-		}
-	case float64:
-		if value == float64(int64(value)) {
-			return int64(value)
-		}
-	}
-	return value
-}
+// shaper brings what the cloud knows into the shape that the hub serves status.atProvider of a kind in.
+type shaper func(atProvider map[string]any) map[string]any
 
-// fit gives a value the shape of a schema: an object where the schema has a list becomes a list of one, and the other way round.
-func fit(value any, schema map[string]any) any {
-	switch schema["type"] {
-	case "array":
-		items, _ := schema["items"].(map[string]any)
-		list, ok := value.([]any)
-		if !ok {
-			list = []any{value}
-		}
-		for i := range list {
-			list[i] = fit(list[i], items)
-		}
-		return list
-	case "object":
-		if list, ok := value.([]any); ok && len(list) > 0 {
-			value = list[0]
-		}
-		object, ok := value.(map[string]any)
-		if !ok {
-			return value
-		}
-		properties, _ := schema["properties"].(map[string]any)
-		for key, inner := range object {
-			if property, ok := properties[key].(map[string]any); ok {
-				object[key] = fit(inner, property)
-			}
-		}
-		return object
+func (p *Providers) shaper(ctx context.Context, kind schema.GroupVersionKind) (shaper, error) {
+	mapping, err := p.hub.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, fmt.Errorf("cannot find out how the hub serves %s: %w", kind, err)
 	}
-	return runtime.DeepCopyJSONValue(value)
+	served := &unstructured.Unstructured{}
+	served.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	name := mapping.Resource.GroupResource().String()
+	if err := p.hub.Get(ctx, client.ObjectKey{Name: name}, served); err != nil {
+		return nil, fmt.Errorf("cannot get the CRD %q: %w", name, err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(served.Object, crd); err != nil {
+		return nil, fmt.Errorf("cannot decode the CRD %q: %w", name, err)
+	}
+	return func(atProvider map[string]any) map[string]any { return layouts.Shape(atProvider, crd, kind.Version) }, nil
 }

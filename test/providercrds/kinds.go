@@ -155,3 +155,15 @@ func groupKinds(crds []crd) []schema.GroupKind {
 	}
 	return kinds
 }
+
+// Imports are the kinds that imports from all three clouds need beside Cluster API core's: of AWS the managed resources of the namespaced
+// groups, of the others those that there are.
+func Imports() []schema.GroupKind {
+	var kinds []schema.GroupKind
+	for _, crd := range allCRDs() {
+		if crd.source != clusterAPI && crd.group != groupEKS && crd.group != groupEC2 && crd.group != groupAWS {
+			kinds = append(kinds, crd.groupKind())
+		}
+	}
+	return kinds
+}
