@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // The kinds of managed resources for AKS.
@@ -47,21 +45,16 @@ var aksNames = grammar{
 }
 
 func aksCloud() cloud {
-	infrastructure := func(kind string) schema.GroupVersionKind {
-		return schema.GroupVersionKind{Group: groupInfrastructure, Version: "v1beta1", Kind: kind}
-	}
 	return cloud{
 		grammar: aksNames,
 		kinds:   []Kind{AKSCluster, AKSNodePool},
 		reflected: reflectedKinds{
-			identity: infrastructure("AzureClusterIdentity"), infraCluster: infrastructure("AzureManagedCluster"),
-			controlPlane: infrastructure("AzureManagedControlPlane"), infraPool: infrastructure("AzureManagedMachinePool"),
+			identity: infrastructure("v1beta1", "AzureClusterIdentity"), infraCluster: infrastructure("v1beta1", "AzureManagedCluster"),
+			controlPlane: infrastructure("v1beta1", "AzureManagedControlPlane"), infraPool: infrastructure("v1beta1", "AzureManagedMachinePool"),
 		},
-		want: (*wanter).aks,
-		read: (*reader).aks,
-		reflect: []func(*reflector) error{
-			(*reflector).azureIdentity, (*reflector).azureCluster, (*reflector).azureControlPlane, (*reflector).azurePools,
-		},
+		want:     (*wanter).aks,
+		read:     (*reader).aks,
+		identity: (*reflector).azureIdentity, controlPlane: (*reflector).azureControlPlane, infraPool: (*reflector).azurePool,
 	}
 }
 
@@ -99,11 +92,7 @@ func aksID(imp Import, cluster block) (id, subscription string, err error) {
 	return id, m[1], nil
 }
 
-func (r *reader) aks() error {
-	b, ok := atProvider(r.observed.resources(r.imp, AKSCluster)[r.imp.ClusterName], "KubernetesCluster", &r.notes)
-	if !ok {
-		return ErrNotObserved
-	}
+func (r *reader) aks(b block) error {
 	f := &r.facts
 	var err error
 	if f.ID, f.Account, err = aksID(r.imp, b); err != nil {

@@ -21,23 +21,7 @@ func (r *reflector) azureIdentity() error {
 	return nil
 }
 
-func (r *reflector) azureCluster() error {
-	b, err := r.reflected(r.kinds.infraCluster, r.name)
-	if err != nil {
-		return err
-	}
-	b.setEndpoint("spec.controlPlaneEndpoint", r.facts.Endpoint)
-	status := b.statusOf()
-	status.set("status.ready", true)
-	r.add(RoleInfraCluster, "", b, status)
-	return nil
-}
-
-func (r *reflector) azureControlPlane() error {
-	b, err := r.reflected(r.kinds.controlPlane, r.name)
-	if err != nil {
-		return err
-	}
+func (r *reflector) azureControlPlane(b, status *builder) {
 	f, aks := r.facts, r.facts.AKS
 	b.set("spec.identityRef", map[string]any{
 		"apiVersion": r.kinds.identity.GroupVersion().String(), "kind": r.kinds.identity.Kind, "name": r.deniedName(), "namespace": r.imp.Namespace,
@@ -56,14 +40,8 @@ func (r *reflector) azureControlPlane() error {
 	b.setEndpoint("spec.controlPlaneEndpoint", f.Endpoint)
 	r.azureAccess(b)
 	r.azureNetwork(b)
-
-	status := b.statusOf()
-	status.set("status.ready", true)
-	status.set("status.initialized", true)
 	status.set("status.version", orElse(kubeletVersion(f.Version), f.Version))
 	status.set("status.oidcIssuerProfile.issuerURL", aks.OIDCIssuer)
-	r.add(RoleControlPlane, "", b, status)
-	return nil
 }
 
 func (r *reflector) azureAccess(b *builder) {
@@ -123,13 +101,7 @@ func (r *reflector) azureSystemSubnet() string {
 	return ""
 }
 
-func (r *reflector) azurePools() error { return r.pools(r.kinds.infraPool.Kind, r.azurePool) }
-
-func (r *reflector) azurePool(pool NodePool, name string) error {
-	b, err := r.reflected(r.kinds.infraPool, name)
-	if err != nil {
-		return err
-	}
+func (r *reflector) azurePool(pool NodePool, b *builder) {
 	b.set("spec.name", pool.Name)
 	b.set("spec.mode", pool.Mode)
 	b.setInstanceTypes("spec.sku", pool.InstanceTypes)
@@ -150,10 +122,4 @@ func (r *reflector) azurePool(pool NodePool, name string) error {
 		b.annotate(ObservedImageTypeAnnotation, clean(pool.ImageType))
 		b.lossy("spec.osSKU", pool.ImageType, "Cluster API has no field for the operating system's variant")
 	}
-
-	status := b.statusOf()
-	status.set("status.ready", true)
-	status.set("status.replicas", pool.Replicas)
-	r.add(RoleInfraPool, pool.Name, b, status)
-	return nil
 }

@@ -18,10 +18,13 @@ type cloud struct {
 	reflected reflectedKinds
 	// want adds the managed resources that are wanted.
 	want func(*wanter, Observed)
-	// read reads the facts.
-	read func(*reader) error
-	// reflect makes the provider's objects, in their order.
-	reflect []func(*reflector) error
+	// read reads the facts out of what was observed of the cluster.
+	read func(*reader, block) error
+	// identity makes the identity that the provider must refuse. Nil: the provider refers to a Secret, which needs not be made.
+	identity func(*reflector) error
+	// infraCluster, controlPlane and infraPool fill in what other clouds do not have. Nil: nothing.
+	infraCluster, controlPlane func(r *reflector, b, status *builder)
+	infraPool                  func(r *reflector, pool NodePool, b *builder)
 }
 
 // grammar is how a cloud spells its names. A name becomes a part of the identifier by which a provider looks a resource up
@@ -37,6 +40,11 @@ type grammar struct {
 // reflectedKinds are the kinds of one Cluster API provider. A provider without kinds of identities refers to Secrets.
 type reflectedKinds struct {
 	identity, infraCluster, controlPlane, infraPool schema.GroupVersionKind
+}
+
+// infrastructure is a kind of the group in which Cluster API's providers have theirs.
+func infrastructure(version, kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: groupInfrastructure, Version: version, Kind: kind}
 }
 
 func cloudOf(name Cloud) (cloud, bool) {

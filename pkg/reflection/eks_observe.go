@@ -46,16 +46,15 @@ func eksCloud() cloud {
 		grammar: eksNames,
 		kinds:   []Kind{EKSCluster, EKSClusterAuth, EKSNodeGroup, EKSFargateProfile, EC2VPC, EC2Subnet, EC2RouteTable},
 		reflected: reflectedKinds{
-			identity:     schema.GroupVersionKind{Group: groupInfrastructure, Version: "v1beta2", Kind: "AWSClusterStaticIdentity"},
-			infraCluster: schema.GroupVersionKind{Group: groupInfrastructure, Version: "v1beta2", Kind: "AWSManagedCluster"},
+			identity:     infrastructure("v1beta2", "AWSClusterStaticIdentity"),
+			infraCluster: infrastructure("v1beta2", "AWSManagedCluster"),
 			controlPlane: schema.GroupVersionKind{Group: groupControlPlane, Version: "v1beta2", Kind: "AWSManagedControlPlane"},
-			infraPool:    schema.GroupVersionKind{Group: groupInfrastructure, Version: "v1beta2", Kind: "AWSManagedMachinePool"},
+			infraPool:    infrastructure("v1beta2", "AWSManagedMachinePool"),
 		},
-		want: (*wanter).eks,
-		read: (*reader).eks,
-		reflect: []func(*reflector) error{
-			(*reflector).awsIdentity, (*reflector).awsCluster, (*reflector).awsControlPlane, (*reflector).awsPools,
-		},
+		want:         (*wanter).eks,
+		read:         (*reader).eks,
+		identity:     (*reflector).awsIdentity,
+		infraCluster: (*reflector).awsCluster, controlPlane: (*reflector).awsControlPlane, infraPool: (*reflector).awsPool,
 	}
 }
 
@@ -157,11 +156,7 @@ func (i Import) eksRouteTableIDs(observed Observed, n *notes) []string {
 	return slices.Compact(ids)
 }
 
-func (r *reader) eks() error {
-	b, ok := atProvider(r.observed.resources(r.imp, EKSCluster)[r.imp.ClusterName], "Cluster", &r.notes)
-	if !ok {
-		return ErrNotObserved
-	}
+func (r *reader) eks(b block) error {
 	f := &r.facts
 	if err := r.eksIdentity(b); err != nil {
 		return err

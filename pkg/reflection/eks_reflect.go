@@ -20,24 +20,11 @@ func (r *reflector) awsIdentity() error {
 	return nil
 }
 
-func (r *reflector) awsCluster() error {
-	b, err := r.reflected(r.kinds.infraCluster, r.name)
-	if err != nil {
-		return err
-	}
-	b.setEndpoint("spec.controlPlaneEndpoint", r.facts.Endpoint)
-	status := b.statusOf()
-	status.set("status.ready", true)
+func (r *reflector) awsCluster(b, status *builder) {
 	status.set("status.failureDomains", r.failureDomains())
-	r.add(RoleInfraCluster, "", b, status)
-	return nil
 }
 
-func (r *reflector) awsControlPlane() error {
-	b, err := r.reflected(r.kinds.controlPlane, r.name)
-	if err != nil {
-		return err
-	}
+func (r *reflector) awsControlPlane(b, status *builder) {
 	f, eks := r.facts, r.facts.EKS
 	b.set("spec.identityRef", map[string]any{"kind": r.kinds.identity.Kind, "name": r.deniedName()})
 	b.set("spec.eksClusterName", r.imp.ClusterName)
@@ -60,15 +47,9 @@ func (r *reflector) awsControlPlane() error {
 			b.lossy("spec", strings.TrimSuffix(c.Type+" "+c.Name, " "), "Cluster API has no field for this capacity")
 		}
 	}
-
-	status := b.statusOf()
-	status.set("status.ready", true)
-	status.set("status.initialized", true)
 	status.set("status.externalManagedControlPlane", true)
 	status.set("status.version", statusVersion(f.Version))
 	status.set("status.failureDomains", r.failureDomains())
-	r.add(RoleControlPlane, "", b, status)
-	return nil
 }
 
 // statusVersion is the version in the form of Kubernetes' own.
@@ -139,16 +120,10 @@ func (r *reflector) awsNetwork(b *builder) {
 	}
 }
 
-func (r *reflector) awsPools() error { return r.pools(r.kinds.infraPool.Kind, r.awsPool) }
-
 // awsTaints are the effects as Cluster API Provider AWS spells them.
 var awsTaints = map[string]string{"NoSchedule": "no-schedule", "NoExecute": "no-execute", "PreferNoSchedule": "prefer-no-schedule"}
 
-func (r *reflector) awsPool(pool NodePool, name string) error {
-	b, err := r.reflected(r.kinds.infraPool, name)
-	if err != nil {
-		return err
-	}
+func (r *reflector) awsPool(pool NodePool, b *builder) {
 	b.set("spec.eksNodegroupName", pool.Name)
 	b.set("spec.scaling.minSize", pool.MinSize)
 	b.set("spec.scaling.maxSize", pool.MaxSize)
@@ -171,12 +146,6 @@ func (r *reflector) awsPool(pool NodePool, name string) error {
 	if pool.LaunchTemplate != "" {
 		b.lossy("spec.awsLaunchTemplate", pool.LaunchTemplate, "The content of the launch template is not observed")
 	}
-
-	status := b.statusOf()
-	status.set("status.ready", true)
-	status.set("status.replicas", pool.Replicas)
-	r.add(RoleInfraPool, pool.Name, b, status)
-	return nil
 }
 
 // awsImage sets the image type. CUSTOM stands for one that the installed version does not know: left out, the default would claim

@@ -173,7 +173,12 @@ func Read(imp Import, observed Observed) (Facts, error) {
 	}
 	r := &reader{imp: imp, observed: observed, facts: Facts{Cloud: imp.Cloud}}
 	c, _ := cloudOf(imp.Cloud)
-	if err := c.read(r); err != nil {
+	cluster := c.kinds[0]
+	b, ok := atProvider(r.observed.resources(imp, cluster)[imp.ClusterName], cluster.Kind, &r.notes)
+	if !ok {
+		return Facts{}, ErrNotObserved
+	}
+	if err := c.read(r, b); err != nil {
 		return Facts{}, err
 	}
 	r.countNodes()

@@ -10,8 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // GKECluster is the kind of managed resource for GKE. It lists the node pools, so they need none of their own.
@@ -49,19 +47,16 @@ var gkeNames = grammar{
 }
 
 func gkeCloud() cloud {
-	infrastructure := func(kind string) schema.GroupVersionKind {
-		return schema.GroupVersionKind{Group: groupInfrastructure, Version: "v1beta1", Kind: kind}
-	}
 	return cloud{
 		grammar: gkeNames,
 		kinds:   []Kind{GKECluster},
 		reflected: reflectedKinds{
-			infraCluster: infrastructure("GCPManagedCluster"),
-			controlPlane: infrastructure("GCPManagedControlPlane"), infraPool: infrastructure("GCPManagedMachinePool"),
+			infraCluster: infrastructure("v1beta1", "GCPManagedCluster"),
+			controlPlane: infrastructure("v1beta1", "GCPManagedControlPlane"), infraPool: infrastructure("v1beta1", "GCPManagedMachinePool"),
 		},
-		want:    (*wanter).gke,
-		read:    (*reader).gke,
-		reflect: []func(*reflector) error{(*reflector).gcpCluster, (*reflector).gcpControlPlane, (*reflector).gcpPools},
+		want:         (*wanter).gke,
+		read:         (*reader).gke,
+		infraCluster: (*reflector).gcpCluster, controlPlane: (*reflector).gcpControlPlane, infraPool: (*reflector).gcpPool,
 	}
 }
 
@@ -71,11 +66,7 @@ func (w *wanter) gke(Observed) {
 
 var clusterOfGoogle = regexp.MustCompile(`^projects/([a-z0-9.:-]{1,100})/(?:locations|zones)/([a-z0-9-]{1,60})/clusters/([a-z0-9-]{1,63})$`)
 
-func (r *reader) gke() error {
-	b, ok := atProvider(r.observed.resources(r.imp, GKECluster)[r.imp.ClusterName], "Cluster", &r.notes)
-	if !ok {
-		return ErrNotObserved
-	}
+func (r *reader) gke(b block) error {
 	f := &r.facts
 	f.ID = b.text("id")
 	m := clusterOfGoogle.FindStringSubmatch(f.ID)

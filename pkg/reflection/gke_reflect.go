@@ -7,11 +7,7 @@ import "strings"
 
 // gcpCluster refers to credentials that do not exist: Cluster API Provider GCP builds its clients out of that Secret before it looks at
 // anything else, and would take the credentials of its own Pod if none were named.
-func (r *reflector) gcpCluster() error {
-	b, err := r.reflected(r.kinds.infraCluster, r.name)
-	if err != nil {
-		return err
-	}
+func (r *reflector) gcpCluster(b, status *builder) {
 	f, gke := r.facts, r.facts.GKE
 	b.set("spec.credentialsRef", map[string]any{"name": r.deniedName(), "namespace": r.imp.Namespace})
 	b.set("spec.project", f.Account)
@@ -25,12 +21,7 @@ func (r *reflector) gcpCluster() error {
 		}
 		b.setEach("spec.network.subnets", []map[string]any{subnet})
 	}
-	b.setEndpoint("spec.controlPlaneEndpoint", f.Endpoint)
-	status := b.statusOf()
-	status.set("status.ready", true)
 	status.set("status.failureDomains", r.failureDomains())
-	r.add(RoleInfraCluster, "", b, status)
-	return nil
 }
 
 // gcpStackType is as the subnet spells it: the cluster says IPV4 where the subnet says IPV4_ONLY.
@@ -41,11 +32,7 @@ func gcpStackType(ofCluster string) string {
 	return ofCluster
 }
 
-func (r *reflector) gcpControlPlane() error {
-	b, err := r.reflected(r.kinds.controlPlane, r.name)
-	if err != nil {
-		return err
-	}
+func (r *reflector) gcpControlPlane(b, status *builder) {
 	f, gke := r.facts, r.facts.GKE
 	b.set("spec.clusterName", r.imp.ClusterName)
 	b.set("spec.project", f.Account)
@@ -63,14 +50,8 @@ func (r *reflector) gcpControlPlane() error {
 			b.lossy("spec", c.Type, "Cluster API has no field for this capacity")
 		}
 	}
-
-	status := b.statusOf()
-	status.set("status.ready", true)
-	status.set("status.initialized", true)
 	status.set("status.version", statusVersion(f.Version))
 	status.set("status.currentVersion", f.Version)
-	r.add(RoleControlPlane, "", b, status)
-	return nil
 }
 
 func (r *reflector) gcpNetwork(b *builder) {
@@ -99,13 +80,7 @@ func (r *reflector) gcpNetwork(b *builder) {
 	b.setEach("spec.master_authorized_networks_config.cidr_blocks", networks)
 }
 
-func (r *reflector) gcpPools() error { return r.pools(r.kinds.infraPool.Kind, r.gcpPool) }
-
-func (r *reflector) gcpPool(pool NodePool, name string) error {
-	b, err := r.reflected(r.kinds.infraPool, name)
-	if err != nil {
-		return err
-	}
+func (r *reflector) gcpPool(pool NodePool, b *builder) {
 	b.set("spec.nodePoolName", pool.Name)
 	b.setInstanceTypes("spec.machineType", pool.InstanceTypes)
 	b.set("spec.diskSizeGb", pool.DiskSizeGB)
@@ -125,10 +100,4 @@ func (r *reflector) gcpPool(pool NodePool, name string) error {
 	if pool.CapacityType != "" {
 		b.lossy("spec.spot", pool.CapacityType, "Cluster API has no field for spot and preemptible instances")
 	}
-
-	status := b.statusOf()
-	status.set("status.ready", true)
-	status.set("status.replicas", pool.Replicas)
-	r.add(RoleInfraPool, pool.Name, b, status)
-	return nil
 }

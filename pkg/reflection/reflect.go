@@ -88,10 +88,8 @@ func Reflect(imp Import, facts Facts, schemas Schemas) (Reflection, error) {
 	c, _ := cloudOf(imp.Cloud)
 	r := &reflector{imp: imp, facts: facts, schemas: schemas, kinds: c.reflected, name: imp.reflectedName(), refused: map[string]bool{}}
 	r.notes.addAll(facts.Lossy)
-	for _, step := range c.reflect {
-		if err := step(r); err != nil {
-			return Reflection{}, err
-		}
+	if err := r.provider(c); err != nil {
+		return Reflection{}, err
 	}
 	if err := r.core(); err != nil {
 		return Reflection{}, err
@@ -110,6 +108,49 @@ type reflector struct {
 	notes   notes
 	// refused are the pools whose provider object cannot be made. They get no MachinePool: it would refer to nothing.
 	refused map[string]bool
+}
+
+// provider makes the objects of the cloud's provider. What every provider's have is set here: the endpoint of the cluster, and the status
+// that the contracts of Cluster API ask for.
+func (r *reflector) provider(c cloud) error {
+	if c.identity != nil {
+		if err := c.identity(r); err != nil {
+			return err
+		}
+	}
+	if err := r.part(RoleInfraCluster, "", r.kinds.infraCluster, r.name, func(b, status *builder) {
+		b.setEndpoint("spec.controlPlaneEndpoint", r.facts.Endpoint)
+		if c.infraCluster != nil {
+			c.infraCluster(r, b, status)
+		}
+	}); err != nil {
+		return err
+	}
+	if err := r.part(RoleControlPlane, "", r.kinds.controlPlane, r.name, func(b, status *builder) {
+		status.set("status.initialized", true)
+		c.controlPlane(r, b, status)
+	}); err != nil {
+		return err
+	}
+	return r.pools(r.kinds.infraPool.Kind, func(pool NodePool, name string) error {
+		return r.part(RoleInfraPool, pool.Name, r.kinds.infraPool, name, func(b, status *builder) {
+			status.set("status.replicas", pool.Replicas)
+			c.infraPool(r, pool, b)
+		})
+	})
+}
+
+// part makes one object of the provider, which is ready from its first moment.
+func (r *reflector) part(role Role, pool string, gvk schema.GroupVersionKind, name string, fill func(b, status *builder)) error {
+	b, err := r.reflected(gvk, name)
+	if err != nil {
+		return err
+	}
+	status := b.statusOf()
+	status.set("status.ready", true)
+	fill(b, status)
+	r.add(role, pool, b, status)
+	return nil
 }
 
 // reflected starts an object that a controller of Cluster API would reconcile: with both annotations from its first moment.

@@ -59,22 +59,27 @@ func (b block) block(field string) block {
 	return block{notes: b.notes, where: b.where + "." + field}
 }
 
-// blocks are the nested blocks of the name, at most that many.
-func (b block) blocks(field string, most int) []block {
+// list is the list of the name, of which so many items are read at most. What is no list is a list of one.
+func (b block) list(field string, most int) []any {
 	value, found := b.get(field)
 	if !found {
 		return nil
 	}
 	list, ok := value.([]any)
 	if !ok {
-		list = []any{value}
+		return []any{value}
 	}
 	if len(list) > most {
 		b.note(field, strconv.Itoa(len(list)), fmt.Sprintf("Only the first %d of the list are read", most))
 		list = list[:most]
 	}
-	out := make([]block, 0, len(list))
-	for _, item := range list {
+	return list
+}
+
+// blocks are the nested blocks of the name, at most that many.
+func (b block) blocks(field string, most int) []block {
+	var out []block
+	for _, item := range b.list(field, most) {
 		if object, ok := item.(map[string]any); ok {
 			out = append(out, block{paved: fieldpath.Pave(object), where: b.where + "." + field, notes: b.notes})
 		} else if item != nil {
@@ -108,20 +113,8 @@ func (b block) textOf(field string, value any) string {
 
 // texts are the strings of a list, or the one string.
 func (b block) texts(field string, most int) []string {
-	value, found := b.get(field)
-	if !found {
-		return nil
-	}
-	list, ok := value.([]any)
-	if !ok {
-		list = []any{value}
-	}
-	if len(list) > most {
-		b.note(field, strconv.Itoa(len(list)), fmt.Sprintf("Only the first %d of the list are read", most))
-		list = list[:most]
-	}
 	var out []string
-	for _, item := range list {
+	for _, item := range b.list(field, most) {
 		if s := b.textOf(field, item); s != "" {
 			out = append(out, s)
 		}
