@@ -10,8 +10,10 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -136,12 +138,11 @@ func (r *Reconciler) composed(ctx context.Context, p *pass, token string) ([]byt
 	if p.facts.Endpoint.Host == "" {
 		return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The cluster has no endpoint yet")
 	}
-	authority, err := r.authority(ctx, p)
+	cluster, err := r.cluster(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	address := "https://" + net.JoinHostPort(p.facts.Endpoint.Host, strconv.Itoa(int(p.facts.Endpoint.Port)))
-	content, err := encoded(&clientcmdapi.Cluster{Server: address, CertificateAuthorityData: authority}, &clientcmdapi.AuthInfo{Token: token})
+	content, err := encoded(cluster, &clientcmdapi.AuthInfo{Token: token})
 	if err != nil {
 		return nil, err
 	}
@@ -151,34 +152,50 @@ func (r *Reconciler) composed(ctx context.Context, p *pass, token string) ([]byt
 	return content, nil
 }
 
-// authority is the CA of the cluster's API server, as PEM; nil means those of the system.
-func (r *Reconciler) authority(ctx context.Context, p *pass) ([]byte, error) {
-	if p.facts.Endpoint.SystemRoots {
-		return nil, nil
-	}
-	if p.facts.CertificateAuthority != "" {
+// cluster is where the cluster's API server is, and its CA. No CA means those of the system.
+func (r *Reconciler) cluster(ctx context.Context, p *pass) (*clientcmdapi.Cluster, error) {
+	e := p.facts.Endpoint
+	cluster := &clientcmdapi.Cluster{Server: "https://" + net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))}
+	switch {
+	case e.SystemRoots:
+	case p.facts.CertificateAuthority != "":
 		decoded, err := base64.StdEncoding.DecodeString(p.facts.CertificateAuthority)
 		if err != nil {
 			return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The cluster's certificate authority is not base64")
 		}
-		return decoded, nil
+		cluster.CertificateAuthorityData = decoded
+	case p.imp.Spec.AKS != nil:
+		published, err := r.publishedCluster(ctx, p)
+		if err != nil || published == nil {
+			return cluster, err
+		}
+		cluster.CertificateAuthorityData = published.CertificateAuthorityData
+		if u, err := url.Parse(published.Server); err == nil && u.Scheme == "https" && u.Port() != "" && strings.EqualFold(u.Hostname(), e.Host) {
+			cluster.Server = "https://" + net.JoinHostPort(e.Host, u.Port())
+		}
 	}
-	if p.imp.Spec.AKS == nil {
-		return nil, nil
-	}
-	// AKS shows the authority only in kubeconfigs. Nothing else of that kubeconfig is looked at.
+	return cluster, nil
+}
+
+// publishedCluster is that of the kubeconfig that the provider publishes. AKS shows the authority and the port of the API server nowhere else.
+// The kubeconfig's user, which may be a program to run, is not looked at.
+func (r *Reconciler) publishedCluster(ctx context.Context, p *pass) (*clientcmdapi.Cluster, error) {
 	given, err := r.connectionSecret(ctx, p, providerKubeconfigKey)
 	if err != nil {
 		return nil, err
 	}
+	unreadable := noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The provider's kubeconfig cannot be read")
+	if len(given) > credentials.MaxSize {
+		return nil, unreadable
+	}
 	file, err := clientcmd.Load(given)
-	if err != nil || len(given) > credentials.MaxSize {
-		return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The provider's kubeconfig cannot be read")
+	if err != nil {
+		return nil, unreadable
 	}
-	for _, c := range file.Clusters {
-		return c.CertificateAuthorityData, nil
+	if current := file.Contexts[file.CurrentContext]; current != nil {
+		return file.Clusters[current.Cluster], nil
 	}
-	return nil, nil
+	return nil, nil //nolint:nilnil // A kubeconfig without a current context has none.
 }
 
 // encoded is a kubeconfig of one cluster and one user.

@@ -4,10 +4,6 @@
 package importer
 
 import (
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -23,6 +19,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+	"github.com/masthead-dev/masthead/test/fakecloud"
 )
 
 // tokenServer answers each request for a token by what answer says.
@@ -35,22 +32,11 @@ func tokenServer(t *testing.T, answer http.HandlerFunc) (*httptest.Server, []byt
 
 func googleKey(t *testing.T, tokenURI string) []byte {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	key, err := fakecloud.GoogleKey(tokenURI)
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := json.Marshal(map[string]string{
-		"type": "service_account", "client_email": "reader@project.iam.gserviceaccount.com", "token_uri": tokenURI,
-		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
+	return key
 }
 
 func TestTokensAreRefreshedBeforeTheyExpire(t *testing.T) {

@@ -1,0 +1,191 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+	"github.com/masthead-dev/masthead/test/fakecloud"
+)
+
+const region = "eu-central-1"
+
+// eventually waits until a check passes.
+func eventually(t *testing.T, what string, check func() (bool, string)) {
+	t.Helper()
+	last := ""
+	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 4*time.Minute, true, func(context.Context) (bool, error) {
+		var ok bool
+		ok, last = check()
+		return ok, nil
+	}); err != nil {
+		t.Fatalf("%s: %v: %s", what, err, last)
+	}
+}
+
+func (w *world) waitFor(t *testing.T, imp *fleetv1alpha1.ClusterImport, conditionType, reason string) {
+	t.Helper()
+	eventually(t, conditionType+" "+reason, func() (bool, string) {
+		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), imp); err != nil {
+			return false, err.Error()
+		}
+		c := meta.FindStatusCondition(imp.Status.Conditions, conditionType)
+		return c != nil && c.Reason == reason && imp.Status.ObservedGeneration == imp.Generation, fmt.Sprint(imp.Status.Conditions)
+	})
+}
+
+// api gives an imported cluster the API server of the hub, with credentials that have a ClusterRole.
+func (w *world) api(t *testing.T, name, clusterRole string) fakecloud.API {
+	t.Helper()
+	api, err := fakecloud.ServiceAccountAPI(t.Context(), w.config, "imported-"+name, clusterRole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+// addEKS adds a cluster to the cloud. Its name consists of hexadecimal digits, because the identifiers of its network do.
+func (w *world) addEKS(t *testing.T, name string, pools ...string) {
+	t.Helper()
+	cluster := fakecloud.EKS{Region: region, Name: name, API: w.api(t, name, reader), Subnets: []fakecloud.Subnet{
+		{ID: "subnet-0a1b2c3d", Zone: region + "a", CIDR: "10.20.0.0/20", Public: true}, {ID: "subnet-1a1b2c3d", Zone: region + "b", CIDR: "10.20.16.0/20"},
+	}}
+	for _, p := range pools {
+		cluster.NodeGroups = append(cluster.NodeGroups, fakecloud.NodeGroup{Name: p})
+	}
+	w.cloud.AddEKS(cluster)
+}
+
+// importOf is an import, with the configuration "customer", of the cluster that spec names.
+func importOf(name string, spec fleetv1alpha1.ClusterImportSpec) *fleetv1alpha1.ClusterImport {
+	spec.ProviderConfigRef = fleetv1alpha1.ProviderConfigReference{Name: "customer"}
+	return &fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}, Spec: spec}
+}
+
+func importOfEKS(name, cluster string, pools ...string) *fleetv1alpha1.ClusterImport {
+	return importOf(name, fleetv1alpha1.ClusterImportSpec{
+		EKS: &fleetv1alpha1.EKSImport{Region: region, ClusterName: cluster, NodeGroupNames: pools},
+	})
+}
+
+func (w *world) create(t *testing.T, o client.Object) {
+	t.Helper()
+	if err := w.hub.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unimport deletes an import, and sees that nothing of it is left.
+func (w *world) unimport(t *testing.T, imp *fleetv1alpha1.ClusterImport) {
+	t.Helper()
+	if err := w.hub.Delete(t.Context(), imp); err != nil {
+		t.Fatal(err)
+	}
+	gone := imp.DeepCopy()
+	eventually(t, "the import is gone", func() (bool, string) {
+		err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), gone)
+		return apierrors.IsNotFound(err), fmt.Sprint(gone.Status.Conditions)
+	})
+	if left := w.made(t, imp); len(left) > 0 {
+		t.Errorf("un-import leaves %v", left)
+	}
+}
+
+// managed is the kind of managed resource as the hub serves it.
+func (w *world) managed(t *testing.T, kind reflection.Kind) schema.GroupVersionKind {
+	t.Helper()
+	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
+		mapping, err := w.hub.RESTMapper().RESTMapping(gk)
+		if err == nil {
+			return mapping.GroupVersionKind
+		}
+		if !meta.IsNoMatchError(err) {
+			t.Fatal(err)
+		}
+	}
+	t.Fatalf("the hub does not serve %s", kind)
+	return schema.GroupVersionKind{}
+}
+
+// labelled are the objects of a kind that bear the label of an import.
+func (w *world) labelled(t *testing.T, imp *fleetv1alpha1.ClusterImport, gvk schema.GroupVersionKind) []unstructured.Unstructured {
+	t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk)
+	if err := w.hub.List(t.Context(), list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(imp.UID)}); err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// made is everything that bears the label of an import.
+func (w *world) made(t *testing.T, imp *fleetv1alpha1.ClusterImport) []string {
+	t.Helper()
+	var all []string
+	name := reflection.Cloud(imp.Spec.Cloud())
+	gvks := append(reflection.ReflectedKinds(name), corev1.SchemeGroupVersion.WithKind("Secret"))
+	for _, k := range reflection.Kinds(name) {
+		gvks = append(gvks, w.managed(t, k))
+	}
+	for _, gvk := range gvks {
+		for _, o := range w.labelled(t, imp, gvk) {
+			all = append(all, gvk.Kind+"/"+o.GetName())
+		}
+	}
+	return all
+}
+
+// touch has the providers look at the managed resources of a kind at once.
+func (w *world) touch(t *testing.T, imp *fleetv1alpha1.ClusterImport, kind reflection.Kind) {
+	t.Helper()
+	for _, m := range w.labelled(t, imp, w.managed(t, kind)) {
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%s"}}}`, m.GetResourceVersion())
+		if err := w.hub.Patch(t.Context(), &m, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// everythingIsPausedAndOnlyObserves sees that nothing that an import made can act on its cluster.
+func (w *world) everythingIsPausedAndOnlyObserves(t *testing.T, imp *fleetv1alpha1.ClusterImport) {
+	t.Helper()
+	name := reflection.Cloud(imp.Spec.Cloud())
+	unpaused := []string{"Cluster", "AWSClusterStaticIdentity", "AzureClusterIdentity"}
+	for _, gvk := range reflection.ReflectedKinds(name) {
+		reflected := w.labelled(t, imp, gvk)
+		if len(reflected) == 0 {
+			t.Errorf("no %s is reflected", gvk.Kind)
+		}
+		for _, o := range reflected {
+			_, paused := o.GetAnnotations()[clusterv1.PausedAnnotation]
+			if !paused && !slices.Contains(unpaused, gvk.Kind) || len(o.GetFinalizers()) > 0 {
+				t.Errorf("%s %q is not paused, or has a finalizer: %v", gvk.Kind, o.GetName(), o.Object["metadata"])
+			}
+		}
+	}
+	for _, kind := range reflection.Kinds(name) {
+		for _, o := range w.labelled(t, imp, w.managed(t, kind)) {
+			policies, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "managementPolicies")
+			if kind != reflection.EKSClusterAuth && !slices.Equal(policies, []string{"Observe"}) {
+				t.Errorf("%s %q does not only observe: %v", kind, o.GetName(), policies)
+			}
+		}
+	}
+}

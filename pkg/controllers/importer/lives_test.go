@@ -1,0 +1,348 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+	"github.com/masthead-dev/masthead/test/fakecloud"
+)
+
+// life is what differs from one import to another.
+type life struct {
+	imp *fleetv1alpha1.ClusterImport
+	// pools of the cluster. The second one goes.
+	pools [2]string
+	// goes removes the second pool from the cloud; shownBy is the managed resource that shows it.
+	goes    func() bool
+	shownBy reflection.Kind
+	// changes has the cluster have another version, and its first pool another size, and says which.
+	changes func() (version string, replicas int64)
+	// rotates has the cluster have new credentials; publishedBy is the managed resource whose change the importer looks at. Without it the
+	// credentials change by themselves.
+	rotates     func()
+	publishedBy reflection.Kind
+}
+
+// live walks an import through its life: the cluster is reflected with its pools, connected to with credentials that only read, and can be
+// enrolled; the credentials rotate; the cluster changes; a pool goes; un-import leaves nothing.
+func (w *world) live(t *testing.T, l life) {
+	t.Helper()
+	w.cloud.FailOnMutation(t)
+	imp := l.imp
+	imp.Spec.Enroll = "gold"
+	w.create(t, imp)
+	w.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	capi := &clusterv1.Cluster{}
+	if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), capi); err != nil {
+		t.Fatal(err)
+	}
+	if capi.Labels[fleetv1alpha1.EnrollLabel] != "gold" || capi.Labels[fleetv1alpha1.ImportedLabel] != "true" {
+		t.Errorf("the Cluster is not labelled: %v", capi.Labels)
+	}
+	infraPool := reflection.ReflectedKinds(reflection.Cloud(imp.Spec.Cloud()))
+	of := func(pool string) []string {
+		name := reflection.PoolName(imp.Name, pool)
+		return []string{"MachinePool/" + name, infraPool[len(infraPool)-3].Kind + "/" + name}
+	}
+	eventually(t, "both pools are reflected", func() (bool, string) {
+		all := w.made(t, imp)
+		return containsAll(all, append(of(l.pools[0]), of(l.pools[1])...)), fmt.Sprint(all)
+	})
+	w.waitFor(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessReadOnly)
+	w.everythingIsPausedAndOnlyObserves(t, imp)
+	w.credentialsRotate(t, l)
+	w.changesAreReflected(t, l)
+
+	if !l.goes() {
+		t.Fatal("the pool was not there")
+	}
+	w.touch(t, imp, l.shownBy)
+	eventually(t, "the reflection of the pool is gone, and nothing else", func() (bool, string) {
+		all := w.made(t, imp)
+		return containsAll(all, of(l.pools[0])) && !slices.ContainsFunc(of(l.pools[1]), func(o string) bool { return slices.Contains(all, o) }), fmt.Sprint(all)
+	})
+	w.unimport(t, imp)
+}
+
+// changesAreReflected has somebody upgrade the cluster and scale a pool in the cloud, and the user enrol it with another class.
+func (w *world) changesAreReflected(t *testing.T, l life) {
+	t.Helper()
+	imp := l.imp
+	version, replicas := l.changes()
+	before := imp.DeepCopy()
+	imp.Spec.Enroll = "silver"
+	if err := w.hub.Patch(t.Context(), imp, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	w.touch(t, imp, reflection.Kinds(reflection.Cloud(imp.Spec.Cloud()))[0])
+	w.touch(t, imp, l.shownBy)
+	controlPlane := &unstructured.Unstructured{}
+	kinds := reflection.ReflectedKinds(reflection.Cloud(imp.Spec.Cloud()))
+	controlPlane.SetGroupVersionKind(kinds[len(kinds)-4])
+	eventually(t, "the control plane has the version "+version, func() (bool, string) {
+		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), controlPlane); err != nil {
+			return false, err.Error()
+		}
+		now, _, _ := unstructured.NestedString(controlPlane.Object, "spec", "version")
+		return strings.TrimPrefix(now, "v") == version, now
+	})
+	pool := &clusterv1.MachinePool{}
+	eventually(t, "the pool has another size", func() (bool, string) {
+		err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: imp.Namespace, Name: reflection.PoolName(imp.Name, l.pools[0])}, pool)
+		return err == nil && pool.Spec.Replicas != nil && int64(*pool.Spec.Replicas) == replicas, fmt.Sprint(err)
+	})
+	capi := &clusterv1.Cluster{}
+	eventually(t, "the Cluster has the next label", func() (bool, string) {
+		err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), capi)
+		return err == nil && capi.Labels[fleetv1alpha1.EnrollLabel] == "silver", fmt.Sprint(err, capi.Labels)
+	})
+}
+
+func containsAll(all, wanted []string) bool {
+	return !slices.ContainsFunc(wanted, func(s string) bool { return !slices.Contains(all, s) })
+}
+
+// credentialsRotate sees that the same Secret holds the next token, which is no reason to connect anew, and that both tokens work.
+func (w *world) credentialsRotate(t *testing.T, l life) {
+	t.Helper()
+	secret, before := w.kubeconfig(t, l.imp)
+	if secret.Type != clusterv1.ClusterSecretType || secret.Labels[clusterv1.ClusterNameLabel] != l.imp.Name {
+		t.Errorf("the Secret is not one of Cluster API: %s %v", secret.Type, secret.Labels)
+	}
+	works(t, before)
+	if l.rotates != nil {
+		l.rotates()
+	}
+	eventually(t, "the kubeconfig follows the token", func() (bool, string) {
+		if l.publishedBy != (reflection.Kind{}) {
+			w.touch(t, l.imp, l.publishedBy)
+		}
+		now, after := w.kubeconfig(t, l.imp)
+		if after.Token() == before.Token() {
+			return false, "the token is the same"
+		}
+		if now.UID != secret.UID || credentials.Compare(before, after) != credentials.TokenChanged {
+			t.Fatalf("who is connected would have to connect anew: %v", credentials.Compare(before, after))
+		}
+		works(t, after)
+		return true, ""
+	})
+}
+
+// kubeconfig is what Cluster API finds.
+func (w *world) kubeconfig(t *testing.T, imp *fleetv1alpha1.ClusterImport) (*corev1.Secret, *credentials.Credentials) {
+	t.Helper()
+	secret := &corev1.Secret{}
+	if err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: imp.Namespace, Name: imp.Name + "-kubeconfig"}, secret); err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := credentials.Parse(secret.Data["value"], credentials.Options{AllowLoopback: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret, parsed
+}
+
+// works lists the Nodes of the cluster.
+func works(t *testing.T, k *credentials.Credentials) {
+	t.Helper()
+	config := k.RESTConfig()
+	config.BearerToken = k.Token()
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.List(t.Context(), &corev1.NodeList{}); err != nil {
+		t.Errorf("the kubeconfig does not work: %v", err)
+	}
+}
+
+// eksLife is a cluster of EKS, with the token that ClusterAuth publishes.
+func (w *world) eksLife(t *testing.T, name, cluster string) life {
+	t.Helper()
+	w.addEKS(t, cluster, "blue", "green")
+	return life{
+		imp:   importOfEKS(name, cluster, "blue", "green"),
+		pools: [2]string{"blue", "green"},
+		goes:  func() bool { return w.cloud.RemoveNodeGroup(region, cluster, "green") }, shownBy: reflection.EKSNodeGroup,
+		changes: func() (string, int64) {
+			w.cloud.ChangeEKS(region, cluster, map[string]any{"version": "1.32", "endpoint": "https://moved.eu-central-1.eks.example.org"})
+			w.cloud.AddNodeGroup(region, cluster, fakecloud.NodeGroup{Name: "blue", Min: 2, Desired: 3, Max: 9})
+			return "1.32", 3
+		},
+		rotates: w.cloud.RotateTokens, publishedBy: reflection.EKSClusterAuth,
+	}
+}
+
+func TestEKSImport(t *testing.T) { modern.live(t, modern.eksLife(t, "shop", "cafe0123")) }
+
+// TestLegacyEKSImport: a hub with the cluster-scoped managed resources of AWS alone.
+func TestLegacyEKSImport(t *testing.T) {
+	legacy, stop, err := startWorld(t.Context(), legacyKinds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	legacy.live(t, legacy.eksLife(t, "legacy", "cafe0124"))
+}
+
+const resourceGroup = "shop-group"
+
+// aksLife is a cluster of AKS with the pools "system", which is its default one, and "apps".
+func (w *world) aksLife(t *testing.T, name string, k *fleetv1alpha1.ImportKubeconfig, change func(*fakecloud.AKS)) life {
+	t.Helper()
+	cluster := fakecloud.AKS{
+		ResourceGroup: resourceGroup, Name: name, Location: "westeurope",
+		API: w.api(t, name, reader), Admin: w.api(t, name+"-admin", admin), NodePools: []fakecloud.AKSNodePool{{Name: "apps"}},
+	}
+	if change != nil {
+		change(&cluster)
+	}
+	w.cloud.AddAKS(cluster)
+	return life{
+		imp: importOf(name, fleetv1alpha1.ClusterImportSpec{
+			AKS:        &fleetv1alpha1.AKSImport{ResourceGroupName: resourceGroup, ClusterName: name},
+			NodePools:  fleetv1alpha1.ImportNodePools{Names: []string{"apps"}},
+			Kubeconfig: k,
+		}),
+		pools: [2]string{"system", "apps"},
+		goes:  func() bool { return w.cloud.RemoveAKSNodePool(fakecloud.AKSClusterID(resourceGroup, name), "apps") }, shownBy: reflection.AKSNodePool,
+		changes: func() (string, int64) {
+			w.cloud.ChangeAKS(fakecloud.AKSClusterID(resourceGroup, name), map[string]any{
+				"currentKubernetesVersion": "1.32.4", "defaultNodePool": map[string]any{"nodeCount": 4, "maxCount": 9},
+			})
+			return "1.32.4", 4
+		},
+		rotates: w.cloud.RotateTokens, publishedBy: reflection.AKSCluster,
+	}
+}
+
+func TestAKSImport(t *testing.T) { modern.live(t, modern.aksLife(t, "aks", nil, nil)) }
+
+// TestAKSImportWithEntraID: the provider's kubeconfig runs kubelogin, so the token is made with a service principal.
+func TestAKSImportWithEntraID(t *testing.T) {
+	const name, tenant = "entra", "11111111-2222-3333-4444-555555555555"
+	api := modern.api(t, name, reader)
+	modern.tokens.Issue("/"+tenant+"/oauth2/v2.0/token", api.Token)
+	modern.create(t, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "principal"}, Data: map[string][]byte{"secret": []byte(fakecloud.ClientSecret)},
+	})
+	l := modern.aksLife(t, name, &fleetv1alpha1.ImportKubeconfig{
+		Source: fleetv1alpha1.KubeconfigSourceAzureServicePrincipal,
+		Azure: &fleetv1alpha1.AzureServicePrincipal{
+			TenantID: tenant, ClientID: "22222222-2222-3333-4444-555555555555", AuthorityHost: modern.tokens.URL(),
+			ClientSecretRef: fleetv1alpha1.SecretKeyReference{Name: "principal", Key: "secret"},
+		},
+	}, entraID)
+	l.rotates, l.publishedBy = nil, reflection.Kind{}
+	modern.live(t, l)
+}
+
+// entraID has users log in with Entra ID. The address is that of the test's API server, whose port the kubeconfig names.
+func entraID(cluster *fakecloud.AKS) {
+	cluster.EntraID, cluster.AtProvider = true, map[string]any{"fqdn": "127.0.0.1"}
+}
+
+// TestAdministratorOfAKSIsOnlyUsedOnRequest: the connection Secret always holds the cluster administrator's kubeconfig, too.
+func TestAdministratorOfAKSIsOnlyUsedOnRequest(t *testing.T) {
+	modern.cloud.FailOnMutation(t)
+	imp := modern.aksLife(t, "kubelogin", nil, entraID).imp
+	modern.create(t, imp)
+	modern.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigRefused)
+	key := client.ObjectKey{Namespace: imp.Namespace, Name: "kubelogin-kubeconfig"}
+	if err := modern.hub.Get(t.Context(), key, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+		t.Errorf("want no kubeconfig where the user's is refused, got %v", err)
+	}
+	before := imp.DeepCopy()
+	imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{User: fleetv1alpha1.KubeconfigUserAdmin}
+	if err := modern.hub.Patch(t.Context(), imp, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	modern.waitFor(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessAdmin)
+	modern.unimport(t, imp)
+}
+
+// gkeLife is a cluster of GKE, which lists its pools itself.
+func (w *world) gkeLife(t *testing.T, name string, k *fleetv1alpha1.ImportKubeconfig) life {
+	t.Helper()
+	const location = "europe-west3"
+	w.cloud.AddGKE(fakecloud.GKE{
+		Location: location, Name: name, API: w.api(t, name, reader), NodePools: []fakecloud.GKENodePool{{Name: "blue"}, {Name: "green"}},
+	})
+	return life{
+		imp: importOf(name, fleetv1alpha1.ClusterImportSpec{
+			GKE: &fleetv1alpha1.GKEImport{Location: location, ClusterName: name}, Kubeconfig: k,
+		}),
+		pools: [2]string{"blue", "green"},
+		goes:  func() bool { return w.cloud.RemoveGKENodePool("", location, name, "green") }, shownBy: reflection.GKECluster,
+		changes: func() (string, int64) {
+			const version = "1.32.1-gke.1200003"
+			w.cloud.ChangeGKE("", location, name, map[string]any{"masterVersion": version})
+			w.cloud.AddGKENodePool("", location, name, fakecloud.GKENodePool{Name: "blue", NodesPerZone: 2, AtProvider: map[string]any{
+				"autoscaling": map[string]any{"maxNodeCount": 9},
+			}})
+			return version, 2
+		},
+	}
+}
+
+func TestGKEImport(t *testing.T) {
+	const name = "gke"
+	uri := modern.tokens.Issue("/google/"+name, modern.api(t, name, reader).Token)
+	key, err := fakecloud.GoogleKey(uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	modern.create(t, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "google"}, Data: map[string][]byte{"key.json": key},
+	})
+	modern.live(t, modern.gkeLife(t, name, &fleetv1alpha1.ImportKubeconfig{
+		Source: fleetv1alpha1.KubeconfigSourceGoogleServiceAccount,
+		Google: &fleetv1alpha1.GoogleServiceAccount{KeySecretRef: fleetv1alpha1.SecretKeyReference{Name: "google", Key: "key.json"}},
+	}))
+}
+
+// TestImportWithATokenOfTheUser: somebody keeps a token in a Secret.
+func TestImportWithATokenOfTheUser(t *testing.T) {
+	const name = "token"
+	api := modern.api(t, name, reader)
+	token := func() map[string][]byte {
+		value, err := api.Token(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return map[string][]byte{"token": []byte(value)}
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "of-the-user"}, Data: token()}
+	modern.create(t, secret)
+	l := modern.gkeLife(t, name, &fleetv1alpha1.ImportKubeconfig{
+		Source: fleetv1alpha1.KubeconfigSourceToken, TokenSecretRef: &fleetv1alpha1.SecretKeyReference{Name: secret.Name, Key: "token"},
+	})
+	l.publishedBy = reflection.GKECluster
+	l.rotates = func() {
+		secret.Data = token()
+		if err := modern.hub.Update(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+	modern.live(t, l)
+}
