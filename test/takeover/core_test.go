@@ -36,6 +36,8 @@ type coreFleet struct {
 	fleet *localfleet.Fleet
 	// hub and cluster are administrators of the two.
 	hub, cluster client.Client
+	// imports is a client for ClusterImports, of those tests that have the importer run.
+	imports client.Client
 }
 
 // TestClusterAPICore has Cluster API core itself reconcile an imported cluster for which it has an administrator's credentials, and
@@ -77,14 +79,22 @@ func TestClusterAPICore(t *testing.T) {
 	}
 }
 
-func newCoreFleet(t *testing.T) coreFleet {
+// writeCRDs writes the CRDs of some kinds into a folder.
+func writeCRDs(t *testing.T, kinds ...schema.GroupKind) string {
 	t.Helper()
-	crds := t.TempDir()
-	if _, err := providercrds.Write(t.Context(), crds, providercrds.Reflected()...); err != nil {
+	folder := t.TempDir()
+	if _, err := providercrds.Write(t.Context(), folder, kinds...); err != nil {
 		t.Fatal(err)
 	}
+	return folder
+}
+
+// newCoreFleet starts a fleet whose hub serves the reflected kinds, and what else the manifests in some folders have.
+func newCoreFleet(t *testing.T, manifests ...string) coreFleet {
+	t.Helper()
+	manifests = append(manifests, writeCRDs(t, providercrds.Reflected()...))
 	fleet, err := localfleet.Up(t.Context(), localfleet.Options{
-		Dir: t.TempDir(), Workloads: localfleet.WorkloadNames(1), WithClusterAPI: true, HubManifests: []string{crds}, Audit: true, StopWithParent: true,
+		Dir: t.TempDir(), Workloads: localfleet.WorkloadNames(1), WithClusterAPI: true, HubManifests: manifests, Audit: true, StopWithParent: true,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,204 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package takeover_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+	"github.com/masthead-dev/masthead/pkg/takeover"
+	"github.com/masthead-dev/masthead/test/bench/auditlog"
+	"github.com/masthead-dev/masthead/test/fakecloud"
+	"github.com/masthead-dev/masthead/test/localfleet"
+	"github.com/masthead-dev/masthead/test/testenv"
+)
+
+// TestImportBesideClusterAPICore has the importer itself import a cluster, for which the cloud gives it an administrator's credentials, beside
+// Cluster API core itself, and un-import it. The audit log of the cluster shows no write, and nothing is left in the hub.
+func TestImportBesideClusterAPICore(t *testing.T) {
+	const name, account = "cafe0123", "imported"
+	f := newCoreFleet(t, testenv.CRDs(), importCRDs(t))
+	clusterConfig, err := f.fleet.Config("w1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := fakecloud.ServiceAccountAPI(t.Context(), clusterConfig, account, "cluster-admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cloud := fakecloud.New()
+	cloud.FailOnMutation(t)
+	cloud.AddEKS(fakecloud.EKS{
+		Region: "eu-central-1", Name: name, API: api, NodeGroups: []fakecloud.NodeGroup{{Name: "blue"}},
+		Subnets: []fakecloud.Subnet{{ID: "subnet-0a1b2c3d", Zone: "eu-central-1a", CIDR: "10.20.0.0/20"}},
+	})
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{"eks.amazonaws.com/nodegroup": "blue"}},
+		Spec:       corev1.NodeSpec{ProviderID: "aws:///eu-central-1a/i-0a1b2c3d"},
+	}
+	if err := f.cluster.Create(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	f.installImports(t)
+	f.runImports(t, cloud)
+
+	imp := &fleetv1alpha1.ClusterImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "shop"},
+		Spec: fleetv1alpha1.ClusterImportSpec{
+			EKS:               &fleetv1alpha1.EKSImport{Region: "eu-central-1", ClusterName: name},
+			ProviderConfigRef: fleetv1alpha1.ProviderConfigReference{Name: "customer"},
+		},
+	}
+	if err := f.imports.Create(t.Context(), imp); err != nil {
+		t.Fatal(err)
+	}
+	row := coreRow{coreFleet: f, name: imp.Name}
+	cluster := &unstructured.Unstructured{}
+	cluster.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Cluster"))
+	cluster.SetNamespace(namespace)
+	cluster.SetName(imp.Name)
+	row.waitCondition(cluster, "RemoteConnectionProbe", "True")
+	pool := &unstructured.Unstructured{}
+	pool.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("MachinePool"))
+	pool.SetNamespace(namespace)
+	pool.SetName(reflection.PoolName(imp.Name, "blue"))
+	row.waitFor("core has put its finalizer on the MachinePool", func(ctx context.Context) (bool, string) {
+		err := f.hub.Get(ctx, client.ObjectKeyFromObject(pool), pool)
+		return len(pool.GetFinalizers()) > 0, fmt.Sprint(err)
+	})
+
+	if err := f.imports.Delete(t.Context(), imp); err != nil {
+		t.Fatal(err)
+	}
+	row.waitFor("the import is gone", func(ctx context.Context) (bool, string) {
+		err := f.imports.Get(ctx, client.ObjectKeyFromObject(imp), imp)
+		return apierrors.IsNotFound(err), fmt.Sprint(imp.Status.Conditions)
+	})
+	for _, o := range []*unstructured.Unstructured{cluster, pool} {
+		if err := f.hub.Get(t.Context(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+			t.Errorf("%s %q is left: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
+	now := &corev1.Node{}
+	if err := f.cluster.Get(t.Context(), client.ObjectKeyFromObject(node), now); err != nil || now.ResourceVersion != node.ResourceVersion {
+		t.Errorf("the Node of the cluster was touched: %v", err)
+	}
+	f.onlyRead(t, "system:serviceaccount:default:"+account)
+}
+
+// importCRDs are those of the managed resources that an import of EKS needs, and of their provider configuration.
+func importCRDs(t *testing.T) string {
+	t.Helper()
+	var kinds []schema.GroupKind
+	for _, kind := range reflection.Kinds(reflection.EKS) {
+		kinds = append(kinds, kind.Namespaced())
+	}
+	return writeCRDs(t, append(kinds,
+		schema.GroupKind{Group: "aws.m.upbound.io", Kind: "ProviderConfig"}, schema.GroupKind{Group: infrastructureGroup, Kind: "AWSClusterStaticIdentity"})...)
+}
+
+// installImports installs the admission policies, and a provider configuration.
+func (f *coreFleet) installImports(t *testing.T) {
+	t.Helper()
+	policies, err := takeover.Policies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"credentials": map[string]any{"source": "None"}}}}
+	config.SetGroupVersionKind(schema.GroupVersionKind{Group: "aws.m.upbound.io", Version: "v1beta1", Kind: "ProviderConfig"})
+	config.SetNamespace(namespace)
+	config.SetName("customer")
+	objects := []client.Object{config}
+	for _, p := range policies {
+		objects = append(objects, p.Policy, p.Binding)
+	}
+	for _, o := range objects {
+		if err := f.hub.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// runImports runs the importer and the providers of a cloud in the hub.
+func (f *coreFleet) runImports(t *testing.T, cloud *fakecloud.Cloud) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, fleetv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hubConfig, err := f.fleet.Config(localfleet.HubName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mgr, err := ctrl.NewManager(hubConfig, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := importer.SetupWithManager(mgr, importer.Options{Credentials: credentials.Options{AllowLoopback: true}}); err != nil {
+		t.Fatal(err)
+	}
+	if f.imports, err = client.New(hubConfig, client.Options{Scheme: scheme}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 2)
+	go func() { done <- cloud.Run(ctx, hubConfig) }()
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-done, <-done); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// onlyRead sees in the audit log of the cluster that a user asked for something and changed nothing. To ask for one's rights changes nothing.
+func (f *coreFleet) onlyRead(t *testing.T, user string) {
+	t.Helper()
+	content, err := os.ReadFile(f.fleet.AuditLog("w1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests, err := auditlog.Count(content[:bytes.LastIndexByte(content, '\n')+1], user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := 0
+	for request, n := range requests {
+		switch {
+		case !request.Writes():
+			reads += n
+		case request.Resource != "selfsubjectaccessreviews":
+			t.Errorf("%s changed the cluster: %s %s", user, request.Verb, request.Resource)
+		}
+	}
+	if reads == 0 {
+		t.Errorf("%s never asked the cluster anything; the test proves nothing", user)
+	}
+}
