@@ -18,8 +18,13 @@ LDFLAGS := -s -w -X github.com/masthead-dev/masthead/internal/version.Version=$(
 demo: controlplane build ## Start a hub and two workload clusters on this machine and walk a requirement through; leaves them running.
 	@hack/demo.sh
 
+.PHONY: demo-import
+demo-import: controlplane build ## Import three clusters out of EKS, AKS and GKE, which are played on this machine, and walk them through their life; leaves them running.
+	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/fakecloud ./test/fakecloud/cmd/fakecloud
+	@hack/demo-import.sh
+
 .PHONY: demo-down
-demo-down: ## Stop everything that `make demo` left running and remove its data.
+demo-down: ## Stop everything that a demo left running and remove its data.
 	@hack/demo-down.sh
 
 .PHONY: build

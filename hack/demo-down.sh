@@ -7,6 +7,7 @@ if [[ ! -d $fleet ]]; then
   echo "there is no $fleet, so nothing to stop"
   exit 0
 fi
-hack/demo-stop-manager.sh "$fleet"
+hack/demo-stop.sh "$fleet" manager
+hack/demo-stop.sh "$fleet" fakecloud
 bin/localfleet down --dir "$fleet"
 rm -rf "$fleet"

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Runs bin/manager in the background against the hub of a local fleet, as its service account: `demo-manager.sh DIR`.
+# Runs bin/manager in the background against the hub of a local fleet, as its service account: `demo-manager.sh DIR [FLAG...]`.
 # A manager that an earlier run left is replaced. Its pid is in DIR/manager.pid, its log in DIR/manager.log.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fleet=${1:?the folder of the fleet}
+shift
 kubectl=bin/controlplane/kubectl
 
-hack/demo-stop-manager.sh "$fleet"
+hack/demo-stop.sh "$fleet" manager
 
 # The administrator's kubeconfig with the user replaced by a token of the service account masthead-system/masthead.
 token=$("$kubectl" --kubeconfig "$fleet/hub.kubeconfig" create token masthead --namespace masthead-system --duration 24h)
@@ -24,7 +25,7 @@ done
 flags=(--kubeconfig "$fleet/manager.kubeconfig" --leader-elect=false
   --metrics-bind-address 127.0.0.1:18080 --metrics-secure=false
   --health-bind-address 127.0.0.1:18081
-  --allow-loopback-endpoints)
+  --allow-loopback-endpoints "$@")
 echo "\$ bin/manager ${flags[*]}"
 setsid nohup bin/manager "${flags[@]}" >"$fleet/manager.log" 2>&1 </dev/null &
 pid=$!

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Stops the manager that demo-manager.sh started, if it still runs: `demo-stop-manager.sh DIR`.
+# Stops a program that a demo started, if it still runs: `demo-stop.sh DIR manager|fakecloud`.
 set -euo pipefail
-file=${1:?the folder of the fleet}/manager.pid
+file=${1:?the folder of the fleet}/${2:?the program}.pid
 [[ -f $file ]] || exit 0
 read -r pid start <"$file"
 if [[ $(awk '{print $22}' "/proc/$pid/stat" 2>/dev/null) == "$start" ]]; then
