@@ -54,7 +54,7 @@ func BenchmarkStatus(b *testing.B) {
 		if c.Status != metav1.ConditionTrue || !statusDiffers(claim, status) {
 			b.Fatal("the claim does not show it yet")
 		}
-		if _, err := statusPatch(nil, status); err != nil {
+		if _, err := statusPatch(claim, status); err != nil {
 			b.Fatal(err)
 		}
 	}

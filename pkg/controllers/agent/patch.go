@@ -25,9 +25,15 @@ func metadataPatch(from, to *unstructured.Unstructured) (client.Patch, error) {
 	return rawPatch(map[string]any{"metadata": patch})
 }
 
-// statusPatch makes the status of an object another one.
-func statusPatch(from, to map[string]any) (client.Patch, error) {
-	return rawPatch(map[string]any{"status": mergePatch(from, to)})
+// statusPatch makes the status of an object another one, on condition that the object has not changed meanwhile: a merge patch replaces the
+// list of conditions as a whole, and others write some of them (keepReferencesResolved). No other object of the name has the same resource
+// version, so that none gets the status; a UID would be ignored here.
+func statusPatch(of *unstructured.Unstructured, to map[string]any) (client.Patch, error) {
+	shown, _ := of.Object["status"].(map[string]any)
+	return rawPatch(map[string]any{
+		"metadata": map[string]any{"resourceVersion": of.GetResourceVersion()},
+		"status":   mergePatch(shown, to),
+	})
 }
 
 func rawPatch(content map[string]any) (client.Patch, error) {

@@ -55,6 +55,7 @@ func TestStatusPatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			object := func(status map[string]any) *unstructured.Unstructured {
 				u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "A"}}
+				u.SetResourceVersion("7")
 				if status != nil {
 					u.Object["status"] = status
 				}
@@ -69,7 +70,8 @@ func TestStatusPatch(t *testing.T) {
 			if want["status"] == nil {
 				want["status"] = map[string]any{}
 			}
-			p, err := statusPatch(tc.from, tc.to)
+			want["metadata"] = map[string]any{"resourceVersion": "7"}
+			p, err := statusPatch(object(tc.from), tc.to)
 			if diff := cmp.Diff(want, patchOf(t, p, err)); diff != "" {
 				t.Errorf("%s\n-client.MergeFrom, +ours:\n%s", tc.reason, diff)
 			}

@@ -52,8 +52,7 @@ func (r *requirementReconciler) writeStatus(
 ) (*problem, error) {
 	last, toldBefore := r.lastTold(s)
 	before, after := s.claim, shell(s.claim)
-	shown, _ := before.Object["status"].(map[string]any)
-	patch, err := statusPatch(shown, status)
+	patch, err := statusPatch(before, status)
 	if err != nil {
 		return nil, err
 	}

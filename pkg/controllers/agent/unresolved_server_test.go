@@ -1,0 +1,158 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"fmt"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/pkg/references"
+)
+
+// newReferencesFixture is a fixture whose claims can have references.
+func newReferencesFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := prepareFixture(t)
+	f.editHubCRD(func(crd *apiextensionsv1.CustomResourceDefinition) {
+		spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+		spec.Properties["references"] = apiextensionsv1.JSONSchemaProps{
+			Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{
+				Type: "object", XPreserveUnknownFields: new(true),
+			}},
+		}
+		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = spec
+	})
+	f.start()
+	return f
+}
+
+// withReference has a claim take its version from a ConfigMap.
+func withReference(policy map[string]any) func(*unstructured.Unstructured) {
+	return func(u *unstructured.Unstructured) {
+		u.Object["spec"] = map[string]any{
+			"storageGB": int64(20),
+			"references": []any{map[string]any{
+				"resource": "configmaps", "name": "settings", "fromFieldPath": "data.version", "toFieldPath": "spec.version", "policy": policy,
+			}},
+		}
+	}
+}
+
+// resolves does what whoever resolves references does: it fills the field, and says that all of them are resolved.
+func (f *fixture) resolves(name, version string) {
+	f.t.Helper()
+	filled := f.object(f.namespace, name)
+	_ = unstructured.SetNestedField(filled.Object, version, "spec", "version")
+	owner := client.FieldOwner(references.FieldManager + "-hub-a")
+	if err := f.workload.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(filled), owner); err != nil {
+		f.t.Fatal(err)
+	}
+	f.says(name, ReasonReferencesUnresolved)
+	f.concludes(name, metav1.ConditionTrue)
+}
+
+// concludes writes the condition of references, beside those that are there.
+func (f *fixture) concludes(name string, status metav1.ConditionStatus) {
+	f.t.Helper()
+	f.eventually("the condition of references is written", func() error {
+		u, err := f.get(f.workload, f.namespace, name)
+		if err != nil {
+			return err
+		}
+		kept := keepReferencesResolved(f.object(f.namespace, name), conditionsOf(u))
+		_ = unstructured.SetNestedSlice(u.Object, append(kept, map[string]any{
+			"type": conditionReferencesResolved, "status": string(status), "reason": "Resolved", "message": "",
+			"observedGeneration": u.GetGeneration(), "lastTransitionTime": "2026-01-02T03:04:05Z",
+		}), "status", "conditions")
+		return f.workload.Status().Update(f.ctx, u)
+	})
+}
+
+func conditionsOf(u *unstructured.Unstructured) []any {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	return conditions
+}
+
+// TestProvisionSomethingElseWithUnresolvedReferences: a claim whose references are not resolved is not what its user asks for.
+func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
+	f := newReferencesFixture(t)
+	f.claim("db", withReference(map[string]any{"resolve": "Always"}))
+	f.synced("db", ReasonReferencesUnresolved)
+	f.settled()
+	if _, err := f.get(f.hub, f.target, "db"); !apierrors.IsNotFound(err) {
+		t.Errorf("want nothing in the hub, got %v", err)
+	}
+
+	f.resolves("db", "8.0")
+	hub := f.pushed("db")
+	if got, _, _ := unstructured.NestedString(hub.Object, "spec", "version"); got != "8.0" {
+		t.Errorf("want what references filled in to be the user's in the hub, got %v", hub.Object["spec"])
+	}
+	shown := f.synced("db", ReasonSynced)
+	if shownCondition(shown, conditionReferencesResolved) == nil {
+		t.Errorf("want the condition of references to stay, got %v", shown.Object["status"])
+	}
+	f.ready("db", "db.example.org")
+	f.eventually("the hub's status comes beside it", func() error {
+		u, err := f.get(f.workload, f.namespace, "db")
+		if err == nil && (shownCondition(u, "Ready") == nil || shownCondition(u, conditionReferencesResolved) == nil) {
+			return fmt.Errorf("the status is %v", u.Object["status"])
+		}
+		return err
+	})
+
+	// The source changes: it is pushed when the new value is there, and not before.
+	f.resolves("db", "8.1")
+	f.eventually("the new value is pushed", func() error {
+		u, err := f.get(f.hub, f.target, "db")
+		if got, _, _ := unstructured.NestedString(u.Object, "spec", "version"); err == nil && got != "8.1" {
+			return fmt.Errorf("it is %q", got)
+		}
+		return err
+	})
+}
+
+// TestUndoAConditionOfOthersByAStaleStatus: the list of conditions is written whole, and so for the claim that was looked at only.
+func TestUndoAConditionOfOthersByAStaleStatus(t *testing.T) {
+	f := newReferencesFixture(t)
+	f.claim("db", withReference(nil))
+	stale := f.synced("db", ReasonReferencesUnresolved)
+	f.stopAgent()
+	f.concludes("db", metav1.ConditionTrue)
+
+	status := map[string]any{"conditions": conditionsOf(stale)}
+	status["conditions"] = append(conditionsOf(stale), map[string]any{
+		"type": "Ready", "status": "True", "reason": "Available", "lastTransitionTime": "2026-01-02T03:04:05Z",
+	})
+	patch, err := statusPatch(stale, status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.workload.Status().Patch(f.ctx, shell(stale), patch); !apierrors.IsConflict(err) {
+		t.Errorf("want a status that was made of an old claim to be refused, got %v", err)
+	}
+	now, err := f.get(f.workload, f.namespace, "db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shownCondition(now, conditionReferencesResolved) == nil {
+		t.Errorf("want the condition of others to stay, got %v", now.Object["status"])
+	}
+
+	// Nor is it written to another claim of the same name.
+	if err := f.workload.Delete(f.ctx, now); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+	f.claim("db", withReference(nil))
+	if err := f.workload.Status().Patch(f.ctx, shell(stale), patch); !apierrors.IsConflict(err) {
+		t.Errorf("want the status of another claim to be refused, got %v", err)
+	}
+}
