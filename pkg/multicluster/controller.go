@@ -37,7 +37,8 @@ type ControllerOptions[R mcreconcile.ClusterAware[R]] struct {
 	// Gate is the gate that the provider of clusters turns. Without one, every request is dispatched.
 	Gate *Gate
 
-	// MaxConcurrentReconciles is the number of workers, 1 by default.
+	// MaxConcurrentReconciles is the number of workers, 1 by default. Twice as many reconciles may be under way beside them for clusters
+	// that hang.
 	MaxConcurrentReconciles int
 
 	// MaxInFlightPerCluster limits how many of the workers one workload cluster may occupy; see FairQueueOptions.
@@ -130,7 +131,8 @@ func NewController[R mcreconcile.ClusterAware[R]](
 		SkipNameValidation:      o.SkipNameValidation,
 	}
 	inner.DefaultFromConfig(mgr.GetControllerOptions())
-	workers := inner.MaxConcurrentReconciles
+	workers := max(1, inner.MaxConcurrentReconciles)
+	inner.MaxConcurrentReconciles = workers * goroutinesPerWorker
 	inner.NewQueue = func(name string, limiter workqueue.TypedRateLimiter[R]) workqueue.TypedRateLimitingInterface[R] {
 		return NewFairQueue(name, FairQueueOptions[R]{
 			Gate:                  o.Gate,

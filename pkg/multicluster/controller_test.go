@@ -235,7 +235,7 @@ func stacks(text string) int {
 // baseLine remembers which goroutines run, once the workers of the one controller that runs have started.
 func baseLine(t *testing.T) goleak.Option {
 	t.Helper()
-	eventually(t, "the workers do not start", func() bool { return stacks("(*fairQueue[...]).GetWithPriority") == 4 })
+	eventually(t, "the workers do not start", func() bool { return stacks("(*fairQueue[...]).GetWithPriority") == 4*goroutinesPerWorker })
 	return goleak.IgnoreCurrent()
 }
 

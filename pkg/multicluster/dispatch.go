@@ -28,11 +28,11 @@ func (q *fairQueue[R]) subFor(name mcr.ClusterName) *subQueue[R] {
 }
 
 func (q *fairQueue[R]) newSub(name mcr.ClusterName) *subQueue[R] {
-	limit := q.clusterLimit
+	w := newWindow(q.clusterLimit)
 	if name == hub {
-		limit = q.hubLimit
+		w = window{size: q.hubLimit, limit: q.hubLimit}
 	}
-	sub := newSubQueue[R](name, limit)
+	sub := newSubQueue[R](name, w)
 	q.subs[name] = sub
 	return sub
 }
@@ -92,10 +92,15 @@ func (q *fairQueue[R]) wait(e *entry[R], at time.Time) {
 	e.place, e.readyAt = placeWaiting, at
 	q.waiting.push(e)
 	if q.waiting.peek() == e {
-		select {
-		case q.earlier <- struct{}{}:
-		default:
-		}
+		q.wakeTimer()
+	}
+}
+
+// wakeTimer has the timer look again when it has to fire.
+func (q *fairQueue[R]) wakeTimer() {
+	select {
+	case q.earlier <- struct{}{}:
+	default:
 	}
 }
 
@@ -110,43 +115,46 @@ func (q *fairQueue[R]) makeDue(e *entry[R], now time.Time) {
 	}
 	e.place = placeReady
 	e.sub.ready.push(e)
-	q.schedule(e.sub)
+	q.schedule(e.sub, now)
 }
 
-// schedule gives a cluster a place in the ring if it may be served.
-func (q *fairQueue[R]) schedule(sub *subQueue[R]) {
-	if sub.eligible() && !q.ring.has(sub) {
-		q.ring.pushBack(sub)
+// schedule gives a cluster its place among those that wait for their turn, if it may be served.
+func (q *fairQueue[R]) schedule(sub *subQueue[R], now time.Time) {
+	q.lanes.enter(sub, now)
+	if sub.inRing() {
 		q.available.Signal()
 	}
 }
 
-// unschedule takes a cluster out of the ring.
-func (q *fairQueue[R]) unschedule(sub *subQueue[R]) {
-	if q.ring.has(sub) {
-		q.ring.remove(sub)
+// next returns the cluster whose turn it is, or nil. If all workers are taken, the timer is told to look for items that hang.
+func (q *fairQueue[R]) next() *subQueue[R] {
+	now := q.clock.Now()
+	sub := q.lanes.next(now)
+	if sub == nil && !q.watchesHung {
+		if _, q.watchesHung = q.lanes.untilHung(now); q.watchesHung {
+			q.wakeTimer()
+		}
 	}
+	return sub
 }
 
 // take hands out the first item of the cluster whose turn it is, and sends that cluster to the end of the ring.
 func (q *fairQueue[R]) take(sub *subQueue[R]) *entry[R] {
+	now := q.clock.Now()
 	e := sub.ready.pop()
 	delete(sub.entries, e.item)
-	q.processing[e.item] = struct{}{}
-	sub.inFlight++
 	q.due--
+	f := q.lanes.start(sub, now)
+	q.processing[e.item] = f
 
-	since := e.since
-	if sub.openedAt.After(since) {
-		since = sub.openedAt
+	if f.lane == laneFast {
+		since := e.since
+		if sub.openedAt.After(since) {
+			since = sub.openedAt
+		}
+		q.metrics.observeWait(q.name, now.Sub(since))
 	}
-	q.metrics.observeWait(q.name, q.clock.Since(since))
-
-	q.ring.remove(sub)
-	if sub.eligible() {
-		q.ring.pushBack(sub)
-	}
-	if q.ring.front() != nil {
+	if q.lanes.waiting() {
 		q.available.Signal()
 	}
 	return e
@@ -154,7 +162,7 @@ func (q *fairQueue[R]) take(sub *subQueue[R]) *entry[R] {
 
 // purge drops all that is queued for a cluster, and what the rate limiter remembers of it.
 func (q *fairQueue[R]) purge(sub *subQueue[R]) {
-	q.unschedule(sub)
+	q.lanes.leave(sub)
 	for _, e := range sub.entries {
 		if e.place == placeWaiting {
 			q.waiting.remove(e)
@@ -202,9 +210,9 @@ func (q *fairQueue[R]) setGate(name mcr.ClusterName, state gateState) {
 	switch state {
 	case gateOpen:
 		sub.openedAt = q.clock.Now()
-		q.schedule(sub)
+		q.schedule(sub, sub.openedAt)
 	case gateClosed:
-		q.unschedule(sub)
+		q.lanes.leave(sub)
 	case gateUnknown:
 		q.purge(sub)
 		q.retire(sub)
@@ -237,20 +245,21 @@ func (q *fairQueue[R]) inFlight(name mcr.ClusterName) int {
 	return 0
 }
 
-// depths implements depthSource.
-func (q *fairQueue[R]) depths() map[mcr.ClusterName]int {
+// standings implements depthSource.
+func (q *fairQueue[R]) standings() map[mcr.ClusterName]standing {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	depths := make(map[mcr.ClusterName]int, len(q.subs))
+	now := q.clock.Now()
+	standings := make(map[mcr.ClusterName]standing, len(q.subs))
 	for name, sub := range q.subs {
 		if sub.state != gateUnknown {
-			depths[name] = sub.depth()
+			standings[name] = standing{depth: sub.depth(), hanging: sub.window.penalised(now)}
 		}
 	}
-	return depths
+	return standings
 }
 
-// runTimer makes the delayed entries due, until shutdown.
+// runTimer calls promote whenever there is something to do, until shutdown.
 func (q *fairQueue[R]) runTimer() {
 	for {
 		next, some := q.promote()
@@ -271,11 +280,20 @@ func (q *fairQueue[R]) runTimer() {
 	}
 }
 
-// promote makes every delayed entry due whose time has come, and tells how long it is until the next one.
+// promote does what is to be done at this time, and tells how long it is until there is more to do.
 func (q *fairQueue[R]) promote() (next time.Duration, some bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.clock.Now()
+	next, some = q.promoteDelayed(now)
+	if left, blocked := q.promoteBlocked(now); blocked && (!some || left < next) {
+		next, some = left, true
+	}
+	return next, some
+}
+
+// promoteDelayed makes every delayed entry due whose time has come, and tells how long it is until the next one.
+func (q *fairQueue[R]) promoteDelayed(now time.Time) (next time.Duration, some bool) {
 	for e := q.waiting.peek(); e != nil; e = q.waiting.peek() {
 		if left := e.readyAt.Sub(now); left > 0 {
 			return left, true
@@ -285,4 +303,14 @@ func (q *fairQueue[R]) promote() (next time.Duration, some bool) {
 		q.makeDue(e, now)
 	}
 	return 0, false
+}
+
+// promoteBlocked sends items that hang to the slow lane if clusters wait for their workers, and tells how long it is until the next one
+// hangs.
+func (q *fairQueue[R]) promoteBlocked(now time.Time) (next time.Duration, some bool) {
+	if q.lanes.next(now) != nil {
+		q.available.Signal()
+	}
+	next, q.watchesHung = q.lanes.untilHung(now)
+	return next, q.watchesHung
 }

@@ -8,7 +8,7 @@
 //
 //   - A cluster that is dead, slow, half broken, or that lacks a kind, delays no other cluster: not at the start of the
 //     manager, not when it is engaged, not in the queue. Engage never blocks.
-//   - Every cluster gets its turn in the queue, and only a part of the workers (FairQueue).
+//   - Every cluster gets its turn in the queue, and only a part of the workers, which it earns (FairQueue).
 //   - The work of a cluster that is not connected is held, and that of a cluster that left is purged at once (Gate).
 //   - After a cluster has been disengaged, nothing of it is left: no goroutine, no handler, no queued item, no back-off, no
 //     metric series.
@@ -23,9 +23,9 @@
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //
 // Nothing is read or written here on anybody's behalf. What the owner of a cluster controls is how much work it makes, how
-// long its API server takes to answer, and which definitions it serves. The first two cost the others at most one turn per
-// round and a quarter of the workers (four hostile clusters together can occupy all workers of a controller for as long as
-// the reconciliation timeout allows; the workers' number and the timeout are the operator's). The third parks or wakes
+// long its API server takes to answer, and which definitions it serves. The first costs the others at most one turn per round
+// and a quarter of the workers. The second gets it one worker among clusters that hang (lanes.go): a healthy cluster waits for
+// the workers of such clusters for two seconds at most, and each of them can do that once per penalty. The third parks or wakes
 // watches on that same cluster; a definition that changes all the time costs one small request per change and kind. Names
 // of objects in the cluster appear in logs as values, never as messages or keys.
 package multicluster

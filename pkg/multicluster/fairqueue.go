@@ -30,7 +30,8 @@ type FairQueueOptions[R mcreconcile.ClusterAware[R]] struct {
 	// Gate says which clusters' items are dropped, held or dispatched. Without one, every cluster's are dispatched.
 	Gate *Gate
 
-	// Workers is how many workers take items from the queue; it sets the default limits. It is 1 by default.
+	// Workers is how many items of clusters that answer may be in flight; it sets the default limits. It is 1 by default.
+	// goroutinesPerWorker times as many goroutines should take items from the queue.
 	Workers int
 
 	// MaxInFlightPerCluster is how many items of one workload cluster may be with the workers at the same time. It is a
@@ -64,9 +65,13 @@ type FairQueueOptions[R mcreconcile.ClusterAware[R]] struct {
 //     of a cluster with an empty queue waits for at most one item of every other cluster per free worker.
 //   - Limit. No workload cluster has more than MaxInFlightPerCluster items in flight, even if it is the only one that has
 //     work. The alternative, to lend idle workers, was rejected: reconciles of a cluster that hangs last until their
-//     timeout, and a lender would find its workers gone for as long when the next cluster wakes up. With the default of
-//     a quarter it takes four hanging clusters at once to occupy all workers; whoever wants more throughput for a single
-//     cluster sets more workers. The hub may have all but a quarter of the workers (all but one if there are fewer than
+//     timeout, and a lender would find its workers gone for as long when the next cluster wakes up. Whoever wants more
+//     throughput for a single cluster sets more workers. Up to that limit a cluster earns its share (window): it begins with
+//     one item in flight, and falls back to one when an item hangs.
+//   - Lanes. Clusters whose items hang have workers of their own, and an item that hangs leaves its worker to the others
+//     (lanes). One that does not hang waits for their workers for at most two seconds, unless more clusters than twice the
+//     number of workers begin to hang within the time that one request may take.
+//   - The hub has no penalty. It may have all but a quarter of the workers (all but one if there are fewer than
 //     eight, the only one if there is just one), because in some controllers every request is the hub's.
 //   - Order. Priorities count inside one cluster only: a cluster cannot get ahead of another by raising them. Equal
 //     priorities are FIFO.
@@ -98,7 +103,7 @@ func newFairQueue[R mcreconcile.ClusterAware[R]](name string, o FairQueueOptions
 		hubLimit:     max(1, workers-reserved),
 		clusterLimit: o.MaxInFlightPerCluster,
 		subs:         map[mcr.ClusterName]*subQueue[R]{},
-		processing:   map[R]struct{}{},
+		processing:   map[R]*flight[R]{},
 		waiting:      newEntryHeap(becomesDueBefore[R]),
 		earlier:      make(chan struct{}, 1),
 		done:         make(chan struct{}),
@@ -112,7 +117,7 @@ func newFairQueue[R mcreconcile.ClusterAware[R]](name string, o FairQueueOptions
 	if q.clock == nil {
 		q.clock = clock.RealClock{}
 	}
-	q.ring.init()
+	q.lanes.init(workers)
 	q.available.L = &q.mu
 	q.drained.L = &q.mu
 	return q
@@ -130,22 +135,25 @@ type fairQueue[R mcreconcile.ClusterAware[R]] struct {
 	// mu guards what follows. The Gate calls the queue with its own lock held, so that nothing here may call the Gate
 	// while it holds mu.
 	mu sync.Mutex
-	// available is signalled when the ring has got a cluster. Whoever takes an item and leaves the ring non-empty passes
-	// the signal on, so that there is no need to count.
+	// available is signalled when a cluster waits for its turn and when a worker is free again. Whoever takes an item while clusters
+	// wait passes the signal on, so that there is no need to count.
 	available sync.Cond
 	// drained is signalled when the last item in flight is done.
 	drained sync.Cond
 	// subs has the clusters that are known or still have an item in flight.
 	subs map[mcr.ClusterName]*subQueue[R]
-	ring ring[R]
+	// lanes have the clusters that wait for their turn, and what is in flight.
+	lanes lanes[R]
 	// processing are the items in flight.
-	processing map[R]struct{}
+	processing map[R]*flight[R]
 	// waiting are the delayed entries of all clusters.
 	waiting entryHeap[R]
 	// due is the number of entries that are not waiting.
 	due      int
 	seq      uint64
 	shutdown bool
+	// watchesHung is whether the timer fires when the next item hangs.
+	watchesHung bool
 
 	// earlier tells the timer that the first delayed entry is another one.
 	earlier chan struct{}
@@ -184,14 +192,14 @@ func (q *fairQueue[R]) AddWithOpts(o priorityqueue.AddOpts, items ...R) {
 func (q *fairQueue[R]) GetWithPriority() (item R, priority int, shutdown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for !q.shutdown && q.ring.front() == nil {
+	for !q.shutdown {
+		if sub := q.next(); sub != nil {
+			e := q.take(sub)
+			return e.item, e.priority, false
+		}
 		q.available.Wait()
 	}
-	if q.shutdown {
-		return item, 0, true
-	}
-	e := q.take(q.ring.front())
-	return e.item, e.priority, false
+	return item, 0, true
 }
 
 // Get implements workqueue.TypedInterface.
@@ -204,7 +212,8 @@ func (q *fairQueue[R]) Get() (item R, shutdown bool) {
 func (q *fairQueue[R]) Done(item R) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if _, ok := q.processing[item]; !ok {
+	f, ok := q.processing[item]
+	if !ok {
 		return
 	}
 	delete(q.processing, item)
@@ -212,9 +221,9 @@ func (q *fairQueue[R]) Done(item R) {
 		q.drained.Broadcast()
 	}
 
-	// A cluster with an item in flight is always there.
-	sub := q.subs[item.Cluster()]
-	sub.inFlight--
+	now := q.clock.Now()
+	sub := f.sub
+	q.lanes.end(f, now)
 	if e, ok := sub.entries[item]; ok && e.place == placeBehind {
 		sub.behind--
 		e.place = placeReady
@@ -224,8 +233,12 @@ func (q *fairQueue[R]) Done(item R) {
 		close(sub.idle)
 		sub.idle = nil
 	}
-	q.schedule(sub)
+	q.schedule(sub, now)
 	q.retire(sub)
+	// Another cluster may have waited for this worker.
+	if q.lanes.waiting() {
+		q.available.Signal()
+	}
 }
 
 // Forget implements workqueue.TypedRateLimitingInterface.

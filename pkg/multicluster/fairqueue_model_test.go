@@ -34,9 +34,12 @@ type model struct {
 	limits   map[mcr.ClusterName]int
 	states   map[mcr.ClusterName]gateState
 	queued   map[mcreconcile.Request]*modelItem
-	inFlight map[mcreconcile.Request]bool
+	inFlight map[mcreconcile.Request]time.Time
 	order    []mcreconcile.Request
 	seq      int
+	// windows are how many items of a cluster may be in flight, and until how long its penalty lasts.
+	windows map[mcr.ClusterName]int
+	until   map[mcr.ClusterName]time.Time
 	// passed counts how many items of others were served while the cluster could have been.
 	passed map[mcr.ClusterName]int
 }
@@ -47,14 +50,16 @@ func newModel(t *testing.T) *model {
 		t:        t,
 		g:        NewGate(),
 		clock:    clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
-		limits:   map[mcr.ClusterName]int{hub: 6, "a": 2, "b": 2, "c": 2},
+		limits:   map[mcr.ClusterName]int{hub: 12, "a": 3, "b": 3, "c": 3},
 		states:   map[mcr.ClusterName]gateState{hub: gateOpen},
 		queued:   map[mcreconcile.Request]*modelItem{},
-		inFlight: map[mcreconcile.Request]bool{},
+		inFlight: map[mcreconcile.Request]time.Time{},
+		windows:  map[mcr.ClusterName]int{hub: 12, "a": 1, "b": 1, "c": 1},
+		until:    map[mcr.ClusterName]time.Time{},
 		passed:   map[mcr.ClusterName]int{},
 	}
 	// Without its timer, whose work promote does.
-	m.q = newFairQueue("", FairQueueOptions[mcreconcile.Request]{Gate: m.g, Workers: 8, Clock: m.clock})
+	m.q = newFairQueue("", FairQueueOptions[mcreconcile.Request]{Gate: m.g, Workers: 16, MaxInFlightPerCluster: 3, Clock: m.clock})
 	m.g.join(m.q)
 	return m
 }
@@ -125,23 +130,49 @@ func (m *model) set(name mcr.ClusterName, state gateState) {
 	}
 	m.states[name] = state
 	m.passed[name] = 0
+	m.forget(name)
 }
 
-// first returns what a cluster has to be served next.
-func (m *model) first(name mcr.ClusterName) (mcreconcile.Request, bool) {
+// forget drops what is known of a cluster that has gone, once nothing of it is in flight any more.
+func (m *model) forget(name mcr.ClusterName) {
+	if m.states[name] == gateUnknown && m.flying(name) == 0 {
+		m.windows[name] = 1
+		delete(m.until, name)
+	}
+}
+
+func (m *model) flying(name mcr.ClusterName) int {
 	flying := 0
 	for item := range m.inFlight {
 		if item.ClusterName == name {
 			flying++
 		}
 	}
-	if m.states[name] != gateOpen || flying >= m.limits[name] {
+	return flying
+}
+
+// hung falls back to one item in flight.
+func (m *model) hung(name mcr.ClusterName, started time.Time, took time.Duration) {
+	m.windows[name] = 1
+	if until := started.Add(took + min(4*took, 2*time.Minute)); until.After(m.until[name]) {
+		m.until[name] = until
+	}
+}
+
+// first returns what a cluster has to be served next.
+func (m *model) first(name mcr.ClusterName) (mcreconcile.Request, bool) {
+	for item, started := range m.inFlight {
+		if item.ClusterName == name && name != hub && m.clock.Since(started) >= 2*time.Second {
+			m.hung(name, started, 2*time.Second)
+		}
+	}
+	if m.states[name] != gateOpen || m.flying(name) >= m.windows[name] {
 		return mcreconcile.Request{}, false
 	}
 	var best mcreconcile.Request
 	var bestItem *modelItem
 	for item, it := range m.queued {
-		if item.ClusterName != name || !it.due || m.inFlight[item] {
+		if _, busy := m.inFlight[item]; item.ClusterName != name || !it.due || busy {
 			continue
 		}
 		if bestItem == nil || it.priority > bestItem.priority || it.priority == bestItem.priority && it.seq < bestItem.seq {
@@ -158,7 +189,7 @@ func (m *model) get() {
 			want[name] = item
 		}
 	}
-	if has := m.q.ring.front() != nil; has != (len(want) > 0) {
+	if has := m.q.next() != nil; has != (len(want) > 0) {
 		m.t.Fatalf("the queue has work: %v; the model can serve %v", has, want)
 	}
 	if len(want) == 0 {
@@ -173,11 +204,12 @@ func (m *model) get() {
 		m.t.Fatalf("%v: want priority %d, got %d", got, p, priority)
 	}
 	delete(m.queued, got)
-	m.inFlight[got] = true
+	m.inFlight[got] = m.clock.Now()
 	m.order = append(m.order, got)
 	for name := range want {
 		m.passed[name]++
-		if m.passed[name] > len(m.limits) {
+		// The lanes take turns, so that one with a single cluster can have every other one.
+		if m.passed[name] > 2*len(m.limits) {
 			m.t.Fatalf("cluster %q was passed over %d times while it could have been served", name, m.passed[name])
 		}
 	}
@@ -191,7 +223,16 @@ func (m *model) done(i int) {
 	i %= len(m.order)
 	item := m.order[i]
 	m.order = append(m.order[:i], m.order[i+1:]...)
+	took := m.clock.Since(m.inFlight[item])
+	switch name := item.ClusterName; {
+	case name == hub:
+	case took >= 2*time.Second:
+		m.hung(name, m.inFlight[item], took)
+	case !m.clock.Now().Before(m.until[name]):
+		m.windows[name] = min(m.limits[name], 2*m.windows[name])
+	}
 	delete(m.inFlight, item)
+	m.forget(item.ClusterName)
 	m.q.Done(item)
 }
 

@@ -15,26 +15,36 @@ import (
 // Metrics publishes what the fair queues of a manager do:
 //
 //   - masthead_queue_depth{controller,cluster}: items that are due and wait for a worker or for their cluster's gate;
+//   - masthead_queue_hanging{controller,cluster}: 1 while the cluster has a penalty because one of its items hung, else 0;
 //   - masthead_queue_wait_seconds{controller}: how long items waited for a worker, without the time for which their
-//     cluster's gate was closed.
+//     cluster's gate was closed, and without the items of clusters that have a penalty.
 //
-// The depth is read from the queues when it is collected, so that a series exists exactly as long as its cluster is known
-// to the Gate, and no cluster that left can be left behind. (multicluster-runtime and controller-runtime publish nothing
+// The gauges are read from the queues when it is collected, so that a series exists exactly as long as its cluster is
+// known to the Gate, and no cluster that left can be left behind. (multicluster-runtime and controller-runtime publish nothing
 // per cluster; Cluster API's cluster cache publishes series that it never deletes.)
 //
 // A nil *Metrics publishes nothing.
 type Metrics struct {
-	depth *prometheus.Desc
-	wait  *prometheus.HistogramVec
+	depth   *prometheus.Desc
+	hanging *prometheus.Desc
+	wait    *prometheus.HistogramVec
 
 	mu     sync.Mutex
 	queues map[string]depthSource
 }
 
-// depthSource is a queue that tells the depth of each of its clusters.
+// depthSource is a queue that tells how each of its clusters stands.
 type depthSource interface {
-	// depths returns a snapshot.
-	depths() map[mcr.ClusterName]int
+	// standings returns a snapshot.
+	standings() map[mcr.ClusterName]standing
+}
+
+// standing is how a cluster stands in a queue.
+type standing struct {
+	// depth is the number of items that are due and not in flight.
+	depth int
+	// hanging is whether one of its items hung not long ago.
+	hanging bool
 }
 
 // NewMetrics registers the metrics of this package. It panics if they are registered there already.
@@ -42,6 +52,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		depth: prometheus.NewDesc("masthead_queue_depth",
 			"Items of a cluster that are due and wait for a worker or for the cluster, by controller and cluster.",
+			[]string{"controller", "cluster"}, nil),
+		hanging: prometheus.NewDesc("masthead_queue_hanging",
+			"1 if an item of a cluster hung not long ago, so that the cluster has one worker for a while, by controller and cluster.",
 			[]string{"controller", "cluster"}, nil),
 		wait: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "masthead_queue_wait_seconds",
@@ -57,6 +70,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(c chan<- *prometheus.Desc) {
 	c <- m.depth
+	c <- m.hanging
 	m.wait.Describe(c)
 }
 
@@ -68,8 +82,13 @@ func (m *Metrics) Collect(c chan<- prometheus.Metric) {
 	queues := maps.Clone(m.queues)
 	m.mu.Unlock()
 	for controller, q := range queues {
-		for cluster, depth := range q.depths() {
-			c <- prometheus.MustNewConstMetric(m.depth, prometheus.GaugeValue, float64(depth), controller, displayName(cluster))
+		for cluster, s := range q.standings() {
+			name, hanging := displayName(cluster), 0.0
+			if s.hanging {
+				hanging = 1
+			}
+			c <- prometheus.MustNewConstMetric(m.depth, prometheus.GaugeValue, float64(s.depth), controller, name)
+			c <- prometheus.MustNewConstMetric(m.hanging, prometheus.GaugeValue, hanging, controller, name)
 		}
 	}
 }

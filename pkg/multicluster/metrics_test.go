@@ -74,6 +74,32 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("the time behind a closed gate does not count: want 3 s more, got %v s", sum-before)
 	}
 
+	hanging := func(reason string, want float64) {
+		t.Helper()
+		families, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			if f.GetName() != "masthead_queue_hanging" {
+				continue
+			}
+			for _, series := range f.GetMetric() {
+				if series.GetLabel()[0].GetValue() == "capi/a/b" && series.GetGauge().GetValue() != want {
+					t.Errorf("%s\nwant %v, got %v", reason, want, series.GetGauge().GetValue())
+				}
+			}
+		}
+	}
+	hanging("No item hung.", 0)
+	q.Add(item)
+	q.Get()
+	q.clock.Step(hungAfter)
+	q.Done(item)
+	hanging("An item has hung.", 1)
+	q.clock.Step(maxPenalty)
+	hanging("The penalty is over.", 0)
+
 	held := request("capi/a/b", "held")
 	q.Add(held)
 	q.ready()
@@ -101,7 +127,7 @@ func TestScrapeHoldsNoLockOfAQueue(t *testing.T) {
 		defer close(collected)
 		m.Collect(scrape)
 	}()
-	<-scrape // Of two: the hub has one, too.
+	<-scrape // Of four: the hub has two, too.
 	worked := make(chan struct{})
 	go func() {
 		defer close(worked)

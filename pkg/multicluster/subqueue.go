@@ -13,8 +13,8 @@ import (
 type subQueue[R comparable] struct {
 	name  mcr.ClusterName
 	state gateState
-	// limit is how many items may be in flight at a time.
-	limit    int
+	// window is how many items may be in flight at a time.
+	window   window
 	inFlight int
 	// entries are all items that are queued, wherever they are.
 	entries map[R]*entry[R]
@@ -28,14 +28,15 @@ type subQueue[R comparable] struct {
 	// idle is closed and dropped when nothing is in flight any more. It is nil while nobody waits for that.
 	idle chan struct{}
 
-	// prev and next link the ring of clusters that wait for their turn; both are nil outside it.
+	// prev and next link the ring of clusters that wait for their turn; both are nil outside it. lane is that of the ring.
 	prev, next *subQueue[R]
+	lane       lane
 }
 
-func newSubQueue[R comparable](name mcr.ClusterName, limit int) *subQueue[R] {
+func newSubQueue[R comparable](name mcr.ClusterName, w window) *subQueue[R] {
 	return &subQueue[R]{
 		name:    name,
-		limit:   limit,
+		window:  w,
 		entries: map[R]*entry[R]{},
 		ready:   newEntryHeap(goesBefore[R]),
 		limited: map[R]struct{}{},
@@ -44,8 +45,11 @@ func newSubQueue[R comparable](name mcr.ClusterName, limit int) *subQueue[R] {
 
 // eligible tells whether a worker may take an item of the cluster.
 func (s *subQueue[R]) eligible() bool {
-	return s.state == gateOpen && s.ready.len() > 0 && s.inFlight < s.limit
+	return s.state == gateOpen && s.ready.len() > 0 && s.inFlight < s.window.size
 }
+
+// inRing tells whether the cluster waits for its turn.
+func (s *subQueue[R]) inRing() bool { return s.next != nil }
 
 // depth is the number of items that are due and not in flight.
 func (s *subQueue[R]) depth() int { return s.ready.len() + s.behind }
@@ -65,8 +69,6 @@ func (r *ring[R]) front() *subQueue[R] {
 	}
 	return r.root.next
 }
-
-func (r *ring[R]) has(s *subQueue[R]) bool { return s.next != nil }
 
 func (r *ring[R]) pushBack(s *subQueue[R]) {
 	s.prev, s.next = r.root.prev, &r.root

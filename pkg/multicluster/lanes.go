@@ -1,0 +1,192 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package multicluster
+
+import (
+	"container/list"
+	"time"
+)
+
+// goroutinesPerWorker is how many goroutines a controller has for each worker that it is configured with: one for the fast lane, one for
+// the slow lane, and one for an item that begins to hang while it is in flight. Who waits for an API server needs no processor.
+const goroutinesPerWorker = 3
+
+// lane is one of the two lanes in which clusters wait for their turn, and in which their items are in flight.
+type lane int
+
+const (
+	// laneFast is for the hub, and for clusters whose items end in time.
+	laneFast lane = iota
+	// laneSlow is for clusters with a penalty. While as many items hang as there are workers, it is also for all that any cluster
+	// wants to have in flight beyond its first item.
+	laneSlow
+)
+
+// flight is an item in flight.
+type flight[R comparable] struct {
+	sub     *subQueue[R]
+	started time.Time
+	lane    lane
+	// element is the place in lanes.fast; nil for an item of the hub or of the slow lane.
+	element *list.Element
+}
+
+// lanes keep the clusters whose items hang from holding the workers of the others. Each lane has as many workers as the controller is
+// configured with, and an item that hangs changes over from the fast lane to the slow one. They are guarded by the lock of the fair queue.
+type lanes[R comparable] struct {
+	workers int
+	rings   [2]ring[R]
+	// last is the lane that was served last.
+	last lane
+
+	// hub and slow count the items in flight of the hub and of the slow lane. The hub's never leave the fast lane.
+	hub, slow int
+	// fast are the other flights of the fast lane in the order of their start.
+	fast list.List
+}
+
+func (l *lanes[R]) init(workers int) {
+	l.workers = workers
+	l.rings[laneFast].init()
+	l.rings[laneSlow].init()
+	l.fast.Init()
+}
+
+// waiting tells whether a cluster has a place in a ring.
+func (l *lanes[R]) waiting() bool {
+	return l.rings[laneFast].front() != nil || l.rings[laneSlow].front() != nil
+}
+
+// laneOf says where a cluster has to wait.
+func (l *lanes[R]) laneOf(sub *subQueue[R], now time.Time) lane {
+	if sub.name != hub && (sub.window.penalised(now) || l.slow >= l.workers && sub.inFlight > 0) {
+		return laneSlow
+	}
+	return laneFast
+}
+
+// free tells whether a lane has a worker left.
+func (l *lanes[R]) free(which lane) bool {
+	if which == laneFast {
+		return l.fast.Len()+l.hub < l.workers
+	}
+	return l.slow < l.workers
+}
+
+// enter gives a cluster a place in the ring of its lane, or takes its place away if it may not be served.
+func (l *lanes[R]) enter(sub *subQueue[R], now time.Time) {
+	which := l.laneOf(sub, now)
+	if sub.inRing() && sub.eligible() && sub.lane == which {
+		return
+	}
+	l.leave(sub)
+	if sub.eligible() {
+		sub.lane = which
+		l.rings[which].pushBack(sub)
+	}
+}
+
+// leave takes a cluster's place away.
+func (l *lanes[R]) leave(sub *subQueue[R]) {
+	if sub.inRing() {
+		l.rings[sub.lane].remove(sub)
+	}
+}
+
+// next returns the cluster whose turn it is, or nil if none may be served now. The lanes take turns, so that neither waits for the other.
+func (l *lanes[R]) next(now time.Time) *subQueue[R] {
+	l.moveHung(now)
+	// Looking at one lane may send clusters to the one that was looked at before.
+	for range 2 {
+		for _, which := range [2]lane{1 - l.last, l.last} {
+			if sub := l.front(which, now); sub != nil {
+				return sub
+			}
+		}
+	}
+	return nil
+}
+
+// front returns the first cluster of a lane, if that has a worker left. A cluster that belongs elsewhere by now is sent there.
+func (l *lanes[R]) front(which lane, now time.Time) *subQueue[R] {
+	for l.free(which) {
+		sub := l.rings[which].front()
+		if sub == nil || sub.eligible() && l.laneOf(sub, now) == which {
+			return sub
+		}
+		l.enter(sub, now)
+	}
+	return nil
+}
+
+// start puts an item of a cluster that waits in a ring in flight, and the cluster at the end of its ring.
+func (l *lanes[R]) start(sub *subQueue[R], now time.Time) *flight[R] {
+	f := &flight[R]{sub: sub, started: now, lane: sub.lane}
+	switch {
+	case sub.name == hub:
+		l.hub++
+	case f.lane == laneSlow:
+		l.slow++
+	default:
+		f.element = l.fast.PushBack(f)
+	}
+	sub.inFlight++
+	l.last = f.lane
+	l.leave(sub)
+	l.enter(sub, now)
+	return f
+}
+
+// end takes an item out of flight.
+func (l *lanes[R]) end(f *flight[R], now time.Time) {
+	f.sub.inFlight--
+	took := now.Sub(f.started)
+	switch {
+	case f.sub.name == hub:
+		l.hub--
+		return
+	case f.lane == laneSlow:
+		l.slow--
+	default:
+		l.fast.Remove(f.element)
+	}
+	if took >= hungAfter {
+		f.sub.window.hung(now, took)
+	} else {
+		f.sub.window.ended(now)
+	}
+}
+
+// moveHung moves the items that hang from the fast lane to the slow one.
+func (l *lanes[R]) moveHung(now time.Time) {
+	for {
+		f := l.oldest()
+		if f == nil || now.Sub(f.started) < hungAfter {
+			return
+		}
+		l.fast.Remove(f.element)
+		f.lane, f.element = laneSlow, nil
+		l.slow++
+		f.sub.window.hung(f.started.Add(hungAfter), hungAfter)
+	}
+}
+
+// untilHung is how long it takes until an item hangs whose worker a cluster of the fast lane waits for.
+func (l *lanes[R]) untilHung(now time.Time) (left time.Duration, some bool) {
+	f := l.oldest()
+	if f == nil || l.free(laneFast) || l.rings[laneFast].front() == nil {
+		return 0, false
+	}
+	return max(0, f.started.Add(hungAfter).Sub(now)), true
+}
+
+// oldest is the item that has been longest in flight in the fast lane, or nil.
+func (l *lanes[R]) oldest() *flight[R] {
+	front := l.fast.Front()
+	if front == nil {
+		return nil
+	}
+	f, _ := front.Value.(*flight[R])
+	return f
+}
