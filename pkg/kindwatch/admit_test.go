@@ -14,6 +14,49 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// TestObjectsThatWereNotSelectedAreDropped: whoever answers for an API server decides whether it honours selectors. What we put into a
+// cluster bears our label, and what does not is not to be taken for ours.
+func TestObjectsThatWereNotSelectedAreDropped(t *testing.T) {
+	kind, _ := widgets(t, "selected")
+	for name, tc := range map[string]struct {
+		reason   string
+		selector string
+		labels   map[string]string
+		want     bool
+	}{
+		"NoSelector": {reason: "Everything was asked for.", want: true},
+		"Selected":   {reason: "It was asked for.", selector: "a=b", labels: map[string]string{"a": "b", "c": "d"}, want: true},
+		"OtherValue": {reason: "Another value was asked for.", selector: "a=b", labels: map[string]string{"a": "c"}},
+		"NoLabel":    {reason: "An object with the label was asked for.", selector: "a", labels: map[string]string{"c": "d"}},
+		"NotThere":   {reason: "An object without the label was asked for.", selector: "!a", labels: map[string]string{"c": "d"}, want: true},
+		"Invalid":    {reason: "No API server answers this.", selector: "a=b=c", labels: map[string]string{"a": "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kind := kind
+			kind.LabelSelector = tc.selector
+			forged := object("x", "1", "5")
+			forged.SetLabels(tc.labels)
+			metadata := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				Namespace: forged.GetNamespace(), Name: "x", UID: "1", ResourceVersion: "5", Labels: tc.labels,
+			}}
+			for how, put := range map[string]func(*store) error{
+				"list":     func(s *store) error { return s.Replace([]any{forged.DeepCopy()}, "6") },
+				"event":    func(s *store) error { _ = s.Replace(nil, "4"); return s.Add(forged.DeepCopy()) },
+				"observed": func(s *store) error { _ = s.Replace(nil, "4"); s.observe(forged.DeepCopy()); return nil },
+				"metadata": func(s *store) error { return s.Replace([]any{metadata.DeepCopy()}, "6") },
+			} {
+				s := newStore(kind, func(Event) {}, func() {})
+				if err := put(s); err != nil {
+					t.Fatalf("%s: %v", how, err)
+				}
+				if got, _ := s.list(); (len(got) == 1) != tc.want {
+					t.Errorf("%s: %s want kept %v, got %v", how, tc.reason, tc.want, got)
+				}
+			}
+		})
+	}
+}
+
 func TestForgedItemsAreOfTheKindThatWasAskedForOrDropped(t *testing.T) {
 	kind, _ := widgets(t, "forged")
 	for name, tc := range map[string]struct {

@@ -16,8 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// What a Resolver keeps of one cluster at most. A kind takes about 400 bytes.
+// What a Resolver keeps of one cluster at most, and about how many bytes that takes.
 const (
+	bytesOfKind     = 400
+	bytesOfDocument = 256
+
 	maxKindsOfDocument = 4_000
 	maxDocuments       = 256
 	maxKinds           = 16_000
@@ -151,6 +154,11 @@ func (d *documents) put(gv schema.GroupVersion, doc *document) {
 	}
 	d.byVersion[gv] = doc
 	d.kinds += len(doc.kinds)
+}
+
+// bytes is about what the documents take.
+func (d *documents) bytes() int64 {
+	return int64(d.kinds)*bytesOfKind + int64(len(d.byVersion))*bytesOfDocument
 }
 
 func (d *documents) oldest() schema.GroupVersion {

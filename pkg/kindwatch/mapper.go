@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/masthead-dev/masthead/pkg/budget"
 )
 
 // mapper answers for kinds in a version, and leaves other questions to another one.
@@ -25,11 +27,11 @@ type mapper struct {
 //
 // controller-runtime's mapper asks for everything that a cluster serves when it is asked for the first kind, and keeps it: of a cluster
 // with many definitions that is megabytes, to find out about the three kinds that are written there. Questions without a version, and those
-// about kinds that cannot be watched, are for other, which may be that one.
-func NewMapper(client ResourceLister, other meta.RESTMapper) meta.RESTMapper {
+// about kinds that cannot be watched, are for other, which may be that one. account, which may be nil, is charged with what is kept.
+func NewMapper(client ResourceLister, other meta.RESTMapper, account *budget.Account) meta.RESTMapper {
 	const never = time.Nanosecond
 	return &mapper{RESTMapper: other, resolver: NewResolver(ResolverOptions{
-		Client: client, MissingFor: never, ForbiddenFor: never, FailedFor: never,
+		Client: client, Account: account, MissingFor: never, ForbiddenFor: never, FailedFor: never,
 	})}
 }
 

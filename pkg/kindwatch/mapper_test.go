@@ -82,7 +82,7 @@ func TestMapper(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			lister := &askedLister{documents: documents, err: tc.err}
-			m := NewMapper(lister, otherMapper{})
+			m := NewMapper(lister, otherMapper{}, nil)
 			for range 2 {
 				mapping, err := m.RESTMapping(tc.gk, tc.versions...)
 				all, errOfAll := m.RESTMappings(tc.gk, tc.versions...)

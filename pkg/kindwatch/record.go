@@ -6,7 +6,9 @@ package kindwatch
 import (
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -73,6 +75,9 @@ func (i *item) sameAs(other *item) bool {
 type holder struct {
 	kind Kind
 
+	// selects tells of an object's labels whether the kind's LabelSelector selects it.
+	selects func(labels.Set) bool
+
 	// keepManager is the field manager of which objects keep what it manages.
 	keepManager string
 
@@ -80,11 +85,24 @@ type holder struct {
 	reduce ReduceFunc
 }
 
-// hold makes of an object that a server sent what is held of it. It returns false for what cannot be an object of the kind, and
-// for what has been passed already.
+// newHolder returns a holder that drops what the selector of the kind does not select. Of a selector that cannot be understood it drops
+// everything: an API server refuses that one, too.
+func newHolder(kind Kind) holder {
+	selector, err := labels.Parse(kind.LabelSelector)
+	return holder{kind: kind, selects: func(l labels.Set) bool { return err == nil && (selector.Empty() || selector.Matches(l)) }}
+}
+
+// hold makes of an object that a server sent what is held of it. It returns false for what cannot be an object of the kind, what the
+// selector does not select, and what has been passed already. A server that honours selectors sends none of these.
 func (h holder) hold(obj any) (*item, bool) {
 	if i, ok := obj.(*item); ok {
 		return i, i.kept()
+	}
+	if h.kind.LabelSelector != "" {
+		// What is kept of an object may be without its labels.
+		if o, ok := obj.(metav1.Object); !ok || !h.selects(o.GetLabels()) {
+			return nil, false
+		}
 	}
 	u, ok := h.kind.admitted(obj, h.keepManager)
 	if !ok {

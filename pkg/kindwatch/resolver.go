@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
+
+	"github.com/masthead-dev/masthead/pkg/budget"
 )
 
 // Defaults of ResolverOptions.
@@ -42,6 +44,9 @@ type ResolverOptions struct {
 	// (after 32 seconds, if its configuration does not say otherwise). Required.
 	Client ResourceLister
 
+	// Account is charged with what is kept. It may be nil.
+	Account *budget.Account
+
 	// Clock says how old an answer is; the real one by default.
 	Clock clock.PassiveClock
 
@@ -58,12 +63,16 @@ type ResolverOptions struct {
 // however many callers, and believes it until Forget or ForgetAll. That something is not there it believes for a while only. It never asks for
 // everything that a cluster serves: of that there can be a thousand documents, and one Application needs three.
 //
-// What it keeps is bounded, whatever the API server says and whatever it is asked for. Its methods may be called from everywhere.
+// What it keeps is bounded and charged, whatever the API server says and whatever it is asked for. If there is no room for it, it
+// forgets everything, and asks again for each question. Its methods may be called from everywhere.
 type Resolver struct {
 	o ResolverOptions
 
 	// asking has one request for each group version that is being asked for.
 	asking singleflight.Group
+
+	// holder is charged with the cache.
+	holder *budget.Holder
 
 	mu    sync.Mutex
 	cache documents
@@ -84,7 +93,9 @@ func NewResolver(o ResolverOptions) *Resolver {
 			*d = byDefault
 		}
 	}
-	return &Resolver{o: o, cache: newDocuments()}
+	r := &Resolver{o: o, cache: newDocuments()}
+	r.holder = o.Account.Holder(func(error) { r.ForgetAll() })
+	return r
 }
 
 // Resolve returns a kind as it has to be asked for: by its resource, with its scope, and whether it has a status subresource. It
@@ -115,6 +126,7 @@ func (r *Resolver) Forget(group string) {
 	defer r.mu.Unlock()
 	r.forgotten++
 	r.cache.forget(group)
+	r.charge()
 }
 
 // ForgetAll forgets everything: nobody has seen what changed until now.
@@ -123,6 +135,15 @@ func (r *Resolver) ForgetAll() {
 	defer r.mu.Unlock()
 	r.forgotten++
 	r.cache = newDocuments()
+	r.charge()
+}
+
+// charge has the budget know what is kept, and forgets it if that is too much. The caller holds mu.
+func (r *Resolver) charge() {
+	if err := r.holder.Hold(r.cache.bytes()); err != nil {
+		r.cache = newDocuments()
+		_ = r.holder.Hold(0)
+	}
 }
 
 // cached returns the document that answers a question, or nil, and how many times something was forgotten until now.
@@ -166,6 +187,7 @@ func (r *Resolver) ask(gv schema.GroupVersion, epoch int) *document {
 	}
 	if r.forgotten == epoch {
 		r.cache.put(gv, d)
+		r.charge()
 	}
 	return d
 }

@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/masthead-dev/masthead/pkg/budget"
 )
 
 // lister is a discovery client that says what a test says, and counts.
@@ -366,4 +368,57 @@ func TestErrorsOfTheConnectionAreRecognised(t *testing.T) {
 	if err := newShownError(errors.New(strings.Repeat("x", 10_000))); errors.Unwrap(err) != nil || len(err.Error()) > maxText+len("...") {
 		t.Errorf("want a long error to be cut, got %d bytes and %v", len(err.Error()), errors.Unwrap(err))
 	}
+}
+
+// TestDiscoveryDocumentsAreCharged: without that a cluster could have the manager keep megabytes of names of kinds beside its share.
+func TestDiscoveryDocumentsAreCharged(t *testing.T) {
+	large := make([]metav1.APIResource, 1000)
+	for i := range large {
+		large[i] = metav1.APIResource{Name: fmt.Sprint("widgets", i), Kind: fmt.Sprint("Widget", i), Namespaced: true, Verbs: all}
+	}
+	kindOf := func(group string) schema.GroupVersionKind {
+		return schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Widget7"}
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		capacity int64
+		kept     bool
+	}{
+		"Room":   {reason: "What there is room for is kept, and asked for once.", capacity: 4 << 20, kept: true},
+		"NoRoom": {reason: "What there is no room for is used and forgotten, so that the question is asked again.", capacity: 64 << 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := budget.New(tc.capacity)
+			account := b.Account("class", "cluster", nil)
+			l := &lister{answer: document1(large...)}
+			r := NewResolver(ResolverOptions{Client: l, Account: account})
+			for range 2 {
+				if _, err := r.Resolve(t.Context(), kindOf("a.example.org")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			used, _ := b.Used()
+			if (l.count("a.example.org/v1") == 1) != tc.kept || (used > 0) != tc.kept {
+				t.Errorf("%s\nasked %d times, %d bytes charged", tc.reason, l.count("a.example.org/v1"), used)
+			}
+			r.Forget("a.example.org")
+			if used, _ := b.Used(); used != 0 {
+				t.Errorf("what is forgotten is not charged: %d bytes", used)
+			}
+		})
+	}
+
+	t.Run("GivesWay", func(t *testing.T) {
+		// Two clusters of one class have half of it each. The first holds more, until the second asks.
+		b := budget.New(1 << 20)
+		l := &lister{answer: document1(large...)}
+		r := NewResolver(ResolverOptions{Client: l, Account: b.Account("class", "first", nil)})
+		for _, group := range []string{"a.example.org", "b.example.org"} {
+			if _, err := r.Resolve(t.Context(), kindOf(group)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		other := b.Account("class", "second", nil).Holder(nil)
+		eventually(t, "the documents give way", func() error { return other.Hold(450 << 10) })
+	})
 }

@@ -52,7 +52,7 @@ var (
 
 func newStore(kind Kind, emit func(Event), onSynced func()) *store {
 	return &store{
-		holder:   holder{kind: kind},
+		holder:   newHolder(kind),
 		budget:   allowance{perKind: Unlimited, total: Unlimited, listed: -1, all: &usage{}},
 		overflow: func(error) {},
 		arriving: newMeter(),

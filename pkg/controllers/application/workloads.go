@@ -66,7 +66,7 @@ func (r *reconciler) newWorkload(
 	w := &workload{
 		name: name, client: watched.Client, metadata: watched.MetadataClient, queue: queue, clock: r.clock, requestTimeout: r.requestTimeout,
 		guard:           watched.Guard,
-		resolver:        kindwatch.NewResolver(kindwatch.ResolverOptions{Client: served, Clock: r.clock}),
+		resolver:        kindwatch.NewResolver(kindwatch.ResolverOptions{Client: served, Account: watched.Account, Clock: r.clock}),
 		applications:    map[applicationKey]*tracked{},
 		byUID:           map[types.UID]applicationKey{},
 		dependents:      map[applicationKey]sets.Set[applicationKey]{},

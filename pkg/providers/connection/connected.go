@@ -137,7 +137,7 @@ func newConnected(
 			if err != nil {
 				return nil, err
 			}
-			return kindwatch.NewMapper(served, everything), nil
+			return kindwatch.NewMapper(served, everything, t.account), nil
 		}
 		co.Cache = cache.Options{
 			HTTPClient:                  watches,
