@@ -7,12 +7,16 @@ export MASTHEAD_CONTROLPLANE_BIN=${MASTHEAD_CONTROLPLANE_BIN:-$PWD/bin/controlpl
 export KUBEBUILDER_ASSETS=$MASTHEAD_CONTROLPLANE_BIN
 # For a busy machine; envtest allows 20 seconds each.
 export KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=2m KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT=2m
+reports=bin/test
+rm -rf "$reports"
+mkdir -p "$reports"
 
 if [[ $what != e2e ]]; then
   echo "== unit and integration tests, with the race detector (the first run compiles everything twice: allow some minutes)"
   mapfile -t packages < <(go list ./... | grep -v '/test/e2e$')
   # Packages run two at a time: some start API servers of their own. The largest takes nine minutes on two cores.
-  go test -race -p 2 -timeout 40m "${packages[@]}"
+  gotestsum=$(hack/tool.sh gotestsum)
+  "$gotestsum" --format=pkgname-and-test-fails --jsonfile="$reports/packages.json" -- -race -p 2 -timeout 40m "${packages[@]}"
   (cd hack/release && go test ./...)
   # The managed resources of the importer in the typed structs of the AWS provider: a module of its own, which compiles for minutes once.
   (cd test/providertypes && go test ./...)
@@ -27,5 +31,7 @@ if [[ $what != unit ]]; then
   bin/tools/release unpack --image=bin/dist/masthead.tar --platform="$platform" --out=bin/image
   export MASTHEAD_MANAGER_BIN=${MASTHEAD_MANAGER_BIN:-$PWD/bin/image/manager}
   echo "== end-to-end tests: a real hub, real workload clusters, and bin/manager as a process"
-  go test -timeout 60m -count=1 ./test/e2e -v -ginkgo.v=${VERBOSE:-false} ${FOCUS:+-ginkgo.focus="$FOCUS"}
+  go test -timeout 60m -count=1 ./test/e2e -v -ginkgo.v=${VERBOSE:-false} ${FOCUS:+-ginkgo.focus="$FOCUS"} \
+    -ginkgo.json-report="$PWD/$reports/e2e.json"
 fi
+go run ./hack/slowest "$reports"/*.json

@@ -6,6 +6,7 @@ name=${1:?which tool}
 case $name in
   controller-gen) module=hack/tools package=sigs.k8s.io/controller-tools/cmd/controller-gen path=sigs.k8s.io/controller-tools ;;
   deadcode) module=hack/tools package=golang.org/x/tools/cmd/deadcode path=golang.org/x/tools ;;
+  gotestsum) module=hack/tools package=gotest.tools/gotestsum path=gotest.tools/gotestsum ;;
   golangci-lint) module=hack/tools/golangci-lint package=github.com/golangci/golangci-lint/v2/cmd/golangci-lint path=github.com/golangci/golangci-lint/v2 ;;
   *) echo "tool.sh: no tool is called \"$name\"" >&2; exit 2 ;;
 esac
