@@ -12,13 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // withConflict returns a claim that names the holder of its name in an annotation, or none for an empty holder; nil if the
 // claim is like that already. The annotation says the same as the condition, for definitions that drop conditions which
 // they do not know.
 func withConflict(claim *unstructured.Unstructured, holder string) *unstructured.Unstructured {
-	holder = bounded(holder)
+	holder = multicluster.BoundedText(holder)
 	if claim.GetAnnotations()[fleetv1alpha1.ConflictAnnotation] == holder {
 		return nil
 	}
@@ -37,11 +38,7 @@ func withConflict(claim *unstructured.Unstructured, holder string) *unstructured
 
 // noteConflict brings the annotation of a claim in line with what was found. A cluster that does not let us is told so in
 // the log only: the condition says everything that the annotation would.
-func (r *requirementReconciler) noteConflict(ctx context.Context, s *scope, p *problem) error {
-	holder := ""
-	if p != nil {
-		holder = p.holder
-	}
+func (r *requirementReconciler) noteConflict(ctx context.Context, s *scope, holder string) error {
 	claim := withConflict(s.claim, holder)
 	if claim == nil {
 		return nil

@@ -236,7 +236,8 @@ func TestTheEndOfTheLastObjectIsNoticedWhileObjectsAreLookedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	crd := &unstructured.Unstructured{Object: have}
-	w, noticed := &workload{}, false
+	noticed := false
+	w := newWorkload(workloadConnection{})
 	w.reader = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme()).Build(), interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 			noticed = w.isUnoffered(crd.GetName())

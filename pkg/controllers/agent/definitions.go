@@ -27,6 +27,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
@@ -75,6 +76,30 @@ type definitionReconciler struct {
 	refused map[mcreconcile.Request]string
 }
 
+// definitionOptions are what the reconciler needs; its fields of the same names say what they are.
+type definitionOptions struct {
+	hub       *hub
+	workloads *workloads
+	fleet     Fleet
+	classes   client.Reader
+	hubReader client.Reader
+	recorder  events.EventRecorder
+	reporter  DefinitionReporter
+	metrics   *Metrics
+	clock     clock.PassiveClock
+	users     *readonlypolicy.Users
+	grace     time.Duration
+	kindGone  func(mcr.ClusterName, kindwatch.Kind)
+}
+
+func newDefinitionReconciler(o definitionOptions) *definitionReconciler {
+	return &definitionReconciler{
+		hub: o.hub, workloads: o.workloads, fleet: o.fleet, classes: o.classes, hubReader: o.hubReader, recorder: o.recorder,
+		reporter: o.reporter, metrics: o.metrics, clock: o.clock, users: o.users, grace: o.grace, kindGone: o.kindGone,
+		wanted: map[string]wantedDefinition{}, refused: map[mcreconcile.Request]string{},
+	}
+}
+
 // wantedDefinition is what all workload clusters shall have for one state of a definition of the hub.
 type wantedDefinition struct {
 	of   verifiedDefinition
@@ -88,7 +113,7 @@ type wantedDefinition struct {
 // Reconcile puts one definition into one workload cluster.
 func (r *definitionReconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
 	result, err := r.reconcile(ctx, req)
-	return result, asForeign(err)
+	return result, multicluster.AsForeign(err)
 }
 
 func (r *definitionReconciler) reconcile(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
@@ -314,7 +339,7 @@ func (r *definitionReconciler) unwritten(
 		return reconcile.Result{RequeueAfter: soon}, nil
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
 		w.setUnoffered(req.Name, false) // Its objects have no say in that.
-		p := &problem{reason: ReasonDefinitionRejected, message: fmt.Sprintf("The cluster refused the CustomResourceDefinition %q: %s", req.Name, bounded(err.Error()))}
+		p := &problem{reason: ReasonDefinitionRejected, message: fmt.Sprintf("The cluster refused the CustomResourceDefinition %q: %s", req.Name, multicluster.BoundedText(err.Error()))}
 		if apierrors.IsForbidden(err) {
 			p.reason = ReasonDefinitionForbidden
 		}
@@ -347,7 +372,7 @@ func (r *definitionReconciler) refuseConversion(
 	r.refuse(ctx, cluster, req, &problem{
 		reason: ReasonDefinitionConversion,
 		message: fmt.Sprintf("The hub offers %q in the version %q now. The cluster has objects of the version %q, and cannot call the hub's conversion webhook. "+
-			"They are not synchronised, and can be deleted.", req.Name, p.kind.Version, bounded(storageVersion(have))),
+			"They are not synchronised, and can be deleted.", req.Name, p.kind.Version, multicluster.BoundedText(storageVersion(have))),
 	})
 	return reconcile.Result{RequeueAfter: slowRetry()}
 }
@@ -373,7 +398,7 @@ func (r *definitionReconciler) refuseForeign(
 		"It is left alone, and its objects are not synchronised.", req.Name)
 	if owner := metav1.GetControllerOfNoCopy(have); owner != nil {
 		message = fmt.Sprintf("The CustomResourceDefinition %q belongs to the %s of the cluster. It is left alone, and its objects are not synchronised.",
-			req.Name, bounded(fmt.Sprintf("%s %q", owner.Kind, owner.Name)))
+			req.Name, multicluster.BoundedText(fmt.Sprintf("%s %q", owner.Kind, owner.Name)))
 	}
 	r.refuse(ctx, cluster, req, &problem{reason: ReasonDefinitionForeign, message: message})
 	return result

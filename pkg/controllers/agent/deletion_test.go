@@ -23,7 +23,7 @@ func TestNothingIsDeletedBeforeTheHubIsKnown(t *testing.T) {
 	claim := parse(t, `{'metadata': {'name': 'db', 'namespace': 'foo', 'finalizers': ['agent.masthead.dev/requirement']}}`)
 	s := &scope{
 		Request: Request{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: kind},
-		us:      source{"w1", "foo"}, claim: claim, class: &fleetv1alpha1.EnrollmentClass{}, workload: &workload{owner: ours},
+		us:      source{"w1", "foo"}, claim: claim, class: &fleetv1alpha1.EnrollmentClass{}, workload: newWorkload(workloadConnection{owner: ours}),
 	}
 	if state, _ := h.watcher.State(kind); state == kindwatch.StateSynced {
 		t.Fatal("the watch has begun")

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // missingRight recognises the authorizer's refusal. An admission plugin refuses with the same code.
@@ -58,7 +60,7 @@ func hubUnavailable(err error) *problem {
 	}
 	return &problem{
 		reason:  ReasonHubUnavailable,
-		message: "The hub could not take the claim: " + bounded(err.Error()),
+		message: "The hub could not take the claim: " + multicluster.BoundedText(err.Error()),
 		unknown: true,
 	}
 }

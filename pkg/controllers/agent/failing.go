@@ -35,13 +35,13 @@ func (r *requirementReconciler) failed(ctx context.Context, s *scope, err error)
 		return nil
 	}
 	now, uid := r.clock.Now(), s.claim.GetUID()
-	r.mu.Lock()
-	f, known := r.failing.get(s.Request)
-	if !known || f.uid != uid {
-		f = failure{uid: uid, since: now}
-		r.failing.set(s.Request, f)
-	}
-	r.mu.Unlock()
+	var f failure
+	r.ledger.edit(s.Request, func(e *entry) {
+		if e.failing.since.IsZero() || e.failing.uid != uid {
+			e.failing = failure{uid: uid, since: now}
+		}
+		f = e.failing
+	})
 	if now.Sub(f.since) < failurePatience {
 		return nil
 	}
@@ -55,9 +55,7 @@ func (r *requirementReconciler) failed(ctx context.Context, s *scope, err error)
 
 // succeeded notes that synchronising a claim did not fail.
 func (r *requirementReconciler) succeeded(req Request) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failing.delete(req)
+	r.ledger.edit(req, func(e *entry) { e.failing = failure{} })
 }
 
 // knownInHub is the claim's object in the hub as the watch knows it, or nil: what flows down does not wait for what flows up.

@@ -138,7 +138,7 @@ func TestFailuresAreToldAfterAWhile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := testingclock.NewFakePassiveClock(at)
-			r := &requirementReconciler{clock: now, failing: perRequest[failure]{}}
+			r := &requirementReconciler{clock: now}
 			ctx := tc.ctx
 			if ctx == nil {
 				ctx = t.Context()

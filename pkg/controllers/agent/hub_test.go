@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
@@ -30,7 +29,7 @@ import (
 // idleHub is a hub without a watcher.
 func idleHub() *hub {
 	return newHub(&fakefleet.Fleet{},
-		&workloads{byName: map[mcr.ClusterName]*workload{}, instance: map[cluster.Cluster]*workload{}},
+		newWorkloads(workloadOptions{engaged: func(*workload) {}, disengaged: func(mcr.ClusterName) {}}),
 		&enqueuer[Request]{}, &enqueuer[mcreconcile.Request]{})
 }
 
@@ -66,8 +65,7 @@ func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 		h.handle(e)
 	}, old)
 	kind := bar("").kind
-	h.published["mysqlinstances.db.acmeco.org"] = publication{kind: kind}
-	h.refreshOffered()
+	h.want("w1", kind)
 	<-listed
 	r := &requirementReconciler{hub: h}
 	s := &scope{Request: Request{NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: kind}, us: us, claim: parse(t, `{}`)}
@@ -96,8 +94,8 @@ func TestRefreshesAtOnceEndWithWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.watcher = watcher // One that is not started, and only keeps what it is asked for.
-	w := &workload{name: "w1", watcher: watcher, kinds: map[string]followed{}}
-	h.workloads.byName["w1"] = w
+	w := newWorkload(workloadConnection{name: "w1", watcher: watcher})
+	h.workloads.add(nil, w)
 	var running sync.WaitGroup
 	for i := range 8 {
 		running.Go(func() {
@@ -161,9 +159,7 @@ func TestDeletionWithoutAClassWaitsAndWithoutATargetLeavesNothing(t *testing.T) 
 	}
 	kind, _ := w.kindOf(f.crd().Name)
 	// The watch has lost sight of it, or does not know it yet.
-	f.agent.hub.mu.Lock()
-	delete(f.agent.hub.origins[f.identifier], origin{source: source{f.identifier, f.namespace}, kind: kind, name: "db"})
-	f.agent.hub.mu.Unlock()
+	f.agent.hub.handle(kindwatch.Event{Type: kindwatch.Deleted, Kind: kind, Object: f.pushed("db")})
 	if err := f.workload.Delete(f.ctx, claim); err != nil {
 		t.Fatal(err)
 	}

@@ -62,11 +62,11 @@ type identities struct {
 	swept   time.Time
 }
 
-func newIdentities(local manager.Manager, o Options) *identities {
+func newIdentities(local manager.Manager, c clock.PassiveClock, poll, retry time.Duration) *identities {
 	return &identities{
 		manager: &hubAccess{reader: local.GetAPIReader(), writer: local.GetClient()},
 		config:  local.GetConfig(), scheme: local.GetScheme(), mapper: local.GetRESTMapper(),
-		clock: o.Clock, poll: o.CredentialsPoll, retry: o.CredentialsRetry,
+		clock: c, poll: poll, retry: retry,
 		entries: map[mcr.ClusterName]map[identityKey]*identityEntry{},
 	}
 }
@@ -92,8 +92,8 @@ type identityEntry struct {
 // retryAfter is when a claim looks again at an identity that cannot be used.
 func (i *identities) retryAfter() time.Duration { return wait.Jitter(i.retry+i.retry/2, 0.5) }
 
-// use returns the hub with the rights of an identity, or why they cannot be used.
-func (i *identities) use(ctx context.Context, w *workload, key identityKey) (*hubAccess, *problem, error) {
+// use returns the hub with the rights of an identity, or why they cannot be used. secrets reads Secrets of the workload cluster.
+func (i *identities) use(ctx context.Context, secrets client.Reader, key identityKey) (*hubAccess, *problem, error) {
 	if key.isManager() {
 		return i.manager, nil, nil
 	}
@@ -107,7 +107,7 @@ func (i *identities) use(ctx context.Context, w *workload, key identityKey) (*hu
 	if key.secret.Name != "" {
 		var p *problem
 		var err error
-		if user, p, err = readUser(ctx, w, key); err != nil {
+		if user, p, err = readUser(ctx, secrets, key); err != nil {
 			return nil, nil, err
 		}
 		if p != nil {
@@ -316,9 +316,9 @@ func (i *identities) connect(key identityKey, user *credentials.User) (*rest.Con
 }
 
 // readUser reads the credentials in a Secret of a workload cluster.
-func readUser(ctx context.Context, w *workload, key identityKey) (*credentials.User, *problem, error) {
+func readUser(ctx context.Context, secrets client.Reader, key identityKey) (*credentials.User, *problem, error) {
 	secret := &corev1.Secret{}
-	err := w.reader.Get(ctx, key.secret, secret)
+	err := secrets.Get(ctx, key.secret, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, &problem{

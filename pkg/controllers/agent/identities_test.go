@@ -167,10 +167,10 @@ func TestCredentialsAreReadWhenTheyAreUsedAndNotAllTheTime(t *testing.T) {
 	i, clock := identitiesFixture(t)
 	name := types.NamespacedName{Namespace: "foo", Name: "creds"}
 	from := &secrets{data: map[types.NamespacedName][]byte{name: asToken("one")}}
-	w, key := &workload{name: "w1", reader: from}, identityKey{cluster: "w1", secret: name}
+	key := identityKey{cluster: "w1", secret: name}
 	use := func(wantReason string, wantRead int, why string) *hubAccess {
 		t.Helper()
-		access, p, err := i.use(t.Context(), w, key)
+		access, p, err := i.use(t.Context(), from, key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func TestCredentialsAreReadWhenTheyAreUsedAndNotAllTheTime(t *testing.T) {
 	}
 	from.err = errors.New("the connection broke")
 	pass(10 * time.Second)
-	if _, _, err := i.use(t.Context(), w, key); err == nil {
+	if _, _, err := i.use(t.Context(), from, key); err == nil {
 		t.Error("want an error that is retried when the cluster could not be asked")
 	}
 }
@@ -238,7 +238,7 @@ func TestIdentitiesAreBoundedAndDropped(t *testing.T) {
 		t.Helper()
 		name := types.NamespacedName{Namespace: fmt.Sprintf("ns-%d", n), Name: "creds"}
 		from.data[name] = asToken("x")
-		if _, p, err := i.use(t.Context(), &workload{name: cluster, reader: from}, identityKey{cluster: cluster, secret: name}); p != nil || err != nil {
+		if _, p, err := i.use(t.Context(), from, identityKey{cluster: cluster, secret: name}); p != nil || err != nil {
 			t.Fatal(p, err)
 		}
 		clock.SetTime(clock.Now().Add(time.Millisecond))
@@ -275,12 +275,12 @@ func TestEveryIdentityIsHeldByWhatHoldsTheManager(t *testing.T) {
 		return roundTripper(func(*http.Request) (*http.Response, error) { return nil, errHeld })
 	}
 	name := types.NamespacedName{Namespace: "foo", Name: "creds"}
-	w := &workload{name: "w1", reader: &secrets{data: map[types.NamespacedName][]byte{name: asToken("x")}}}
+	from := &secrets{data: map[types.NamespacedName][]byte{name: asToken("x")}}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, meta.RESTScopeNamespace)
 	i.mapper = mapper
 	for _, key := range []identityKey{{cluster: "w1", secret: name}, {serviceAccount: types.NamespacedName{Namespace: "bar", Name: "agent1"}}} {
-		access, p, err := i.use(t.Context(), w, key)
+		access, p, err := i.use(t.Context(), from, key)
 		if p != nil || err != nil {
 			t.Fatal(p, err)
 		}

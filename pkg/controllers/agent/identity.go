@@ -141,7 +141,7 @@ func (r *requirementReconciler) identityOf(ctx context.Context, s *scope, going 
 	}
 	key, given, p := namespaceIdentity(annotations, s.ClusterName, s.Namespace)
 	if given && p == nil {
-		access, problem, err := r.identities.use(ctx, s.workload, key)
+		access, problem, err := r.identities.use(ctx, s.workload.reader, key)
 		if access != nil {
 			return access, nil, nil
 		}
@@ -164,7 +164,7 @@ func (r *requirementReconciler) classAccess(ctx context.Context, s *scope) (*hub
 	if p != nil {
 		return nil, p, nil
 	}
-	return r.identities.use(ctx, s.workload, key)
+	return r.identities.use(ctx, s.workload.reader, key)
 }
 
 // creator is the identity of the claim's namespace that created the claim's object, if one did and the watch shows it.
@@ -185,7 +185,7 @@ func (r *requirementReconciler) creator(s *scope) (identityKey, bool) {
 
 // creatorAccess is the hub with the rights of the identity that created the claim's object.
 func (r *requirementReconciler) creatorAccess(ctx context.Context, s *scope, creator identityKey) (*hubAccess, *problem, error) {
-	access, p, err := r.identities.use(ctx, s.workload, creator)
+	access, p, err := r.identities.use(ctx, s.workload.reader, creator)
 	if access != nil || err != nil {
 		return access, nil, err
 	}

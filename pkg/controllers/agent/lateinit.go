@@ -389,18 +389,14 @@ func conflictCauses(err error) []metav1.StatusCause {
 func (r *requirementReconciler) rememberShown(s *scope, spec map[string]any, hub *unstructured.Unstructured) {
 	_, still := lateSpec(s.claim, hub, s.form)
 	recorded := s.claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] == recordFor(s.claim, hub)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !still && recorded {
-		r.shown.delete(s.Request)
-		return
-	}
-	r.shown.set(s.Request, recordFor(s.claim, hub)+hashOf(spec))
+	r.ledger.edit(s.Request, func(e *entry) {
+		e.shown = ""
+		if still || !recorded {
+			e.shown = recordFor(s.claim, hub) + hashOf(spec)
+		}
+	})
 }
 
 func (r *requirementReconciler) shownInVain(s *scope, spec map[string]any, hub *unstructured.Unstructured) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	shown, _ := r.shown.get(s.Request)
-	return shown == recordFor(s.claim, hub)+hashOf(spec)
+	return r.ledger.of(s.Request).shown == recordFor(s.claim, hub)+hashOf(spec)
 }

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // A cluster that leaves keeps its claims, and the hub keeps their objects, with their source: whoever enrols the cluster again
@@ -35,7 +37,7 @@ func (a *agent) leave(ctx context.Context, name mcr.ClusterName) error {
 	if !ok {
 		return nil
 	}
-	return asForeign(a.requirements.leave(ctx, w))
+	return multicluster.AsForeign(a.requirements.leave(ctx, w))
 }
 
 func (r *requirementReconciler) leave(ctx context.Context, w *workload) error {

@@ -107,9 +107,9 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := &workload{name: w.name, watcher: w.watcher, reader: w.reader, owner: w.owner, kinds: map[string]followed{}}
+	broken := newWorkload(workloadConnection{name: w.name, watcher: w.watcher, reader: w.reader, owner: w.owner})
 	for _, kind := range w.claimKinds() {
-		broken.kinds[kind.GroupResource().String()] = followed{kind: kind}
+		broken.follow(kind.GroupResource().String(), followed{kind: kind})
 	}
 	broken.client = interceptor.NewClient(base, interceptor.Funcs{
 		Patch: func(_ context.Context, _ client.WithWatch, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {

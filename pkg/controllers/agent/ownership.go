@@ -77,7 +77,16 @@ func ownershipOf(exists bool, obj metav1.Object, us source) ownership {
 
 // conflict is the condition of a claim whose place in the hub is taken. It names the holder by what the hub's administrator
 // chose to let clusters know of each other, the identifier and the namespace, and nothing else of the holder's object.
-func conflict(kind, target, name string, holder metav1.Object) *problem {
+func conflict(kind, target, name, holder string) *problem {
+	return &problem{
+		reason: ReasonConflict,
+		message: fmt.Sprintf("The name %q of kind %s in the namespace %q of the hub is taken by %s. Nothing was written; "+
+			"this claim is synchronised as soon as the name is free.", name, kind, target, holder),
+	}
+}
+
+// holderOf names who has a name in the hub.
+func holderOf(holder metav1.Object) string {
 	s, named := sourceOf(holder)
 	by := "an object that was created in the hub"
 	if named {
@@ -86,10 +95,5 @@ func conflict(kind, target, name string, holder metav1.Object) *problem {
 	if from := holder.GetAnnotations()[fleetv1alpha1.ReleasedFromAnnotation]; !named && from != "" {
 		by = "an object that a claim which was deleted has left in the hub"
 	}
-	return &problem{
-		reason: ReasonConflict,
-		message: fmt.Sprintf("The name %q of kind %s in the namespace %q of the hub is taken by %s. Nothing was written; "+
-			"this claim is synchronised as soon as the name is free.", name, kind, target, by),
-		holder: by,
-	}
+	return by
 }

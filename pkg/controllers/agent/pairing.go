@@ -17,9 +17,6 @@ import (
 type problem struct {
 	reason, message string
 
-	// holder is who has the name in the hub, if that is the problem.
-	holder string
-
 	// unknown is whether it is not known if the hub holds what the claim says.
 	unknown bool
 }

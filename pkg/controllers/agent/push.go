@@ -165,16 +165,11 @@ func (r *requirementReconciler) getHub(ctx context.Context, key hubKey) (*unstru
 // inVain is whether applying an intent has been tried on exactly this state of the hub's object, and has led to it. Then
 // the API server does something to the object that we cannot foresee, and applying it again would change nothing.
 func (r *requirementReconciler) inVain(req Request, intent, hub *unstructured.Unstructured) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	pushed, _ := r.pushed.get(req)
-	return pushed == pushOf(intent, hub)
+	return r.ledger.of(req).pushed == pushOf(intent, hub)
 }
 
 func (r *requirementReconciler) remember(req Request, intent, result *unstructured.Unstructured) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pushed.set(req, pushOf(intent, result))
+	r.ledger.edit(req, func(e *entry) { e.pushed = pushOf(intent, result) })
 }
 
 func pushOf(intent, hub *unstructured.Unstructured) pushedClaim {

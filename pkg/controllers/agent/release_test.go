@@ -169,8 +169,8 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	ghost := f.object(f.namespace, "ghost")
 	req := w.request(kind, ghost)
 
-	f.agent.hub.mu.Lock() // Whoever forgets a claim stops here.
-	unlock := sync.OnceFunc(f.agent.hub.mu.Unlock)
+	f.agent.metrics.mu.Lock() // Whoever forgets a claim stops here.
+	unlock := sync.OnceFunc(f.agent.metrics.mu.Unlock)
 	defer unlock()
 	looked := make(chan error)
 	go func() {
@@ -182,7 +182,7 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 		if !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "(*requirementReconciler).claimOf") {
 			return errors.New("it was not looked for yet")
 		}
-		if !strings.Contains(string(stacks), "(*hub).stopWaiting") {
+		if !strings.Contains(string(stacks), "(*Metrics).requirement") {
 			return errors.New("it is being looked for")
 		}
 		return nil

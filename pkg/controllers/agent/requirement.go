@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +18,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -47,22 +47,35 @@ type requirementReconciler struct {
 	// inFlight knows which creations in the hub may be under way.
 	inFlight *inFlight
 
-	mu sync.Mutex
-	// pushed is what each claim was last applied as, to notice that applying it again would change nothing although the
-	// hub's object does not look like it.
-	pushed perRequest[pushedClaim]
+	// ledger has what is kept about each claim.
+	ledger ledger
+}
 
-	// told is, by claim, a status that did not stay as it was written; see told.go.
-	told perRequest[toldStatus]
+// requirementOptions are what the reconciler needs.
+type requirementOptions struct {
+	hub        *hub
+	workloads  *workloads
+	fleet      Fleet
+	classes    client.Reader
+	identities *identities
+	clock      clock.PassiveClock
+	metrics    *Metrics
 
-	// failing are the claims that could not be synchronised last time; see failing.go.
-	failing perRequest[failure]
+	// protected are namespaces of the hub that are never a target.
+	protected []string
 
-	// shown is, by claim, the hash of late fields that were applied and did not stay; see rememberShown.
-	shown perRequest[string]
+	// patience is how long the first status of a claim waits for the hub's, and inFlightGrace how long a creation in the hub may be
+	// under way after its sender has given it up.
+	patience, inFlightGrace time.Duration
+}
 
-	// vanished are claims that are gone although they had our finalizer, in their last state; see vanished.go.
-	vanished perRequest[*unstructured.Unstructured]
+func newRequirementReconciler(o requirementOptions) *requirementReconciler {
+	return &requirementReconciler{
+		hub: o.hub, workloads: o.workloads, fleet: o.fleet, classes: o.classes,
+		hubClient: hubAPI{}, hubReader: hubAPI{}, identities: o.identities,
+		clock: o.clock, protected: o.protected, metrics: o.metrics, patience: o.patience,
+		bursts: newBursts(o.clock), inFlight: newInFlight(o.clock, o.inFlightGrace),
+	}
 }
 
 // pushedClaim identifies an apply by its input and its result.
@@ -136,6 +149,9 @@ type outcome struct {
 	// problem is why the claim is not synchronised; nil if it is.
 	problem *problem
 
+	// holder is who has the claim's name in the hub, if that is the problem.
+	holder string
+
 	// elsewhere is where in the hub the claim's object is, if that is not where it should be.
 	elsewhere *hubKey
 
@@ -159,14 +175,14 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req Request) (rec
 			_, reportErr := r.report(ctx, s, outcome{hub: r.knownInHub(s), problem: p})
 			err = errors.Join(err, reportErr)
 		}
-		return reconcile.Result{}, asForeign(err)
+		return reconcile.Result{}, multicluster.AsForeign(err)
 	}
 	r.succeeded(req)
 	result, err := r.report(ctx, s, o)
 	if err == nil && o.err != nil {
-		return reconcile.Result{}, asForeign(o.err)
+		return reconcile.Result{}, multicluster.AsForeign(o.err)
 	}
-	return result, asForeign(err)
+	return result, multicluster.AsForeign(err)
 }
 
 // act does what there is to do about a claim, with the rights of the identity that its class and its namespace say.
@@ -405,7 +421,8 @@ func (r *requirementReconciler) look(s *scope, key hubKey) (*unstructured.Unstru
 		return nil, &outcome{problem: namespaceRecreated(s.Kind.Kind, key.Namespace, s.Name, s.us)}
 	}
 	if taken {
-		return nil, &outcome{problem: conflict(s.Kind.Kind, key.Namespace, s.Name, hub)}
+		holder := holderOf(hub)
+		return nil, &outcome{problem: conflict(s.Kind.Kind, key.Namespace, s.Name, holder), holder: holder}
 	}
 	return hub, nil
 }
@@ -434,9 +451,7 @@ func (r *requirementReconciler) unknown(kind kindwatch.Kind) *problem {
 // forget drops what is kept about a claim that is gone or left alone.
 func (r *requirementReconciler) forget(req Request) {
 	r.forgetAllButVanished(req)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.vanished.delete(req)
+	r.ledger.edit(req, func(e *entry) { e.vanished = nil })
 }
 
 // forgetAllButVanished is forget for a claim that turns out not to be there. Its last state can have been remembered since
@@ -447,10 +462,5 @@ func (r *requirementReconciler) forgetAllButVanished(req Request) {
 		w.awaitSecrets(req)
 	}
 	r.metrics.requirement(req, "")
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pushed.delete(req)
-	r.shown.delete(req)
-	r.told.delete(req)
-	r.failing.delete(req)
+	r.ledger.edit(req, func(e *entry) { *e = entry{vanished: e.vanished} })
 }

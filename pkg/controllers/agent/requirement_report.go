@@ -22,7 +22,7 @@ func (r *requirementReconciler) report(ctx context.Context, s *scope, o outcome)
 	if o.silent {
 		return result, nil
 	}
-	if err := r.noteConflict(ctx, s, o.problem); err != nil {
+	if err := r.noteConflict(ctx, s, o.holder); err != nil {
 		return reconcile.Result{}, err
 	}
 	c := condition(s.claim, o.problem)

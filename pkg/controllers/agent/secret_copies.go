@@ -18,6 +18,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // deleteCopies deletes the connection Secrets of a claim that the claim does not ask for any more, because it names another
@@ -74,7 +75,7 @@ func workloadProblem(err error, what, rejected string) *problem {
 		return &problem{reason: ReasonWorkloadForbidden, message: fmt.Sprintf("Masthead lacks the right to %s in this cluster.", what)}
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err),
 		isMissingNamespace(err), apierrors.IsMethodNotSupported(err):
-		return &problem{reason: rejected, message: fmt.Sprintf("This cluster does not let Masthead %s: %s", what, bounded(err.Error()))}
+		return &problem{reason: rejected, message: fmt.Sprintf("This cluster does not let Masthead %s: %s", what, multicluster.BoundedText(err.Error()))}
 	}
 	return nil
 }

@@ -279,14 +279,14 @@ func TestWorkloadProblem(t *testing.T) {
 }
 
 func TestBounded(t *testing.T) {
-	if got := bounded("a\x1b[2Jb\nc\u202ed"); strings.ContainsAny(got, "\x1b\n\u202e") || !strings.HasPrefix(got, "a") {
+	if got := multicluster.BoundedText("a\x1b[2Jb\nc\u202ed"); strings.ContainsAny(got, "\x1b\n\u202e") || !strings.HasPrefix(got, "a") {
 		t.Errorf("want no control characters, got %q", got)
 	}
-	if got := []rune(bounded(strings.Repeat("ü", 10_000))); len(got) != multicluster.MaxForeignText+3 {
+	if got := []rune(multicluster.BoundedText(strings.Repeat("ü", 10_000))); len(got) != multicluster.MaxForeignText+3 {
 		t.Errorf("want %d runes and an ellipsis, got %d", multicluster.MaxForeignText, len(got))
 	}
 	cause := apierrors.NewConflict(schema.GroupResource{}, "a", errors.New(strings.Repeat("x", 10_000)))
-	if err := asForeign(cause); len(err.Error()) > 2*multicluster.MaxForeignText || !apierrors.IsConflict(err) {
+	if err := multicluster.AsForeign(cause); len(err.Error()) > 2*multicluster.MaxForeignText || !apierrors.IsConflict(err) {
 		t.Errorf("want the text bounded and the cause kept, got %v", err)
 	}
 }

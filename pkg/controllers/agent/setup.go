@@ -11,11 +11,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crsource "sigs.k8s.io/controller-runtime/pkg/source"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
@@ -30,7 +28,6 @@ import (
 
 // Names of the controllers, in metrics, logs and events.
 const (
-	controllerName           = "agent"
 	definitionControllerName = "agent-definitions"
 )
 
@@ -183,11 +180,10 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	if o.Registerer != nil {
 		a.metrics = NewMetrics(o.Registerer)
 	}
-	a.workloads = &workloads{
-		engaged: a.engaged, disengaged: a.disengaged, queued: func(w *workload) { a.hub.enqueueDefinitions(w) }, handle: a.handleWorkload, identify: a.identify, fleet: o.Fleet,
-		byName:   map[mcr.ClusterName]*workload{},
-		instance: map[cluster.Cluster]*workload{},
-	}
+	a.workloads = newWorkloads(workloadOptions{
+		engaged: a.engaged, disengaged: a.disengaged, queued: func(w *workload) { a.hub.enqueueDefinitions(w) },
+		handle: a.handleWorkload, identify: a.identify, fleet: o.Fleet,
+	})
 	a.hub = newHub(o.Fleet, a.workloads, &enqueuer[Request]{}, &enqueuer[mcreconcile.Request]{})
 
 	watched, err := multicluster.WatchOptions(local)
@@ -204,23 +200,18 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		o.Registerer.MustRegister(newOrphans(a.hub))
 	}
 
-	a.definitions = &definitionReconciler{
+	a.requirements = newRequirementReconciler(requirementOptions{
+		hub: a.hub, workloads: a.workloads, fleet: o.Fleet, classes: local.GetClient(),
+		identities: newIdentities(local, o.Clock, o.CredentialsPoll, o.CredentialsRetry),
+		clock:      o.Clock, protected: o.ProtectedNamespaces, patience: o.FirstStatusPatience, inFlightGrace: o.InFlightGrace, metrics: a.metrics,
+	})
+	a.definitions = newDefinitionReconciler(definitionOptions{
 		hub: a.hub, workloads: a.workloads, fleet: o.Fleet,
 		classes: local.GetClient(), hubReader: local.GetAPIReader(),
 		recorder: local.GetEventRecorder(controllerName),
 		reporter: o.Reporter, metrics: a.metrics, clock: o.Clock, grace: o.WithdrawalGrace, users: o.Users,
-		wanted: map[string]wantedDefinition{}, refused: map[mcreconcile.Request]string{},
-	}
-	a.requirements = &requirementReconciler{
-		hub: a.hub, workloads: a.workloads, fleet: o.Fleet,
-		classes: local.GetClient(), hubClient: hubAPI{}, hubReader: hubAPI{}, identities: newIdentities(local, o),
-		clock: o.Clock, protected: o.ProtectedNamespaces, patience: o.FirstStatusPatience,
-		inFlight: newInFlight(o.Clock, o.InFlightGrace), bursts: newBursts(o.Clock),
-		metrics: a.metrics, pushed: perRequest[pushedClaim]{}, shown: perRequest[string]{}, told: perRequest[toldStatus]{},
-		failing:  perRequest[failure]{},
-		vanished: perRequest[*unstructured.Unstructured]{},
-	}
-	a.definitions.kindGone = a.requirements.forgetKind
+		kindGone: a.requirements.forgetKind,
+	})
 	return a, nil
 }
 

@@ -31,7 +31,6 @@ func (r refusals) DefinitionRefused(_ mcr.ClusterName, crd, reason, _ string) {
 func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 	claims := bar("").kind
 	w := idleWorkload(t, "w1", identity{})
-	w.unoffered = map[string]struct{}{}
 	w.watcher = stalekind.Watcher(t, claims, namespaceKind, ownedSecretKind)
 	s := &scope{Request: Request{ClusterName: "w1", Kind: claims}, workload: w}
 	h := idleHub()

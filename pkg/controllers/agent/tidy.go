@@ -20,27 +20,17 @@ func (r *requirementReconciler) forgetKind(name mcr.ClusterName, kind kindwatch.
 	}
 	r.hub.forgetRequests(name, gone)
 	r.metrics.forgetRequests(name, gone)
-	r.forgetRequests(name, gone)
+	r.ledger.forget(name, gone)
 }
 
 // forgetCluster drops what is kept about the claims of a cluster that is gone.
 func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
 	gone := func(Request) bool { return true }
 	r.hub.forgetRequests(name, gone)
-	r.forgetRequests(name, gone)
+	r.ledger.forget(name, gone)
 	r.identities.forget(name)
 	r.bursts.forget(name)
 	r.metrics.forget(name)
-}
-
-func (r *requirementReconciler) forgetRequests(name mcr.ClusterName, gone func(Request) bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pushed.forget(name, gone)
-	r.shown.forget(name, gone)
-	r.told.forget(name, gone)
-	r.failing.forget(name, gone)
-	r.vanished.forget(name, gone)
 }
 
 // tidy undoes what a reconcile has left if its cluster or kind went while it was under way. Whoever goes later forgets it.

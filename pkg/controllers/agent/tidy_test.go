@@ -8,13 +8,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -27,10 +24,7 @@ func idleWorkload(t *testing.T, name mcr.ClusterName, id identity) *workload {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &workload{
-		name: name, identity: id, watcher: watcher, kinds: map[string]followed{},
-		secrets: map[types.NamespacedName]copyState{}, drained: sets.New[string](), awaited: newAwaitedSecrets(),
-	}
+	return newWorkload(workloadConnection{name: name, identity: id, watcher: watcher})
 }
 
 func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
@@ -45,31 +39,30 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 		"Unfollowed":   {reason: "A kind that is not followed any more.", goes: func(d *definitionReconciler, _ *hub, w *workload) { d.unfollow(w, crd) }},
 		"OtherVersion": {reason: "A kind that is followed in another version.", goes: func(d *definitionReconciler, _ *hub, w *workload) { d.follow(w, crd, followed{kind: newer}) }},
 		"Disengaged": {reason: "A cluster that is gone.", goes: func(_ *definitionReconciler, h *hub, w *workload) {
-			delete(h.workloads.byName, w.name)
+			h.workloads.remove(nil, w)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := idleHub()
 			w := idleWorkload(t, "w1", identity{})
 			h.watcher = w.watcher
-			h.workloads.byName["w1"] = w
+			h.workloads.add(nil, w)
 			registry := prometheus.NewRegistry()
 			r := &requirementReconciler{
 				identities: &identities{}, bursts: newBursts(clock.RealClock{}),
 				hub: h, workloads: h.workloads, metrics: NewMetrics(registry),
-				pushed: perRequest[pushedClaim]{}, vanished: perRequest[*unstructured.Unstructured]{},
 			}
 			d := &definitionReconciler{hub: h, workloads: h.workloads, kindGone: r.forgetKind}
 			d.follow(w, crd, followed{kind: kind})
 			req := Request{ClusterName: "w1", Kind: kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
 			work := func() {
 				h.wait(bar("db"), req)
-				r.pushed.set(req, pushedClaim{hash: "x"})
+				r.ledger.edit(req, func(e *entry) { e.shown = "x" })
 				r.bursts.sign(req.ClusterName)
 				r.metrics.requirement(req, ReasonSynced)
 			}
 			left := func() int {
-				n := len(h.waiting) + len(h.waitsAt) + len(r.pushed) + len(r.metrics.reasons)
+				n := len(h.waitingFor(bar("db"))) + len(r.ledger.entries) + len(r.metrics.reasons)
 				return n + int(testutil.ToFloat64(r.metrics.requirements.WithLabelValues("w1", ReasonSynced)))
 			}
 			work()
@@ -105,9 +98,7 @@ func TestNothingIsTakenOverFromAnotherCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var gone []mcr.ClusterName
-			s := &workloads{byName: map[mcr.ClusterName]*workload{}, instance: map[cluster.Cluster]*workload{}}
-			s.engaged = func(*workload) {}
-			s.disengaged = func(name mcr.ClusterName) { gone = append(gone, name) }
+			s := newWorkloads(workloadOptions{engaged: func(*workload) {}, disengaged: func(name mcr.ClusterName) { gone = append(gone, name) }})
 			old, now := idleWorkload(t, "w1", tc.old), idleWorkload(t, "w1", tc.now)
 			old.follow(crd, followed{kind: kind})
 			old.wrote(types.NamespacedName{Name: "s"}, copyState{version: "7"})

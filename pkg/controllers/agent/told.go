@@ -46,23 +46,18 @@ func withoutTransition(status map[string]any) map[string]any {
 
 // toldInVain is whether a claim that shows what it shows now was told that status already.
 func (r *requirementReconciler) toldInVain(s *scope, c metav1.Condition, status map[string]any) bool {
-	now := told(s.claim, c.Reason, status)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	before, _ := r.told.get(s.Request)
-	return before == now
+	return r.ledger.of(s.Request).told == told(s.claim, c.Reason, status)
 }
 
 // rememberTold remembers a status that did not stay as it was written.
 func (r *requirementReconciler) rememberTold(s *scope, after *unstructured.Unstructured, c metav1.Condition, status map[string]any) {
 	dropped := statusDiffers(after, status)
-	now := told(after, c.Reason, status)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.told.delete(s.Request)
-	if dropped {
-		r.told.set(s.Request, now)
-	}
+	r.ledger.edit(s.Request, func(e *entry) {
+		e.told = toldStatus{}
+		if dropped {
+			e.told = told(after, c.Reason, status)
+		}
+	})
 }
 
 // lastTold is the reason that a claim was told last, and whether it was told any.
@@ -71,8 +66,6 @@ func (r *requirementReconciler) lastTold(s *scope) (string, bool) {
 		reason, _ := shown["reason"].(string)
 		return reason, true
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	t, ok := r.told.get(s.Request)
-	return t.reason, ok && t.uid == s.claim.GetUID()
+	t := r.ledger.of(s.Request).told
+	return t.reason, t != toldStatus{} && t.uid == s.claim.GetUID()
 }

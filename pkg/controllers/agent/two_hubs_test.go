@@ -325,7 +325,7 @@ func TestUpdateOfAnObjectThatBecameAnothersIsRefused(t *testing.T) {
 // TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay changes the target of a claim after a creation that nobody answered.
 func TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay(t *testing.T) {
 	c := clocktesting.NewFakePassiveClock(time.Now())
-	r := &requirementReconciler{hubClient: noWriter{t: t}, inFlight: newInFlight(c, time.Minute), pushed: perRequest[pushedClaim]{}}
+	r := &requirementReconciler{hubClient: noWriter{t: t}, inFlight: newInFlight(c, time.Minute)}
 	claim := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
 	s := &scope{Request: Request{ClusterName: "capi/default/w1"}, claim: claim, us: source{identifier: "us", namespace: "team"}}
 	place := func(namespace string) hubKey {

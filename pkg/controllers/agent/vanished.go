@@ -30,20 +30,15 @@ func vanished(e kindwatch.Event, owner hubidentity.Owner) bool {
 
 // vanish remembers the last state of a claim until its object in the hub is deleted.
 func (r *requirementReconciler) vanish(req Request, last *unstructured.Unstructured) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.vanished.set(req, last)
+	r.ledger.edit(req, func(e *entry) { e.vanished = last })
 }
 
 // vanishedClaim returns the last state of a claim that vanished. One that exists again takes its object in the hub over.
 func (r *requirementReconciler) vanishedClaim(req Request, exists bool) *unstructured.Unstructured {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if exists {
-		r.vanished.delete(req)
+		r.ledger.edit(req, func(e *entry) { e.vanished = nil })
 	}
-	last, _ := r.vanished.get(req)
-	return last
+	return r.ledger.of(req).vanished
 }
 
 // deleteVanished deletes or releases the object in the hub of a claim that vanished. There is nobody to tell about it.

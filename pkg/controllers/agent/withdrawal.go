@@ -18,6 +18,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // A definition that is not offered any more goes when no object of its kind is left. To delete a definition deletes its
@@ -93,7 +94,7 @@ func (r *definitionReconciler) remove(
 	case r.users.Excuses(req.ClusterName, err, r.clock.Now()):
 		return reconcile.Result{RequeueAfter: soon}, nil
 	case apierrors.IsForbidden(err):
-		log.FromContext(ctx).V(1).Info("Cannot remove a definition that is not offered any more", "error", bounded(err.Error()))
+		log.FromContext(ctx).V(1).Info("Cannot remove a definition that is not offered any more", "error", multicluster.BoundedText(err.Error()))
 		return reconcile.Result{RequeueAfter: slowRetry()}, nil
 	case client.IgnoreNotFound(err) != nil:
 		return reconcile.Result{}, fmt.Errorf("cannot delete CustomResourceDefinition %q in cluster %q: %w", req.Name, req.ClusterName, err)

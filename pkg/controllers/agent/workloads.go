@@ -40,6 +40,9 @@ var (
 	}
 )
 
+// controllerName is the name of the controller of claims, in metrics, logs and events.
+const controllerName = "agent"
+
 // managedByValue is the value of the label masthead.dev/managed-by.
 const managedByValue = fleetv1alpha1.FieldManager
 
@@ -57,16 +60,7 @@ func (i identity) same(other identity) bool { return i == other && i.cluster != 
 
 // workload is one instance of an engaged workload cluster. It lives as long as its connection.
 type workload struct {
-	name     mcr.ClusterName
-	identity identity
-	client   client.Client
-	reader   client.Reader
-	recorder events.EventRecorder
-	guard    *guard.Guard
-	watcher  *kindwatch.Watcher
-
-	// owner is the hub as the owner of what is in the cluster.
-	owner func() hubidentity.Owner
+	workloadConnection
 
 	mu sync.Mutex
 
@@ -95,6 +89,34 @@ type workload struct {
 
 	// awaited are Secrets of others that are in the way of claims.
 	awaited awaitedSecrets
+}
+
+// workloadConnection is how an instance of a cluster is reached.
+type workloadConnection struct {
+	name     mcr.ClusterName
+	identity identity
+	client   client.Client
+	reader   client.Reader
+	recorder events.EventRecorder
+	guard    *guard.Guard
+	watcher  *kindwatch.Watcher
+
+	// owner is the hub as the owner of what is in the cluster.
+	owner func() hubidentity.Owner
+}
+
+// newWorkload returns an instance of a cluster of which nothing is known yet.
+func newWorkload(c workloadConnection) *workload {
+	return &workload{
+		workloadConnection: c,
+		kinds:              map[string]followed{},
+		judged:             map[string]string{},
+		drained:            sets.New[string](),
+		verified:           map[string]verifiedDefinition{},
+		secrets:            map[types.NamespacedName]copyState{},
+		copies:             map[types.UID]sets.Set[string]{},
+		awaited:            newAwaitedSecrets(),
+	}
 }
 
 func (w *workload) request(kind kindwatch.Kind, claim *unstructured.Unstructured) Request {
@@ -246,6 +268,15 @@ func (w *workload) forgetSecret(key types.NamespacedName) {
 
 // workloads are the engaged workload clusters. It is the source of the requirement controller.
 type workloads struct {
+	workloadOptions
+
+	mu       sync.Mutex
+	byName   map[mcr.ClusterName]*workload
+	instance map[cluster.Cluster]*workload
+}
+
+// workloadOptions say what the engaged clusters need to know, and whom they tell.
+type workloadOptions struct {
 	// engaged is told that an instance is the one that counts from now on, and disengaged that a cluster has none any more. Both are
 	// called with the lock held: what they note and forget, they do before another instance of the cluster is known.
 	engaged    func(*workload)
@@ -262,10 +293,11 @@ type workloads struct {
 
 	// handle is called for what happens in a cluster.
 	handle func(*workload, kindwatch.Event)
+}
 
-	mu       sync.Mutex
-	byName   map[mcr.ClusterName]*workload
-	instance map[cluster.Cluster]*workload
+// newWorkloads returns the engaged clusters, of which there are none yet.
+func newWorkloads(o workloadOptions) *workloads {
+	return &workloads{workloadOptions: o, byName: map[mcr.ClusterName]*workload{}, instance: map[cluster.Cluster]*workload{}}
 }
 
 // ownerOf returns what says whose is what is in a cluster. A hub can take over from another one while it is connected.
@@ -352,7 +384,7 @@ func (s *workloadSource) String() string { return "claims" }
 
 // Start implements source.TypedSource. It does not block.
 func (s *workloadSource) Start(ctx context.Context, _ workqueue.TypedRateLimitingInterface[Request]) error {
-	w := &workload{
+	w := newWorkload(workloadConnection{
 		name:     s.name,
 		identity: s.workloads.identify(s.name),
 		client:   s.cluster.GetClient(),
@@ -360,14 +392,7 @@ func (s *workloadSource) Start(ctx context.Context, _ workqueue.TypedRateLimitin
 		recorder: s.cluster.GetEventRecorder(controllerName),
 		guard:    multicluster.GuardOf(s.cluster),
 		owner:    s.workloads.ownerOf(s.name),
-		kinds:    map[string]followed{},
-		judged:   map[string]string{},
-		drained:  sets.New[string](),
-		verified: map[string]verifiedDefinition{},
-		secrets:  map[types.NamespacedName]copyState{},
-		copies:   map[types.UID]sets.Set[string]{},
-		awaited:  newAwaitedSecrets(),
-	}
+	})
 	watched, err := multicluster.WatchOptions(s.cluster)
 	if err != nil {
 		return fmt.Errorf("cannot make clients for cluster %q: %w", s.name, err)

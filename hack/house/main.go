@@ -1,0 +1,38 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command house prints how the code of this repository is divided: `go run ./hack/house [-C DIR] [PATTERN...]`.
+//
+// It prints packages with their files and lines, references between packages, those that run upward, cycles of files within a
+// package, and the types with the most methods. Tests are not counted. It reads the sources with go/types, so that a reference
+// is what the compiler takes for one. The packages have to build.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() {
+	dir := flag.String("C", ".", "the `directory` of the module")
+	detail := flag.Bool("references", false, "print every reference between packages, and not only their number")
+	flag.Parse()
+	patterns := flag.Args()
+	if len(patterns) == 0 {
+		patterns = []string{"./apis/...", "./pkg/...", "./cmd/..."}
+	}
+	if err := run(os.Stdout, *dir, patterns, *detail); err != nil {
+		fmt.Fprintln(os.Stderr, "house:", err)
+		os.Exit(1)
+	}
+}
+
+func run(out io.Writer, dir string, patterns []string, detail bool) error {
+	packages, err := load(dir, patterns)
+	if err != nil {
+		return err
+	}
+	return report(out, packages, detail)
+}

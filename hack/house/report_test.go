@@ -1,0 +1,58 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestReport draws a house whose packages refer to each other in every way.
+func TestReport(t *testing.T) {
+	uses := func(names ...string) map[string]bool {
+		out := map[string]bool{}
+		for _, n := range names {
+			out[n] = true
+		}
+		return out
+	}
+	rooms := []room{
+		{path: "apis/a", files: []file{{name: "a.go", lines: 1}}, uses: map[string]int{"pkg/b": 2}},
+		{
+			path: "pkg/b", methods: map[string]int{"T": 3}, uses: map[string]int{"apis/a": 1},
+			files: []file{{name: "x.go", uses: uses("y.go")}, {name: "y.go", uses: uses("x.go")}, {name: "z.go", uses: uses("x.go")}},
+		},
+		{path: "pkg/controllers/c", uses: map[string]int{"pkg/controllers/d": 4, "pkg/controllers/c/e": 1}},
+		{path: "cmd/f", uses: map[string]int{"pkg/controllers/c": 1}},
+	}
+	if got := largestCycle(rooms[1]); !slices.Equal(got, []string{"x.go", "y.go"}) {
+		t.Errorf("the largest cycle is %v", got)
+	}
+	var out strings.Builder
+	if err := report(&out, rooms, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"apis/a -> pkg/b", "pkg/controllers/c -> pkg/controllers/d", "2 in all", "pkg/b.T"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, out.String())
+		}
+	}
+	for _, down := range []string{"pkg/controllers/c -> pkg/controllers/c/e", "cmd/f ->"} {
+		if strings.Contains(out.String(), down) {
+			t.Errorf("%q does not run upward:\n%s", down, out.String())
+		}
+	}
+}
+
+// TestLoad reads a package that is known to be there.
+func TestLoad(t *testing.T) {
+	rooms, err := load("../..", []string{"./pkg/setmap"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rooms) != 1 || rooms[0].path != "pkg/setmap" || len(rooms[0].files) == 0 || rooms[0].methods["Map"] == 0 {
+		t.Errorf("read %+v", rooms)
+	}
+}

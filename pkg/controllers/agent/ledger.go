@@ -1,0 +1,68 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+)
+
+// entry is what is kept in memory about one claim. All of it can be lost: a manager that was restarted asks or writes once more.
+// The exception is vanished, without which the object of a claim that went is only counted (see orphans).
+type entry struct {
+	// pushed is what the claim was last applied as, to notice that applying it again would change nothing although the hub's
+	// object does not look like it.
+	pushed pushedClaim
+
+	// told is a status that did not stay as it was written; see told.go.
+	told toldStatus
+
+	// failing is since when synchronising the claim has failed; see failing.go.
+	failing failure
+
+	// shown identifies late fields that were applied and did not stay; see rememberShown.
+	shown string
+
+	// vanished is the last state of a claim that is gone although it had our finalizer; see vanished.go.
+	vanished *unstructured.Unstructured
+}
+
+// ledger has one entry for each claim about which something is kept. The zero value is an empty one.
+type ledger struct {
+	mu      sync.Mutex
+	entries perRequest[entry]
+}
+
+// of returns the entry of a claim. One that is not there is empty.
+func (l *ledger) of(req Request) entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, _ := l.entries.get(req)
+	return e
+}
+
+// edit changes the entry of a claim. One that is empty afterwards is dropped.
+func (l *ledger) edit(req Request, change func(*entry)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, _ := l.entries.get(req)
+	change(&e)
+	if e == (entry{}) {
+		l.entries.delete(req)
+		return
+	}
+	if l.entries == nil {
+		l.entries = perRequest[entry]{}
+	}
+	l.entries.set(req, e)
+}
+
+// forget drops the entries of those claims of a cluster that are gone.
+func (l *ledger) forget(name mcr.ClusterName, gone func(Request) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries.forget(name, gone)
+}
