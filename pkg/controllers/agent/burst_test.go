@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
@@ -54,30 +53,6 @@ func TestPatienceInABurst(t *testing.T) {
 			b.forget("w1")
 			if got := b.patience("w1", usually); got != usually || b.clusters["w1"] != nil {
 				t.Errorf("want nothing left of a cluster that is gone, got %s", got)
-			}
-		})
-	}
-}
-
-func TestIsFirstStatus(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason string
-		told   bool
-		hub    string
-		want   bool
-	}{
-		"First":   {reason: "The hub's status comes to the claim.", hub: `{'status':{'a':'b'}}`, want: true},
-		"Bare":    {reason: "Our condition alone is written when nothing is awaited any more: it must not make others wait again.", hub: `{'status':{}}`},
-		"NoHub":   {reason: "A claim that is refused has no part in it.", hub: ``},
-		"Another": {reason: "A claim changes its status as often as it likes.", told: true, hub: `{'status':{'a':'b'}}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var hub *unstructured.Unstructured
-			if tc.hub != "" {
-				hub = parse(t, tc.hub)
-			}
-			if got := isFirstStatus(tc.told, hub); got != tc.want {
-				t.Errorf("%s want %t, got %t", tc.reason, tc.want, got)
 			}
 		})
 	}

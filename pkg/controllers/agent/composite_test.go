@@ -15,6 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
 // cacheGVK is the kind of the composites of an XRD v2.
@@ -59,7 +64,7 @@ func (f *fixture) publishXRD(crd *apiextensionsv1.CustomResourceDefinition) *uns
 			"versions": []any{map[string]any{"name": "v1alpha1", "served": true, "referenceable": true}},
 		},
 	}}
-	xrd.SetGroupVersionKind(xrdKind.GroupVersionKind)
+	xrd.SetGroupVersionKind(crossplane.XRDKind.GroupVersionKind)
 	xrd.SetName(crd.Name)
 	f.create(f.hub, xrd)
 	xrd.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}}
@@ -106,7 +111,7 @@ func (f *fixture) cacheSynced(name, reason string) *unstructured.Unstructured {
 		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(u), u); err != nil {
 			return err
 		}
-		if c := agentSynced(u); c["reason"] != reason {
+		if c := propagation.AgentSynced(u); c["reason"] != reason {
 			return fmt.Errorf("its condition is %v", c)
 		}
 		return nil
@@ -133,7 +138,7 @@ func TestSynchronizationPullPublishesNamespacedComposites(t *testing.T) {
 		return f.hub.Status().Update(f.ctx, hub)
 	})
 	f.eventually("the status comes back", func() error {
-		u := f.cacheSynced("cache", ReasonSynced)
+		u := f.cacheSynced("cache", reason.ReasonSynced)
 		if got, _, _ := unstructured.NestedString(u.Object, "status", "address"); got != "cache.example.org" {
 			return fmt.Errorf("it is %v", u.Object["status"])
 		}
@@ -185,7 +190,7 @@ func TestForgedResourceRefsNeverReachTheHub(t *testing.T) {
 	if diff := cmp.Diff(want, hub.Object["spec"]); diff != "" {
 		t.Errorf("want what the user may write and nothing else (-want +got):\n%s", diff)
 	}
-	f.cacheSynced("cache", ReasonSynced)
+	f.cacheSynced("cache", reason.ReasonSynced)
 
 	composed := []any{map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "composed"}}
 	f.edit(f.hub, hub, func() { _ = unstructured.SetNestedSlice(hub.Object, composed, "spec", "crossplane", "resourceRefs") })
@@ -210,7 +215,7 @@ func TestForgedResourceRefsNeverReachTheHub(t *testing.T) {
 		t.Errorf("want the references to be Crossplane's, got %v", got)
 	}
 	for _, m := range hub.GetManagedFields() {
-		if m.Manager == fieldManager(f.identifier) && strings.Contains(m.FieldsV1.String(), `"f:resourceRefs"`) {
+		if m.Manager == ownership.FieldManager(f.identifier) && strings.Contains(m.FieldsV1.String(), `"f:resourceRefs"`) {
 			t.Errorf("want the field never to be Masthead's, got %s", m.FieldsV1)
 		}
 	}

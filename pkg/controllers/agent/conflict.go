@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -44,8 +45,8 @@ func (r *requirementReconciler) noteConflict(ctx context.Context, s *scope, hold
 		return nil
 	}
 	err := r.patchClaim(ctx, s, claim, writeAnnotation)
-	if p := workloadProblem(err, "annotate this claim", ReasonWorkloadRejected); p != nil {
-		log.FromContext(ctx).Info("Cannot annotate a claim", "reason", p.reason, "message", p.message)
+	if p := reason.OfWorkload(err, "annotate this claim", reason.ReasonWorkloadRejected); p != nil {
+		log.FromContext(ctx).Info("Cannot annotate a claim", "reason", p.Reason, "message", p.Message)
 		return nil
 	}
 	if client.IgnoreNotFound(err) != nil {

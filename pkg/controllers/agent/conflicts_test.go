@@ -19,6 +19,10 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/test/testenv"
 )
@@ -82,16 +86,18 @@ func (f *fixture) in(namespace string) *fixture {
 	return &m
 }
 
-func (f *fixture) source() source { return source{f.identifier, f.namespace} }
+func (f *fixture) source() ownership.Source {
+	return ownership.Source{Identifier: f.identifier, Namespace: f.namespace}
+}
 
 // heldBy waits until an object in the hub names a source.
-func (f *fixture) heldBy(namespace string, s source) *unstructured.Unstructured {
+func (f *fixture) heldBy(namespace string, s ownership.Source) *unstructured.Unstructured {
 	f.t.Helper()
 	var u *unstructured.Unstructured
 	f.eventually("db in "+namespace+" is held by "+s.String(), func() (err error) {
 		u, err = f.get(f.hub, namespace, "db")
-		if err == nil && mustSource(u) != s {
-			err = fmt.Errorf("it is held by %s", mustSource(u))
+		if err == nil && view.MustSource(u) != s {
+			err = fmt.Errorf("it is held by %s", view.MustSource(u))
 		}
 		return err
 	})
@@ -100,17 +106,17 @@ func (f *fixture) heldBy(namespace string, s source) *unstructured.Unstructured 
 
 // conflictsWith waits until the claim of a fixture is refused because of another, and says so in the condition and in the
 // annotation.
-func (f *fixture) conflictsWith(s source) {
+func (f *fixture) conflictsWith(s ownership.Source) {
 	f.t.Helper()
 	f.eventually("db in "+f.namespace+" of "+f.identifier+" conflicts with "+s.String(), func() error {
 		u, err := f.get(f.workload, f.namespace, "db")
 		if err != nil {
 			return err
 		}
-		message, _ := agentSynced(u)["message"].(string)
+		message, _ := propagation.AgentSynced(u)["message"].(string)
 		noted := u.GetAnnotations()[fleetv1alpha1.ConflictAnnotation]
-		holder := fmt.Sprintf("the namespace %q of the cluster with the identifier %q", s.namespace, s.identifier)
-		if agentSynced(u)["reason"] != ReasonConflict || !strings.Contains(message, holder) || noted != holder {
+		holder := fmt.Sprintf("the namespace %q of the cluster with the identifier %q", s.Namespace, s.Identifier)
+		if propagation.AgentSynced(u)["reason"] != reason.ReasonConflict || !strings.Contains(message, holder) || noted != holder {
 			return fmt.Errorf("it says %q and is annotated %q", message, noted)
 		}
 		return nil
@@ -124,7 +130,7 @@ func onlyOneHolds(t *testing.T, target string, users ...*fixture) {
 	for _, u := range users {
 		u.claim("db")
 		if u == users[0] {
-			u.synced("db", ReasonSynced)
+			u.synced("db", reason.ReasonSynced)
 		}
 	}
 	holder := users[0]
@@ -159,7 +165,7 @@ func onlyOneHolds(t *testing.T, target string, users ...*fixture) {
 				return err
 			}
 			for _, u := range users {
-				if mustSource(now) == u.source() {
+				if view.MustSource(now) == u.source() {
 					holder = u
 					return nil
 				}
@@ -175,7 +181,7 @@ func noneConflict(targets map[string]*fixture) {
 		u.claim("db")
 	}
 	for target, u := range targets {
-		u.synced("db", ReasonSynced)
+		u.synced("db", reason.ReasonSynced)
 		u.heldBy(target, u.source())
 	}
 }
@@ -242,7 +248,7 @@ func TestReplacementWithTheSameIdentifierTakesOver(t *testing.T) {
 	before := f.pushed("db")
 	f.connectionSecret("db-conn", before, "one")
 	f.ready("db", "db.example.org")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.settled()
 
 	// The cluster is lost: it is un-enrolled, and nobody could take leave of it.
@@ -256,7 +262,7 @@ func TestReplacementWithTheSameIdentifierTakesOver(t *testing.T) {
 
 	replacement := f.join(0, f.identifier)
 	replacement.claim("db", withSecret("db-conn"))
-	claim := replacement.synced("db", ReasonSynced)
+	claim := replacement.synced("db", reason.ReasonSynced)
 	if got, _, _ := unstructured.NestedString(claim.Object, "status", "address"); got != "db.example.org" {
 		t.Errorf("want the status of what is there, got address %q", got)
 	}

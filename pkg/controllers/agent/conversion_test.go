@@ -25,6 +25,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -90,7 +96,7 @@ func (f *fixture) editHubCRD(change func(*apiextensionsv1.CustomResourceDefiniti
 func (f *fixture) refer(crd *apiextensionsv1.CustomResourceDefinition, referenceable string) {
 	f.t.Helper()
 	xrd := &unstructured.Unstructured{}
-	xrd.SetGroupVersionKind(xrdKind.GroupVersionKind)
+	xrd.SetGroupVersionKind(crossplane.XRDKind.GroupVersionKind)
 	xrd.SetName(f.xrdName())
 	f.edit(f.hub, xrd, func() {
 		var versions []any
@@ -159,7 +165,7 @@ func TestSynchronizationPullKeepsServedAndStorageVersions(t *testing.T) {
 	f.eventuallyVersions(map[string]string{
 		"conversion": "None", "v1alpha1": "served=true storage=false", "v1beta1": "served=true storage=true",
 	})
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 
 	// The hub's administrator has converted what is stored in the hub, and removes the old version.
 	crd := f.crd()
@@ -180,7 +186,7 @@ func TestSynchronizationPullKeepsServedAndStorageVersions(t *testing.T) {
 		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(u), u); err != nil {
 			return err
 		}
-		if c := agentSynced(u); c["reason"] != ReasonSynced {
+		if c := propagation.AgentSynced(u); c["reason"] != reason.ReasonSynced {
 			return fmt.Errorf("its condition is %v", c)
 		}
 		return nil
@@ -209,12 +215,12 @@ func TestObjectsThatOnlyAWebhookCouldConvertAreNotTakenForAnotherVersion(t *test
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	crd := f.editHubCRD(addVersion("v1beta1", conversionWebhook(t)))
 	want := map[string]string{"conversion": "None", "v1alpha1": "served=true storage=true", "v1beta1": "served=false storage=false"}
 	f.eventuallyVersions(want)
 	f.refer(crd, "v1beta1")
-	f.told(ReasonDefinitionConversion)
+	f.told(reason.ReasonDefinitionConversion)
 	if diff := cmp.Diff(want, f.versions()); diff != "" {
 		t.Errorf("want the definition as it was (-want +got):\n%s", diff)
 	}
@@ -237,14 +243,14 @@ func TestTheEndOfTheLastObjectIsNoticedWhileObjectsAreLookedFor(t *testing.T) {
 	}
 	crd := &unstructured.Unstructured{Object: have}
 	noticed := false
-	w := newWorkload(workloadConnection{})
-	w.reader = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme()).Build(), interceptor.Funcs{
+	w := view.NewCluster(view.Connection{})
+	w.Reader = interceptor.NewClient(fake.NewClientBuilder().WithScheme(agenttest.Scheme()).Build(), interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
-			noticed = w.isUnoffered(crd.GetName())
+			noticed = w.IsUnoffered(crd.GetName())
 			return nil
 		},
 	})
-	p := publication{kind: kindwatch.Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1beta1"}}}
+	p := crossplane.Publication{Kind: kindwatch.Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1beta1"}}}
 	if _, err := (&definitionReconciler{}).wouldConvert(t.Context(), w, crd, &wantedDefinition{converts: true}, p); err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +263,7 @@ func TestDefinitionThatACrossplaneOfTheClusterTakesOverIsLeftAlone(t *testing.T)
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	crd := f.crd()
 	f.edit(f.workload, crd, func() {
 		crd.OwnerReferences = []metav1.OwnerReference{{
@@ -265,7 +271,7 @@ func TestDefinitionThatACrossplaneOfTheClusterTakesOverIsLeftAlone(t *testing.T)
 		}}
 		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["theirs"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	})
-	if note := f.told(ReasonDefinitionForeign); note == "" {
+	if note := f.told(reason.ReasonDefinitionForeign); note == "" {
 		t.Error("want to be told whose it is")
 	}
 	generation := crd.Generation
@@ -286,7 +292,7 @@ func TestDefinitionThatACrossplaneOfTheClusterTakesOverIsLeftAlone(t *testing.T)
 }
 
 func TestKeepingStored(t *testing.T) {
-	want := parse(t, `{'kind':'C','apiVersion':'v1','spec':{'versions':[{'name':'v2','served':true,'storage':true}]}}`)
+	want := agenttest.Parse(t, `{'kind':'C','apiVersion':'v1','spec':{'versions':[{'name':'v2','served':true,'storage':true}]}}`)
 	for name, tc := range map[string]struct{ reason, have, want string }{
 		"Same":      {reason: "Nothing is stored in another version.", have: `'status':{'storedVersions':['v2']}`, want: `[{'name':'v2','served':true,'storage':true}]`},
 		"Stored":    {reason: "What is stored in a version can be read only with it.", have: `'spec':{'versions':[{'name':'v1','served':true,'storage':true,'schema':{}}]},'status':{'storedVersions':['v1']}`, want: `[{'name':'v2','served':true,'storage':true},{'name':'v1','served':false,'storage':false,'schema':{}}]`},
@@ -294,8 +300,8 @@ func TestKeepingStored(t *testing.T) {
 		"Malformed": {reason: "What is not there cannot be kept.", have: `'spec':{'versions':['v1']},'status':{'storedVersions':['v1']}`, want: `[{'name':'v2','served':true,'storage':true}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := keepingStored(want, parse(t, `{'kind':'C','apiVersion':'v1',`+tc.have+`}`))
-			wanted := parse(t, `{'kind':'C','apiVersion':'v1','spec':{'versions':`+tc.want+`}}`)
+			got := definition.KeepingStored(want, agenttest.Parse(t, `{'kind':'C','apiVersion':'v1',`+tc.have+`}`))
+			wanted := agenttest.Parse(t, `{'kind':'C','apiVersion':'v1','spec':{'versions':`+tc.want+`}}`)
 			if diff := cmp.Diff(wanted.Object, got.Object); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -304,11 +310,11 @@ func TestKeepingStored(t *testing.T) {
 }
 
 func TestDefinitionsOfTheOldFormPreserveExplicitly(t *testing.T) {
-	hub := parse(t, `{'kind':'C','apiVersion':'v1','spec':{'preserveUnknownFields':true,'versions':[{'name':'v1','schema':{'openAPIV3Schema':{'type':'object'}}}]}}`)
+	hub := agenttest.Parse(t, `{'kind':'C','apiVersion':'v1','spec':{'preserveUnknownFields':true,'versions':[{'name':'v1','schema':{'openAPIV3Schema':{'type':'object'}}}]}}`)
 	want := map[string]any{"conversion": map[string]any{"strategy": "None"}, "versions": []any{map[string]any{
 		"name": "v1", "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
 	}}}
-	if diff := cmp.Diff(want, definitionFor(hub, "v1").Object["spec"]); diff != "" {
+	if diff := cmp.Diff(want, definition.DefinitionFor(hub, "v1").Object["spec"]); diff != "" {
 		t.Errorf("want what v1 takes, and the same meaning (-want +got):\n%s", diff)
 	}
 }

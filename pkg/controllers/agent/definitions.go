@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,31 +25,24 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
-// slowly is how long what cannot be watched for is left alone before it is looked at again. It is jittered.
-const slowly = time.Minute
-
-func slowRetry() time.Duration { return wait.Jitter(slowly, 0.5) }
-
-// definitionRequest names one CRD in one workload cluster.
-func definitionRequest(cluster mcr.ClusterName, crd string) mcreconcile.Request {
-	return mcreconcile.Request{
-		ClusterName: cluster,
-		Request:     reconcile.Request{NamespacedName: types.NamespacedName{Name: crd}},
-	}
-}
-
 // definitionReconciler keeps the definitions of the published claim kinds in the workload clusters as they are in the hub,
 // and thereby decides which kinds of claims are synchronised in which cluster.
 type definitionReconciler struct {
-	hub       *hub
-	workloads *workloads
-	fleet     Fleet
+	hub       *view.Hub
+	workloads *view.Clusters
+	fleet     view.Fleet
 	classes   client.Reader
 	hubReader client.Reader
 	recorder  events.EventRecorder
@@ -78,9 +70,9 @@ type definitionReconciler struct {
 
 // definitionOptions are what the reconciler needs; its fields of the same names say what they are.
 type definitionOptions struct {
-	hub       *hub
-	workloads *workloads
-	fleet     Fleet
+	hub       *view.Hub
+	workloads *view.Clusters
+	fleet     view.Fleet
 	classes   client.Reader
 	hubReader client.Reader
 	recorder  events.EventRecorder
@@ -102,7 +94,7 @@ func newDefinitionReconciler(o definitionOptions) *definitionReconciler {
 
 // wantedDefinition is what all workload clusters shall have for one state of a definition of the hub.
 type wantedDefinition struct {
-	of   verifiedDefinition
+	of   view.VerifiedDefinition
 	crd  *unstructured.Unstructured
 	hash string
 
@@ -117,7 +109,7 @@ func (r *definitionReconciler) Reconcile(ctx context.Context, req mcreconcile.Re
 }
 
 func (r *definitionReconciler) reconcile(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
-	w, ok := r.workloads.get(req.ClusterName)
+	w, ok := r.workloads.Get(req.ClusterName)
 	if !ok {
 		// The cluster's claims are not watched yet, or not any more. Engaging it queues its definitions.
 		return reconcile.Result{}, nil
@@ -127,9 +119,9 @@ func (r *definitionReconciler) reconcile(ctx context.Context, req mcreconcile.Re
 		return reconcile.Result{}, nil
 	}
 	defer r.tidy(req.ClusterName)
-	p, offered, known := r.hub.publication(req.Name)
-	current, err := w.watcher.Get(ownedCRDKind, types.NamespacedName{Name: req.Name})
-	if !known && !r.hub.cannotKnowPublications() || errors.Is(err, kindwatch.ErrNotSynced) {
+	p, offered, known := r.hub.Publication(req.Name)
+	current, err := w.Watcher.Get(view.OwnedCRDKind, types.NamespacedName{Name: req.Name})
+	if !known && !r.hub.CannotKnowPublications() || errors.Is(err, kindwatch.ErrNotSynced) {
 		// Nothing is decided before both sides are known. Their becoming known queues the definition again.
 		return reconcile.Result{}, nil
 	}
@@ -141,14 +133,14 @@ func (r *definitionReconciler) reconcile(ctx context.Context, req mcreconcile.Re
 		return reconcile.Result{}, err
 	}
 	// A class that does not exist offers nothing.
-	offered = offered && class != nil && offers(class.Spec.Agent, p.kind.Group)
+	offered = offered && class != nil && view.Offers(class.Spec.Agent, p.Kind.Group)
 	if !offered {
-		w.setUnoffered(req.Name, true)
+		w.SetUnoffered(req.Name, true)
 		// A cluster that is left alone, or of which nobody says what it is offered, keeps what it has.
 		keep := class == nil || class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled
 		return r.retain(ctx, w, req, current, keep)
 	}
-	want, err := r.want(ctx, req.Name, p.kind.Version)
+	want, err := r.want(ctx, req.Name, p.Kind.Version)
 	if err != nil || want == nil {
 		return reconcile.Result{}, err
 	}
@@ -160,44 +152,44 @@ func (r *definitionReconciler) reconcile(ctx context.Context, req mcreconcile.Re
 // deleted in the hub, too, and does not hang on our finalizer. When there are none, the definition goes, unless it is to be
 // kept.
 func (r *definitionReconciler) retain(
-	ctx context.Context, w *workload, req mcreconcile.Request, current *unstructured.Unstructured, keep bool,
+	ctx context.Context, w *view.Cluster, req mcreconcile.Request, current *unstructured.Unstructured, keep bool,
 ) (reconcile.Result, error) {
 	r.told(req, "")
 	r.reporter.DefinitionForgotten(req.ClusterName, req.Name)
 	r.metrics.forgetDefinition(req.ClusterName, req.Name)
-	before, following := w.followed(req.Name)
-	if !following && (current == nil || isAnothers(current)) {
+	before, following := w.Followed(req.Name)
+	if !following && (current == nil || definition.IsAnothers(current)) {
 		return reconcile.Result{}, nil
 	}
-	ours := current != nil && isOurs(current, w.owner()) && following && !before.deletionsOnly
-	if ours && before.inHub {
-		r.hub.enqueueKind(w, before.kind.GroupResource(), r.hub.requirements.add)
+	ours := current != nil && definition.IsOurs(current, w.Owner()) && following && !before.DeletionsOnly
+	if ours && before.InHub {
+		r.hub.EnqueueKind(w, before.Kind.GroupResource(), r.hub.Requirements.Add)
 		if keep {
 			return reconcile.Result{}, nil
 		}
-		return r.withdraw(ctx, w, req, before.kind, current)
+		return r.withdraw(ctx, w, req, before.Kind, current)
 	}
-	judged, known := r.hub.judgement(current, req.Name)
+	judged, known := r.hub.Judgement(current, req.Name)
 	if !known {
 		return reconcile.Result{}, nil
 	}
-	if w.isJudged(req.Name, judged) {
+	if w.IsJudged(req.Name, judged) {
 		if following {
-			r.hub.enqueueKind(w, before.kind.GroupResource(), r.hub.requirements.add)
+			r.hub.EnqueueKind(w, before.Kind.GroupResource(), r.hub.Requirements.Add)
 		}
 		if !ours || keep {
 			return reconcile.Result{}, nil
 		}
-		return r.withdraw(ctx, w, req, before.kind, current)
+		return r.withdraw(ctx, w, req, before.Kind, current)
 	}
 	return r.judge(ctx, w, req, before, following, judged)
 }
 
 // judge reads a definition that is not offered on both sides, and decides how it is retained.
 func (r *definitionReconciler) judge(
-	ctx context.Context, w *workload, req mcreconcile.Request, before followed, following bool, states string,
+	ctx context.Context, w *view.Cluster, req mcreconcile.Request, before view.Followed, following bool, states string,
 ) (reconcile.Result, error) {
-	crd, err := r.get(ctx, w.reader, req.Name)
+	crd, err := r.get(ctx, w.Reader, req.Name)
 	switch {
 	case err != nil:
 		return reconcile.Result{}, err
@@ -205,33 +197,33 @@ func (r *definitionReconciler) judge(
 		// Its claims are gone, too.
 		r.unfollow(w, req.Name)
 		return reconcile.Result{}, nil
-	case !isOurs(crd, w.owner()):
+	case !definition.IsOurs(crd, w.Owner()):
 		if !following {
 			return reconcile.Result{}, nil
 		}
-		if _, other := otherHubOf(crd, w.owner()); other {
+		if _, other := definition.OtherHubOf(crd, w.Owner()); other {
 			r.unfollow(w, req.Name)
 			return reconcile.Result{}, nil
 		}
-		return r.drain(w, req.Name, before.kind), nil
+		return r.drain(w, req.Name, before.Kind), nil
 	}
 	hub, err := r.get(ctx, r.hubReader, req.Name)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	f, ok := retainedKind(crd, hub)
+	f, ok := definition.RetainedKind(crd, hub)
 	if !ok {
 		r.unfollow(w, req.Name)
-		w.setJudged(req.Name, states)
+		w.SetJudged(req.Name, states)
 		return reconcile.Result{}, nil
 	}
-	if !following && w.retainedKinds() >= maxRetainedKinds {
+	if !following && w.RetainedKinds() >= definition.MaxRetainedKinds {
 		return reconcile.Result{}, nil
 	}
-	w.setJudged(req.Name, states)
+	w.SetJudged(req.Name, states)
 	if !r.follow(w, req.Name, f) {
 		// Its claims may have become known in the same instant in which it changed, so that nothing else would tell that there are none.
-		return reconcile.Result{RequeueAfter: soon}, nil
+		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	}
 	return reconcile.Result{}, nil
 }
@@ -239,18 +231,18 @@ func (r *definitionReconciler) judge(
 // drain treats a definition that has the name of one of ours and is not ours, or not any more. Its claims are left alone,
 // except that those which bear our finalizer, because it was ours once, can be deleted. When there are none, it is not
 // followed any more; only we could add the finalizer.
-func (r *definitionReconciler) drain(w *workload, crd string, kind kindwatch.Kind) reconcile.Result {
-	result := reconcile.Result{RequeueAfter: slowRetry()}
-	if w.isDrained(crd) {
+func (r *definitionReconciler) drain(w *view.Cluster, crd string, kind kindwatch.Kind) reconcile.Result {
+	result := reconcile.Result{RequeueAfter: condition.SlowRetry()}
+	if w.IsDrained(crd) {
 		r.unfollow(w, crd)
 		return result
 	}
-	if r.follow(w, crd, followed{kind: kind, inHub: true, deletionsOnly: true}) {
+	if r.follow(w, crd, view.Followed{Kind: kind, InHub: true, DeletionsOnly: true}) {
 		return result
 	}
-	claims, err := w.watcher.List(kind)
-	if err == nil && !slices.ContainsFunc(claims, w.bearsFinalizer) {
-		w.setDrained(crd)
+	claims, err := w.Watcher.List(kind)
+	if err == nil && !slices.ContainsFunc(claims, w.BearsFinalizer) {
+		w.SetDrained(crd)
 		r.unfollow(w, crd)
 	}
 	return result
@@ -259,12 +251,12 @@ func (r *definitionReconciler) drain(w *workload, crd string, kind kindwatch.Kin
 // want returns the definition that workload clusters shall have of a kind that travels in a version, or nil while the hub's
 // cannot be known.
 func (r *definitionReconciler) want(ctx context.Context, name, travels string) (*wantedDefinition, error) {
-	meta, err := r.hub.watcher.Get(hubCRDKind, types.NamespacedName{Name: name})
+	meta, err := r.hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: name})
 	if err != nil {
 		// Not there yet or not synced yet: its coming queues the definition again.
 		return nil, nil //nolint:nilerr,nilnil // See above.
 	}
-	of := verified(meta, travels)
+	of := view.VerifiedState(meta, travels)
 
 	r.mu.Lock()
 	want, ok := r.wanted[name]
@@ -276,8 +268,8 @@ func (r *definitionReconciler) want(ctx context.Context, name, travels string) (
 	if err != nil || crd == nil {
 		return nil, err
 	}
-	d := definitionFor(crd, travels)
-	want = wantedDefinition{of: verified(crd, travels), crd: d, hash: hashOf(d.Object), converts: needsConversion(crd)}
+	d := definition.DefinitionFor(crd, travels)
+	want = wantedDefinition{of: view.VerifiedState(crd, travels), crd: d, hash: propagation.HashOf(d.Object), converts: definition.NeedsConversion(crd)}
 
 	r.mu.Lock()
 	r.wanted[name] = want
@@ -287,23 +279,23 @@ func (r *definitionReconciler) want(ctx context.Context, name, travels string) (
 
 // ensure creates or corrects the definition.
 func (r *definitionReconciler) ensure(
-	ctx context.Context, w *workload, cluster connection.Cluster, req mcreconcile.Request, p publication,
+	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication,
 	current *unstructured.Unstructured, want *wantedDefinition,
 ) (reconcile.Result, error) {
-	owner := w.owner()
-	if current != nil && isOurs(current, owner) && owner.IsStamped(current) && w.isVerified(req.Name, verified(current, want.hash)) {
-		r.accept(ctx, w, cluster, req, p.kind)
+	owner := w.Owner()
+	if current != nil && definition.IsOurs(current, owner) && owner.IsStamped(current) && w.IsVerified(req.Name, view.VerifiedState(current, want.hash)) {
+		r.accept(ctx, w, cluster, req, p.Kind)
 		return reconcile.Result{}, nil
 	}
-	have, err := r.get(ctx, w.reader, req.Name)
+	have, err := r.get(ctx, w.Reader, req.Name)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	switch {
 	case have == nil:
-		have = stamped(want.crd, owner)
-		err = w.client.Create(ctx, have, w.fieldOwner())
-	case !isOurs(have, owner):
+		have = definition.Stamped(want.crd, owner)
+		err = w.Client.Create(ctx, have, w.FieldOwner())
+	case !definition.IsOurs(have, owner):
 		return r.refuseForeign(ctx, w, cluster, req, p, have), nil
 	default:
 		converts, failed := r.wouldConvert(ctx, w, have, want, p)
@@ -313,38 +305,38 @@ func (r *definitionReconciler) ensure(
 		if converts {
 			return r.refuseConversion(ctx, w, cluster, req, p, have), nil
 		}
-		wanted := keepingStored(stamped(want.crd, owner), have)
-		if sameDefinition(have, wanted, owner) {
+		wanted := definition.KeepingStored(definition.Stamped(want.crd, owner), have)
+		if definition.SameDefinition(have, wanted, owner) {
 			break
 		}
-		have = corrected(have, wanted)
-		err = w.client.Update(ctx, have, w.fieldOwner())
+		have = definition.Corrected(have, wanted)
+		err = w.Client.Update(ctx, have, w.FieldOwner())
 	}
 	if err != nil {
 		return r.unwritten(ctx, w, cluster, req, err)
 	}
-	w.setVerified(req.Name, verified(have, want.hash))
-	r.accept(ctx, w, cluster, req, p.kind)
+	w.SetVerified(req.Name, view.VerifiedState(have, want.hash))
+	r.accept(ctx, w, cluster, req, p.Kind)
 	return reconcile.Result{}, nil
 }
 
 // unwritten makes of the answer of a cluster to the write of a definition what is to be told and when it is tried again.
 func (r *definitionReconciler) unwritten(
-	ctx context.Context, w *workload, cluster connection.Cluster, req mcreconcile.Request, err error,
+	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, err error,
 ) (reconcile.Result, error) {
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	case r.users.Excuses(req.ClusterName, err, r.clock.Now()):
-		return reconcile.Result{RequeueAfter: soon}, nil
+		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
-		w.setUnoffered(req.Name, false) // Its objects have no say in that.
-		p := &problem{reason: ReasonDefinitionRejected, message: fmt.Sprintf("The cluster refused the CustomResourceDefinition %q: %s", req.Name, multicluster.BoundedText(err.Error()))}
+		w.SetUnoffered(req.Name, false) // Its objects have no say in that.
+		p := &condition.Problem{Reason: reason.ReasonDefinitionRejected, Message: fmt.Sprintf("The cluster refused the CustomResourceDefinition %q: %s", req.Name, multicluster.BoundedText(err.Error()))}
 		if apierrors.IsForbidden(err) {
-			p.reason = ReasonDefinitionForbidden
+			p.Reason = reason.ReasonDefinitionForbidden
 		}
 		r.refuse(ctx, cluster, req, p)
-		return reconcile.Result{RequeueAfter: slowRetry()}, nil
+		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
 	}
 	return reconcile.Result{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", req.Name, req.ClusterName, err)
 }
@@ -352,45 +344,45 @@ func (r *definitionReconciler) unwritten(
 // wouldConvert is whether to put a definition into a cluster would take the objects that are there for ones of another
 // version, although they need a webhook for that.
 func (r *definitionReconciler) wouldConvert(
-	ctx context.Context, w *workload, have *unstructured.Unstructured, want *wantedDefinition, p publication,
+	ctx context.Context, w *view.Cluster, have *unstructured.Unstructured, want *wantedDefinition, p crossplane.Publication,
 ) (bool, error) {
-	if !want.converts || storageVersion(have) == p.kind.Version {
+	if !want.converts || definition.StorageVersion(have) == p.Kind.Version {
 		return false, nil
 	}
-	w.setUnoffered(have.GetName(), true) // Before looking: the end of the last object is a reason to look again.
+	w.SetUnoffered(have.GetName(), true) // Before looking: the end of the last object is a reason to look again.
 	empty, err := r.hasNoObjects(ctx, w, have)
 	return !empty, err
 }
 
 // refuseConversion leaves a definition as it is whose objects cannot be converted. They can still be deleted.
 func (r *definitionReconciler) refuseConversion(
-	ctx context.Context, w *workload, cluster connection.Cluster, req mcreconcile.Request, p publication, have *unstructured.Unstructured,
+	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication, have *unstructured.Unstructured,
 ) reconcile.Result {
-	if old, ok := claimKindOf(have); ok {
-		r.follow(w, req.Name, followed{kind: old, inHub: true, deletionsOnly: true})
+	if old, ok := definition.ClaimKindOf(have); ok {
+		r.follow(w, req.Name, view.Followed{Kind: old, InHub: true, DeletionsOnly: true})
 	}
-	r.refuse(ctx, cluster, req, &problem{
-		reason: ReasonDefinitionConversion,
-		message: fmt.Sprintf("The hub offers %q in the version %q now. The cluster has objects of the version %q, and cannot call the hub's conversion webhook. "+
-			"They are not synchronised, and can be deleted.", req.Name, p.kind.Version, multicluster.BoundedText(storageVersion(have))),
+	r.refuse(ctx, cluster, req, &condition.Problem{
+		Reason: reason.ReasonDefinitionConversion,
+		Message: fmt.Sprintf("The hub offers %q in the version %q now. The cluster has objects of the version %q, and cannot call the hub's conversion webhook. "+
+			"They are not synchronised, and can be deleted.", req.Name, p.Kind.Version, multicluster.BoundedText(definition.StorageVersion(have))),
 	})
-	return reconcile.Result{RequeueAfter: slowRetry()}
+	return reconcile.Result{RequeueAfter: condition.SlowRetry()}
 }
 
 // refuseForeign leaves a definition alone that is somebody else's, or has become so.
 func (r *definitionReconciler) refuseForeign(
-	ctx context.Context, w *workload, cluster connection.Cluster, req mcreconcile.Request, p publication, have *unstructured.Unstructured,
+	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication, have *unstructured.Unstructured,
 ) reconcile.Result {
-	result := reconcile.Result{RequeueAfter: slowRetry()}
-	if other, ok := otherHubOf(have, w.owner()); ok {
+	result := reconcile.Result{RequeueAfter: condition.SlowRetry()}
+	if other, ok := definition.OtherHubOf(have, w.Owner()); ok {
 		// That hub looks after the claims, also after those that it took over.
 		r.unfollow(w, req.Name)
-		r.refuse(ctx, cluster, req, &problem{reason: ReasonDefinitionForeign, message: fmt.Sprintf(
+		r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonDefinitionForeign, Message: fmt.Sprintf(
 			"The CustomResourceDefinition %q was put into the cluster by the hub %q. It is left alone, and its objects are not synchronised.", req.Name, other)})
 		return result
 	}
-	if theirs, ok := claimKindOf(have); ok && theirs.GroupKind() == p.kind.GroupKind() {
-		result = r.drain(w, req.Name, p.kind)
+	if theirs, ok := definition.ClaimKindOf(have); ok && theirs.GroupKind() == p.Kind.GroupKind() {
+		result = r.drain(w, req.Name, p.Kind)
 	} else {
 		r.unfollow(w, req.Name)
 	}
@@ -400,14 +392,14 @@ func (r *definitionReconciler) refuseForeign(
 		message = fmt.Sprintf("The CustomResourceDefinition %q belongs to the %s of the cluster. It is left alone, and its objects are not synchronised.",
 			req.Name, multicluster.BoundedText(fmt.Sprintf("%s %q", owner.Kind, owner.Name)))
 	}
-	r.refuse(ctx, cluster, req, &problem{reason: ReasonDefinitionForeign, message: message})
+	r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonDefinitionForeign, Message: message})
 	return result
 }
 
 // get reads a definition from an API server; nil if there is none.
 func (r *definitionReconciler) get(ctx context.Context, from client.Reader, name string) (*unstructured.Unstructured, error) {
 	crd := &unstructured.Unstructured{}
-	crd.SetGroupVersionKind(crdGVK)
+	crd.SetGroupVersionKind(crossplane.CRDGVK)
 	err := from.Get(ctx, types.NamespacedName{Name: name}, crd)
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // The comment says so.
@@ -420,62 +412,62 @@ func (r *definitionReconciler) get(ctx context.Context, from client.Reader, name
 
 // accept synchronises the claims of a kind whose definition is in place. Those that are known already are looked at again:
 // the class or the publication may have changed what they should do.
-func (r *definitionReconciler) accept(ctx context.Context, w *workload, cluster connection.Cluster, req mcreconcile.Request, kind kindwatch.Kind) {
-	w.setUnoffered(req.Name, false)
+func (r *definitionReconciler) accept(ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, kind kindwatch.Kind) {
+	w.SetUnoffered(req.Name, false)
 	// The watch is tried again with back-off, and its coming through makes a new request.
-	switch state, message := w.watcher.State(kind); state {
+	switch state, message := w.Watcher.State(kind); state {
 	case kindwatch.StateForbidden:
-		r.refuse(ctx, cluster, req, &problem{
-			reason:  ReasonClaimsForbidden,
-			message: fmt.Sprintf("Masthead lacks the right to list and watch %s in the cluster.", req.Name),
+		r.refuse(ctx, cluster, req, &condition.Problem{
+			Reason:  reason.ReasonClaimsForbidden,
+			Message: fmt.Sprintf("Masthead lacks the right to list and watch %s in the cluster.", req.Name),
 		})
 		return
 	case kindwatch.StateTooLarge:
-		r.refuse(ctx, cluster, req, &problem{reason: ReasonClaimsTooLarge, message: "Claims are not synchronised: " + message + "."})
+		r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonClaimsTooLarge, Message: "Claims are not synchronised: " + message + "."})
 		return
 	case kindwatch.StateStale:
-		r.refuse(ctx, cluster, req, &problem{reason: ReasonClaimsStale, message: "What happens to claims is not seen: " + message + "."})
+		r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonClaimsStale, Message: "What happens to claims is not seen: " + message + "."})
 		return
 	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateNotServed, kindwatch.StateUnwatched:
 	}
 	r.told(req, "")
 	r.reporter.DefinitionServed(req.ClusterName, req.Name)
 	r.metrics.definition(req.ClusterName, req.Name, true)
-	w.setAccepted(req.Name)
-	if !r.follow(w, req.Name, followed{kind: kind, inHub: true}) {
-		r.hub.enqueueKind(w, kind.GroupResource(), r.hub.requirements.addInitial)
+	w.SetAccepted(req.Name)
+	if !r.follow(w, req.Name, view.Followed{Kind: kind, InHub: true}) {
+		r.hub.EnqueueKind(w, kind.GroupResource(), r.hub.Requirements.AddInitial)
 	}
 }
 
-func (r *definitionReconciler) follow(w *workload, crd string, f followed) bool {
-	before, following := w.followed(crd)
-	news := w.follow(crd, f)
+func (r *definitionReconciler) follow(w *view.Cluster, crd string, f view.Followed) bool {
+	before, following := w.Followed(crd)
+	news := w.Follow(crd, f)
 	if news {
-		r.hub.refreshFollowed(w)
+		r.hub.RefreshFollowed(w)
 	}
-	if following && before.kind != f.kind {
-		r.kindGone(w.name, before.kind)
+	if following && before.Kind != f.Kind {
+		r.kindGone(w.Name, before.Kind)
 	}
 	return news
 }
 
-func (r *definitionReconciler) unfollow(w *workload, crd string) {
-	before, _ := w.followed(crd)
-	if w.unfollow(crd) {
-		r.hub.refreshFollowed(w)
-		r.kindGone(w.name, before.kind)
+func (r *definitionReconciler) unfollow(w *view.Cluster, crd string) {
+	before, _ := w.Followed(crd)
+	if w.Unfollow(crd) {
+		r.hub.RefreshFollowed(w)
+		r.kindGone(w.Name, before.Kind)
 	}
 }
 
 // refuse tells everybody who should know that a definition cannot be put into a cluster, once.
-func (r *definitionReconciler) refuse(ctx context.Context, cluster connection.Cluster, req mcreconcile.Request, p *problem) {
+func (r *definitionReconciler) refuse(ctx context.Context, cluster connection.Cluster, req mcreconcile.Request, p *condition.Problem) {
 	r.metrics.definition(req.ClusterName, req.Name, false)
-	if !r.told(req, p.reason) {
+	if !r.told(req, p.Reason) {
 		return
 	}
-	r.reporter.DefinitionRefused(req.ClusterName, req.Name, p.reason, p.message)
-	log.FromContext(ctx).Info("Cannot put a definition into the cluster", "reason", p.reason, "message", p.message)
-	r.recorder.Eventf(objectOf(cluster), nil, corev1.EventTypeWarning, p.reason, "PullDefinition", "%s", p.message)
+	r.reporter.DefinitionRefused(req.ClusterName, req.Name, p.Reason, p.Message)
+	log.FromContext(ctx).Info("Cannot put a definition into the cluster", "reason", p.Reason, "message", p.Message)
+	r.recorder.Eventf(objectOf(cluster), nil, corev1.EventTypeWarning, p.Reason, "PullDefinition", "%s", p.Message)
 }
 
 // told remembers what was told about a definition and says whether that is news.
@@ -501,18 +493,6 @@ func (r *definitionReconciler) forget(name mcr.ClusterName) {
 			delete(r.refused, req)
 		}
 	}
-}
-
-func (w *workload) isVerified(crd string, v verifiedDefinition) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.verified[crd] == v
-}
-
-func (w *workload) setVerified(crd string, v verifiedDefinition) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.verified[crd] = v
 }
 
 // objectOf is the enrolled object of a cluster, as events refer to it.

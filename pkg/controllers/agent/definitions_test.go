@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -98,7 +100,7 @@ func TestForeignDefinitionIsLeftAlone(t *testing.T) {
 			return err
 		}
 		for _, e := range l.Items {
-			if e.Reason == ReasonDefinitionForeign && e.Regarding.Name == f.class {
+			if e.Reason == reason.ReasonDefinitionForeign && e.Regarding.Name == f.class {
 				return nil
 			}
 		}
@@ -122,15 +124,15 @@ func TestWithdrawnKindKeepsItsDefinitionWhileItHasClaims(t *testing.T) {
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 
 	xrd := &unstructured.Unstructured{}
-	xrd.SetGroupVersionKind(xrdKind.GroupVersionKind)
+	xrd.SetGroupVersionKind(crossplane.XRDKind.GroupVersionKind)
 	xrd.SetName(f.xrdName())
 	if err := f.hub.Delete(f.ctx, xrd); err != nil {
 		t.Fatal(err)
 	}
-	f.synced("db", ReasonKindNotOffered)
+	f.synced("db", reason.ReasonKindNotOffered)
 	// Even an agent that never knew the kind to be published.
 	f.restart()
 	if err := f.workload.Delete(f.ctx, claim); err != nil {
@@ -149,16 +151,16 @@ func TestClaimsGoWhenTheHubHasNoDefinitionAnyMore(t *testing.T) {
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	xrd := &unstructured.Unstructured{}
-	xrd.SetGroupVersionKind(xrdKind.GroupVersionKind)
+	xrd.SetGroupVersionKind(crossplane.XRDKind.GroupVersionKind)
 	xrd.SetName(f.xrdName())
 	for _, obj := range []client.Object{xrd, f.crd()} {
 		if err := f.hub.Delete(f.ctx, obj); err != nil {
 			t.Fatal(err)
 		}
 	}
-	f.synced("db", ReasonKindNotOffered)
+	f.synced("db", reason.ReasonKindNotOffered)
 	if _, err := f.get(f.workload, f.namespace, "db"); err != nil {
 		t.Fatalf("want the claim to stay when its kind goes from the hub, got %v", err)
 	}
@@ -172,20 +174,20 @@ func TestClassThatDoesNotOfferTheGroup(t *testing.T) {
 	f := newFixture(t)
 	f.claim("db")
 	f.pushed("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	class := &fleetv1alpha1.EnrollmentClass{}
 	class.Name = f.class
 	f.edit(f.hub, class, func() { class.Spec.Agent.APIGroups = []string{"other.acmeco.org"} })
-	f.synced("db", ReasonKindNotOffered)
+	f.synced("db", reason.ReasonKindNotOffered)
 	f.edit(f.hub, class, func() { class.Spec.Agent.APIGroups = []string{f.group} })
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 }
 
 func TestMetricsOfAClusterGoWithIt(t *testing.T) {
 	f := newFixture(t)
 	f.claim("db")
 	f.pushed("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	series := func() int {
 		families, err := f.registry.Gather()
 		if err != nil {
@@ -237,7 +239,7 @@ func TestMissingRightsInTheWorkloadClusterAreTold(t *testing.T) {
 			return err
 		}
 		for _, e := range l.Items {
-			if e.Reason == ReasonClaimsForbidden && e.Regarding.Name == f.class {
+			if e.Reason == reason.ReasonClaimsForbidden && e.Regarding.Name == f.class {
 				return nil
 			}
 		}
@@ -252,7 +254,7 @@ func TestMissingRightsInTheWorkloadClusterAreTold(t *testing.T) {
 	hub := f.pushed("db")
 	f.connectionSecret("db-conn", hub, "one")
 	f.ready("db", "a")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.eventually("the Secret arrives", func() error {
 		return f.workload.Get(f.ctx, client.ObjectKey{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{})
 	})
@@ -267,36 +269,36 @@ func TestNothingIsLeftOfClustersThatCameAndWent(t *testing.T) {
 	f := newFixture(t)
 	f.claim("db")
 	f.pushed("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.settled()
-	engaged, ok := f.agent.workloads.get(f.cluster)
+	engaged, ok := f.agent.workloads.Get(f.cluster)
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
-	kinds := len(engaged.claimKinds())
+	kinds := len(engaged.ClaimKinds())
 	round := func() {
 		f.disengageCluster()
 		f.eventually("the cluster is disengaged", func() error {
-			if _, ok := f.agent.workloads.get(f.cluster); ok {
+			if _, ok := f.agent.workloads.Get(f.cluster); ok {
 				return errors.New("it is not")
 			}
 			return nil
 		})
 		f.engage()
 		f.eventually("the cluster's claims are watched", func() error {
-			w, ok := f.agent.workloads.get(f.cluster)
+			w, ok := f.agent.workloads.Get(f.cluster)
 			if !ok {
 				return errors.New("it is not engaged")
 			}
-			kind, ok := w.kindOf("mysqlinstances." + f.group)
-			if state, _ := w.watcher.State(kind); !ok || state != kindwatch.StateSynced {
+			kind, ok := w.KindOf("mysqlinstances." + f.group)
+			if state, _ := w.Watcher.State(kind); !ok || state != kindwatch.StateSynced {
 				return fmt.Errorf("state is %s", state)
 			}
 			// Also those of which other tests have left claims.
-			if n := len(w.claimKinds()); n < kinds {
+			if n := len(w.ClaimKinds()); n < kinds {
 				return fmt.Errorf("%d kinds of %d are followed", n, kinds)
 			}
-			return w.watcher.WaitForSync(f.ctx)
+			return w.Watcher.WaitForSync(f.ctx)
 		})
 	}
 	round()
@@ -313,5 +315,5 @@ func TestNothingIsLeftOfClustersThatCameAndWent(t *testing.T) {
 		}
 		return nil
 	})
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 }

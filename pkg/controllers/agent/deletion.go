@@ -15,6 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -24,15 +29,15 @@ import (
 // name another source, or none, are not touched, nor are those that name the claim's and are somewhere else. The decision that
 // nothing is left is made on a live read: the watch may not know yet what was created a moment ago.
 func (r *requirementReconciler) delete(ctx context.Context, s *scope) (outcome, error) {
-	r.hub.stopWaiting(s.Request)
-	if !s.workload.bearsFinalizer(s.claim) {
+	r.hub.StopWaiting(s.Request)
+	if !s.workload.BearsFinalizer(s.claim) {
 		r.forget(s.Request)
 		return outcome{silent: true}, nil
 	}
 	if s.class != nil && s.class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled {
 		return r.release(ctx, s)
 	}
-	if state, _ := r.hub.watcher.State(s.Kind); state != kindwatch.StateSynced {
+	if state, _ := r.hub.Watcher.State(s.Kind); state != kindwatch.StateSynced {
 		if r.goneForGood(s.Kind) {
 			return r.release(ctx, s)
 		}
@@ -47,7 +52,7 @@ func (r *requirementReconciler) delete(ctx context.Context, s *scope) (outcome, 
 	places, err := r.places(ctx, s)
 	if err != nil {
 		if p := problemOf(err, "list", s.Kind.GroupResource().String(), metav1.NamespaceAll); p != nil {
-			return outcome{problem: p, retryAfter: slowRetry()}, nil
+			return outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
 		}
 		return outcome{}, err
 	}
@@ -66,28 +71,28 @@ func (r *requirementReconciler) delete(ctx context.Context, s *scope) (outcome, 
 // places are where in the hub the claim's object can be: where the claim records it, and where the class says that it would be
 // created. A claim without a record has its object wherever the watch knows one that names its source; if there is no class
 // to say where it would be created either, the hub is asked for every object of that name.
-func (r *requirementReconciler) places(ctx context.Context, s *scope) ([]hubKey, error) {
+func (r *requirementReconciler) places(ctx context.Context, s *scope) ([]ownership.Place, error) {
 	places := r.recordedPlaces(s)
 	if s.pairing != nil {
 		if target, p := s.pairing.target(); p == nil {
-			key := hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: target, Name: s.Name}}
+			key := ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: target, Name: s.Name}}
 			if !slices.Contains(places, key) {
 				places = append(places, key)
 			}
 			return places, nil
 		}
 	}
-	if _, recorded := recordOf(s.claim); recorded {
+	if _, recorded := ownership.RecordOf(s.claim); recorded {
 		return places, nil
 	}
 	live := &metav1.PartialObjectMetadataList{}
 	live.SetGroupVersionKind(s.Kind.GroupVersion().WithKind(s.Kind.Kind + "List"))
 	// What is looked for is what names this claim as its source, and nothing else of what is found is told.
-	if err := r.hubReader.List(r.identities.manager.in(ctx), live, client.MatchingFields{metav1.ObjectNameField: s.Name}); err != nil {
+	if err := r.hubReader.List(r.identities.Manager.In(ctx), live, client.MatchingFields{metav1.ObjectNameField: s.Name}); err != nil {
 		return nil, fmt.Errorf("cannot list %s in the hub: %w", s.Kind, err)
 	}
 	for i := range live.Items {
-		key := hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: live.Items[i].Namespace, Name: s.Name}}
+		key := ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: live.Items[i].Namespace, Name: s.Name}}
 		if s.owns(&live.Items[i]) && !slices.Contains(places, key) {
 			places = append(places, key)
 		}
@@ -96,9 +101,9 @@ func (r *requirementReconciler) places(ctx context.Context, s *scope) ([]hubKey,
 }
 
 // deleteAt deletes the claim's object at a place of the hub. It returns nothing if none is left there.
-func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place hubKey) (*outcome, error) {
+func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place ownership.Place) (*outcome, error) {
 	waiting := deleting(s.Kind.Kind, place.Namespace, s.Name)
-	known, err := r.hub.watcher.Get(place.kind, place.NamespacedName)
+	known, err := r.hub.Watcher.Get(place.Kind, place.NamespacedName)
 	if err == nil && s.owns(known) && known.GetDeletionTimestamp() != nil {
 		// Its going is an event.
 		return &outcome{hub: known, problem: waiting}, nil
@@ -106,14 +111,14 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place hu
 	live, err := r.getOwn(ctx, s, place)
 	if err != nil {
 		if p := problemOf(err, "get", s.Kind.GroupResource().String(), place.Namespace); p != nil {
-			return &outcome{problem: p, retryAfter: slowRetry()}, nil
+			return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, err
 	}
 	if live == nil || !s.owns(live) {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
-	r.hub.observe(place, live)
+	r.hub.Observe(place, live)
 	if live.GetDeletionTimestamp() != nil {
 		return &outcome{hub: live, problem: waiting}, nil
 	}
@@ -130,22 +135,22 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place hu
 	case isMissingObject(err):
 	case problemOf(err, "delete", s.Kind.GroupResource().String(), place.Namespace) != nil:
 		return &outcome{
-			hub: live, problem: problemOf(err, "delete", s.Kind.GroupResource().String(), place.Namespace), retryAfter: slowRetry(),
+			hub: live, problem: problemOf(err, "delete", s.Kind.GroupResource().String(), place.Namespace), retryAfter: condition.SlowRetry(),
 		}, nil
 	default:
-		return nil, fmt.Errorf("cannot delete %s %q in the hub: %w", place.kind, place.NamespacedName, err)
+		return nil, fmt.Errorf("cannot delete %s %q in the hub: %w", place.Kind, place.NamespacedName, err)
 	}
 	return &outcome{hub: live, problem: waiting}, nil
 }
 
 // getOwn reads what the claim has at a place of the hub. An identity that may not look there can hardly have put something
 // there, and a claim that says so for ever could never be deleted; so the manager looks whether there is something.
-func (r *requirementReconciler) getOwn(ctx context.Context, s *scope, place hubKey) (*unstructured.Unstructured, error) {
+func (r *requirementReconciler) getOwn(ctx context.Context, s *scope, place ownership.Place) (*unstructured.Unstructured, error) {
 	live, err := r.getHub(ctx, place)
-	if !apierrors.IsForbidden(err) || asManager(ctx) {
+	if !apierrors.IsForbidden(err) || hubaccess.AsManager(ctx) {
 		return live, err
 	}
-	seen, managerErr := r.getHub(r.identities.manager.in(ctx), place)
+	seen, managerErr := r.getHub(r.identities.Manager.In(ctx), place)
 	if managerErr == nil && (seen == nil || !s.owns(seen)) {
 		return nil, nil //nolint:nilnil // There is none.
 	}
@@ -155,17 +160,17 @@ func (r *requirementReconciler) getOwn(ctx context.Context, s *scope, place hubK
 // goneForGood is whether the hub has no definition of a kind any more. Then it has no objects of it: an API server deletes
 // them before it lets the definition go. That a kind is merely not served says nothing about its objects.
 func (r *requirementReconciler) goneForGood(kind kindwatch.Kind) bool {
-	_, err := r.hub.watcher.Get(hubCRDKind, types.NamespacedName{Name: kind.GroupResource().String()})
+	_, err := r.hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: kind.GroupResource().String()})
 	return apierrors.IsNotFound(err)
 }
 
 // release lets the claim go.
 func (r *requirementReconciler) release(ctx context.Context, s *scope) (outcome, error) {
-	claim := s.workload.unprotected(s.claim)
-	withoutRecord(claim)
+	claim := s.workload.Unprotected(s.claim)
+	ownership.WithoutRecord(claim)
 	if err := r.patchClaim(ctx, s, claim, writeFinalizer); client.IgnoreNotFound(err) != nil {
-		if p := workloadProblem(err, "change the finalizers of this claim", ReasonWorkloadRejected); p != nil {
-			return outcome{problem: p, retryAfter: slowRetry()}, nil
+		if p := reason.OfWorkload(err, "change the finalizers of this claim", reason.ReasonWorkloadRejected); p != nil {
+			return outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
 		}
 		return outcome{}, fmt.Errorf("cannot remove the finalizer of %s: %w", s.Request, err)
 	}

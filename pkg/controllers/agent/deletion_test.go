@@ -10,22 +10,27 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 func TestNothingIsDeletedBeforeTheHubIsKnown(t *testing.T) {
 	// The watch of the hub has not begun. There are no clients: whoever asked or wrote anything would panic.
 	h := idleHub()
-	h.watcher = idleWorkload(t, "hub", identity{}).watcher
-	kind := bar("").kind
-	h.watcher.Set(ownerClaims, kind)
+	h.Watcher = idleWorkload(t, "hub", view.Identity{}).Watcher
+	kind := bar("").Kind
+	h.Watcher.Set(view.OwnerClaims, kind)
 	r := &requirementReconciler{hub: h}
-	claim := parse(t, `{'metadata': {'name': 'db', 'namespace': 'foo', 'finalizers': ['agent.masthead.dev/requirement']}}`)
+	claim := agenttest.Parse(t, `{'metadata': {'name': 'db', 'namespace': 'foo', 'finalizers': ['agent.masthead.dev/requirement']}}`)
 	s := &scope{
-		Request: Request{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: kind},
-		us:      source{"w1", "foo"}, claim: claim, class: &fleetv1alpha1.EnrollmentClass{}, workload: newWorkload(workloadConnection{owner: ours}),
+		Request: request.Request{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: kind},
+		us:      ownership.Source{Identifier: "w1", Namespace: "foo"}, claim: claim, class: &fleetv1alpha1.EnrollmentClass{}, workload: view.NewCluster(view.Connection{Owner: ours}),
 	}
-	if state, _ := h.watcher.State(kind); state == kindwatch.StateSynced {
+	if state, _ := h.Watcher.State(kind); state == kindwatch.StateSynced {
 		t.Fatal("the watch has begun")
 	}
 	if o, err := r.delete(t.Context(), s); err != nil || !o.silent {
@@ -41,7 +46,7 @@ func TestIdentifierThatChangesDeletesNothing(t *testing.T) {
 	f := newFixture(t)
 	claim := f.claim("db")
 	before := f.pushed("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.settled()
 	old := f.source()
 
@@ -65,11 +70,11 @@ func TestClaimDeletedWhileDisconnectedIsDeletedInTheHubLater(t *testing.T) {
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.settled()
 	f.disengageCluster()
 	f.eventually("the cluster is disengaged", func() error {
-		if _, ok := f.agent.workloads.get(f.cluster); ok {
+		if _, ok := f.agent.workloads.Get(f.cluster); ok {
 			return errors.New("it is not")
 		}
 		return nil

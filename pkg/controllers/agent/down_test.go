@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // What flows down, a status and a Secret, does not wait for what flows up.
@@ -20,15 +21,15 @@ func TestSecretsAndStatusArriveWhileNothingCanBePushed(t *testing.T) {
 		"Rejected": func(f *fixture, claim *unstructured.Unstructured) string {
 			f.limitInHub(100)
 			f.edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(1000), "spec", "storageGB") })
-			return ReasonRejected
+			return reason.ReasonRejected
 		},
 		"TargetNamespaceChanged": func(f *fixture, _ *unstructured.Unstructured) string {
 			f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.DefaultTargetNamespace = f.hubNamespace(f.class + "-new") })
-			return ReasonTargetNamespaceChanged
+			return reason.ReasonTargetNamespaceChanged
 		},
 		"KindNotOffered": func(f *fixture, _ *unstructured.Unstructured) string {
 			f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.APIGroups = []string{"others.example.org"} })
-			return ReasonKindNotOffered
+			return reason.ReasonKindNotOffered
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +39,7 @@ func TestSecretsAndStatusArriveWhileNothingCanBePushed(t *testing.T) {
 			secret := f.connectionSecret("db-conn", hub, "one")
 			f.ready("db", "a")
 			f.recorded("db", hub)
-			f.synced("db", ReasonSynced)
+			f.synced("db", reason.ReasonSynced)
 			reason := block(f, claim)
 			f.synced("db", reason)
 

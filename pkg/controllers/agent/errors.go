@@ -15,37 +15,37 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// missingRight recognises the authorizer's refusal. An admission plugin refuses with the same code.
-var missingRight = regexp.MustCompile(`cannot [a-z:-]+ resource `) //nolint:gochecknoglobals // A constant.
-
 // problemOf turns what the hub answered to a write into what a user should know, or returns nil for an error that is
 // better retried: the hub could not be reached, was busy, or the object had changed.
-func problemOf(err error, verb, resource, target string) *problem {
+func problemOf(err error, verb, resource, target string) *condition.Problem {
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return &problem{
-			reason:  ReasonTargetNamespaceMissing,
-			message: fmt.Sprintf("The namespace %q of the hub is being deleted.", target),
+		return &condition.Problem{
+			Reason:  reason.ReasonTargetNamespaceMissing,
+			Message: fmt.Sprintf("The namespace %q of the hub is being deleted.", target),
 		}
-	case apierrors.IsForbidden(err) && missingRight.MatchString(err.Error()):
+	case apierrors.IsForbidden(err) && reason.MissingRight.MatchString(err.Error()):
 		return lacking(err, verb, resource, target)
-	case isMissingNamespace(err):
-		return &problem{
-			reason:  ReasonTargetNamespaceMissing,
-			message: fmt.Sprintf("The namespace %q does not exist in the hub.", target),
+	case reason.IsMissingNamespace(err):
+		return &condition.Problem{
+			Reason:  reason.ReasonTargetNamespaceMissing,
+			Message: fmt.Sprintf("The namespace %q does not exist in the hub.", target),
 		}
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err), meta.IsNoMatchError(err):
-		return &problem{
-			reason:  ReasonKindNotServed,
-			message: fmt.Sprintf("The hub does not serve %s now.", resource),
+		return &condition.Problem{
+			Reason:  reason.ReasonKindNotServed,
+			Message: fmt.Sprintf("The hub does not serve %s now.", resource),
 		}
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
-		return &problem{
-			reason:  ReasonRejected,
-			message: fmt.Sprintf("The hub rejected the claim: %v", err),
+		return &condition.Problem{
+			Reason:  reason.ReasonRejected,
+			Message: fmt.Sprintf("The hub rejected the claim: %v", err),
 		}
 	}
 	return nil
@@ -54,14 +54,14 @@ func problemOf(err error, verb, resource, target string) *problem {
 // hubUnavailable is what a user should know of an answer by which the hub could not do what it was asked for, as when a
 // webhook of the hub is down: nil for every other answer, and if there was none, which concerns the manager rather than a claim.
 // It says nothing about the claim, so that its condition is Unknown.
-func hubUnavailable(err error) *problem {
+func hubUnavailable(err error) *condition.Problem {
 	if !apierrors.IsInternalError(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
 		return nil
 	}
-	return &problem{
-		reason:  ReasonHubUnavailable,
-		message: "The hub could not take the claim: " + multicluster.BoundedText(err.Error()),
-		unknown: true,
+	return &condition.Problem{
+		Reason:  reason.ReasonHubUnavailable,
+		Message: "The hub could not take the claim: " + multicluster.BoundedText(err.Error()),
+		Unknown: true,
 	}
 }
 
@@ -71,12 +71,12 @@ var refusedRight = regexp.MustCompile( //nolint:gochecknoglobals // A constant.
 
 // lacking says who lacks which right in the hub. If that is not the manager, it is in the words of the hub: they name the user,
 // whose name the manager need not know, and the one right of an apply that is missing.
-func lacking(err error, verb, resource, target string) *problem {
-	var refused refusal
+func lacking(err error, verb, resource, target string) *condition.Problem {
+	var refused hubaccess.Refusal
 	if !errors.As(err, &refused) {
-		return &problem{
-			reason:  ReasonForbidden,
-			message: fmt.Sprintf("Masthead lacks the right to %s %s in the namespace %q of the hub.", verb, resource, target),
+		return &condition.Problem{
+			Reason:  reason.ReasonForbidden,
+			Message: fmt.Sprintf("Masthead lacks the right to %s %s in the namespace %q of the hub.", verb, resource, target),
 		}
 	}
 	said := refusedRight.FindStringSubmatch(err.Error())
@@ -85,35 +85,26 @@ func lacking(err error, verb, resource, target string) *problem {
 	}
 	// Newer API servers speak of the verbs of constrained impersonation first.
 	if strings.HasPrefix(said[2], "impersonate") {
-		return &problem{
-			reason:  ReasonImpersonationForbidden,
-			message: fmt.Sprintf("Masthead lacks the right to impersonate %s of the hub.", refused.key),
+		return &condition.Problem{
+			Reason:  reason.ReasonImpersonationForbidden,
+			Message: fmt.Sprintf("Masthead lacks the right to impersonate %s of the hub.", refused.Key),
 		}
 	}
 	what := schema.GroupResource{Group: said[4], Resource: said[3]}.String()
 	if said[0] == "" {
 		what = resource
 	}
-	return &problem{
-		reason: ReasonForbidden,
-		message: fmt.Sprintf("The user %q of the hub, which is %s, lacks the right to %s %s in the namespace %q of the hub.",
-			said[1], refused.key, said[2], what, target),
+	return &condition.Problem{
+		Reason: reason.ReasonForbidden,
+		Message: fmt.Sprintf("The user %q of the hub, which is %s, lacks the right to %s %s in the namespace %q of the hub.",
+			said[1], refused.Key, said[2], what, target),
 	}
 }
 
 // isUnauthorized is whether the hub does not know the user of an identity that is not the manager's.
 func isUnauthorized(err error) bool {
-	var refused refusal
+	var refused hubaccess.Refusal
 	return apierrors.IsUnauthorized(err) && errors.As(err, &refused)
-}
-
-// isMissingNamespace recognises the answer to a write into a namespace that does not exist.
-func isMissingNamespace(err error) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil {
-		return false
-	}
-	return status.Status().Details.Kind == "namespaces"
 }
 
 // isMissingObject recognises the answer that there is no such object, as opposed to no such kind, for which a server has

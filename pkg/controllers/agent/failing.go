@@ -13,6 +13,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 )
 
 // failurePatience is how long synchronising a claim has to fail before the claim says so. What passes within that time, such as
@@ -30,7 +35,7 @@ type failure struct {
 //
 // The message does not repeat the error. It is the hub's, names its webhooks and their addresses, and changes with each attempt;
 // all of that is in the log of the manager.
-func (r *requirementReconciler) failed(ctx context.Context, s *scope, err error) *problem {
+func (r *requirementReconciler) failed(ctx context.Context, s *scope, err error) *condition.Problem {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || apierrors.IsConflict(err) || s.vanished {
 		return nil
 	}
@@ -45,24 +50,24 @@ func (r *requirementReconciler) failed(ctx context.Context, s *scope, err error)
 	if now.Sub(f.since) < failurePatience {
 		return nil
 	}
-	return &problem{
-		reason:  ReasonSyncFailing,
-		unknown: true,
-		message: fmt.Sprintf("Synchronising this claim fails (%s) and is tried again, see the log of Masthead in the hub",
+	return &condition.Problem{
+		Reason:  reason.ReasonSyncFailing,
+		Unknown: true,
+		Message: fmt.Sprintf("Synchronising this claim fails (%s) and is tried again, see the log of Masthead in the hub",
 			cmp.Or(string(apierrors.ReasonForError(err)), "no answer")),
 	}
 }
 
 // succeeded notes that synchronising a claim did not fail.
-func (r *requirementReconciler) succeeded(req Request) {
+func (r *requirementReconciler) succeeded(req request.Request) {
 	r.ledger.edit(req, func(e *entry) { e.failing = failure{} })
 }
 
 // knownInHub is the claim's object in the hub as the watch knows it, or nil: what flows down does not wait for what flows up.
 func (r *requirementReconciler) knownInHub(s *scope) *unstructured.Unstructured {
-	for _, place := range r.hub.placesOf(origin{source: s.us, kind: s.Kind, name: s.Name}) {
-		known, err := r.hub.watcher.Get(place.kind, place.NamespacedName)
-		if err == nil && ownershipOf(true, known, s.us) == ownershipOurs {
+	for _, place := range r.hub.PlacesOf(ownership.Origin{Source: s.us, Kind: s.Kind, Name: s.Name}) {
+		known, err := r.hub.Watcher.Get(place.Kind, place.NamespacedName)
+		if err == nil && ownership.Of(true, known, s.us) == ownership.Ours {
 			return known
 		}
 	}

@@ -21,6 +21,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // aheadClock is the real clock, some time ahead.
@@ -42,7 +46,7 @@ type deadWrites struct {
 }
 
 func (d *deadWrites) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(req *http.Request) (*http.Response, error) {
+	return agenttest.RoundTripper(func(req *http.Request) (*http.Response, error) {
 		if d.dead.Load() && req.Method != http.MethodGet && strings.Contains(req.URL.Path, "/apis/"+d.group+"/") {
 			d.lost.Add(1)
 			return nil, errors.New("dial tcp 10.0.0.1:443: connect: connection refused")
@@ -64,7 +68,7 @@ func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 	f.claim("old")
 	f.pushed("old")
 	f.ready("old", "before")
-	f.synced("old", ReasonSynced)
+	f.synced("old", reason.ReasonSynced)
 	writes.dead.Store(true)
 
 	f.claim("db")
@@ -76,14 +80,14 @@ func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 		}
 		return nil
 	})
-	if c := agentSynced(f.mustGet("db")); c != nil {
+	if c := propagation.AgentSynced(f.mustGet("db")); c != nil {
 		t.Errorf("what may pass in a moment is retried silently, got %v", c)
 	}
 
 	now.ahead.Store(int64(failurePatience))
 	for _, name := range []string{"db", "old"} {
-		claim := f.synced(name, ReasonSyncFailing)
-		if c := agentSynced(claim); c["status"] != string(metav1.ConditionUnknown) {
+		claim := f.synced(name, reason.ReasonSyncFailing)
+		if c := propagation.AgentSynced(claim); c["status"] != string(metav1.ConditionUnknown) {
 			t.Errorf("%s: it is not known whether the hub holds the claim, got %v", name, c)
 		}
 		if got, err := status.Compute(claim); err != nil || got.Status != status.InProgressStatus {
@@ -102,13 +106,13 @@ func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 	writes.dead.Store(false)
 	for _, name := range []string{"db", "old"} {
 		f.poke(name) // By themselves they are tried again with back-off, which may have grown long.
-		f.synced(name, ReasonSynced)
+		f.synced(name, reason.ReasonSynced)
 	}
 }
 
 func TestFailuresAreToldAfterAWhile(t *testing.T) {
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	claim := parse(t, `{'metadata':{'uid':'1'}}`)
+	claim := agenttest.Parse(t, `{'metadata':{'uid':'1'}}`)
 	down := apierrors.NewInternalError(errors.New("failed calling webhook \"x\": dial tcp 10.0.0.1:443: connect: connection refused"))
 	resource := schema.GroupResource{Resource: "dbs"}
 	ended, cancel := context.WithCancel(t.Context())
@@ -153,7 +157,7 @@ func TestFailuresAreToldAfterAWhile(t *testing.T) {
 			now.SetTime(at.Add(tc.after))
 			got := ""
 			if p := r.failed(ctx, s, tc.err); p != nil {
-				got = p.message
+				got = p.Message
 			}
 			if got != tc.want {
 				t.Errorf("%s\nwant %q, got %q", tc.reason, tc.want, got)

@@ -4,7 +4,6 @@
 package agent
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,27 +26,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
-// asUser writes a kubeconfig with one user.
-func asUser(user map[string]any, cluster map[string]any) []byte {
-	kubeconfig, err := json.Marshal(map[string]any{
-		"apiVersion": "v1", "kind": "Config", "current-context": "c",
-		"clusters": []any{map[string]any{"name": "c", "cluster": cluster}},
-		"users":    []any{map[string]any{"name": "c", "user": user}},
-		"contexts": []any{map[string]any{"name": "c", "context": map[string]any{"cluster": "c", "user": "c"}}},
-	})
-	if err != nil {
-		panic(err)
-	}
-	return kubeconfig
-}
-
-func asToken(token string) []byte {
-	return asUser(map[string]any{"token": token}, map[string]any{"server": "https://hub.example.org"})
-}
-
-// serviceAccount creates a ServiceAccount in the target namespace of the hub.
+// ServiceAccount creates a ServiceAccount in the target namespace of the hub.
 func (f *fixture) serviceAccount(name string) *corev1.ServiceAccount {
 	f.t.Helper()
 	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: f.target, Name: name}}
@@ -132,7 +118,7 @@ func (f *fixture) says(name, reason string, parts ...string) {
 	f.t.Helper()
 	f.eventually(fmt.Sprintf("claim %s says %s about %q", name, reason, parts), func() error {
 		u, err := f.get(f.workload, f.namespace, name)
-		c := agentSynced(u)
+		c := propagation.AgentSynced(u)
 		if err != nil || c["reason"] != reason {
 			return fmt.Errorf("its condition is %v (%w)", c, err)
 		}
@@ -164,35 +150,35 @@ func TestAuthenticatingToTheCentralClusterDefaultCredentialsSecret(t *testing.T)
 	defer elsewhere.Close()
 	f.start()
 	f.claim("db", withSecret("db-conn"))
-	f.says("db", ReasonCredentialsMissing, name, fleetv1alpha1.AgentNamespace)
+	f.says("db", reason.ReasonCredentialsMissing, name, fleetv1alpha1.AgentNamespace)
 
 	use := func(kubeconfig []byte) { f.credentialsSecret(fleetv1alpha1.AgentNamespace, name, kubeconfig) }
-	use(asUser(map[string]any{"exec": map[string]any{"command": "sh"}}, nil))
-	f.says("db", ReasonCredentialsInvalid, "exec")
-	use(asUser(map[string]any{"token": "x"}, map[string]any{"proxy-url": "http://elsewhere"}))
-	f.says("db", ReasonCredentialsInvalid, "proxy-url")
-	use(asToken("stale"))
-	f.says("db", ReasonCredentialsRejected, name)
+	use(agenttest.AsUser(map[string]any{"exec": map[string]any{"command": "sh"}}, nil))
+	f.says("db", reason.ReasonCredentialsInvalid, "exec")
+	use(agenttest.AsUser(map[string]any{"token": "x"}, map[string]any{"proxy-url": "http://elsewhere"}))
+	f.says("db", reason.ReasonCredentialsInvalid, "proxy-url")
+	use(agenttest.AsToken("stale"))
+	f.says("db", reason.ReasonCredentialsRejected, name)
 
 	token := f.tokenOf(agent1)
-	use(asUser(map[string]any{"token": token}, map[string]any{"server": elsewhere.URL}))
-	f.says("db", ReasonForbidden, "system:serviceaccount:"+f.target+":agent1", "patch mysqlinstances."+f.group, fmt.Sprintf("namespace %q", f.target), name)
+	use(agenttest.AsUser(map[string]any{"token": token}, map[string]any{"server": elsewhere.URL}))
+	f.says("db", reason.ReasonForbidden, "system:serviceaccount:"+f.target+":agent1", "patch mysqlinstances."+f.group, fmt.Sprintf("namespace %q", f.target), name)
 	f.notIn(f.target, "db")
 
 	f.grant(f.target, "agent-requirement", subjectOf(agent1), f.requirementRights()...)
 	f.poke("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.connectionSecret("db-conn", f.pushed("db"), "one")
 	f.eventually("the connection Secret arrives", func() error {
 		return f.workload.Get(f.ctx, client.ObjectKey{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{})
 	})
 
 	// What is rotated is used from then on.
-	use(asToken(f.tokenOf(agent2)))
+	use(agenttest.AsToken(f.tokenOf(agent2)))
 	f.eventually("the new user is used", func() error {
 		f.poke("db")
-		c := agentSynced(f.mustGet("db"))
-		if c["reason"] != ReasonForbidden || !strings.Contains(fmt.Sprint(c["message"]), ":agent2") {
+		c := propagation.AgentSynced(f.mustGet("db"))
+		if c["reason"] != reason.ReasonForbidden || !strings.Contains(fmt.Sprint(c["message"]), ":agent2") {
 			return fmt.Errorf("the condition is %v", c)
 		}
 		return nil
@@ -230,7 +216,7 @@ func TestAuthenticatingToTheCentralClusterNamespaceCredentials(t *testing.T) {
 	bar := f.hubNamespace(f.class + "-bar")
 	agent1 := f.serviceAccount("agent1")
 	f.grant(bar, "agent-requirement", subjectOf(agent1), f.requirementRights()...)
-	f.credentialsSecret(f.namespace, "my-other-sa-creds", asToken(f.tokenOf(agent1)))
+	f.credentialsSecret(f.namespace, "my-other-sa-creds", agenttest.AsToken(f.tokenOf(agent1)))
 	f.annotateNamespace(map[string]string{
 		fleetv1alpha1.TargetNamespaceAnnotation: bar, fleetv1alpha1.CredentialsSecretNameAnnotation: "my-other-sa-creds",
 	})
@@ -242,26 +228,26 @@ func TestAuthenticatingToTheCentralClusterNamespaceCredentials(t *testing.T) {
 	// Not more: the class's own target is not for them.
 	f.targetAnnotation(f.target)
 	f.claim("other")
-	f.says("other", ReasonForbidden, ":agent1", fmt.Sprintf("namespace %q", f.target))
+	f.says("other", reason.ReasonForbidden, ":agent1", fmt.Sprintf("namespace %q", f.target))
 	f.notIn(f.target, "other")
 	f.targetAnnotation("kube-system")
 	f.claim("system")
-	f.synced("system", ReasonTargetNamespaceNotAllowed)
+	f.synced("system", reason.ReasonTargetNamespaceNotAllowed)
 
 	// A class can limit them further.
 	f.targetAnnotation(bar)
-	f.synced("other", ReasonSynced)
+	f.synced("other", reason.ReasonSynced)
 	f.editClass(func(a *fleetv1alpha1.AgentSpec) {
 		a.AllowedTargetNamespaces = &fleetv1alpha1.AllowedNamespaces{List: []string{"elsewhere"}}
 	})
-	f.synced("other", ReasonTargetNamespaceNotAllowed)
+	f.synced("other", reason.ReasonTargetNamespaceNotAllowed)
 	f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.AllowedTargetNamespaces = nil })
 
 	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: "../x"})
-	f.synced("other", ReasonCredentialsInvalid)
+	f.synced("other", reason.ReasonCredentialsInvalid)
 	// Without credentials of his own, he has the manager's, which lead only where the class says.
 	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: ""})
-	f.synced("other", ReasonTargetNamespaceNotAllowed)
+	f.synced("other", reason.ReasonTargetNamespaceNotAllowed)
 }
 
 func TestAuthenticatingToTheCentralClusterClientCertificate(t *testing.T) {
@@ -278,7 +264,7 @@ func TestAuthenticatingToTheCentralClusterClientCertificate(t *testing.T) {
 	}
 	cfg := user.Config()
 	f.grant(f.target, "agent-requirement", rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.class}, f.requirementRights()[1])
-	f.credentialsSecret(f.namespace, "cert", asUser(map[string]any{
+	f.credentialsSecret(f.namespace, "cert", agenttest.AsUser(map[string]any{
 		"client-certificate-data": cfg.CertData, "client-key-data": cfg.KeyData,
 	}, map[string]any{"server": "https://hub.example.org"}))
 	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: "cert"})
@@ -286,7 +272,7 @@ func TestAuthenticatingToTheCentralClusterClientCertificate(t *testing.T) {
 	f.claim("db", withSecret("db-conn"))
 	f.connectionSecret("db-conn", f.pushed("db"), "one")
 	f.ready("db", "a")
-	f.says("db", ReasonForbidden, fmt.Sprintf("user %q", f.class), "get secrets")
+	f.says("db", reason.ReasonForbidden, fmt.Sprintf("user %q", f.class), "get secrets")
 }
 
 // managerUser makes the manager a ServiceAccount of the hub that may do what it always may, and no more.
@@ -320,7 +306,7 @@ func TestAuthorizationCentralClusterImpersonatedServiceAccount(t *testing.T) {
 	f.serviceAccount("agent1")
 	f.start()
 	f.claim("db")
-	f.says("db", ReasonImpersonationForbidden, `"agent1"`, fmt.Sprintf("namespace %q", f.target))
+	f.says("db", reason.ReasonImpersonationForbidden, `"agent1"`, fmt.Sprintf("namespace %q", f.target))
 
 	// The right to impersonate this one ServiceAccount, and no group, is all that it takes.
 	f.grant(f.target, "impersonate", manager, rbacv1.PolicyRule{
@@ -328,7 +314,7 @@ func TestAuthorizationCentralClusterImpersonatedServiceAccount(t *testing.T) {
 	})
 	f.eventually("the ServiceAccount lacks the right", func() error {
 		f.poke("db")
-		if c := agentSynced(f.mustGet("db")); c["reason"] != ReasonForbidden || !strings.Contains(fmt.Sprint(c["message"]), ":agent1") {
+		if c := propagation.AgentSynced(f.mustGet("db")); c["reason"] != reason.ReasonForbidden || !strings.Contains(fmt.Sprint(c["message"]), ":agent1") {
 			return fmt.Errorf("the condition is %v", c)
 		}
 		return nil
@@ -354,26 +340,26 @@ func TestTenancyTakenNamesAreNotDisclosedToAnIdentityThatMayNotRead(t *testing.T
 	f := prepareFixture(t)
 	secret := f.hubNamespace(f.class + "-secret")
 	agent1 := f.serviceAccount("agent1")
-	f.credentialsSecret(f.namespace, "creds", asToken(f.tokenOf(agent1)))
+	f.credentialsSecret(f.namespace, "creds", agenttest.AsToken(f.tokenOf(agent1)))
 	f.annotateNamespace(map[string]string{
 		fleetv1alpha1.TargetNamespaceAnnotation: secret, fleetv1alpha1.CredentialsSecretNameAnnotation: "creds",
 	})
 	taken := f.object(secret, "taken")
-	taken.SetAnnotations(source{"somebody-else", "theirs"}.annotations())
+	taken.SetAnnotations(ownership.Source{Identifier: "somebody-else", Namespace: "theirs"}.Annotations())
 	f.create(f.hub, taken)
 	f.start()
 	f.claim("taken")
 	f.claim("free")
-	f.says("taken", ReasonForbidden, ":agent1")
-	f.says("free", ReasonForbidden, ":agent1")
-	if c := agentSynced(f.mustGet("taken")); strings.Contains(fmt.Sprint(c), "somebody-else") {
+	f.says("taken", reason.ReasonForbidden, ":agent1")
+	f.says("free", reason.ReasonForbidden, ":agent1")
+	if c := propagation.AgentSynced(f.mustGet("taken")); strings.Contains(fmt.Sprint(c), "somebody-else") {
 		t.Errorf("the holder is disclosed: %v", c)
 	}
 	f.grant(secret, "read", subjectOf(agent1), rbacv1.PolicyRule{
 		APIGroups: []string{f.group}, Resources: []string{"mysqlinstances"}, Verbs: []string{"get"},
 	})
 	f.poke("taken")
-	f.says("taken", ReasonConflict, "somebody-else")
+	f.says("taken", reason.ReasonConflict, "somebody-else")
 }
 
 // TestTenancyTakenNamesCannotBeEnumerated compares what an identity without rights is told about a name that is taken and one that
@@ -382,16 +368,16 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 	f := prepareFixture(t)
 	secret := f.hubNamespace(f.class + "-secret")
 	agent1 := f.serviceAccount("agent1")
-	f.credentialsSecret(f.namespace, "creds", asToken(f.tokenOf(agent1)))
+	f.credentialsSecret(f.namespace, "creds", agenttest.AsToken(f.tokenOf(agent1)))
 	f.annotateNamespace(map[string]string{
 		fleetv1alpha1.TargetNamespaceAnnotation: secret, fleetv1alpha1.CredentialsSecretNameAnnotation: "creds",
 	})
 	taken := f.object(secret, "taken")
-	taken.SetAnnotations(source{"somebody-else", "theirs"}.annotations())
+	taken.SetAnnotations(ownership.Source{Identifier: "somebody-else", Namespace: "theirs"}.Annotations())
 	f.create(f.hub, taken)
 	former := f.object(secret, "former")
-	former.SetAnnotations(f.source().annotations())
-	annotations := residence{types.UID(f.kubeSystemUID()), "earlier"}.annotations()
+	former.SetAnnotations(f.source().Annotations())
+	annotations := ownership.Residence{Cluster: types.UID(f.kubeSystemUID()), Namespace: "earlier"}.Annotations()
 	maps.Copy(annotations, former.GetAnnotations())
 	former.SetAnnotations(annotations)
 	f.create(f.hub, former)
@@ -401,10 +387,10 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 	looks := map[string]string{}
 	for _, name := range []string{"free", "taken", "former"} {
 		f.claim(name)
-		f.says(name, ReasonForbidden, ":agent1")
+		f.says(name, reason.ReasonForbidden, ":agent1")
 		f.settled()
 		claim := f.mustGet(name)
-		condition := agentSynced(claim)
+		condition := propagation.AgentSynced(claim)
 		looks[name] = fmt.Sprint(condition["status"], condition["reason"], condition["message"], claim.GetFinalizers(), claim.GetAnnotations())
 	}
 	if looks["taken"] != looks["free"] || looks["former"] != looks["free"] {
@@ -426,7 +412,7 @@ func TestTenancyDeletionHasTheRightsOfTheCreation(t *testing.T) {
 	rule := f.requirementRights()[1]
 	rule.Verbs = []string{"get", "create", "patch"}
 	f.grant(f.target, "agent-requirement", subjectOf(agent1), rule)
-	f.credentialsSecret(f.namespace, "creds", asToken(f.tokenOf(agent1)))
+	f.credentialsSecret(f.namespace, "creds", agenttest.AsToken(f.tokenOf(agent1)))
 	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: "creds"})
 	f.start()
 	for _, name := range []string{"db", "other"} {
@@ -435,7 +421,7 @@ func TestTenancyDeletionHasTheRightsOfTheCreation(t *testing.T) {
 		if got, want := hub.GetAnnotations()[fleetv1alpha1.CreatedByAnnotation], "secret/"+f.namespace+"/creds"; got != want {
 			t.Errorf("want the creator of %s to be named %q, got %q", name, want, got)
 		}
-		f.synced(name, ReasonSynced)
+		f.synced(name, reason.ReasonSynced)
 	}
 
 	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: ""})
@@ -450,11 +436,11 @@ func TestTenancyDeletionHasTheRightsOfTheCreation(t *testing.T) {
 	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
 		t.Fatal(err)
 	}
-	f.says("db", ReasonForbidden, ":agent1", "delete")
+	f.says("db", reason.ReasonForbidden, ":agent1", "delete")
 	f.pushed("db")
 	f.restart()
 	f.lookedAt(2)
-	f.says("db", ReasonForbidden, ":agent1", "delete")
+	f.says("db", reason.ReasonForbidden, ":agent1", "delete")
 	f.pushed("db")
 
 	// Nor do the class's rights take the place of credentials that are gone while the namespace is there.
@@ -466,13 +452,13 @@ func TestTenancyDeletionHasTheRightsOfTheCreation(t *testing.T) {
 	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "other")); err != nil {
 		t.Fatal(err)
 	}
-	f.says("other", ReasonCredentialsMissing, "was created by", "creds")
+	f.says("other", reason.ReasonCredentialsMissing, "was created by", "creds")
 	f.pushed("other")
 
 	// Whoever grants the right, or brings the credentials back, has it deleted.
 	rule.Verbs = []string{"delete"}
 	f.grant(f.target, "agent-delete", subjectOf(agent1), rule)
-	f.credentialsSecret(f.namespace, "creds", asToken(f.tokenOf(agent1)))
+	f.credentialsSecret(f.namespace, "creds", agenttest.AsToken(f.tokenOf(agent1)))
 	f.annotateClaim("db", "example.org/look", "again")
 	for _, name := range []string{"db", "other"} {
 		f.gone(f.workload, f.namespace, name)
@@ -487,11 +473,11 @@ func TestDeletionDoesNotWaitForCredentialsThatAreGone(t *testing.T) {
 			f.options = impatient
 			agent1, agent2 := f.serviceAccount("agent1"), f.serviceAccount("agent2")
 			f.grant(f.target, "agent-requirement", subjectOf(agent1), f.requirementRights()...)
-			f.credentialsSecret(f.namespace, "creds", asToken(f.tokenOf(agent1)))
+			f.credentialsSecret(f.namespace, "creds", agenttest.AsToken(f.tokenOf(agent1)))
 			f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: "creds"})
 			if !restarted {
 				// The class's identity may nothing, so that it is shown who deletes.
-				f.credentialsSecret(fleetv1alpha1.AgentNamespace, f.class, asToken(f.tokenOf(agent2)))
+				f.credentialsSecret(fleetv1alpha1.AgentNamespace, f.class, agenttest.AsToken(f.tokenOf(agent2)))
 				f.editClass(func(a *fleetv1alpha1.AgentSpec) {
 					a.Identity = &fleetv1alpha1.HubIdentity{CredentialsSecretName: f.class}
 				})
@@ -499,7 +485,7 @@ func TestDeletionDoesNotWaitForCredentialsThatAreGone(t *testing.T) {
 			f.start()
 			f.claim("db")
 			f.pushed("db")
-			f.synced("db", ReasonSynced)
+			f.synced("db", reason.ReasonSynced)
 
 			// A namespace that is deleted loses its Secrets before its claims, which wait for us.
 			if err := f.workload.Delete(f.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "creds"}}); err != nil {
@@ -507,7 +493,7 @@ func TestDeletionDoesNotWaitForCredentialsThatAreGone(t *testing.T) {
 			}
 			f.eventually("the credentials are missed", func() error {
 				f.poke("db")
-				if c := agentSynced(f.mustGet("db")); c["reason"] != ReasonCredentialsMissing {
+				if c := propagation.AgentSynced(f.mustGet("db")); c["reason"] != reason.ReasonCredentialsMissing {
 					return fmt.Errorf("the condition is %v", c)
 				}
 				return nil
@@ -532,11 +518,11 @@ func TestDeletionDoesNotWaitForCredentialsThatAreGone(t *testing.T) {
 func TestDeletionOfWhatWasNeverPushedNeedsNoRight(t *testing.T) {
 	f := prepareFixture(t)
 	agent1 := f.serviceAccount("agent1")
-	f.credentialsSecret(f.namespace, "creds", asToken(f.tokenOf(agent1)))
+	f.credentialsSecret(f.namespace, "creds", agenttest.AsToken(f.tokenOf(agent1)))
 	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: "creds"})
 	f.start()
 	f.claim("db")
-	f.says("db", ReasonForbidden, ":agent1")
+	f.says("db", reason.ReasonForbidden, ":agent1")
 	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
 		t.Fatal(err)
 	}
@@ -546,16 +532,16 @@ func TestDeletionOfWhatWasNeverPushedNeedsNoRight(t *testing.T) {
 func TestNothingIsDoneInTheHubWithoutAnIdentity(t *testing.T) {
 	obj := &corev1.Secret{}
 	for name, err := range map[string]error{
-		"get":    hubAPI{}.Get(t.Context(), client.ObjectKey{}, obj),
-		"list":   hubAPI{}.List(t.Context(), &corev1.SecretList{}),
-		"create": hubAPI{}.Create(t.Context(), obj),
-		"update": hubAPI{}.Update(t.Context(), obj),
-		"patch":  hubAPI{}.Patch(t.Context(), obj, client.MergeFrom(obj)),
-		"apply":  hubAPI{}.Apply(t.Context(), nil),
-		"delete": hubAPI{}.Delete(t.Context(), obj),
-		"all":    hubAPI{}.DeleteAllOf(t.Context(), obj),
+		"get":    hubaccess.API{}.Get(t.Context(), client.ObjectKey{}, obj),
+		"list":   hubaccess.API{}.List(t.Context(), &corev1.SecretList{}),
+		"create": hubaccess.API{}.Create(t.Context(), obj),
+		"update": hubaccess.API{}.Update(t.Context(), obj),
+		"patch":  hubaccess.API{}.Patch(t.Context(), obj, client.MergeFrom(obj)),
+		"apply":  hubaccess.API{}.Apply(t.Context(), nil),
+		"delete": hubaccess.API{}.Delete(t.Context(), obj),
+		"all":    hubaccess.API{}.DeleteAllOf(t.Context(), obj),
 	} {
-		if !errors.Is(err, errNoIdentity) {
+		if !errors.Is(err, hubaccess.ErrNoIdentity) {
 			t.Errorf("%s: want it refused, got %v", name, err)
 		}
 	}

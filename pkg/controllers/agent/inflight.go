@@ -10,6 +10,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 )
 
 // A creation that was sent and not answered may still be carried out: by an API server that is slow, or that was frozen,
@@ -34,23 +39,23 @@ type inFlight struct {
 	// began is when it was first asked for, which is after the hub has answered this process for the first time.
 	began time.Time
 	// unanswered are the creations of this process to which there was no answer, or not yet.
-	unanswered map[Request]creation
+	unanswered map[request.Request]creation
 }
 
 // creation is a request that creates an object in the hub.
 type creation struct {
-	place hubKey
+	place ownership.Place
 
 	// at is when it was sent or given up.
 	at time.Time
 }
 
 func newInFlight(c clock.PassiveClock, grace time.Duration) *inFlight {
-	return &inFlight{clock: c, grace: grace, unanswered: map[Request]creation{}}
+	return &inFlight{clock: c, grace: grace, unanswered: map[request.Request]creation{}}
 }
 
 // sending notes that a creation is about to be sent.
-func (f *inFlight) sending(req Request, place hubKey) {
+func (f *inFlight) sending(req request.Request, place ownership.Place) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
@@ -63,7 +68,7 @@ func (f *inFlight) sending(req Request, place hubKey) {
 }
 
 // sent notes how a creation ended. An error that does not come from the API server says nothing about what it did.
-func (f *inFlight) sent(req Request, err error) {
+func (f *inFlight) sent(req request.Request, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var status apierrors.APIStatus
@@ -75,7 +80,7 @@ func (f *inFlight) sent(req Request, err error) {
 }
 
 // wait is how long to wait until no creation of an object for a claim can be under way.
-func (f *inFlight) wait(req Request) time.Duration {
+func (f *inFlight) wait(req request.Request) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
@@ -88,7 +93,7 @@ func (f *inFlight) wait(req Request) time.Duration {
 
 // waitElsewhere is how long to wait before an object is created for a claim at a place of the hub, until no creation at another place
 // can be under way. protected is whether somebody may have sent one before.
-func (f *inFlight) waitElsewhere(req Request, place hubKey, protected bool) time.Duration {
+func (f *inFlight) waitElsewhere(req request.Request, place ownership.Place, protected bool) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
@@ -117,7 +122,7 @@ func (f *inFlight) predecessors(now time.Time) time.Duration {
 // awaitsCreation is how long the deletion of a claim has to wait because an object could still be created for it. It need not if the
 // claim says that its object was there and is being deleted: then none is being created.
 func (r *requirementReconciler) awaitsCreation(s *scope) time.Duration {
-	if shown := agentSynced(s.claim); shown != nil && shown["reason"] == ReasonDeleting {
+	if shown := propagation.AgentSynced(s.claim); shown != nil && shown["reason"] == reason.ReasonDeleting {
 		return 0
 	}
 	return r.inFlight.wait(s.Request)

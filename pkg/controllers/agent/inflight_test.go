@@ -13,12 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 )
 
 func TestInFlight(t *testing.T) {
 	const grace = 10 * time.Second
-	req := Request{ClusterName: "capi/default/w1"}
-	here := hubKey{NamespacedName: types.NamespacedName{Namespace: "target-1", Name: "db"}}
+	req := request.Request{ClusterName: "capi/default/w1"}
+	here := ownership.Place{NamespacedName: types.NamespacedName{Namespace: "target-1", Name: "db"}}
 	// begun is one whose predecessor cannot have anything under way any more.
 	begun := func(f *inFlight, c *clocktesting.FakePassiveClock) {
 		f.wait(req)
@@ -78,7 +81,7 @@ func TestInFlight(t *testing.T) {
 			reason: "What was sent for one claim delays no other.",
 			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.sending(Request{ClusterName: "capi/default/w2"}, here)
+				f.sending(request.Request{ClusterName: "capi/default/w2"}, here)
 			},
 		},
 		"Forgotten": {
@@ -88,7 +91,7 @@ func TestInFlight(t *testing.T) {
 				f.sending(req, here)
 				f.sent(req, context.DeadlineExceeded)
 				c.SetTime(c.Now().Add(grace + 1))
-				f.sending(Request{ClusterName: "capi/default/w2"}, here)
+				f.sending(request.Request{ClusterName: "capi/default/w2"}, here)
 				if len(f.unanswered) != 1 {
 					panic("the first is still kept")
 				}
@@ -110,9 +113,9 @@ func TestInFlight(t *testing.T) {
 // TestNothingIsCreatedElsewhereWhileACreationMayBeUnderWay changes the target of a claim after a creation that nobody answered.
 func TestNothingIsCreatedElsewhereWhileACreationMayBeUnderWay(t *testing.T) {
 	const grace = 10 * time.Second
-	req := Request{ClusterName: "capi/default/w1"}
-	place := func(namespace string) hubKey {
-		return hubKey{NamespacedName: types.NamespacedName{Namespace: namespace, Name: "db"}}
+	req := request.Request{ClusterName: "capi/default/w1"}
+	place := func(namespace string) ownership.Place {
+		return ownership.Place{NamespacedName: types.NamespacedName{Namespace: namespace, Name: "db"}}
 	}
 	for name, tc := range map[string]struct {
 		reason    string

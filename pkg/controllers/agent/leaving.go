@@ -14,9 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
 // A cluster that leaves keeps its claims, and the hub keeps their objects, with their source: whoever enrols the cluster again
@@ -31,34 +32,25 @@ const (
 	maxLeavingAttempts = 5
 )
 
-// leave removes our finalizer from every claim of a cluster. It gives up as soon as the cluster does not answer.
-func (a *agent) leave(ctx context.Context, name mcr.ClusterName) error {
-	w, ok := a.workloads.get(name)
-	if !ok {
-		return nil
-	}
-	return multicluster.AsForeign(a.requirements.leave(ctx, w))
-}
-
-func (r *requirementReconciler) leave(ctx context.Context, w *workload) error {
+func (r *requirementReconciler) leave(ctx context.Context, w *view.Cluster) error {
 	var unknown []error
 	var left, kept atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxLeavingAtOnce)
-	for _, kind := range w.claimKinds() {
-		claims, err := w.watcher.List(kind)
+	for _, kind := range w.ClaimKinds() {
+		claims, err := w.Watcher.List(kind)
 		if err != nil {
-			unknown = append(unknown, fmt.Errorf("cannot tell which %s of cluster %q have our finalizer: %w", kind, w.name, err))
+			unknown = append(unknown, fmt.Errorf("cannot tell which %s of cluster %q have our finalizer: %w", kind, w.Name, err))
 			continue
 		}
 		for _, claim := range claims {
-			if !w.bearsFinalizer(claim) {
+			if !w.BearsFinalizer(claim) {
 				continue
 			}
-			s := &scope{Request: w.request(kind, claim), workload: w, claim: claim}
+			s := &scope{Request: w.Request(kind, claim), workload: w, claim: claim}
 			group.Go(func() error {
-				err := w.guard.Run("leaving a claim", func() error { return r.leaveClaim(ctx, s) })
-				if p := workloadProblem(err, "", ""); err == nil || p != nil || apierrors.IsConflict(err) {
+				err := w.Guard.Run("leaving a claim", func() error { return r.leaveClaim(ctx, s) })
+				if p := reason.OfWorkload(err, "", ""); err == nil || p != nil || apierrors.IsConflict(err) {
 					count(&left, &kept, err)
 					return nil
 				}
@@ -69,7 +61,7 @@ func (r *requirementReconciler) leave(ctx context.Context, w *workload) error {
 	err := group.Wait()
 	log.FromContext(ctx).Info("Took leave of a cluster", "claims", left.Load(), "refused", kept.Load())
 	if n := kept.Load(); n > 0 {
-		unknown = append(unknown, fmt.Errorf("cluster %q refused to have the finalizers of %d claims removed", w.name, n))
+		unknown = append(unknown, fmt.Errorf("cluster %q refused to have the finalizers of %d claims removed", w.Name, n))
 	}
 	return errors.Join(append(unknown, err)...)
 }
@@ -86,14 +78,14 @@ func count(done, refused *atomic.Int64, err error) {
 func (r *requirementReconciler) leaveClaim(ctx context.Context, s *scope) error {
 	var err error
 	for range maxLeavingAttempts {
-		claim := s.workload.unprotected(s.claim)
-		withoutRecord(claim)
+		claim := s.workload.Unprotected(s.claim)
+		ownership.WithoutRecord(claim)
 		if err = r.patchClaim(ctx, s, claim, writeFinalizer); !apierrors.IsConflict(err) {
 			break
 		}
 		live := &unstructured.Unstructured{}
 		live.SetGroupVersionKind(s.Kind.GroupVersionKind)
-		if err = s.workload.reader.Get(ctx, s.NamespacedName, live); err != nil || live.GetUID() != s.claim.GetUID() || !s.workload.bearsFinalizer(live) {
+		if err = s.workload.Reader.Get(ctx, s.NamespacedName, live); err != nil || live.GetUID() != s.claim.GetUID() || !s.workload.BearsFinalizer(live) {
 			break
 		}
 		s.claim = live
@@ -106,7 +98,7 @@ func (r *requirementReconciler) leaveClaim(ctx context.Context, s *scope) error 
 
 // standDown lets a claim of a class that is Disabled be: what is in the hub stays, and so does the claim, without our finalizer.
 func (r *requirementReconciler) standDown(ctx context.Context, s *scope) (outcome, error) {
-	if !s.workload.bearsFinalizer(s.claim) {
+	if !s.workload.BearsFinalizer(s.claim) {
 		r.forget(s.Request)
 		return outcome{silent: true}, nil
 	}

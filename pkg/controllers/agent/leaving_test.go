@@ -18,6 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
@@ -39,8 +43,8 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 	f.claim("gone")
 	f.claim("kept", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{theirs}) })
 	gone, kept := f.pushed("gone"), f.pushed("kept")
-	f.synced("gone", ReasonSynced)
-	f.synced("kept", ReasonSynced)
+	f.synced("gone", reason.ReasonSynced)
+	f.synced("kept", reason.ReasonSynced)
 	f.settled()
 
 	// As the provider does it: no work runs any more, and the connection does.
@@ -60,15 +64,15 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 	for _, before := range []*unstructured.Unstructured{gone, kept} {
 		now, err := f.get(f.hub, f.target, before.GetName())
 		if err != nil || now.GetUID() != before.GetUID() || now.GetDeletionTimestamp() != nil ||
-			ownershipOf(true, now, source{f.identifier, f.namespace}) != ownershipOurs {
+			ownership.Of(true, now, ownership.Source{Identifier: f.identifier, Namespace: f.namespace}) != ownership.Ours {
 			t.Errorf("want the objects in the hub to stay and to name their source, got %v (%v)", now.Object, err)
 		}
 	}
 
 	f.engage()
-	f.finalizersAre("kept", theirs, ourFinalizer)
+	f.finalizersAre("kept", theirs, agenttest.OurFinalizer)
 	f.claim("gone")
-	f.synced("gone", ReasonSynced)
+	f.synced("gone", reason.ReasonSynced)
 	for _, before := range []*unstructured.Unstructured{gone, kept} {
 		if now, err := f.get(f.hub, f.target, before.GetName()); err != nil || now.GetUID() != before.GetUID() {
 			t.Errorf("want the same object when the cluster is back, got %v (%v)", now.Object, err)
@@ -92,26 +96,26 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 		f.claim(fmt.Sprintf("db-%d", i))
 	}
 	for i := range 3 * maxLeavingAtOnce {
-		f.synced(fmt.Sprintf("db-%d", i), ReasonSynced)
+		f.synced(fmt.Sprintf("db-%d", i), reason.ReasonSynced)
 	}
 	f.settled()
 	fakefleet.Drain(t, f.gate, f.cluster)
-	w, ok := f.agent.workloads.get(f.cluster)
+	w, ok := f.agent.workloads.Get(f.cluster)
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
 	dead := errors.New("no route to host")
 	var asked sync.Map // How often each claim was asked for, among them those that other tests have left.
 	var most atomic.Int32
-	base, err := client.NewWithWatch(f.workloadConfig, client.Options{Scheme: scheme()})
+	base, err := client.NewWithWatch(f.workloadConfig, client.Options{Scheme: agenttest.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := newWorkload(workloadConnection{name: w.name, watcher: w.watcher, reader: w.reader, owner: w.owner})
-	for _, kind := range w.claimKinds() {
-		broken.follow(kind.GroupResource().String(), followed{kind: kind})
+	broken := view.NewCluster(view.Connection{Name: w.Name, Watcher: w.Watcher, Reader: w.Reader, Owner: w.Owner})
+	for _, kind := range w.ClaimKinds() {
+		broken.Follow(kind.GroupResource().String(), view.Followed{Kind: kind})
 	}
-	broken.client = interceptor.NewClient(base, interceptor.Funcs{
+	broken.Client = interceptor.NewClient(base, interceptor.Funcs{
 		Patch: func(_ context.Context, _ client.WithWatch, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
 			times, _ := asked.LoadOrStore(fmt.Sprint(obj.GetObjectKind().GroupVersionKind(), client.ObjectKeyFromObject(obj)), &atomic.Int32{})
 			if n := times.(*atomic.Int32).Add(1); n > most.Load() { //nolint:forcetypeassert // Nothing else is stored.
@@ -140,7 +144,7 @@ func TestDisabledClassLeavesNoFinalizerBehind(t *testing.T) {
 	f := newFixture(t)
 	f.claim("db")
 	before := f.pushed("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.class}}
 	f.edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled })
 	f.finalizersAre("db")
@@ -149,7 +153,7 @@ func TestDisabledClassLeavesNoFinalizerBehind(t *testing.T) {
 		t.Errorf("want the object in the hub as it was, got %v (%v)", now.Object, err)
 	}
 	f.edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeReadWrite })
-	f.finalizersAre("db", ourFinalizer)
+	f.finalizersAre("db", agenttest.OurFinalizer)
 	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetUID() != before.GetUID() {
 		t.Errorf("want the same object when the class is back, got %v (%v)", now.Object, err)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 )
 
 // entry is what is kept in memory about one claim. All of it can be lost: a manager that was restarted asks or writes once more.
@@ -33,36 +35,36 @@ type entry struct {
 // ledger has one entry for each claim about which something is kept. The zero value is an empty one.
 type ledger struct {
 	mu      sync.Mutex
-	entries perRequest[entry]
+	entries request.Map[entry]
 }
 
 // of returns the entry of a claim. One that is not there is empty.
-func (l *ledger) of(req Request) entry {
+func (l *ledger) of(req request.Request) entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e, _ := l.entries.get(req)
+	e, _ := l.entries.Get(req)
 	return e
 }
 
 // edit changes the entry of a claim. One that is empty afterwards is dropped.
-func (l *ledger) edit(req Request, change func(*entry)) {
+func (l *ledger) edit(req request.Request, change func(*entry)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e, _ := l.entries.get(req)
+	e, _ := l.entries.Get(req)
 	change(&e)
 	if e == (entry{}) {
-		l.entries.delete(req)
+		l.entries.Delete(req)
 		return
 	}
 	if l.entries == nil {
-		l.entries = perRequest[entry]{}
+		l.entries = request.Map[entry]{}
 	}
-	l.entries.set(req, e)
+	l.entries.Set(req, e)
 }
 
 // forget drops the entries of those claims of a cluster that are gone.
-func (l *ledger) forget(name mcr.ClusterName, gone func(Request) bool) {
+func (l *ledger) forget(name mcr.ClusterName, gone func(request.Request) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.entries.forget(name, gone)
+	l.entries.Forget(name, gone)
 }

@@ -26,11 +26,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,6 +39,11 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
@@ -83,9 +86,9 @@ var (
 	})
 )
 
-// patience is how long a test waits: as long as can be on a busy machine, and shorter than slowRetry, so that what should be
+// patience is how long a test waits: as long as can be on a busy machine, and shorter than SlowRetry, so that what should be
 // noticed is not found by looking again.
-const patience = slowly - 5*time.Second
+const patience = condition.SlowInterval - 5*time.Second
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
@@ -104,19 +107,9 @@ func needServers(t *testing.T) {
 	}
 }
 
-func scheme() *runtime.Scheme {
-	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, fleetv1alpha1.AddToScheme} {
-		if err := add(s); err != nil {
-			panic(err)
-		}
-	}
-	return s
-}
-
 // installXRDs makes the hub serve CompositeResourceDefinitions, in a shape that takes whatever a test writes.
 func installXRDs(hub *rest.Config) error {
-	c, err := client.New(hub, client.Options{Scheme: scheme()})
+	c, err := client.New(hub, client.Options{Scheme: agenttest.Scheme()})
 	if err != nil {
 		return err
 	}
@@ -126,8 +119,8 @@ func installXRDs(hub *rest.Config) error {
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "compositeresourcedefinitions.apiextensions.crossplane.io"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: xrdKind.Group, Scope: apiextensionsv1.ClusterScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: xrdKind.Resource, Kind: xrdKind.Kind},
+			Group: crossplane.XRDKind.Group, Scope: apiextensionsv1.ClusterScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: crossplane.XRDKind.Resource, Kind: crossplane.XRDKind.Kind},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true, Schema: open,
 				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
@@ -164,7 +157,7 @@ func (r *requests) isOthers(request string) bool {
 }
 
 func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(req *http.Request) (*http.Response, error) {
+	return agenttest.RoundTripper(func(req *http.Request) (*http.Response, error) {
 		request := req.Method + " " + req.URL.Path + "?" + req.URL.RawQuery
 		if !r.isOthers(request) {
 			r.mu.Lock()
@@ -210,10 +203,6 @@ func (r *requests) writes() []string {
 	return out
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // fixture is a hub and a workload cluster with an agent between them, and the means to be their users and the hub's
 // Crossplane.
 type fixture struct {
@@ -249,12 +238,6 @@ type fixture struct {
 	stopAgent, disengageCluster context.CancelFunc
 }
 
-// ourHub is the identity of the hub of a fixture, and ourFinalizer the finalizer that it writes.
-const (
-	ourHub       hubidentity.Identity = "hub-a" //nolint:staticcheck // The finalizer is a plain string.
-	ourFinalizer                      = "agent.masthead.dev/requirement-hub-a"
-)
-
 var fixtures atomic.Int32 //nolint:gochecknoglobals // Numbers the fixtures.
 
 // newFixture starts an agent for a cluster whose claims go to one target namespace. The claim kind is published; options
@@ -281,7 +264,7 @@ func prepareFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass
 		identifier: fmt.Sprintf("identifier-%d", n),
 		class:      fmt.Sprintf("class-%d", n),
 		group:      fmt.Sprintf("db%d.acmeco.org", n),
-		owner:      hubidentity.Owner{ID: ourHub},
+		owner:      hubidentity.Owner{ID: agenttest.OurHub},
 		target:     fmt.Sprintf("target-%d", n),
 		namespace:  fmt.Sprintf("team-%d", n),
 		grace:      time.Second,
@@ -309,7 +292,7 @@ func mustClient(t *testing.T, cfg *rest.Config) client.Client {
 	t.Helper()
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1
-	c, err := client.New(cfg, client.Options{Scheme: scheme()})
+	c, err := client.New(cfg, client.Options{Scheme: agenttest.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +312,7 @@ func (f *fixture) start() {
 	hub.Wrap(f.hubRequests.wrap)
 	gate := multicluster.NewGate()
 	mgr, err := mcmanager.New(hub, nil, ctrl.Options{
-		Scheme: scheme(), Metrics: metricsserver.Options{BindAddress: "0"}, LeaderElection: false,
+		Scheme: agenttest.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}, LeaderElection: false,
 	})
 	if err != nil {
 		f.t.Fatal(err)
@@ -379,7 +362,7 @@ func (f *fixture) engage() {
 	workload.QPS = -1
 	workload.Impersonate.UserName = f.workloadUser
 	workload.Wrap(f.workloadAsked.wrap)
-	cl, err := cluster.New(workload, func(o *cluster.Options) { o.Scheme = scheme() })
+	cl, err := cluster.New(workload, func(o *cluster.Options) { o.Scheme = agenttest.Scheme() })
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -474,19 +457,19 @@ func (f *fixture) lookedAt(claims int) {
 	})
 }
 
-// inHub waits until the agent has seen an object of the hub.
+// InHub waits until the agent has seen an object of the hub.
 func (f *fixture) inHub(obj *unstructured.Unstructured) {
 	f.t.Helper()
 	f.eventually("the agent has seen "+obj.GetName()+" in the hub", func() error {
-		w, ok := f.agent.workloads.get(f.cluster)
+		w, ok := f.agent.workloads.Get(f.cluster)
 		if !ok {
 			return errors.New("the cluster is not engaged")
 		}
-		kind, ok := w.kindOf(f.crd().Name)
+		kind, ok := w.KindOf(f.crd().Name)
 		if !ok {
 			return errors.New("the kind is not followed")
 		}
-		_, err := f.agent.hub.watcher.Get(kind, client.ObjectKeyFromObject(obj))
+		_, err := f.agent.hub.Watcher.Get(kind, client.ObjectKeyFromObject(obj))
 		return err
 	})
 }
@@ -567,7 +550,7 @@ func (f *fixture) offer() {
 			"versions":   []any{map[string]any{"name": "v1alpha1", "served": true, "referenceable": true}},
 		},
 	}}
-	xrd.SetGroupVersionKind(xrdKind.GroupVersionKind)
+	xrd.SetGroupVersionKind(crossplane.XRDKind.GroupVersionKind)
 	xrd.SetName(f.xrdName())
 	f.create(f.hub, xrd)
 	f.eventually("the hub serves the claim kind", func() error {
@@ -650,7 +633,7 @@ func (f *fixture) synced(name, reason string) *unstructured.Unstructured {
 		if u, err = f.get(f.workload, f.namespace, name); err != nil {
 			return err
 		}
-		if c := agentSynced(u); c["reason"] != reason {
+		if c := propagation.AgentSynced(u); c["reason"] != reason {
 			return fmt.Errorf("its condition is %v", c)
 		}
 		return nil
@@ -705,7 +688,7 @@ func (f *fixture) connectionSecret(name string, owner *unstructured.Unstructured
 	f.t.Helper()
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.target, Name: name},
-		Type:       secretTypeConnection, Data: map[string][]byte{"password": []byte(password)},
+		Type:       crossplane.SecretTypeConnection, Data: map[string][]byte{"password": []byte(password)},
 	}
 	if owner != nil {
 		s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}
@@ -714,12 +697,12 @@ func (f *fixture) connectionSecret(name string, owner *unstructured.Unstructured
 	return s
 }
 
-var _ Fleet = &connection.Provider{}
+var _ view.Fleet = &connection.Provider{}
 
 // hasOurFinalizer is whether a claim bears the finalizer of the fixture's hub.
 func hasOurFinalizer(claim *unstructured.Unstructured) bool {
-	return slices.Contains(claim.GetFinalizers(), ourFinalizer)
+	return slices.Contains(claim.GetFinalizers(), agenttest.OurFinalizer)
 }
 
 // ours is the fixture's hub as the owner of what is in a workload cluster.
-func ours() hubidentity.Owner { return hubidentity.Owner{ID: ourHub} }
+func ours() hubidentity.Owner { return hubidentity.Owner{ID: agenttest.OurHub} }

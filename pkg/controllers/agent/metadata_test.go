@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 )
 
 // hubMetadata waits until the labels and the annotations of an object of the hub, apart from Masthead's, are these.
@@ -56,11 +57,11 @@ func TestMetadataOfDeploymentToolsDoesNotTravel(t *testing.T) {
 	before.Object["spec"] = map[string]any{"version": "5.7", "storageGB": int64(20)}
 	marked(before)
 	annotations := maps.Clone(everything)
-	maps.Copy(annotations, f.source().annotations())
-	annotations[AppliedHashAnnotation] = "0123"
+	maps.Copy(annotations, f.source().Annotations())
+	annotations[ownership.AppliedHashAnnotation] = "0123"
 	before.SetAnnotations(annotations)
 	apply := client.ApplyConfigurationFromUnstructured(before)
-	if err := f.hub.Apply(f.ctx, apply, client.FieldOwner(fieldManager(f.identifier))); err != nil {
+	if err := f.hub.Apply(f.ctx, apply, client.FieldOwner(ownership.FieldManager(f.identifier))); err != nil {
 		t.Fatal(err)
 	}
 	f.edit(f.hub, before, func() {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 )
 
 // What is counted by masthead_agent_writes_total.
@@ -40,7 +42,7 @@ type Metrics struct {
 
 	mu sync.Mutex
 	// reasons is what each claim was last counted as.
-	reasons perRequest[string]
+	reasons request.Map[string]
 }
 
 // NewMetrics registers the metrics of this package. It panics if they are registered there already.
@@ -58,7 +60,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "masthead_agent_definition_served",
 			Help: "Whether a CustomResourceDefinition that is offered to a workload cluster is there as in the hub, by cluster and crd.",
 		}, []string{"cluster", "crd"}),
-		reasons: perRequest[string]{},
+		reasons: request.Map[string]{},
 	}
 	reg.MustRegister(m.requirements, m.writes, m.definitions)
 	return m
@@ -71,13 +73,13 @@ func (m *Metrics) wrote(cluster mcr.ClusterName, what string) {
 }
 
 // requirement counts a claim under a reason; under none if the reason is empty.
-func (m *Metrics) requirement(r Request, reason string) {
+func (m *Metrics) requirement(r request.Request, reason string) {
 	if m == nil {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	before, _ := m.reasons.get(r)
+	before, _ := m.reasons.Get(r)
 	if before == reason {
 		return
 	}
@@ -85,10 +87,10 @@ func (m *Metrics) requirement(r Request, reason string) {
 		m.requirements.WithLabelValues(r.ClusterName.String(), before).Dec()
 	}
 	if reason == "" {
-		m.reasons.delete(r)
+		m.reasons.Delete(r)
 		return
 	}
-	m.reasons.set(r, reason)
+	m.reasons.Set(r, reason)
 	m.requirements.WithLabelValues(r.ClusterName.String(), reason).Inc()
 }
 
@@ -121,4 +123,18 @@ func (m *Metrics) forget(cluster mcr.ClusterName) {
 	m.requirements.DeletePartialMatch(labels)
 	m.writes.DeletePartialMatch(labels)
 	m.definitions.DeletePartialMatch(labels)
+}
+
+func (m *Metrics) forgetRequests(name mcr.ClusterName, gone func(request.Request) bool) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for r, reason := range m.reasons[name] {
+		if gone(r) {
+			m.requirements.WithLabelValues(name.String(), reason).Dec()
+		}
+	}
+	m.reasons.Forget(name, gone)
 }

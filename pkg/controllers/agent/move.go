@@ -11,13 +11,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // targetChanged is why a claim whose object is in another namespace of the hub than it would go to now is not synchronised.
-func targetChanged(place, key hubKey) *problem {
-	return &problem{
-		reason: ReasonTargetNamespaceChanged,
-		message: fmt.Sprintf("This claim was pushed to the namespace %q of the hub, and would go to %q now. It is not moved; "+
+func targetChanged(place, key ownership.Place) *condition.Problem {
+	return &condition.Problem{
+		Reason: reason.ReasonTargetNamespaceChanged,
+		Message: fmt.Sprintf("This claim was pushed to the namespace %q of the hub, and would go to %q now. It is not moved; "+
 			"delete it and create it again, change the namespace back, or annotate it with %s: %s.", place.Namespace, key.Namespace,
 			fleetv1alpha1.OnTargetChangeAnnotation, fleetv1alpha1.OnTargetChangeRecreate),
 	}
@@ -36,13 +40,13 @@ func recreates(claim metav1.Object, namespace map[string]string) bool {
 
 // move lets go of the claim's object at a place of the hub, as for a deletion of the claim, so that it can be created at
 // another one. It begins only if the hub would accept the object there.
-func (r *requirementReconciler) move(ctx context.Context, s *scope, from, to hubKey) (outcome, error) {
+func (r *requirementReconciler) move(ctx context.Context, s *scope, from, to ownership.Place) (outcome, error) {
 	if !recreates(s.claim, s.pairing.annotations) {
-		known, _ := r.hub.watcher.Get(from.kind, from.NamespacedName)
+		known, _ := r.hub.Watcher.Get(from.Kind, from.NamespacedName)
 		return outcome{hub: known, problem: targetChanged(from, to)}, nil
 	}
-	known, err := r.hub.watcher.Get(from.kind, from.NamespacedName)
-	arrived, arrivedErr := r.hub.watcher.Get(to.kind, to.NamespacedName)
+	known, err := r.hub.Watcher.Get(from.Kind, from.NamespacedName)
+	arrived, arrivedErr := r.hub.Watcher.Get(to.Kind, to.NamespacedName)
 	if (err != nil || known.GetDeletionTimestamp() == nil) && (arrivedErr != nil || !s.owns(arrived)) {
 		if o, err := r.rehearse(ctx, s, to); o != nil || err != nil {
 			r.awaitNamespace(s, to.Namespace, o)
@@ -58,12 +62,12 @@ func (r *requirementReconciler) move(ctx context.Context, s *scope, from, to hub
 		return outcome{}, err
 	}
 	if o == nil {
-		return outcome{silent: true, retryAfter: soon}, nil
+		return outcome{silent: true, retryAfter: condition.Soon}, nil
 	}
-	if o.problem.reason == ReasonDeleting {
-		o.problem = &problem{
-			reason: ReasonMoving,
-			message: fmt.Sprintf("The %s %q in the namespace %q of the hub is being deleted, and will be created again in %q.",
+	if o.problem.Reason == reason.ReasonDeleting {
+		o.problem = &condition.Problem{
+			Reason: reason.ReasonMoving,
+			Message: fmt.Sprintf("The %s %q in the namespace %q of the hub is being deleted, and will be created again in %q.",
 				s.Kind.Kind, s.Name, from.Namespace, to.Namespace),
 		}
 	}
@@ -71,9 +75,9 @@ func (r *requirementReconciler) move(ctx context.Context, s *scope, from, to hub
 }
 
 // rehearse asks the hub whether it would accept the claim at a place, and changes nothing.
-func (r *requirementReconciler) rehearse(ctx context.Context, s *scope, key hubKey) (*outcome, error) {
-	out := forCreation(s.intent(ctx, key, nil))
-	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(fieldManager(s.us.identifier)), client.DryRunAll)
+func (r *requirementReconciler) rehearse(ctx context.Context, s *scope, key ownership.Place) (*outcome, error) {
+	out := propagation.ForCreation(s.intent(ctx, key, nil))
+	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(ownership.FieldManager(s.us.Identifier)), client.DryRunAll)
 	if err == nil {
 		return nil, nil //nolint:nilnil // There is nothing in the way.
 	}

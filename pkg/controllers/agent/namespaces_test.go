@@ -17,6 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -37,14 +42,14 @@ func (f *fixture) annotateNamespace(annotations map[string]string) {
 		if !f.isRunning() {
 			return nil
 		}
-		w, ok := f.agent.workloads.get(f.cluster)
+		w, ok := f.agent.workloads.Get(f.cluster)
 		if !ok {
 			return nil // It looks after this.
 		}
-		if state, _ := w.watcher.State(namespaceKind); state == kindwatch.StateForbidden {
+		if state, _ := w.Watcher.State(view.NamespaceKind); state == kindwatch.StateForbidden {
 			return nil
 		}
-		seen, err := w.watcher.Get(namespaceKind, types.NamespacedName{Name: f.namespace})
+		seen, err := w.Watcher.Get(view.NamespaceKind, types.NamespacedName{Name: f.namespace})
 		if err != nil {
 			return err
 		}
@@ -82,7 +87,7 @@ func (f *fixture) editClass(change func(*fleetv1alpha1.AgentSpec)) {
 	})
 }
 
-// hubNamespace creates a namespace in the hub.
+// HubNamespace creates a namespace in the hub.
 func (f *fixture) hubNamespace(name string) string {
 	f.t.Helper()
 	f.create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
@@ -121,7 +126,7 @@ func TestAuthenticatingToTheCentralClusterTargetNamespaceAnnotation(t *testing.T
 	f.start()
 
 	f.claim("db")
-	c := agentSynced(f.synced("db", ReasonTargetNamespaceMissing))
+	c := propagation.AgentSynced(f.synced("db", reason.ReasonTargetNamespaceMissing))
 	if !strings.Contains(fmt.Sprint(c["message"]), fmt.Sprintf("%q does not exist", bar)) {
 		t.Errorf("want the missing namespace named, got %v", c["message"])
 	}
@@ -129,7 +134,7 @@ func TestAuthenticatingToTheCentralClusterTargetNamespaceAnnotation(t *testing.T
 
 	// Its coming is noticed: looking again by the clock would take longer than this test waits.
 	f.hubNamespace(bar)
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.pushedTo(bar, "db")
 
 	// A namespace without the annotation keeps the class's target.
@@ -148,7 +153,7 @@ func TestAuthenticatingToTheCentralClusterMatchNamespacesIsOverriddenByAnnotatio
 	bar := f.hubNamespace(f.class + "-bar")
 	f.start()
 	f.claim("unlisted")
-	f.synced("unlisted", ReasonTargetNamespaceNotAllowed)
+	f.synced("unlisted", reason.ReasonTargetNamespaceNotAllowed)
 	f.notIn(f.namespace, "unlisted")
 
 	f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.AllowedTargetNamespaces = nil })
@@ -167,18 +172,18 @@ func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
 	treasury := f.hubNamespace(f.class + "-treasury")
 	f.targetAnnotation(treasury)
 	f.claim("db")
-	f.synced("db", ReasonTargetNamespaceNotAllowed)
+	f.synced("db", reason.ReasonTargetNamespaceNotAllowed)
 	f.notIn(treasury, "db")
 	f.notIn(f.target, "db")
 
 	f.targetAnnotation("kube-system")
 	f.claim("system")
-	f.synced("system", ReasonTargetNamespaceNotAllowed)
+	f.synced("system", reason.ReasonTargetNamespaceNotAllowed)
 	f.notIn("kube-system", "system")
 
 	f.targetAnnotation("../" + f.target)
 	f.claim("path")
-	f.synced("path", ReasonTargetNamespaceInvalid)
+	f.synced("path", reason.ReasonTargetNamespaceInvalid)
 	f.notIn(f.target, "path")
 
 	// A selector allows what bears its labels, from when it does.
@@ -188,14 +193,14 @@ func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
 		}
 	})
 	f.targetAnnotation(treasury)
-	f.synced("path", ReasonTargetNamespaceNotAllowed)
+	f.synced("path", reason.ReasonTargetNamespaceNotAllowed)
 	f.notIn(treasury, "db")
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: treasury}}
 	f.edit(f.hub, ns, func() { ns.Labels["claims-of"] = f.class })
 	f.pushedTo(treasury, "db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.edit(f.hub, ns, func() { delete(ns.Labels, "claims-of") })
-	f.synced("db", ReasonTargetNamespaceNotAllowed)
+	f.synced("db", reason.ReasonTargetNamespaceNotAllowed)
 
 	// What is not allowed any more can still be deleted.
 	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
@@ -211,19 +216,19 @@ func TestChangedAnnotationThatLeadsToATakenName(t *testing.T) {
 	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) { allowTargets(class.Name + "-bar")(class) })
 	bar := f.hubNamespace(f.class + "-bar")
 	holder := f.object(bar, "db")
-	holder.SetAnnotations(source{"another", "theirs"}.annotations())
+	holder.SetAnnotations(ownership.Source{Identifier: "another", Namespace: "theirs"}.Annotations())
 	f.create(f.hub, holder)
 	f.start()
 	claim := f.claim("db")
 	before := f.pushed("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 
 	f.targetAnnotation(bar)
-	f.synced("db", ReasonTargetNamespaceChanged)
+	f.synced("db", reason.ReasonTargetNamespaceChanged)
 	f.edit(f.workload, claim, func() {
 		claim.SetAnnotations(map[string]string{fleetv1alpha1.OnTargetChangeAnnotation: fleetv1alpha1.OnTargetChangeRecreate})
 	})
-	f.synced("db", ReasonConflict)
+	f.synced("db", reason.ReasonConflict)
 	f.settled()
 	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetUID() != before.GetUID() || now.GetDeletionTimestamp() != nil {
 		t.Errorf("want the object to stay where it is as long as it cannot be elsewhere, got %v (%v)", now.Object, err)
@@ -232,7 +237,7 @@ func TestChangedAnnotationThatLeadsToATakenName(t *testing.T) {
 	if err := f.hub.Delete(f.ctx, holder); err != nil {
 		t.Fatal(err)
 	}
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.pushedTo(bar, "db")
 	f.gone(f.hub, f.target, "db")
 }
@@ -243,13 +248,13 @@ func TestChangedAnnotationMovesNothing(t *testing.T) {
 	f.start()
 	f.claim("db")
 	hub := f.pushed("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 
 	f.targetAnnotation(bar)
-	f.synced("db", ReasonTargetNamespaceChanged)
+	f.synced("db", reason.ReasonTargetNamespaceChanged)
 	f.notIn(bar, "db")
 	f.targetAnnotation("")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	if now := f.pushed("db"); now.GetUID() != hub.GetUID() {
 		t.Errorf("want the same object, got %s instead of %s", now.GetUID(), hub.GetUID())
 	}
@@ -270,7 +275,7 @@ func TestNothingIsPushedWhileTheNamespacesAreNotKnown(t *testing.T) {
 	})
 	f.start()
 	f.claim("db")
-	c := agentSynced(f.synced("db", ReasonWorkloadForbidden))
+	c := propagation.AgentSynced(f.synced("db", reason.ReasonWorkloadForbidden))
 	if !strings.Contains(fmt.Sprint(c["message"]), "list and watch namespaces") {
 		t.Errorf("want the right named, got %v", c["message"])
 	}
@@ -278,14 +283,14 @@ func TestNothingIsPushedWhileTheNamespacesAreNotKnown(t *testing.T) {
 
 	// A deletion does not need to know: whatever names the claim as its source goes.
 	left := f.object(f.target, "db")
-	left.SetAnnotations(source{f.identifier, f.namespace}.annotations())
+	left.SetAnnotations(ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.Annotations())
 	f.create(f.hub, left)
 	f.eventually("the claim bears the finalizer", func() error {
 		claim, err := f.get(f.workload, f.namespace, "db")
 		if err != nil {
 			return err
 		}
-		claim.SetFinalizers([]string{ourFinalizer})
+		claim.SetFinalizers([]string{agenttest.OurFinalizer})
 		return f.workload.Update(f.ctx, claim)
 	})
 	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
@@ -341,7 +346,7 @@ func TestClaimThatAsksToMoveIsMadeAnewWhereItCanBe(t *testing.T) {
 	f.annotateNamespace(map[string]string{
 		fleetv1alpha1.OnTargetChangeAnnotation: "Recreate", fleetv1alpha1.TargetNamespaceAnnotation: f.class + "-missing",
 	})
-	f.synced("db", ReasonTargetNamespaceMissing)
+	f.synced("db", reason.ReasonTargetNamespaceMissing)
 	if now := f.pushed("db"); now.GetUID() != before.GetUID() || now.GetDeletionTimestamp() != nil {
 		t.Fatalf("want the object to stay, got %v", now.Object)
 	}
@@ -349,12 +354,12 @@ func TestClaimThatAsksToMoveIsMadeAnewWhereItCanBe(t *testing.T) {
 	// Something holds the object at the old place: it is there once, never twice.
 	f.edit(f.hub, before, func() { before.SetFinalizers([]string{"example.org/hold"}) })
 	f.targetAnnotation(bar)
-	f.synced("db", ReasonMoving)
-	f.synced("taken", ReasonConflict)
+	f.synced("db", reason.ReasonMoving)
+	f.synced("taken", reason.ReasonConflict)
 	f.notIn(bar, "db")
 	f.edit(f.hub, before, func() { before.SetFinalizers(nil) })
 	f.pushedTo(bar, "db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.notIn(f.target, "db")
 	f.pushed("taken")
 
@@ -362,12 +367,12 @@ func TestClaimThatAsksToMoveIsMadeAnewWhereItCanBe(t *testing.T) {
 	f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.DeletionPolicy = fleetv1alpha1.DeletionPolicyOrphan })
 	f.targetAnnotation("")
 	f.pushedTo(f.target, "db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	kept, err := f.get(f.hub, bar, "db")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, named := sourceOf(kept); named || kept.GetAnnotations()[fleetv1alpha1.ReleasedFromAnnotation] == "" {
+	if _, named := ownership.SourceOf(kept); named || kept.GetAnnotations()[fleetv1alpha1.ReleasedFromAnnotation] == "" {
 		t.Errorf("want the old object released, got %v", kept.GetAnnotations())
 	}
 }

@@ -8,22 +8,25 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 func TestObjectsOfTheHubWithoutAClaimAreCounted(t *testing.T) {
 	f := newFixture(t)
 	f.claim("db")
 	f.pushed("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.counts("what has a claim is not counted", 0)
 
 	ghost := f.object(f.target, "ghost")
 	ghost.Object["spec"] = map[string]any{"version": "5.7"}
-	ghost.SetAnnotations(source{f.identifier, f.namespace}.annotations())
+	ghost.SetAnnotations(ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.Annotations())
 	f.create(f.hub, ghost)
 	foreign := f.object(f.target, "foreign")
 	foreign.Object["spec"] = map[string]any{"version": "5.7"}
-	foreign.SetAnnotations(source{"somebody-else", f.namespace}.annotations())
+	foreign.SetAnnotations(ownership.Source{Identifier: "somebody-else", Namespace: f.namespace}.Annotations())
 	f.create(f.hub, foreign)
 	f.counts("what names this cluster and has no claim there is counted, what names another is not", 1)
 	f.settled()
@@ -32,7 +35,7 @@ func TestObjectsOfTheHubWithoutAClaimAreCounted(t *testing.T) {
 	}
 
 	f.claim("ghost", func(u *unstructured.Unstructured) { _ = unstructured.SetNestedField(u.Object, "8", "spec", "version") })
-	f.synced("ghost", ReasonSynced)
+	f.synced("ghost", reason.ReasonSynced)
 	f.counts("a claim that is there takes it over", 0)
 }
 

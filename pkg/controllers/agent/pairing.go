@@ -11,15 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
-
-// problem is why a claim cannot be synchronised now, in the words of a condition.
-type problem struct {
-	reason, message string
-
-	// unknown is whether it is not known if the hub holds what the claim says.
-	unknown bool
-}
 
 // pairing is what decides about the target of the claims in one namespace of a workload cluster.
 type pairing struct {
@@ -42,23 +36,23 @@ type pairing struct {
 // An annotation and, with matchNamespaces, the name of a namespace are chosen by the owner of a workload cluster. So both
 // lead only to where the class allows, or if it does not say, to where the identity that is used may write; the manager's own
 // identity may write everywhere, and is no limit. Namespaces of the control plane are never a target, whoever names them.
-func (p pairing) target() (string, *problem) {
+func (p pairing) target() (string, *condition.Problem) {
 	classTarget := p.agent.DefaultTargetNamespace
 	if p.agent.MatchNamespaces {
 		classTarget = p.namespace
 	}
 	if classTarget == "" || p.agent.MatchNamespaces && p.agent.DefaultTargetNamespace != "" {
-		return "", &problem{
-			reason:  ReasonInvalidClass,
-			message: "The EnrollmentClass of this cluster must have either spec.agent.defaultTargetNamespace or spec.agent.matchNamespaces.",
+		return "", &condition.Problem{
+			Reason:  reason.ReasonInvalidClass,
+			Message: "The EnrollmentClass of this cluster must have either spec.agent.defaultTargetNamespace or spec.agent.matchNamespaces.",
 		}
 	}
 	target := classTarget
 	if annotated, ok := p.annotations[fleetv1alpha1.TargetNamespaceAnnotation]; ok {
 		if len(validation.IsDNS1123Label(annotated)) > 0 {
-			return "", &problem{
-				reason: ReasonTargetNamespaceInvalid,
-				message: fmt.Sprintf("The annotation %s of the namespace %q is not the name of a namespace.",
+			return "", &condition.Problem{
+				Reason: reason.ReasonTargetNamespaceInvalid,
+				Message: fmt.Sprintf("The annotation %s of the namespace %q is not the name of a namespace.",
 					fleetv1alpha1.TargetNamespaceAnnotation, p.namespace),
 			}
 		}
@@ -66,14 +60,14 @@ func (p pairing) target() (string, *problem) {
 	}
 	switch {
 	case isControlPlane(target) || slices.Contains(p.protected, target):
-		return "", &problem{
-			reason:  ReasonTargetNamespaceNotAllowed,
-			message: fmt.Sprintf("Claims cannot go to the namespace %q of the hub, because it is reserved for the hub itself.", target),
+		return "", &condition.Problem{
+			Reason:  reason.ReasonTargetNamespaceNotAllowed,
+			Message: fmt.Sprintf("Claims cannot go to the namespace %q of the hub, because it is reserved for the hub itself.", target),
 		}
 	case !p.mayChoose(target, classTarget):
-		return "", &problem{
-			reason: ReasonTargetNamespaceNotAllowed,
-			message: fmt.Sprintf("Claims cannot go to the namespace %q of the hub, because spec.agent.allowedTargetNamespaces of the "+
+		return "", &condition.Problem{
+			Reason: reason.ReasonTargetNamespaceNotAllowed,
+			Message: fmt.Sprintf("Claims cannot go to the namespace %q of the hub, because spec.agent.allowedTargetNamespaces of the "+
 				"EnrollmentClass %q does not allow it.", target, p.class),
 		}
 	}
@@ -91,7 +85,7 @@ func (p pairing) mayChoose(target, classTarget string) bool {
 	return p.allowed(target)
 }
 
-// asManager is whether the claims are carried with the manager's own rights.
+// AsManager is whether the claims are carried with the manager's own rights.
 func (p pairing) asManager() bool {
 	_, annotated := p.annotations[fleetv1alpha1.CredentialsSecretNameAnnotation]
 	return !annotated && p.agent.Identity == nil

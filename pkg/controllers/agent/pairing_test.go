@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 func TestTargetNamespace(t *testing.T) {
@@ -25,30 +26,30 @@ func TestTargetNamespace(t *testing.T) {
 	}{
 		"Default": {reason: "All claims go to the default target namespace.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar"}, namespace: "foo", want: "bar"},
 		"Match":   {reason: "Or each to the namespace of its own name.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true}, namespace: "foo", want: "foo"},
-		"Neither": {reason: "A class that says nothing is invalid.", namespace: "foo", wantReason: ReasonInvalidClass},
+		"Neither": {reason: "A class that says nothing is invalid.", namespace: "foo", wantReason: reason.ReasonInvalidClass},
 		"Both": {
 			reason: "One that says both is, too.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar", MatchNamespaces: true},
-			namespace: "foo", wantReason: ReasonInvalidClass,
+			namespace: "foo", wantReason: reason.ReasonInvalidClass,
 		},
 		"MatchSystem": {
 			reason: "The owner of a workload cluster does not get into the hub's control plane by the name of a namespace.",
-			agent:  fleetv1alpha1.AgentSpec{MatchNamespaces: true}, namespace: "kube-system", wantReason: ReasonTargetNamespaceNotAllowed,
+			agent:  fleetv1alpha1.AgentSpec{MatchNamespaces: true}, namespace: "kube-system", wantReason: reason.ReasonTargetNamespaceNotAllowed,
 		},
 		"MatchProtected": {
 			reason: "Nor into that of Crossplane.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true},
-			namespace: "crossplane-system", wantReason: ReasonTargetNamespaceNotAllowed,
+			namespace: "crossplane-system", wantReason: reason.ReasonTargetNamespaceNotAllowed,
 		},
 		"MatchProviders": {
 			reason: "Nor into that of anything else that runs the hub.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true},
-			namespace: "capi-kubeadm-bootstrap-system", wantReason: ReasonTargetNamespaceNotAllowed,
+			namespace: "capi-kubeadm-bootstrap-system", wantReason: reason.ReasonTargetNamespaceNotAllowed,
 		},
 		"MatchCertificates": {
 			reason: "Whatever it is called.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true},
-			namespace: "cert-manager", wantReason: ReasonTargetNamespaceNotAllowed,
+			namespace: "cert-manager", wantReason: reason.ReasonTargetNamespaceNotAllowed,
 		},
 		"DefaultSystem": {
 			reason: "Not even if the class says so.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "kube-public"},
-			namespace: "foo", wantReason: ReasonTargetNamespaceNotAllowed,
+			namespace: "foo", wantReason: reason.ReasonTargetNamespaceNotAllowed,
 		},
 		"FromSystemToDefault": {
 			reason: "Where a claim comes from does not matter if it does not decide where it goes.",
@@ -67,12 +68,12 @@ func TestTargetNamespace(t *testing.T) {
 		},
 		"AnnotatedNotAllowed": {
 			reason: "The owner of a workload cluster does not get where the class does not allow.",
-			agent:  listed, namespace: "foo", annotated: new("secret"), allowed: []string{"other"}, wantReason: ReasonTargetNamespaceNotAllowed,
+			agent:  listed, namespace: "foo", annotated: new("secret"), allowed: []string{"other"}, wantReason: reason.ReasonTargetNamespaceNotAllowed,
 		},
 		"AnnotatedNothingAllowed": {
 			reason: "A class that allows nothing to be chosen leads to one namespace.",
 			agent:  fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar"}, namespace: "foo", annotated: new("other"),
-			allowed: []string{"other"}, wantReason: ReasonTargetNamespaceNotAllowed,
+			allowed: []string{"other"}, wantReason: reason.ReasonTargetNamespaceNotAllowed,
 		},
 		"AnnotatedOwnName": {
 			reason: "With matchNamespaces the own name is where the claim would go anyway.",
@@ -80,33 +81,33 @@ func TestTargetNamespace(t *testing.T) {
 		},
 		"AnnotatedOtherName": {
 			reason: "Another one is not.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true}, namespace: "foo",
-			annotated: new("other"), wantReason: ReasonTargetNamespaceNotAllowed,
+			annotated: new("other"), wantReason: reason.ReasonTargetNamespaceNotAllowed,
 		},
 		"MatchAllowed": {
 			reason: "With matchNamespaces a list limits which names match.", agent: matched, namespace: "foo", allowed: []string{"foo"}, want: "foo",
 		},
 		"MatchNotAllowed": {
 			reason: "Whoever can create a namespace chooses its name.", agent: matched, namespace: "secret", allowed: []string{"foo"},
-			wantReason: ReasonTargetNamespaceNotAllowed,
+			wantReason: reason.ReasonTargetNamespaceNotAllowed,
 		},
 		"AnnotatedControlPlane": {
 			reason: "A class that allows every namespace does not allow those of the control plane.",
-			agent:  listed, namespace: "foo", annotated: new("kube-system"), allowed: []string{"kube-system"}, wantReason: ReasonTargetNamespaceNotAllowed,
+			agent:  listed, namespace: "foo", annotated: new("kube-system"), allowed: []string{"kube-system"}, wantReason: reason.ReasonTargetNamespaceNotAllowed,
 		},
 		"AnnotatedProtected": {
 			reason: "Nor those that are protected.", agent: listed, namespace: "foo", annotated: new("crossplane-system"),
-			allowed: []string{"crossplane-system"}, wantReason: ReasonTargetNamespaceNotAllowed,
+			allowed: []string{"crossplane-system"}, wantReason: reason.ReasonTargetNamespaceNotAllowed,
 		},
 		"AnnotatedEmpty": {
 			reason: "An empty value is a mistake, not the default: a template that did not fill it in must not send claims elsewhere.",
-			agent:  listed, namespace: "foo", annotated: new(""), wantReason: ReasonTargetNamespaceInvalid,
+			agent:  listed, namespace: "foo", annotated: new(""), wantReason: reason.ReasonTargetNamespaceInvalid,
 		},
 		"AnnotatedPath": {
 			reason: "What cannot be a namespace never becomes a part of a path.",
-			agent:  listed, namespace: "foo", annotated: new("../default"), wantReason: ReasonTargetNamespaceInvalid,
+			agent:  listed, namespace: "foo", annotated: new("../default"), wantReason: reason.ReasonTargetNamespaceInvalid,
 		},
 		"AnnotatedInInvalidClass": {
-			reason: "An annotation does not mend a class.", namespace: "foo", annotated: new("other"), wantReason: ReasonInvalidClass,
+			reason: "An annotation does not mend a class.", namespace: "foo", annotated: new("other"), wantReason: reason.ReasonInvalidClass,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +121,7 @@ func TestTargetNamespace(t *testing.T) {
 			got, p := pairing.target()
 			gotReason := ""
 			if p != nil {
-				gotReason = p.reason
+				gotReason = p.Reason
 			}
 			if got != tc.want || gotReason != tc.wantReason {
 				t.Errorf("%s want %q %q, got %q %q", tc.reason, tc.want, tc.wantReason, got, gotReason)

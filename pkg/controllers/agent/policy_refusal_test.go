@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
@@ -35,7 +37,7 @@ func TestRefusalByThePolicyIsNoProblemWhileTheUserChanges(t *testing.T) {
 	f.options = func(o *Options) { o.Users = users }
 	f.workloadConfig = rest.CopyConfig(workloadConfig)
 	f.workloadConfig.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(req *http.Request) (*http.Response, error) {
+		return agenttest.RoundTripper(func(req *http.Request) (*http.Response, error) {
 			if req.Method != http.MethodPost || !strings.HasSuffix(req.URL.Path, "/customresourcedefinitions") || refused.Add(1) > 2 {
 				return next.RoundTrip(req)
 			}
@@ -56,7 +58,7 @@ func TestRefusalByThePolicyIsNoProblemWhileTheUserChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range l.Items {
-		if e.Reason == ReasonDefinitionForbidden && e.Regarding.Name == f.class {
+		if e.Reason == reason.ReasonDefinitionForbidden && e.Regarding.Name == f.class {
 			t.Errorf("want no false alarm, got %q", e.Note)
 		}
 	}

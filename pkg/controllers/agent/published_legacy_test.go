@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -21,7 +24,7 @@ import (
 func (f *fixture) serveLegacyAPI() {
 	f.t.Helper()
 	open := &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}}
-	for _, kind := range []kindwatch.Kind{infrastructureDefinitionKind, infrastructurePublicationKind} {
+	for _, kind := range []kindwatch.Kind{crossplane.InfrastructureDefinitionKind, crossplane.InfrastructurePublicationKind} {
 		crd := &apiextensionsv1.CustomResourceDefinition{
 			ObjectMeta: metav1.ObjectMeta{Name: kind.GroupResource().String()},
 			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
@@ -52,17 +55,17 @@ func TestSynchronizationPullPublishesWhatAnInfrastructurePublicationDoes(t *test
 			"group": f.group, "version": "v1alpha1", "names": map[string]any{"kind": "Bucket", "singular": "bucket", "plural": "buckets"},
 		},
 	}}}
-	definition.SetGroupVersionKind(infrastructureDefinitionKind.GroupVersionKind)
+	definition.SetGroupVersionKind(crossplane.InfrastructureDefinitionKind.GroupVersionKind)
 	definition.SetName("buckets." + f.group)
 	publication := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"infrastructureDefinitionRef": map[string]any{"name": definition.GetName()},
 	}}}
-	publication.SetGroupVersionKind(infrastructurePublicationKind.GroupVersionKind)
+	publication.SetGroupVersionKind(crossplane.InfrastructurePublicationKind.GroupVersionKind)
 	publication.SetName(definition.GetName())
 
 	crd := f.crd()
 	crd.Name = "bucketrequirements." + f.group
-	crd.OwnerReferences[0].Kind = infrastructurePublicationKind.Kind
+	crd.OwnerReferences[0].Kind = crossplane.InfrastructurePublicationKind.Kind
 	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "bucketrequirements", Singular: "bucketrequirement", Kind: "BucketRequirement"}
 	f.create(f.hub, crd)
 	for _, obj := range []*unstructured.Unstructured{definition, publication} {
@@ -95,7 +98,7 @@ func TestSynchronizationPullPublishesWhatAnInfrastructurePublicationDoes(t *test
 		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(u), u); err != nil {
 			return err
 		}
-		if agentSynced(u)["reason"] != ReasonKindNotOffered {
+		if propagation.AgentSynced(u)["reason"] != reason.ReasonKindNotOffered {
 			return errors.New("not yet")
 		}
 		return nil

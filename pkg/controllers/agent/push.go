@@ -7,23 +7,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 )
 
 // errWatchBehind is why a claim is looked at again after something turned out to be other than the watch had said.
 var errWatchBehind = errors.New("the watch of the hub has not caught up") //nolint:gochecknoglobals // A constant.
 
-// soon is for looking again after something in a workload cluster turned out to be other than the watch had said.
-const soon = time.Second
-
 // addFinalizer makes sure that the claim cannot go without us noticing, before anything is created for it. The finalizer that a
 // predecessor put there is replaced by ours in one write.
 func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope) error {
-	owner := s.workload.owner()
+	owner := s.workload.Owner()
 	if owner.HasFinalizer(s.claim) {
 		return nil
 	}
@@ -42,38 +43,38 @@ func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope) erro
 // patchClaim writes the metadata of a claim, on condition that the claim has not changed meanwhile: a merge patch replaces
 // the list of finalizers as a whole, and those of others must not get lost.
 func (r *requirementReconciler) patchClaim(ctx context.Context, s *scope, claim *unstructured.Unstructured, what string) error {
-	patch, err := metadataPatch(s.claim, claim)
+	patch, err := propagation.MetadataPatch(s.claim, claim)
 	if err != nil {
 		return err
 	}
-	claim = shell(s.claim)
-	if err := s.workload.client.Patch(ctx, claim, patch, s.workload.fieldOwner()); err != nil {
+	claim = propagation.Shell(s.claim)
+	if err := s.workload.Client.Patch(ctx, claim, patch, s.workload.FieldOwner()); err != nil {
 		return err
 	}
 	r.metrics.wrote(s.ClusterName, what)
 	if claim.GetUID() != s.claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
 		return fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)
 	}
-	s.workload.watcher.Observe(s.Kind, claim)
+	s.workload.Watcher.Observe(s.Kind, claim)
 	s.claim = claim
 	return nil
 }
 
 // push brings the hub's object to what the claim says. It returns the object, or why there is none that could be shown.
 func (r *requirementReconciler) push(
-	ctx context.Context, s *scope, key hubKey, hub *unstructured.Unstructured,
+	ctx context.Context, s *scope, key ownership.Place, hub *unstructured.Unstructured,
 ) (*unstructured.Unstructured, *outcome, error) {
 	intent := s.intent(ctx, key, hub)
-	if hub != nil && (applied(intent, hub, s.form) || r.inVain(s.Request, intent, hub)) {
+	if hub != nil && (propagation.Applied(intent, hub, s.form) || r.inVain(s.Request, intent, hub)) {
 		return hub, nil, nil
 	}
 
-	options := []client.ApplyOption{client.FieldOwner(fieldManager(s.us.identifier))}
-	out, verb := forCreation(intent), "create"
+	options := []client.ApplyOption{client.FieldOwner(ownership.FieldManager(s.us.Identifier))}
+	out, verb := propagation.ForCreation(intent), "create"
 	if hub != nil {
 		// The object is ours, so its fields are. Somebody in the hub who changed one of them is overruled: the claim in
 		// the workload cluster is where the decision is made.
-		out, verb = forUpdate(intent, hub), "patch"
+		out, verb = propagation.ForUpdate(intent, hub), "patch"
 		options = append(options, client.ForceOwnership)
 	}
 	if hub == nil {
@@ -96,7 +97,7 @@ func (r *requirementReconciler) push(
 	if hub == nil {
 		r.bursts.sign(s.ClusterName)
 	}
-	r.hub.observe(key, out)
+	r.hub.Observe(key, out)
 	r.remember(s.Request, intent, out)
 	r.metrics.wrote(s.ClusterName, writeClaim)
 	return out, nil, nil
@@ -106,19 +107,19 @@ func (r *requirementReconciler) push(
 // the one that was looked at before, the claim is looked at again with that knowledge. What the watch says by now does not
 // count: it may have caught up since.
 func (r *requirementReconciler) explain(
-	ctx context.Context, s *scope, key hubKey, looked *unstructured.Unstructured, verb string, cause error,
+	ctx context.Context, s *scope, key ownership.Place, looked *unstructured.Unstructured, verb string, cause error,
 ) (*outcome, error) {
 	if apierrors.IsInvalid(cause) || apierrors.IsConflict(cause) || apierrors.IsAlreadyExists(cause) {
 		live, err := r.getHub(ctx, key)
 		if err != nil {
 			if p := problemOf(err, "get", s.Kind.GroupResource().String(), key.Namespace); p != nil {
-				return &outcome{problem: p, retryAfter: slowRetry()}, nil
+				return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
 			}
 			return nil, err
 		}
 		if !sameObject(live, looked) || isOutdated(cause, live, looked) {
 			if live != nil {
-				r.hub.observe(key, live)
+				r.hub.Observe(key, live)
 			}
 			// Retried silently and with back-off: what was observed may not be shown before the watch has caught up.
 			return nil, apierrors.NewConflict(s.Kind.GroupResource(), s.Name, errWatchBehind)
@@ -132,7 +133,7 @@ func (r *requirementReconciler) explain(
 		}
 		return &outcome{problem: p, err: err}, nil
 	}
-	return &outcome{problem: p, retryAfter: slowRetry()}, nil
+	return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
 }
 
 // isOutdated is whether an update was refused because the object has changed since it was looked at.
@@ -149,32 +150,32 @@ func sameObject(a, b *unstructured.Unstructured) bool {
 }
 
 // getHub reads a claim from the hub's API server; nil if there is none.
-func (r *requirementReconciler) getHub(ctx context.Context, key hubKey) (*unstructured.Unstructured, error) {
+func (r *requirementReconciler) getHub(ctx context.Context, key ownership.Place) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{}
-	obj.SetGroupVersionKind(key.kind.GroupVersionKind)
+	obj.SetGroupVersionKind(key.Kind.GroupVersionKind)
 	err := r.hubReader.Get(ctx, key.NamespacedName, obj)
 	switch {
 	case isMissingObject(err):
 		return nil, nil //nolint:nilnil // The comment says so.
 	case err != nil:
-		return nil, fmt.Errorf("cannot get %s %q in the hub: %w", key.kind, key.NamespacedName, err)
+		return nil, fmt.Errorf("cannot get %s %q in the hub: %w", key.Kind, key.NamespacedName, err)
 	}
 	return obj, nil
 }
 
 // inVain is whether applying an intent has been tried on exactly this state of the hub's object, and has led to it. Then
 // the API server does something to the object that we cannot foresee, and applying it again would change nothing.
-func (r *requirementReconciler) inVain(req Request, intent, hub *unstructured.Unstructured) bool {
+func (r *requirementReconciler) inVain(req request.Request, intent, hub *unstructured.Unstructured) bool {
 	return r.ledger.of(req).pushed == pushOf(intent, hub)
 }
 
-func (r *requirementReconciler) remember(req Request, intent, result *unstructured.Unstructured) {
+func (r *requirementReconciler) remember(req request.Request, intent, result *unstructured.Unstructured) {
 	r.ledger.edit(req, func(e *entry) { e.pushed = pushOf(intent, result) })
 }
 
 func pushOf(intent, hub *unstructured.Unstructured) pushedClaim {
 	return pushedClaim{
-		hash:            intent.GetAnnotations()[AppliedHashAnnotation],
+		hash:            intent.GetAnnotations()[ownership.AppliedHashAnnotation],
 		uid:             hub.GetUID(),
 		resourceVersion: hub.GetResourceVersion(),
 	}

@@ -16,38 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
-func TestRecordOf(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason, value string
-		want          record
-		recorded      bool
-	}{
-		"None":      {reason: "A claim that was never pushed records nothing."},
-		"Own":       {reason: "What was recorded for this claim counts.", value: "bar/hub-uid/claim-uid", want: record{"bar", "hub-uid"}, recorded: true},
-		"Copied":    {reason: "What was recorded for another claim does not.", value: "bar/hub-uid/other-uid"},
-		"Short":     {reason: "A record that does not say for which claim it is counts for none.", value: "bar/hub-uid"},
-		"Long":      {reason: "A namespace has no slash.", value: "bar/x/hub-uid/claim-uid"},
-		"NoUID":     {reason: "An object without a UID is none.", value: "bar//claim-uid"},
-		"Garbage":   {reason: "Text that means nothing records nothing.", value: "///"},
-		"Namespace": {reason: "So does an object without a namespace.", value: "/hub-uid/claim-uid"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			claim := &metav1.ObjectMeta{UID: "claim-uid"}
-			if tc.value != "" {
-				claim.Annotations = map[string]string{fleetv1alpha1.HubObjectAnnotation: tc.value}
-			}
-			if got, recorded := recordOf(claim); got != tc.want || recorded != tc.recorded {
-				t.Errorf("%s want %v (%t), got %v (%t)", tc.reason, tc.want, tc.recorded, got, recorded)
-			}
-		})
-	}
-}
-
 func TestMayCreate(t *testing.T) {
-	place := hubKey{NamespacedName: types.NamespacedName{Namespace: "bar", Name: "db"}}
+	place := ownership.Place{NamespacedName: types.NamespacedName{Namespace: "bar", Name: "db"}}
 	recorded := func(namespace string, more ...string) map[string]string {
 		out := map[string]string{fleetv1alpha1.HubObjectAnnotation: namespace + "/lost/claim"}
 		if len(more) > 0 {
@@ -79,7 +54,7 @@ func TestMayCreate(t *testing.T) {
 			if (p == nil) != tc.want {
 				t.Errorf("%s got %v", tc.reason, p)
 			}
-			if p != nil && (p.reason != ReasonHubObjectDeleted || !strings.Contains(p.message, fleetv1alpha1.RecreateAnnotation+": lost")) {
+			if p != nil && (p.Reason != reason.ReasonHubObjectDeleted || !strings.Contains(p.Message, fleetv1alpha1.RecreateAnnotation+": lost")) {
 				t.Errorf("want the way out named, got %v", p)
 			}
 		})
@@ -94,7 +69,7 @@ func (f *fixture) recorded(name string, hub *unstructured.Unstructured) {
 		if err != nil {
 			return err
 		}
-		if got, want := claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation], recordFor(claim, hub); got != want {
+		if got, want := claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation], ownership.RecordFor(claim, hub); got != want {
 			return fmt.Errorf("it records %q instead of %q", got, want)
 		}
 		return nil
@@ -108,7 +83,7 @@ func (f *fixture) settledClaim(name string) *unstructured.Unstructured {
 	hub := f.pushed(name)
 	f.ready(name, "a")
 	f.recorded(name, hub)
-	f.synced(name, ReasonSynced)
+	f.synced(name, reason.ReasonSynced)
 	return hub
 }
 
@@ -152,7 +127,7 @@ func TestObjectDeletedInTheHubIsToldAndNotReplaced(t *testing.T) {
 	// Something in the hub holds the object for a while, and it goes then.
 	f.edit(f.hub, hub, func() { hub.SetFinalizers([]string{"example.org/hold"}) })
 	f.deleteInHub(hub)
-	f.says("db", ReasonHubObjectDeleted, string(hub.GetUID()), fleetv1alpha1.RecreateAnnotation)
+	f.says("db", reason.ReasonHubObjectDeleted, string(hub.GetUID()), fleetv1alpha1.RecreateAnnotation)
 	f.edit(f.hub, hub, func() { hub.SetFinalizers(nil) })
 	f.gone(f.hub, f.target, "db")
 	f.eventually("the owner is told by an event", func() error {
@@ -161,7 +136,7 @@ func TestObjectDeletedInTheHubIsToldAndNotReplaced(t *testing.T) {
 			return err
 		}
 		for _, e := range events.Items {
-			if e.Reason == ReasonHubObjectDeleted && e.Type == "Warning" {
+			if e.Reason == reason.ReasonHubObjectDeleted && e.Type == "Warning" {
 				return nil
 			}
 		}
@@ -174,32 +149,32 @@ func TestObjectDeletedInTheHubIsToldAndNotReplaced(t *testing.T) {
 	f.restart()
 	f.lookedAt(1)
 	f.settled()
-	f.synced("db", ReasonHubObjectDeleted)
+	f.synced("db", reason.ReasonHubObjectDeleted)
 	f.notIn(f.target, "db")
 
 	// The owner asks for another one, and no more than one.
 	f.annotateClaim("db", fleetv1alpha1.RecreateAnnotation, string(hub.GetUID()))
 	second := f.inHubAnew("db", hub.GetUID())
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.ready("db", "a")
 	f.recorded("db", second)
 	f.deleteInHub(second)
-	f.says("db", ReasonHubObjectDeleted, string(second.GetUID()))
+	f.says("db", reason.ReasonHubObjectDeleted, string(second.GetUID()))
 	f.settled()
 	f.notIn(f.target, "db")
 
 	// An object that is restored is the claim's, though it is another one to the API server.
 	restored := f.object(f.target, "db")
-	restored.SetAnnotations(f.source().annotations())
+	restored.SetAnnotations(f.source().Annotations())
 	restored.Object["spec"] = map[string]any{"version": "5.7"}
 	f.create(f.hub, restored)
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.ready("db", "b")
 	f.recorded("db", restored)
 
 	// Whoever deletes the claim has a new beginning.
 	f.deleteInHub(restored)
-	f.synced("db", ReasonHubObjectDeleted)
+	f.synced("db", reason.ReasonHubObjectDeleted)
 	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +223,7 @@ func TestClaimThatWasCopiedWithItsRecordGetsItsOwnObject(t *testing.T) {
 	hub := f.pushed("copy")
 	f.ready("copy", "a")
 	f.recorded("copy", hub)
-	f.synced("copy", ReasonSynced)
+	f.synced("copy", reason.ReasonSynced)
 }
 
 // Whoever applies annotations without content owns that there are none, and no other apply may add one.
@@ -264,7 +239,7 @@ func TestClaimWhoseAnnotationsWereAppliedEmptyRecordsItsObject(t *testing.T) {
 	hub := f.pushed("db")
 	f.ready("db", "a")
 	f.recorded("db", hub)
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 }
 
 // Any object of the hub can name any source. One that is not where the claim's object is, or belongs, neither stops the claim
@@ -295,7 +270,7 @@ func TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim(t *testing.T) {
 		}
 		return nil
 	})
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 
 	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
 		t.Fatal(err)

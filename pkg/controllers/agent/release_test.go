@@ -15,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -35,10 +38,10 @@ func TestDeletionPolicy(t *testing.T) {
 		"ClaimOrphans":          {reason: "A claim may ask for what can be undone.", class: class("Delete"), asked: "Orphan", want: "Orphan"},
 		"ClaimDeletes":          {reason: "It may say what the class says.", class: class("Delete"), asked: "Delete", want: "Delete"},
 		"ClaimCannotDelete":     {reason: "It may not ask for what cannot be undone and the class does not want.", class: class("Orphan"), asked: "Delete", want: "Orphan"},
-		"Misspelt":              {reason: "Nothing is deleted on a guess.", class: class("Delete"), asked: "orphan", says: ReasonInvalidDeletionPolicy},
-		"MisspeltInOrphanClass": {reason: "A mistake is told wherever it is.", class: class("Orphan"), asked: "Keep", says: ReasonInvalidDeletionPolicy},
-		"NoClass":               {reason: "What the class said is not known any more.", says: ReasonClassNotFound},
-		"NoClassDelete":         {reason: "It may have said Orphan.", asked: "Delete", says: ReasonClassNotFound},
+		"Misspelt":              {reason: "Nothing is deleted on a guess.", class: class("Delete"), asked: "orphan", says: reason.ReasonInvalidDeletionPolicy},
+		"MisspeltInOrphanClass": {reason: "A mistake is told wherever it is.", class: class("Orphan"), asked: "Keep", says: reason.ReasonInvalidDeletionPolicy},
+		"NoClass":               {reason: "What the class said is not known any more.", says: reason.ReasonClassNotFound},
+		"NoClassDelete":         {reason: "It may have said Orphan.", asked: "Delete", says: reason.ReasonClassNotFound},
 		"NoClassOrphan":         {reason: "Whatever it said, this is allowed.", asked: "Orphan", want: "Orphan"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,33 +52,12 @@ func TestDeletionPolicy(t *testing.T) {
 			got, p := deletionPolicy(tc.class, "c", claim)
 			says := ""
 			if p != nil {
-				says = p.reason
+				says = p.Reason
 			}
 			if got != tc.want || says != tc.says {
 				t.Errorf("%s want %q %q, got %q %q", tc.reason, tc.want, tc.says, got, says)
 			}
 		})
-	}
-}
-
-func TestReleasedKeepsEverythingButWhoseItWas(t *testing.T) {
-	us := source{"w1", "foo"}
-	obj := parse(t, `{'metadata': {'name': 'db', 'annotations': {'a': 'b', 'agent.crossplane.io/source-uid': 'w1',
-		'agent.crossplane.io/source-namespace': 'foo', 'agent.masthead.dev/applied-hash': 'x'}}, 'spec': {'a': 1}}`)
-	obj.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: fieldManager("w1")}, {Manager: "crossplane"}})
-	out := released(obj, us)
-	if diff := cmp.Diff(map[string]string{"a": "b", fleetv1alpha1.ReleasedFromAnnotation: "w1/foo"}, out.GetAnnotations()); diff != "" {
-		t.Errorf("want the annotations of others and where it comes from (-want +got):\n%s", diff)
-	}
-	if got := out.GetManagedFields(); len(got) != 1 || got[0].Manager != "crossplane" {
-		t.Errorf("want the field managers of others only, got %v", got)
-	}
-	if diff := cmp.Diff(obj.Object["spec"], out.Object["spec"]); diff != "" {
-		t.Errorf("want the spec as it was (-want +got):\n%s", diff)
-	}
-	obj.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: fieldManager("w1")}})
-	if got := released(obj, us).GetManagedFields(); len(got) != 1 || got[0].Manager != fleetv1alpha1.FieldManager {
-		t.Errorf("want one entry of our own, lest a manager of everything is made up, got %v", got)
 	}
 }
 
@@ -103,7 +85,7 @@ func TestOrphanedClaimLeavesItsObjectToNobody(t *testing.T) {
 			f := newFixture(t, tc.options...)
 			claim := f.claim("db", tc.edit)
 			before := f.pushed("db")
-			f.synced("db", ReasonSynced)
+			f.synced("db", reason.ReasonSynced)
 			if err := f.workload.Delete(f.ctx, claim); err != nil {
 				t.Fatal(err)
 			}
@@ -118,20 +100,20 @@ func TestOrphanedClaimLeavesItsObjectToNobody(t *testing.T) {
 				t.Errorf("%s want its spec as it was (-want +got):\n%s", tc.reason, diff)
 			}
 			// Which namespace it was stays, so that another one of that name does not take it back.
-			want := residenceOf(before).annotations()
-			want[fleetv1alpha1.ReleasedFromAnnotation] = source{f.identifier, f.namespace}.String()
+			want := ownership.ResidenceOf(before).Annotations()
+			want[fleetv1alpha1.ReleasedFromAnnotation] = ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.String()
 			if diff := cmp.Diff(want, hub.GetAnnotations()); diff != "" {
 				t.Errorf("%s want it to name no source but the one that it had (-want +got):\n%s", tc.reason, diff)
 			}
 			for _, e := range hub.GetManagedFields() {
-				if e.Manager == fieldManager(f.identifier) {
+				if e.Manager == ownership.FieldManager(f.identifier) {
 					t.Errorf("%s want our field manager to be gone, got %v", tc.reason, e)
 				}
 			}
 
 			// Nobody's is not everybody's, not even for whoever had it.
 			f.claim("db")
-			f.synced("db", ReasonConflict)
+			f.synced("db", reason.ReasonConflict)
 		})
 	}
 }
@@ -140,11 +122,11 @@ func TestMisspeltDeletionPolicyDeletesNothing(t *testing.T) {
 	f := newFixture(t)
 	claim := f.claim("db", withDeletionPolicy("orphan"))
 	f.pushed("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	if err := f.workload.Delete(f.ctx, claim); err != nil {
 		t.Fatal(err)
 	}
-	f.synced("db", ReasonInvalidDeletionPolicy)
+	f.synced("db", reason.ReasonInvalidDeletionPolicy)
 	f.settled()
 	if hub, err := f.get(f.hub, f.target, "db"); err != nil || hub.GetDeletionTimestamp() != nil {
 		t.Fatalf("want the object in the hub to stay, got %v (%v)", hub.Object, err)
@@ -159,15 +141,15 @@ func TestMisspeltDeletionPolicyDeletesNothing(t *testing.T) {
 func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	f := newFixture(t)
 	f.claim("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.settled()
-	w, ok := f.agent.workloads.get(f.cluster)
+	w, ok := f.agent.workloads.Get(f.cluster)
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
-	kind, _ := w.kindOf(f.crd().Name)
+	kind, _ := w.KindOf(f.crd().Name)
 	ghost := f.object(f.namespace, "ghost")
-	req := w.request(kind, ghost)
+	req := w.Request(kind, ghost)
 
 	f.agent.metrics.mu.Lock() // Whoever forgets a claim stops here.
 	unlock := sync.OnceFunc(f.agent.metrics.mu.Unlock)
@@ -201,18 +183,18 @@ func TestClaimThatVanishesIsOrphanedIfItsPolicySaysSo(t *testing.T) {
 	f := newFixture(t, orphaning)
 	f.claim("db")
 	f.pushed("db")
-	w, ok := f.agent.workloads.get(f.cluster)
+	w, ok := f.agent.workloads.Get(f.cluster)
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
-	kind, _ := w.kindOf(f.crd().Name)
+	kind, _ := w.KindOf(f.crd().Name)
 	ghost := f.object(f.target, "ghost")
-	ghost.SetAnnotations(source{f.identifier, f.namespace}.annotations())
+	ghost.SetAnnotations(ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.Annotations())
 	ghost.Object["spec"] = map[string]any{"version": "8"}
 	f.create(f.hub, ghost)
 
 	last := f.object(f.namespace, "ghost")
-	last.SetFinalizers([]string{ourFinalizer})
+	last.SetFinalizers([]string{agenttest.OurFinalizer})
 	f.agent.handleWorkload(w, kindwatch.Event{Type: kindwatch.Deleted, Kind: kind, Object: last})
 	f.eventually("the object is released", func() error {
 		hub, err := f.get(f.hub, f.target, "ghost")

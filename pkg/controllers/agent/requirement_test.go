@@ -23,6 +23,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -46,7 +52,7 @@ func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
 		t.Errorf("the labels in the hub are not what may travel (-want +got):\n%s", diff)
 	}
 	annotations := hub.GetAnnotations()
-	delete(annotations, AppliedHashAnnotation)
+	delete(annotations, ownership.AppliedHashAnnotation)
 	home := &corev1.Namespace{}
 	if err := f.workload.Get(f.ctx, types.NamespacedName{Name: f.namespace}, home); err != nil {
 		t.Fatal(err)
@@ -63,7 +69,7 @@ func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
 	}
 
 	f.ready("db", "db.example.org")
-	claim := f.synced("db", ReasonSynced)
+	claim := f.synced("db", reason.ReasonSynced)
 	if got, _, _ := unstructured.NestedString(claim.Object, "status", "address"); got != "db.example.org" {
 		f.eventually("the status comes back", func() error {
 			u, err := f.get(f.workload, f.namespace, "db")
@@ -74,10 +80,10 @@ func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
 			return nil
 		})
 	}
-	if !conditionTrue(claim, "Ready") {
+	if !crossplane.ConditionTrue(claim, "Ready") {
 		t.Errorf("want the hub's condition Ready, got %v", claim.Object["status"])
 	}
-	if !controllerutil.ContainsFinalizer(claim, ourFinalizer) {
+	if !controllerutil.ContainsFinalizer(claim, agenttest.OurFinalizer) {
 		t.Errorf("want the finalizer, got %v", claim.GetFinalizers())
 	}
 }
@@ -143,13 +149,13 @@ func TestClaimCostsFourRequestsAndNothingWhenIdle(t *testing.T) {
 	f.claim("first")
 	f.pushed("first")
 	f.ready("first", "a")
-	f.synced("first", ReasonSynced)
+	f.synced("first", reason.ReasonSynced)
 	f.settled()
 
 	f.claim("db")
 	f.pushed("db")
 	f.ready("db", "db.example.org")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.settled()
 
 	got := append(f.hubRequests.about(f.group, "/mysqlinstances/db"), f.workloadAsked.about(f.group, "/mysqlinstances/db")...)
@@ -159,12 +165,12 @@ func TestClaimCostsFourRequestsAndNothingWhenIdle(t *testing.T) {
 
 	before := len(f.hubRequests.writes()) + len(f.workloadAsked.writes())
 	reads := len(f.hubRequests.about()) + len(f.workloadAsked.about())
-	w, ok := f.agent.workloads.get(f.cluster)
+	w, ok := f.agent.workloads.Get(f.cluster)
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
 	f.agent.enqueueClaims(w)
-	f.agent.hub.enqueueDefinitions(w)
+	f.agent.hub.EnqueueDefinitions(w)
 	f.settled()
 	if after := len(f.hubRequests.writes()) + len(f.workloadAsked.writes()); after != before {
 		t.Errorf("want no write when everything is looked at again, got %d", after-before)
@@ -201,7 +207,7 @@ func TestConnectionSecretComesBack(t *testing.T) {
 			if got := string(s.Data["password"]); got != password {
 				return fmt.Errorf("password is %q", got)
 			}
-			if !metav1.IsControlledBy(s, claim) || s.Type != secretTypeConnection || s.Labels[fleetv1alpha1.ManagedByLabel] != managedByValue {
+			if !metav1.IsControlledBy(s, claim) || s.Type != crossplane.SecretTypeConnection || s.Labels[fleetv1alpha1.ManagedByLabel] != view.ManagedByValue {
 				return fmt.Errorf("it is not the claim's: %v", s.ObjectMeta)
 			}
 			return nil
@@ -250,7 +256,7 @@ func TestSecretThatTheHubsClaimDoesNotControlIsNotCopied(t *testing.T) {
 	})
 
 	for name, reason := range map[string]string{
-		"others": ReasonSecretNotControlled, "nobodys": ReasonSecretNotControlled, "opaque": ReasonSynced,
+		"others": reason.ReasonSecretNotControlled, "nobodys": reason.ReasonSecretNotControlled, "opaque": reason.ReasonSynced,
 	} {
 		f.claim(name+"-db", withSecret(name))
 		f.pushed(name + "-db")
@@ -273,7 +279,7 @@ func TestForeignSecretInTheWorkloadClusterIsNotOverwritten(t *testing.T) {
 	f := newFixture(t)
 	f.served()
 	mine := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn", Labels: map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn", Labels: map[string]string{fleetv1alpha1.ManagedByLabel: view.ManagedByValue}},
 		StringData: map[string]string{"mine": "yes"},
 	}
 	f.create(f.workload, mine)
@@ -281,7 +287,7 @@ func TestForeignSecretInTheWorkloadClusterIsNotOverwritten(t *testing.T) {
 	hub := f.pushed("db")
 	f.connectionSecret("db-conn", hub, "one")
 	f.ready("db", "a")
-	f.synced("db", ReasonSecretConflict)
+	f.synced("db", reason.ReasonSecretConflict)
 	got := &corev1.Secret{}
 	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(mine), got); err != nil || got.ResourceVersion != mine.ResourceVersion {
 		t.Errorf("want the Secret as it was, got %v (%v)", got.ObjectMeta, err)
@@ -313,8 +319,8 @@ func TestConflictWritesNothingAndEndsWhenTheHolderGoes(t *testing.T) {
 			f.inHub(holder)
 			f.claim("db")
 
-			claim := f.synced("db", ReasonConflict)
-			if message, _ := agentSynced(claim)["message"].(string); !strings.Contains(message, tc.says) {
+			claim := f.synced("db", reason.ReasonConflict)
+			if message, _ := propagation.AgentSynced(claim)["message"].(string); !strings.Contains(message, tc.says) {
 				t.Errorf("%s want the holder named by %q, got %q", tc.reason, tc.says, message)
 			}
 			if len(claim.GetFinalizers()) != 0 {
@@ -331,12 +337,12 @@ func TestConflictWritesNothingAndEndsWhenTheHolderGoes(t *testing.T) {
 			}
 			f.eventually("the claim is pushed when the holder is gone", func() error {
 				hub, err := f.get(f.hub, f.target, "db")
-				if err == nil && ownershipOf(true, hub, source{f.identifier, f.namespace}) != ownershipOurs {
+				if err == nil && ownership.Of(true, hub, ownership.Source{Identifier: f.identifier, Namespace: f.namespace}) != ownership.Ours {
 					err = errors.New("it is not ours")
 				}
 				return err
 			})
-			f.synced("db", ReasonSynced)
+			f.synced("db", reason.ReasonSynced)
 		})
 	}
 }
@@ -351,23 +357,23 @@ func TestCreationInTheHubIsTheArbiter(t *testing.T) {
 	holder := f.object(f.target, "db")
 	holder.Object["spec"] = map[string]any{"version": "5.7"}
 	f.create(f.hub, holder)
-	intent := intentOf(f.object(f.namespace, "db"), hubKey{
-		kind:           kindwatch.Kind{GroupVersionKind: f.gvk(), Resource: "mysqlinstances"},
+	intent := propagation.Intent(f.object(f.namespace, "db"), ownership.Place{
+		Kind:           kindwatch.Kind{GroupVersionKind: f.gvk(), Resource: "mysqlinstances"},
 		NamespacedName: types.NamespacedName{Namespace: f.target, Name: "db"},
-	}, source{f.identifier, f.namespace}, formClaim)
-	err := f.hub.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(forCreation(intent)), client.FieldOwner("test"), client.ForceOwnership)
+	}, ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.Annotations(), crossplane.FormClaim)
+	err := f.hub.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(propagation.ForCreation(intent)), client.FieldOwner("test"), client.ForceOwnership)
 	if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
 		t.Errorf("want an apply for creation to be refused for an existing object, got %v", err)
 	}
 	stale := holder.DeepCopy()
 	stale.SetUID("another")
-	err = f.hub.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(forUpdate(intent, stale)), client.FieldOwner("test"), client.ForceOwnership)
+	err = f.hub.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(propagation.ForUpdate(intent, stale)), client.FieldOwner("test"), client.ForceOwnership)
 	if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
 		t.Errorf("want an apply for another object to be refused, got %v", err)
 	}
 	stale.SetName("nothing")
 	intent.SetName("nothing")
-	err = f.hub.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(forUpdate(intent, stale)), client.FieldOwner("test"), client.ForceOwnership)
+	err = f.hub.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(propagation.ForUpdate(intent, stale)), client.FieldOwner("test"), client.ForceOwnership)
 	if !apierrors.IsConflict(err) {
 		t.Errorf("want an apply for an object that is gone to be refused, got %v", err)
 	}
@@ -379,12 +385,12 @@ func TestDeletionWaitsForTheHub(t *testing.T) {
 	f.pushed("db")
 	hub := f.object(f.target, "db")
 	f.edit(f.hub, hub, func() { controllerutil.AddFinalizer(hub, "finalizer.apiextensions.crossplane.io") })
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 
 	if err := f.workload.Delete(f.ctx, claim); err != nil {
 		t.Fatal(err)
 	}
-	f.synced("db", ReasonDeleting)
+	f.synced("db", reason.ReasonDeleting)
 	f.settled()
 	now, err := f.get(f.hub, f.target, "db")
 	if err != nil || now.GetDeletionTimestamp() == nil {
@@ -441,7 +447,7 @@ func TestDeletionLeavesForeignObjectsAlone(t *testing.T) {
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	// The hub's administrator gives the object to somebody else.
 	hub := f.object(f.target, "db")
 	f.edit(f.hub, hub, func() {
@@ -449,7 +455,7 @@ func TestDeletionLeavesForeignObjectsAlone(t *testing.T) {
 			fleetv1alpha1.SourceUIDAnnotation: "another", fleetv1alpha1.SourceNamespaceAnnotation: "theirs",
 		})
 	})
-	f.synced("db", ReasonConflict)
+	f.synced("db", reason.ReasonConflict)
 	if err := f.workload.Delete(f.ctx, claim); err != nil {
 		t.Fatal(err)
 	}
@@ -464,7 +470,7 @@ func TestNamespacePairing(t *testing.T) {
 	t.Run("MissingNamespaceIsNamedAndNothingElseHappens", func(t *testing.T) {
 		f := newFixture(t, func(c *fleetv1alpha1.EnrollmentClass) { c.Spec.Agent.DefaultTargetNamespace = "nowhere" })
 		f.claim("db")
-		c := agentSynced(f.synced("db", ReasonTargetNamespaceMissing))
+		c := propagation.AgentSynced(f.synced("db", reason.ReasonTargetNamespaceMissing))
 		if want := `The namespace "nowhere" does not exist in the hub.`; c["message"] != want {
 			t.Errorf("want the message %q, got %q", want, c["message"])
 		}
@@ -484,7 +490,7 @@ func TestNamespacePairing(t *testing.T) {
 		f.create(f.workload, system)
 		f.eventually("a namespace of the control plane is refused", func() error {
 			u, err := f.get(f.workload, "kube-system", "db")
-			if c := agentSynced(u); err != nil || c["reason"] != ReasonTargetNamespaceNotAllowed {
+			if c := propagation.AgentSynced(u); err != nil || c["reason"] != reason.ReasonTargetNamespaceNotAllowed {
 				return fmt.Errorf("the condition is %v: %w", c, errors.Join(err, errors.New("not refused")))
 			}
 			return nil
@@ -494,11 +500,11 @@ func TestNamespacePairing(t *testing.T) {
 		f := newFixture(t)
 		claim := f.claim("db")
 		f.pushed("db")
-		f.synced("db", ReasonSynced)
+		f.synced("db", reason.ReasonSynced)
 		f.create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.target + "-new"}})
 		class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.class}}
 		f.edit(f.hub, class, func() { class.Spec.Agent.DefaultTargetNamespace = f.target + "-new" })
-		f.synced("db", ReasonTargetNamespaceChanged)
+		f.synced("db", reason.ReasonTargetNamespaceChanged)
 		f.settled()
 		if _, err := f.get(f.hub, f.target+"-new", "db"); !apierrors.IsNotFound(err) {
 			t.Errorf("want no second object, got %v", err)
@@ -548,12 +554,12 @@ func TestRejectedClaimSaysWhyAndIsTriedAgain(t *testing.T) {
 	f.served()
 	f.limitInHub(10)
 	claim := f.claim("db")
-	c := agentSynced(f.synced("db", ReasonRejected))
+	c := propagation.AgentSynced(f.synced("db", reason.ReasonRejected))
 	if message, _ := c["message"].(string); !strings.Contains(message, "too large for the hub") {
 		t.Errorf("want the hub's reason, got %q", message)
 	}
 	f.edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(5), "spec", "storageGB") })
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 }
 
 func TestClaimThatTheHubCannotTakeSaysSo(t *testing.T) {
@@ -584,16 +590,16 @@ func TestClaimThatTheHubCannotTakeSaysSo(t *testing.T) {
 	f.claim("new")
 	f.poke("old")
 	for _, name := range []string{"new", "old"} {
-		f.says(name, ReasonHubUnavailable, "down.example.org")
-		if c := agentSynced(f.mustGet(name)); c["status"] != "Unknown" {
+		f.says(name, reason.ReasonHubUnavailable, "down.example.org")
+		if c := propagation.AgentSynced(f.mustGet(name)); c["status"] != "Unknown" {
 			t.Errorf("want it not to be known whether the hub holds %s, got %v", name, c)
 		}
 	}
 	if err := f.hub.Delete(f.ctx, hook); err != nil {
 		t.Fatal(err)
 	}
-	f.synced("new", ReasonSynced)
-	f.synced("old", ReasonSynced)
+	f.synced("new", reason.ReasonSynced)
+	f.synced("old", reason.ReasonSynced)
 }
 
 func TestEventsTellOfTransitionsOnly(t *testing.T) {
@@ -602,11 +608,11 @@ func TestEventsTellOfTransitionsOnly(t *testing.T) {
 	holder.Object["spec"] = map[string]any{"version": "8"}
 	f.create(f.hub, holder)
 	f.claim("db")
-	f.synced("db", ReasonConflict)
+	f.synced("db", reason.ReasonConflict)
 	if err := f.hub.Delete(f.ctx, holder); err != nil {
 		t.Fatal(err)
 	}
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	var got []string
 	f.eventually("both transitions are told", func() error {
 		l := &eventsv1.EventList{}

@@ -13,30 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
-
-func TestSucceeds(t *testing.T) {
-	now := residence{"c1", "new"}
-	for name, tc := range map[string]struct {
-		reason string
-		home   residence
-		was    residence
-		want   bool
-	}{
-		"Same":        {reason: "A namespace does not succeed itself.", home: now, was: now},
-		"Recreated":   {reason: "A namespace of the name with another UID is another one.", home: now, was: residence{"c1", "old"}, want: true},
-		"Replacement": {reason: "All namespaces of a cluster that replaces another are new.", home: now, was: residence{"c0", "old"}},
-		"Legacy":      {reason: "Nothing is known of what an older Masthead pushed.", home: now},
-		"NotSeen":     {reason: "A namespace that is not known is not taken for another one.", home: residence{cluster: "c1"}, was: residence{"c1", "old"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := tc.home.succeeds(&metav1.ObjectMeta{Annotations: tc.was.annotations()}); got != tc.want {
-				t.Errorf("%s want %t, got %t", tc.reason, tc.want, got)
-			}
-		})
-	}
-}
 
 // away does something to the workload cluster while it is un-enrolled.
 func (f *fixture) away(what func()) {
@@ -75,7 +55,7 @@ func TestNamespaceThatWasMadeAgainDoesNotInherit(t *testing.T) {
 	hub := f.pushed("db")
 	f.connectionSecret("db-conn", hub, "one")
 	f.ready("db", "a")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.away(func() {
 		if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
 			t.Fatal(err)
@@ -89,7 +69,7 @@ func TestNamespaceThatWasMadeAgainDoesNotInherit(t *testing.T) {
 	})
 
 	f.claim("db", withSecret("db-conn"))
-	f.says("db", ReasonNamespaceRecreated, fleetv1alpha1.AdoptableByAnnotation)
+	f.says("db", reason.ReasonNamespaceRecreated, fleetv1alpha1.AdoptableByAnnotation)
 	f.settled()
 	if err := f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
 		t.Errorf("want no Secret of the team before, got %v", err)
@@ -99,7 +79,7 @@ func TestNamespaceThatWasMadeAgainDoesNotInherit(t *testing.T) {
 	claim := f.object(f.namespace, "db")
 	f.edit(f.workload, claim, func() { claim.SetFinalizers([]string{fleetv1alpha1.RequirementFinalizer}) })
 	f.settled()
-	f.synced("db", ReasonNamespaceRecreated)
+	f.synced("db", reason.ReasonNamespaceRecreated)
 	if err := f.workload.Delete(f.ctx, claim); err != nil {
 		t.Fatal(err)
 	}
@@ -110,13 +90,13 @@ func TestNamespaceThatWasMadeAgainDoesNotInherit(t *testing.T) {
 
 	// The hub's administrator can.
 	f.claim("db", withSecret("db-conn"))
-	f.synced("db", ReasonNamespaceRecreated)
+	f.synced("db", reason.ReasonNamespaceRecreated)
 	f.edit(f.hub, hub, func() {
 		annotations := hub.GetAnnotations()
 		annotations[fleetv1alpha1.AdoptableByAnnotation] = f.source().String()
 		hub.SetAnnotations(annotations)
 	})
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	if now := f.pushed("db"); now.GetUID() != hub.GetUID() || now.GetAnnotations()[fleetv1alpha1.AdoptableByAnnotation] != "" {
 		t.Errorf("want the same object, and the consent used up, got %v", now.Object["metadata"])
 	}
@@ -131,15 +111,15 @@ func TestReplacementClusterTakesOverWhateverItsNamespacesAre(t *testing.T) {
 
 	r := f.join(0, f.identifier)
 	r.claim("db")
-	r.synced("db", ReasonSynced)
+	r.synced("db", reason.ReasonSynced)
 	now := r.pushed("db")
 	if now.GetUID() != hub.GetUID() {
 		t.Fatalf("want the object of the lost cluster, got %v", now.Object["metadata"])
 	}
 	f.eventually("the object names where it comes from now", func() error {
 		now, err := f.get(f.hub, f.target, "db")
-		if err == nil && residenceOf(now).cluster != types.UID(r.kubeSystemUID()) {
-			err = errors.New("it names " + string(residenceOf(now).cluster))
+		if err == nil && ownership.ResidenceOf(now).Cluster != types.UID(r.kubeSystemUID()) {
+			err = errors.New("it names " + string(ownership.ResidenceOf(now).Cluster))
 		}
 		return err
 	})

@@ -12,81 +12,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
-
-func TestRetainedKind(t *testing.T) {
-	const labelled = `{'kind':'CustomResourceDefinition','apiVersion':'apiextensions.k8s.io/v1','metadata':{'name':'dbs.acmeco.org'},` +
-		`'spec':{'group':'acmeco.org','scope':'Namespaced','names':{'kind':'DB','plural':'dbs','categories':['claim']},` +
-		`'versions':[{'name':'v1','served':true},{'name':'v2','served':true,'storage':true}]}}`
-	hubs := strings.Replace(labelled, `'metadata':{`, `'metadata':{'ownerReferences':[{'apiVersion':'apiextensions.crossplane.io/v1',`+
-		`'kind':'CompositeResourceDefinition','name':'xdbs','uid':'x','controller':true}],`, 1)
-	change := func(s, from, to string) string {
-		out := strings.ReplaceAll(s, from, to)
-		if out == s {
-			t.Fatalf("%q is not in %s", from, s)
-		}
-		return out
-	}
-	kind := func(version string, inHub bool) followed {
-		return followed{inHub: inHub, retained: true, kind: kindwatch.Kind{
-			GroupVersionKind: schema.GroupVersionKind{Group: "acmeco.org", Version: version, Kind: "DB"}, Resource: "dbs",
-		}}
-	}
-	for name, tc := range map[string]struct {
-		reason    string
-		crd, hubs string
-		want      followed
-	}{
-		"Withdrawn":   {reason: "What Crossplane made for claims is followed on both sides.", crd: labelled, hubs: hubs, want: kind("v2", true)},
-		"NotInHub":    {reason: "What the hub does not have is never asked of the hub.", crd: labelled, want: kind("v2", false)},
-		"OlderInside": {reason: "The version is one that both serve.", crd: change(labelled, "v2", "v3"), hubs: hubs, want: kind("v1", true)},
-		"NoCommon":    {reason: "Without one, nothing can be read on both sides.", crd: change(labelled, "{'name':'v1','served':true},{'name':'v2'", "{'name':'v9'"), hubs: hubs},
-		"NotCrossplanes": {
-			reason: "A definition of the hub that is not an XRD's is none of the cluster's business.", crd: labelled, hubs: labelled,
-		},
-		"OtherController": {reason: "Nor is one that another kind controls.", crd: labelled, hubs: change(hubs, "'CompositeResourceDefinition'", "'Other'")},
-		"Composite":       {reason: "A namespaced composite is a requirement, too.", crd: labelled, hubs: change(hubs, "'claim'", "'composite'"), want: kind("v2", true)},
-		"ClusterComposite": {
-			reason: "One that is not is none of a tenant's.", crd: labelled, hubs: change(change(hubs, "'claim'", "'composite'"), "Namespaced", "Cluster"),
-		},
-		"Neither": {reason: "Nor is a definition of an XRD that is for neither.", crd: labelled, hubs: change(hubs, "'claim'", "'other'")},
-		"LegacyAPI": {
-			reason: "What the old API published is followed, too.",
-			crd:    change(labelled, "'DB'", "'DBRequirement'"), hubs: change(change(hubs, "'DB'", "'DBRequirement'"), "CompositeResourceDefinition", "InfrastructurePublication"),
-			want: followed{inHub: true, retained: true, kind: kindwatch.Kind{
-				GroupVersionKind: schema.GroupVersionKind{Group: "acmeco.org", Version: "v2", Kind: "DBRequirement"}, Resource: "dbs",
-			}},
-		},
-		"LegacyComposite": {
-			reason: "But not its composites.", crd: labelled, hubs: change(hubs, "CompositeResourceDefinition", "InfrastructureDefinition"),
-		},
-		"Applications":  {reason: "Masthead's own kind bears its label, too, and is not one of claims.", crd: change(labelled, "acmeco.org", "apps.masthead.dev")},
-		"ClusterScoped": {reason: "Claims are namespaced.", crd: change(labelled, "Namespaced", "Cluster"), hubs: hubs},
-		"OtherKind":     {reason: "Another kind under the same name is another.", crd: change(labelled, "'DB'", "'Secret'"), hubs: hubs},
-		"OtherName":     {reason: "The name of a definition says what it defines.", crd: change(labelled, "'plural':'dbs'", "'plural':'secrets'"), hubs: hubs},
-		"Path": {
-			reason: "What becomes a path has to be a part of one.",
-			crd:    change(change(labelled, "'plural':'dbs'", "'plural':'../../../api/v1/secrets'"), "dbs.acmeco", "../../../api/v1/secrets.acmeco"),
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, ok := retainedKind(parse(t, tc.crd), parse(t, tc.hubs))
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(followed{})); diff != "" || ok != (tc.want != followed{}) {
-				t.Errorf("%s got %v (-want +got):\n%s", tc.reason, ok, diff)
-			}
-		})
-	}
-}
 
 func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 	f := prepareFixture(t)
@@ -100,7 +38,7 @@ func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 		if inHub {
 			f.create(f.hub, crd.DeepCopy())
 		}
-		crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue}
+		crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: view.ManagedByValue}
 		f.create(f.workload, crd)
 		names = append(names, crd.Name)
 	}
@@ -117,31 +55,31 @@ func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 		if err := f.workload.Get(f.ctx, client.ObjectKey{Name: "mysqlinstances.nowhere." + f.group}, crd); err != nil {
 			return err
 		}
-		if crd.Annotations[WithdrawnAnnotation] == "" {
+		if crd.Annotations[definition.WithdrawnAnnotation] == "" {
 			return errors.New("it is open")
 		}
 		return nil
 	})
 	f.settled()
-	w, ok := f.agent.workloads.get(f.cluster)
+	w, ok := f.agent.workloads.Get(f.cluster)
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
 	local, hub := len(f.workloadAsked.about()), len(f.hubRequests.about())
-	f.agent.hub.enqueueDefinitions(w)
+	f.agent.hub.EnqueueDefinitions(w)
 	f.settled()
 	if again := slices.Concat(f.workloadAsked.about()[local:], f.hubRequests.about()[hub:]); len(again) != 0 {
 		t.Errorf("want them not to be read again while they are as they were, got %v", again)
 	}
-	for _, kind := range f.agent.hub.watchedKinds() {
+	for _, kind := range f.agent.hub.WatchedKinds() {
 		if strings.HasSuffix(kind.Group, "."+f.group) {
 			t.Errorf("want the hub not to be asked for %s", kind)
 		}
 	}
 
 	// One that changes in the instant in which its claims become known is read again, and looked at once more after that.
-	req := definitionRequest(f.cluster, "mysqlinstances.nowhere."+f.group)
-	before, following := w.followed(req.Name)
+	req := request.ForDefinition(f.cluster, "mysqlinstances.nowhere."+f.group)
+	before, following := w.Followed(req.Name)
 	got, err := f.agent.definitions.judge(f.ctx, w, req, before, following, "another state")
 	if err != nil || !following || got.RequeueAfter == 0 {
 		t.Errorf("want it to be looked at again, got %+v (%v, followed %t)", got, err, following)
@@ -159,10 +97,10 @@ func TestDefinitionsOfOtherControllersAreNotRead(t *testing.T) {
 		// The annotation alone can be anybody's.
 		crd := (&fixture{group: fmt.Sprintf("mirrored-%t.%s", mirrored, f.group)}).crd()
 		if mirrored {
-			crd = (&fixture{group: xrdKind.Group}).crd()
+			crd = (&fixture{group: crossplane.XRDKind.Group}).crd()
 		}
 		crd.OwnerReferences = nil
-		crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue}
+		crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: view.ManagedByValue}
 		crd.Annotations = map[string]string{fleetv1alpha1.MirroredAnnotation: "x"}
 		f.create(f.workload, crd)
 		t.Cleanup(func() {
@@ -188,13 +126,13 @@ func TestClaimsGoWhenTheirDefinitionIsNotOursAnyMore(t *testing.T) {
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	crd := f.crd()
 	f.edit(f.workload, crd, func() { crd.Labels = nil })
 	// The last look at it has noticed.
 	f.eventually("the kind is followed for deletions only", func() error {
-		w, ok := f.agent.workloads.get(f.cluster)
-		if followed, _ := w.followed(crd.Name); !ok || !followed.deletionsOnly {
+		w, ok := f.agent.workloads.Get(f.cluster)
+		if followed, _ := w.Followed(crd.Name); !ok || !followed.DeletionsOnly {
 			return fmt.Errorf("it is %v", followed)
 		}
 		return nil
@@ -217,7 +155,7 @@ func TestClaimsGoWhenTheHubDoesNotSayWhatItOffers(t *testing.T) {
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.stopAgent()
 	f.hubUser = f.class
 	f.create(f.hub, &rbacv1.ClusterRole{

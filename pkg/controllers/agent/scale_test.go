@@ -19,6 +19,10 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
@@ -28,17 +32,17 @@ func engagedFleet(t *testing.T, n int) *agent {
 	t.Helper()
 	h := idleHub()
 	a := &agent{
-		hub: h, workloads: h.workloads, fleet: h.fleet, definitions: &definitionReconciler{},
-		requirements: &requirementReconciler{hub: h, identities: &identities{}, bursts: &bursts{}},
+		hub: h, workloads: h.Clusters, fleet: h.Fleet, definitions: &definitionReconciler{},
+		requirements: &requirementReconciler{hub: h, identities: &hubaccess.Clients{}, bursts: &bursts{}},
 		enrolments:   map[mcr.ClusterName]enrolment{},
 	}
-	h.workloads.engaged, h.workloads.disengaged = a.engaged, a.disengaged
-	h.watcher = idleWorkload(t, "hub", identity{}).watcher
+	h.Clusters.Engaged, h.Clusters.Disengaged = a.engaged, a.disengaged
+	h.Watcher = idleWorkload(t, "hub", view.Identity{}).Watcher
 	for i := range n {
-		w := idleWorkload(t, mcr.ClusterName(fmt.Sprint("w", i)), identity{})
-		h.workloads.add(nil, w)
-		w.follow("first", followed{kind: bar("").kind, inHub: true})
-		h.refreshFollowed(w)
+		w := idleWorkload(t, mcr.ClusterName(fmt.Sprint("w", i)), view.Identity{})
+		h.Clusters.Add(nil, w)
+		w.Follow("first", view.Followed{Kind: bar("").Kind, InHub: true})
+		h.RefreshFollowed(w)
 	}
 	return a
 }
@@ -69,9 +73,9 @@ func TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize(t *testing.T) {
 					return c.List(ctx, l, opts...)
 				},
 			}).Build()
-		namespace := namespaceMetadata()
+		namespace := view.NamespaceMetadata()
 		namespace.Name = "team"
-		var queue workqueue.TypedRateLimitingInterface[Request]
+		var queue workqueue.TypedRateLimitingInterface[request.Request]
 		a.hubNamespaceHandler(classes).Create(t.Context(), event.TypedCreateEvent[*metav1.PartialObjectMetadata]{Object: namespace}, queue)
 		return got
 	}
@@ -88,19 +92,19 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 	}
 	const clusters, claims = 50, 3
 	for i := range clusters * claims {
-		req := Request{ClusterName: mcr.ClusterName(fmt.Sprint("w", i/claims)), Kind: bar("").kind, NamespacedName: bar(fmt.Sprint(i)).NamespacedName}
-		h.wait(bar(fmt.Sprint(i)), req)
-		r.metrics.requirement(req, ReasonSynced)
+		req := request.Request{ClusterName: mcr.ClusterName(fmt.Sprint("w", i/claims)), Kind: bar("").Kind, NamespacedName: bar(fmt.Sprint(i)).NamespacedName}
+		h.Wait(bar(fmt.Sprint(i)), req)
+		r.metrics.requirement(req, reason.ReasonSynced)
 		r.ledger.edit(req, func(e *entry) { e.shown = "x" })
 	}
 	asked := 0
-	gone := func(req Request) bool {
+	gone := func(req request.Request) bool {
 		if asked++; req.ClusterName != "w7" {
 			t.Errorf("want the requests of w7 alone to be looked at, got %s", req)
 		}
 		return true
 	}
-	h.forgetRequests("w7", gone)
+	h.ForgetRequests("w7", gone)
 	r.metrics.forgetRequests("w7", gone)
 	r.ledger.forget("w7", gone)
 	if left := len(r.metrics.reasons["w7"]) + len(r.ledger.entries["w7"]); asked == 0 || left != 0 {
@@ -108,7 +112,7 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 	}
 	waiting := 0
 	for i := range clusters * claims {
-		waiting += len(h.waitingFor(bar(fmt.Sprint(i))))
+		waiting += len(h.WaitingFor(bar(fmt.Sprint(i))))
 	}
 	if others := (clusters - 1) * claims; waiting != others || len(r.ledger.entries) != clusters-1 {
 		t.Errorf("want those of others to stay, got %d and %d", waiting, len(r.ledger.entries))

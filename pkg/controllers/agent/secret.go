@@ -19,14 +19,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
-
-// HubSecretVersionAnnotation is set on a connection Secret in a workload cluster and names the state of the hub's Secret
-// from which its content was copied last, by UID and resource version. Unlike a hash it says nothing about the content, which is often short
-// enough to be guessed.
-const HubSecretVersionAnnotation = "agent.masthead.dev/hub-secret-version"
 
 // delivery is one Secret that is brought from the hub to a workload cluster.
 type delivery struct {
@@ -37,15 +37,15 @@ type delivery struct {
 }
 
 // pullSecrets brings what the hub's object has made for its requirement to the workload cluster.
-func (r *requirementReconciler) pullSecrets(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*problem, time.Duration, error) {
+func (r *requirementReconciler) pullSecrets(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	pull := r.pullSecret
-	if s.form == formComposite {
+	if s.form == crossplane.FormComposite {
 		pull = r.pullComposed
 	}
 	s.inTheWay = nil
 	p, retryAfter, err := pull(ctx, s, hub)
 	if err == nil {
-		s.workload.awaitSecrets(s.Request, s.inTheWay...)
+		s.workload.AwaitSecrets(s.Request, s.inTheWay...)
 	}
 	return p, retryAfter, err
 }
@@ -55,11 +55,11 @@ func (r *requirementReconciler) pullSecrets(ctx context.Context, s *scope, hub *
 // Which Secret that is, is decided by the hub's claim: the name that it writes to, in its own namespace, and only if the
 // claim controls the Secret of that name. A workload cluster chooses the name, and could choose that of any Secret in the
 // namespace; it gets what Crossplane made for it and nothing else.
-func (r *requirementReconciler) pullSecret(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*problem, time.Duration, error) {
+func (r *requirementReconciler) pullSecret(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	d := delivery{
-		watched: hubSecretKind,
-		from:    types.NamespacedName{Namespace: hub.GetNamespace(), Name: connectionSecretName(hub)},
-		to:      types.NamespacedName{Namespace: s.Namespace, Name: connectionSecretName(s.claim)},
+		watched: crossplane.HubSecretKind,
+		from:    types.NamespacedName{Namespace: hub.GetNamespace(), Name: crossplane.ConnectionSecretName(hub)},
+		to:      types.NamespacedName{Namespace: s.Namespace, Name: crossplane.ConnectionSecretName(s.claim)},
 	}
 	wanted := sets.New(d.to.Name)
 	withheld := r.withheld(hub, d)
@@ -81,26 +81,26 @@ func (r *requirementReconciler) pullSecret(ctx context.Context, s *scope, hub *u
 // pullOne brings one Secret, if the hub's object controls it and the copy is not what it should be already.
 func (r *requirementReconciler) pullOne(
 	ctx context.Context, s *scope, hub *unstructured.Unstructured, d delivery,
-) (*problem, time.Duration, error) {
-	have, err := s.workload.watcher.Get(ownedSecretKind, d.to)
+) (*condition.Problem, time.Duration, error) {
+	have, err := s.workload.Watcher.Get(view.OwnedSecretKind, d.to)
 	if err != nil && !apierrors.IsNotFound(err) {
 		// Its becoming known makes a new request.
 		return workloadSecretsUnknown(s), 0, nil
 	}
-	seen, err := r.hub.watcher.Get(d.watched, d.from)
+	seen, err := r.hub.Watcher.Get(d.watched, d.from)
 	switch {
 	case apierrors.IsNotFound(err) && isCopy(have, s.claim):
 		return secretMissing(d.from), 0, nil
 	case err != nil:
 		if p := r.secretUnknown(d.watched); p != nil && !apierrors.IsNotFound(err) {
-			return p, slowRetry(), nil
+			return p, condition.SlowRetry(), nil
 		}
 		// Its coming makes a new request.
 		return nil, 0, nil
-	case !controlledBy(seen, hub):
-		return secretNotControlled(d.from), slowRetry(), nil
+	case !ownership.ControlledBy(seen, hub):
+		return secretNotControlled(d.from), condition.SlowRetry(), nil
 	}
-	if have != nil && upToDate(have, s.claim, versionOf(seen), s.workload.copyState(d.to)) {
+	if have != nil && upToDate(have, s.claim, ownership.VersionOf(seen), s.workload.CopyState(d.to)) {
 		return nil, 0, nil
 	}
 	return r.copySecret(ctx, s, hub, d)
@@ -109,18 +109,18 @@ func (r *requirementReconciler) pullOne(
 // copySecret compares the Secret in the workload cluster with the hub's as they are, and makes it the same.
 func (r *requirementReconciler) copySecret(
 	ctx context.Context, s *scope, hub *unstructured.Unstructured, d delivery,
-) (*problem, time.Duration, error) {
+) (*condition.Problem, time.Duration, error) {
 	secret := &corev1.Secret{}
 	err := r.hubReader.Get(ctx, d.from, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, 0, nil
 	case apierrors.IsForbidden(err):
-		return lacking(err, "get", "Secrets", d.from.Namespace), slowRetry(), nil
+		return lacking(err, "get", "Secrets", d.from.Namespace), condition.SlowRetry(), nil
 	case err != nil:
 		return nil, 0, fmt.Errorf("cannot get Secret %q in the hub: %w", d.from, err)
-	case !controlledBy(secret, hub) || !deliverable(s.form, secret.Type):
-		return secretNotControlled(d.from), slowRetry(), nil
+	case !ownership.ControlledBy(secret, hub) || !deliverable(s.form, secret.Type):
+		return secretNotControlled(d.from), condition.SlowRetry(), nil
 	case isWithheld(secret):
 		// The watch is behind; its event makes a new request.
 		return nil, 0, nil
@@ -137,61 +137,61 @@ func isWithheld(secret metav1.Object) bool {
 
 // withheld is whether the Secret of a delivery is the hub's object's and is kept in the hub, as far as the watch knows.
 func (r *requirementReconciler) withheld(hub *unstructured.Unstructured, d delivery) bool {
-	seen, err := r.hub.watcher.Get(d.watched, d.from)
-	return err == nil && controlledBy(seen, hub) && isWithheld(seen)
+	seen, err := r.hub.Watcher.Get(d.watched, d.from)
+	return err == nil && ownership.ControlledBy(seen, hub) && isWithheld(seen)
 }
 
-func secretWithheld(from types.NamespacedName) *problem {
-	return &problem{
-		reason:  ReasonSecretWithheld,
-		message: fmt.Sprintf("The Secret %q in the namespace %q of the hub is kept there by its label %s.", from.Name, from.Namespace, fleetv1alpha1.DeliverLabel),
+func secretWithheld(from types.NamespacedName) *condition.Problem {
+	return &condition.Problem{
+		Reason:  reason.ReasonSecretWithheld,
+		Message: fmt.Sprintf("The Secret %q in the namespace %q of the hub is kept there by its label %s.", from.Name, from.Namespace, fleetv1alpha1.DeliverLabel),
 	}
 }
 
 // deliverable is whether a Secret of the hub is of a type that is brought to a workload cluster.
-func deliverable(f form, secretType corev1.SecretType) bool {
-	if f == formComposite {
+func deliverable(f crossplane.Form, secretType corev1.SecretType) bool {
+	if f == crossplane.FormComposite {
 		return secretType != corev1.SecretTypeServiceAccountToken
 	}
-	return secretType == secretTypeConnection
+	return secretType == crossplane.SecretTypeConnection
 }
 
 // secretUnknown is why the hub's Secret is not known, if that is something that a user should know.
-func (r *requirementReconciler) secretUnknown(watched kindwatch.Kind) *problem {
-	if state, _ := r.hub.watcher.State(watched); state == kindwatch.StateForbidden {
-		return &problem{reason: ReasonForbidden, message: "Masthead lacks the right to list and watch Secrets in the hub."}
+func (r *requirementReconciler) secretUnknown(watched kindwatch.Kind) *condition.Problem {
+	if state, _ := r.hub.Watcher.State(watched); state == kindwatch.StateForbidden {
+		return &condition.Problem{Reason: reason.ReasonForbidden, Message: "Masthead lacks the right to list and watch Secrets in the hub."}
 	}
 	return nil
 }
 
 // writeSecret creates or corrects the Secret in the workload cluster.
-func (r *requirementReconciler) writeSecret(ctx context.Context, s *scope, to types.NamespacedName, from *corev1.Secret) (*problem, time.Duration, error) {
+func (r *requirementReconciler) writeSecret(ctx context.Context, s *scope, to types.NamespacedName, from *corev1.Secret) (*condition.Problem, time.Duration, error) {
 	have := &corev1.Secret{}
-	err := s.workload.reader.Get(ctx, to, have)
+	err := s.workload.Reader.Get(ctx, to, have)
 	if client.IgnoreNotFound(err) != nil {
 		return secretProblem(err, "get", to, s.ClusterName)
 	}
-	exists, owner := err == nil, s.workload.owner()
+	exists, owner := err == nil, s.workload.Owner()
 	if other, ok := owner.Other(have); exists && ok {
 		s.inTheWay = append(s.inTheWay, to)
-		return &problem{
-			reason:  ReasonSecretConflict,
-			message: fmt.Sprintf("The Secret %q was written by the hub %q. It was not overwritten.", to.Name, other),
-		}, slowRetry(), nil
+		return &condition.Problem{
+			Reason:  reason.ReasonSecretConflict,
+			Message: fmt.Sprintf("The Secret %q was written by the hub %q. It was not overwritten.", to.Name, other),
+		}, condition.SlowRetry(), nil
 	}
-	if exists && !controlledBy(have, s.claim) {
+	if exists && !ownership.ControlledBy(have, s.claim) {
 		s.inTheWay = append(s.inTheWay, to)
-		return &problem{
-			reason:  ReasonSecretConflict,
-			message: fmt.Sprintf("The Secret %q exists and does not belong to this claim. It was not overwritten.", to.Name),
-		}, slowRetry(), nil
+		return &condition.Problem{
+			Reason:  reason.ReasonSecretConflict,
+			Message: fmt.Sprintf("The Secret %q exists and does not belong to this claim. It was not overwritten.", to.Name),
+		}, condition.SlowRetry(), nil
 	}
 	if exists && sameContent(have, from, owner) {
-		s.workload.wrote(to, copyState{of: versionOf(from), version: have.GetResourceVersion()})
+		s.workload.Wrote(to, view.CopyState{Of: ownership.VersionOf(from), Version: have.GetResourceVersion()})
 		return nil, 0, nil
 	}
 	if exists && !changeable(have, from) {
-		err := s.workload.client.Delete(ctx, have, client.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion})
+		err := s.workload.Client.Delete(ctx, have, client.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil {
 			return secretProblem(err, "replace", to, s.ClusterName)
 		}
@@ -199,18 +199,18 @@ func (r *requirementReconciler) writeSecret(ctx context.Context, s *scope, to ty
 	}
 	want := connectionSecret(have, s.claim, to, from, owner)
 	if exists {
-		err = s.workload.client.Update(ctx, want, s.workload.fieldOwner())
+		err = s.workload.Client.Update(ctx, want, s.workload.FieldOwner())
 	} else {
-		err = s.workload.client.Create(ctx, want, s.workload.fieldOwner())
+		err = s.workload.Client.Create(ctx, want, s.workload.FieldOwner())
 	}
 	if apierrors.IsAlreadyExists(err) {
-		return nil, soon, nil
+		return nil, condition.Soon, nil
 	}
 	if err != nil {
 		return secretProblem(err, "write", to, s.ClusterName)
 	}
-	s.workload.wrote(to, copyState{of: versionOf(from), version: want.GetResourceVersion()})
-	s.workload.watcher.Observe(ownedSecretKind, metadataOf(want))
+	s.workload.Wrote(to, view.CopyState{Of: ownership.VersionOf(from), Version: want.GetResourceVersion()})
+	s.workload.Watcher.Observe(view.OwnedSecretKind, metadataOf(want))
 	r.metrics.wrote(s.ClusterName, writeSecret)
 	return nil, 0, nil
 }
@@ -219,7 +219,7 @@ func (r *requirementReconciler) writeSecret(ctx context.Context, s *scope, to ty
 // says that it is a copy makes no difference, so that a change of that Secret's metadata is no reason to write.
 func sameContent(have, from *corev1.Secret, owner hubidentity.Owner) bool {
 	return have.Type == from.Type && equality.Semantic.DeepEqual(have.Data, from.Data) &&
-		owner.IsStamped(have) && have.Annotations[HubSecretVersionAnnotation] != ""
+		owner.IsStamped(have) && have.Annotations[view.HubSecretVersionAnnotation] != ""
 }
 
 // changeable is whether a copy can be made what the hub's Secret is by an update. The type of a Secret never changes, nor does
@@ -228,19 +228,11 @@ func changeable(have, from *corev1.Secret) bool {
 	return have.Type == from.Type && (have.Immutable == nil || !*have.Immutable)
 }
 
-// copyState is how a copy was left: in which version, and of which state of the hub's Secret.
-type copyState struct{ of, version string }
-
 // upToDate is whether a Secret in a workload cluster is a copy of the state of the hub's that is known, as far as metadata
 // can tell: it is the claim's, and both are in the state in which we compared them. One of which we do not remember how we
 // left it has to be compared.
-func upToDate(have metav1.Object, claim metav1.Object, of string, left copyState) bool {
-	return controlledBy(have, claim) && left == copyState{of: of, version: have.GetResourceVersion()}
-}
-
-// versionOf identifies a state of a Secret of the hub.
-func versionOf(secret metav1.Object) string {
-	return string(secret.GetUID()) + "/" + secret.GetResourceVersion()
+func upToDate(have metav1.Object, claim metav1.Object, of string, left view.CopyState) bool {
+	return ownership.ControlledBy(have, claim) && left == view.CopyState{Of: of, Version: have.GetResourceVersion()}
 }
 
 // connectionSecret is the copy of a Secret of the hub for a claim: its data, owned by the claim, so that it goes with it.
@@ -257,8 +249,8 @@ func connectionSecret(
 	if want.Annotations == nil {
 		want.Annotations = map[string]string{}
 	}
-	want.Annotations[HubSecretVersionAnnotation] = versionOf(from)
-	if !controlledBy(want, claim) {
+	want.Annotations[view.HubSecretVersionAnnotation] = ownership.VersionOf(from)
+	if !ownership.ControlledBy(want, claim) {
 		owner := metav1.NewControllerRef(claim, claim.GroupVersionKind())
 		// Blocking the owner's deletion is a right of its own in clusters that enforce it, and nothing waits for the Secret.
 		owner.BlockOwnerDeletion = nil
@@ -270,7 +262,7 @@ func connectionSecret(
 // metadataOf is a Secret without its content, as the watch keeps it.
 func metadataOf(secret *corev1.Secret) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
-	out.SetGroupVersionKind(ownedSecretKind.GroupVersionKind)
+	out.SetGroupVersionKind(view.OwnedSecretKind.GroupVersionKind)
 	out.SetNamespace(secret.Namespace)
 	out.SetName(secret.Name)
 	out.SetUID(secret.UID)
@@ -281,9 +273,9 @@ func metadataOf(secret *corev1.Secret) *unstructured.Unstructured {
 	return out
 }
 
-func secretNotControlled(from types.NamespacedName) *problem {
-	return &problem{
-		reason:  ReasonSecretNotControlled,
-		message: fmt.Sprintf("The Secret %q in the namespace %q of the hub does not belong to the object of this claim there. It was not copied.", from.Name, from.Namespace),
+func secretNotControlled(from types.NamespacedName) *condition.Problem {
+	return &condition.Problem{
+		Reason:  reason.ReasonSecretNotControlled,
+		Message: fmt.Sprintf("The Secret %q in the namespace %q of the hub does not belong to the object of this claim there. It was not copied.", from.Name, from.Namespace),
 	}
 }

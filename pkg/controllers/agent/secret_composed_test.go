@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
 // compose does what Crossplane does with a Secret of a composition: it is labelled with the composite's name, and the
@@ -67,13 +69,13 @@ func TestSynchronizationPullBringsTheSecretsOfAComposite(t *testing.T) {
 	for name, password := range map[string]string{"cache-creds": "one", "cache-tls": "tls"} {
 		f.eventually("every Secret arrives", f.secretIs(name, password))
 	}
-	f.cacheSynced("cache", ReasonSynced)
+	f.cacheSynced("cache", reason.ReasonSynced)
 	f.settled()
 	got := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "cache-tls"}}
 	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(got), got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Type != "example.org/tls" || !metav1.IsControlledBy(got, local) || got.Labels[fleetv1alpha1.ManagedByLabel] != managedByValue || got.Labels["crossplane.io/composite"] != "" {
+	if got.Type != "example.org/tls" || !metav1.IsControlledBy(got, local) || got.Labels[fleetv1alpha1.ManagedByLabel] != view.ManagedByValue || got.Labels["crossplane.io/composite"] != "" {
 		t.Errorf("want the type of the hub's, owned by the composite here, and nothing else of the hub's metadata, got %s %v", got.Type, got.ObjectMeta)
 	}
 
@@ -119,7 +121,7 @@ func TestSecretsThatTheCompositeDoesNotControlAreNotCopied(t *testing.T) {
 	f.compose("ours", hub, "one")
 	f.composed(hub, "ours", "others", "nobodys", "owned", "forged", "unlabelled", "token")
 	f.eventually("the composite's own arrives", f.secretIs("ours", "one"))
-	f.cacheSynced("cache", ReasonSynced)
+	f.cacheSynced("cache", reason.ReasonSynced)
 	f.settled()
 	for _, name := range []string{"others", "nobodys", "owned", "forged", "unlabelled", "token"} {
 		if err := f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
@@ -139,18 +141,18 @@ func TestSecretThatIsNotComposedAnyMoreGoes(t *testing.T) {
 	f.composed(hub, "first", "second")
 	f.eventually("the first arrives", f.secretIs("first", "one"))
 	f.eventually("the second arrives", f.secretIs("second", "two"))
-	f.cacheSynced("cache", ReasonSynced)
+	f.cacheSynced("cache", reason.ReasonSynced)
 
 	if err := f.hub.Delete(f.ctx, first); err != nil {
 		t.Fatal(err)
 	}
-	f.cacheSynced("cache", ReasonSecretMissing)
+	f.cacheSynced("cache", reason.ReasonSecretMissing)
 	if err := f.secretIs("first", "one")(); err != nil {
 		t.Errorf("want the copy to be kept while the composite refers to the Secret: %v", err)
 	}
 	f.composed(hub, "second")
 	f.eventually("the copy goes when it does not any more", f.secretIs("first", ""))
-	f.cacheSynced("cache", ReasonSynced)
+	f.cacheSynced("cache", reason.ReasonSynced)
 	if err := f.secretIs("second", "two")(); err != nil {
 		t.Errorf("want the other to stay: %v", err)
 	}
@@ -165,7 +167,7 @@ func TestForeignSecretKeepsNoOtherComposedOneAway(t *testing.T) {
 	f.compose("b", hub, "two")
 	f.composed(hub, "a", "b")
 	f.eventually("the other one arrives", f.secretIs("b", "two"))
-	f.cacheSynced("cache", ReasonSecretConflict)
+	f.cacheSynced("cache", reason.ReasonSecretConflict)
 	if err := f.secretIs("a", "mine")(); err != nil {
 		t.Errorf("want somebody else's Secret as it was: %v", err)
 	}
@@ -220,41 +222,9 @@ func TestComposes(t *testing.T) {
 		"FailedToSync": {reason: "What fails now may have worked before.", composite: `'spec':{},'status':{'conditions':[{'type':'Synced','status':'False'}]}`, secret: "a", want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := composes(parse(t, `{'kind':'Cache','apiVersion':'acmeco.org/v1',`+tc.composite+`}`), tc.secret); got != tc.want {
+			if got := composes(agenttest.Parse(t, `{'kind':'Cache','apiVersion':'acmeco.org/v1',`+tc.composite+`}`), tc.secret); got != tc.want {
 				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
 			}
 		})
-	}
-}
-
-func TestUpToDate(t *testing.T) {
-	controller := true
-	claim := &metav1.ObjectMeta{UID: "claim"}
-	for name, tc := range map[string]struct {
-		reason string
-		owner  types.UID
-		left   copyState
-		want   bool
-	}{
-		"Same":          {reason: "A copy of the known state, as we left it.", owner: "claim", left: copyState{of: "s/1", version: "5"}, want: true},
-		"AfterRestart":  {reason: "After a restart, what it says of itself is not believed.", owner: "claim"},
-		"Rotated":       {reason: "A copy of an older state.", owner: "claim", left: copyState{of: "s/0", version: "5"}},
-		"Tampered":      {reason: "Somebody wrote it after us.", owner: "claim", left: copyState{of: "s/1", version: "4"}},
-		"SomebodyElses": {reason: "Another claim's.", owner: "another", left: copyState{of: "s/1", version: "5"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			have := &metav1.ObjectMeta{ResourceVersion: "5", OwnerReferences: []metav1.OwnerReference{{UID: tc.owner, Controller: &controller}}}
-			if got := upToDate(have, claim, "s/1", tc.left); got != tc.want {
-				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
-			}
-		})
-	}
-}
-
-func TestSooner(t *testing.T) {
-	for _, tc := range []struct{ a, b, want time.Duration }{{0, 0, 0}, {0, 2, 2}, {2, 0, 2}, {1, 2, 1}, {2, 1, 1}} {
-		if got := sooner(tc.a, tc.b); got != tc.want {
-			t.Errorf("want the sooner of %d and %d, where zero is never, to be %d, got %d", tc.a, tc.b, tc.want, got)
-		}
 	}
 }

@@ -19,9 +19,38 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
+
+func TestUpToDate(t *testing.T) {
+	controller := true
+	claim := &metav1.ObjectMeta{UID: "claim"}
+	for name, tc := range map[string]struct {
+		reason string
+		owner  types.UID
+		left   view.CopyState
+		want   bool
+	}{
+		"Same":          {reason: "A copy of the known state, as we left it.", owner: "claim", left: view.CopyState{Of: "s/1", Version: "5"}, want: true},
+		"AfterRestart":  {reason: "After a restart, what it says of itself is not believed.", owner: "claim"},
+		"Rotated":       {reason: "A copy of an older state.", owner: "claim", left: view.CopyState{Of: "s/0", Version: "5"}},
+		"Tampered":      {reason: "Somebody wrote it after us.", owner: "claim", left: view.CopyState{Of: "s/1", Version: "4"}},
+		"SomebodyElses": {reason: "Another claim's.", owner: "another", left: view.CopyState{Of: "s/1", Version: "5"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			have := &metav1.ObjectMeta{ResourceVersion: "5", OwnerReferences: []metav1.OwnerReference{{UID: tc.owner, Controller: &controller}}}
+			if got := upToDate(have, claim, "s/1", tc.left); got != tc.want {
+				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
 
 // secretIs says whether a Secret in the workload cluster has a password; none if that is empty.
 func (f *fixture) secretIs(name, password string) func() error {
@@ -45,7 +74,7 @@ func (f *fixture) withCopiedSecret() (claim, hub *unstructured.Unstructured, sou
 	hub = f.pushed("db")
 	source = f.connectionSecret("db-conn", hub, "one")
 	f.ready("db", "a")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.eventually("the Secret arrives", f.secretIs("db-conn", "one"))
 	f.settled()
 	return claim, hub, source
@@ -81,12 +110,12 @@ func TestRefusedSecretIsToldAndTheStatusComesBackAllTheSame(t *testing.T) {
 	f.claim("db", withSecret("db-conn"))
 	f.connectionSecret("db-conn", f.pushed("db"), "one")
 	f.ready("db", "db.example.org")
-	claim := f.synced("db", ReasonSecretRejected)
-	if message, _ := agentSynced(claim)["message"].(string); !strings.Contains(message, "no Secrets here") || len(message) > 400 {
+	claim := f.synced("db", reason.ReasonSecretRejected)
+	if message, _ := propagation.AgentSynced(claim)["message"].(string); !strings.Contains(message, "no Secrets here") || len(message) > 400 {
 		t.Errorf("want the cluster's reason, bounded, got %q", message)
 	}
 	f.eventually("the hub's status comes back", func() error {
-		claim := f.synced("db", ReasonSecretRejected)
+		claim := f.synced("db", reason.ReasonSecretRejected)
 		if got, _, _ := unstructured.NestedString(claim.Object, "status", "address"); got != "db.example.org" {
 			return fmt.Errorf("the status is %v", claim.Object["status"])
 		}
@@ -98,11 +127,11 @@ func TestSecretThatChangesItsOwnerInTheHubIsTold(t *testing.T) {
 	f := newFixture(t)
 	_, hub, source := f.withCopiedSecret()
 	f.edit(f.hub, source, func() { source.OwnerReferences[0].UID = "another"; source.OwnerReferences[0].Name = "another" })
-	f.synced("db", ReasonSecretNotControlled)
+	f.synced("db", reason.ReasonSecretNotControlled)
 	f.edit(f.hub, source, func() {
 		source.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(hub, hub.GroupVersionKind())}
 	})
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 }
 
 func TestTamperingWhileDisconnectedIsPutBack(t *testing.T) {
@@ -111,7 +140,7 @@ func TestTamperingWhileDisconnectedIsPutBack(t *testing.T) {
 			end: func(f *fixture) {
 				f.disengageCluster()
 				f.eventually("the cluster is disengaged", func() error {
-					if _, ok := f.agent.workloads.get(f.cluster); ok {
+					if _, ok := f.agent.workloads.Get(f.cluster); ok {
 						return errors.New("it is not")
 					}
 					return nil
@@ -137,16 +166,16 @@ func TestTamperingWhileDisconnectedIsPutBack(t *testing.T) {
 func TestHandOverRemembersTheSecrets(t *testing.T) {
 	f := newFixture(t)
 	f.withCopiedSecret()
-	before, _ := f.agent.workloads.get(f.cluster)
+	before, _ := f.agent.workloads.Get(f.cluster)
 	key := types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}
-	version := before.wroteVersion(key)
+	version := before.WroteVersion(key)
 	f.engage()
 	f.eventually("the new instance counts", func() error {
-		w, ok := f.agent.workloads.get(f.cluster)
+		w, ok := f.agent.workloads.Get(f.cluster)
 		if !ok || w == before {
 			return errors.New("not yet")
 		}
-		if got := w.wroteVersion(key); got != version || version == "" {
+		if got := w.WroteVersion(key); got != version || version == "" {
 			t.Fatalf("want the version %q to be handed over, got %q", version, got)
 		}
 		return nil
@@ -158,7 +187,7 @@ func TestCopyThatIsNotAskedForAnyMoreGoes(t *testing.T) {
 	claim, hub, _ := f.withCopiedSecret()
 	// Somebody else's Secrets are not touched, whatever their labels.
 	forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: f.namespace, Name: "forged", Labels: map[string]string{"masthead.dev/managed-by": managedByValue},
+		Namespace: f.namespace, Name: "forged", Labels: map[string]string{"masthead.dev/managed-by": view.ManagedByValue},
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(claim, claim.GroupVersionKind())},
 	}}
 	f.create(f.workload, forged)
@@ -173,7 +202,7 @@ func TestCopyThatIsNotAskedForAnyMoreGoes(t *testing.T) {
 	}
 }
 
-// TestClaimGoesOnAsSoonAsAForeignSecretIsGone waits for less than slowRetry.
+// TestClaimGoesOnAsSoonAsAForeignSecretIsGone waits for less than SlowRetry.
 func TestClaimGoesOnAsSoonAsAForeignSecretIsGone(t *testing.T) {
 	f := newFixture(t)
 	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn"}}
@@ -181,11 +210,11 @@ func TestClaimGoesOnAsSoonAsAForeignSecretIsGone(t *testing.T) {
 	f.claim("db", withSecret("db-conn"))
 	f.connectionSecret("db-conn", f.pushed("db"), "one")
 	f.ready("db", "a")
-	f.synced("db", ReasonSecretConflict)
-	w, _ := f.agent.workloads.get(f.cluster)
+	f.synced("db", reason.ReasonSecretConflict)
+	w, _ := f.agent.workloads.Get(f.cluster)
 	key := client.ObjectKeyFromObject(foreign)
 	f.eventually("the Secret is watched", func() error {
-		seen, err := w.watcher.Get(awaitedSecretKind(key), key)
+		seen, err := w.Watcher.Get(view.AwaitedSecretKind(key), key)
 		if err == nil && len(seen.GetLabels()) > 0 {
 			t.Error("want no more than what identifies it")
 		}
@@ -195,45 +224,13 @@ func TestClaimGoesOnAsSoonAsAForeignSecretIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.eventually("the Secret arrives", f.secretIs("db-conn", "one"))
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.eventually("nothing is watched in vain", func() error {
-		if w.isAwaited(awaitedSecretKind(key)) {
+		if _, watched := w.AwaitedSecret(view.AwaitedSecretKind(key)); watched {
 			return errors.New("it is watched")
 		}
 		return nil
 	})
-}
-
-func TestFewAwaitedSecretsAreWatched(t *testing.T) {
-	w := idleWorkload(t, "w1", identity{})
-	kind := bar("").kind
-	request := func(i int) Request {
-		return Request{ClusterName: "w1", Kind: kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: fmt.Sprint(i)}}
-	}
-	secret := func(i int) types.NamespacedName {
-		return types.NamespacedName{Namespace: "foo", Name: fmt.Sprint("secret-", i)}
-	}
-	for i := range 2 * maxAwaitedSecrets {
-		w.awaitSecrets(request(i), secret(i))
-	}
-	if got := len(w.awaited.watched); got != maxAwaitedSecrets {
-		t.Errorf("want %d Secrets to be watched, got %d", maxAwaitedSecrets, got)
-	}
-	w.awaitSecrets(request(0))
-	w.awaitSecrets(request(maxAwaitedSecrets), secret(maxAwaitedSecrets))
-	if !w.isAwaited(awaitedSecretKind(secret(maxAwaitedSecrets))) || w.isAwaited(awaitedSecretKind(secret(0))) {
-		t.Error("want the place of one that is not waited for to go to one that is asked for again")
-	}
-	// Of two that wait for the same Secret, one ceases to.
-	w.awaitSecrets(request(1), secret(2))
-	w.awaitSecrets(request(2))
-	if !w.isAwaited(awaitedSecretKind(secret(2))) {
-		t.Error("want a Secret to be watched as long as one claim waits for it")
-	}
-	w.forgetAwaiting(func(Request) bool { return true })
-	if n := len(w.awaited.watched) + len(w.awaited.keys) + len(w.awaited.requests); n != 0 {
-		t.Errorf("want nothing to be left, got %d", n)
-	}
 }
 
 func TestSecretThatIsGoneFromTheHubIsToldAndItsCopyKept(t *testing.T) {
@@ -242,40 +239,13 @@ func TestSecretThatIsGoneFromTheHubIsToldAndItsCopyKept(t *testing.T) {
 	if err := f.hub.Delete(f.ctx, source); err != nil {
 		t.Fatal(err)
 	}
-	f.synced("db", ReasonSecretMissing)
+	f.synced("db", reason.ReasonSecretMissing)
 	if err := f.secretIs("db-conn", "one")(); err != nil {
 		t.Errorf("want the copy to be kept: %v", err)
 	}
 	f.connectionSecret("db-conn", hub, "two")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.eventually("the new one follows", f.secretIs("db-conn", "two"))
-}
-
-func TestWorkloadProblem(t *testing.T) {
-	resource := schema.GroupResource{Resource: "secrets"}
-	for name, tc := range map[string]struct {
-		reason string
-		err    error
-		want   string
-	}{
-		"Right":     {reason: "A right can be granted.", err: apierrors.NewForbidden(resource, "a", errors.New(`User "x" cannot create resource "secrets" in API group ""`)), want: ReasonWorkloadForbidden},
-		"Policy":    {reason: "A policy says no every time.", err: apierrors.NewForbidden(resource, "a", errors.New("denied")), want: ReasonSecretRejected},
-		"Immutable": {reason: "An immutable Secret stays immutable.", err: apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "a", nil), want: ReasonSecretRejected},
-		"Namespace": {reason: "A namespace that goes does not come back soon.", err: apierrors.NewForbidden(resource, "a", errors.New("because it is being terminated")), want: ReasonSecretRejected},
-		"Busy":      {reason: "What passes is retried.", err: apierrors.NewTooManyRequests("later", 1)},
-		"Conflict":  {reason: "So is what somebody else changed.", err: apierrors.NewConflict(resource, "a", errors.New("changed"))},
-		"Broken":    {reason: "And what did not arrive.", err: errors.New("connection refused")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := ""
-			if p := workloadProblem(fmt.Errorf("cannot: %w", tc.err), "write the Secret", ReasonSecretRejected); p != nil {
-				got = p.reason
-			}
-			if got != tc.want {
-				t.Errorf("%s want %q, got %q", tc.reason, tc.want, got)
-			}
-		})
-	}
 }
 
 func TestBounded(t *testing.T) {
@@ -303,12 +273,12 @@ func (l liveReader) Get(_ context.Context, _ client.ObjectKey, into client.Objec
 }
 
 func TestWatchThatIsBehindIsWaitedForWithBackOff(t *testing.T) {
-	live := parse(t, `{'metadata':{'name':'db','namespace':'bar','uid':'new','resourceVersion':'5'}}`)
-	h := fakeHub(t, func(*hub, kindwatch.Event) {})
+	live := agenttest.Parse(t, `{'metadata':{'name':'db','namespace':'bar','uid':'new','resourceVersion':'5'}}`)
+	h := fakeHub(t, func(*view.Hub, kindwatch.Event) {})
 	r := &requirementReconciler{hub: h, hubReader: liveReader{obj: live}}
-	s := &scope{Request: Request{NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: bar("").kind}}
+	s := &scope{Request: request.Request{NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: bar("").Kind}}
 	conflict := apierrors.NewConflict(s.Kind.GroupResource(), "db", errors.New("uid mismatch"))
-	before := parse(t, `{'metadata':{'name':'db','namespace':'bar','uid':'old','resourceVersion':'4'}}`)
+	before := agenttest.Parse(t, `{'metadata':{'name':'db','namespace':'bar','uid':'old','resourceVersion':'4'}}`)
 	for name, looked := range map[string]*unstructured.Unstructured{
 		"another object was looked at":                               before,
 		"no object was looked at, and the watch has caught up since": nil,

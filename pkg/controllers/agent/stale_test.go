@@ -11,6 +11,10 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/test/stalekind"
@@ -29,25 +33,25 @@ func (r refusals) DefinitionRefused(_ mcr.ClusterName, crd, reason, _ string) {
 // TestWhatIsStaleIsNotBelieved is about kinds that can be neither listed nor watched any more: what was known of them last is not known
 // to be true, and whoever needs it says so.
 func TestWhatIsStaleIsNotBelieved(t *testing.T) {
-	claims := bar("").kind
-	w := idleWorkload(t, "w1", identity{})
-	w.watcher = stalekind.Watcher(t, claims, namespaceKind, ownedSecretKind)
-	s := &scope{Request: Request{ClusterName: "w1", Kind: claims}, workload: w}
+	claims := bar("").Kind
+	w := idleWorkload(t, "w1", view.Identity{})
+	w.Watcher = stalekind.Watcher(t, claims, view.NamespaceKind, view.OwnedSecretKind)
+	s := &scope{Request: request.Request{ClusterName: "w1", Kind: claims}, workload: w}
 	h := idleHub()
-	h.watcher = w.watcher
+	h.Watcher = w.Watcher
 	r := &requirementReconciler{hub: h}
 
 	for name, tc := range map[string]struct {
 		reason string
-		got    *problem
+		got    *condition.Problem
 		want   string
 	}{
-		"Hub":        {reason: "The claims of the kind in the hub.", got: r.unknown(claims), want: ReasonKindNotServed},
-		"Namespaces": {reason: "Where claims go.", got: namespacesUnknown(w), want: ReasonWorkloadRejected},
-		"Secrets":    {reason: "What was delivered.", got: workloadSecretsUnknown(s), want: ReasonSecretRejected},
+		"Hub":        {reason: "The claims of the kind in the hub.", got: r.unknown(claims), want: reason.ReasonKindNotServed},
+		"Namespaces": {reason: "Where claims go.", got: namespacesUnknown(w), want: reason.ReasonWorkloadRejected},
+		"Secrets":    {reason: "What was delivered.", got: workloadSecretsUnknown(s), want: reason.ReasonSecretRejected},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if tc.got == nil || tc.got.reason != tc.want {
+			if tc.got == nil || tc.got.Reason != tc.want {
 				t.Errorf("%s want %s, got %v", tc.reason, tc.want, tc.got)
 			}
 		})
@@ -58,19 +62,19 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 
 	reporter := refusals{reasons: map[string]string{}}
 	recorder := events.NewFakeRecorder(1)
-	d := &definitionReconciler{hub: h, workloads: h.workloads, reporter: reporter, recorder: recorder, refused: map[mcreconcile.Request]string{}}
+	d := &definitionReconciler{hub: h, workloads: h.Clusters, reporter: reporter, recorder: recorder, refused: map[mcreconcile.Request]string{}}
 	crd := claims.GroupResource().String()
-	d.accept(t.Context(), w, connection.Cluster{Name: "w1"}, definitionRequest("w1", crd), claims)
-	if got := reporter.reasons[crd]; got != ReasonClaimsStale {
-		t.Errorf("want the definition to be refused with %s, got %q", ReasonClaimsStale, got)
+	d.accept(t.Context(), w, connection.Cluster{Name: "w1"}, request.ForDefinition("w1", crd), claims)
+	if got := reporter.reasons[crd]; got != reason.ReasonClaimsStale {
+		t.Errorf("want the definition to be refused with %s, got %q", reason.ReasonClaimsStale, got)
 	}
-	if e := <-recorder.Events; !strings.Contains(e, ReasonClaimsStale) {
+	if e := <-recorder.Events; !strings.Contains(e, reason.ReasonClaimsStale) {
 		t.Errorf("want an event that says so, got %q", e)
 	}
-	if _, followed := w.followed(crd); followed {
+	if _, followed := w.Followed(crd); followed {
 		t.Error("want claims that are not seen to be left alone")
 	}
-	if state, _ := w.watcher.State(claims); state != kindwatch.StateStale {
+	if state, _ := w.Watcher.State(claims); state != kindwatch.StateStale {
 		t.Errorf("want the kind to have been stale all the time, got %s", state)
 	}
 }

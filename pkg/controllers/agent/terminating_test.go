@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // An API server alone has no controller that empties a namespace which is being deleted: the test does what that one does.
@@ -21,7 +23,7 @@ func TestNamespaceDeletedInTheWorkloadClusterGoes(t *testing.T) {
 	early, late := f.pushed("early"), f.pushed("late")
 	f.connectionSecret("early-conn", early, "one")
 	f.ready("early", "a")
-	f.synced("early", ReasonSynced)
+	f.synced("early", reason.ReasonSynced)
 
 	if err := f.workload.Delete(f.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}); err != nil {
 		t.Fatal(err)
@@ -37,7 +39,7 @@ func TestNamespaceDeletedInTheWorkloadClusterGoes(t *testing.T) {
 	// A Secret that arrives now cannot be written. That is told, and holds up nothing.
 	f.connectionSecret("late-conn", late, "two")
 	f.ready("late", "b")
-	f.synced("late", ReasonSecretRejected)
+	f.synced("late", reason.ReasonSecretRejected)
 
 	for _, name := range []string{"early", "late"} {
 		if err := f.workload.Delete(f.ctx, f.object(f.namespace, name)); err != nil {

@@ -6,6 +6,7 @@ package agent
 import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -14,68 +15,43 @@ import (
 
 // forgetKind drops what is kept about the claims of a kind that is not followed any more in a cluster.
 func (r *requirementReconciler) forgetKind(name mcr.ClusterName, kind kindwatch.Kind) {
-	gone := func(req Request) bool { return req.Kind == kind }
-	if w, ok := r.workloads.get(name); ok {
-		w.forgetAwaiting(gone)
+	gone := func(req request.Request) bool { return req.Kind == kind }
+	if w, ok := r.workloads.Get(name); ok {
+		w.ForgetAwaiting(gone)
 	}
-	r.hub.forgetRequests(name, gone)
+	r.hub.ForgetRequests(name, gone)
 	r.metrics.forgetRequests(name, gone)
 	r.ledger.forget(name, gone)
 }
 
 // forgetCluster drops what is kept about the claims of a cluster that is gone.
 func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
-	gone := func(Request) bool { return true }
-	r.hub.forgetRequests(name, gone)
+	gone := func(request.Request) bool { return true }
+	r.hub.ForgetRequests(name, gone)
 	r.ledger.forget(name, gone)
-	r.identities.forget(name)
+	r.identities.Forget(name)
 	r.bursts.forget(name)
 	r.metrics.forget(name)
 }
 
 // tidy undoes what a reconcile has left if its cluster or kind went while it was under way. Whoever goes later forgets it.
-func (r *requirementReconciler) tidy(req Request) {
-	if r.workloads.ifGone(req.ClusterName, func() { r.forgetCluster(req.ClusterName) }) {
+func (r *requirementReconciler) tidy(req request.Request) {
+	if r.workloads.IfGone(req.ClusterName, func() { r.forgetCluster(req.ClusterName) }) {
 		return
 	}
-	w, ok := r.workloads.get(req.ClusterName)
+	w, ok := r.workloads.Get(req.ClusterName)
 	if !ok {
 		return // It has just gone, and with it what this reconcile left.
 	}
-	if kind, ok := w.kindOf(req.Kind.GroupResource().String()); !ok || kind != req.Kind {
+	if kind, ok := w.KindOf(req.Kind.GroupResource().String()); !ok || kind != req.Kind {
 		r.forget(req)
 	}
 }
 
 // tidy is the same for a definition.
 func (r *definitionReconciler) tidy(name mcr.ClusterName) {
-	r.workloads.ifGone(name, func() {
+	r.workloads.IfGone(name, func() {
 		r.forget(name)
 		r.metrics.forget(name)
 	})
-}
-
-func (h *hub) forgetRequests(name mcr.ClusterName, gone func(Request) bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for r, key := range h.waitsAt[name] {
-		if gone(r) {
-			h.waiting.Delete(key, r)
-		}
-	}
-	h.waitsAt.forget(name, gone)
-}
-
-func (m *Metrics) forgetRequests(name mcr.ClusterName, gone func(Request) bool) {
-	if m == nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for r, reason := range m.reasons[name] {
-		if gone(r) {
-			m.requirements.WithLabelValues(name.String(), reason).Dec()
-		}
-	}
-	m.reasons.forget(name, gone)
 }

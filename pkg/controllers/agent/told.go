@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 )
 
 // A definition may drop fields of the status that it does not know, our condition among them. Then a claim never shows what
@@ -28,7 +30,7 @@ type toldStatus struct {
 // told is what is remembered about writing a status to a claim.
 func told(claim *unstructured.Unstructured, reason string, status map[string]any) toldStatus {
 	shown, _ := claim.Object["status"].(map[string]any)
-	return toldStatus{uid: claim.GetUID(), reason: reason, written: hashOf(withoutTransition(status)), shown: hashOf(shown)}
+	return toldStatus{uid: claim.GetUID(), reason: reason, written: propagation.HashOf(withoutTransition(status)), shown: propagation.HashOf(shown)}
 }
 
 // withoutTransition is a status without the times of our conditions' last transitions: where these are dropped, each
@@ -37,7 +39,7 @@ func withoutTransition(status map[string]any) map[string]any {
 	out := runtime.DeepCopyJSON(status)
 	conditions, _ := out["conditions"].([]any)
 	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && isOurCondition(c["type"]) {
+		if c, ok := c.(map[string]any); ok && propagation.IsOurCondition(c["type"]) {
 			delete(c, "lastTransitionTime")
 		}
 	}
@@ -51,7 +53,7 @@ func (r *requirementReconciler) toldInVain(s *scope, c metav1.Condition, status 
 
 // rememberTold remembers a status that did not stay as it was written.
 func (r *requirementReconciler) rememberTold(s *scope, after *unstructured.Unstructured, c metav1.Condition, status map[string]any) {
-	dropped := statusDiffers(after, status)
+	dropped := propagation.StatusDiffers(after, status)
 	r.ledger.edit(s.Request, func(e *entry) {
 		e.told = toldStatus{}
 		if dropped {
@@ -62,7 +64,7 @@ func (r *requirementReconciler) rememberTold(s *scope, after *unstructured.Unstr
 
 // lastTold is the reason that a claim was told last, and whether it was told any.
 func (r *requirementReconciler) lastTold(s *scope) (string, bool) {
-	if shown := agentSynced(s.claim); shown != nil {
+	if shown := propagation.AgentSynced(s.claim); shown != nil {
 		reason, _ := shown["reason"].(string)
 		return reason, true
 	}

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 func TestDefinitionThatDropsConditionsMakesNobodyRepeatThem(t *testing.T) {
@@ -38,7 +40,7 @@ func TestDefinitionThatDropsConditionsMakesNobodyRepeatThem(t *testing.T) {
 	})
 
 	holder := f.object(f.target, "db")
-	holder.SetAnnotations(source{"another", "theirs"}.annotations())
+	holder.SetAnnotations(ownership.Source{Identifier: "another", Namespace: "theirs"}.Annotations())
 	f.create(f.hub, holder)
 	f.claim("db")
 	f.eventually("the conflict is annotated", func() error {
@@ -64,14 +66,14 @@ func TestDefinitionThatDropsConditionsMakesNobodyRepeatThem(t *testing.T) {
 		return out
 	}
 	f.eventually("the conflict is an event", func() error {
-		if !slices.Contains(reasons(), ReasonConflict) {
+		if !slices.Contains(reasons(), reason.ReasonConflict) {
 			return errors.New("there is none")
 		}
 		return nil
 	})
 	f.settled()
 
-	w, ok := f.agent.workloads.get(f.cluster)
+	w, ok := f.agent.workloads.Get(f.cluster)
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
@@ -88,7 +90,7 @@ func TestDefinitionThatDropsConditionsMakesNobodyRepeatThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.eventually("the end of the conflict is an event", func() error {
-		if !slices.Equal(reasons(), []string{ReasonConflict, ReasonSynced}) {
+		if !slices.Equal(reasons(), []string{reason.ReasonConflict, reason.ReasonSynced}) {
 			return fmt.Errorf("the events are %v", reasons())
 		}
 		return nil

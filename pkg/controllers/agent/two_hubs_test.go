@@ -25,6 +25,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
@@ -85,12 +90,12 @@ func (f *fixture) belongings(owner hubidentity.Owner) {
 		if !owner.IsStamped(crd) || !owner.IsStamped(secret) {
 			return fmt.Errorf("labels are %v and %v", crd.Labels, secret.Labels)
 		}
-		for manager := range lateEntries(claim) {
-			if manager != owner.FieldManager(lateInitManager) {
+		for manager := range propagation.LateEntries(claim) {
+			if manager != owner.FieldManager(ownership.LateInitManager) {
 				return fmt.Errorf("%s manages fields of the claim", manager)
 			}
 		}
-		if len(lateEntries(claim)) != 1 {
+		if len(propagation.LateEntries(claim)) != 1 {
 			return fmt.Errorf("managed fields are %v", claim.GetManagedFields())
 		}
 		return nil
@@ -100,7 +105,7 @@ func (f *fixture) belongings(owner hubidentity.Owner) {
 // protectedAllTheTime watches that the claims of a fixture have a finalizer of some hub from now on.
 func (f *fixture) protectedAllTheTime() (check func()) {
 	f.t.Helper()
-	c, err := client.NewWithWatch(f.workloadConfig, client.Options{Scheme: scheme()})
+	c, err := client.NewWithWatch(f.workloadConfig, client.Options{Scheme: agenttest.Scheme()})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -136,7 +141,7 @@ func (f *fixture) withEverything() (hub *unstructured.Unstructured, secret *core
 	f.connectionSecret("db-conn", hub, "one")
 	f.fill("db", map[string]string{"resourceRef": "xdb-1"})
 	f.ready("db", "a")
-	f.synced("db", ReasonSynced)
+	f.synced("db", reason.ReasonSynced)
 	f.eventually("the Secret arrives", f.secretIs("db-conn", "one"))
 	f.specIs(f.workload, f.namespace, "db", map[string]string{"resourceRef": "xdb-1"})
 	f.belongings(f.owner)
@@ -159,7 +164,7 @@ func TestAnotherHubLeavesEverythingAlone(t *testing.T) {
 	f.withEverything()
 	other := f.otherHub(hubidentity.Owner{ID: "hub-b"})
 	other.start()
-	if message := other.told(ReasonDefinitionForeign); !strings.Contains(message, `"hub-a"`) {
+	if message := other.told(reason.ReasonDefinitionForeign); !strings.Contains(message, `"hub-a"`) {
 		t.Errorf("want the message to name the hub, got %q", message)
 	}
 	f.settled()
@@ -188,10 +193,10 @@ func TestMoveToAnotherHubLosesNothing(t *testing.T) {
 	f.stopAgent()
 	check := f.protectedAllTheTime()
 
-	other := f.otherHub(hubidentity.Owner{ID: "hub-b", Predecessors: []hubidentity.Identity{ourHub}})
+	other := f.otherHub(hubidentity.Owner{ID: "hub-b", Predecessors: []hubidentity.Identity{agenttest.OurHub}})
 	restored := other.restore(before, "one")
 	other.start()
-	other.synced("db", ReasonSynced)
+	other.synced("db", reason.ReasonSynced)
 	other.belongings(other.owner)
 	now := &corev1.Secret{}
 	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(secret), now); err != nil || now.UID != secret.UID || string(now.Data["password"]) != "one" {
@@ -233,12 +238,12 @@ func TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing(t *testing.
 	f.stopAgent()
 	check := f.protectedAllTheTime()
 
-	other := f.otherHub(hubidentity.Owner{ID: "hub-b", Predecessors: []hubidentity.Identity{ourHub}})
+	other := f.otherHub(hubidentity.Owner{ID: "hub-b", Predecessors: []hubidentity.Identity{agenttest.OurHub}})
 	other.start()
-	other.says("db", ReasonHubObjectDeleted, string(before.GetUID()), fleetv1alpha1.RecreateAnnotation)
+	other.says("db", reason.ReasonHubObjectDeleted, string(before.GetUID()), fleetv1alpha1.RecreateAnnotation)
 	other.settled()
 	other.notIn(other.target, "db")
-	claim := other.synced("db", ReasonHubObjectDeleted)
+	claim := other.synced("db", reason.ReasonHubObjectDeleted)
 	if address, _, _ := unstructured.NestedString(claim.Object, "status", "address"); address != "a" {
 		t.Errorf("want the status to stay, got %v", claim.Object["status"])
 	}
@@ -253,7 +258,7 @@ func TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing(t *testing.
 
 	// The step is made up for.
 	restored := other.restore(before, "one")
-	other.synced("db", ReasonSynced)
+	other.synced("db", reason.ReasonSynced)
 	other.belongings(other.owner)
 	other.ready("db", "a")
 	other.recorded("db", restored)
@@ -270,7 +275,7 @@ func TestUpgradeCarriesOverWhatNamesNoHub(t *testing.T) {
 	check := f.protectedAllTheTime()
 
 	f.stopAgent()
-	f.owner = hubidentity.Owner{ID: ourHub}
+	f.owner = hubidentity.Owner{ID: agenttest.OurHub}
 	f.restart()
 	f.belongings(f.owner)
 	f.settled()
@@ -296,24 +301,24 @@ func TestUpgradeCarriesOverWhatNamesNoHub(t *testing.T) {
 func TestUpdateOfAnObjectThatBecameAnothersIsRefused(t *testing.T) {
 	f := newFixture(t)
 	f.served()
-	w, ok := f.agent.workloads.get(f.cluster)
+	w, ok := f.agent.workloads.Get(f.cluster)
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
 	us := f.source()
 	hub := f.object(f.target, "raced")
-	hub.SetAnnotations(us.annotations())
+	hub.SetAnnotations(us.Annotations())
 	f.create(f.hub, hub)
 	looked := hub.DeepCopy()
-	them := source{identifier: "them", namespace: "theirs"}
-	f.edit(f.hub, hub, func() { hub.SetAnnotations(them.annotations()) })
+	them := ownership.Source{Identifier: "them", Namespace: "theirs"}
+	f.edit(f.hub, hub, func() { hub.SetAnnotations(them.Annotations()) })
 
 	claim := f.object(f.namespace, "raced")
 	claim.Object["spec"] = map[string]any{"version": "8"}
-	s := &scope{Request: Request{ClusterName: f.cluster}, workload: w, claim: claim, us: us}
+	s := &scope{Request: request.Request{ClusterName: f.cluster}, workload: w, claim: claim, us: us}
 	s.Kind.GroupVersionKind, s.Kind.Resource, s.Namespace, s.Name = f.gvk(), "mysqlinstances", f.namespace, "raced"
-	key := hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: f.target, Name: "raced"}}
-	ctx := f.agent.requirements.identities.manager.in(f.ctx)
+	key := ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: f.target, Name: "raced"}}
+	ctx := f.agent.requirements.identities.Manager.In(f.ctx)
 	if _, _, err := f.agent.requirements.push(ctx, s, key, looked); !apierrors.IsConflict(err) {
 		t.Errorf("want a conflict, which is tried again silently, got %v", err)
 	}
@@ -327,9 +332,9 @@ func TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay(t *testing.T) {
 	c := clocktesting.NewFakePassiveClock(time.Now())
 	r := &requirementReconciler{hubClient: noWriter{t: t}, inFlight: newInFlight(c, time.Minute)}
 	claim := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
-	s := &scope{Request: Request{ClusterName: "capi/default/w1"}, claim: claim, us: source{identifier: "us", namespace: "team"}}
-	place := func(namespace string) hubKey {
-		return hubKey{kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: namespace, Name: "db"}}
+	s := &scope{Request: request.Request{ClusterName: "capi/default/w1"}, claim: claim, us: ownership.Source{Identifier: "us", Namespace: "team"}}
+	place := func(namespace string) ownership.Place {
+		return ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: namespace, Name: "db"}}
 	}
 	r.inFlight.sending(s.Request, place("first"))
 	r.inFlight.sent(s.Request, context.DeadlineExceeded)

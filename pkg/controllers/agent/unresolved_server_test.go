@@ -5,6 +5,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -13,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
@@ -54,7 +57,7 @@ func (f *fixture) resolves(name, version string) {
 	if err := f.workload.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(filled), owner); err != nil {
 		f.t.Fatal(err)
 	}
-	f.says(name, ReasonReferencesUnresolved)
+	f.says(name, reason.ReasonReferencesUnresolved)
 	f.concludes(name, metav1.ConditionTrue)
 }
 
@@ -66,9 +69,12 @@ func (f *fixture) concludes(name string, status metav1.ConditionStatus) {
 		if err != nil {
 			return err
 		}
-		kept := keepReferencesResolved(f.object(f.namespace, name), conditionsOf(u))
+		kept := slices.DeleteFunc(conditionsOf(u), func(c any) bool {
+			theirs, ok := c.(map[string]any)
+			return ok && theirs["type"] == propagation.ConditionReferencesResolved
+		})
 		_ = unstructured.SetNestedSlice(u.Object, append(kept, map[string]any{
-			"type": conditionReferencesResolved, "status": string(status), "reason": "Resolved", "message": "",
+			"type": propagation.ConditionReferencesResolved, "status": string(status), "reason": "Resolved", "message": "",
 			"observedGeneration": u.GetGeneration(), "lastTransitionTime": "2026-01-02T03:04:05Z",
 		}), "status", "conditions")
 		return f.workload.Status().Update(f.ctx, u)
@@ -84,7 +90,7 @@ func conditionsOf(u *unstructured.Unstructured) []any {
 func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
 	f := newReferencesFixture(t)
 	f.claim("db", withReference(map[string]any{"resolve": "Always"}))
-	f.synced("db", ReasonReferencesUnresolved)
+	f.synced("db", reason.ReasonReferencesUnresolved)
 	f.settled()
 	if _, err := f.get(f.hub, f.target, "db"); !apierrors.IsNotFound(err) {
 		t.Errorf("want nothing in the hub, got %v", err)
@@ -95,14 +101,14 @@ func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
 	if got, _, _ := unstructured.NestedString(hub.Object, "spec", "version"); got != "8.0" {
 		t.Errorf("want what references filled in to be the user's in the hub, got %v", hub.Object["spec"])
 	}
-	shown := f.synced("db", ReasonSynced)
-	if shownCondition(shown, conditionReferencesResolved) == nil {
+	shown := f.synced("db", reason.ReasonSynced)
+	if propagation.ShownCondition(shown, propagation.ConditionReferencesResolved) == nil {
 		t.Errorf("want the condition of references to stay, got %v", shown.Object["status"])
 	}
 	f.ready("db", "db.example.org")
 	f.eventually("the hub's status comes beside it", func() error {
 		u, err := f.get(f.workload, f.namespace, "db")
-		if err == nil && (shownCondition(u, "Ready") == nil || shownCondition(u, conditionReferencesResolved) == nil) {
+		if err == nil && (propagation.ShownCondition(u, "Ready") == nil || propagation.ShownCondition(u, propagation.ConditionReferencesResolved) == nil) {
 			return fmt.Errorf("the status is %v", u.Object["status"])
 		}
 		return err
@@ -123,7 +129,7 @@ func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
 func TestUndoAConditionOfOthersByAStaleStatus(t *testing.T) {
 	f := newReferencesFixture(t)
 	f.claim("db", withReference(nil))
-	stale := f.synced("db", ReasonReferencesUnresolved)
+	stale := f.synced("db", reason.ReasonReferencesUnresolved)
 	f.stopAgent()
 	f.concludes("db", metav1.ConditionTrue)
 
@@ -131,18 +137,18 @@ func TestUndoAConditionOfOthersByAStaleStatus(t *testing.T) {
 	status["conditions"] = append(conditionsOf(stale), map[string]any{
 		"type": "Ready", "status": "True", "reason": "Available", "lastTransitionTime": "2026-01-02T03:04:05Z",
 	})
-	patch, err := statusPatch(stale, status)
+	patch, err := propagation.StatusPatch(stale, status)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.workload.Status().Patch(f.ctx, shell(stale), patch); !apierrors.IsConflict(err) {
+	if err := f.workload.Status().Patch(f.ctx, propagation.Shell(stale), patch); !apierrors.IsConflict(err) {
 		t.Errorf("want a status that was made of an old claim to be refused, got %v", err)
 	}
 	now, err := f.get(f.workload, f.namespace, "db")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if shownCondition(now, conditionReferencesResolved) == nil {
+	if propagation.ShownCondition(now, propagation.ConditionReferencesResolved) == nil {
 		t.Errorf("want the condition of others to stay, got %v", now.Object["status"])
 	}
 
@@ -152,7 +158,7 @@ func TestUndoAConditionOfOthersByAStaleStatus(t *testing.T) {
 	}
 	f.gone(f.workload, f.namespace, "db")
 	f.claim("db", withReference(nil))
-	if err := f.workload.Status().Patch(f.ctx, shell(stale), patch); !apierrors.IsConflict(err) {
+	if err := f.workload.Status().Patch(f.ctx, propagation.Shell(stale), patch); !apierrors.IsConflict(err) {
 		t.Errorf("want the status of another claim to be refused, got %v", err)
 	}
 }

@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 func TestUnresolved(t *testing.T) {
@@ -16,12 +20,12 @@ func TestUnresolved(t *testing.T) {
 		"NoReferences": {reason: "There is nothing to wait for.", spec: `{}`},
 		"NotOurs":      {reason: "An API can have a field of that name that means something else.", spec: `{'references':[{'dependsOn':{'name':'a'}}]}`},
 		"Resolved":     {reason: "The field has a value.", spec: `{'region':'eu-west-1',` + reference + `}`},
-		"Unresolved":   {reason: "It has none.", spec: `{` + reference + `}`, want: ReasonReferencesUnresolved},
+		"Unresolved":   {reason: "It has none.", spec: `{` + reference + `}`, want: reason.ReasonReferencesUnresolved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if p := unresolved(parse(t, `{'kind':'MySQLInstance','spec':`+tc.spec+`}`)); p != nil {
-				got = p.reason
+			if p := unresolved(agenttest.Parse(t, `{'kind':'MySQLInstance','spec':`+tc.spec+`}`)); p != nil {
+				got = p.Reason
 			}
 			if got != tc.want {
 				t.Errorf("%s: want %q, got %q", tc.reason, tc.want, got)
@@ -34,16 +38,16 @@ func TestUnresolved(t *testing.T) {
 func TestStatusKeepsReferencesResolved(t *testing.T) {
 	const here, there = `{'type':'ReferencesResolved','status':'True','reason':'Resolved'}`, `{'type':'ReferencesResolved','status':'False','reason':'Cycle'}`
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	hub := parse(t, `{'metadata':{'generation':7},'status':{'conditions':[{'type':'Ready','status':'True'},`+there+`]}}`)
+	hub := agenttest.Parse(t, `{'metadata':{'generation':7},'status':{'conditions':[{'type':'Ready','status':'True'},`+there+`]}}`)
 	for name, tc := range map[string]struct{ reason, claim, want string }{
 		"Shown":    {reason: "It stays.", claim: `{'metadata':{'generation':1},'status':{'conditions':[` + here + `]}}`, want: "Resolved"},
 		"NotShown": {reason: "The hub's is not brought along.", claim: `{'metadata':{'generation':1}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			claim := parse(t, tc.claim)
+			claim := agenttest.Parse(t, tc.claim)
 			shown := claim.DeepCopy()
-			shown.Object["status"] = statusOf(claim, hub, true, condition(claim, nil), now)
-			got, _ := shownCondition(shown, "ReferencesResolved")["reason"].(string)
+			shown.Object["status"] = propagation.StatusOf(claim, hub, true, propagation.Condition(claim, nil), now)
+			got, _ := propagation.ShownCondition(shown, "ReferencesResolved")["reason"].(string)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -29,12 +31,12 @@ func vanished(e kindwatch.Event, owner hubidentity.Owner) bool {
 }
 
 // vanish remembers the last state of a claim until its object in the hub is deleted.
-func (r *requirementReconciler) vanish(req Request, last *unstructured.Unstructured) {
+func (r *requirementReconciler) vanish(req request.Request, last *unstructured.Unstructured) {
 	r.ledger.edit(req, func(e *entry) { e.vanished = last })
 }
 
 // vanishedClaim returns the last state of a claim that vanished. One that exists again takes its object in the hub over.
-func (r *requirementReconciler) vanishedClaim(req Request, exists bool) *unstructured.Unstructured {
+func (r *requirementReconciler) vanishedClaim(req request.Request, exists bool) *unstructured.Unstructured {
 	if exists {
 		r.ledger.edit(req, func(e *entry) { e.vanished = nil })
 	}
@@ -47,8 +49,8 @@ func (r *requirementReconciler) deleteVanished(ctx context.Context, s *scope) (o
 		r.forget(s.Request)
 		return outcome{silent: true}, nil
 	}
-	if state, _ := r.hub.watcher.State(s.Kind); state != kindwatch.StateSynced && !r.goneForGood(s.Kind) {
-		return outcome{silent: true, retryAfter: slowRetry()}, nil
+	if state, _ := r.hub.Watcher.State(s.Kind); state != kindwatch.StateSynced && !r.goneForGood(s.Kind) {
+		return outcome{silent: true, retryAfter: condition.SlowRetry()}, nil
 	}
 	policy, p := deletionPolicy(s.class, s.className, s.claim)
 	if p != nil {

@@ -4,18 +4,20 @@
 package agent
 
 import (
-	"fmt"
-	"maps"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/test/verdict"
 )
 
@@ -33,7 +35,7 @@ func asPulled(t *testing.T, hub *apiextensionsv1.CustomResourceDefinition) *apie
 		t.Fatal(err)
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	pulled := definitionFor(&unstructured.Unstructured{Object: content}, hub.Spec.Versions[0].Name)
+	pulled := definition.DefinitionFor(&unstructured.Unstructured{Object: content}, hub.Spec.Versions[0].Name)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(pulled.Object, crd); err != nil {
 		t.Fatal(err)
 	}
@@ -45,10 +47,10 @@ func asPulled(t *testing.T, hub *apiextensionsv1.CustomResourceDefinition) *apie
 func TestVerdictsOnClaims(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "database.acmeco.org", Version: "v1alpha1", Kind: "MySQLInstance"}
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	created := verdict.CreatedBy(t, pulledDefinition(t), parse(t, `{'apiVersion':'database.acmeco.org/v1alpha1','kind':'MySQLInstance',
+	created := verdict.CreatedBy(t, pulledDefinition(t), agenttest.Parse(t, `{'apiVersion':'database.acmeco.org/v1alpha1','kind':'MySQLInstance',
 		'metadata':{'namespace':'foo','name':'db'},'spec':{'version':'8'}}`))
 	hubSays := func(conditions string) *unstructured.Unstructured {
-		return parse(t, `{'metadata':{'generation':7},'status':{'conditions':[`+conditions+`]}}`)
+		return agenttest.Parse(t, `{'metadata':{'generation':7},'status':{'conditions':[`+conditions+`]}}`)
 	}
 	const (
 		available = `{'type':'Synced','status':'True','reason':'ReconcileSuccess'},{'type':'Ready','status':'True','reason':'Available'}`
@@ -57,9 +59,9 @@ func TestVerdictsOnClaims(t *testing.T) {
 		behind    = `{'type':'Ready','status':'True','reason':'Available','observedGeneration':6}`
 		paused    = `{'type':'Ready','status':'True','reason':'Available'},{'type':'Stalled','status':'True','reason':'Quota','message':'No room'}`
 	)
-	show := func(claim, hub *unstructured.Unstructured, p *problem) *unstructured.Unstructured {
+	show := func(claim, hub *unstructured.Unstructured, p *condition.Problem) *unstructured.Unstructured {
 		out := claim.DeepCopy()
-		out.Object["status"] = statusOf(claim, hub, p == nil, condition(claim, p), now)
+		out.Object["status"] = propagation.StatusOf(claim, hub, p == nil, propagation.Condition(claim, p), now)
 		return out
 	}
 	provisioned := show(created, hubSays(available), nil)
@@ -67,7 +69,7 @@ func TestVerdictsOnClaims(t *testing.T) {
 	edited.SetGeneration(2)
 	ended := provisioned.DeepCopy()
 	ended.SetDeletionTimestamp(&metav1.Time{Time: now})
-	taken := &problem{reason: ReasonConflict, message: "taken"}
+	taken := &condition.Problem{Reason: reason.ReasonConflict, Message: "taken"}
 
 	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{
 		"Created":     {Reason: "Nobody has looked at it yet.", Object: created, Want: verdict.InProgress},
@@ -91,30 +93,30 @@ func TestVerdictsOnClaims(t *testing.T) {
 		},
 		"AcceptedBeforeUpgrade": {
 			Reason: "A claim that an older Masthead has looked at has conditions and no generation.", Want: verdict.Current,
-			Object: show(parse(t, `{'metadata':{'generation':3},'status':{'observedGeneration':-1,'conditions':[`+available+`,
+			Object: show(agenttest.Parse(t, `{'metadata':{'generation':3},'status':{'observedGeneration':-1,'conditions':[`+available+`,
 				{'type':'AgentSynced','status':'True','reason':'Synced','message':'The hub holds this claim.','observedGeneration':3}]}}`),
 				hubSays(available), nil),
 		},
 	}}
 	// Each reason for which a claim is not synchronised, without an object in the hub and with one that was ready before.
-	for reason, want := range map[string]verdict.Verdict{
-		ReasonConflict: verdict.Failed, ReasonTargetNamespaceMissing: verdict.Failed, ReasonTargetNamespaceNotAllowed: verdict.Failed,
-		ReasonTargetNamespaceInvalid: verdict.Failed, ReasonTargetNamespaceChanged: verdict.Failed, ReasonMoving: verdict.InProgress,
-		ReasonCredentialsMissing: verdict.Failed, ReasonCredentialsInvalid: verdict.Failed, ReasonCredentialsRejected: verdict.Failed,
-		ReasonImpersonationForbidden: verdict.Failed, ReasonForbidden: verdict.Failed, ReasonRejected: verdict.Failed,
-		ReasonClassNotFound: verdict.Failed, ReasonInvalidClass: verdict.Failed, ReasonKindNotOffered: verdict.Failed,
-		ReasonKindNotServed: verdict.InProgress, ReasonSecretConflict: verdict.Failed, ReasonSecretNotControlled: verdict.Failed,
-		ReasonSecretMissing: verdict.InProgress, ReasonSecretRejected: verdict.Failed, ReasonWorkloadForbidden: verdict.Failed,
-		ReasonWorkloadRejected: verdict.Failed, ReasonInvalidDeletionPolicy: verdict.Failed, ReasonDeleting: verdict.InProgress,
-		ReasonRecreating: verdict.InProgress, ReasonSyncFailing: verdict.InProgress, ReasonHubObjectDeleted: verdict.Failed,
-		ReasonHubUnavailable: verdict.InProgress, ReasonNamespaceRecreated: verdict.Failed, ReasonSecretWithheld: verdict.Failed,
-		ReasonReferencesUnresolved: verdict.InProgress,
+	for becauseOf, want := range map[string]verdict.Verdict{
+		reason.ReasonConflict: verdict.Failed, reason.ReasonTargetNamespaceMissing: verdict.Failed, reason.ReasonTargetNamespaceNotAllowed: verdict.Failed,
+		reason.ReasonTargetNamespaceInvalid: verdict.Failed, reason.ReasonTargetNamespaceChanged: verdict.Failed, reason.ReasonMoving: verdict.InProgress,
+		reason.ReasonCredentialsMissing: verdict.Failed, reason.ReasonCredentialsInvalid: verdict.Failed, reason.ReasonCredentialsRejected: verdict.Failed,
+		reason.ReasonImpersonationForbidden: verdict.Failed, reason.ReasonForbidden: verdict.Failed, reason.ReasonRejected: verdict.Failed,
+		reason.ReasonClassNotFound: verdict.Failed, reason.ReasonInvalidClass: verdict.Failed, reason.ReasonKindNotOffered: verdict.Failed,
+		reason.ReasonKindNotServed: verdict.InProgress, reason.ReasonSecretConflict: verdict.Failed, reason.ReasonSecretNotControlled: verdict.Failed,
+		reason.ReasonSecretMissing: verdict.InProgress, reason.ReasonSecretRejected: verdict.Failed, reason.ReasonWorkloadForbidden: verdict.Failed,
+		reason.ReasonWorkloadRejected: verdict.Failed, reason.ReasonInvalidDeletionPolicy: verdict.Failed, reason.ReasonDeleting: verdict.InProgress,
+		reason.ReasonRecreating: verdict.InProgress, reason.ReasonSyncFailing: verdict.InProgress, reason.ReasonHubObjectDeleted: verdict.Failed,
+		reason.ReasonHubUnavailable: verdict.InProgress, reason.ReasonNamespaceRecreated: verdict.Failed, reason.ReasonSecretWithheld: verdict.Failed,
+		reason.ReasonReferencesUnresolved: verdict.InProgress,
 	} {
-		unknown := reason == ReasonSyncFailing || reason == ReasonHubUnavailable
-		p := &problem{reason: reason, message: "It is so", unknown: unknown}
-		why := "It is not what the user asked for: " + reason
-		table.Cases[reason] = verdict.Case{Reason: why, Object: show(created, nil, p), Want: want}
-		table.Cases[reason+"AfterReady"] = verdict.Case{Reason: why, Object: show(provisioned, hubSays(available), p), Want: want}
+		unknown := becauseOf == reason.ReasonSyncFailing || becauseOf == reason.ReasonHubUnavailable
+		p := &condition.Problem{Reason: becauseOf, Message: "It is so", Unknown: unknown}
+		why := "It is not what the user asked for: " + becauseOf
+		table.Cases[becauseOf] = verdict.Case{Reason: why, Object: show(created, nil, p), Want: want}
+		table.Cases[becauseOf+"AfterReady"] = verdict.Case{Reason: why, Object: show(provisioned, hubSays(available), p), Want: want}
 	}
 	table.Check(t)
 
@@ -141,61 +143,4 @@ func TestVerdictsOnPulledDefinitions(t *testing.T) {
 		"Established": {Reason: "Claims can be created.", Object: established("True"), Want: verdict.Current},
 		"Created":     {Reason: "The API server has not taken it up yet.", Object: established("False"), Want: verdict.InProgress},
 	}}.Check(t)
-}
-
-// TestObservesGeneration sees that a definition gets the default only where every object stays valid with it.
-func TestObservesGeneration(t *testing.T) {
-	const field = `'observedGeneration':{'type':'integer','format':'int64','description':'The generation that this status is about, or -1 before Masthead has looked at the object.'}`
-	const whole = `{'type':'object','properties':{'a':{'type':'string'}}}`
-	for name, tc := range map[string]struct {
-		reason, status, root, want string
-		noSubresource              bool
-	}{
-		"Added": {
-			reason: "Nothing speaks against it.", status: whole,
-			want: `{'type':'object','default':{'observedGeneration':-1},'properties':{'a':{'type':'string'},` + field + `}}`,
-		},
-		"Theirs": {
-			reason: "The author's field is kept.", status: `{'type':'object','properties':{'observedGeneration':{'type':'integer'}}}`,
-			want: `{'type':'object','default':{'observedGeneration':-1},'properties':{'observedGeneration':{'type':'integer'}}}`,
-		},
-		"TheirsIsAText": {
-			reason: "An author's field of another type is left alone.",
-			status: `{'type':'object','properties':{'observedGeneration':{'type':'string'}}}`,
-			want:   `{'type':'object','properties':{'observedGeneration':{'type':'string'}}}`,
-		},
-		"TheirsIsPositive": {
-			reason: "-1 would not be valid.", status: `{'type':'object','properties':{'observedGeneration':{'type':'integer','minimum':0}}}`,
-			want: `{'type':'object','properties':{'observedGeneration':{'type':'integer','minimum':0}}}`,
-		},
-		"Required": {
-			reason: "A status with nothing else would not be valid.", status: `{'type':'object','required':['a'],'properties':{'a':{'type':'string'}}}`,
-			want: `{'type':'object','required':['a'],'properties':{'a':{'type':'string'}}}`,
-		},
-		"RuleOfTheStatus": {
-			reason: "Nor perhaps by this rule.", status: `{'type':'object','properties':{},'x-kubernetes-validations':[{'rule':'has(self.a)'}]}`,
-			want: `{'type':'object','properties':{},'x-kubernetes-validations':[{'rule':'has(self.a)'}]}`,
-		},
-		"RuleOfTheObject": {
-			reason: "Nor by this one.", status: whole, root: `,'x-kubernetes-validations':[{'rule':'!has(self.status) || has(self.status.a)'}]`, want: whole,
-		},
-		"Opaque":        {reason: "Without properties nothing is known.", status: `{'type':'object'}`, want: `{'type':'object'}`},
-		"NoSubresource": {reason: "The status is a part of what users write.", status: whole, noSubresource: true, want: whole},
-	} {
-		t.Run(name, func(t *testing.T) {
-			subresources := `,'subresources':{'status':{}}`
-			if tc.noSubresource {
-				subresources = ""
-			}
-			spec := parse(t, fmt.Sprintf(`{'kind':'x','versions':[{'name':'v1','schema':{'openAPIV3Schema':{'type':'object','properties':{'status':%s}%s}}%s}]}`,
-				tc.status, tc.root, subresources)).Object
-			observesGeneration(spec)
-			version, _ := versionsOf(&unstructured.Unstructured{Object: map[string]any{"spec": maps.Clone(spec)}})[0].(map[string]any)
-			got, _, _ := unstructured.NestedFieldNoCopy(version, "schema", "openAPIV3Schema", "properties", "status")
-			want := parse(t, `{'kind':'x','status':`+tc.want+`}`).Object["status"]
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
-		})
-	}
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,13 +17,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
 // withdraw deletes the XRD that offers the claim kind.
 func (f *fixture) withdraw() {
 	f.t.Helper()
 	xrd := &unstructured.Unstructured{}
-	xrd.SetGroupVersionKind(xrdKind.GroupVersionKind)
+	xrd.SetGroupVersionKind(crossplane.XRDKind.GroupVersionKind)
 	xrd.SetName(f.xrdName())
 	if err := f.hub.Delete(f.ctx, xrd); err != nil {
 		f.t.Fatal(err)
@@ -50,7 +51,7 @@ func (f *fixture) closed(crd *apiextensionsv1.CustomResourceDefinition) {
 		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 			return err
 		}
-		if crd.Annotations[WithdrawnAnnotation] == "" {
+		if crd.Annotations[definition.WithdrawnAnnotation] == "" {
 			return errors.New("it is not")
 		}
 		return nil
@@ -108,7 +109,7 @@ func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 	refused.Object["spec"] = map[string]any{"version": "8"}
 	f.eventually("a closed kind takes no objects", func() error {
 		err := f.workload.Create(f.ctx, refused.DeepCopy(), client.DryRunAll)
-		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), withdrawnMessage) {
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), definition.WithdrawnMessage) {
 			return errors.Join(errors.New("it was taken"), err)
 		}
 		return nil
@@ -123,7 +124,7 @@ func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 			return err
 		}
-		if crd.Annotations[WithdrawnAnnotation] != "" {
+		if crd.Annotations[definition.WithdrawnAnnotation] != "" {
 			return errors.New("it is to be removed")
 		}
 		return nil
@@ -152,7 +153,7 @@ func TestDefinitionThatIsOfferedAgainIsOpened(t *testing.T) {
 		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 			t.Fatal(err)
 		}
-		return crd.Annotations[WithdrawnAnnotation] != "" || len(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.XValidations) != 0
+		return crd.Annotations[definition.WithdrawnAnnotation] != "" || len(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.XValidations) != 0
 	}
 	f.eventually("the definition is closed", func() error {
 		if !closed() {
@@ -173,31 +174,4 @@ func TestDefinitionThatIsOfferedAgainIsOpened(t *testing.T) {
 		return f.workload.Create(f.ctx, u)
 	})
 	f.pushed("db")
-}
-
-func TestClosedDefinition(t *testing.T) {
-	crd := parse(t, `{'apiVersion':'apiextensions.k8s.io/v1','kind':'CustomResourceDefinition','metadata':{'name':'a','annotations':{'a':'b'}},'spec':{'versions':[`+
-		`{'name':'v1','schema':{'openAPIV3Schema':{'type':'object','x-kubernetes-validations':[{'rule':'self.a'}]}}},`+
-		`{'name':'v2','schema':{'openAPIV3Schema':{'type':'object'}}}]}}`)
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	if _, closed := closedSince(crd); closed {
-		t.Error("want a definition that nobody closed to be open")
-	}
-	closed := closedDefinition(crd, now)
-	if since, ok := closedSince(closed); !ok || !since.Equal(now) {
-		t.Errorf("want it to be closed since %v, got %v %v", now, since, ok)
-	}
-	if again := closedDefinition(closed, now); !cmp.Equal(closed.Object, again.Object) {
-		t.Errorf("want closing it twice to close it once (-once +twice):\n%s", cmp.Diff(closed.Object, again.Object))
-	}
-	if diff := cmp.Diff(crd.Object, opened(closed).Object); diff != "" {
-		t.Errorf("want opening it to restore it (-want +got):\n%s", diff)
-	}
-	half := closed.DeepCopy()
-	versions, _, _ := unstructured.NestedSlice(half.Object, "spec", "versions")
-	unstructured.RemoveNestedField(versions[1].(map[string]any), "schema")
-	_ = unstructured.SetNestedSlice(half.Object, versions, "spec", "versions")
-	if _, ok := closedSince(half); ok {
-		t.Error("want a definition of which one version is open to be open, whatever its annotation says")
-	}
 }

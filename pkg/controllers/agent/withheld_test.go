@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 func TestIsWithheld(t *testing.T) {
@@ -59,7 +60,7 @@ func TestComposedSecretThatIsLabelledStaysInTheHub(t *testing.T) {
 	app := f.compose("app", hub, "one")
 	f.composed(hub, "app", "master")
 	f.eventually("what is not labelled arrives", f.secretIs("app", "one"))
-	f.cacheSynced("cache", ReasonSynced)
+	f.cacheSynced("cache", reason.ReasonSynced)
 	f.settled()
 	f.noSecret("master")
 	if got := f.hubRequests.about("GET", "/secrets/master"); len(got) != 0 {
@@ -83,5 +84,5 @@ func TestConnectionSecretThatIsLabelledStaysInTheHub(t *testing.T) {
 	})
 	f.edit(f.hub, secret, func() { secret.Labels = map[string]string{fleetv1alpha1.DeliverLabel: "false"} })
 	f.noSecret("db-conn")
-	f.synced("db", ReasonSecretWithheld)
+	f.synced("db", reason.ReasonSecretWithheld)
 }

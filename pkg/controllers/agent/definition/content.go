@@ -1,0 +1,168 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package definition
+
+import (
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// DefinitionFor returns the CustomResourceDefinition that a workload cluster shall have for one of the hub: the same
+// names, versions and schemas, without what is about the hub.
+//
+//   - Conversion is None, and where the hub's definition has a webhook, only the version that travels is served; see
+//     conversion.go.
+//   - The status of a new object is observedGeneration -1, where the schema lets it be; see observesGeneration.
+//   - Owner references (the XRD is not there), annotations, labels, finalizers and status are the hub's and stay behind. The
+//     labels that say whose it is are those of the cluster's hub; see stamped.
+func DefinitionFor(hub *unstructured.Unstructured, travels string) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{}}
+	out.SetGroupVersionKind(crossplane.CRDGVK)
+	out.SetName(hub.GetName())
+
+	spec, _ := hub.Object["spec"].(map[string]any)
+	spec = runtime.DeepCopyJSON(spec)
+	if spec == nil {
+		spec = map[string]any{}
+	}
+	spec["conversion"] = map[string]any{"strategy": "None"}
+	preservesExplicitly(spec)
+	observesGeneration(spec)
+	if NeedsConversion(hub) {
+		onlyVersion(spec, travels)
+	}
+	out.Object["spec"] = spec
+	return out
+}
+
+// observesGeneration adds the field observedGeneration to the status, and sets it to -1 in an object that has no status yet. Nobody
+// but Masthead writes the field, and there alone: it is how kstatus finds out that nobody has looked at an object, or at its
+// latest change, yet. Otherwise a claim would look ready from its creation until its first status.
+//
+// It is added only where an object with this field alone is surely valid. A schema that asks for more of a status stays as it is.
+func observesGeneration(spec map[string]any) {
+	versions, _ := spec["versions"].([]any)
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		field, _, _ := unstructured.NestedFieldNoCopy(version, "schema", "openAPIV3Schema", "properties", "status")
+		status, _ := field.(map[string]any)
+		properties, _ := status["properties"].(map[string]any)
+		_, hasSubresource, _ := unstructured.NestedFieldNoCopy(version, "subresources", "status")
+		if !hasSubresource || properties == nil || !onlyDescribes(status) || rulesMentionStatus(version) {
+			continue
+		}
+		if _, theirs := properties["observedGeneration"]; !theirs {
+			properties["observedGeneration"] = map[string]any{
+				"type": "integer", "format": "int64",
+				"description": "The generation that this status is about, or -1 before Masthead has looked at the object.",
+			}
+		}
+		observed, _ := properties["observedGeneration"].(map[string]any)
+		if observed["type"] == "integer" && observed["minimum"] == nil && observed["enum"] == nil {
+			status["default"] = map[string]any{"observedGeneration": int64(-1)}
+		}
+	}
+}
+
+// rulesMentionStatus is whether a rule about the whole object may be about its status.
+func rulesMentionStatus(version map[string]any) bool {
+	rules, _, _ := unstructured.NestedFieldNoCopy(version, "schema", "openAPIV3Schema", "x-kubernetes-validations")
+	list, _ := rules.([]any)
+	for _, r := range list {
+		rule, _ := r.(map[string]any)
+		if text, _ := rule["rule"].(string); strings.Contains(text, "status") {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyDescribes is whether the schema of an object says nothing that an object with one of its fields could violate.
+func onlyDescribes(schema map[string]any) bool {
+	for key := range schema {
+		switch key {
+		case "type", "description", "title", "properties", "x-kubernetes-preserve-unknown-fields":
+		default:
+			return false
+		}
+	}
+	return schema["type"] == "object"
+}
+
+// Stamped returns a definition with the labels that say which hub put it into a cluster.
+func Stamped(crd *unstructured.Unstructured, owner hubidentity.Owner) *unstructured.Unstructured {
+	out := crd.DeepCopy()
+	out.SetLabels(owner.Stamp(out.GetLabels()))
+	return out
+}
+
+// IsOurs is whether a definition in a workload cluster was put there by the Masthead of a hub. One that has a controller is that
+// one's, although it still bears our label: a Crossplane that is installed in the cluster later, say, has taken it over.
+func IsOurs(crd *unstructured.Unstructured, owner hubidentity.Owner) bool {
+	return owner.IsManaged(crd) && metav1.GetControllerOfNoCopy(crd) == nil
+}
+
+// OtherHubOf returns the hub that put a definition into a workload cluster, if that is another one.
+func OtherHubOf(crd *unstructured.Unstructured, owner hubidentity.Owner) (hubidentity.Identity, bool) {
+	if crd.GetLabels()[fleetv1alpha1.ManagedByLabel] != view.ManagedByValue {
+		return "", false
+	}
+	return owner.Other(crd)
+}
+
+// SameDefinition is whether a definition in a workload cluster is what it should be.
+func SameDefinition(have, want *unstructured.Unstructured, owner hubidentity.Owner) bool {
+	return IsOurs(have, owner) && owner.IsStamped(have) && equality.Semantic.DeepEqual(have.Object["spec"], want.Object["spec"])
+}
+
+// Corrected returns the definition to write over one that is Masthead's and not what it should be. It is a whole update
+// rather than a server-side apply: what somebody added to the definition has to go, and an apply leaves what it does not
+// mention. The resource version keeps it from undoing what it has not seen.
+func Corrected(have, want *unstructured.Unstructured) *unstructured.Unstructured {
+	out := Opened(have)
+	labels := out.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, want.GetLabels())
+	out.SetLabels(labels)
+	out.Object["spec"] = runtime.DeepCopyJSONValue(want.Object["spec"])
+	unstructured.RemoveNestedField(out.Object, "metadata", "managedFields")
+	return out
+}
+
+// KindOfDefinition returns the kind that a definition in a workload cluster defines, to read its objects.
+func KindOfDefinition(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
+	name := ""
+	for _, v := range crossplane.VersionsOf(crd) {
+		version, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		served, _, _ := unstructured.NestedBool(version, "served")
+		storage, _, _ := unstructured.NestedBool(version, "storage")
+		if n, _, _ := unstructured.NestedString(version, "name"); served && (name == "" || storage) {
+			name = n
+		}
+	}
+	return kindwatch.Kind{
+		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: name, Kind: kind},
+		Resource:         plural,
+	}, group != "" && kind != "" && plural != "" && name != ""
+}

@@ -1,0 +1,80 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package definition
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+func TestRetainedKind(t *testing.T) {
+	const labelled = `{'kind':'CustomResourceDefinition','apiVersion':'apiextensions.k8s.io/v1','metadata':{'name':'dbs.acmeco.org'},` +
+		`'spec':{'group':'acmeco.org','scope':'Namespaced','names':{'kind':'DB','plural':'dbs','categories':['claim']},` +
+		`'versions':[{'name':'v1','served':true},{'name':'v2','served':true,'storage':true}]}}`
+	hubs := strings.Replace(labelled, `'metadata':{`, `'metadata':{'ownerReferences':[{'apiVersion':'apiextensions.crossplane.io/v1',`+
+		`'kind':'CompositeResourceDefinition','name':'xdbs','uid':'x','controller':true}],`, 1)
+	change := func(s, from, to string) string {
+		out := strings.ReplaceAll(s, from, to)
+		if out == s {
+			t.Fatalf("%q is not in %s", from, s)
+		}
+		return out
+	}
+	kind := func(version string, inHub bool) view.Followed {
+		return view.Followed{InHub: inHub, Retained: true, Kind: kindwatch.Kind{
+			GroupVersionKind: schema.GroupVersionKind{Group: "acmeco.org", Version: version, Kind: "DB"}, Resource: "dbs",
+		}}
+	}
+	for name, tc := range map[string]struct {
+		reason    string
+		crd, hubs string
+		want      view.Followed
+	}{
+		"Withdrawn":   {reason: "What Crossplane made for claims is followed on both sides.", crd: labelled, hubs: hubs, want: kind("v2", true)},
+		"NotInHub":    {reason: "What the hub does not have is never asked of the hub.", crd: labelled, want: kind("v2", false)},
+		"OlderInside": {reason: "The version is one that both serve.", crd: change(labelled, "v2", "v3"), hubs: hubs, want: kind("v1", true)},
+		"NoCommon":    {reason: "Without one, nothing can be read on both sides.", crd: change(labelled, "{'name':'v1','served':true},{'name':'v2'", "{'name':'v9'"), hubs: hubs},
+		"NotCrossplanes": {
+			reason: "A definition of the hub that is not an XRD's is none of the cluster's business.", crd: labelled, hubs: labelled,
+		},
+		"OtherController": {reason: "Nor is one that another kind controls.", crd: labelled, hubs: change(hubs, "'CompositeResourceDefinition'", "'Other'")},
+		"Composite":       {reason: "A namespaced composite is a requirement, too.", crd: labelled, hubs: change(hubs, "'claim'", "'composite'"), want: kind("v2", true)},
+		"ClusterComposite": {
+			reason: "One that is not is none of a tenant's.", crd: labelled, hubs: change(change(hubs, "'claim'", "'composite'"), "Namespaced", "Cluster"),
+		},
+		"Neither": {reason: "Nor is a definition of an XRD that is for neither.", crd: labelled, hubs: change(hubs, "'claim'", "'other'")},
+		"LegacyAPI": {
+			reason: "What the old API published is followed, too.",
+			crd:    change(labelled, "'DB'", "'DBRequirement'"), hubs: change(change(hubs, "'DB'", "'DBRequirement'"), "CompositeResourceDefinition", "InfrastructurePublication"),
+			want: view.Followed{InHub: true, Retained: true, Kind: kindwatch.Kind{
+				GroupVersionKind: schema.GroupVersionKind{Group: "acmeco.org", Version: "v2", Kind: "DBRequirement"}, Resource: "dbs",
+			}},
+		},
+		"LegacyComposite": {
+			reason: "But not its composites.", crd: labelled, hubs: change(hubs, "CompositeResourceDefinition", "InfrastructureDefinition"),
+		},
+		"Applications":  {reason: "Masthead's own kind bears its label, too, and is not one of claims.", crd: change(labelled, "acmeco.org", "apps.masthead.dev")},
+		"ClusterScoped": {reason: "Claims are namespaced.", crd: change(labelled, "Namespaced", "Cluster"), hubs: hubs},
+		"OtherKind":     {reason: "Another kind under the same name is another.", crd: change(labelled, "'DB'", "'Secret'"), hubs: hubs},
+		"OtherName":     {reason: "The name of a definition says what it defines.", crd: change(labelled, "'plural':'dbs'", "'plural':'secrets'"), hubs: hubs},
+		"Path": {
+			reason: "What becomes a path has to be a part of one.",
+			crd:    change(change(labelled, "'plural':'dbs'", "'plural':'../../../api/v1/secrets'"), "dbs.acmeco", "../../../api/v1/secrets.acmeco"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, ok := RetainedKind(agenttest.Parse(t, tc.crd), agenttest.Parse(t, tc.hubs))
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(view.Followed{})); diff != "" || ok != (tc.want != view.Followed{}) {
+				t.Errorf("%s got %v (-want +got):\n%s", tc.reason, ok, diff)
+			}
+		})
+	}
+}

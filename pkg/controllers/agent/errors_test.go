@@ -1,0 +1,112 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+)
+
+func TestLackingNamesTheUserAndTheRight(t *testing.T) {
+	sa := hubaccess.Key{ServiceAccount: types.NamespacedName{Namespace: "bar", Name: "agent1"}}
+	secret := hubaccess.Key{Cluster: "w1", Secret: types.NamespacedName{Namespace: "foo", Name: "creds"}}
+	forbidden := func(text string) error {
+		return apierrors.NewForbidden(schema.GroupResource{Group: "db.org", Resource: "dbs"}, "db", errors.New(text))
+	}
+	said := forbidden(`User "system:serviceaccount:bar:agent1" cannot create resource "dbs" in API group "db.org" in the namespace "bar"`)
+	for name, tc := range map[string]struct {
+		reason       string
+		err          error
+		want, reasoN string
+	}{
+		"Manager": {
+			"The manager's name in the hub is of no interest to a user.", said,
+			`Masthead lacks the right to patch dbs.db.org in the namespace "bar" of the hub.`, reason.ReasonForbidden,
+		},
+		"ServiceAccount": {
+			"The hub's words name the verb that is missing of those that an apply takes.", fmt.Errorf("cannot: %w", hubaccess.Refusal{Answer: said, Key: sa}),
+			`The user "system:serviceaccount:bar:agent1" of the hub, which is the ServiceAccount "agent1" in the namespace "bar", lacks the right ` +
+				`to create dbs.db.org in the namespace "bar" of the hub.`, reason.ReasonForbidden,
+		},
+		"Secret": {
+			"Whoever wrote the Secret is told which one.", hubaccess.Refusal{Answer: said, Key: secret},
+			`The user "system:serviceaccount:bar:agent1" of the hub, which is the user of the Secret "creds" in the namespace "foo" of this cluster, ` +
+				`lacks the right to create dbs.db.org in the namespace "bar" of the hub.`, reason.ReasonForbidden,
+		},
+		"Impersonation": {
+			"It is the manager who lacks a right then.",
+			hubaccess.Refusal{Answer: forbidden(`User "manager" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "bar"`), Key: sa},
+			`Masthead lacks the right to impersonate the ServiceAccount "agent1" in the namespace "bar" of the hub.`, reason.ReasonImpersonationForbidden,
+		},
+		"ConstrainedImpersonation": {
+			"Newer API servers say it like this.",
+			hubaccess.Refusal{Answer: forbidden(`User "manager" cannot impersonate-on:serviceaccount:patch resource "dbs" in API group "db.org" in the namespace "bar"`), Key: sa},
+			`Masthead lacks the right to impersonate the ServiceAccount "agent1" in the namespace "bar" of the hub.`, reason.ReasonImpersonationForbidden,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := problemOf(tc.err, "patch", "dbs.db.org", "bar")
+			if p == nil || p.Message != tc.want || p.Reason != tc.reasoN {
+				t.Errorf("%s want %s %q, got %v", tc.reason, tc.reasoN, tc.want, p)
+			}
+		})
+	}
+}
+
+func TestProblemOf(t *testing.T) {
+	resource := schema.GroupResource{Group: "db.acmeco.org", Resource: "dbs"}
+	unserved := apierrors.NewGenericServerResponse(404, "PATCH", resource, "db", "404 page not found", 0, true)
+	terminating := apierrors.NewForbidden(resource, "db", errors.New("because it is being terminated"))
+	terminating.ErrStatus.Details.Causes = append(terminating.ErrStatus.Details.Causes, metav1.StatusCause{Type: "NamespaceTerminating"})
+	for name, tc := range map[string]struct {
+		reason  string
+		err     error
+		want    string
+		message string
+	}{
+		"MissingNamespace": {
+			reason: "The namespace is named.", err: apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "bar"),
+			want: reason.ReasonTargetNamespaceMissing, message: `The namespace "bar" does not exist in the hub.`,
+		},
+		"TerminatingNamespace": {reason: "So is one that is going.", err: terminating, want: reason.ReasonTargetNamespaceMissing, message: `The namespace "bar" of the hub is being deleted.`},
+		"MissingRight": {
+			reason: "The right is named, without the name of our account.",
+			err:    apierrors.NewForbidden(resource, "db", errors.New(`User "system:serviceaccount:x:y" cannot create resource "dbs" in API group`)),
+			want:   reason.ReasonForbidden, message: `Masthead lacks the right to create dbs.db.acmeco.org in the namespace "bar" of the hub.`,
+		},
+		"AdmissionRefuses": {
+			reason: "A policy's answer is the user's to read.", err: apierrors.NewForbidden(resource, "db", errors.New("too large")),
+			want: reason.ReasonRejected, message: `The hub rejected the claim: dbs.db.acmeco.org "db" is forbidden: too large`,
+		},
+		"Unserved": {reason: "A kind that is not served is told apart from an object that does not exist.", err: unserved, want: reason.ReasonKindNotServed, message: "The hub does not serve dbs.db.acmeco.org now."},
+		"Conflict": {reason: "A conflict is retried.", err: apierrors.NewConflict(resource, "db", errors.New("x"))},
+		"Busy":     {reason: "A hub that is busy is tried again.", err: apierrors.NewTooManyRequestsError("x")},
+		"Network":  {reason: "So is one that does not answer.", err: errors.New("connection refused")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := problemOf(tc.err, "create", resource.String(), "bar")
+			want := &condition.Problem{Reason: tc.want, Message: tc.message}
+			if tc.want == "" {
+				want = nil
+			}
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(condition.Problem{})); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+	if isMissingObject(unserved) || !isMissingObject(apierrors.NewNotFound(resource, "db")) {
+		t.Error("want a missing object to be told apart from a missing kind")
+	}
+}

@@ -1,0 +1,379 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hubaccess
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+// maxIdentities is how many identities of a cluster, and how many ServiceAccounts, are kept. Another one takes the place of
+// the one that was not used for longest, which is made again when it is needed. So a cluster with an identity for each of a
+// thousand namespaces pays for it, and no other.
+const maxIdentities = 64
+
+// identityIdle is after how long an identity that is not used is dropped.
+const identityIdle = 10 * time.Minute
+
+// Clients are the clients of the hub, one for each identity that is in use.
+//
+// Credentials are read from the workload cluster when they are first needed, again when they are used and the last look is
+// older than poll, and at once after the hub has refused them. Nothing is read while nothing is done. They are in memory
+// only, and the connections on which they are sent are closed when the identity is dropped.
+type Clients struct {
+	// Manager is the manager itself.
+	Manager *Access
+
+	// config, scheme and mapper are the manager's own, for the hub.
+	config *rest.Config
+	scheme *runtime.Scheme
+	mapper meta.RESTMapper
+
+	clock clock.PassiveClock
+
+	// poll is how old the last look at a Secret may be, and retry how old that at one which could not be used.
+	poll, retry time.Duration
+
+	mu      sync.Mutex
+	entries map[mcr.ClusterName]map[Key]*identityEntry
+	swept   time.Time
+}
+
+// New returns the clients of the hub for a manager, which are made when they are needed. poll and retry are how old the last look at
+// a Secret may be that could be used, and at one that could not.
+func New(local manager.Manager, c clock.PassiveClock, poll, retry time.Duration) *Clients {
+	return &Clients{
+		Manager: &Access{reader: local.GetAPIReader(), writer: local.GetClient()},
+		config:  local.GetConfig(), scheme: local.GetScheme(), mapper: local.GetRESTMapper(),
+		clock: c, poll: poll, retry: retry,
+		entries: map[mcr.ClusterName]map[Key]*identityEntry{},
+	}
+}
+
+// identityEntry is what is known about an identity.
+type identityEntry struct {
+	// access is nil if problem says why it cannot be used.
+	access  *Access
+	problem *condition.Problem
+
+	// last is what was used before the problem arose, for letting claims go.
+	last *Access
+
+	user  *credentials.User
+	close func()
+
+	read, used time.Time
+
+	// refused is whether the hub has answered that it does not know the user, since the Secret was read.
+	refused bool
+}
+
+// RetryAfter is when a claim looks again at an identity that cannot be used.
+func (i *Clients) RetryAfter() time.Duration { return wait.Jitter(i.retry+i.retry/2, 0.5) }
+
+// Use returns the hub with the rights of an identity, or why they cannot be used. secrets reads Secrets of the workload cluster.
+func (i *Clients) Use(ctx context.Context, secrets client.Reader, key Key) (*Access, *condition.Problem, error) {
+	if key.isManager() {
+		return i.Manager, nil, nil
+	}
+	switch e, fresh := i.known(key); {
+	case fresh && e.problem != nil:
+		return nil, e.problem, nil
+	case fresh:
+		return e.access, nil, nil
+	}
+	var user *credentials.User
+	if key.Secret.Name != "" {
+		var p *condition.Problem
+		var err error
+		if user, p, err = readUser(ctx, secrets, key); err != nil {
+			return nil, nil, err
+		}
+		if p != nil {
+			i.put(key, identityEntry{problem: p})
+			return nil, p, nil
+		}
+	}
+	e, err := i.renewed(key, user)
+	return e.access, e.problem, err
+}
+
+// known returns what is known about an identity, and whether that is new enough.
+func (i *Clients) known(key Key) (identityEntry, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	now := i.clock.Now()
+	i.sweep(now)
+	e := i.entries[key.Cluster][key]
+	if e == nil {
+		return identityEntry{}, false
+	}
+	e.used = now
+	age, limit := now.Sub(e.read), i.poll
+	if e.problem != nil {
+		limit = i.retry
+	}
+	return *e, key.Secret.Name == "" || !e.refused && age < limit
+}
+
+// renewed takes in what a Secret holds now.
+func (i *Clients) renewed(key Key, user *credentials.User) (identityEntry, error) {
+	i.mu.Lock()
+	e := i.entries[key.Cluster][key]
+	if e != nil && e.access != nil && e.user.Same(user) {
+		defer i.mu.Unlock()
+		e.read = i.clock.Now()
+		if e.refused {
+			// It is what the hub has refused. After a while it is tried once more: the hub can have learnt of it.
+			e.refused, e.problem = false, credentialsRejected(key)
+			return identityEntry{problem: e.problem}, nil
+		}
+		e.problem = nil
+		return *e, nil
+	}
+	i.mu.Unlock()
+
+	made, err := i.make(key, user)
+	if err != nil {
+		return identityEntry{}, err
+	}
+	i.put(key, made)
+	return made, nil
+}
+
+// put keeps what is known about an identity instead of what was known before.
+func (i *Clients) put(key Key, e identityEntry) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	e.read, e.used = i.clock.Now(), i.clock.Now()
+	of := i.entries[key.Cluster]
+	if of == nil {
+		of = map[Key]*identityEntry{}
+		i.entries[key.Cluster] = of
+	}
+	if before := of[key]; before != nil && e.access == nil {
+		e.last, e.close, before.close = before.usable(), before.close, nil
+	}
+	i.dropLocked(key)
+	if len(of) >= maxIdentities {
+		i.dropLocked(slices.MinFunc(slices.Collect(maps.Keys(of)), func(a, b Key) int { return of[a].used.Compare(of[b].used) }))
+	}
+	of[key] = &e
+}
+
+// usable is the access with which claims can be let go.
+func (e *identityEntry) usable() *Access {
+	if e.access != nil {
+		return e.access
+	}
+	return e.last
+}
+
+// Last returns what was used for an identity before it could not be used any more, or nil.
+func (i *Clients) Last(key Key) *Access {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if e := i.entries[key.Cluster][key]; e != nil {
+		return e.last
+	}
+	return nil
+}
+
+// Reject notes that the hub has refused the credentials of a context's identity. They are read again before they are next
+// used.
+func (i *Clients) Reject(ctx context.Context) {
+	access, err := AccessOf(ctx)
+	if err != nil {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	e := i.entries[access.Key.Cluster][access.Key]
+	switch {
+	case e == nil:
+	case e.access == access && e.problem == nil:
+		e.refused = true
+	case e.last == access:
+		e.last = nil
+	}
+}
+
+// Forget drops the identities of a cluster.
+func (i *Clients) Forget(cluster mcr.ClusterName) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for key := range i.entries[cluster] {
+		i.dropLocked(key)
+	}
+	delete(i.entries, cluster)
+}
+
+// sweep drops the identities that nobody uses any more.
+func (i *Clients) sweep(now time.Time) {
+	if now.Sub(i.swept) < i.poll {
+		return
+	}
+	i.swept = now
+	for cluster, of := range i.entries {
+		for key, e := range of {
+			if now.Sub(e.used) > identityIdle {
+				i.dropLocked(key)
+			}
+		}
+		if len(of) == 0 {
+			delete(i.entries, cluster)
+		}
+	}
+}
+
+func (i *Clients) dropLocked(key Key) {
+	e := i.entries[key.Cluster][key]
+	if e == nil {
+		return
+	}
+	if e.close != nil {
+		e.close()
+	}
+	delete(i.entries[key.Cluster], key)
+}
+
+// make makes the client of an identity.
+func (i *Clients) make(key Key, user *credentials.User) (identityEntry, error) {
+	cfg, httpClient, closing, err := i.connect(key, user)
+	if err != nil {
+		return identityEntry{}, fmt.Errorf("cannot connect to the hub as %s: %w", key, err)
+	}
+	c, err := client.New(cfg, client.Options{HTTPClient: httpClient, Scheme: i.scheme, Mapper: i.mapper})
+	if err != nil {
+		return identityEntry{}, fmt.Errorf("cannot make a client of the hub for %s: %w", key, err)
+	}
+	return identityEntry{access: &Access{reader: c, writer: c, Key: key}, user: user, close: closing}, nil
+}
+
+// connect returns how the hub is reached as an identity.
+//
+// A ServiceAccount is impersonated by its name only: the API server adds the groups of a ServiceAccount by itself, so that
+// Masthead needs the right to impersonate that ServiceAccount and no group. The manager's own connections are used.
+//
+// Credentials are sent to the hub at the manager's address of it, on connections of their own.
+func (i *Clients) connect(key Key, user *credentials.User) (*rest.Config, *http.Client, func(), error) {
+	if user == nil {
+		cfg := rest.CopyConfig(i.config)
+		cfg.Impersonate = rest.ImpersonationConfig{
+			UserName: "system:serviceaccount:" + key.ServiceAccount.Namespace + ":" + key.ServiceAccount.Name,
+		}
+		httpClient, err := rest.HTTPClientFor(cfg)
+		return cfg, httpClient, func() {}, err
+	}
+	cfg := user.Authenticate(i.config)
+	// What the manager has put around its own requests, such as what stops them without the lease, is not credentials, which
+	// client-go adds elsewhere.
+	cfg.WrapTransport = i.config.WrapTransport
+	tlsConfig, err := rest.TLSConfigFor(cfg)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if tlsConfig == nil {
+		tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	proxy := http.ProxyFromEnvironment
+	if cfg.Proxy != nil {
+		proxy = cfg.Proxy
+	}
+	transport := utilnet.SetTransportDefaults(&http.Transport{
+		Proxy: proxy, TLSClientConfig: tlsConfig, DialContext: cfg.Dial, DisableCompression: cfg.DisableCompression,
+	})
+	wrapped, err := rest.HTTPWrappersForConfig(cfg, transport)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return cfg, &http.Client{
+		Transport: wrapped, Timeout: cfg.Timeout,
+		// The credentials are for the hub, and the hub has no reason to send anybody elsewhere.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, transport.CloseIdleConnections, nil
+}
+
+// readUser reads the credentials in a Secret of a workload cluster.
+func readUser(ctx context.Context, secrets client.Reader, key Key) (*credentials.User, *condition.Problem, error) {
+	secret := &corev1.Secret{}
+	err := secrets.Get(ctx, key.Secret, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, &condition.Problem{
+			Reason:  reason.ReasonCredentialsMissing,
+			Message: fmt.Sprintf("There is no Secret %q in the namespace %q of this cluster.", key.Secret.Name, key.Secret.Namespace),
+		}, nil
+	case err != nil:
+		if p := reason.OfWorkload(err, fmt.Sprintf("get the Secret %q in the namespace %q", key.Secret.Name, key.Secret.Namespace), reason.ReasonWorkloadRejected); p != nil {
+			return nil, p, nil
+		}
+		return nil, nil, fmt.Errorf("cannot get Secret %q in cluster %q: %w", key.Secret, key.Cluster, err)
+	}
+	user, p := userOf(secret, key.Secret)
+	return user, p, nil
+}
+
+// userOf returns the credentials in a Secret.
+func userOf(secret *corev1.Secret, name types.NamespacedName) (*credentials.User, *condition.Problem) {
+	kubeconfig, ok := secret.Data[fleetv1alpha1.CredentialsSecretKey]
+	if !ok {
+		return nil, &condition.Problem{
+			Reason: reason.ReasonCredentialsInvalid,
+			Message: fmt.Sprintf("The Secret %q in the namespace %q of this cluster has no key %q.", name.Name, name.Namespace,
+				fleetv1alpha1.CredentialsSecretKey),
+		}
+	}
+	user, err := credentials.ParseUser(kubeconfig)
+	if err != nil {
+		return nil, &condition.Problem{
+			Reason:  reason.ReasonCredentialsInvalid,
+			Message: fmt.Sprintf("The Secret %q in the namespace %q of this cluster cannot be used: %v.", name.Name, name.Namespace, err),
+		}
+	}
+	return user, nil
+}
+
+func credentialsRejected(key Key) *condition.Problem {
+	return &condition.Problem{
+		Reason: reason.ReasonCredentialsRejected,
+		Message: fmt.Sprintf("The hub does not accept the credentials in the Secret %q in the namespace %q of this cluster: they are wrong, "+
+			"have expired or were revoked.", key.Secret.Name, key.Secret.Namespace),
+	}
+}
+
+// String is the identity in messages.
+func (k Key) String() string {
+	switch {
+	case k.ServiceAccount.Name != "":
+		return fmt.Sprintf("the ServiceAccount %q in the namespace %q", k.ServiceAccount.Name, k.ServiceAccount.Namespace)
+	case k.Secret.Name != "":
+		return fmt.Sprintf("the user of the Secret %q in the namespace %q of this cluster", k.Secret.Name, k.Secret.Namespace)
+	}
+	return "Masthead"
+}

@@ -1,0 +1,159 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+)
+
+// lateInitialise shows in the claim what Crossplane has filled in, and has the claim record its object in the hub.
+func (r *requirementReconciler) lateInitialise(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+	if err := r.inheritLate(ctx, s); err != nil {
+		return nil, 0, err
+	}
+	spec, changes := propagation.LateSpec(s.claim, hub, s.form)
+	recorded := s.claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] == ownership.RecordFor(s.claim, hub)
+	if !changes && recorded {
+		return nil, 0, nil
+	}
+	// A record of another object is corrected at once; it would be followed.
+	if _, outdated := ownership.RecordOf(s.claim); recorded || !outdated {
+		if left := propagation.AwaitsLateFields(hub, r.clock.Now(), r.patience); left > 0 {
+			return nil, left, nil
+		}
+	}
+	if r.shownInVain(s, spec, hub) {
+		return nil, 0, nil
+	}
+	again := time.Duration(0)
+	manager, record := s.workload.Owner().FieldManager(ownership.LateInitManager), ownership.RecordFor(s.claim, hub)
+	claim, err := r.applyLate(ctx, s, manager, record, spec)
+	if conflictsWithRecord(err) {
+		// The record came with the manifest of another claim, or somebody has changed it.
+		if err = r.correctRecord(ctx, s, hub); err == nil {
+			claim, err = r.applyLate(ctx, s, manager, record, spec)
+		}
+	}
+	if fields := propagation.ConflictingFields(err, s.form.LateFields(spec)); len(fields) > 0 {
+		// The user says the same as we did, so that it was taken for ours; it is his. What is his has to travel, and the watch
+		// does not have the claim looked at again because of what we have written ourselves.
+		spec, _ = propagation.LateSpec(s.claim, hub, s.form, fields...)
+		claim, err = r.applyLate(ctx, s, manager, record, spec)
+		again = lookAgain
+	}
+	if err != nil {
+		if p := reason.OfWorkload(err, "show the fields that Crossplane filled in", reason.ReasonWorkloadRejected); p != nil {
+			return p, condition.SlowRetry(), nil
+		}
+		return nil, 0, fmt.Errorf("cannot show in %s what Crossplane filled in: %w", s.Request, err)
+	}
+	r.metrics.wrote(s.ClusterName, writeLateFields)
+	s.workload.Watcher.Observe(s.Kind, claim)
+	s.claim = claim
+	r.rememberShown(s, spec, hub)
+	return nil, again, nil
+}
+
+// inheritLate makes what former field managers of ours have filled in this hub's: it applies the same, and then has them give it up.
+func (r *requirementReconciler) inheritLate(ctx context.Context, s *scope) error {
+	former := propagation.FormerManagers(s.claim, s.workload.Owner())
+	if len(former) == 0 {
+		return nil
+	}
+	var spec map[string]any
+	if owned := propagation.LateOwned(s.claim); len(owned) > 0 {
+		have, _ := s.claim.Object["spec"].(map[string]any)
+		spec, _ = propagation.OwnedPart(owned, have).(map[string]any)
+	}
+	manager, record := s.workload.Owner().FieldManager(ownership.LateInitManager), s.claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation]
+	claim, err := r.applyLate(ctx, s, manager, record, spec)
+	if conflictsWithRecord(err) {
+		// It is somebody else's, and is corrected afterwards.
+		claim, err = r.applyLate(ctx, s, manager, "", spec)
+	}
+	for _, manager := range former {
+		if err == nil {
+			claim, err = r.applyLate(ctx, s, manager, "", nil)
+		}
+	}
+	if err != nil {
+		// What a user has changed meanwhile is an event.
+		return fmt.Errorf("cannot take over in %s what was filled in before: %w", s.Request, err)
+	}
+	r.metrics.wrote(s.ClusterName, writeLateFields)
+	s.workload.Watcher.Observe(s.Kind, claim)
+	s.claim = claim
+	return nil
+}
+
+// lookAgain is when a claim is looked at again of which this reconcile has found out that it says more than was pushed.
+const lookAgain = time.Millisecond
+
+// correctRecord makes the record of a claim that of an object of the hub, whoever wrote it.
+func (r *requirementReconciler) correctRecord(ctx context.Context, s *scope, hub *unstructured.Unstructured) error {
+	claim := s.claim.DeepCopy()
+	annotations := claim.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[fleetv1alpha1.HubObjectAnnotation] = ownership.RecordFor(claim, hub)
+	claim.SetAnnotations(annotations)
+	return r.patchClaim(ctx, s, claim, writeAnnotation)
+}
+
+// applyLate applies what we manage of the very claim that was looked at, which is what was filled in late and the record of its
+// object in the hub. A claim that is gone is not made anew. Both are one apply, because nearly every claim needs both and
+// each request counts. An empty record is none.
+func (r *requirementReconciler) applyLate(
+	ctx context.Context, s *scope, manager, record string, spec map[string]any,
+) (*unstructured.Unstructured, error) {
+	claim := &unstructured.Unstructured{Object: map[string]any{}}
+	claim.SetGroupVersionKind(s.Kind.GroupVersionKind)
+	claim.SetNamespace(s.Namespace)
+	claim.SetName(s.Name)
+	claim.SetUID(s.claim.GetUID())
+	if record != "" {
+		claim.SetAnnotations(map[string]string{fleetv1alpha1.HubObjectAnnotation: record})
+	}
+	if len(spec) > 0 {
+		claim.Object["spec"] = runtime.DeepCopyJSON(spec)
+	}
+	err := s.workload.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(claim), client.FieldOwner(manager))
+	if err != nil {
+		return nil, err
+	}
+	if claim.GetUID() != s.claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
+		return nil, fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)
+	}
+	return claim, nil
+}
+
+// rememberShown remembers an apply that did not lead to what was applied, because the workload cluster drops or changes it. It
+// is not repeated as long as it would be the same.
+func (r *requirementReconciler) rememberShown(s *scope, spec map[string]any, hub *unstructured.Unstructured) {
+	_, still := propagation.LateSpec(s.claim, hub, s.form)
+	recorded := s.claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] == ownership.RecordFor(s.claim, hub)
+	r.ledger.edit(s.Request, func(e *entry) {
+		e.shown = ""
+		if still || !recorded {
+			e.shown = ownership.RecordFor(s.claim, hub) + propagation.HashOf(spec)
+		}
+	})
+}
+
+func (r *requirementReconciler) shownInVain(s *scope, spec map[string]any, hub *unstructured.Unstructured) bool {
+	return r.ledger.of(s.Request).shown == ownership.RecordFor(s.claim, hub)+propagation.HashOf(spec)
+}

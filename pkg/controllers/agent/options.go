@@ -1,0 +1,115 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
+)
+
+// Defaults of Options.
+const (
+	DefaultMaxConcurrentReconciles = 32
+	DefaultReconciliationTimeout   = time.Minute
+	DefaultFirstStatusPatience     = 2 * time.Second
+	DefaultInFlightGrace           = 10 * time.Second
+	DefaultCredentialsPoll         = 45 * time.Second
+	DefaultCredentialsRetry        = 10 * time.Second
+)
+
+// Options configure the agent.
+type Options struct {
+	// Fleet says which clusters are enrolled, and how. Required.
+	Fleet view.Fleet
+
+	// Gate is the gate that the provider of clusters turns.
+	Gate *multicluster.Gate
+
+	// Users are as whom the clusters know Masthead, which the policy in them lets through. Default: that is never in doubt.
+	Users *readonlypolicy.Users
+
+	// Reporter is told about the definitions of claim kinds in the workload clusters.
+	Reporter DefinitionReporter
+
+	// ProtectedNamespaces of the hub are never the target of a claim, in addition to kube-*. They are those of the
+	// manager and of Crossplane.
+	ProtectedNamespaces []string
+
+	// MaxConcurrentReconciles and MaxInFlightPerCluster bound how many claims are worked on at once.
+	MaxConcurrentReconciles int
+	MaxInFlightPerCluster   int
+
+	// ReconciliationTimeout ends a reconcile that hangs.
+	ReconciliationTimeout time.Duration
+
+	// FirstStatusPatience is how long the condition AgentSynced of a new claim waits for the hub's first status, so that
+	// both are one write.
+	FirstStatusPatience time.Duration
+
+	// InFlightGrace is how long a creation in the hub may still be carried out after its sender has been killed or has given
+	// it up. For as long after a start, a claim for which nothing is found in the hub is not let go.
+	InFlightGrace time.Duration
+
+	// WithdrawalGrace is how long a definition that is not offered any more, and has no objects, refuses new ones before it is
+	// removed from a workload cluster.
+	WithdrawalGrace time.Duration
+
+	// CredentialsPoll is how long credentials from a workload cluster are used before they are read again, and
+	// CredentialsRetry how long those are left alone that cannot be used.
+	CredentialsPoll, CredentialsRetry time.Duration
+
+	// Clock is the real one by default.
+	Clock clock.PassiveClock
+
+	// Registerer takes the metrics; nil publishes none. QueueMetrics are those of the queues.
+	Registerer   prometheus.Registerer
+	QueueMetrics *multicluster.Metrics
+
+	// SkipNameValidation allows two agents in one process, which only tests need.
+	SkipNameValidation *bool
+}
+
+func (o *Options) setDefaults() error {
+	if o.Fleet == nil {
+		return errors.New("the agent needs to know the fleet")
+	}
+	if o.Users == nil {
+		o.Users = &readonlypolicy.Users{}
+	}
+	if o.Reporter == nil {
+		o.Reporter = nopReporter{}
+	}
+	if o.MaxConcurrentReconciles <= 0 {
+		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles
+	}
+	if o.ReconciliationTimeout <= 0 {
+		o.ReconciliationTimeout = DefaultReconciliationTimeout
+	}
+	if o.FirstStatusPatience <= 0 {
+		o.FirstStatusPatience = DefaultFirstStatusPatience
+	}
+	if o.InFlightGrace <= 0 {
+		o.InFlightGrace = DefaultInFlightGrace
+	}
+	if o.WithdrawalGrace <= 0 {
+		o.WithdrawalGrace = DefaultWithdrawalGrace
+	}
+	if o.CredentialsPoll <= 0 {
+		o.CredentialsPoll = DefaultCredentialsPoll
+	}
+	if o.CredentialsRetry <= 0 {
+		o.CredentialsRetry = DefaultCredentialsRetry
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// ControlledBy is whether an object's controller is the object with a UID.
+func ControlledBy(obj metav1.Object, owner metav1.Object) bool {
+	c := metav1.GetControllerOfNoCopy(obj)
+	return c != nil && owner.GetUID() != "" && c.UID == owner.GetUID()
+}
+
+// Source is where a claim comes from.
+type Source struct {
+	// Identifier is that of the workload cluster.
+	Identifier string
+
+	// Namespace is the claim's, in the workload cluster.
+	Namespace string
+}
+
+// Annotations are what marks a claim in the hub as coming from the source.
+func (s Source) Annotations() map[string]string {
+	return map[string]string{
+		fleetv1alpha1.SourceUIDAnnotation:       s.Identifier,
+		fleetv1alpha1.SourceNamespaceAnnotation: s.Namespace,
+	}
+}
+
+// String is the source as annotations name it. A namespace has no slash, so that no two sources are the same text.
+func (s Source) String() string { return s.Identifier + "/" + s.Namespace }
+
+// SourceOf returns the source that an object of the hub names. An object with only one of the annotations names a source
+// that is nobody's.
+func SourceOf(obj metav1.Object) (Source, bool) {
+	identifier, hasIdentifier := obj.GetAnnotations()[fleetv1alpha1.SourceUIDAnnotation]
+	namespace, hasNamespace := obj.GetAnnotations()[fleetv1alpha1.SourceNamespaceAnnotation]
+	return Source{Identifier: identifier, Namespace: namespace}, hasIdentifier || hasNamespace
+}
+
+// State is whose an object of the hub is, from the point of view of one source.
+type State string
+
+const (
+	// None: there is no object.
+	None State = "None"
+
+	// Ours: the object names our source.
+	Ours State = "Ours"
+
+	// Foreign: the object names another source.
+	Foreign State = "Foreign"
+
+	// Former: the object names our source, and belonged to an earlier namespace of our name; see residence.
+	Former State = "Former"
+
+	// Unowned: the object names no source, somebody created it in the hub.
+	Unowned State = "Unowned"
+)
+
+// Of decides whose an object of the hub is. An unowned object is not free for the taking: whoever made it did not
+// make it for the source that happens to have a claim of the same name. An empty identifier owns nothing.
+func Of(exists bool, obj metav1.Object, us Source) State {
+	if !exists {
+		return None
+	}
+	s, named := SourceOf(obj)
+	switch {
+	case !named:
+		return Unowned
+	case s == us && us.Identifier != "" && us.Namespace != "":
+		return Ours
+	}
+	return Foreign
+}
+
+// HolderOf names who has a name in the hub.
+func HolderOf(holder metav1.Object) string {
+	s, named := SourceOf(holder)
+	by := "an object that was created in the hub"
+	if named {
+		by = fmt.Sprintf("the namespace %q of the cluster with the identifier %q", s.Namespace, s.Identifier)
+	}
+	if from := holder.GetAnnotations()[fleetv1alpha1.ReleasedFromAnnotation]; !named && from != "" {
+		by = "an object that a claim which was deleted has left in the hub"
+	}
+	return by
+}
+
+// VersionOf identifies a state of a Secret of the hub.
+func VersionOf(secret metav1.Object) string {
+	return string(secret.GetUID()) + "/" + secret.GetResourceVersion()
+}

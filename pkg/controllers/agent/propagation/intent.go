@@ -1,0 +1,146 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package propagation
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/usermeta"
+)
+
+// Intent returns what the hub shall hold for a claim of a workload cluster: its spec, its labels and its annotations, as
+// far as they may travel and the class does not exclude them, and all annotations of Masthead. What it is called and of which kind it
+// is says the place in the hub, never the claim: the claim is what a workload cluster's API server answered.
+func Intent(claim *unstructured.Unstructured, place ownership.Place, marks map[string]string, f crossplane.Form, excluded ...string) *unstructured.Unstructured {
+	intent := &unstructured.Unstructured{Object: map[string]any{}}
+	intent.SetGroupVersionKind(place.Kind.GroupVersionKind)
+	intent.SetNamespace(place.Namespace)
+	intent.SetName(place.Name)
+
+	if labels := usermeta.Owned(claim.GetLabels(), excluded...); len(labels) > 0 {
+		intent.SetLabels(labels)
+	}
+	annotations := usermeta.Owned(claim.GetAnnotations(), excluded...)
+	maps.Copy(annotations, marks)
+	intent.SetAnnotations(annotations)
+
+	if spec, ok := UsersSpec(claim, f); ok {
+		intent.Object["spec"] = f.Pushable(spec)
+	}
+
+	annotations[ownership.AppliedHashAnnotation] = HashOf(intent.Object)
+	intent.SetAnnotations(annotations)
+	return intent
+}
+
+// HashOf is a hash of JSON content. Go writes the keys of maps in order.
+func HashOf(content map[string]any) string {
+	data, err := json.Marshal(content)
+	if err != nil {
+		// Content comes from JSON. What cannot go back is different from everything else.
+		return fmt.Sprintf("unknown: %v", err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:16])
+}
+
+// Applied is whether an object of the hub already is what the intent says, so that nothing needs to be written: it was
+// Applied with this intent, and every field of the intent still has its value.
+func Applied(intent, hub *unstructured.Unstructured, f crossplane.Form) bool {
+	if hub.GetAnnotations()[ownership.AppliedHashAnnotation] != intent.GetAnnotations()[ownership.AppliedHashAnnotation] {
+		return false
+	}
+	want := map[string]any{"labels": toAny(intent.GetLabels()), "annotations": toAny(intent.GetAnnotations())}
+	have := map[string]any{"labels": toAny(hub.GetLabels()), "annotations": toAny(hub.GetAnnotations())}
+	if spec, ok := intent.Object["spec"].(map[string]any); ok {
+		want["spec"] = f.Users(spec)
+		have["spec"] = hub.Object["spec"]
+	}
+	return covers(have, want)
+}
+
+func toAny(in map[string]string) map[string]any {
+	out := make(map[string]any, len(in))
+	for k, v := range in {
+		out[k] = v
+	}
+	return out
+}
+
+// covers is whether everything that is wanted is there with the same value. Fields that are not mentioned may have any
+// value. Lists must have the same length and cover each other element by element: that allows for fields that were filled
+// in late inside of an element. A null that is wanted is covered by a missing field, since the API server drops it.
+func covers(have, want any) bool {
+	switch w := want.(type) {
+	case nil:
+		return have == nil
+	case map[string]any:
+		return coversMap(have, w)
+	case []any:
+		return coversList(have, w)
+	case int64:
+		f, ok := have.(float64)
+		return have == want || ok && f == float64(w)
+	case float64:
+		i, ok := have.(int64)
+		return have == want || ok && w == float64(i)
+	}
+	return have == want
+}
+
+func coversMap(have any, want map[string]any) bool {
+	h, ok := have.(map[string]any)
+	if !ok {
+		return len(want) == 0 && have == nil
+	}
+	for k, v := range want {
+		if !covers(h[k], v) {
+			return false
+		}
+	}
+	return true
+}
+
+func coversList(have any, want []any) bool {
+	h, ok := have.([]any)
+	if !ok {
+		return len(want) == 0 && have == nil
+	}
+	if len(h) != len(want) {
+		return false
+	}
+	for i := range want {
+		if !covers(h[i], want[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// ForCreation makes an intent one that the API server accepts only if there is no object of that name. In server-side
+// apply a resource version of 0 passes for an object that is to be created, and is refused for one that exists, without a
+// window between looking and writing. An ordinary create would do, too, but what it writes belongs to the manager's
+// "Update" fields, and a later apply would not remove them.
+func ForCreation(intent *unstructured.Unstructured) *unstructured.Unstructured {
+	out := intent.DeepCopy()
+	out.SetResourceVersion("0")
+	return out
+}
+
+// ForUpdate makes an intent one that the API server accepts only for the very object that was looked at, in the state in which it
+// was: neither another one of the same name nor one that names another source meanwhile.
+func ForUpdate(intent, hub *unstructured.Unstructured) *unstructured.Unstructured {
+	out := intent.DeepCopy()
+	out.SetUID(hub.GetUID())
+	out.SetResourceVersion(hub.GetResourceVersion())
+	return out
+}

@@ -1,0 +1,234 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package propagation
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
+)
+
+// Crossplane fills in fields of the hub's object late: which composite resource, which composition and which revision of it a
+// claim got. They are shown in the claim's spec, so that the user sees what he would see next to Crossplane, by server-side
+// apply under a field manager of its own and without force. That manager is the whole memory of what was filled in:
+//
+//   - what only it manages is a copy of the hub's, which follows the hub and never travels back as if the user had wished it;
+//   - what anybody else manages, even with the same value, is the user's. It is not touched, and travels.
+//
+// Server-side apply tells the two apart at the moment of the write, whoever wrote with which tool, and remembers it in the
+// object itself, over a restart of the manager. A record in an annotation was rejected: it can only compare values, and is lost
+// when a user replaces the object.
+
+// LateOwned returns which fields of its spec a claim has from us, in the form of managedFields. What another hub filled in is
+// no more the user's than what this one did.
+func LateOwned(claim *unstructured.Unstructured) map[string]any {
+	var owned map[string]any
+	for _, fields := range LateEntries(claim) {
+		owned = union(owned, fields)
+	}
+	return owned
+}
+
+// LateEntries returns which fields of its spec, if any, a claim has from each field manager of what was filled in late.
+func LateEntries(claim *unstructured.Unstructured) map[string]map[string]any {
+	managed, _, _ := unstructured.NestedFieldNoCopy(claim.Object, "metadata", "managedFields")
+	entries, _ := managed.([]any)
+	out := map[string]map[string]any{}
+	for _, e := range entries {
+		entry, _ := e.(map[string]any)
+		manager, _ := entry["manager"].(string)
+		ours := manager == ownership.LateInitManager || strings.HasPrefix(manager, ownership.LateInitManager+"-")
+		if !ours || entry["operation"] != string(metav1.ManagedFieldsOperationApply) {
+			continue
+		}
+		fields, _ := entry["fieldsV1"].(map[string]any)
+		out[manager], _ = fields["f:spec"].(map[string]any)
+	}
+	return out
+}
+
+// union returns the fields of both, in the form of managedFields. A field without members is all of it.
+func union(a, b map[string]any) map[string]any {
+	if a == nil {
+		return b
+	}
+	out := maps.Clone(a)
+	for name, fields := range b {
+		have, known := out[name].(map[string]any)
+		more, _ := fields.(map[string]any)
+		switch {
+		case !known:
+			out[name] = fields
+		case len(have) > 0 && len(more) > 0:
+			out[name] = union(have, more)
+		default:
+			out[name] = map[string]any{}
+		}
+	}
+	return out
+}
+
+// FormerManagers are the field managers, under which what a claim was filled in with was written before, that manage fields of it
+// still.
+func FormerManagers(claim *unstructured.Unstructured, owner hubidentity.Owner) []string {
+	entries := LateEntries(claim)
+	return slices.DeleteFunc(owner.FormerFieldManagers(ownership.LateInitManager), func(m string) bool { _, there := entries[m]; return !there })
+}
+
+// ownedAt returns the fields below a path, and whether there are any.
+func ownedAt(fields map[string]any, path []string) (map[string]any, bool) {
+	for _, step := range path {
+		next, ok := fields["f:"+step].(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		fields = next
+	}
+	return fields, true
+}
+
+// ownsAll is whether fields cover a value completely. Fields without members cover whatever is there.
+func ownsAll(fields map[string]any, value any) bool {
+	if len(fields) == 0 {
+		return true
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return false
+	}
+	for name, v := range object {
+		member, ok := fields["f:"+name].(map[string]any)
+		if !ok || !ownsAll(member, v) {
+			return false
+		}
+	}
+	return true
+}
+
+// OwnedPart is what fields cover of a value; nil if that is nothing.
+func OwnedPart(fields map[string]any, value any) any {
+	object, ok := value.(map[string]any)
+	if len(fields) == 0 || !ok {
+		return value
+	}
+	out := map[string]any{}
+	for name, v := range object {
+		if member, ok := fields["f:"+name].(map[string]any); ok {
+			out[name] = OwnedPart(member, v)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// UsersSpec is what a user says in the spec of a claim: all of it, without what was filled in late and is still only ours.
+// Where he has changed a part of what was filled in, all of that is what he says.
+func UsersSpec(claim *unstructured.Unstructured, f crossplane.Form) (map[string]any, bool) {
+	spec, ok := claim.Object["spec"].(map[string]any)
+	if !ok {
+		return nil, false
+	}
+	spec = runtime.DeepCopyJSON(spec)
+	owned := LateOwned(claim)
+	for _, path := range f.LateFields(spec) {
+		fields, ours := ownedAt(owned, path)
+		value, there, _ := unstructured.NestedFieldNoCopy(spec, path...)
+		if !ours || !there || !ownsAll(fields, value) {
+			continue
+		}
+		unstructured.RemoveNestedField(spec, path...)
+		if parent, _ := spec[path[0]].(map[string]any); len(path) > 1 && len(parent) == 0 {
+			delete(spec, path[0])
+		}
+	}
+	return spec, true
+}
+
+// LateSpec is what we shall manage in the spec of a claim, and whether that changes anything: everything that Crossplane has
+// filled in and the user has not, except for the fields in notOurs. A part that is left to us of what a user has changed stays
+// as it is.
+func LateSpec(claim, hub *unstructured.Unstructured, f crossplane.Form, notOurs ...string) (spec map[string]any, changes bool) {
+	have, _ := claim.Object["spec"].(map[string]any)
+	want, _ := hub.Object["spec"].(map[string]any)
+	owned := LateOwned(claim)
+	spec = map[string]any{}
+	for _, path := range f.LateFields(have, want) {
+		fields, ours := ownedAt(owned, path)
+		has, there, _ := unstructured.NestedFieldNoCopy(have, path...)
+		wants, filled, _ := unstructured.NestedFieldNoCopy(want, path...)
+		filled = filled && wants != nil
+		switch {
+		case slices.Contains(notOurs, strings.Join(path, ".")):
+			changes = changes || ours
+		case there && !ours:
+		case there && !ownsAll(fields, has):
+			if part := OwnedPart(fields, has); part != nil {
+				setField(spec, part, path)
+			}
+		default:
+			changes = changes || there != filled || !equality.Semantic.DeepEqual(has, wants)
+			if filled {
+				setField(spec, wants, path)
+			}
+		}
+	}
+	return spec, changes
+}
+
+// setField sets a field, by a copy. What is in the way is what a workload cluster answered, and stays.
+func setField(spec map[string]any, value any, path []string) {
+	_ = unstructured.SetNestedField(spec, runtime.DeepCopyJSONValue(value), path...)
+}
+
+// AwaitsLateFields is how much longer the first fields that were filled in should wait for the others, or zero. Crossplane
+// fills them in one after the other until the object is ready; each would be one more write.
+func AwaitsLateFields(hub *unstructured.Unstructured, now time.Time, patience time.Duration) time.Duration {
+	if crossplane.ConditionTrue(hub, "Ready") {
+		return 0
+	}
+	left := hub.GetCreationTimestamp().Add(patience).Sub(now)
+	return min(max(left, 0), patience)
+}
+
+// ConflictingFields are those of LateFields that an API server refused to give us because somebody else manages them.
+func ConflictingFields(err error, late [][]string) []string {
+	var out []string
+	causes := ConflictCauses(err)
+	for _, path := range late {
+		field := strings.Join(path, ".")
+		if slices.ContainsFunc(causes, func(c metav1.StatusCause) bool {
+			// What is managed may be a member of the field, the field, or what the field is in.
+			of, is := c.Field+".", ".spec."+field+"."
+			return strings.HasPrefix(of, is) || strings.HasPrefix(is, of)
+		}) {
+			out = append(out, field)
+		}
+	}
+	return out
+}
+
+// ConflictCauses are the fields that an API server refused to give us because somebody else manages them.
+func ConflictCauses(err error) []metav1.StatusCause {
+	var status apierrors.APIStatus
+	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(status.Status().Details.Causes), func(c metav1.StatusCause) bool {
+		return c.Type != metav1.CauseTypeFieldManagerConflict || c.Field == ""
+	})
+}

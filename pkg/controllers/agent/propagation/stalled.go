@@ -1,0 +1,93 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package propagation
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+)
+
+// Tools that wait for a claim (kstatus in Flux and Helm, Argo CD) do not know AgentSynced. They read Ready, which is
+// Crossplane's and comes from the hub as it is, and beside it two conditions by which kstatus lets anybody say more:
+//
+//   - Stalled is True while the claim is refused until somebody does something.
+//   - Reconciling is True while it is not known yet, or not reported by the hub, whether the claim is ready as it is now.
+//
+// At most one of them is there because of Masthead, and neither when the claim is synchronised and the hub has observed it.
+// Then what remains is what the hub's object says, these two conditions included. Like AgentSynced they are written to the
+// claim only; nothing of a status travels to the hub.
+//
+// Rejected: writing Ready. It is Crossplane's, and two writers of one condition would undo each other's work.
+const (
+	conditionReady       = "Ready"
+	conditionStalled     = "Stalled"
+	conditionReconciling = "Reconciling"
+)
+
+// passing are the reasons of AgentSynced that go by themselves. Every other reason for which it is False, also one that is added
+// without a thought of this, waits for somebody.
+func passing() []string {
+	return []string{reason.ReasonMoving, reason.ReasonDeleting, reason.ReasonRecreating, reason.ReasonKindNotServed, reason.ReasonSecretMissing, reason.ReasonReferencesUnresolved}
+}
+
+// IsOurCondition is whether a condition of that type may be Masthead's.
+func IsOurCondition(conditionType any) bool {
+	return conditionType == reason.ConditionAgentSynced || conditionType == conditionStalled || conditionType == conditionReconciling
+}
+
+// forTools is the condition that tells tools why a claim is not what they wait for, or nil if AgentSynced is no reason. theirs
+// are the conditions from the hub, with the generations of the claim.
+func forTools(claim *unstructured.Unstructured, synced metav1.Condition, theirs []any) *metav1.Condition {
+	c := synced
+	switch {
+	case synced.Status == metav1.ConditionTrue && observedByHub(claim, theirs):
+		return nil
+	case synced.Status == metav1.ConditionTrue:
+		c.Type, c.Reason = conditionReconciling, reason.ReasonAwaitingHub
+		c.Message = "The hub has not reported yet whether this claim is ready as it is now"
+	case synced.Status == metav1.ConditionUnknown || slices.Contains(passing(), synced.Reason):
+		c.Type = conditionReconciling
+	default:
+		c.Type = conditionStalled
+	}
+	c.Status = metav1.ConditionTrue
+	return &c
+}
+
+// observedByHub is whether what the hub says of a claim's readiness is about the claim as it is now. A condition without a
+// generation may be: Crossplane before v1.20 writes none.
+func observedByHub(claim *unstructured.Unstructured, theirs []any) bool {
+	for _, c := range theirs {
+		if c, ok := c.(map[string]any); ok && c["type"] == conditionReady {
+			observed, known := asInt64(c["observedGeneration"])
+			return !known || observed >= claim.GetGeneration()
+		}
+	}
+	return false
+}
+
+// setObservedGeneration sets the field status.observedGeneration, which the definitions in workload clusters have (see
+// observesGeneration), to the generation of the claim of which the status speaks. One that an API's author has defined counts
+// the hub's generations, and is translated as those of conditions are. A definition that does not know the field does not get
+// it: the claim would never show it.
+func setObservedGeneration(status map[string]any, claim, hub *unstructured.Unstructured, current bool) {
+	_, shown, _ := unstructured.NestedFieldNoCopy(claim.Object, "status", "observedGeneration")
+	if !shown {
+		if _, theirs := status["observedGeneration"]; !theirs {
+			return
+		}
+	}
+	field := map[string]any{"observedGeneration": claim.GetGeneration()}
+	if hub != nil {
+		if observed, ok := asInt64(status["observedGeneration"]); ok && observed >= 0 {
+			field["observedGeneration"] = observed
+			translateGeneration(field, claim, hub, current)
+		}
+	}
+	status["observedGeneration"] = field["observedGeneration"]
+}

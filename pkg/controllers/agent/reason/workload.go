@@ -1,0 +1,40 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reason
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+)
+
+// MissingRight recognises the authorizer's refusal. An admission plugin refuses with the same code.
+var MissingRight = regexp.MustCompile(`cannot [a-z:-]+ resource `) //nolint:gochecknoglobals // A constant.
+
+// IsMissingNamespace recognises the answer to a write into a namespace that does not exist.
+func IsMissingNamespace(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return status.Status().Details.Kind == "namespaces"
+}
+
+// OfWorkload turns the answer of a workload cluster that will be the same if the question is repeated into what the user
+// should know, or returns nil.
+func OfWorkload(err error, what, rejected string) *condition.Problem {
+	switch {
+	case apierrors.IsForbidden(err) && MissingRight.MatchString(err.Error()):
+		return &condition.Problem{Reason: ReasonWorkloadForbidden, Message: fmt.Sprintf("Masthead lacks the right to %s in this cluster.", what)}
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err),
+		IsMissingNamespace(err), apierrors.IsMethodNotSupported(err):
+		return &condition.Problem{Reason: rejected, Message: fmt.Sprintf("This cluster does not let Masthead %s: %s", what, multicluster.BoundedText(err.Error()))}
+	}
+	return nil
+}

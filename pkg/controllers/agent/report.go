@@ -1,0 +1,91 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+)
+
+// report tells the user what was found: the hub's status and our condition in the claim's status, and an event if there is
+// news. Nothing is written that is there already.
+func (r *requirementReconciler) report(ctx context.Context, s *scope, o outcome) (reconcile.Result, error) {
+	result := reconcile.Result{RequeueAfter: o.retryAfter}
+	if o.silent {
+		return result, nil
+	}
+	if err := r.noteConflict(ctx, s, o.holder); err != nil {
+		return reconcile.Result{}, err
+	}
+	c := propagation.Condition(s.claim, o.problem)
+	r.metrics.requirement(s.Request, c.Reason)
+	now := r.clock.Now()
+	if o.problem == nil {
+		patience := r.bursts.patience(s.ClusterName, r.patience)
+		if left := propagation.AwaitsFirstStatus(s.claim, o.hub, now, patience); left > 0 {
+			// Claims that are not in the hub yet go first. A burst may be over sooner than the patience.
+			return reconcile.Result{RequeueAfter: min(left, max(r.patience, burstLinger)), Priority: new(handler.LowPriority)}, nil
+		}
+	}
+	status := propagation.StatusOf(s.claim, o.hub, o.current, c, now)
+	if !propagation.StatusDiffers(s.claim, status) || r.toldInVain(s, c, status) {
+		return result, nil
+	}
+	problem, err := r.writeStatus(ctx, s, o, c, status)
+	if problem != nil {
+		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
+	}
+	return result, err
+}
+
+// writeStatus writes the status of a claim, and makes an event if it is news. It returns why the workload cluster refuses it.
+func (r *requirementReconciler) writeStatus(
+	ctx context.Context, s *scope, o outcome, c metav1.Condition, status map[string]any,
+) (*condition.Problem, error) {
+	last, toldBefore := r.lastTold(s)
+	before, after := s.claim, propagation.Shell(s.claim)
+	patch, err := propagation.StatusPatch(before, status)
+	if err != nil {
+		return nil, err
+	}
+	err = s.workload.Client.Status().Patch(ctx, after, patch, s.workload.FieldOwner())
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // It is gone, and there is nobody to tell.
+	}
+	if err != nil {
+		if p := reason.OfWorkload(err, "write the status of this claim", reason.ReasonWorkloadRejected); p != nil {
+			// There is no place to say it to the user, but the log.
+			log.FromContext(ctx).Info("Cannot write the status of a claim", "reason", p.Reason, "message", p.Message)
+			r.metrics.requirement(s.Request, p.Reason)
+			return p, nil
+		}
+		return nil, fmt.Errorf("cannot write the status of %s: %w", s.Request, err)
+	}
+	if propagation.IsFirstStatus(toldBefore, o.hub) {
+		r.bursts.sign(s.ClusterName)
+	}
+	r.rememberTold(s, after, c, status)
+	s.workload.Watcher.Observe(s.Kind, after)
+	r.metrics.wrote(s.ClusterName, writeStatus)
+
+	switch {
+	case toldBefore && last == c.Reason:
+	case o.problem != nil && c.Reason != reason.ReasonDeleting:
+		s.workload.Recorder.Eventf(before, nil, corev1.EventTypeWarning, c.Reason, "Synchronise", "%s", c.Message)
+	case o.problem == nil && toldBefore:
+		s.workload.Recorder.Eventf(before, nil, corev1.EventTypeNormal, c.Reason, "Synchronise", "%s", c.Message)
+	}
+	return nil, nil //nolint:nilnil // It is written.
+}

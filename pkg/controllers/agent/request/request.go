@@ -1,0 +1,53 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// ForDefinition names one CRD in one workload cluster.
+func ForDefinition(cluster mcr.ClusterName, crd string) mcreconcile.Request {
+	return mcreconcile.Request{
+		ClusterName: cluster,
+		Request:     reconcile.Request{NamespacedName: types.NamespacedName{Name: crd}},
+	}
+}
+
+// A Request names one claim in one workload cluster. One controller serves the claims of all kinds, so that a kind that is
+// published later needs no controller of its own, and the fair queue sees everything that a cluster asks for.
+type Request struct {
+	types.NamespacedName
+
+	// ClusterName is the workload cluster.
+	ClusterName mcr.ClusterName
+
+	// Kind is the kind of the claim as it was published when the request was made. A request whose kind has been
+	// published in another version since is dropped: the watch of the new version makes a new one.
+	Kind kindwatch.Kind
+}
+
+// String is the request for people.
+func (r Request) String() string {
+	return "cluster://" + r.ClusterName.String() + "/" + r.Kind.String() + "/" + r.NamespacedName.String()
+}
+
+// Cluster implements mcreconcile.ClusterAware.
+func (r Request) Cluster() mcr.ClusterName { return r.ClusterName }
+
+// WithCluster implements mcreconcile.ClusterAware.
+func (r Request) WithCluster(name mcr.ClusterName) Request {
+	r.ClusterName = name
+	return r
+}
+
+// LogValues are what a log line about the request says besides the cluster.
+func (r Request) LogValues() []any {
+	return []any{"kind", r.Kind.Kind, "namespace", r.Namespace, "name", r.Name}
+}

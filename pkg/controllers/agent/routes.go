@@ -1,0 +1,211 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// handleNamespace finds the claims for which a change of a namespace of a workload cluster matters.
+func (a *agent) handleNamespace(w *view.Cluster, e kindwatch.Event) {
+	switch {
+	case e.Type == kindwatch.StateChanged:
+		a.enqueueClaims(w)
+	case e.Initial || e.Type == kindwatch.Deleted:
+		// The end of the list is the reason to look, and what is gone has no claims any more.
+	case e.Old != nil && maps.Equal(e.Old.GetAnnotations(), e.Object.GetAnnotations()):
+	default:
+		a.enqueueNamespace(w, e.Object.GetName())
+	}
+}
+
+// enqueueNamespace queues the claims in a namespace of a workload cluster.
+func (a *agent) enqueueNamespace(w *view.Cluster, namespace string) {
+	for _, kind := range w.ClaimKinds() {
+		claims, err := w.Watcher.List(kind)
+		if err != nil {
+			continue
+		}
+		for _, c := range claims {
+			if c.GetNamespace() == namespace {
+				a.hub.Requirements.Add(w.Request(kind, c))
+			}
+		}
+	}
+}
+
+// hubNamespaceHandler looks at claims again for which a change of a namespace of the hub matters: those that wait for it, and
+// if its labels have changed, those of every cluster whose class selects namespaces by their labels.
+func (a *agent) hubNamespaceHandler(classes client.Reader) handler.TypedEventHandler[*metav1.PartialObjectMetadata, request.Request] {
+	type queue = workqueue.TypedRateLimitingInterface[request.Request]
+	changed := func(ctx context.Context, name string) {
+		a.hub.Requirements.Add(a.hub.WaitingFor(view.HubNamespace(name))...)
+		a.enqueueSelecting(ctx, classes)
+	}
+	return handler.TypedFuncs[*metav1.PartialObjectMetadata, request.Request]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], _ queue) {
+			// Nobody can have looked before the first list.
+			if !e.IsInInitialList {
+				changed(ctx, e.Object.Name)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*metav1.PartialObjectMetadata], _ queue) {
+			if !equality.Semantic.DeepEqual(e.ObjectOld.Labels, e.ObjectNew.Labels) {
+				changed(ctx, e.ObjectNew.Name)
+			}
+		},
+	}
+}
+
+// enqueueSelecting queues the claims of the clusters whose class allows target namespaces by their labels; those of all clusters if the
+// classes cannot be read. Clusters of other classes cost nothing.
+func (a *agent) enqueueSelecting(ctx context.Context, classes client.Reader) {
+	list := &fleetv1alpha1.EnrollmentClassList{}
+	if err := classes.List(ctx, list); err != nil {
+		for _, w := range a.workloads.All() {
+			a.enqueueClaims(w)
+		}
+		return
+	}
+	for _, class := range list.Items {
+		if allowed := class.Spec.Agent.AllowedTargetNamespaces; allowed == nil || allowed.Selector == nil {
+			continue
+		}
+		for _, name := range a.fleet.InClass(class.Name) {
+			a.enqueueClaimsOf(name)
+		}
+	}
+}
+
+func (a *agent) enqueueClaimsOf(name mcr.ClusterName) {
+	if w, ok := a.workloads.Get(name); ok {
+		a.enqueueClaims(w)
+	}
+}
+
+// handleAwaitedSecret queues the claims for which a Secret was in the way when it is gone, and when the list with which the watch
+// begins does not have it any more.
+func (a *agent) handleAwaitedSecret(w *view.Cluster, e kindwatch.Event) {
+	key, ok := w.AwaitedSecret(e.Kind)
+	gone := e.Type == kindwatch.Deleted
+	if e.Type == kindwatch.StateChanged && e.State == kindwatch.StateSynced {
+		_, err := w.Watcher.Get(e.Kind, key)
+		gone = apierrors.IsNotFound(err)
+	}
+	if ok && gone {
+		a.hub.Requirements.Add(w.Awaiting(key)...)
+	}
+}
+
+// enqueueCluster queues everything in a cluster.
+func (a *agent) enqueueCluster(name mcr.ClusterName) {
+	w, ok := a.workloads.Get(name)
+	if !ok {
+		return
+	}
+	a.hub.EnqueueDefinitions(w)
+	a.enqueueClaims(w)
+}
+
+func (a *agent) enqueueClaims(w *view.Cluster) {
+	for _, kind := range w.ClaimKinds() {
+		a.hub.EnqueueKind(w, kind.GroupResource(), a.hub.Requirements.AddInitial)
+	}
+}
+
+// handleWorkload is the handler of the watcher of a workload cluster.
+func (a *agent) handleWorkload(w *view.Cluster, e kindwatch.Event) {
+	if !a.workloads.Current(w) {
+		return
+	}
+	switch e.Kind {
+	case view.OwnedCRDKind:
+		if e.Type == kindwatch.StateChanged {
+			a.hub.EnqueueDefinitions(w)
+			return
+		}
+		w.Watcher.Poke(schema.ParseGroupResource(e.Object.GetName()))
+		a.hub.Definitions.Add(request.ForDefinition(w.Name, e.Object.GetName()))
+	case view.NamespaceKind:
+		a.handleNamespace(w, e)
+	case view.OwnedSecretKind:
+		if e.Type == kindwatch.StateChanged {
+			a.enqueueClaims(w)
+			return
+		}
+		a.handleOwnedSecret(w, e)
+	default:
+		if _, awaited := w.AwaitedSecret(e.Kind); awaited {
+			a.handleAwaitedSecret(w, e)
+			return
+		}
+		if e.Type == kindwatch.StateChanged {
+			a.hub.Definitions.Add(request.ForDefinition(w.Name, e.Kind.GroupResource().String()))
+			return
+		}
+		add := a.hub.Requirements.Add
+		if e.Initial {
+			add = a.hub.Requirements.AddInitial
+		}
+		if crd := e.Kind.GroupResource().String(); !e.Initial && e.Type != kindwatch.Updated && w.IsUnoffered(crd) {
+			a.hub.Definitions.Add(request.ForDefinition(w.Name, crd))
+		}
+		req := w.Request(e.Kind, e.Object)
+		if vanished(e, w.Owner()) {
+			a.requirements.vanish(req, e.Object)
+		}
+		// What a reconcile wrote, it went on with.
+		if !e.Echo {
+			add(req)
+		}
+	}
+}
+
+// handleOwnedSecret finds the claim whose connection Secret changed in a workload cluster.
+func (a *agent) handleOwnedSecret(w *view.Cluster, e kindwatch.Event) {
+	key := types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: e.Object.GetName()}
+	w.TrackCopy(e)
+	if e.Type == kindwatch.Deleted {
+		w.ForgetSecret(key)
+	}
+	if e.Initial || e.Type != kindwatch.Deleted && w.WroteVersion(key) == e.Object.GetResourceVersion() {
+		return
+	}
+	owner := metav1.GetControllerOfNoCopy(e.Object)
+	if owner == nil && e.Old != nil {
+		owner = metav1.GetControllerOfNoCopy(e.Old)
+	}
+	if owner == nil {
+		return
+	}
+	gv, err := schema.ParseGroupVersion(owner.APIVersion)
+	if err != nil {
+		return
+	}
+	for _, kind := range w.ClaimKinds() {
+		if kind.Group == gv.Group && kind.Kind == owner.Kind {
+			a.hub.Requirements.Add(request.Request{
+				ClusterName: w.Name, Kind: kind,
+				NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: owner.Name},
+			})
+		}
+	}
+}

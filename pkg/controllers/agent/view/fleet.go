@@ -1,0 +1,29 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// Fleet is what the agent needs to know about the enrolled clusters. connection.Provider implements it.
+type Fleet interface {
+	// Lookup returns the cluster that is enrolled under a name.
+	Lookup(name mcr.ClusterName) (connection.Cluster, bool)
+
+	// ByIdentifier returns the cluster that holds an identifier. At most one does.
+	ByIdentifier(id string) (connection.Cluster, bool)
+
+	// Classes finds the clusters of a class.
+	connection.Classes
+
+	// Subscribe registers a function that is called whenever what is known about a cluster has changed. It must not
+	// block.
+	Subscribe(fn func(mcr.ClusterName))
+
+	// OnLeave registers what is called when a cluster leaves for good, while it is still connected.
+	OnLeave(fn connection.Leaver)
+}

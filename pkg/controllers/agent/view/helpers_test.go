@@ -1,0 +1,78 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/test/fakefleet"
+)
+
+// bar is a place of a claim in the namespace "bar" of the hub.
+func bar(name string) ownership.Place {
+	return ownership.Place{
+		Kind: kindwatch.Kind{
+			GroupVersionKind: schema.GroupVersionKind{Group: "db.acmeco.org", Version: "v1alpha1", Kind: "MySQLInstance"},
+			Resource:         "mysqlinstances",
+		},
+		NamespacedName: types.NamespacedName{Namespace: "bar", Name: name},
+	}
+}
+
+// objectAt is an object of the hub that names a source.
+func objectAt(place ownership.Place, us ownership.Source) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(place.Kind.GroupVersionKind)
+	obj.SetNamespace(place.Namespace)
+	obj.SetName(place.Name)
+	obj.SetAnnotations(us.Annotations())
+	return obj
+}
+
+// idleHub is a hub without a watcher.
+func idleHub() *Hub {
+	return NewHub(&fakefleet.Fleet{}, NewClusters(ClustersOptions{Engaged: func(*Cluster) {}, Disengaged: func(mcr.ClusterName) {}}),
+		&request.Queue[request.Request]{}, &request.Queue[mcreconcile.Request]{})
+}
+
+// idleCluster is an instance of a cluster whose watcher does not run.
+func idleCluster(t *testing.T, name mcr.ClusterName, id Identity) *Cluster {
+	t.Helper()
+	watcher, err := kindwatch.New(kindwatch.Options{Client: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), Handler: func(kindwatch.Event) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewCluster(Connection{Name: name, Identity: id, Watcher: watcher})
+}
+
+// fakeHub is a hub whose API server is a fake that holds nothing.
+func fakeHub(t *testing.T) *Hub {
+	t.Helper()
+	h := idleHub()
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		bar("").Kind.GroupVersionResource(): "MySQLInstanceList",
+	})
+	var err error
+	if h.Watcher, err = kindwatch.New(kindwatch.Options{Client: client, Handler: h.Handle}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = h.Watcher.Start(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return h
+}

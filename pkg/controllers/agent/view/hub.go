@@ -1,0 +1,337 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/setmap"
+)
+
+// Hub is what the agent knows about the hub, and what turns changes there into requests.
+type Hub struct {
+	Watcher      *kindwatch.Watcher
+	Fleet        Fleet
+	Clusters     *Clusters
+	Requirements *request.Queue[request.Request]
+	Definitions  *request.Queue[mcreconcile.Request]
+
+	// refreshing is held while it is found out and noted what the hub offers. It is taken before mu, and so is the lock of the workloads.
+	refreshing sync.Mutex
+
+	mu sync.Mutex
+
+	// published are the claim kinds that the hub offers, by the name of their CRD. While the XRDs cannot be watched, they
+	// stay as they were last seen.
+	published map[string]crossplane.Publication
+
+	// publishedKnown is whether the XRDs were ever seen.
+	publishedKnown bool
+
+	// watched are the claim kinds that the hub's watcher is asked for, with the clusters because of which it is. wants is the inverse.
+	watched setmap.Map[kindwatch.Kind, mcr.ClusterName]
+	wants   map[mcr.ClusterName]sets.Set[kindwatch.Kind]
+
+	// composed are the Secrets that were composed in the hub, by the UID of their controller.
+	composed map[types.UID]sets.Set[types.NamespacedName]
+
+	// origins are the claims in the hub that name a source, by that source.
+	origins originIndex
+
+	// waiting are the claims in workload clusters that wait for something to change at a place in the hub.
+	waiting setmap.Map[ownership.Place, request.Request]
+
+	// waitsAt is the inverse of waiting.
+	waitsAt request.Map[ownership.Place]
+}
+
+// NewHub returns what is known of the hub, which is nothing yet. Its Watcher is to be set before it is used.
+func NewHub(fleet Fleet, w *Clusters, requirements *request.Queue[request.Request], definitions *request.Queue[mcreconcile.Request]) *Hub {
+	return &Hub{
+		Fleet:        fleet,
+		Clusters:     w,
+		Requirements: requirements,
+		Definitions:  definitions,
+		published:    map[string]crossplane.Publication{},
+		watched:      setmap.Map[kindwatch.Kind, mcr.ClusterName]{},
+		wants:        map[mcr.ClusterName]sets.Set[kindwatch.Kind]{},
+		composed:     map[types.UID]sets.Set[types.NamespacedName]{},
+		origins:      originIndex{},
+		waiting:      setmap.Map[ownership.Place, request.Request]{},
+		waitsAt:      request.Map[ownership.Place]{},
+	}
+}
+
+// Handle is the handler of the hub's watcher.
+func (h *Hub) Handle(e kindwatch.Event) {
+	switch e.Kind {
+	case crossplane.XRDKind, crossplane.InfrastructurePublicationKind, crossplane.InfrastructureDefinitionKind:
+		// During the first list each XRD would be one more reason to look at all of them; the end of it is reason enough.
+		if !e.Initial && (e.Type != kindwatch.StateChanged || e.State == kindwatch.StateSynced) {
+			h.refreshPublished()
+		}
+		if e.Type == kindwatch.StateChanged && e.State != kindwatch.StateSynced && h.CannotKnowPublications() {
+			// What the clusters have can go without knowing what is offered.
+			for _, w := range h.Clusters.All() {
+				h.EnqueueDefinitions(w)
+			}
+		}
+	case crossplane.HubCRDKind:
+		h.handleCRD(e)
+	case crossplane.HubSecretKind:
+		if e.Type == kindwatch.StateChanged {
+			h.enqueueAll()
+			return
+		}
+		h.handleSecrets(e)
+	case HubComposedSecretKind:
+		h.handleComposed(e)
+	default:
+		h.handleClaim(e)
+	}
+}
+
+func (h *Hub) handleCRD(e kindwatch.Event) {
+	if e.Type == kindwatch.StateChanged {
+		if e.State == kindwatch.StateSynced {
+			h.refreshPublished()
+			for _, w := range h.Clusters.All() {
+				h.EnqueueDefinitions(w)
+			}
+		}
+		return
+	}
+	name := e.Object.GetName()
+	if crossplane.IsLegacyCRD(name) {
+		h.refreshLegacy()
+		if e.Type == kindwatch.Deleted {
+			h.refreshPublished()
+		}
+	}
+	resource := schema.ParseGroupResource(name)
+	h.Watcher.Poke(resource)
+	_, offered, _ := h.Publication(name)
+	for _, w := range h.Clusters.All() {
+		if offered || slices.Contains(w.definitionNames(), name) {
+			h.Definitions.Add(request.ForDefinition(w.Name, name))
+		}
+		// A claim that is being deleted may have waited for the kind to be gone for good.
+		if e.Type == kindwatch.Deleted {
+			h.EnqueueKind(w, resource, h.Requirements.Add)
+		}
+	}
+}
+
+// handleSecrets finds the claims to which a Secret belongs and belonged.
+func (h *Hub) handleSecrets(e kindwatch.Event) {
+	h.handleSecret(e, e.Object)
+	if e.Old != nil && !equality.Semantic.DeepEqual(metav1.GetControllerOfNoCopy(e.Old), metav1.GetControllerOfNoCopy(e.Object)) {
+		h.handleSecret(e, e.Old)
+	}
+}
+
+// handleSecret finds the claim whose connection Secret changed. The Secret itself says whose it is; that is checked
+// against the claim's UID by whoever copies it.
+func (h *Hub) handleSecret(e kindwatch.Event, secret *unstructured.Unstructured) {
+	owner := metav1.GetControllerOfNoCopy(secret)
+	if owner == nil {
+		return
+	}
+	gv, err := schema.ParseGroupVersion(owner.APIVersion)
+	if err != nil {
+		return
+	}
+	for _, p := range h.WatchedKinds() {
+		if p.Group != gv.Group || p.Kind != owner.Kind {
+			continue
+		}
+		claim, err := h.Watcher.Get(p, types.NamespacedName{Namespace: secret.GetNamespace(), Name: owner.Name})
+		if err == nil && claim.GetUID() == owner.UID {
+			h.enqueueSource(p, claim, e.Initial)
+		}
+	}
+}
+
+func (h *Hub) handleClaim(e kindwatch.Event) {
+	if e.Type == kindwatch.StateChanged {
+		// Whoever found the kind not synced has been waiting for this.
+		for _, w := range h.Clusters.All() {
+			h.EnqueueKind(w, e.Kind.GroupResource(), h.Requirements.AddInitial)
+		}
+		return
+	}
+	key := ownership.Place{Kind: e.Kind, NamespacedName: types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: e.Object.GetName()}}
+	h.track(key, e)
+	for _, r := range h.WaitingFor(key) {
+		h.Requirements.Add(r)
+	}
+	if e.Old != nil {
+		if before, _ := ownership.SourceOf(e.Old); before != MustSource(e.Object) {
+			h.enqueueSource(e.Kind, e.Old, e.Initial)
+		}
+	}
+	// The claim's own reconcile knows what it wrote; whoever waits for that place does not.
+	if !e.Echo {
+		h.enqueueSource(e.Kind, e.Object, e.Initial)
+	}
+}
+
+// MustSource is the source that an object names; the zero value if it names none.
+func MustSource(obj *unstructured.Unstructured) ownership.Source {
+	s, _ := ownership.SourceOf(obj)
+	return s
+}
+
+// track keeps the index of origins.
+func (h *Hub) track(key ownership.Place, e kindwatch.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e.Old != nil {
+		h.untrack(key, e.Old)
+	}
+	if e.Type == kindwatch.Deleted {
+		h.untrack(key, e.Object)
+		return
+	}
+	s, named := ownership.SourceOf(e.Object)
+	if !named || len(h.watched[e.Kind]) == 0 {
+		return
+	}
+	h.origins.insert(ownership.Origin{Source: s, Kind: e.Kind, Name: e.Object.GetName()}, key)
+}
+
+func (h *Hub) untrack(key ownership.Place, obj *unstructured.Unstructured) {
+	s, named := ownership.SourceOf(obj)
+	if !named {
+		return
+	}
+	h.origins.remove(ownership.Origin{Source: s, Kind: key.Kind, Name: key.Name}, key)
+}
+
+// Observe takes in what the hub answered to a write or a live read, before the watch reports it.
+func (h *Hub) Observe(key ownership.Place, obj *unstructured.Unstructured) {
+	h.Watcher.Observe(key.Kind, obj)
+	h.track(key, kindwatch.Event{Type: kindwatch.Added, Kind: key.Kind, Object: obj})
+}
+
+// PlacesOf returns where in the hub objects name an origin. What the watch does not know, or not any more, is no place: the event that says so
+// can be under way.
+func (h *Hub) PlacesOf(o ownership.Origin) []ownership.Place {
+	h.mu.Lock()
+	places := h.origins.places(o)
+	h.mu.Unlock()
+	out := places[:0]
+	for _, key := range places {
+		obj, err := h.Watcher.Get(key.Kind, key.NamespacedName)
+		if apierrors.IsNotFound(err) || err == nil && MustSource(obj) != o.Source {
+			continue
+		}
+		out = append(out, key)
+	}
+	return out
+}
+
+// enqueueSource queues the claim from which an object of the hub comes, if its cluster is enrolled.
+func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured, initial bool) {
+	s, named := ownership.SourceOf(obj)
+	if !named || s.Identifier == "" {
+		return
+	}
+	cluster, ok := h.Fleet.ByIdentifier(s.Identifier)
+	if !ok {
+		return
+	}
+	add := h.Requirements.Add
+	if initial {
+		add = h.Requirements.AddInitial
+	}
+	add(request.Request{
+		ClusterName: cluster.Name, Kind: kind,
+		NamespacedName: types.NamespacedName{Namespace: s.Namespace, Name: obj.GetName()},
+	})
+}
+
+// EnqueueKind queues every claim of a kind in a workload cluster.
+func (h *Hub) EnqueueKind(w *Cluster, resource schema.GroupResource, add func(...request.Request)) {
+	for _, kind := range w.ClaimKinds() {
+		if kind.GroupResource() != resource {
+			continue
+		}
+		claims, err := w.Watcher.List(kind)
+		if err != nil {
+			continue
+		}
+		for _, c := range claims {
+			add(w.Request(kind, c))
+		}
+	}
+}
+
+// enqueueAll queues every claim of every workload cluster.
+func (h *Hub) enqueueAll() {
+	for _, w := range h.Clusters.All() {
+		for _, kind := range w.ClaimKinds() {
+			h.EnqueueKind(w, kind.GroupResource(), h.Requirements.AddInitial)
+		}
+	}
+}
+
+// Wait makes a request wait for a change at a place of the hub, and at no other.
+func (h *Hub) Wait(key ownership.Place, r request.Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stopWaitingLocked(r)
+	h.waiting.Insert(key, r)
+	h.waitsAt.Set(r, key)
+}
+
+// StopWaiting is the opposite of wait.
+func (h *Hub) StopWaiting(r request.Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stopWaitingLocked(r)
+}
+
+func (h *Hub) stopWaitingLocked(r request.Request) {
+	key, ok := h.waitsAt.Get(r)
+	if !ok {
+		return
+	}
+	h.waitsAt.Delete(r)
+	h.waiting.Delete(key, r)
+}
+
+// WaitingFor are the claims that wait for a change at a place of the hub.
+func (h *Hub) WaitingFor(key ownership.Place) []request.Request {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.waiting.Values(key)
+}
+
+// ForgetRequests ends that claims of a cluster wait.
+func (h *Hub) ForgetRequests(name mcr.ClusterName, gone func(request.Request) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for r, key := range h.waitsAt[name] {
+		if gone(r) {
+			h.waiting.Delete(key, r)
+		}
+	}
+	h.waitsAt.Forget(name, gone)
+}

@@ -1,0 +1,140 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// engagedHub is a hub with n clusters in which a kind is followed.
+func engagedHub(t *testing.T, n int) *Hub {
+	t.Helper()
+	h := idleHub()
+	h.Clusters.Engaged = func(w *Cluster) { h.Want(w.Name, w.HubKinds()...) }
+	h.Clusters.Disengaged = func(name mcr.ClusterName) {
+		h.Want(name)
+		h.ForgetRequests(name, func(request.Request) bool { return true })
+	}
+	h.Watcher = idleCluster(t, "hub", Identity{}).Watcher
+	for i := range n {
+		w := idleCluster(t, mcr.ClusterName(fmt.Sprint("w", i)), Identity{})
+		h.Clusters.Add(nil, w)
+		w.Follow("first", Followed{Kind: bar("").Kind, InHub: true})
+		h.RefreshFollowed(w)
+	}
+	return h
+}
+
+// TestANewKindInOneClusterCostsTheSameInAFleetOfAnySize counts memory that is asked for: it was as much for each cluster of the fleet.
+func TestANewKindInOneClusterCostsTheSameInAFleetOfAnySize(t *testing.T) {
+	cost := func(n int) float64 {
+		h := engagedHub(t, n)
+		w, _ := h.Clusters.Get("w0")
+		kind := bar("").Kind
+		kind.Resource = "other"
+		return testing.AllocsPerRun(100, func() {
+			w.Follow("other", Followed{Kind: kind, InHub: true})
+			h.RefreshFollowed(w)
+			w.Unfollow("other")
+			h.RefreshFollowed(w)
+		})
+	}
+	if small, large := cost(50), cost(400); large > 1.1*small {
+		t.Errorf("want the same work in 400 clusters as in 50, got %v and %v allocations", large, small)
+	}
+}
+
+func TestTheHubFollowsAKindAsLongAsOneClusterDoes(t *testing.T) {
+	h := engagedHub(t, 2)
+	kind := bar("").Kind
+	o := ownership.Origin{Source: ownership.Source{Identifier: "id", Namespace: "foo"}, Kind: kind, Name: "db"}
+	h.origins.insert(o, bar("db"))
+	expect := func(reason string, want ...kindwatch.Kind) {
+		t.Helper()
+		if !sets.New(want...).Equal(sets.New(h.WatchedKinds()...)) {
+			t.Errorf("%s: want %v, got %v", reason, want, h.WatchedKinds())
+		}
+		if known := len(h.origins.places(o)) > 0; known != slices.Contains(want, kind) {
+			t.Errorf("%s: origins known %t", reason, known)
+		}
+	}
+	expect("both follow it", kind)
+	w, _ := h.Clusters.Get("w0")
+	h.Clusters.Remove(nil, w)
+	expect("one went", kind)
+	h.published["x"] = crossplane.Publication{Kind: kind}
+	h.refreshOffered()
+	w, _ = h.Clusters.Get("w1")
+	h.Clusters.Remove(nil, w)
+	expect("the hub offers it", kind)
+	clear(h.published)
+	h.refreshOffered()
+	expect("nobody wants it")
+	w.Follow("late", Followed{Kind: kind, InHub: true})
+	h.RefreshFollowed(w)
+	expect("an instance that is gone wants nothing any more")
+	if len(h.wants) != 0 {
+		t.Errorf("want nothing to be kept, got %v", h.wants)
+	}
+}
+
+// TestAWaitOfANewInstanceOutlivesTheOldOne has a cluster engaged again as soon as its old instance lets it: while the old one was
+// forgotten, the waits of the new one were.
+func TestAWaitOfANewInstanceOutlivesTheOldOne(t *testing.T) {
+	h := engagedHub(t, 1)
+	old, _ := h.Clusters.Get("w0")
+	req := request.Request{ClusterName: "w0", Kind: bar("").Kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
+	again := sync.OnceFunc(func() {
+		h.Clusters.Add(nil, idleCluster(t, "w0", Identity{}))
+		h.Wait(bar("db"), req)
+	})
+	leave := h.Clusters.Disengaged
+	h.Clusters.Disengaged = func(name mcr.ClusterName) {
+		if h.Clusters.mu.TryLock() { // Whoever can come between, does.
+			h.Clusters.mu.Unlock()
+			again()
+		}
+		leave(name)
+	}
+	h.Clusters.Remove(nil, old)
+	again()
+	if waiting := h.WaitingFor(bar("db")); len(waiting) != 1 {
+		t.Errorf("want the new instance's claim to wait, got %v", waiting)
+	}
+}
+
+// TestInstancesThatComeAndGoAtOnceKeepTheWaitsOfTheLast is the same with many at once.
+func TestInstancesThatComeAndGoAtOnceKeepTheWaitsOfTheLast(t *testing.T) {
+	h := engagedHub(t, 1)
+	req := request.Request{ClusterName: "w0", Kind: bar("").Kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
+	for range 200 {
+		old, _ := h.Clusters.Get("w0")
+		now := idleCluster(t, "w0", Identity{})
+		var running sync.WaitGroup
+		running.Go(func() { h.Clusters.Remove(nil, old) })
+		running.Go(func() {
+			h.Clusters.Add(nil, now)
+			h.Wait(bar("db"), req)
+		})
+		running.Go(func() {
+			h.Clusters.IfGone("w0", func() { h.ForgetRequests("w0", func(request.Request) bool { return true }) })
+		})
+		running.Wait()
+		if waiting := h.WaitingFor(bar("db")); len(waiting) != 1 {
+			t.Fatalf("want the last instance's claim to wait, got %v", waiting)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+)
+
+func TestOriginsAreFoundByCluster(t *testing.T) {
+	x := originIndex{}
+	a := ownership.Origin{Source: ownership.Source{Identifier: "a", Namespace: "foo"}, Kind: bar("").Kind, Name: "db"}
+	b := ownership.Origin{Source: ownership.Source{Identifier: "b", Namespace: "foo"}, Kind: bar("").Kind, Name: "db"}
+	x.insert(a, bar("db"))
+	x.insert(b, bar("db"))
+	if len(x["a"]) != 1 || len(x["b"]) != 1 || len(x.places(a)) != 1 {
+		t.Errorf("want each origin with its cluster, got %v", x)
+	}
+	x.remove(a, bar("db"))
+	x.forgetKinds(sets.New(bar("").Kind))
+	x.remove(b, bar("db"))
+	if len(x) != 0 {
+		t.Errorf("want nothing to be left, got %v", x)
+	}
+}
+
+// BenchmarkOrphans is one scrape. What it costs for each cluster is not to grow with the fleet.
+func BenchmarkOrphans(b *testing.B) {
+	for _, n := range []int{1000, 2000, 4000} {
+		b.Run(fmt.Sprintf("clusters=%d", n), func(b *testing.B) {
+			h := NewHub(nil, NewClusters(ClustersOptions{}), nil, nil)
+			for i := range n {
+				h.origins.insert(ownership.Origin{Source: ownership.Source{Identifier: fmt.Sprint(i), Namespace: "foo"}, Kind: bar("").Kind, Name: "db"}, bar("db"))
+			}
+			for b.Loop() {
+				for i := range n {
+					h.originsIn(fmt.Sprint(i))
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/cluster")
+		})
+	}
+}

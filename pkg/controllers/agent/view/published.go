@@ -1,0 +1,122 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// ReadPublications returns what the hub offers now, by the name of the CRD. known is false as long as nobody could look. What
+// an XRD offers goes before what the old API does under the same name.
+func (h *Hub) ReadPublications() (now map[string]crossplane.Publication, known bool) {
+	legacy, known := h.legacyPublications()
+	if !known {
+		return nil, false
+	}
+	xrds, err := h.Watcher.List(crossplane.XRDKind)
+	if err != nil {
+		// A hub of the old API alone has no XRDs. In every other one, that they cannot be read says nothing.
+		if has, known := h.hasCRD(crossplane.XRDKind); has || !known || !h.isLegacy() {
+			return nil, false
+		}
+	}
+	now = map[string]crossplane.Publication{}
+	for _, p := range legacy {
+		now[p.CrdName()] = p
+	}
+	for _, xrd := range xrds {
+		if p, ok := crossplane.PublicationOf(xrd); ok {
+			now[p.CrdName()] = p
+		}
+	}
+	return now, true
+}
+
+// isLegacy is whether the hub serves the old API.
+func (h *Hub) isLegacy() bool {
+	has, _ := h.hasCRD(crossplane.InfrastructurePublicationKind)
+	return has
+}
+
+// refreshPublished finds out what the hub offers now. What cannot be found out stays as it was last seen.
+func (h *Hub) refreshPublished() {
+	now, known := h.ReadPublications()
+	if !known {
+		return
+	}
+	h.mu.Lock()
+	before, first := h.published, !h.publishedKnown
+	h.published, h.publishedKnown = now, true
+	h.mu.Unlock()
+
+	changed := sets.New[string]()
+	for name, p := range now {
+		if before[name] != p {
+			changed.Insert(name)
+		}
+	}
+	for name := range before {
+		if _, ok := now[name]; !ok {
+			changed.Insert(name)
+		}
+	}
+	if first || changed.Len() > 0 {
+		h.refreshOffered()
+		for _, w := range h.Clusters.All() {
+			h.EnqueueDefinitions(w)
+		}
+	}
+}
+
+// publications returns what the hub offers, by the name of the CRD.
+func (h *Hub) publications() map[string]crossplane.Publication {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.published)
+}
+
+// Publication returns what the hub offers under the name of a CRD. known is false as long as nobody could look.
+func (h *Hub) Publication(crd string) (p crossplane.Publication, offered, known bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p, offered = h.published[crd]
+	return p, offered, h.publishedKnown
+}
+
+// CannotKnowPublications is whether the hub has answered that it cannot say what it offers, since this process runs.
+func (h *Hub) CannotKnowPublications() bool {
+	h.mu.Lock()
+	known := h.publishedKnown
+	h.mu.Unlock()
+	state, _ := h.Watcher.State(crossplane.XRDKind)
+	return !known && (state == kindwatch.StateNotServed || state == kindwatch.StateForbidden)
+}
+
+// EnqueueDefinitions queues every definition that concerns a workload cluster.
+func (h *Hub) EnqueueDefinitions(w *Cluster) {
+	names := sets.New[string]()
+	for name := range h.publications() {
+		names.Insert(name)
+	}
+	names.Insert(w.definitionNames()...)
+	for name := range names {
+		h.Definitions.Add(request.ForDefinition(w.Name, name))
+	}
+}
+
+// Offers is whether a class offers the claim kinds of an API group to its clusters.
+func Offers(agent fleetv1alpha1.AgentSpec, group string) bool {
+	if agent.Mode == fleetv1alpha1.AgentModeDisabled {
+		return false
+	}
+	return len(agent.APIGroups) == 0 || slices.Contains(agent.APIGroups, group)
+}

@@ -1,0 +1,123 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crossplane
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// VersionsOf are the versions of a definition, shared with it: they are large, and most readers want a word of each.
+func VersionsOf(definition *unstructured.Unstructured) []any {
+	field, _, _ := unstructured.NestedFieldNoCopy(definition.Object, "spec", "versions")
+	versions, _ := field.([]any)
+	return versions
+}
+
+// Publication is a kind of requirements that the hub's Crossplane offers.
+type Publication struct {
+	// Kind is how requirements are read and written on both sides.
+	Kind kindwatch.Kind
+
+	// Form is what they are to Crossplane.
+	Form Form
+
+	// publisher is what offers the kind, by kind and name.
+	publisher string
+}
+
+// CrdName is the name of the CustomResourceDefinition of the requirements.
+func (p Publication) CrdName() string { return p.Kind.GroupResource().String() }
+
+// Scopes of a CompositeResourceDefinition.
+const (
+	scopeNamespaced    = "Namespaced"
+	scopeLegacyCluster = "LegacyCluster"
+)
+
+// PublicationOf returns the kind that a CompositeResourceDefinition offers, if it offers one now.
+//
+// XRDs are read in apiextensions.crossplane.io/v1, which shows every XRD whatever version it was written in: both
+// versions have the same schema and no conversion. An XRD that says nothing about its scope is one of v1 from before there
+// were scopes, and v1 shows it as LegacyCluster, where v2 would call it Namespaced.
+//
+//   - LegacyCluster: the claim kind, if there is one. Crossplane sets the condition Offered when its CRD is established.
+//   - Namespaced: the composite's own kind. Crossplane sets the condition Established when its CRD is.
+//   - Cluster: nothing. A cluster-scoped object of the hub belongs to no tenant.
+//
+// An XRD that is being deleted does not offer its kind any more, although its conditions still say so: Crossplane is deleting
+// the objects, and one that is pushed now would be lost.
+func PublicationOf(xrd *unstructured.Unstructured) (Publication, bool) {
+	if xrd.GetDeletionTimestamp() != nil {
+		return Publication{}, false
+	}
+	scope, _, _ := unstructured.NestedString(xrd.Object, "spec", "scope")
+	switch scope {
+	case "", scopeLegacyCluster:
+		return publicationUnder(xrd, "claimNames", "Offered", FormClaim)
+	case scopeNamespaced:
+		return publicationUnder(xrd, "names", "Established", FormComposite)
+	}
+	return Publication{}, false
+}
+
+// publicationUnder returns the kind that a CompositeResourceDefinition names in a field, once a condition is true.
+func publicationUnder(xrd *unstructured.Unstructured, names, condition string, f Form) (Publication, bool) {
+	group, _, _ := unstructured.NestedString(xrd.Object, "spec", "group")
+	plural, _, _ := unstructured.NestedString(xrd.Object, "spec", names, "plural")
+	kind, _, _ := unstructured.NestedString(xrd.Object, "spec", names, "kind")
+	version := publishedVersion(xrd)
+	if group == "" || plural == "" || kind == "" || version == "" || !ConditionTrue(xrd, condition) {
+		return Publication{}, false
+	}
+	return Publication{
+		Kind: kindwatch.Kind{
+			GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: kind},
+			Resource:         plural,
+		},
+		Form:      f,
+		publisher: XRDKind.Kind + "/" + xrd.GetName(),
+	}, true
+}
+
+// publishedVersion is the version in which requirements travel: the one in which they are stored if it is served, because no
+// other can hold more than it, else the first that is served.
+func publishedVersion(xrd *unstructured.Unstructured) string {
+	return versionToTravel(VersionsOf(xrd), "referenceable")
+}
+
+// versionToTravel chooses among versions of which a field says that it is the one that is stored.
+func versionToTravel(versions []any, stored string) string {
+	first := ""
+	for _, v := range versions {
+		version, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		name, _, _ := unstructured.NestedString(version, "name")
+		if served, _, _ := unstructured.NestedBool(version, "served"); !served {
+			continue
+		}
+		if isStored, _, _ := unstructured.NestedBool(version, stored); isStored {
+			return name
+		}
+		if first == "" {
+			first = name
+		}
+	}
+	return first
+}
+
+// ConditionTrue is whether the status of an object has a condition of that type that is True.
+func ConditionTrue(obj *unstructured.Unstructured, conditionType string) bool {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == conditionType {
+			return c["status"] == "True"
+		}
+	}
+	return false
+}
