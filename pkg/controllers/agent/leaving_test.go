@@ -21,7 +21,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
@@ -111,11 +110,8 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := view.NewCluster(view.Connection{Name: w.Name, Watcher: w.Watcher, Reader: w.Reader, Owner: w.Owner})
-	for _, kind := range w.ClaimKinds() {
-		broken.Follow(kind.GroupResource().String(), view.Followed{Kind: kind})
-	}
-	broken.Client = interceptor.NewClient(base, interceptor.Funcs{
+	healthy := w.Client
+	w.Client = interceptor.NewClient(base, interceptor.Funcs{
 		Patch: func(_ context.Context, _ client.WithWatch, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
 			times, _ := asked.LoadOrStore(fmt.Sprint(obj.GetObjectKind().GroupVersionKind(), client.ObjectKeyFromObject(obj)), &atomic.Int32{})
 			if n := times.(*atomic.Int32).Add(1); n > most.Load() { //nolint:forcetypeassert // Nothing else is stored.
@@ -124,12 +120,13 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 			return dead
 		},
 	})
-	if err := f.agent.requirements.leave(f.ctx, broken); !errors.Is(err, dead) {
+	if err := f.agent.requirements.leave(f.ctx, w); !errors.Is(err, dead) {
 		t.Errorf("want to be told, got %v", err)
 	}
 	if n := most.Load(); n != 1 {
 		t.Errorf("want each claim to be tried once at most, got %d attempts for one", n)
 	}
+	w.Client = healthy
 	ctx, cancel := context.WithCancel(f.ctx)
 	cancel()
 	if err := f.agent.requirements.leave(ctx, w); err == nil {
