@@ -120,9 +120,9 @@ func TestVerdictsOnClaims(t *testing.T) {
 	}
 	table.Check(t)
 
-	reasons := verdict.Reasons(t, "pkg/controllers/agent")
+	reasons := verdict.Reasons(t, "pkg/controllers/agent/reason")
 	for _, elsewhere := range []string{"reason of the event", "Reasons why the definition"} {
-		for name := range verdict.Reasons(t, "pkg/controllers/agent", elsewhere) {
+		for name := range verdict.Reasons(t, "pkg/controllers/agent/reason", elsewhere) {
 			delete(reasons, name)
 		}
 	}
