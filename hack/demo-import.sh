@@ -35,10 +35,9 @@ on hub apply --server-side -f "$fleet/crds" | tail -n 3
 show hub wait --for=condition=Established --timeout=120s crd clusters.eks.aws.m.upbound.io kubernetesclusters.containerservice.azure.upbound.io \
   clusters.container.gcp.upbound.io awsmanagedcontrolplanes.controlplane.cluster.x-k8s.io
 
-step "3. Install Masthead, with the rights and the admission policies of imports"
+step "3. Install Masthead, whose admission policies keep imported clusters safe, and the rights of imports"
 show hub apply --server-side -k config/default/crds-and-rights
 show hub apply --server-side -k config/imports
-show hub apply --server-side -k config/policies
 show hub apply --server-side -f test/localfleet/manifests/samples/mysql-claimed.yaml
 on hub get namespace bar >/dev/null 2>&1 || show hub create namespace bar
 show hub apply --server-side -f config/samples/hub
