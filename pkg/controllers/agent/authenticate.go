@@ -8,60 +8,46 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
-// authenticate decides whose rights in the hub are used for a claim. What it returns is for every read and write there; the
-// outcome is why there is nobody.
+// authenticate decides whose rights in the hub are used for a claim. What it returns is for every read and write there; if nobody's
+// can be used, the facts say why.
 //
 // What was created with credentials of the claim's namespace is deleted with these, whatever the namespace says by now: their
 // Role in the hub is the limit, and who owns the namespace could lift it by removing the annotation. With a namespace that is
 // deleted, its Secrets go before its claims. Then, and only then, what was read from them last is followed by the class's
 // identity: a namespace is deleted by whoever gives it out, and it would never end.
-func (r *requirementReconciler) authenticate(ctx context.Context, s *scope) (context.Context, *outcome, error) {
-	if s.class == nil {
+func (r *requirementReconciler) authenticate(ctx context.Context, s *scope) (context.Context, error) {
+	switch {
+	case s.class == nil:
 		// Nobody says whose rights to use. Nothing is pushed or deleted then: all that can happen is that an object is given
 		// up, which can be undone (deletionPolicy).
-		return r.identities.Manager.In(ctx), nil, nil
+		return r.identities.Manager.In(ctx), nil
+	case s.isDisabled(), !s.isGoing() && s.pairing == nil, s.isGoing() && !s.protected:
+		return ctx, nil // Nothing is done in the hub.
 	}
-	if s.class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled {
-		return ctx, nil, nil // Nothing is done in the hub.
-	}
-	going := s.vanished || s.claim.GetDeletionTimestamp() != nil
-	pairing, o, err := r.pairingOf(ctx, s)
-	if err != nil || o != nil && !going {
-		return ctx, o, err
-	}
-	s.pairing = pairing
-	if going && !s.vanished && !s.workload.BearsFinalizer(s.claim) {
-		return ctx, nil, nil // There is nothing to do in the hub.
-	}
-	access, p, err := r.identityOf(ctx, s, going)
+	access, p, err := r.identityOf(ctx, s)
 	if err != nil {
-		return ctx, nil, err
+		return ctx, err
 	}
 	if p != nil {
-		return ctx, &outcome{silent: s.vanished, problem: p, retryAfter: r.identities.RetryAfter()}, nil
+		s.unauthenticated, s.retryAfter = p, r.identities.RetryAfter()
+		return ctx, nil
 	}
-	return access.In(ctx), nil, nil
+	return access.In(ctx), nil
 }
 
 // identityOf returns the hub with the rights that are used for a claim.
-func (r *requirementReconciler) identityOf(ctx context.Context, s *scope, going bool) (*hubaccess.Access, *condition.Problem, error) {
-	if creator, ok := r.creator(s); going && ok {
+func (r *requirementReconciler) identityOf(ctx context.Context, s *scope) (*hubaccess.Access, *condition.Problem, error) {
+	going := s.isGoing()
+	if creator, ok := s.creator(); going && ok {
 		return r.creatorAccess(ctx, s, creator)
 	}
-	var annotations map[string]string
-	if s.pairing != nil {
-		annotations = s.pairing.annotations
-	}
-	key, given, p := hubaccess.NamespaceIdentity(annotations, s.ClusterName, s.Namespace)
+	key, given, p := hubaccess.NamespaceIdentity(s.pairing.namespaceAnnotations(), s.ClusterName, s.Namespace)
 	if given && p == nil {
 		access, problem, err := r.identities.Use(ctx, s.workload.Reader, key)
 		if access != nil {
@@ -80,6 +66,17 @@ func (r *requirementReconciler) identityOf(ctx context.Context, s *scope, going 
 	return r.classAccess(ctx, s)
 }
 
+// creator is the identity of the claim's namespace that created the claim's object, if one did and the watch shows it.
+func (f *facts) creator() (hubaccess.Key, bool) {
+	objects := append(f.recordedPlaces(), namedObject{object: f.hub.target})
+	for _, n := range objects {
+		if n.object != nil && f.owns(n.object) {
+			return hubaccess.CreatorOf(n.object, f.ClusterName, f.Namespace)
+		}
+	}
+	return hubaccess.Key{}, false
+}
+
 // classAccess is the hub with the rights of the class's identity.
 func (r *requirementReconciler) classAccess(ctx context.Context, s *scope) (*hubaccess.Access, *condition.Problem, error) {
 	key, p := hubaccess.ClassIdentity(s.class.Spec.Agent, s.ClusterName)
@@ -87,22 +84,6 @@ func (r *requirementReconciler) classAccess(ctx context.Context, s *scope) (*hub
 		return nil, p, nil
 	}
 	return r.identities.Use(ctx, s.workload.Reader, key)
-}
-
-// creator is the identity of the claim's namespace that created the claim's object, if one did and the watch shows it.
-func (r *requirementReconciler) creator(s *scope) (hubaccess.Key, bool) {
-	places := r.recordedPlaces(s)
-	if s.pairing != nil {
-		if target, p := s.pairing.target(); p == nil {
-			places = append(places, ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: target, Name: s.Name}})
-		}
-	}
-	for _, place := range places {
-		if obj, err := r.hub.Watcher.Get(place.Kind, place.NamespacedName); err == nil && s.owns(obj) {
-			return hubaccess.CreatorOf(obj, s.ClusterName, s.Namespace)
-		}
-	}
-	return hubaccess.Key{}, false
 }
 
 // creatorAccess is the hub with the rights of the identity that created the claim's object.
@@ -122,34 +103,34 @@ func (r *requirementReconciler) creatorAccess(ctx context.Context, s *scope, cre
 	return nil, &said, nil
 }
 
-// disclosable is what may be told about what was seen at a place of the hub that belongs to somebody else. The watch that saw
-// it is the manager's. So with another identity it is told only if that identity may read there: which names are taken in a
-// namespace, and by whom, is not for everybody who can name the namespace.
+// disclose says what may be told about what was seen at a place of the hub that belongs to somebody else; nothing if that may be told. The
+// watch that saw it is the manager's. So with another identity it is told only if that identity may read there: which names are taken in
+// a namespace, and by whom, is not for everybody who can name the namespace.
 //
 // Without that right, the claim is told what it would be told about a name that is free, in the same words and with the same
 // finalizer: the hub is asked whether it would accept it. Only who may create there learns that it cannot.
-func (r *requirementReconciler) disclosable(ctx context.Context, s *scope, key ownership.Place, o outcome) (outcome, error) {
-	if o.problem == nil || hubaccess.AsManager(ctx) || o.problem.Reason != reason.ReasonConflict && o.problem.Reason != reason.ReasonNamespaceRecreated {
-		return o, nil
+func (r *requirementReconciler) disclose(ctx context.Context, s *scope, key ownership.Place) (*outcome, error) {
+	if hubaccess.AsManager(ctx) {
+		return nil, nil //nolint:nilnil // The comment says so.
 	}
 	_, unreadable := r.getHub(ctx, key)
 	if unreadable == nil {
-		return o, nil
+		return nil, nil //nolint:nilnil // The comment says so.
 	}
 	p := problemOf(unreadable, "get", s.Kind.GroupResource().String(), key.Namespace)
 	if p == nil {
-		return outcome{}, unreadable
+		return nil, unreadable
 	}
 	refused, err := r.rehearse(ctx, s, key)
 	if refused == nil {
 		if err != nil && !apierrors.IsConflict(err) {
-			return outcome{}, err
+			return nil, err
 		}
-		return outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
+		return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
 	}
 	r.awaitNamespace(s, key.Namespace, refused)
-	if o, err := r.finalize(ctx, s, nil); err != nil || o != nil {
-		return deref(o), err
+	if stopped, err := r.protect(ctx, s); err != nil || stopped != nil {
+		return stopped, err
 	}
-	return *refused, nil
+	return refused, nil
 }

@@ -6,14 +6,12 @@ package agent
 import (
 	"errors"
 	"testing"
+	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -26,19 +24,19 @@ func TestNothingIsDeletedBeforeTheHubIsKnown(t *testing.T) {
 	h.Watcher.Set(view.OwnerClaims, kind)
 	r := &requirementReconciler{hub: h}
 	claim := agenttest.Parse(t, `{'metadata': {'name': 'db', 'namespace': 'foo', 'finalizers': ['agent.masthead.dev/requirement']}}`)
-	s := &scope{
-		Request: request.Request{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: kind},
-		us:      ownership.Source{Identifier: "w1", Namespace: "foo"}, claim: claim, class: &fleetv1alpha1.EnrollmentClass{}, workload: view.NewCluster(view.Connection{Owner: ours}),
-	}
+	claim.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+	s := &scope{facts: offeredClaim(claim)}
+	s.protected = true
 	if state, _ := h.Watcher.State(kind); state == kindwatch.StateSynced {
 		t.Fatal("the watch has begun")
 	}
-	if o, err := r.delete(t.Context(), s); err != nil || !o.silent {
-		t.Errorf("want a deletion to wait, got %+v (%v)", o, err)
+	r.seeHub(s)
+	if p := decide(s.facts); len(p.steps) > 0 || !p.silent {
+		t.Errorf("want a deletion to wait, got %+v", p)
 	}
 	s.vanished = true
-	if o, err := r.deleteVanished(t.Context(), s); err != nil || !o.silent || o.retryAfter == 0 {
-		t.Errorf("want a claim that vanished to wait and to be looked at again, got %+v (%v)", o, err)
+	if p := decide(s.facts); len(p.steps) > 0 || !p.silent || !p.slowly {
+		t.Errorf("want a claim that vanished to wait and to be looked at again, got %+v", p)
 	}
 }
 

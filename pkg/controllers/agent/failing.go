@@ -11,11 +11,9 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 )
@@ -30,14 +28,14 @@ type failure struct {
 	since time.Time
 }
 
-// failed notes that synchronising a claim has failed, and says what its user should be told: nothing, unless it has failed for
-// a while. Conflicts pass by themselves, and what ends because the manager or the connection does is not the claim's affair.
+// failed notes that synchronising a claim has failed, and says what its user should be told if that lasts: nothing, unless it has failed for
+// a while. tellable is whether there is anything to tell: conflicts pass by themselves, and what ends because the manager or the connection does is not the claim's affair.
 //
 // The message does not repeat the error. It is the hub's, names its webhooks and their addresses, and changes with each attempt;
 // all of that is in the log of the manager.
-func (r *requirementReconciler) failed(ctx context.Context, s *scope, err error) *condition.Problem {
+func (r *requirementReconciler) failed(ctx context.Context, s *scope, err error) (lasting *condition.Problem, tellable bool) {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || apierrors.IsConflict(err) || s.vanished {
-		return nil
+		return nil, false
 	}
 	now, uid := r.clock.Now(), s.claim.GetUID()
 	var f failure
@@ -48,28 +46,17 @@ func (r *requirementReconciler) failed(ctx context.Context, s *scope, err error)
 		f = e.failing
 	})
 	if now.Sub(f.since) < failurePatience {
-		return nil
+		return nil, true
 	}
 	return &condition.Problem{
 		Reason:  reason.ReasonSyncFailing,
 		Unknown: true,
 		Message: fmt.Sprintf("Synchronising this claim fails (%s) and is tried again, see the log of Masthead in the hub",
 			cmp.Or(string(apierrors.ReasonForError(err)), "no answer")),
-	}
+	}, true
 }
 
 // succeeded notes that synchronising a claim did not fail.
 func (r *requirementReconciler) succeeded(req request.Request) {
 	r.ledger.edit(req, func(e *entry) { e.failing = failure{} })
-}
-
-// knownInHub is the claim's object in the hub as the watch knows it, or nil: what flows down does not wait for what flows up.
-func (r *requirementReconciler) knownInHub(s *scope) *unstructured.Unstructured {
-	for _, place := range r.hub.PlacesOf(ownership.Origin{Source: s.us, Kind: s.Kind, Name: s.Name}) {
-		known, err := r.hub.Watcher.Get(place.Kind, place.NamespacedName)
-		if err == nil && ownership.Of(true, known, s.us) == ownership.Ours {
-			return known
-		}
-	}
-	return nil
 }

@@ -147,8 +147,8 @@ func TestFailuresAreToldAfterAWhile(t *testing.T) {
 			if ctx == nil {
 				ctx = t.Context()
 			}
-			s := &scope{claim: claim, vanished: tc.vanished}
-			if p := r.failed(ctx, s, tc.err); p != nil {
+			s := &scope{facts: facts{claim: claim, vanished: tc.vanished}}
+			if p, _ := r.failed(ctx, s, tc.err); p != nil {
 				t.Errorf("The first failure is told: %v", p)
 			}
 			if tc.succeeded {
@@ -156,7 +156,7 @@ func TestFailuresAreToldAfterAWhile(t *testing.T) {
 			}
 			now.SetTime(at.Add(tc.after))
 			got := ""
-			if p := r.failed(ctx, s, tc.err); p != nil {
+			if p, _ := r.failed(ctx, s, tc.err); p != nil {
 				got = p.Message
 			}
 			if got != tc.want {

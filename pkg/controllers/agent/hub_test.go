@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
@@ -72,20 +71,24 @@ func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 	h.Want("w1", kind)
 	<-listed
 	r := &requirementReconciler{hub: h}
-	s := &scope{Request: request.Request{NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: kind}, us: us, claim: agenttest.Parse(t, `{}`)}
-	if _, o := r.look(s, bar("db")); o == nil || !o.silent {
-		t.Errorf("want to wait while objects are known that are not in the index yet, got %v", o)
+	see := func() plan {
+		s := &scope{facts: offeredClaim(agenttest.Parse(t, `{}`))}
+		r.seeHub(s)
+		return decide(s.facts)
+	}
+	if p := see(); !p.silent || len(p.steps) > 0 {
+		t.Errorf("want to wait while objects are known that are not in the index yet, got %+v", p)
 	}
 	close(goOn)
 	deadline := time.After(30 * time.Second)
 	for {
-		_, o := r.look(s, bar("db"))
-		if o != nil && o.problem != nil && o.problem.Reason == reason.ReasonTargetNamespaceChanged {
+		o := see()
+		if o.problem != nil && o.problem.Reason == reason.ReasonTargetNamespaceChanged {
 			return
 		}
 		select {
 		case <-deadline:
-			t.Fatalf("want %s, got %v", reason.ReasonTargetNamespaceChanged, o)
+			t.Fatalf("want %s, got %+v", reason.ReasonTargetNamespaceChanged, o)
 		case <-time.After(time.Millisecond):
 		}
 	}

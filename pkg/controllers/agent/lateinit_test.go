@@ -139,7 +139,7 @@ func TestLateFieldsOfAClaimThatIsGoneMakeNoClaim(t *testing.T) {
 	}
 	gone := f.object(f.namespace, "gone")
 	gone.SetUID("0d8d7c1c-5b8f-4a0e-8f57-3b1f0f6c7a11")
-	s := &scope{Request: request.Request{ClusterName: f.cluster}, workload: w, claim: gone}
+	s := &scope{workload: w, facts: facts{Request: request.Request{ClusterName: f.cluster}, claim: gone}}
 	s.Kind.GroupVersionKind, s.Namespace, s.Name = f.gvk(), f.namespace, "gone"
 	_, err := f.agent.requirements.applyLate(f.ctx, s, ownership.LateInitManager, ownership.RecordFor(gone, f.object(f.target, "gone")), map[string]any{"compositionRef": map[string]any{"name": "c"}})
 	if !apierrors.IsConflict(err) {
@@ -181,7 +181,7 @@ func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = unstructured.SetNestedField(hub.Object, "g", "spec", "compositionRef", "name")
-	s := &scope{Request: w.Request(kind, claim), workload: w, claim: claim}
+	s := &scope{workload: w, facts: facts{Request: w.Request(kind, claim), claim: claim}}
 	p, again, err := f.agent.requirements.lateInitialise(f.ctx, s, hub)
 	if p != nil || err != nil || again == 0 {
 		t.Errorf("want the claim to be looked at again, got %v, %v, %s", p, err, again)

@@ -47,7 +47,7 @@ func (r *requirementReconciler) leave(ctx context.Context, w *view.Cluster) erro
 			if !w.BearsFinalizer(claim) {
 				continue
 			}
-			s := &scope{Request: w.Request(kind, claim), workload: w, claim: claim}
+			s := &scope{workload: w, facts: facts{Request: w.Request(kind, claim), claim: claim}}
 			group.Go(func() error {
 				err := w.Guard.Run("leaving a claim", func() error { return r.leaveClaim(ctx, s) })
 				if p := reason.OfWorkload(err, "", ""); err == nil || p != nil || apierrors.IsConflict(err) {
@@ -94,13 +94,4 @@ func (r *requirementReconciler) leaveClaim(ctx context.Context, s *scope) error 
 		return fmt.Errorf("cannot remove the finalizer of %s: %w", s.Request, err)
 	}
 	return nil
-}
-
-// standDown lets a claim of a class that is Disabled be: what is in the hub stays, and so does the claim, without our finalizer.
-func (r *requirementReconciler) standDown(ctx context.Context, s *scope) (outcome, error) {
-	if !s.workload.BearsFinalizer(s.claim) {
-		r.forget(s.Request)
-		return outcome{silent: true}, nil
-	}
-	return r.release(ctx, s)
 }

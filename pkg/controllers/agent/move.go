@@ -38,42 +38,6 @@ func recreates(claim metav1.Object, namespace map[string]string) bool {
 	return value == fleetv1alpha1.OnTargetChangeRecreate
 }
 
-// move lets go of the claim's object at a place of the hub, as for a deletion of the claim, so that it can be created at
-// another one. It begins only if the hub would accept the object there.
-func (r *requirementReconciler) move(ctx context.Context, s *scope, from, to ownership.Place) (outcome, error) {
-	if !recreates(s.claim, s.pairing.annotations) {
-		known, _ := r.hub.Watcher.Get(from.Kind, from.NamespacedName)
-		return outcome{hub: known, problem: targetChanged(from, to)}, nil
-	}
-	known, err := r.hub.Watcher.Get(from.Kind, from.NamespacedName)
-	arrived, arrivedErr := r.hub.Watcher.Get(to.Kind, to.NamespacedName)
-	if (err != nil || known.GetDeletionTimestamp() == nil) && (arrivedErr != nil || !s.owns(arrived)) {
-		if o, err := r.rehearse(ctx, s, to); o != nil || err != nil {
-			r.awaitNamespace(s, to.Namespace, o)
-			return deref(o), err
-		}
-	}
-	policy, p := deletionPolicy(s.class, s.className, s.claim)
-	if p != nil {
-		return outcome{problem: p}, nil
-	}
-	o, err := r.removeAt(ctx, s, from, policy)
-	if err != nil {
-		return outcome{}, err
-	}
-	if o == nil {
-		return outcome{silent: true, retryAfter: condition.Soon}, nil
-	}
-	if o.problem.Reason == reason.ReasonDeleting {
-		o.problem = &condition.Problem{
-			Reason: reason.ReasonMoving,
-			Message: fmt.Sprintf("The %s %q in the namespace %q of the hub is being deleted, and will be created again in %q.",
-				s.Kind.Kind, s.Name, from.Namespace, to.Namespace),
-		}
-	}
-	return *o, nil
-}
-
 // rehearse asks the hub whether it would accept the claim at a place, and changes nothing.
 func (r *requirementReconciler) rehearse(ctx context.Context, s *scope, key ownership.Place) (*outcome, error) {
 	out := propagation.ForCreation(s.intent(ctx, key, nil))

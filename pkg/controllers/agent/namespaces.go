@@ -17,31 +17,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// pairingOf collects what decides about the target of a claim, or says why that is not known. The outcome is silent if
-// something that will be known in a moment is missing: its coming makes a new request.
-func (r *requirementReconciler) pairingOf(ctx context.Context, s *scope) (*pairing, *outcome, error) {
-	p := &pairing{class: s.className, agent: s.class.Spec.Agent, namespace: s.Namespace, protected: r.protected}
-	if state, _ := s.workload.Watcher.State(view.NamespaceKind); s.namespace == nil || state == kindwatch.StateStale {
-		problem := namespacesUnknown(s.workload)
-		return nil, &outcome{silent: problem == nil, problem: problem}, nil
-	}
-	p.annotations = s.namespace.GetAnnotations()
-	var labels map[string]string
-	var err error
-	if name, ok := p.annotations[fleetv1alpha1.TargetNamespaceAnnotation]; ok || p.agent.MatchNamespaces {
-		if !ok {
-			name = s.Namespace
-		}
-		if labels, err = r.hubNamespaceLabels(ctx, p.agent.AllowedTargetNamespaces, name); err != nil {
-			return nil, nil, err
-		}
-	}
-	p.allowed = func(target string) bool {
-		return connection.Allows(p.agent.AllowedTargetNamespaces, target, labels)
-	}
-	return p, nil, nil
-}
-
 // hubNamespaceLabels returns the labels of a namespace of the hub if they decide whether it is allowed. One that does not
 // exist has none.
 func (r *requirementReconciler) hubNamespaceLabels(
@@ -71,23 +46,32 @@ func namespacesUnknown(w *view.Cluster) *condition.Problem {
 	return nil
 }
 
-// target returns the namespace in the hub to which the claim goes.
-func (r *requirementReconciler) target(s *scope) (string, *condition.Problem) {
-	if s.class == nil {
-		return "", classNotFound(s.className)
+// pair finds out where the claim goes, or why that is not known. If it will be known in a moment, nothing is told: its coming makes a new
+// request.
+func (r *requirementReconciler) pair(ctx context.Context, s *scope) error {
+	if state, _ := s.workload.Watcher.State(view.NamespaceKind); s.namespace == nil || state == kindwatch.StateStale {
+		s.unpaired = namespacesUnknown(s.workload)
+		return nil
 	}
-	if !s.offered {
-		return "", &condition.Problem{
-			Reason:  reason.ReasonKindNotOffered,
-			Message: fmt.Sprintf("The hub does not offer %s to this cluster.", s.Kind.GroupResource()),
+	p := &pairing{class: s.className, agent: s.class.Spec.Agent, namespace: s.Namespace, protected: r.protected, annotations: s.namespace.GetAnnotations()}
+	var labels map[string]string
+	var err error
+	if name, ok := p.annotations[fleetv1alpha1.TargetNamespaceAnnotation]; ok || p.agent.MatchNamespaces {
+		if !ok {
+			name = s.Namespace
+		}
+		if labels, err = r.hubNamespaceLabels(ctx, p.agent.AllowedTargetNamespaces, name); err != nil {
+			return err
 		}
 	}
-	return s.pairing.target()
-}
-
-// awaitNamespace makes a claim whose target namespace is missing wait for it.
-func (r *requirementReconciler) awaitNamespace(s *scope, target string, o *outcome) {
-	if o != nil && o.problem != nil && o.problem.Reason == reason.ReasonTargetNamespaceMissing {
-		r.hub.Wait(view.HubNamespace(target), s.Request)
+	p.allowed = func(target string) bool {
+		return connection.Allows(p.agent.AllowedTargetNamespaces, target, labels)
 	}
+	s.pairing = p
+	target, untargeted := p.target()
+	if s.untargeted = untargeted; untargeted == nil {
+		at := s.placeIn(target)
+		s.target = &at
+	}
+	return nil
 }

@@ -36,7 +36,7 @@ type pairing struct {
 // An annotation and, with matchNamespaces, the name of a namespace are chosen by the owner of a workload cluster. So both
 // lead only to where the class allows, or if it does not say, to where the identity that is used may write; the manager's own
 // identity may write everywhere, and is no limit. Namespaces of the control plane are never a target, whoever names them.
-func (p pairing) target() (string, *condition.Problem) {
+func (p *pairing) target() (string, *condition.Problem) {
 	classTarget := p.agent.DefaultTargetNamespace
 	if p.agent.MatchNamespaces {
 		classTarget = p.namespace
@@ -75,7 +75,7 @@ func (p pairing) target() (string, *condition.Problem) {
 }
 
 // mayChoose is whether the class lets claims go to a target, given the one that follows from the class.
-func (p pairing) mayChoose(target, classTarget string) bool {
+func (p *pairing) mayChoose(target, classTarget string) bool {
 	switch {
 	case target == p.agent.DefaultTargetNamespace:
 		return true // The class names it.
@@ -86,7 +86,7 @@ func (p pairing) mayChoose(target, classTarget string) bool {
 }
 
 // AsManager is whether the claims are carried with the manager's own rights.
-func (p pairing) asManager() bool {
+func (p *pairing) asManager() bool {
 	_, annotated := p.annotations[fleetv1alpha1.CredentialsSecretNameAnnotation]
 	return !annotated && p.agent.Identity == nil
 }
@@ -95,4 +95,12 @@ func (p pairing) asManager() bool {
 // own, those that end in -system, as Crossplane's, Cluster API's with its providers, and Masthead's do, and cert-manager's.
 func isControlPlane(namespace string) bool {
 	return strings.HasPrefix(namespace, "kube-") || strings.HasSuffix(namespace, "-system") || namespace == "cert-manager"
+}
+
+// namespaceAnnotations are those of the claims' namespace, as far as they are known.
+func (p *pairing) namespaceAnnotations() map[string]string {
+	if p == nil {
+		return nil
+	}
+	return p.annotations
 }

@@ -6,8 +6,11 @@ package agent
 import (
 	"fmt"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // conflict is the condition of a claim whose place in the hub is taken. It names the holder by what the hub's administrator
@@ -25,5 +28,32 @@ func deleting(kind, target, name string) *condition.Problem {
 	return &condition.Problem{
 		Reason:  reason.ReasonDeleting,
 		Message: fmt.Sprintf("Waiting until the %s %q in the namespace %q of the hub is deleted.", kind, name, target),
+	}
+}
+
+// namespaceRecreated is why a claim does not get what an earlier namespace of the same name had.
+func namespaceRecreated(kind, target, name string, us ownership.Source) *condition.Problem {
+	return &condition.Problem{
+		Reason: reason.ReasonNamespaceRecreated,
+		Message: fmt.Sprintf("The %s %q in the namespace %q of the hub belongs to an earlier namespace %q of this cluster, which was deleted. "+
+			"Its infrastructure and its Secrets are not given to another namespace of that name. Choose another name, or have the object deleted in "+
+			"the hub, or annotated there with %s: %s.", kind, name, target, us.Namespace, fleetv1alpha1.AdoptableByAnnotation, us),
+	}
+}
+
+// kindNotOffered is the condition of a claim whose kind the hub does not publish, or not to its cluster.
+func kindNotOffered(kind kindwatch.Kind) *condition.Problem {
+	return &condition.Problem{
+		Reason:  reason.ReasonKindNotOffered,
+		Message: fmt.Sprintf("The hub does not offer %s to this cluster.", kind.GroupResource()),
+	}
+}
+
+// moving is the condition of a claim whose object is being deleted, to be created again in another namespace.
+func moving(st step) *condition.Problem {
+	return &condition.Problem{
+		Reason: reason.ReasonMoving,
+		Message: fmt.Sprintf("The %s %q in the namespace %q of the hub is being deleted, and will be created again in %q.",
+			st.at.Kind.Kind, st.at.Name, st.at.Namespace, st.to.Namespace),
 	}
 }

@@ -26,13 +26,19 @@ func (r *requirementReconciler) report(ctx context.Context, s *scope, o outcome)
 	if o.silent {
 		return result, nil
 	}
-	if err := r.noteConflict(ctx, s, o.holder); err != nil {
+	c := propagation.Condition(s.claim, o.problem)
+	if o.asShown {
+		shown, told := propagation.ShownAgentSynced(s.claim)
+		if !told {
+			return result, nil
+		}
+		c = shown
+	} else if err := r.noteConflict(ctx, s, o.holder); err != nil {
 		return reconcile.Result{}, err
 	}
-	c := propagation.Condition(s.claim, o.problem)
 	r.metrics.requirement(s.Request, c.Reason)
 	now := r.clock.Now()
-	if o.problem == nil {
+	if o.problem == nil && !o.asShown {
 		patience := r.bursts.patience(s.ClusterName, r.patience)
 		if left := propagation.AwaitsFirstStatus(s.claim, o.hub, now, patience); left > 0 {
 			// Claims that are not in the hub yet go first. A burst may be over sooner than the patience.

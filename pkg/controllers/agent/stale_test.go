@@ -12,6 +12,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -36,7 +37,7 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 	claims := bar("").Kind
 	w := idleWorkload(t, "w1", view.Identity{})
 	w.Watcher = stalekind.Watcher(t, claims, view.NamespaceKind, view.OwnedSecretKind)
-	s := &scope{Request: request.Request{ClusterName: "w1", Kind: claims}, workload: w}
+	s := &scope{facts: offeredClaim(agenttest.Parse(t, `{}`)), workload: w}
 	h := idleHub()
 	h.Watcher = w.Watcher
 	r := &requirementReconciler{hub: h}
@@ -56,8 +57,9 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 			}
 		})
 	}
-	if hub, o := r.look(s, bar("db")); hub != nil || o == nil || o.silent || o.problem == nil {
-		t.Errorf("want nothing to be decided by what was known of the hub, got %v, %+v", hub, o)
+	r.seeHub(s)
+	if p := decide(s.facts); len(p.steps) > 0 || p.silent || p.problem == nil {
+		t.Errorf("want nothing to be decided by what was known of the hub, got %+v", p)
 	}
 
 	reporter := refusals{reasons: map[string]string{}}

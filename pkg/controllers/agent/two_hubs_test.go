@@ -315,7 +315,7 @@ func TestUpdateOfAnObjectThatBecameAnothersIsRefused(t *testing.T) {
 
 	claim := f.object(f.namespace, "raced")
 	claim.Object["spec"] = map[string]any{"version": "8"}
-	s := &scope{Request: request.Request{ClusterName: f.cluster}, workload: w, claim: claim, us: us}
+	s := &scope{workload: w, facts: facts{Request: request.Request{ClusterName: f.cluster}, claim: claim, us: us}}
 	s.Kind.GroupVersionKind, s.Kind.Resource, s.Namespace, s.Name = f.gvk(), "mysqlinstances", f.namespace, "raced"
 	key := ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: f.target, Name: "raced"}}
 	ctx := f.agent.requirements.identities.Manager.In(f.ctx)
@@ -332,7 +332,9 @@ func TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay(t *testing.T) {
 	c := clocktesting.NewFakePassiveClock(time.Now())
 	r := &requirementReconciler{hubClient: noWriter{t: t}, inFlight: newInFlight(c, time.Minute)}
 	claim := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
-	s := &scope{Request: request.Request{ClusterName: "capi/default/w1"}, claim: claim, us: ownership.Source{Identifier: "us", Namespace: "team"}}
+	s := &scope{facts: facts{
+		Request: request.Request{ClusterName: "capi/default/w1"}, claim: claim, us: ownership.Source{Identifier: "us", Namespace: "team"},
+	}}
 	place := func(namespace string) ownership.Place {
 		return ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: namespace, Name: "db"}}
 	}

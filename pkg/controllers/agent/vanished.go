@@ -4,12 +4,8 @@
 package agent
 
 import (
-	"context"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -41,38 +37,4 @@ func (r *requirementReconciler) vanishedClaim(req request.Request, exists bool) 
 		r.ledger.edit(req, func(e *entry) { e.vanished = nil })
 	}
 	return r.ledger.of(req).vanished
-}
-
-// deleteVanished deletes or releases the object in the hub of a claim that vanished. There is nobody to tell about it.
-func (r *requirementReconciler) deleteVanished(ctx context.Context, s *scope) (outcome, error) {
-	if s.class != nil && s.class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled {
-		r.forget(s.Request)
-		return outcome{silent: true}, nil
-	}
-	if state, _ := r.hub.Watcher.State(s.Kind); state != kindwatch.StateSynced && !r.goneForGood(s.Kind) {
-		return outcome{silent: true, retryAfter: condition.SlowRetry()}, nil
-	}
-	policy, p := deletionPolicy(s.class, s.className, s.claim)
-	if p != nil {
-		// Nobody can correct it any more, so that what can be undone is done.
-		policy = fleetv1alpha1.DeletionPolicyOrphan
-	}
-	places, err := r.places(ctx, s)
-	if err != nil {
-		return outcome{}, err
-	}
-	for _, place := range places {
-		o, err := r.removeAt(ctx, s, place, policy)
-		if err != nil {
-			return outcome{}, err
-		}
-		if o != nil {
-			return outcome{silent: true, retryAfter: o.retryAfter}, nil
-		}
-	}
-	if left := r.awaitsCreation(s); left > 0 {
-		return outcome{silent: true, retryAfter: left}, nil
-	}
-	r.forget(s.Request)
-	return outcome{silent: true}, nil
 }

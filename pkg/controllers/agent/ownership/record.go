@@ -27,7 +27,7 @@ import (
 type record struct {
 	// Namespace of the object, in the hub.
 	Namespace string
-	Uid       types.UID
+	UID       types.UID
 }
 
 // RecordOf returns what a claim records. What was recorded for another claim, from which this one was copied, does not count.
@@ -36,7 +36,7 @@ func RecordOf(claim metav1.Object) (record, bool) {
 	if len(parts) != 3 || slices.Contains(parts, "") || types.UID(parts[2]) != claim.GetUID() {
 		return record{}, false
 	}
-	return record{Namespace: parts[0], Uid: types.UID(parts[1])}, true
+	return record{Namespace: parts[0], UID: types.UID(parts[1])}, true
 }
 
 // RecordFor is the value of the annotation by which a claim records an object of the hub.

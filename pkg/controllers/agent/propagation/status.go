@@ -113,6 +113,23 @@ func AgentSynced(claim *unstructured.Unstructured) map[string]any {
 	return ShownCondition(claim, reason.ConditionAgentSynced)
 }
 
+// ShownAgentSynced is the condition AgentSynced as a claim shows it, if it does.
+func ShownAgentSynced(claim *unstructured.Unstructured) (metav1.Condition, bool) {
+	shown := AgentSynced(claim)
+	if shown == nil {
+		return metav1.Condition{}, false
+	}
+	text := func(field string) string {
+		s, _ := shown[field].(string)
+		return s
+	}
+	observed, _ := asInt64(shown["observedGeneration"])
+	return metav1.Condition{
+		Type: reason.ConditionAgentSynced, Status: metav1.ConditionStatus(text("status")), ObservedGeneration: observed,
+		Reason: text("reason"), Message: text("message"),
+	}, true
+}
+
 // ShownCondition is a condition as a claim shows it, or nil.
 func ShownCondition(claim *unstructured.Unstructured, conditionType string) map[string]any {
 	conditions, _, _ := unstructured.NestedSlice(claim.Object, "status", "conditions")
