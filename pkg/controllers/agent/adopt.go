@@ -22,7 +22,7 @@ import (
 func (r *requirementReconciler) adopt(
 	ctx context.Context, s *scope, key ownership.Place, hub *unstructured.Unstructured,
 ) (*unstructured.Unstructured, *outcome, error) {
-	if hub == nil || s.owns(hub) {
+	if hub == nil || s.Owns(hub) {
 		return hub, nil, nil
 	}
 	out := ownership.Adopted(hub, s.marks(ctx, nil))
@@ -35,7 +35,7 @@ func (r *requirementReconciler) adopt(
 	}
 	r.hub.Observe(key, out)
 	r.metrics.wrote(s.ClusterName, writeClaim)
-	s.workload.Recorder.Eventf(s.claim, nil, corev1.EventTypeNormal, reason.ReasonAdopted, "Synchronise",
+	s.workload.Recorder.Eventf(s.Claim, nil, corev1.EventTypeNormal, reason.ReasonAdopted, "Synchronise",
 		"The %s %q in the namespace %q of the hub belongs to this claim from now on", s.Kind.Kind, s.Name, key.Namespace)
 	return out, nil, nil
 }

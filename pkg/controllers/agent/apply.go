@@ -15,6 +15,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
@@ -46,29 +47,29 @@ type outcome struct {
 	// err is why this has to be tried again with back-off, after it was told.
 	err error
 
-	// retryAfter is when to look again, if nothing would tell that something has changed.
+	// RetryAfter is when to look again, if nothing would tell that something has changed.
 	retryAfter time.Duration
 }
 
 // apply carries out the steps of a plan, until one does not come through.
-func (r *requirementReconciler) apply(ctx context.Context, s *scope, p plan) (outcome, error) {
-	if p.waitAt != nil {
-		r.hub.Wait(*p.waitAt, s.Request)
+func (r *requirementReconciler) apply(ctx context.Context, s *scope, p plan.Plan) (outcome, error) {
+	if p.WaitAt != nil {
+		r.hub.Wait(*p.WaitAt, s.Request)
 	} else {
 		r.hub.StopWaiting(s.Request)
 	}
-	o := outcome{silent: p.silent, hub: p.down.object, all: p.down.all, problem: p.problem, holder: p.holder, retryAfter: p.again}
-	if p.slowly {
+	o := outcome{silent: p.Silent, hub: p.Down.Object, all: p.Down.All, problem: p.Problem, holder: p.Holder, retryAfter: p.Again}
+	if p.Slowly {
 		o.retryAfter = condition.SlowRetry()
 	}
-	if p.silent && p.down.object != nil && len(p.steps) == 0 {
+	if p.Silent && p.Down.Object != nil && len(p.Steps) == 0 {
 		// What there is to know about the claim will come as an event. The hub's status is known.
 		o.silent, o.asShown = false, true
 	}
 	var adopted *unstructured.Unstructured
-	for _, st := range p.steps {
-		if st.do == actionPush && adopted != nil {
-			st.saw = adopted
+	for _, st := range p.Steps {
+		if st.Do == plan.Push && adopted != nil {
+			st.Saw = adopted
 		}
 		object, stopped, err := r.do(ctx, s, st)
 		switch {
@@ -76,9 +77,9 @@ func (r *requirementReconciler) apply(ctx context.Context, s *scope, p plan) (ou
 			return o, err
 		case stopped != nil:
 			return o.stoppedBy(st, *stopped), nil
-		case st.do == actionAdopt:
+		case st.Do == plan.Adopt:
 			adopted = object
-		case st.do == actionPush:
+		case st.Do == plan.Push:
 			o.hub, o.current = object, true
 		}
 	}
@@ -87,43 +88,43 @@ func (r *requirementReconciler) apply(ctx context.Context, s *scope, p plan) (ou
 
 // stoppedBy is the outcome of a plan of which a step says why it does not go on. What is known of the claim's object flows down
 // nevertheless.
-func (o outcome) stoppedBy(st step, why outcome) outcome {
+func (o outcome) stoppedBy(st plan.Step, why outcome) outcome {
 	why.all = o.all
 	if why.hub == nil {
 		why.hub = o.hub
 	}
-	if st.do == actionRemove && st.to != nil && why.problem != nil && why.problem.Reason == reason.ReasonDeleting {
-		why.problem = moving(st)
+	if st.Do == plan.Remove && st.To != nil && why.problem != nil && why.problem.Reason == reason.ReasonDeleting {
+		why.problem = plan.Moving(st)
 	}
 	return why
 }
 
 // do carries out one step. It returns the object of the hub that it wrote or found right, if it is about one, or why the plan does not go on.
-func (r *requirementReconciler) do(ctx context.Context, s *scope, st step) (object *unstructured.Unstructured, stopped *outcome, err error) {
-	switch st.do {
-	case actionProtect:
+func (r *requirementReconciler) do(ctx context.Context, s *scope, st plan.Step) (object *unstructured.Unstructured, stopped *outcome, err error) {
+	switch st.Do {
+	case plan.Protect:
 		stopped, err = r.protect(ctx, s)
-	case actionAdopt:
-		object, stopped, err = r.adopt(ctx, s, st.at, st.saw)
-	case actionPush:
-		object, stopped, err = r.push(ctx, s, st.at, st.saw)
-		r.awaitNamespace(s, st.at.Namespace, stopped)
-	case actionRehearse:
-		stopped, err = r.rehearse(ctx, s, st.at)
-		r.awaitNamespace(s, st.at.Namespace, stopped)
-	case actionDisclose:
-		stopped, err = r.disclose(ctx, s, st.at)
-	case actionRemove:
-		stopped, err = r.removeAt(ctx, s, st.at, st.policy)
-	case actionRemoveNamed:
-		stopped, err = r.removeNamed(ctx, s, st.policy)
-	case actionAwaitCreations:
+	case plan.Adopt:
+		object, stopped, err = r.adopt(ctx, s, st.At, st.Saw)
+	case plan.Push:
+		object, stopped, err = r.push(ctx, s, st.At, st.Saw)
+		r.awaitNamespace(s, st.At.Namespace, stopped)
+	case plan.Rehearse:
+		stopped, err = r.rehearse(ctx, s, st.At)
+		r.awaitNamespace(s, st.At.Namespace, stopped)
+	case plan.Disclose:
+		stopped, err = r.disclose(ctx, s, st.At)
+	case plan.Remove:
+		stopped, err = r.removeAt(ctx, s, st.At, st.Policy)
+	case plan.RemoveNamed:
+		stopped, err = r.removeNamed(ctx, s, st.Policy)
+	case plan.AwaitCreations:
 		if left := r.awaitsCreation(s); left > 0 {
 			stopped = &outcome{silent: true, retryAfter: left}
 		}
-	case actionRelease:
+	case plan.Release:
 		stopped, err = r.release(ctx, s)
-	case actionForget:
+	case plan.Forget:
 		r.forget(s.Request)
 	}
 	return object, stopped, err
@@ -155,10 +156,10 @@ func (r *requirementReconciler) removeNamed(ctx context.Context, s *scope, polic
 		return nil, fmt.Errorf("cannot list %s in the hub: %w", s.Kind, err)
 	}
 	for i := range live.Items {
-		if !s.owns(&live.Items[i]) {
+		if !s.Owns(&live.Items[i]) {
 			continue
 		}
-		if stopped, err := r.removeAt(ctx, s, s.placeIn(live.Items[i].Namespace), policy); err != nil || stopped != nil {
+		if stopped, err := r.removeAt(ctx, s, s.PlaceIn(live.Items[i].Namespace), policy); err != nil || stopped != nil {
 			return stopped, err
 		}
 	}

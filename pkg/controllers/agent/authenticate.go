@@ -12,6 +12,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 )
 
 // authenticate decides whose rights in the hub are used for a claim. What it returns is for every read and write there; if nobody's
@@ -23,11 +24,11 @@ import (
 // identity: a namespace is deleted by whoever gives it out, and it would never end.
 func (r *requirementReconciler) authenticate(ctx context.Context, s *scope) (context.Context, error) {
 	switch {
-	case s.class == nil:
+	case s.Class == nil:
 		// Nobody says whose rights to use. Nothing is pushed or deleted then: all that can happen is that an object is given
 		// up, which can be undone (deletionPolicy).
 		return r.identities.Manager.In(ctx), nil
-	case s.isDisabled(), !s.isGoing() && s.pairing == nil, s.isGoing() && !s.protected:
+	case s.IsDisabled(), !s.IsGoing() && s.Pairing == nil, s.IsGoing() && !s.Protected:
 		return ctx, nil // Nothing is done in the hub.
 	}
 	access, p, err := r.identityOf(ctx, s)
@@ -35,7 +36,7 @@ func (r *requirementReconciler) authenticate(ctx context.Context, s *scope) (con
 		return ctx, err
 	}
 	if p != nil {
-		s.unauthenticated, s.retryAfter = p, r.identities.RetryAfter()
+		s.Unauthenticated, s.RetryAfter = p, r.identities.RetryAfter()
 		return ctx, nil
 	}
 	return access.In(ctx), nil
@@ -43,11 +44,11 @@ func (r *requirementReconciler) authenticate(ctx context.Context, s *scope) (con
 
 // identityOf returns the hub with the rights that are used for a claim.
 func (r *requirementReconciler) identityOf(ctx context.Context, s *scope) (*hubaccess.Access, *condition.Problem, error) {
-	going := s.isGoing()
-	if creator, ok := s.creator(); going && ok {
-		return r.creatorAccess(ctx, s, creator)
+	going := s.IsGoing()
+	if by, ok := creator(&s.Facts); going && ok {
+		return r.creatorAccess(ctx, s, by)
 	}
-	key, given, p := hubaccess.NamespaceIdentity(s.pairing.namespaceAnnotations(), s.ClusterName, s.Namespace)
+	key, given, p := hubaccess.NamespaceIdentity(s.Pairing.NamespaceAnnotations(), s.ClusterName, s.Namespace)
 	if given && p == nil {
 		access, problem, err := r.identities.Use(ctx, s.workload.Reader, key)
 		if access != nil {
@@ -67,11 +68,11 @@ func (r *requirementReconciler) identityOf(ctx context.Context, s *scope) (*huba
 }
 
 // creator is the identity of the claim's namespace that created the claim's object, if one did and the watch shows it.
-func (f *facts) creator() (hubaccess.Key, bool) {
-	objects := append(f.recordedPlaces(), namedObject{object: f.hub.target})
+func creator(f *plan.Facts) (hubaccess.Key, bool) {
+	objects := append(f.RecordedPlaces(), plan.NamedObject{Object: f.Hub.Target})
 	for _, n := range objects {
-		if n.object != nil && f.owns(n.object) {
-			return hubaccess.CreatorOf(n.object, f.ClusterName, f.Namespace)
+		if n.Object != nil && f.Owns(n.Object) {
+			return hubaccess.CreatorOf(n.Object, f.ClusterName, f.Namespace)
 		}
 	}
 	return hubaccess.Key{}, false
@@ -79,7 +80,7 @@ func (f *facts) creator() (hubaccess.Key, bool) {
 
 // classAccess is the hub with the rights of the class's identity.
 func (r *requirementReconciler) classAccess(ctx context.Context, s *scope) (*hubaccess.Access, *condition.Problem, error) {
-	key, p := hubaccess.ClassIdentity(s.class.Spec.Agent, s.ClusterName)
+	key, p := hubaccess.ClassIdentity(s.Class.Spec.Agent, s.ClusterName)
 	if p != nil {
 		return nil, p, nil
 	}
@@ -95,7 +96,7 @@ func (r *requirementReconciler) creatorAccess(ctx context.Context, s *scope, cre
 	if last := r.identities.Last(creator); last != nil {
 		return last, nil, nil
 	}
-	if s.namespace == nil || s.namespace.GetDeletionTimestamp() != nil {
+	if s.NamespaceObject == nil || s.NamespaceObject.GetDeletionTimestamp() != nil {
 		return r.classAccess(ctx, s)
 	}
 	said := *p

@@ -40,7 +40,7 @@ func withConflict(claim *unstructured.Unstructured, holder string) *unstructured
 // noteConflict brings the annotation of a claim in line with what was found. A cluster that does not let us is told so in
 // the log only: the condition says everything that the annotation would.
 func (r *requirementReconciler) noteConflict(ctx context.Context, s *scope, holder string) error {
-	claim := withConflict(s.claim, holder)
+	claim := withConflict(s.Claim, holder)
 	if claim == nil {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -95,9 +96,9 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 		return reconcile.Result{}, err
 	}
 	defer r.tidy(req)
-	o := outcome{hub: s.own()}
+	o := outcome{hub: s.Own()}
 	if ctx, err = r.authenticate(ctx, s); err == nil {
-		o, err = r.apply(ctx, s, decide(s.facts))
+		o, err = r.apply(ctx, s, plan.Decide(s.Facts))
 	}
 	if !isUnauthorized(err) && !apierrors.IsConflict(err) {
 		err = errors.Join(err, r.bringDown(ctx, s, &o))
@@ -129,14 +130,6 @@ func (r *requirementReconciler) tell(ctx context.Context, s *scope, o outcome, e
 		return reconcile.Result{}, o.err
 	}
 	return result, err
-}
-
-// classNotFound is the condition of a claim whose cluster names a class that is not there.
-func classNotFound(name string) *condition.Problem {
-	return &condition.Problem{
-		Reason:  reason.ReasonClassNotFound,
-		Message: fmt.Sprintf("The EnrollmentClass %q, with which this cluster is enrolled, does not exist.", name),
-	}
 }
 
 // unknown is why the claims of a kind in the hub are not known, or nil if they will be in a moment.

@@ -15,6 +15,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -22,9 +23,9 @@ import (
 
 // deleteAt deletes the claim's object at a place of the hub. It returns nothing if none is left there.
 func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place ownership.Place) (*outcome, error) {
-	waiting := deleting(s.Kind.Kind, place.Namespace, s.Name)
+	waiting := plan.Deleting(s.Kind.Kind, place.Namespace, s.Name)
 	known, err := r.hub.Watcher.Get(place.Kind, place.NamespacedName)
-	if err == nil && s.owns(known) && known.GetDeletionTimestamp() != nil {
+	if err == nil && s.Owns(known) && known.GetDeletionTimestamp() != nil {
 		// Its going is an event.
 		return &outcome{hub: known, problem: waiting}, nil
 	}
@@ -35,7 +36,7 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place ow
 		}
 		return nil, err
 	}
-	if live == nil || !s.owns(live) {
+	if live == nil || !s.Owns(live) {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
 	r.hub.Observe(place, live)
@@ -71,7 +72,7 @@ func (r *requirementReconciler) getOwn(ctx context.Context, s *scope, place owne
 		return live, err
 	}
 	seen, managerErr := r.getHub(r.identities.Manager.In(ctx), place)
-	if managerErr == nil && (seen == nil || !s.owns(seen)) {
+	if managerErr == nil && (seen == nil || !s.Owns(seen)) {
 		return nil, nil //nolint:nilnil // There is none.
 	}
 	return nil, err
@@ -86,7 +87,7 @@ func (r *requirementReconciler) goneForGood(kind kindwatch.Kind) bool {
 
 // release lets the claim go. It returns why it cannot.
 func (r *requirementReconciler) release(ctx context.Context, s *scope) (*outcome, error) {
-	claim := s.workload.Unprotected(s.claim)
+	claim := s.workload.Unprotected(s.Claim)
 	ownership.WithoutRecord(claim)
 	if err := r.patchClaim(ctx, s, claim, writeFinalizer); client.IgnoreNotFound(err) != nil {
 		if p := reason.OfWorkload(err, "change the finalizers of this claim", reason.ReasonWorkloadRejected); p != nil {

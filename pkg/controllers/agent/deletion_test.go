@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -25,17 +26,17 @@ func TestNothingIsDeletedBeforeTheHubIsKnown(t *testing.T) {
 	r := &requirementReconciler{hub: h}
 	claim := agenttest.Parse(t, `{'metadata': {'name': 'db', 'namespace': 'foo', 'finalizers': ['agent.masthead.dev/requirement']}}`)
 	claim.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
-	s := &scope{facts: offeredClaim(claim)}
-	s.protected = true
+	s := &scope{Facts: offeredClaim(claim)}
+	s.Protected = true
 	if state, _ := h.Watcher.State(kind); state == kindwatch.StateSynced {
 		t.Fatal("the watch has begun")
 	}
 	r.seeHub(s)
-	if p := decide(s.facts); len(p.steps) > 0 || !p.silent {
+	if p := plan.Decide(s.Facts); len(p.Steps) > 0 || !p.Silent {
 		t.Errorf("want a deletion to wait, got %+v", p)
 	}
-	s.vanished = true
-	if p := decide(s.facts); len(p.steps) > 0 || !p.silent || !p.slowly {
+	s.Vanished = true
+	if p := plan.Decide(s.Facts); len(p.Steps) > 0 || !p.Silent || !p.Slowly {
 		t.Errorf("want a claim that vanished to wait and to be looked at again, got %+v", p)
 	}
 }

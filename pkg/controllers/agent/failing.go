@@ -34,10 +34,10 @@ type failure struct {
 // The message does not repeat the error. It is the hub's, names its webhooks and their addresses, and changes with each attempt;
 // all of that is in the log of the manager.
 func (r *requirementReconciler) failed(ctx context.Context, s *scope, err error) (lasting *condition.Problem, tellable bool) {
-	if ctx.Err() != nil || errors.Is(err, context.Canceled) || apierrors.IsConflict(err) || s.vanished {
+	if ctx.Err() != nil || errors.Is(err, context.Canceled) || apierrors.IsConflict(err) || s.Vanished {
 		return nil, false
 	}
-	now, uid := r.clock.Now(), s.claim.GetUID()
+	now, uid := r.clock.Now(), s.Claim.GetUID()
 	var f failure
 	r.ledger.edit(s.Request, func(e *entry) {
 		if e.failing.since.IsZero() || e.failing.uid != uid {

@@ -23,6 +23,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
@@ -147,7 +148,7 @@ func TestFailuresAreToldAfterAWhile(t *testing.T) {
 			if ctx == nil {
 				ctx = t.Context()
 			}
-			s := &scope{facts: facts{claim: claim, vanished: tc.vanished}}
+			s := &scope{Facts: plan.Facts{Claim: claim, Vanished: tc.vanished}}
 			if p, _ := r.failed(ctx, s, tc.err); p != nil {
 				t.Errorf("The first failure is told: %v", p)
 			}

@@ -11,8 +11,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
@@ -20,6 +22,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
@@ -71,19 +74,19 @@ func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 	h.Want("w1", kind)
 	<-listed
 	r := &requirementReconciler{hub: h}
-	see := func() plan {
-		s := &scope{facts: offeredClaim(agenttest.Parse(t, `{}`))}
+	see := func() plan.Plan {
+		s := &scope{Facts: offeredClaim(agenttest.Parse(t, `{}`))}
 		r.seeHub(s)
-		return decide(s.facts)
+		return plan.Decide(s.Facts)
 	}
-	if p := see(); !p.silent || len(p.steps) > 0 {
+	if p := see(); !p.Silent || len(p.Steps) > 0 {
 		t.Errorf("want to wait while objects are known that are not in the index yet, got %+v", p)
 	}
 	close(goOn)
 	deadline := time.After(30 * time.Second)
 	for {
 		o := see()
-		if o.problem != nil && o.problem.Reason == reason.ReasonTargetNamespaceChanged {
+		if o.Problem != nil && o.Problem.Reason == reason.ReasonTargetNamespaceChanged {
 			return
 		}
 		select {
@@ -128,5 +131,16 @@ func TestDeletionWithoutAClassWaitsAndWithoutATargetLeavesNothing(t *testing.T) 
 	f.gone(f.workload, f.namespace, "db")
 	if _, err := f.get(f.hub, f.target, "db"); !apierrors.IsNotFound(err) {
 		t.Errorf("want nothing to be left in the hub when the claim is gone, got %v", err)
+	}
+}
+
+// offeredClaim are the facts of a claim "foo/db" that goes to the namespace "bar" of the hub, where nothing is known yet.
+func offeredClaim(claim *unstructured.Unstructured) plan.Facts {
+	at := bar("db")
+	return plan.Facts{
+		Request: request.Request{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: at.Kind},
+		Claim:   claim, Us: ownership.Source{Identifier: "w1", Namespace: "foo"},
+		Class: &fleetv1alpha1.EnrollmentClass{}, PublishedKnown: true, Published: true, Offered: true, Form: crossplane.FormClaim,
+		Pairing: &plan.Pairing{}, Target: &at,
 	}
 }

@@ -122,7 +122,7 @@ func (f *inFlight) predecessors(now time.Time) time.Duration {
 // awaitsCreation is how long the deletion of a claim has to wait because an object could still be created for it. It need not if the
 // claim says that its object was there and is being deleted: then none is being created.
 func (r *requirementReconciler) awaitsCreation(s *scope) time.Duration {
-	if shown := propagation.AgentSynced(s.claim); shown != nil && shown["reason"] == reason.ReasonDeleting {
+	if shown := propagation.AgentSynced(s.Claim); shown != nil && shown["reason"] == reason.ReasonDeleting {
 		return 0
 	}
 	return r.inFlight.wait(s.Request)

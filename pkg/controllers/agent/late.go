@@ -24,13 +24,13 @@ func (r *requirementReconciler) lateInitialise(ctx context.Context, s *scope, hu
 	if err := r.inheritLate(ctx, s); err != nil {
 		return nil, 0, err
 	}
-	spec, changes := propagation.LateSpec(s.claim, hub, s.form)
-	recorded := s.claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] == ownership.RecordFor(s.claim, hub)
+	spec, changes := propagation.LateSpec(s.Claim, hub, s.Form)
+	recorded := s.Claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] == ownership.RecordFor(s.Claim, hub)
 	if !changes && recorded {
 		return nil, 0, nil
 	}
 	// A record of another object is corrected at once; it would be followed.
-	if _, outdated := ownership.RecordOf(s.claim); recorded || !outdated {
+	if _, outdated := ownership.RecordOf(s.Claim); recorded || !outdated {
 		if left := propagation.AwaitsLateFields(hub, r.clock.Now(), r.patience); left > 0 {
 			return nil, left, nil
 		}
@@ -39,7 +39,7 @@ func (r *requirementReconciler) lateInitialise(ctx context.Context, s *scope, hu
 		return nil, 0, nil
 	}
 	again := time.Duration(0)
-	manager, record := s.workload.Owner().FieldManager(ownership.LateInitManager), ownership.RecordFor(s.claim, hub)
+	manager, record := s.workload.Owner().FieldManager(ownership.LateInitManager), ownership.RecordFor(s.Claim, hub)
 	claim, err := r.applyLate(ctx, s, manager, record, spec)
 	if conflictsWithRecord(err) {
 		// The record came with the manifest of another claim, or somebody has changed it.
@@ -47,10 +47,10 @@ func (r *requirementReconciler) lateInitialise(ctx context.Context, s *scope, hu
 			claim, err = r.applyLate(ctx, s, manager, record, spec)
 		}
 	}
-	if fields := propagation.ConflictingFields(err, s.form.LateFields(spec)); len(fields) > 0 {
+	if fields := propagation.ConflictingFields(err, s.Form.LateFields(spec)); len(fields) > 0 {
 		// The user says the same as we did, so that it was taken for ours; it is his. What is his has to travel, and the watch
 		// does not have the claim looked at again because of what we have written ourselves.
-		spec, _ = propagation.LateSpec(s.claim, hub, s.form, fields...)
+		spec, _ = propagation.LateSpec(s.Claim, hub, s.Form, fields...)
 		claim, err = r.applyLate(ctx, s, manager, record, spec)
 		again = lookAgain
 	}
@@ -62,23 +62,23 @@ func (r *requirementReconciler) lateInitialise(ctx context.Context, s *scope, hu
 	}
 	r.metrics.wrote(s.ClusterName, writeLateFields)
 	s.workload.Watcher.Observe(s.Kind, claim)
-	s.claim = claim
+	s.Claim = claim
 	r.rememberShown(s, spec, hub)
 	return nil, again, nil
 }
 
 // inheritLate makes what former field managers of ours have filled in this hub's: it applies the same, and then has them give it up.
 func (r *requirementReconciler) inheritLate(ctx context.Context, s *scope) error {
-	former := propagation.FormerManagers(s.claim, s.workload.Owner())
+	former := propagation.FormerManagers(s.Claim, s.workload.Owner())
 	if len(former) == 0 {
 		return nil
 	}
 	var spec map[string]any
-	if owned := propagation.LateOwned(s.claim); len(owned) > 0 {
-		have, _ := s.claim.Object["spec"].(map[string]any)
+	if owned := propagation.LateOwned(s.Claim); len(owned) > 0 {
+		have, _ := s.Claim.Object["spec"].(map[string]any)
 		spec, _ = propagation.OwnedPart(owned, have).(map[string]any)
 	}
-	manager, record := s.workload.Owner().FieldManager(ownership.LateInitManager), s.claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation]
+	manager, record := s.workload.Owner().FieldManager(ownership.LateInitManager), s.Claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation]
 	claim, err := r.applyLate(ctx, s, manager, record, spec)
 	if conflictsWithRecord(err) {
 		// It is somebody else's, and is corrected afterwards.
@@ -95,7 +95,7 @@ func (r *requirementReconciler) inheritLate(ctx context.Context, s *scope) error
 	}
 	r.metrics.wrote(s.ClusterName, writeLateFields)
 	s.workload.Watcher.Observe(s.Kind, claim)
-	s.claim = claim
+	s.Claim = claim
 	return nil
 }
 
@@ -104,7 +104,7 @@ const lookAgain = time.Millisecond
 
 // correctRecord makes the record of a claim that of an object of the hub, whoever wrote it.
 func (r *requirementReconciler) correctRecord(ctx context.Context, s *scope, hub *unstructured.Unstructured) error {
-	claim := s.claim.DeepCopy()
+	claim := s.Claim.DeepCopy()
 	annotations := claim.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
@@ -124,7 +124,7 @@ func (r *requirementReconciler) applyLate(
 	claim.SetGroupVersionKind(s.Kind.GroupVersionKind)
 	claim.SetNamespace(s.Namespace)
 	claim.SetName(s.Name)
-	claim.SetUID(s.claim.GetUID())
+	claim.SetUID(s.Claim.GetUID())
 	if record != "" {
 		claim.SetAnnotations(map[string]string{fleetv1alpha1.HubObjectAnnotation: record})
 	}
@@ -135,7 +135,7 @@ func (r *requirementReconciler) applyLate(
 	if err != nil {
 		return nil, err
 	}
-	if claim.GetUID() != s.claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
+	if claim.GetUID() != s.Claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
 		return nil, fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)
 	}
 	return claim, nil
@@ -144,16 +144,16 @@ func (r *requirementReconciler) applyLate(
 // rememberShown remembers an apply that did not lead to what was applied, because the workload cluster drops or changes it. It
 // is not repeated as long as it would be the same.
 func (r *requirementReconciler) rememberShown(s *scope, spec map[string]any, hub *unstructured.Unstructured) {
-	_, still := propagation.LateSpec(s.claim, hub, s.form)
-	recorded := s.claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] == ownership.RecordFor(s.claim, hub)
+	_, still := propagation.LateSpec(s.Claim, hub, s.Form)
+	recorded := s.Claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] == ownership.RecordFor(s.Claim, hub)
 	r.ledger.edit(s.Request, func(e *entry) {
 		e.shown = ""
 		if still || !recorded {
-			e.shown = ownership.RecordFor(s.claim, hub) + propagation.HashOf(spec)
+			e.shown = ownership.RecordFor(s.Claim, hub) + propagation.HashOf(spec)
 		}
 	})
 }
 
 func (r *requirementReconciler) shownInVain(s *scope, spec map[string]any, hub *unstructured.Unstructured) bool {
-	return r.ledger.of(s.Request).shown == ownership.RecordFor(s.claim, hub)+propagation.HashOf(spec)
+	return r.ledger.of(s.Request).shown == ownership.RecordFor(s.Claim, hub)+propagation.HashOf(spec)
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
@@ -139,7 +140,7 @@ func TestLateFieldsOfAClaimThatIsGoneMakeNoClaim(t *testing.T) {
 	}
 	gone := f.object(f.namespace, "gone")
 	gone.SetUID("0d8d7c1c-5b8f-4a0e-8f57-3b1f0f6c7a11")
-	s := &scope{workload: w, facts: facts{Request: request.Request{ClusterName: f.cluster}, claim: gone}}
+	s := &scope{workload: w, Facts: plan.Facts{Request: request.Request{ClusterName: f.cluster}, Claim: gone}}
 	s.Kind.GroupVersionKind, s.Namespace, s.Name = f.gvk(), f.namespace, "gone"
 	_, err := f.agent.requirements.applyLate(f.ctx, s, ownership.LateInitManager, ownership.RecordFor(gone, f.object(f.target, "gone")), map[string]any{"compositionRef": map[string]any{"name": "c"}})
 	if !apierrors.IsConflict(err) {
@@ -181,12 +182,12 @@ func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = unstructured.SetNestedField(hub.Object, "g", "spec", "compositionRef", "name")
-	s := &scope{workload: w, facts: facts{Request: w.Request(kind, claim), claim: claim}}
+	s := &scope{workload: w, Facts: plan.Facts{Request: w.Request(kind, claim), Claim: claim}}
 	p, again, err := f.agent.requirements.lateInitialise(f.ctx, s, hub)
 	if p != nil || err != nil || again == 0 {
 		t.Errorf("want the claim to be looked at again, got %v, %v, %s", p, err, again)
 	}
-	if spec, _ := propagation.UsersSpec(s.claim, s.form); spec["compositionRef"] == nil {
+	if spec, _ := propagation.UsersSpec(s.Claim, s.Form); spec["compositionRef"] == nil {
 		t.Errorf("want the field to be the user's now, got %v", spec)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
@@ -47,7 +48,7 @@ func (r *requirementReconciler) leave(ctx context.Context, w *view.Cluster) erro
 			if !w.BearsFinalizer(claim) {
 				continue
 			}
-			s := &scope{workload: w, facts: facts{Request: w.Request(kind, claim), claim: claim}}
+			s := &scope{workload: w, Facts: plan.Facts{Request: w.Request(kind, claim), Claim: claim}}
 			group.Go(func() error {
 				err := w.Guard.Run("leaving a claim", func() error { return r.leaveClaim(ctx, s) })
 				if p := reason.OfWorkload(err, "", ""); err == nil || p != nil || apierrors.IsConflict(err) {
@@ -78,17 +79,17 @@ func count(done, refused *atomic.Int64, err error) {
 func (r *requirementReconciler) leaveClaim(ctx context.Context, s *scope) error {
 	var err error
 	for range maxLeavingAttempts {
-		claim := s.workload.Unprotected(s.claim)
+		claim := s.workload.Unprotected(s.Claim)
 		ownership.WithoutRecord(claim)
 		if err = r.patchClaim(ctx, s, claim, writeFinalizer); !apierrors.IsConflict(err) {
 			break
 		}
 		live := &unstructured.Unstructured{}
 		live.SetGroupVersionKind(s.Kind.GroupVersionKind)
-		if err = s.workload.Reader.Get(ctx, s.NamespacedName, live); err != nil || live.GetUID() != s.claim.GetUID() || !s.workload.BearsFinalizer(live) {
+		if err = s.workload.Reader.Get(ctx, s.NamespacedName, live); err != nil || live.GetUID() != s.Claim.GetUID() || !s.workload.BearsFinalizer(live) {
 			break
 		}
-		s.claim = live
+		s.Claim = live
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot remove the finalizer of %s: %w", s.Request, err)

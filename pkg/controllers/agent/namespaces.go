@@ -11,6 +11,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -49,29 +50,29 @@ func namespacesUnknown(w *view.Cluster) *condition.Problem {
 // pair finds out where the claim goes, or why that is not known. If it will be known in a moment, nothing is told: its coming makes a new
 // request.
 func (r *requirementReconciler) pair(ctx context.Context, s *scope) error {
-	if state, _ := s.workload.Watcher.State(view.NamespaceKind); s.namespace == nil || state == kindwatch.StateStale {
-		s.unpaired = namespacesUnknown(s.workload)
+	if state, _ := s.workload.Watcher.State(view.NamespaceKind); s.NamespaceObject == nil || state == kindwatch.StateStale {
+		s.Unpaired = namespacesUnknown(s.workload)
 		return nil
 	}
-	p := &pairing{class: s.className, agent: s.class.Spec.Agent, namespace: s.Namespace, protected: r.protected, annotations: s.namespace.GetAnnotations()}
+	p := &plan.Pairing{Class: s.ClassName, Agent: s.Class.Spec.Agent, Namespace: s.Namespace, Protected: r.protected, Annotations: s.NamespaceObject.GetAnnotations()}
 	var labels map[string]string
 	var err error
-	if name, ok := p.annotations[fleetv1alpha1.TargetNamespaceAnnotation]; ok || p.agent.MatchNamespaces {
+	if name, ok := p.Annotations[fleetv1alpha1.TargetNamespaceAnnotation]; ok || p.Agent.MatchNamespaces {
 		if !ok {
 			name = s.Namespace
 		}
-		if labels, err = r.hubNamespaceLabels(ctx, p.agent.AllowedTargetNamespaces, name); err != nil {
+		if labels, err = r.hubNamespaceLabels(ctx, p.Agent.AllowedTargetNamespaces, name); err != nil {
 			return err
 		}
 	}
-	p.allowed = func(target string) bool {
-		return connection.Allows(p.agent.AllowedTargetNamespaces, target, labels)
+	p.Allowed = func(target string) bool {
+		return connection.Allows(p.Agent.AllowedTargetNamespaces, target, labels)
 	}
-	s.pairing = p
-	target, untargeted := p.target()
-	if s.untargeted = untargeted; untargeted == nil {
-		at := s.placeIn(target)
-		s.target = &at
+	s.Pairing = p
+	target, untargeted := p.Target()
+	if s.Untargeted = untargeted; untargeted == nil {
+		at := s.PlaceIn(target)
+		s.Target = &at
 	}
 	return nil
 }

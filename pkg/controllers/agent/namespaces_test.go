@@ -19,6 +19,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -322,7 +323,7 @@ func TestRecreates(t *testing.T) {
 		"ClaimOverStay": {reason: "The claim knows better either way.", claim: on("Recreate"), namespace: on("Stay"), want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := recreates(&metav1.ObjectMeta{Annotations: tc.claim}, tc.namespace); got != tc.want {
+			if got := plan.Recreates(&metav1.ObjectMeta{Annotations: tc.claim}, tc.namespace); got != tc.want {
 				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
 			}
 		})

@@ -15,7 +15,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// bar is a place in the namespace "bar" of the hub.
+// Bar is a place in the namespace "bar" of the hub.
 func bar(name string) ownership.Place {
 	return ownership.Place{
 		Kind: kindwatch.Kind{

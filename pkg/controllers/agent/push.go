@@ -25,13 +25,13 @@ var errWatchBehind = errors.New("the watch of the hub has not caught up") //noli
 // predecessor put there is replaced by ours in one write.
 func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope) error {
 	owner := s.workload.Owner()
-	if owner.HasFinalizer(s.claim) {
+	if owner.HasFinalizer(s.Claim) {
 		return nil
 	}
 	// A conflict that is over is one write with the finalizer.
-	claim := withConflict(s.claim, "")
+	claim := withConflict(s.Claim, "")
 	if claim == nil {
-		claim = s.claim.DeepCopy()
+		claim = s.Claim.DeepCopy()
 	}
 	claim.SetFinalizers(owner.Protected(claim.GetFinalizers()))
 	if err := r.patchClaim(ctx, s, claim, writeFinalizer); err != nil {
@@ -43,20 +43,20 @@ func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope) erro
 // patchClaim writes the metadata of a claim, on condition that the claim has not changed meanwhile: a merge patch replaces
 // the list of finalizers as a whole, and those of others must not get lost.
 func (r *requirementReconciler) patchClaim(ctx context.Context, s *scope, claim *unstructured.Unstructured, what string) error {
-	patch, err := propagation.MetadataPatch(s.claim, claim)
+	patch, err := propagation.MetadataPatch(s.Claim, claim)
 	if err != nil {
 		return err
 	}
-	claim = propagation.Shell(s.claim)
+	claim = propagation.Shell(s.Claim)
 	if err := s.workload.Client.Patch(ctx, claim, patch, s.workload.FieldOwner()); err != nil {
 		return err
 	}
 	r.metrics.wrote(s.ClusterName, what)
-	if claim.GetUID() != s.claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
+	if claim.GetUID() != s.Claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
 		return fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)
 	}
 	s.workload.Watcher.Observe(s.Kind, claim)
-	s.claim = claim
+	s.Claim = claim
 	return nil
 }
 
@@ -65,11 +65,11 @@ func (r *requirementReconciler) push(
 	ctx context.Context, s *scope, key ownership.Place, hub *unstructured.Unstructured,
 ) (*unstructured.Unstructured, *outcome, error) {
 	intent := s.intent(ctx, key, hub)
-	if hub != nil && (propagation.Applied(intent, hub, s.form) || r.inVain(s.Request, intent, hub)) {
+	if hub != nil && (propagation.Applied(intent, hub, s.Form) || r.inVain(s.Request, intent, hub)) {
 		return hub, nil, nil
 	}
 
-	options := []client.ApplyOption{client.FieldOwner(ownership.FieldManager(s.us.Identifier))}
+	options := []client.ApplyOption{client.FieldOwner(ownership.FieldManager(s.Us.Identifier))}
 	out, verb := propagation.ForCreation(intent), "create"
 	if hub != nil {
 		// The object is ours, so its fields are. Somebody in the hub who changed one of them is overruled: the claim in
@@ -78,7 +78,7 @@ func (r *requirementReconciler) push(
 		options = append(options, client.ForceOwnership)
 	}
 	if hub == nil {
-		if left := r.inFlight.waitElsewhere(s.Request, key, s.protected); left > 0 {
+		if left := r.inFlight.waitElsewhere(s.Request, key, s.Protected); left > 0 {
 			return nil, &outcome{silent: true, retryAfter: left}, nil
 		}
 		r.inFlight.sending(s.Request, key)

@@ -6,11 +6,9 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	eventsv1 "k8s.io/api/events/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,46 +18,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
-
-func TestMayCreate(t *testing.T) {
-	place := ownership.Place{NamespacedName: types.NamespacedName{Namespace: "bar", Name: "db"}}
-	recorded := func(namespace string, more ...string) map[string]string {
-		out := map[string]string{fleetv1alpha1.HubObjectAnnotation: namespace + "/lost/claim"}
-		if len(more) > 0 {
-			out[fleetv1alpha1.RecreateAnnotation] = more[0]
-		}
-		return out
-	}
-	for name, tc := range map[string]struct {
-		reason      string
-		annotations map[string]string
-		policy      fleetv1alpha1.RecreatePolicy
-		moves       bool
-		want        bool
-	}{
-		"New":            {reason: "A claim that never had an object gets one.", policy: "Never", want: true},
-		"Lost":           {reason: "What was lost is not replaced without a word.", annotations: recorded("bar"), policy: "Never"},
-		"NoPolicy":       {reason: "A class from before there was a policy says Never.", annotations: recorded("bar")},
-		"Always":         {reason: "The class may want it.", annotations: recorded("bar"), policy: "Always", want: true},
-		"Asked":          {reason: "The claim's owner may want it.", annotations: recorded("bar", "lost"), policy: "Never", want: true},
-		"AskedBefore":    {reason: "What was said about another loss does not count.", annotations: recorded("bar", "earlier"), policy: "Never"},
-		"AskedForever":   {reason: "Nobody can want every loss made up for by an empty object on a claim.", annotations: recorded("bar", "true"), policy: "Never"},
-		"Moves":          {reason: "A claim that moves loses its object at the old place.", annotations: recorded("foo"), policy: "Never", moves: true, want: true},
-		"DoesNotMove":    {reason: "One that was not asked to move does not.", annotations: recorded("foo"), policy: "Never"},
-		"MovesNoFurther": {reason: "One that has arrived does not move.", annotations: recorded("bar"), policy: "Never", moves: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			claim := &metav1.ObjectMeta{UID: "claim", Annotations: tc.annotations}
-			p := mayCreate(claim, tc.policy, tc.moves, "MySQLInstance", place)
-			if (p == nil) != tc.want {
-				t.Errorf("%s got %v", tc.reason, p)
-			}
-			if p != nil && (p.Reason != reason.ReasonHubObjectDeleted || !strings.Contains(p.Message, fleetv1alpha1.RecreateAnnotation+": lost")) {
-				t.Errorf("want the way out named, got %v", p)
-			}
-		})
-	}
-}
 
 // recorded waits until a claim records an object of the hub.
 func (f *fixture) recorded(name string, hub *unstructured.Unstructured) {

@@ -7,39 +7,12 @@ import (
 	"context"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
-
-// deletionPolicy decides what happens to a claim's object in the hub when the claim goes.
-//
-// The class decides. A claim can only ask for more care: that infrastructure is kept can be undone, and what is kept is
-// still in the target namespace, counts against its quota and says where it comes from; that it is deleted cannot. So a claim
-// of a class that says Orphan is orphaned whatever it says, and a value that means nothing is not guessed at. Neither is what
-// a class said that is not there any more.
-func deletionPolicy(class *fleetv1alpha1.EnrollmentClass, className string, claim metav1.Object) (fleetv1alpha1.DeletionPolicy, *condition.Problem) {
-	asked := fleetv1alpha1.DeletionPolicy(claim.GetAnnotations()[fleetv1alpha1.DeletionPolicyAnnotation])
-	switch {
-	case asked == fleetv1alpha1.DeletionPolicyOrphan:
-		return fleetv1alpha1.DeletionPolicyOrphan, nil
-	case asked != "" && asked != fleetv1alpha1.DeletionPolicyDelete:
-		return "", &condition.Problem{
-			Reason: reason.ReasonInvalidDeletionPolicy,
-			Message: fmt.Sprintf("The annotation %s must be Delete or Orphan. The claim is not deleted until it is corrected or removed.",
-				fleetv1alpha1.DeletionPolicyAnnotation),
-		}
-	case class == nil:
-		return "", classNotFound(className)
-	case class.Spec.Agent.DeletionPolicy == fleetv1alpha1.DeletionPolicyOrphan:
-		return fleetv1alpha1.DeletionPolicyOrphan, nil
-	}
-	return fleetv1alpha1.DeletionPolicyDelete, nil
-}
 
 // releaseAt gives up the claim's object at a place of the hub. It returns nothing if the claim has none there any more. It reads
 // live, because the watch does not keep managedFields, and writes on condition that nothing has changed since.
@@ -52,10 +25,10 @@ func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope, place o
 		}
 		return nil, err
 	}
-	if live == nil || !s.owns(live) {
+	if live == nil || !s.Owns(live) {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
-	out := ownership.Released(live, s.us)
+	out := ownership.Released(live, s.Us)
 	patch := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
 	err = r.hubClient.Patch(ctx, out, patch, client.FieldOwner(fleetv1alpha1.FieldManager))
 	switch {

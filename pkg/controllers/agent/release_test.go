@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -20,46 +19,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
-
-func TestDeletionPolicy(t *testing.T) {
-	class := func(p fleetv1alpha1.DeletionPolicy) *fleetv1alpha1.EnrollmentClass {
-		return &fleetv1alpha1.EnrollmentClass{Spec: fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{DeletionPolicy: p}}}
-	}
-	for name, tc := range map[string]struct {
-		reason string
-		class  *fleetv1alpha1.EnrollmentClass
-		asked  string
-		want   fleetv1alpha1.DeletionPolicy
-		says   string
-	}{
-		"Default":               {reason: "What is deleted here is deleted there.", class: class("Delete"), want: "Delete"},
-		"BeforeTheFieldExisted": {reason: "A class that was stored without the field means its default.", class: class(""), want: "Delete"},
-		"ClassOrphans":          {reason: "The class decides.", class: class("Orphan"), want: "Orphan"},
-		"ClaimOrphans":          {reason: "A claim may ask for what can be undone.", class: class("Delete"), asked: "Orphan", want: "Orphan"},
-		"ClaimDeletes":          {reason: "It may say what the class says.", class: class("Delete"), asked: "Delete", want: "Delete"},
-		"ClaimCannotDelete":     {reason: "It may not ask for what cannot be undone and the class does not want.", class: class("Orphan"), asked: "Delete", want: "Orphan"},
-		"Misspelt":              {reason: "Nothing is deleted on a guess.", class: class("Delete"), asked: "orphan", says: reason.ReasonInvalidDeletionPolicy},
-		"MisspeltInOrphanClass": {reason: "A mistake is told wherever it is.", class: class("Orphan"), asked: "Keep", says: reason.ReasonInvalidDeletionPolicy},
-		"NoClass":               {reason: "What the class said is not known any more.", says: reason.ReasonClassNotFound},
-		"NoClassDelete":         {reason: "It may have said Orphan.", asked: "Delete", says: reason.ReasonClassNotFound},
-		"NoClassOrphan":         {reason: "Whatever it said, this is allowed.", asked: "Orphan", want: "Orphan"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			claim := &metav1.ObjectMeta{}
-			if tc.asked != "" {
-				claim.Annotations = map[string]string{fleetv1alpha1.DeletionPolicyAnnotation: tc.asked}
-			}
-			got, p := deletionPolicy(tc.class, "c", claim)
-			says := ""
-			if p != nil {
-				says = p.Reason
-			}
-			if got != tc.want || says != tc.says {
-				t.Errorf("%s want %q %q, got %q %q", tc.reason, tc.want, tc.says, got, says)
-			}
-		})
-	}
-}
 
 // withDeletionPolicy annotates a claim with a deletion policy.
 func withDeletionPolicy(policy string) func(*unstructured.Unstructured) {

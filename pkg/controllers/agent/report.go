@@ -26,9 +26,9 @@ func (r *requirementReconciler) report(ctx context.Context, s *scope, o outcome)
 	if o.silent {
 		return result, nil
 	}
-	c := propagation.Condition(s.claim, o.problem)
+	c := propagation.Condition(s.Claim, o.problem)
 	if o.asShown {
-		shown, told := propagation.ShownAgentSynced(s.claim)
+		shown, told := propagation.ShownAgentSynced(s.Claim)
 		if !told {
 			return result, nil
 		}
@@ -40,13 +40,13 @@ func (r *requirementReconciler) report(ctx context.Context, s *scope, o outcome)
 	now := r.clock.Now()
 	if o.problem == nil && !o.asShown {
 		patience := r.bursts.patience(s.ClusterName, r.patience)
-		if left := propagation.AwaitsFirstStatus(s.claim, o.hub, now, patience); left > 0 {
+		if left := propagation.AwaitsFirstStatus(s.Claim, o.hub, now, patience); left > 0 {
 			// Claims that are not in the hub yet go first. A burst may be over sooner than the patience.
 			return reconcile.Result{RequeueAfter: min(left, max(r.patience, burstLinger)), Priority: new(handler.LowPriority)}, nil
 		}
 	}
-	status := propagation.StatusOf(s.claim, o.hub, o.current, c, now)
-	if !propagation.StatusDiffers(s.claim, status) || r.toldInVain(s, c, status) {
+	status := propagation.StatusOf(s.Claim, o.hub, o.current, c, now)
+	if !propagation.StatusDiffers(s.Claim, status) || r.toldInVain(s, c, status) {
 		return result, nil
 	}
 	problem, err := r.writeStatus(ctx, s, o, c, status)
@@ -61,7 +61,7 @@ func (r *requirementReconciler) writeStatus(
 	ctx context.Context, s *scope, o outcome, c metav1.Condition, status map[string]any,
 ) (*condition.Problem, error) {
 	last, toldBefore := r.lastTold(s)
-	before, after := s.claim, propagation.Shell(s.claim)
+	before, after := s.Claim, propagation.Shell(s.Claim)
 	patch, err := propagation.StatusPatch(before, status)
 	if err != nil {
 		return nil, err

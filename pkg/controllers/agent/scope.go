@@ -18,19 +18,19 @@ import (
 // intent is what the hub shall hold for the claim, given what it holds now, which may be nothing.
 func (s *scope) intent(ctx context.Context, place ownership.Place, hub *unstructured.Unstructured) *unstructured.Unstructured {
 	var excluded []string
-	if s.class != nil {
-		excluded = s.class.Spec.Agent.ExcludedMetadata
+	if s.Class != nil {
+		excluded = s.Class.Spec.Agent.ExcludedMetadata
 	}
-	return propagation.Intent(s.claim, place, s.marks(ctx, hub), s.form, excluded...)
+	return propagation.Intent(s.Claim, place, s.marks(ctx, hub), s.Form, excluded...)
 }
 
 // marks are the annotations that Masthead sets on the claim's object in the hub: which source it comes from, where that is, and
 // with whose rights it was created. Who takes an object over from another cluster, or adopts it, counts as its creator.
 func (s *scope) marks(ctx context.Context, hub *unstructured.Unstructured) map[string]string {
-	marks := s.us.Annotations()
-	maps.Copy(marks, s.home.Annotations())
+	marks := s.Us.Annotations()
+	maps.Copy(marks, s.Home.Annotations())
 	creator := ""
-	if hub != nil && ownership.ResidenceOf(hub).Cluster == s.home.Cluster {
+	if hub != nil && ownership.ResidenceOf(hub).Cluster == s.Home.Cluster {
 		creator = hub.GetAnnotations()[fleetv1alpha1.CreatedByAnnotation]
 	}
 	if access, err := hubaccess.AccessOf(ctx); creator == "" && err == nil {

@@ -39,7 +39,7 @@ type delivery struct {
 // pullSecrets brings what the hub's object has made for its requirement to the workload cluster.
 func (r *requirementReconciler) pullSecrets(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	pull := r.pullSecret
-	if s.form == crossplane.FormComposite {
+	if s.Form == crossplane.FormComposite {
 		pull = r.pullComposed
 	}
 	s.inTheWay = nil
@@ -59,7 +59,7 @@ func (r *requirementReconciler) pullSecret(ctx context.Context, s *scope, hub *u
 	d := delivery{
 		watched: crossplane.HubSecretKind,
 		from:    types.NamespacedName{Namespace: hub.GetNamespace(), Name: crossplane.ConnectionSecretName(hub)},
-		to:      types.NamespacedName{Namespace: s.Namespace, Name: crossplane.ConnectionSecretName(s.claim)},
+		to:      types.NamespacedName{Namespace: s.Namespace, Name: crossplane.ConnectionSecretName(s.Claim)},
 	}
 	wanted := sets.New(d.to.Name)
 	withheld := r.withheld(hub, d)
@@ -89,7 +89,7 @@ func (r *requirementReconciler) pullOne(
 	}
 	seen, err := r.hub.Watcher.Get(d.watched, d.from)
 	switch {
-	case apierrors.IsNotFound(err) && isCopy(have, s.claim):
+	case apierrors.IsNotFound(err) && isCopy(have, s.Claim):
 		return secretMissing(d.from), 0, nil
 	case err != nil:
 		if p := r.secretUnknown(d.watched); p != nil && !apierrors.IsNotFound(err) {
@@ -100,7 +100,7 @@ func (r *requirementReconciler) pullOne(
 	case !ownership.ControlledBy(seen, hub):
 		return secretNotControlled(d.from), condition.SlowRetry(), nil
 	}
-	if have != nil && upToDate(have, s.claim, ownership.VersionOf(seen), s.workload.CopyState(d.to)) {
+	if have != nil && upToDate(have, s.Claim, ownership.VersionOf(seen), s.workload.CopyState(d.to)) {
 		return nil, 0, nil
 	}
 	return r.copySecret(ctx, s, hub, d)
@@ -119,7 +119,7 @@ func (r *requirementReconciler) copySecret(
 		return lacking(err, "get", "Secrets", d.from.Namespace), condition.SlowRetry(), nil
 	case err != nil:
 		return nil, 0, fmt.Errorf("cannot get Secret %q in the hub: %w", d.from, err)
-	case !ownership.ControlledBy(secret, hub) || !deliverable(s.form, secret.Type):
+	case !ownership.ControlledBy(secret, hub) || !deliverable(s.Form, secret.Type):
 		return secretNotControlled(d.from), condition.SlowRetry(), nil
 	case isWithheld(secret):
 		// The watch is behind; its event makes a new request.
@@ -179,7 +179,7 @@ func (r *requirementReconciler) writeSecret(ctx context.Context, s *scope, to ty
 			Message: fmt.Sprintf("The Secret %q was written by the hub %q. It was not overwritten.", to.Name, other),
 		}, condition.SlowRetry(), nil
 	}
-	if exists && !ownership.ControlledBy(have, s.claim) {
+	if exists && !ownership.ControlledBy(have, s.Claim) {
 		s.inTheWay = append(s.inTheWay, to)
 		return &condition.Problem{
 			Reason:  reason.ReasonSecretConflict,
@@ -197,7 +197,7 @@ func (r *requirementReconciler) writeSecret(ctx context.Context, s *scope, to ty
 		}
 		have, exists = &corev1.Secret{}, false
 	}
-	want := connectionSecret(have, s.claim, to, from, owner)
+	want := connectionSecret(have, s.Claim, to, from, owner)
 	if exists {
 		err = s.workload.Client.Update(ctx, want, s.workload.FieldOwner())
 	} else {

@@ -30,7 +30,7 @@ func (r *requirementReconciler) pullComposed(ctx context.Context, s *scope, hub 
 		return workloadSecretsUnknown(s), 0, nil
 	}
 	wanted := sets.New(r.hub.ComposedOf(hub)...)
-	for _, name := range s.workload.CopiesOf(s.claim.GetUID()) {
+	for _, name := range s.workload.CopiesOf(s.Claim.GetUID()) {
 		if composes(hub, name) {
 			wanted.Insert(name)
 		}

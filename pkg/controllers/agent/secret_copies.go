@@ -26,12 +26,12 @@ import (
 // deleteCopies deletes the connection Secrets of a claim that the claim does not ask for any more, because it names another
 // one now or none. Only what is a copy of ours and controlled by the claim is deleted, as a live read shows it.
 func (r *requirementReconciler) deleteCopies(ctx context.Context, s *scope, wanted sets.Set[string]) (*condition.Problem, time.Duration, error) {
-	for _, name := range s.workload.CopiesOf(s.claim.GetUID()) {
+	for _, name := range s.workload.CopiesOf(s.Claim.GetUID()) {
 		key := types.NamespacedName{Namespace: s.Namespace, Name: name}
 		if wanted.Has(name) {
 			continue
 		}
-		if seen, err := s.workload.Watcher.Get(view.OwnedSecretKind, key); err != nil || !isCopy(seen, s.claim) {
+		if seen, err := s.workload.Watcher.Get(view.OwnedSecretKind, key); err != nil || !isCopy(seen, s.Claim) {
 			continue
 		}
 		have := &corev1.Secret{}
@@ -42,7 +42,7 @@ func (r *requirementReconciler) deleteCopies(ctx context.Context, s *scope, want
 		if err != nil {
 			return secretProblem(err, "get", key, s.ClusterName)
 		}
-		if !s.workload.Owner().IsManaged(have) || !ownership.ControlledBy(have, s.claim) || have.Annotations[view.HubSecretVersionAnnotation] == "" {
+		if !s.workload.Owner().IsManaged(have) || !ownership.ControlledBy(have, s.Claim) || have.Annotations[view.HubSecretVersionAnnotation] == "" {
 			continue
 		}
 		err = s.workload.Client.Delete(ctx, have, client.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion})

@@ -275,7 +275,7 @@ func TestWatchThatIsBehindIsWaitedForWithBackOff(t *testing.T) {
 	live := agenttest.Parse(t, `{'metadata':{'name':'db','namespace':'bar','uid':'new','resourceVersion':'5'}}`)
 	h := fakeHub(t, func(*view.Hub, kindwatch.Event) {})
 	r := &requirementReconciler{hub: h, hubReader: liveReader{obj: live}}
-	s := &scope{facts: offeredClaim(live)}
+	s := &scope{Facts: offeredClaim(live)}
 	conflict := apierrors.NewConflict(s.Kind.GroupResource(), "db", errors.New("uid mismatch"))
 	before := agenttest.Parse(t, `{'metadata':{'name':'db','namespace':'bar','uid':'old','resourceVersion':'4'}}`)
 	for name, looked := range map[string]*unstructured.Unstructured{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -37,7 +38,7 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 	claims := bar("").Kind
 	w := idleWorkload(t, "w1", view.Identity{})
 	w.Watcher = stalekind.Watcher(t, claims, view.NamespaceKind, view.OwnedSecretKind)
-	s := &scope{facts: offeredClaim(agenttest.Parse(t, `{}`)), workload: w}
+	s := &scope{Facts: offeredClaim(agenttest.Parse(t, `{}`)), workload: w}
 	h := idleHub()
 	h.Watcher = w.Watcher
 	r := &requirementReconciler{hub: h}
@@ -58,7 +59,7 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 		})
 	}
 	r.seeHub(s)
-	if p := decide(s.facts); len(p.steps) > 0 || p.silent || p.problem == nil {
+	if p := plan.Decide(s.Facts); len(p.Steps) > 0 || p.Silent || p.Problem == nil {
 		t.Errorf("want nothing to be decided by what was known of the hub, got %+v", p)
 	}
 

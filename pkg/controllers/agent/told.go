@@ -48,7 +48,7 @@ func withoutTransition(status map[string]any) map[string]any {
 
 // toldInVain is whether a claim that shows what it shows now was told that status already.
 func (r *requirementReconciler) toldInVain(s *scope, c metav1.Condition, status map[string]any) bool {
-	return r.ledger.of(s.Request).told == told(s.claim, c.Reason, status)
+	return r.ledger.of(s.Request).told == told(s.Claim, c.Reason, status)
 }
 
 // rememberTold remembers a status that did not stay as it was written.
@@ -64,10 +64,10 @@ func (r *requirementReconciler) rememberTold(s *scope, after *unstructured.Unstr
 
 // lastTold is the reason that a claim was told last, and whether it was told any.
 func (r *requirementReconciler) lastTold(s *scope) (string, bool) {
-	if shown := propagation.AgentSynced(s.claim); shown != nil {
+	if shown := propagation.AgentSynced(s.Claim); shown != nil {
 		reason, _ := shown["reason"].(string)
 		return reason, true
 	}
 	t := r.ledger.of(s.Request).told
-	return t.reason, t != toldStatus{} && t.uid == s.claim.GetUID()
+	return t.reason, t != toldStatus{} && t.uid == s.Claim.GetUID()
 }

@@ -82,7 +82,7 @@ func TestStatusPatch(t *testing.T) {
 func TestMetadataPatch(t *testing.T) {
 	metadata := func(finalizers []string, annotations map[string]string) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "A"}}
-				u.SetResourceVersion("7")
+		u.SetResourceVersion("7")
 		u.SetName("a")
 		u.SetResourceVersion("7")
 		u.SetFinalizers(finalizers)

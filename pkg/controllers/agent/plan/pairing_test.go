@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package plan
 
 import (
 	"slices"
@@ -111,14 +111,14 @@ func TestTargetNamespace(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pairing := pairing{
-				agent: tc.agent, namespace: tc.namespace, protected: []string{"crossplane-system"},
-				allowed: func(target string) bool { return slices.Contains(tc.allowed, target) },
+			pairing := Pairing{
+				Agent: tc.agent, Namespace: tc.namespace, Protected: []string{"crossplane-system"},
+				Allowed: func(target string) bool { return slices.Contains(tc.allowed, target) },
 			}
 			if tc.annotated != nil {
-				pairing.annotations = map[string]string{fleetv1alpha1.TargetNamespaceAnnotation: *tc.annotated}
+				pairing.Annotations = map[string]string{fleetv1alpha1.TargetNamespaceAnnotation: *tc.annotated}
 			}
-			got, p := pairing.target()
+			got, p := pairing.Target()
 			gotReason := ""
 			if p != nil {
 				gotReason = p.Reason

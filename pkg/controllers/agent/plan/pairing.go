@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package plan
 
 import (
 	"fmt"
@@ -15,51 +15,51 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
-// pairing is what decides about the target of the claims in one namespace of a workload cluster.
-type pairing struct {
-	class string
-	agent fleetv1alpha1.AgentSpec
+// Pairing is what decides about the target of the claims in one namespace of a workload cluster.
+type Pairing struct {
+	Class string
+	Agent fleetv1alpha1.AgentSpec
 
-	// namespace is the claims' own, and annotations are those that its owner has put on it.
-	namespace   string
-	annotations map[string]string
+	// Namespace is the claims' own, and annotations are those that its owner has put on it.
+	Namespace   string
+	Annotations map[string]string
 
-	// protected are namespaces of the hub that are never a target.
-	protected []string
+	// Protected are namespaces of the hub that are never a target.
+	Protected []string
 
-	// allowed is whether the class's allowedTargetNamespaces, which are there, have a namespace of the hub.
-	allowed func(target string) bool
+	// Allowed is whether the class's allowedTargetNamespaces, which are there, have a namespace of the hub.
+	Allowed func(target string) bool
 }
 
-// target returns the namespace of the hub to which the claims go.
+// Target returns the namespace of the hub to which the claims go.
 //
 // An annotation and, with matchNamespaces, the name of a namespace are chosen by the owner of a workload cluster. So both
 // lead only to where the class allows, or if it does not say, to where the identity that is used may write; the manager's own
 // identity may write everywhere, and is no limit. Namespaces of the control plane are never a target, whoever names them.
-func (p *pairing) target() (string, *condition.Problem) {
-	classTarget := p.agent.DefaultTargetNamespace
-	if p.agent.MatchNamespaces {
-		classTarget = p.namespace
+func (p *Pairing) Target() (string, *condition.Problem) {
+	classTarget := p.Agent.DefaultTargetNamespace
+	if p.Agent.MatchNamespaces {
+		classTarget = p.Namespace
 	}
-	if classTarget == "" || p.agent.MatchNamespaces && p.agent.DefaultTargetNamespace != "" {
+	if classTarget == "" || p.Agent.MatchNamespaces && p.Agent.DefaultTargetNamespace != "" {
 		return "", &condition.Problem{
 			Reason:  reason.ReasonInvalidClass,
 			Message: "The EnrollmentClass of this cluster must have either spec.agent.defaultTargetNamespace or spec.agent.matchNamespaces.",
 		}
 	}
 	target := classTarget
-	if annotated, ok := p.annotations[fleetv1alpha1.TargetNamespaceAnnotation]; ok {
+	if annotated, ok := p.Annotations[fleetv1alpha1.TargetNamespaceAnnotation]; ok {
 		if len(validation.IsDNS1123Label(annotated)) > 0 {
 			return "", &condition.Problem{
 				Reason: reason.ReasonTargetNamespaceInvalid,
 				Message: fmt.Sprintf("The annotation %s of the namespace %q is not the name of a namespace.",
-					fleetv1alpha1.TargetNamespaceAnnotation, p.namespace),
+					fleetv1alpha1.TargetNamespaceAnnotation, p.Namespace),
 			}
 		}
 		target = annotated
 	}
 	switch {
-	case isControlPlane(target) || slices.Contains(p.protected, target):
+	case isControlPlane(target) || slices.Contains(p.Protected, target):
 		return "", &condition.Problem{
 			Reason:  reason.ReasonTargetNamespaceNotAllowed,
 			Message: fmt.Sprintf("Claims cannot go to the namespace %q of the hub, because it is reserved for the hub itself.", target),
@@ -68,27 +68,27 @@ func (p *pairing) target() (string, *condition.Problem) {
 		return "", &condition.Problem{
 			Reason: reason.ReasonTargetNamespaceNotAllowed,
 			Message: fmt.Sprintf("Claims cannot go to the namespace %q of the hub, because spec.agent.allowedTargetNamespaces of the "+
-				"EnrollmentClass %q does not allow it.", target, p.class),
+				"EnrollmentClass %q does not allow it.", target, p.Class),
 		}
 	}
 	return target, nil
 }
 
 // mayChoose is whether the class lets claims go to a target, given the one that follows from the class.
-func (p *pairing) mayChoose(target, classTarget string) bool {
+func (p *Pairing) mayChoose(target, classTarget string) bool {
 	switch {
-	case target == p.agent.DefaultTargetNamespace:
+	case target == p.Agent.DefaultTargetNamespace:
 		return true // The class names it.
-	case p.agent.AllowedTargetNamespaces == nil:
+	case p.Agent.AllowedTargetNamespaces == nil:
 		return target == classTarget || !p.asManager()
 	}
-	return p.allowed(target)
+	return p.Allowed(target)
 }
 
 // AsManager is whether the claims are carried with the manager's own rights.
-func (p *pairing) asManager() bool {
-	_, annotated := p.annotations[fleetv1alpha1.CredentialsSecretNameAnnotation]
-	return !annotated && p.agent.Identity == nil
+func (p *Pairing) asManager() bool {
+	_, annotated := p.Annotations[fleetv1alpha1.CredentialsSecretNameAnnotation]
+	return !annotated && p.Agent.Identity == nil
 }
 
 // isControlPlane is whether a namespace of the hub is one that by convention holds a part of the control plane: Kubernetes'
@@ -97,10 +97,10 @@ func isControlPlane(namespace string) bool {
 	return strings.HasPrefix(namespace, "kube-") || strings.HasSuffix(namespace, "-system") || namespace == "cert-manager"
 }
 
-// namespaceAnnotations are those of the claims' namespace, as far as they are known.
-func (p *pairing) namespaceAnnotations() map[string]string {
+// NamespaceAnnotations are those of the claims' namespace, as far as they are known.
+func (p *Pairing) NamespaceAnnotations() map[string]string {
 	if p == nil {
 		return nil
 	}
-	return p.annotations
+	return p.Annotations
 }

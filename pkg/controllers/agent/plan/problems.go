@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package plan
 
 import (
 	"fmt"
@@ -13,6 +13,24 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
+// classNotFound is the condition of a claim whose cluster names a class that is not there.
+func classNotFound(name string) *condition.Problem {
+	return &condition.Problem{
+		Reason:  reason.ReasonClassNotFound,
+		Message: fmt.Sprintf("The EnrollmentClass %q, with which this cluster is enrolled, does not exist.", name),
+	}
+}
+
+// targetChanged is why a claim whose object is in another namespace of the hub than it would go to now is not synchronised.
+func targetChanged(place, key ownership.Place) *condition.Problem {
+	return &condition.Problem{
+		Reason: reason.ReasonTargetNamespaceChanged,
+		Message: fmt.Sprintf("This claim was pushed to the namespace %q of the hub, and would go to %q now. It is not moved; "+
+			"delete it and create it again, change the namespace back, or annotate it with %s: %s.", place.Namespace, key.Namespace,
+			fleetv1alpha1.OnTargetChangeAnnotation, fleetv1alpha1.OnTargetChangeRecreate),
+	}
+}
+
 // conflict is the condition of a claim whose place in the hub is taken. It names the holder by what the hub's administrator
 // chose to let clusters know of each other, the identifier and the namespace, and nothing else of the holder's object.
 func conflict(kind, target, name, holder string) *condition.Problem {
@@ -23,8 +41,8 @@ func conflict(kind, target, name, holder string) *condition.Problem {
 	}
 }
 
-// deleting is the condition of a claim that waits for the hub.
-func deleting(kind, target, name string) *condition.Problem {
+// Deleting is the condition of a claim that waits for the hub.
+func Deleting(kind, target, name string) *condition.Problem {
 	return &condition.Problem{
 		Reason:  reason.ReasonDeleting,
 		Message: fmt.Sprintf("Waiting until the %s %q in the namespace %q of the hub is deleted.", kind, name, target),
@@ -49,11 +67,11 @@ func kindNotOffered(kind kindwatch.Kind) *condition.Problem {
 	}
 }
 
-// moving is the condition of a claim whose object is being deleted, to be created again in another namespace.
-func moving(st step) *condition.Problem {
+// Moving is the condition of a claim whose object is being deleted, to be created again in another namespace.
+func Moving(st Step) *condition.Problem {
 	return &condition.Problem{
 		Reason: reason.ReasonMoving,
 		Message: fmt.Sprintf("The %s %q in the namespace %q of the hub is being deleted, and will be created again in %q.",
-			st.at.Kind.Kind, st.at.Name, st.at.Namespace, st.to.Namespace),
+			st.At.Kind.Kind, st.At.Name, st.At.Namespace, st.To.Namespace),
 	}
 }

@@ -1,0 +1,384 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// offeredClaim are the facts of a claim "foo/db" that goes to the namespace "bar" of the hub, where nothing is known yet.
+func offeredClaim(claim *unstructured.Unstructured) Facts {
+	at := bar("db")
+	class := &fleetv1alpha1.EnrollmentClass{Spec: fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{
+		Mode: fleetv1alpha1.AgentModeReadWrite, DefaultTargetNamespace: "bar",
+	}}}
+	return Facts{
+		Request: request.Request{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: at.Kind},
+		Claim:   claim, Us: ownership.Source{Identifier: "w1", Namespace: "foo"},
+		Home:  ownership.Residence{Cluster: "c1", Namespace: "n1"},
+		Class: class, ClassName: "default", PublishedKnown: true, Published: true, Offered: true, Form: crossplane.FormClaim,
+		Pairing: &Pairing{Class: "default", Agent: class.Spec.Agent, Namespace: "foo"}, Target: &at,
+	}
+}
+
+// TestDecide has every situation of a claim, and what is done in it.
+func TestDecide(t *testing.T) {
+	const uid = "claim-uid"
+	var (
+		annotate = func(f *Facts, key, value string) {
+			annotations := f.Claim.GetAnnotations()
+			if annotations == nil {
+				annotations = map[string]string{}
+			}
+			annotations[key] = value
+			f.Claim.SetAnnotations(annotations)
+		}
+		// object is an object of the hub in a namespace, of a source.
+		object = func(namespace string, us ownership.Source) *unstructured.Unstructured {
+			obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
+			obj.SetNamespace(namespace)
+			obj.SetName("db")
+			obj.SetUID(types.UID("uid-in-" + namespace))
+			if us != (ownership.Source{}) {
+				obj.SetAnnotations(us.Annotations())
+			}
+			return obj
+		}
+		us    = ownership.Source{Identifier: "w1", Namespace: "foo"}
+		them  = ownership.Source{Identifier: "w2", Namespace: "foo"}
+		mine  = func(namespace string) *unstructured.Unstructured { return object(namespace, us) }
+		going = func(obj *unstructured.Unstructured) *unstructured.Unstructured {
+			obj.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+			return obj
+		}
+		former = func() *unstructured.Unstructured {
+			obj := mine("bar")
+			annotations := obj.GetAnnotations()
+			annotations[fleetv1alpha1.SourceClusterUIDAnnotation], annotations[fleetv1alpha1.SourceNamespaceUIDAnnotation] = "c1", "n0"
+			obj.SetAnnotations(annotations)
+			return obj
+		}
+		named = func(f *Facts, obj *unstructured.Unstructured) {
+			f.Hub.Named = append(f.Hub.Named, NamedObject{Place: f.PlaceIn(obj.GetNamespace()), Object: obj})
+		}
+		// records has the claim record its object in a namespace.
+		records = func(f *Facts, namespace string) {
+			annotate(f, fleetv1alpha1.HubObjectAnnotation, ownership.RecordFor(f.Claim, mine(namespace)))
+		}
+		// synced is a claim whose object is where it belongs.
+		synced = func(f *Facts) {
+			records(f, "bar")
+			f.Protected, f.Hub.Target = true, mine("bar")
+			f.Hub.Recorded = f.Hub.Target
+		}
+		// movedAway is a claim whose object is where it was recorded, and not where the claim would go now.
+		movedAway = func(f *Facts) {
+			records(f, "old")
+			f.Protected, f.Hub.Recorded = true, mine("old")
+		}
+		recreate = func(f *Facts) {
+			annotate(f, fleetv1alpha1.OnTargetChangeAnnotation, fleetv1alpha1.OnTargetChangeRecreate)
+		}
+		deleted   = func(f *Facts) { f.Claim = going(f.Claim); f.Protected = true }
+		disabled  = func(f *Facts) { f.Class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled }
+		nobody    = func(f *Facts) { f.Unauthenticated = &condition.Problem{Reason: reason.ReasonCredentialsMissing} }
+		classless = func(f *Facts) { f.Class, f.Pairing, f.Target, f.Offered = nil, nil, nil, false }
+		withdrawn = func(f *Facts) { f.PublishedKnown, f.Published, f.Offered = true, false, false }
+		hubGone   = func(f *Facts) { f.Hub.Known, f.Hub.Gone = false, true }
+		unknown   = func(f *Facts) {
+			f.Hub.Known, f.Hub.Unknown = false, &condition.Problem{Reason: reason.ReasonKindNotServed}
+		}
+		misspelt = func(f *Facts) { annotate(f, fleetv1alpha1.DeletionPolicyAnnotation, "Keep") }
+	)
+	const (
+		nothing = ""
+		status  = "status"
+		all     = "all"
+	)
+	for name, tc := range map[string]struct {
+		because string
+		given   []func(*Facts)
+		steps   []Action
+		removes []string // The namespaces of the hub from which something is removed.
+		tells   string   // The reason that is told, "silent" for nothing, or empty for Synced.
+		Down    string
+		waits   string // The namespace of the hub in which the claim waits for a change.
+	}{
+		"New": {because: "A claim of which the hub has nothing is protected and pushed.", steps: []Action{Protect, Push}},
+		"Synced": {
+			because: "One that the hub has is compared, and what the hub made of it comes back.",
+			given:   []func(*Facts){synced}, steps: []Action{Protect, Push}, Down: all,
+		},
+		"References": {
+			because: "A claim whose references are not resolved is not carried. What the hub has of it comes back.",
+			given: []func(*Facts){synced, func(f *Facts) {
+				f.Unresolved = &condition.Problem{Reason: reason.ReasonReferencesUnresolved}
+			}},
+			tells: reason.ReasonReferencesUnresolved, Down: all,
+		},
+		"NamespacesUnknown": {
+			because: "Nothing is pushed while it is not known where claims go; the status comes back.",
+			given:   []func(*Facts){synced, func(f *Facts) { f.Pairing, f.Target, f.Hub.Target = nil, nil, nil }}, tells: "silent", Down: status,
+		},
+		"NamespacesForbidden": {
+			because: "If it will not be known in a moment, it is told.",
+			given: []func(*Facts){func(f *Facts) {
+				f.Pairing, f.Target, f.Unpaired = nil, nil, &condition.Problem{Reason: reason.ReasonWorkloadForbidden}
+			}},
+			tells: reason.ReasonWorkloadForbidden,
+		},
+		"NoCredentials": {
+			because: "Without anybody's rights nothing is done in the hub. The status is the claim's own, and comes back; Secrets need rights.",
+			given:   []func(*Facts){synced, nobody}, tells: reason.ReasonCredentialsMissing, Down: status,
+		},
+		"PublicationsUnknown": {because: "Nobody knows yet what the hub offers.", given: []func(*Facts){func(f *Facts) { f.PublishedKnown = false }}, tells: "silent"},
+		"NoClass": {
+			because: "Nobody says whose rights to use. The status comes back.",
+			given:   []func(*Facts){synced, classless}, tells: reason.ReasonClassNotFound, Down: status,
+		},
+		"NotOffered": {
+			because: "A class that does not offer the kind any more stops what goes up, and nothing else.",
+			given:   []func(*Facts){synced, func(f *Facts) { f.Offered = false }}, tells: reason.ReasonKindNotOffered, Down: all,
+		},
+		"NotOfferedAndNotRecorded": {
+			because: "A claim that was never carried gets nothing of a kind that is not offered.",
+			given:   []func(*Facts){func(f *Facts) { f.Offered, f.Hub.Target = false, mine("bar") }}, tells: reason.ReasonKindNotOffered,
+		},
+		"Withdrawn": {
+			because: "What is late or secret about a kind that is not published is not known.",
+			given:   []func(*Facts){synced, withdrawn}, tells: reason.ReasonKindNotOffered, Down: status,
+		},
+		"NotAllowed": {
+			because: "A target that is not allowed stops what goes up, and nothing else.",
+			given: []func(*Facts){synced, func(f *Facts) {
+				f.Target, f.Hub.Target, f.Untargeted = nil, nil, &condition.Problem{Reason: reason.ReasonTargetNamespaceNotAllowed}
+			}},
+			tells: reason.ReasonTargetNamespaceNotAllowed, Down: all,
+		},
+		"HubUnknown":   {because: "Nothing is decided while the hub's objects are not known.", given: []func(*Facts){func(f *Facts) { f.Hub.Known = false }}, tells: "silent", waits: "bar"},
+		"HubForbidden": {because: "If they will not be known in a moment, it is told.", given: []func(*Facts){unknown}, tells: reason.ReasonKindNotServed, waits: "bar"},
+		"Conflict": {
+			because: "A name that another source holds is left alone, and waited for.",
+			given:   []func(*Facts){func(f *Facts) { f.Hub.Target = object("bar", them) }},
+			steps:   []Action{Disclose}, tells: reason.ReasonConflict, waits: "bar",
+		},
+		"Unowned": {
+			because: "So is an object that names no source.",
+			given:   []func(*Facts){func(f *Facts) { f.Hub.Target = object("bar", ownership.Source{}) }},
+			steps:   []Action{Disclose}, tells: reason.ReasonConflict, waits: "bar",
+		},
+		"Former": {
+			because: "A namespace that was made again does not inherit.",
+			given:   []func(*Facts){func(f *Facts) { f.Hub.Target = former() }},
+			steps:   []Action{Disclose}, tells: reason.ReasonNamespaceRecreated, waits: "bar",
+		},
+		"Adoptable": {
+			because: "An object whose owner in the hub consents is adopted before it is pushed.",
+			given: []func(*Facts){func(f *Facts) {
+				f.Hub.Target = object("bar", ownership.Source{})
+				f.Hub.Target.SetAnnotations(map[string]string{fleetv1alpha1.AdoptableByAnnotation: us.String()})
+			}},
+			steps: []Action{Protect, Adopt, Push},
+		},
+		"StrayBesideTheClaimsObject": {
+			because: "An object elsewhere that names the source is not obeyed while the claim's is where it belongs.",
+			given:   []func(*Facts){synced, func(f *Facts) { named(f, mine("stray")) }},
+			steps:   []Action{Protect, Push}, Down: all,
+		},
+		"StrayBesideAnObjectThatIsNotRecordedYet": {
+			because: "Nor before the claim has recorded its object.",
+			given:   []func(*Facts){func(f *Facts) { f.Hub.Target = mine("bar"); named(f, mine("stray")) }},
+			steps:   []Action{Protect, Push}, Down: all,
+		},
+		"OnlyElsewhere": {
+			because: "A claim from before there were records is not given a second object.",
+			given:   []func(*Facts){func(f *Facts) { f.Protected = true; named(f, mine("old")) }},
+			tells:   reason.ReasonTargetNamespaceChanged, Down: all, waits: "old",
+		},
+		"OnlyElsewhereOfAnEarlierNamespace": {
+			because: "What an earlier namespace left elsewhere is in nobody's way.",
+			given:   []func(*Facts){func(f *Facts) { n := former(); n.SetNamespace("old"); named(f, n) }},
+			steps:   []Action{Protect, Push},
+		},
+		"TargetChanged": {
+			because: "Nothing moves silently. What the hub has comes back.",
+			given:   []func(*Facts){movedAway}, tells: reason.ReasonTargetNamespaceChanged, Down: all, waits: "old",
+		},
+		"TargetChangedToATakenName": {
+			because: "The claim stays where it is, whoever has the name.",
+			given:   []func(*Facts){movedAway, func(f *Facts) { f.Hub.Target = object("bar", them) }},
+			tells:   reason.ReasonTargetNamespaceChanged, Down: all, waits: "old",
+		},
+		"Moves": {
+			because: "Who asks for it is moved, if the hub would accept it.",
+			given:   []func(*Facts){movedAway, recreate}, steps: []Action{Rehearse, Remove}, removes: []string{"old"},
+			tells: "silent", Down: all, waits: "old",
+		},
+		"MovesAndHasBegun": {
+			because: "What has begun is not rehearsed again.",
+			given:   []func(*Facts){movedAway, recreate, func(f *Facts) { going(f.Hub.Recorded) }},
+			steps:   []Action{Remove}, removes: []string{"old"}, tells: "silent", Down: all, waits: "old",
+		},
+		"MovesAndHasArrived": {
+			because: "Nor what has arrived.",
+			given:   []func(*Facts){movedAway, recreate, func(f *Facts) { f.Hub.Target = mine("bar") }},
+			steps:   []Action{Remove}, removes: []string{"old"}, tells: "silent", Down: all, waits: "old",
+		},
+		"MovesToATakenName": {
+			because: "Who wants to move to a name that is taken waits for it. The object that is there comes back.",
+			given:   []func(*Facts){movedAway, recreate, func(f *Facts) { f.Hub.Target = object("bar", them) }},
+			steps:   []Action{Disclose}, tells: reason.ReasonConflict, Down: status, waits: "bar",
+		},
+		"MovesWithAMisspeltPolicy": {
+			because: "Nothing is deleted on a guess.",
+			given:   []func(*Facts){movedAway, recreate, misspelt}, tells: reason.ReasonInvalidDeletionPolicy, Down: all, waits: "old",
+		},
+		"Lost": {
+			because: "An object that somebody else deleted is not replaced.",
+			given:   []func(*Facts){func(f *Facts) { f.Protected = true; records(f, "bar") }}, tells: reason.ReasonHubObjectDeleted, waits: "bar",
+		},
+		"LostAndAlwaysRecreated": {
+			because: "Unless the class wants that.",
+			given: []func(*Facts){func(f *Facts) {
+				f.Protected = true
+				records(f, "bar")
+				f.Class.Spec.Agent.RecreatePolicy = fleetv1alpha1.RecreatePolicyAlways
+			}},
+			steps: []Action{Protect, Push},
+		},
+		"BeingLost": {
+			because: "One that is being deleted is shown.",
+			given:   []func(*Facts){synced, func(f *Facts) { going(f.Hub.Target) }}, tells: reason.ReasonHubObjectDeleted, Down: status, waits: "bar",
+		},
+		"BeingRecreated": {
+			because: "One that is replaced when it is gone is waited for; its going is an event.",
+			given: []func(*Facts){synced, func(f *Facts) {
+				going(f.Hub.Target)
+				f.Class.Spec.Agent.RecreatePolicy = fleetv1alpha1.RecreatePolicyAlways
+			}},
+			tells: reason.ReasonRecreating, Down: status,
+		},
+		"Disabled":             {because: "A class that is Disabled lets claims be.", given: []func(*Facts){synced, disabled}, steps: []Action{Release}, tells: "silent"},
+		"DisabledAndReleased":  {because: "Those that were let go are forgotten.", given: []func(*Facts){disabled}, steps: []Action{Forget}, tells: "silent"},
+		"DeletedAndNotOurs":    {because: "A claim without our finalizer is not ours to touch.", given: []func(*Facts){deleted, func(f *Facts) { f.Protected = false }}, steps: []Action{Forget}, tells: "silent"},
+		"DeletedAndDisabled":   {because: "A class that is Disabled deletes nothing in the hub.", given: []func(*Facts){synced, deleted, disabled}, steps: []Action{Release}, tells: "silent"},
+		"DeletedWithNobody":    {because: "A deletion needs somebody's rights.", given: []func(*Facts){synced, deleted, nobody}, tells: reason.ReasonCredentialsMissing, Down: status},
+		"DeletedAndKindGone":   {because: "A hub without the definition has no objects.", given: []func(*Facts){deleted, hubGone}, steps: []Action{Release}, tells: "silent"},
+		"DeletedAndHubUnknown": {because: "Nothing is let go while the hub's objects are not known.", given: []func(*Facts){deleted, unknown}, tells: reason.ReasonKindNotServed},
+		"DeletedAndMisspelt":   {because: "Nothing is deleted on a guess.", given: []func(*Facts){synced, deleted, misspelt}, tells: reason.ReasonInvalidDeletionPolicy, Down: status},
+		"DeletedWithoutAClass": {
+			because: "A class that is not there may have said Orphan.", given: []func(*Facts){synced, deleted, classless},
+			tells: reason.ReasonClassNotFound, Down: status,
+		},
+		"Deleted": {
+			because: "A claim goes when its object is gone and none can be created any more.", given: []func(*Facts){synced, deleted},
+			steps: []Action{Remove, AwaitCreations, Release}, removes: []string{"bar"}, tells: "silent",
+		},
+		"DeletedElsewhere": {
+			because: "Its object is removed where it is recorded and where it would go.", given: []func(*Facts){movedAway, deleted},
+			steps: []Action{Remove, Remove, AwaitCreations, Release}, removes: []string{"old", "bar"}, tells: "silent",
+		},
+		"DeletedBesideAStray": {
+			because: "An object elsewhere that the claim does not record does not go with it.",
+			given:   []func(*Facts){synced, deleted, func(f *Facts) { named(f, mine("stray")) }},
+			steps:   []Action{Remove, AwaitCreations, Release}, removes: []string{"bar"}, tells: "silent",
+		},
+		"DeletedWithoutARecord": {
+			because: "A claim from before there were records has its object wherever one names it.",
+			given:   []func(*Facts){deleted, func(f *Facts) { named(f, mine("old")) }},
+			steps:   []Action{Remove, Remove, AwaitCreations, Release}, removes: []string{"old", "bar"}, tells: "silent",
+		},
+		"DeletedWithoutATarget": {
+			because: "If nobody says either where it would be, the hub is asked.",
+			given:   []func(*Facts){deleted, func(f *Facts) { f.Target, f.Hub.Target = nil, nil }},
+			steps:   []Action{RemoveNamed, AwaitCreations, Release}, tells: "silent",
+		},
+		"Vanished": {
+			because: "What a claim left that went without waiting is removed.", given: []func(*Facts){synced, func(f *Facts) { f.Vanished = true }},
+			steps: []Action{Remove, AwaitCreations, Forget}, removes: []string{"bar"}, tells: "silent",
+		},
+		"VanishedAndDisabled":   {because: "A class that is Disabled deletes nothing.", given: []func(*Facts){disabled, func(f *Facts) { f.Vanished = true }}, steps: []Action{Forget}, tells: "silent"},
+		"VanishedWithNobody":    {because: "There is nobody to tell.", given: []func(*Facts){nobody, func(f *Facts) { f.Vanished = true }}, tells: "silent"},
+		"VanishedAndHubUnknown": {because: "It is looked for again.", given: []func(*Facts){unknown, func(f *Facts) { f.Vanished = true }}, tells: "silent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := agenttest.Parse(t, `{'metadata':{'namespace':'foo','name':'db','uid':'`+uid+`'},'spec':{}}`)
+			f := offeredClaim(claim)
+			f.Hub.Known = true
+			for _, given := range tc.given {
+				given(&f)
+			}
+			p := Decide(f)
+
+			var steps []Action
+			var removes []string
+			for _, st := range p.Steps {
+				steps = append(steps, st.Do)
+				if st.Do == Remove {
+					removes = append(removes, st.At.Namespace)
+				}
+			}
+			if !slices.Equal(steps, tc.steps) || !slices.Equal(removes, tc.removes) {
+				t.Errorf("%s want steps %v removing %v, got %v removing %v", tc.because, tc.steps, tc.removes, steps, removes)
+			}
+			tells := ""
+			if p.Problem != nil {
+				tells = p.Problem.Reason
+			}
+			if p.Silent {
+				tells += "silent"
+			}
+			if tells != tc.tells {
+				t.Errorf("%s want %q to be told, got %q", tc.because, tc.tells, tells)
+			}
+			brings := nothing
+			if p.Down.Object != nil {
+				brings = status
+				if p.Down.All {
+					brings = all
+				}
+			}
+			if brings != tc.Down {
+				t.Errorf("%s want %q to flow down, got %q", tc.because, tc.Down, brings)
+			}
+			waits := ""
+			if p.WaitAt != nil {
+				waits = p.WaitAt.Namespace
+			}
+			if waits != tc.waits {
+				t.Errorf("%s want to wait in %q, got %q", tc.because, tc.waits, waits)
+			}
+			if p.Down.Object != nil && !f.Owns(p.Down.Object) {
+				t.Errorf("%s want nothing of others to flow down, got %v", tc.because, p.Down.Object)
+			}
+		})
+	}
+}
+
+// bar is a place of a claim in the namespace "bar" of the hub.
+func bar(name string) ownership.Place {
+	return ownership.Place{
+		Kind: kindwatch.Kind{
+			GroupVersionKind: schema.GroupVersionKind{Group: "db.acmeco.org", Version: "v1alpha1", Kind: "MySQLInstance"},
+			Resource:         "mysqlinstances",
+		},
+		NamespacedName: types.NamespacedName{Namespace: "bar", Name: name},
+	}
+}

@@ -1,0 +1,96 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+)
+
+func TestMayCreate(t *testing.T) {
+	place := ownership.Place{NamespacedName: types.NamespacedName{Namespace: "bar", Name: "db"}}
+	recorded := func(namespace string, more ...string) map[string]string {
+		out := map[string]string{fleetv1alpha1.HubObjectAnnotation: namespace + "/lost/claim"}
+		if len(more) > 0 {
+			out[fleetv1alpha1.RecreateAnnotation] = more[0]
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		reason      string
+		annotations map[string]string
+		policy      fleetv1alpha1.RecreatePolicy
+		moves       bool
+		want        bool
+	}{
+		"New":            {reason: "A claim that never had an object gets one.", policy: "Never", want: true},
+		"Lost":           {reason: "What was lost is not replaced without a word.", annotations: recorded("bar"), policy: "Never"},
+		"NoPolicy":       {reason: "A class from before there was a policy says Never.", annotations: recorded("bar")},
+		"Always":         {reason: "The class may want it.", annotations: recorded("bar"), policy: "Always", want: true},
+		"Asked":          {reason: "The claim's owner may want it.", annotations: recorded("bar", "lost"), policy: "Never", want: true},
+		"AskedBefore":    {reason: "What was said about another loss does not count.", annotations: recorded("bar", "earlier"), policy: "Never"},
+		"AskedForever":   {reason: "Nobody can want every loss made up for by an empty object on a claim.", annotations: recorded("bar", "true"), policy: "Never"},
+		"Moves":          {reason: "A claim that moves loses its object at the old place.", annotations: recorded("foo"), policy: "Never", moves: true, want: true},
+		"DoesNotMove":    {reason: "One that was not asked to move does not.", annotations: recorded("foo"), policy: "Never"},
+		"MovesNoFurther": {reason: "One that has arrived does not move.", annotations: recorded("bar"), policy: "Never", moves: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := &metav1.ObjectMeta{UID: "claim", Annotations: tc.annotations}
+			p := mayCreate(claim, tc.policy, tc.moves, "MySQLInstance", place)
+			if (p == nil) != tc.want {
+				t.Errorf("%s got %v", tc.reason, p)
+			}
+			if p != nil && (p.Reason != reason.ReasonHubObjectDeleted || !strings.Contains(p.Message, fleetv1alpha1.RecreateAnnotation+": lost")) {
+				t.Errorf("want the way out named, got %v", p)
+			}
+		})
+	}
+}
+
+func TestDeletionPolicy(t *testing.T) {
+	class := func(p fleetv1alpha1.DeletionPolicy) *fleetv1alpha1.EnrollmentClass {
+		return &fleetv1alpha1.EnrollmentClass{Spec: fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{DeletionPolicy: p}}}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		class  *fleetv1alpha1.EnrollmentClass
+		asked  string
+		want   fleetv1alpha1.DeletionPolicy
+		says   string
+	}{
+		"Default":               {reason: "What is deleted here is deleted there.", class: class("Delete"), want: "Delete"},
+		"BeforeTheFieldExisted": {reason: "A class that was stored without the field means its default.", class: class(""), want: "Delete"},
+		"ClassOrphans":          {reason: "The class decides.", class: class("Orphan"), want: "Orphan"},
+		"ClaimOrphans":          {reason: "A claim may ask for what can be undone.", class: class("Delete"), asked: "Orphan", want: "Orphan"},
+		"ClaimDeletes":          {reason: "It may say what the class says.", class: class("Delete"), asked: "Delete", want: "Delete"},
+		"ClaimCannotDelete":     {reason: "It may not ask for what cannot be undone and the class does not want.", class: class("Orphan"), asked: "Delete", want: "Orphan"},
+		"Misspelt":              {reason: "Nothing is deleted on a guess.", class: class("Delete"), asked: "orphan", says: reason.ReasonInvalidDeletionPolicy},
+		"MisspeltInOrphanClass": {reason: "A mistake is told wherever it is.", class: class("Orphan"), asked: "Keep", says: reason.ReasonInvalidDeletionPolicy},
+		"NoClass":               {reason: "What the class said is not known any more.", says: reason.ReasonClassNotFound},
+		"NoClassDelete":         {reason: "It may have said Orphan.", asked: "Delete", says: reason.ReasonClassNotFound},
+		"NoClassOrphan":         {reason: "Whatever it said, this is allowed.", asked: "Orphan", want: "Orphan"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := &metav1.ObjectMeta{}
+			if tc.asked != "" {
+				claim.Annotations = map[string]string{fleetv1alpha1.DeletionPolicyAnnotation: tc.asked}
+			}
+			got, p := deletionPolicy(tc.class, "c", claim)
+			says := ""
+			if p != nil {
+				says = p.Reason
+			}
+			if got != tc.want || says != tc.says {
+				t.Errorf("%s want %q %q, got %q %q", tc.reason, tc.want, tc.says, got, says)
+			}
+		})
+	}
+}
