@@ -53,6 +53,7 @@ type Options struct {
 	Connections    ConnectionOptions     `json:"connections"`
 	Agent          AgentOptions          `json:"agent"`
 	Applications   ApplicationOptions    `json:"applications"`
+	References     ReferenceOptions      `json:"references"`
 	Imports        ImportOptions         `json:"imports"`
 }
 
@@ -366,6 +367,7 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	f.StringSliceVar(&o.Agent.ProtectedNamespaces, "protected-namespaces", o.Agent.ProtectedNamespaces,
 		"namespaces of the hub that are never the target of a claim, beside kube-*, *-system, cert-manager and the manager's own")
 	o.Applications.bind(f)
+	o.References.bind(f)
 	o.Imports.bind(f)
 	return f
 }
@@ -446,6 +448,7 @@ func (o *Options) Validate() error {
 	problem(o.Agent.Workers < 1, "agent-workers: must be at least 1")
 	problem(o.Agent.WorkersPerCluster < 0, "agent-workers-per-cluster: must not be negative")
 	o.Applications.validate(problem)
+	o.References.validate(problem)
 	o.Imports.validate(problem)
 
 	// Some come out of a map: a stable order makes one message out of one mistake.

@@ -58,6 +58,12 @@ func TestParse(t *testing.T) {
 				o.Applications = ApplicationOptions{Workers: 6, Lists: 2, Metrics: metricsPerApplication, HealthLibrary: true}
 			},
 		},
+		"References": {
+			reason: "The hub's own objects are looked after by a class that a flag or the file names.",
+			file:   "references: {hubClass: other}\n",
+			args:   []string{"--hub-references-class=hub"},
+			modify: func(o *Options) { o.References.HubClass = "hub" },
+		},
 		"FlagsWin": {
 			reason: "A flag wins over the file, wherever it stands and even if it says what the default is.",
 			file:   "connections: {probeInterval: 3s, workers: 60}\nmetrics: {secure: false}\nagent: {protectedNamespaces: [a]}\n",

@@ -203,7 +203,7 @@ func setupControllers(
 		return fmt.Errorf("cannot set up Applications: %w", err)
 	}
 	err = references.Setup(mgr, references.Options{
-		Fleet: provider, Gate: gate, Lists: kindwatch.NewListGate(o.Applications.Lists),
+		Fleet: provider, HubClass: o.References.HubClass, Gate: gate, Lists: kindwatch.NewListGate(o.Applications.Lists),
 		Registerer: metrics.Registry, QueueMetrics: queueMetrics,
 	})
 	if err != nil {

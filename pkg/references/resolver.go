@@ -70,8 +70,14 @@ type Result struct {
 	Secret bool
 
 	// Sources are the objects on which more depends: those of the references that are not resolved, and of those that follow their source,
-	// each once. As long as none of them changes, and the object does not, another Request fills in nothing.
+	// each once. As long as none of them changes, nor what Owners and Unserved are about, and the object does not, another Request fills in
+	// nothing.
 	Sources []Source
+
+	// Owners are, of these same references, the namespaces in which Tenancy.Grants was or would have been asked, and Unserved the resources
+	// that are not served. What they come to depends on grants there, and on the resources' being served.
+	Owners   []string
+	Unserved []schema.GroupResource
 
 	// Missing says of optional references why they are not resolved.
 	Missing []*Error
@@ -93,7 +99,7 @@ func (r *Resolver) Resolve(ctx context.Context, req Request) (Result, error) {
 	}
 	var failed error
 	for i := range req.References {
-		p.looked = nil
+		p.needs = needs{}
 		err := unavailable(ctx)
 		if err == nil {
 			err = p.resolve(ctx, &req.References[i])
@@ -140,18 +146,33 @@ type pass struct {
 	// bytes are those of all values that were filled in, and kept those of all objects in the cache.
 	bytes, kept int
 
-	// looked are the sources at which the current reference looked.
-	looked []Source
+	// needs are those of the current reference.
+	needs  needs
 	result Result
 }
 
-// depend notes that more depends on what the current reference looked at.
+// needs are what decides what a reference comes to: the sources at which it looked, the namespaces of others to which they belong, and what is
+// not served.
+type needs struct {
+	sources  []Source
+	owners   []string
+	unserved []schema.GroupResource
+}
+
+// depend notes that more depends on what the current reference needs.
 func (p *pass) depend() {
-	for _, s := range p.looked {
-		if !slices.Contains(p.result.Sources, s) {
-			p.result.Sources = append(p.result.Sources, s)
+	p.result.Sources = union(p.result.Sources, p.needs.sources)
+	p.result.Owners = union(p.result.Owners, p.needs.owners)
+	p.result.Unserved = union(p.result.Unserved, p.needs.unserved)
+}
+
+func union[T comparable](have, more []T) []T {
+	for _, m := range more {
+		if !slices.Contains(have, m) {
+			have = append(have, m)
 		}
 	}
+	return have
 }
 
 // read is an object as paths see it, or why there is none.

@@ -56,6 +56,9 @@ func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (
 	if !ok {
 		var err error
 		if mapping, err = p.req.Mapper.MappingFor(ctx, gvr); err != nil {
+			if meta.IsNoMatchError(err) {
+				p.needs.unserved = append(p.needs.unserved, gvr.GroupResource())
+			}
 			return Source{}, &Error{Reason: reasonOf(err), Source: meant, Cause: err}
 		}
 		p.mappings[gvr] = mapping
@@ -74,6 +77,9 @@ func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (
 	if from == source.GroupKind() && name.Namespace == own && name.Name == p.req.Object.GetName() {
 		return Source{}, &Error{Reason: ReasonInvalidReference, Source: source.String(), Cause: errors.New("an object cannot reference itself")}
 	}
+	if own != "" && source.Namespace != "" && source.Namespace != own {
+		p.needs.owners = append(p.needs.owners, source.Namespace)
+	}
 	if _, known := p.permitted[source]; known {
 		return source, nil
 	}
@@ -83,7 +89,7 @@ func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (
 		}
 	}
 	if err := p.req.Tenancy.permits(ctx, from, own, source); err != nil {
-		reason := ReasonUnavailable
+		reason := reasonOf(err)
 		if errors.Is(err, errNotPermitted) {
 			reason = ReasonNotPermitted
 		}
@@ -113,7 +119,7 @@ func validNames(gvr schema.GroupVersionResource, name types.NamespacedName) erro
 
 // read reads an object, once.
 func (p *pass) read(ctx context.Context, source Source) (map[string]any, *Error) {
-	p.looked = append(p.looked, source)
+	p.needs.sources = append(p.needs.sources, source)
 	if known, ok := p.cache[source]; ok {
 		return known.object, known.err
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,6 +44,9 @@ const (
 	seldom = 10 * time.Minute
 )
 
+// lookAgain is how long what will be served in a moment is left alone.
+const lookAgain = time.Second
+
 // Fleet is what there is to know about the enrolled clusters. connection.Provider implements it.
 type Fleet interface {
 	// Lookup returns the cluster that is enrolled under a name.
@@ -59,6 +63,9 @@ type Fleet interface {
 type Options struct {
 	// Fleet says which clusters are enrolled, and how. Required.
 	Fleet Fleet
+
+	// HubClass is the EnrollmentClass whose references are for the objects of the hub itself; empty for none.
+	HubClass string
 
 	// Gate is the gate that the provider of clusters turns.
 	Gate *multicluster.Gate
@@ -99,15 +106,20 @@ func (o *Options) setDefaults() error {
 	return nil
 }
 
-// reconciler resolves the references of objects in workload clusters.
+// reconciler resolves the references of objects in workload clusters, and in the hub.
 type reconciler struct {
 	workloads *workloads
 	fleet     Fleet
-	classes   client.Reader
-	resolver  *references.Resolver
-	metrics   *Metrics
-	lists     *kindwatch.ListGate
-	clock     clock.WithTicker
+
+	// hub is followed as one cluster more if hubClass names a class.
+	hub      atomic.Pointer[workload]
+	hubClass string
+
+	classes  client.Reader
+	resolver *references.Resolver
+	metrics  *Metrics
+	lists    *kindwatch.ListGate
+	clock    clock.WithTicker
 }
 
 // Setup adds the controller to a manager.
@@ -116,7 +128,7 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 		return err
 	}
 	local := mgr.GetLocalManager()
-	r := &reconciler{fleet: o.Fleet, classes: local.GetClient(), resolver: references.NewResolver(), lists: o.Lists, clock: o.Clock}
+	r := &reconciler{fleet: o.Fleet, hubClass: o.HubClass, classes: local.GetClient(), resolver: references.NewResolver(), lists: o.Lists, clock: o.Clock}
 	if o.Registerer != nil {
 		r.metrics = NewMetrics(o.Registerer)
 	}
@@ -131,7 +143,12 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 	if err := c.MultiClusterWatch(r.workloads); err != nil {
 		return fmt.Errorf("cannot watch workload clusters: %w", err)
 	}
-	classes := connection.ClassSource(local.GetCache(), o.Fleet, enqueueCluster)
+	if o.HubClass != "" {
+		if err := c.Watch(r.hubSource(local)); err != nil {
+			return fmt.Errorf("cannot watch the hub: %w", err)
+		}
+	}
+	classes := connection.ClassSource(local.GetCache(), classUsers{o.Fleet, o.HubClass}, enqueueCluster)
 	if err := c.Watch(classes); err != nil {
 		return fmt.Errorf("cannot watch EnrollmentClasses: %w", err)
 	}
@@ -150,7 +167,7 @@ func enqueueCluster(name mcr.ClusterName, q workqueue.TypedRateLimitingInterface
 
 // Reconcile looks at one object or, if the request names none, at the cluster itself.
 func (r *reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
-	w, engaged := r.workloads.Get(req.ClusterName)
+	w, engaged := r.instance(req.ClusterName)
 	if !engaged {
 		// Engaging it queues it again.
 		return reconcile.Result{}, nil
@@ -165,7 +182,11 @@ func (r *reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	return result, multicluster.AsForeign(err)
 }
 
+// classOf is the class by which a cluster is looked after.
 func (r *reconciler) classOf(name mcr.ClusterName) string {
+	if name == hubName {
+		return r.hubClass
+	}
 	c, _ := r.fleet.Lookup(name)
 	return c.Enrolment.Class
 }
@@ -188,9 +209,7 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) error {
 		// They are not known yet. When they are is an event.
 		return nil //nolint:nilerr // The comment says so.
 	}
-	tenancy := tenancyOf(class.Spec.References)
-	tenancy.Grants = grants{w.mapper, w.reader}
-	w.lookAfter(kinds, tenancy)
+	w.lookAfter(kinds, tenancyOf(class.Spec.References))
 	return nil
 }
 

@@ -6,7 +6,6 @@ package references
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -20,9 +19,6 @@ const maxSources = 256
 
 // maxSourcesOfNamespace is how many of them the objects of one namespace can have watched, so that no user takes all of them.
 const maxSourcesOfNamespace = 64
-
-// nothingKept is an annotation that nobody has: of the metadata of sources no annotation is kept, and nothing else that can be large.
-const nothingKept = "masthead.dev/none"
 
 // maxSteps is how many dependencies are followed at most to find out whether an object depends on itself.
 const maxSteps = 10_000
@@ -47,47 +43,58 @@ type dependencies struct {
 	watched  map[objectKey][]kindwatch.Kind
 	users    map[kindwatch.Kind]sets.Set[objectKey]
 
+	// dependents is the reverse of of.
+	dependents map[objectKey]sets.Set[objectKey]
+
 	// inNamespace is how many objects of a namespace use what is watched.
 	inNamespace map[string]map[kindwatch.Kind]int
+}
+
+// change is what follows from another set of dependencies.
+type change struct {
+	// start and stop are the kinds that are to be watched from now on, and those that are not any more.
+	start, stop []kindwatch.Kind
+
+	// all is whether everything is watched on which the object depends.
+	all bool
+
+	// lost is whether the object does not depend any more on something on which it did.
+	lost bool
 }
 
 func newDependencies() *dependencies {
 	return &dependencies{
 		of: map[objectKey][]objectKey{}, requests: map[objectKey]Request{}, watched: map[objectKey][]kindwatch.Kind{},
-		users: map[kindwatch.Kind]sets.Set[objectKey]{}, inNamespace: map[string]map[kindwatch.Kind]int{},
+		users: map[kindwatch.Kind]sets.Set[objectKey]{}, dependents: map[objectKey]sets.Set[objectKey]{},
+		inNamespace: map[string]map[kindwatch.Kind]int{},
 	}
 }
 
-// set makes sources all that an object depends on, and returns which kinds are to be watched from now on and which not any more, and
-// whether all of them are.
-func (d *dependencies) set(key objectKey, req Request, sources []references.Source) (start, stop []kindwatch.Kind, all bool) {
-	before := d.watched[key]
-	delete(d.of, key)
-	delete(d.requests, key)
-	delete(d.watched, key)
-	d.uncount(key.Namespace, before)
-	all = true
+// set makes sources, and what else is watched for an object, all that it depends on.
+func (d *dependencies) set(key objectKey, req Request, sources []references.Source, others ...kindwatch.Kind) change {
+	before, dependedOn := d.watched[key], d.of[key]
+	d.forget(key)
+	watches := make([]kindwatch.Kind, 0, len(sources)+len(others))
 	for _, s := range sources {
 		// Also if it is not watched: who depends on himself over it is still found.
-		d.of[key] = append(d.of[key], keyOfSource(s))
-		kind := watchOf(s)
+		d.link(key, keyOfSource(s))
+		watches = append(watches, watchOf(s))
+	}
+	out := change{all: true}
+	for _, kind := range append(watches, others...) {
 		if !d.hasRoom(key.Namespace, kind) {
-			all = false
+			out.all = false
 			continue
 		}
 		if d.users[kind] == nil {
-			if len(d.users) >= maxSources {
-				all = false
-				continue
-			}
 			d.users[kind] = sets.New[objectKey]()
-			start = append(start, kind)
+			out.start = append(out.start, kind)
 		}
 		d.users[kind].Insert(key)
 		d.watched[key] = append(d.watched[key], kind)
 		d.count(key.Namespace, kind)
 	}
-	if len(sources) > 0 {
+	if len(watches)+len(others) > 0 {
 		d.requests[key] = req
 	}
 	for _, kind := range before {
@@ -97,15 +104,42 @@ func (d *dependencies) set(key objectKey, req Request, sources []references.Sour
 		d.users[kind].Delete(key)
 		if len(d.users[kind]) == 0 {
 			delete(d.users, kind)
-			stop = append(stop, kind)
+			out.stop = append(out.stop, kind)
 		}
 	}
-	return start, stop, all
+	out.lost = slices.ContainsFunc(dependedOn, func(k objectKey) bool { return !slices.Contains(d.of[key], k) })
+	return out
 }
 
-// hasRoom is whether the objects of a namespace can have one more source watched, which some of them may have already.
+// link notes that an object depends on another one.
+func (d *dependencies) link(key, on objectKey) {
+	d.of[key] = append(d.of[key], on)
+	if d.dependents[on] == nil {
+		d.dependents[on] = sets.New[objectKey]()
+	}
+	d.dependents[on].Insert(key)
+}
+
+// forget forgets what an object depends on, but for who uses what is watched.
+func (d *dependencies) forget(key objectKey) {
+	for _, on := range d.of[key] {
+		d.dependents[on].Delete(key)
+		if len(d.dependents[on]) == 0 {
+			delete(d.dependents, on)
+		}
+	}
+	d.uncount(key.Namespace, d.watched[key])
+	delete(d.of, key)
+	delete(d.requests, key)
+	delete(d.watched, key)
+}
+
+// hasRoom is whether the objects of a namespace can have one more source watched, which some objects may have already.
 func (d *dependencies) hasRoom(namespace string, kind kindwatch.Kind) bool {
 	counts := d.inNamespace[namespace]
+	if d.users[kind] == nil && len(d.users) >= maxSources {
+		return false
+	}
 	return namespace == "" || counts[kind] > 0 || len(counts) < maxSourcesOfNamespace
 }
 
@@ -126,6 +160,17 @@ func (d *dependencies) uncount(namespace string, kinds []kindwatch.Kind) {
 	if len(counts) == 0 {
 		delete(d.inNamespace, namespace)
 	}
+}
+
+// dependentsOf are the requests of the objects that depend on another one.
+func (d *dependencies) dependentsOf(key objectKey, which func(objectKey) bool) []Request {
+	var out []Request
+	for k := range d.dependents[key] {
+		if which(k) {
+			out = append(out, d.requests[k])
+		}
+	}
+	return out
 }
 
 // usersOf are the requests of the objects that depend on what is watched.
@@ -170,16 +215,4 @@ func wayTo(at, from objectKey, cameFrom map[objectKey]objectKey) []objectKey {
 	}
 	slices.Reverse(way)
 	return way
-}
-
-// watchOf is the watch of one object: of its metadata, which tells that it changed.
-func watchOf(s references.Source) kindwatch.Kind {
-	selector := fields.Set{"metadata.name": s.Name}
-	if s.Namespace != "" {
-		selector["metadata.namespace"] = s.Namespace
-	}
-	return kindwatch.Kind{
-		GroupVersionKind: s.GroupVersionKind, Resource: s.Resource, ClusterScoped: s.Namespace == "", MetadataOnly: true, OnlyAnnotations: nothingKept,
-		FieldSelector: selector.String(),
-	}
 }

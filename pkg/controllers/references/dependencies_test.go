@@ -67,19 +67,19 @@ func TestTakeAllWatches(t *testing.T) {
 	greedy := func(name string) objectKey { return keyOfSource(sourceNamed(name)) }
 	victim := objectKey{GroupKind: schema.GroupKind{Kind: "Thing"}, NamespacedName: types.NamespacedName{Namespace: "team-b", Name: "a"}}
 	for round := range 3 {
-		if start, _, all := d.set(greedy("a"), Request{}, many(0, 50)); !all || len(start) != 50 {
-			t.Fatalf("round %d: want 50 watches, got %d, all: %v", round, len(start), all)
+		if c := d.set(greedy("a"), Request{}, many(0, 50)); !c.all || len(c.start) != 50 {
+			t.Fatalf("round %d: want 50 watches, got %d, all: %v", round, len(c.start), c.all)
 		}
-		if start, _, all := d.set(greedy("b"), Request{}, many(40, 1000)); all || len(start) != maxSourcesOfNamespace-50 {
-			t.Errorf("round %d: want as many as are left to the namespace, got %d, all: %v", round, len(start), all)
+		if c := d.set(greedy("b"), Request{}, many(40, 1000)); c.all || len(c.start) != maxSourcesOfNamespace-50 {
+			t.Errorf("round %d: want as many as are left to the namespace, got %d, all: %v", round, len(c.start), c.all)
 		}
-		if start, _, all := d.set(victim, Request{}, many(2000, 10)); !all || len(start) != 10 {
-			t.Errorf("round %d: want all for another namespace, got %d, all: %v", round, len(start), all)
+		if c := d.set(victim, Request{}, many(2000, 10)); !c.all || len(c.start) != 10 {
+			t.Errorf("round %d: want all for another namespace, got %d, all: %v", round, len(c.start), c.all)
 		}
 		for _, key := range []objectKey{greedy("a"), greedy("b"), victim} {
 			d.set(key, Request{}, nil)
 		}
-		if len(d.users)+len(d.inNamespace)+len(d.watched)+len(d.of) > 0 {
+		if len(d.users)+len(d.inNamespace)+len(d.watched)+len(d.of)+len(d.dependents) > 0 {
 			t.Errorf("round %d: something is left: %+v", round, d)
 		}
 	}

@@ -6,6 +6,7 @@ package references
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,32 +19,64 @@ import (
 // maxGrants is how many ReferenceGrants of a namespace are looked at.
 const maxGrants = 500
 
-// grants asks the ReferenceGrants of the Gateway API.
+// grantResource is what the Gateway API calls ReferenceGrants, in the version that is served.
+var grantResource = schema.GroupVersionResource{ //nolint:gochecknoglobals // A constant.
+	Group: "gateway.networking.k8s.io", Resource: "referencegrants",
+}
+
+// grants asks the ReferenceGrants of the Gateway API, of each namespace once. It is for one look at one object.
 type grants struct {
 	mapper references.Mapper
 	reader client.Reader
+
+	// mapping is the answer to what ReferenceGrants are, or why there is none, if it was asked for.
+	mapping *meta.RESTMapping
+	err     error
+
+	lists map[string]*unstructured.UnstructuredList
+}
+
+// kind is what ReferenceGrants are in the cluster. The error is a meta.NoMatchError if they are not served.
+func (g *grants) kind(ctx context.Context) (*meta.RESTMapping, error) {
+	if g.mapping == nil && g.err == nil {
+		g.mapping, g.err = g.mapper.MappingFor(ctx, grantResource)
+	}
+	return g.mapping, g.err
 }
 
 // Permits implements references.Grants. Where ReferenceGrants are not served, nobody permits anything.
-func (g grants) Permits(ctx context.Context, from schema.GroupKind, fromNamespace string, to references.Source) (bool, error) {
-	mapping, err := g.mapper.MappingFor(ctx, schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Resource: "referencegrants"})
+func (g *grants) Permits(ctx context.Context, from schema.GroupKind, fromNamespace string, to references.Source) (bool, error) {
+	mapping, err := g.kind(ctx)
 	if meta.IsNoMatchError(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
+	list, err := g.list(ctx, mapping.GroupVersionKind, to.Namespace)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(list.Items, func(grant unstructured.Unstructured) bool {
+		return grant.GetNamespace() == to.Namespace && grantPermits(&grant, from, fromNamespace, to)
+	}), nil
+}
+
+// list returns the ReferenceGrants of a namespace.
+func (g *grants) list(ctx context.Context, kind schema.GroupVersionKind, namespace string) (*unstructured.UnstructuredList, error) {
+	if known, ok := g.lists[namespace]; ok {
+		return known, nil
+	}
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(mapping.GroupVersionKind.Kind + "List"))
-	if err := g.reader.List(ctx, list, client.InNamespace(to.Namespace), client.Limit(maxGrants)); err != nil {
-		return false, fmt.Errorf("cannot list ReferenceGrants: %w", err)
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := g.reader.List(ctx, list, client.InNamespace(namespace), client.Limit(maxGrants)); err != nil {
+		return nil, fmt.Errorf("cannot list ReferenceGrants: %w", err)
 	}
-	for i := range list.Items {
-		if list.Items[i].GetNamespace() == to.Namespace && grantPermits(&list.Items[i], from, fromNamespace, to) {
-			return true, nil
-		}
+	if g.lists == nil {
+		g.lists = map[string]*unstructured.UnstructuredList{}
 	}
-	return false, nil
+	g.lists[namespace] = list
+	return list, nil
 }
 
 // grantPermits is whether one ReferenceGrant names both sides. A target without a name is every object of the kind.
@@ -67,4 +100,4 @@ func anyOf(grant *unstructured.Unstructured, field string, is func(map[string]an
 	return false
 }
 
-var _ references.Grants = grants{}
+var _ references.Grants = &grants{}

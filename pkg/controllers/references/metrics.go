@@ -36,6 +36,14 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
+// label is the value of the label cluster.
+func label(name mcr.ClusterName) string {
+	if name == hubName {
+		return "hub"
+	}
+	return name.String()
+}
+
 // object notes the reason of an object.
 func (m *Metrics) object(req Request, reason string) {
 	if m == nil {
@@ -48,13 +56,13 @@ func (m *Metrics) object(req Request, reason string) {
 		m.reasons[req.ClusterName] = map[Request]string{}
 	}
 	m.reasons[req.ClusterName][req] = reason
-	m.objects.WithLabelValues(req.ClusterName.String(), reason).Inc()
+	m.objects.WithLabelValues(label(req.ClusterName), reason).Inc()
 }
 
 // leave takes an object out of what is counted. The caller holds mu.
 func (m *Metrics) leave(req Request) {
 	if before := m.reasons[req.ClusterName][req]; before != "" {
-		m.objects.WithLabelValues(req.ClusterName.String(), before).Dec()
+		m.objects.WithLabelValues(label(req.ClusterName), before).Dec()
 		delete(m.reasons[req.ClusterName], req)
 	}
 }
@@ -72,7 +80,7 @@ func (m *Metrics) forget(req Request) {
 // filled notes that fields were filled in.
 func (m *Metrics) filled(cluster mcr.ClusterName, fields int) {
 	if m != nil {
-		m.fields.WithLabelValues(cluster.String()).Add(float64(fields))
+		m.fields.WithLabelValues(label(cluster)).Add(float64(fields))
 	}
 }
 
@@ -84,7 +92,7 @@ func (m *Metrics) forgetCluster(cluster mcr.ClusterName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.reasons, cluster)
-	labels := prometheus.Labels{"cluster": cluster.String()}
+	labels := prometheus.Labels{"cluster": label(cluster)}
 	m.objects.DeletePartialMatch(labels)
 	m.fields.DeletePartialMatch(labels)
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,14 +44,19 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
+// patience is how long a test waits: shorter than slowly, so that what should be noticed is not found by looking again.
 const (
-	patience  = 3 * time.Minute
+	patience  = slowly - 5*time.Second
 	className = "default"
 	workloadA = mcr.ClusterName("capi/fleet/a")
 )
 
 var (
 	api client.Client
+
+	// apiConfig leads to the API server, and series are the controller's metrics.
+	apiConfig *rest.Config
+	series    = prometheus.NewRegistry()
 
 	// asked is how many requests the controller made of the workload cluster that are no watches.
 	asked atomic.Int64
@@ -76,6 +83,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	cfg.QPS = -1
+	apiConfig = cfg
 	if api, err = client.New(cfg, client.Options{Scheme: scheme()}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -86,6 +94,11 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	defer func() {
+		if hubServer != nil {
+			_ = hubServer.Stop()
+		}
+	}()
 	return m.Run()
 }
 
@@ -112,13 +125,13 @@ func start(ctx context.Context, cfg *rest.Config) error {
 	if err := api.Create(ctx, class); err != nil {
 		return err
 	}
-	mgr, err := mcmanager.New(cfg, nil, ctrl.Options{Scheme: scheme(), Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := newManager(cfg)
 	if err != nil {
 		return err
 	}
 	gate, fleet := multicluster.NewGate(), &fakefleet.Fleet{}
 	fleet.Set(connection.Cluster{Name: workloadA, State: connection.StateConnected, Enrolment: connection.Enrolment{Class: className}})
-	if err := Setup(mgr, Options{Fleet: fleet, Gate: gate, Registerer: prometheus.NewRegistry()}); err != nil {
+	if err := Setup(mgr, Options{Fleet: fleet, Gate: gate, Registerer: series}); err != nil {
 		return err
 	}
 	go func() { _ = mgr.Start(ctx) }()
@@ -131,6 +144,10 @@ func start(ctx context.Context, cfg *rest.Config) error {
 	go func() { _ = cl.Start(ctx) }()
 	gate.Open(workloadA)
 	return mgr.Engage(ctx, workloadA, cl)
+}
+
+func newManager(cfg *rest.Config) (mcmanager.Manager, error) {
+	return mcmanager.New(cfg, nil, ctrl.Options{Scheme: scheme(), Metrics: metricsserver.Options{BindAddress: "0"}})
 }
 
 type counting struct{ next http.RoundTripper }
@@ -300,20 +317,120 @@ func TestReadOtherNamespace(t *testing.T) {
 		t.Errorf("it was filled: %+v", s.Spec.ForProvider)
 	}
 	// The owner of the other namespace grants it, to one name.
-	create(t, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "gateway.networking.k8s.io/v1beta1", "kind": "ReferenceGrant",
-		"metadata": map[string]any{"namespace": victim, "name": "grant"},
-		"spec": map[string]any{
-			"from": []any{map[string]any{"group": managedexample.GroupVersion.Group, "kind": "Subnet", "namespace": ns}},
-			"to":   []any{map[string]any{"group": "", "kind": "ConfigMap", "name": "settings"}},
-		},
-	}}, configMap(victim, "other", map[string]string{"region": "not granted"}), subnet(ns, "granted", ref))
-	if s := await(t, ns, "granted", references.ReasonResolved); s.Spec.ForProvider.Region != "of the victim" {
+	create(t, grant(victim, ns, "settings"), configMap(victim, "other", map[string]string{"region": "not granted"}))
+	if s := await(t, ns, "attack", references.ReasonResolved); s.Spec.ForProvider.Region != "of the victim" {
 		t.Errorf("what was granted was not filled: %+v", s.Spec.ForProvider)
 	}
 	ref.Name = "other"
 	create(t, subnet(ns, "another", ref))
 	await(t, ns, "another", references.ReasonNotPermitted)
+}
+
+// grant is one by the owner of a namespace for the Subnets of another one.
+func grant(by, to, name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "gateway.networking.k8s.io/v1beta1", "kind": "ReferenceGrant",
+		"metadata": map[string]any{"namespace": by, "name": "grant"},
+		"spec": map[string]any{
+			"from": []any{map[string]any{"group": managedexample.GroupVersion.Group, "kind": "Subnet", "namespace": to}},
+			"to":   []any{map[string]any{"group": "", "kind": "ConfigMap", "name": name}},
+		},
+	}}
+}
+
+// TestGoOnReadingOtherNamespaceAfterGrantIsRevoked: a field follows its source as long as the owner of the source permits it.
+func TestGoOnReadingOtherNamespaceAfterGrantIsRevoked(t *testing.T) {
+	ns, owner := namespace(t), namespace(t)
+	follow, once := toRegion("configmaps", "settings", "data.region"), toRegion("configmaps", "settings", "data.region")
+	follow.Namespace, follow.Policy = &owner, &commonv1alpha1.ReferencePolicy{Resolve: commonv1alpha1.ResolveAlways}
+	once.Namespace = &owner
+	settings, granted := configMap(owner, "settings", map[string]string{"region": "eu-west-1"}), grant(owner, ns, "settings")
+	create(t, settings, subnet(ns, "follower", follow), subnet(ns, "once", once))
+	await(t, ns, "follower", references.ReasonNotPermitted)
+	create(t, granted)
+	for _, name := range []string{"follower", "once"} {
+		if s := await(t, ns, name, references.ReasonResolved); s.Spec.ForProvider.Region != "eu-west-1" {
+			t.Errorf("what was granted was not filled into %s: %+v", name, s.Spec.ForProvider)
+		}
+	}
+
+	if err := api.Delete(context.Background(), granted); err != nil {
+		t.Fatal(err)
+	}
+	await(t, ns, "follower", references.ReasonNotPermitted)
+	settings.Data["region"] = "us-east-1"
+	if err := api.Update(context.Background(), settings); err != nil {
+		t.Fatal(err)
+	}
+	create(t, grant(owner, ns, "something else"), subnet(ns, "later", once))
+	await(t, ns, "later", references.ReasonNotPermitted)
+	for _, name := range []string{"follower", "once"} {
+		s := &managedexample.Subnet{}
+		if err := api.Get(context.Background(), client.ObjectKey{Namespace: ns, Name: name}, s); err != nil {
+			t.Fatal(err)
+		}
+		if s.Spec.ForProvider.Region != "eu-west-1" {
+			t.Errorf("%s has what it may not reference any more: %+v", name, s.Spec.ForProvider)
+		}
+	}
+	// What was filled in once was permitted when it was.
+	await(t, ns, "once", references.ReasonResolved)
+}
+
+// TestKindThatIsServedLater: who waits for a kind is tried again as soon as it is served, also if he could do without it.
+func TestKindThatIsServedLater(t *testing.T) {
+	ns, group := namespace(t), "later.example.org"
+	required, optional := toRegion("regions", "main", "spec.name"), toRegion("regions", "main", "spec.name")
+	required.Group, optional.Group = &group, &group
+	optional.Policy = &commonv1alpha1.ReferencePolicy{Resolution: commonv1alpha1.ResolutionOptional}
+	create(t, subnet(ns, "required", required), subnet(ns, "optional", optional))
+	await(t, ns, "required", references.ReasonKindNotServed)
+	await(t, ns, "optional", references.ReasonResolved)
+
+	crd := openDefinition(group, "Region", "regions")
+	create(t, crd)
+	region := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": group + "/v1", "kind": "Region", "metadata": map[string]any{"namespace": ns, "name": "main"}, "spec": map[string]any{"name": "eu-west-1"},
+	}}
+	createServed(t, region)
+	for _, name := range []string{"required", "optional"} {
+		awaitThat(t, ns, name, "the region", func(s *managedexample.Subnet, _ metav1.Condition) bool {
+			return s.Spec.ForProvider.Region == "eu-west-1"
+		})
+	}
+}
+
+// openDefinition is that of a kind in namespaces that takes whatever a test writes.
+func openDefinition(group, kind, plural string) *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: group, Scope: apiextensionsv1.NamespaceScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: new(true),
+				}},
+			}},
+		},
+	}
+}
+
+// createServed creates an object of a kind that is served in a moment.
+func createServed(t *testing.T, obj client.Object) { createServedBy(t, api, obj) }
+
+func createServedBy(t *testing.T, c client.Client, obj client.Object) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		err := c.Create(ctx, obj)
+		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return true, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestReadClusterScopedResource(t *testing.T) {

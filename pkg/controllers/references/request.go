@@ -26,6 +26,9 @@ func (r Request) String() string {
 	return "cluster://" + r.ClusterName.String() + "/" + r.Kind.String() + "/" + r.NamespacedName.String()
 }
 
+// key names the object.
+func (r Request) key() objectKey { return objectKey{r.Kind.GroupKind(), r.NamespacedName} }
+
 // Cluster implements mcreconcile.ClusterAware.
 func (r Request) Cluster() mcr.ClusterName { return r.ClusterName }
 

@@ -24,11 +24,10 @@ import (
 // reconcileObject resolves the references of one object.
 func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Request) (reconcile.Result, error) {
 	rules, tenancy := w.rules(req.Kind)
-	key := objectKey{req.Kind.GroupKind(), req.NamespacedName}
 	obj, err := w.watcher.Get(req.Kind, req.NamespacedName)
 	switch {
 	case rules == nil:
-		w.forget(key)
+		w.forget(req)
 		r.metrics.forget(req)
 		return reconcile.Result{}, nil
 	case errors.Is(err, kindwatch.ErrNotSynced), errors.Is(err, kindwatch.ErrNotWatched):
@@ -36,14 +35,14 @@ func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Reque
 		return reconcile.Result{}, nil
 	case client.IgnoreNotFound(err) != nil:
 		return reconcile.Result{}, err
-	case err != nil, obj.GetDeletionTimestamp() != nil:
-		w.forget(key)
+	case err != nil, obj.GetDeletionTimestamp() != nil, hasReferencesOfAnother(obj, w.inHub):
+		w.forget(req)
 		r.metrics.forget(req)
 		return reconcile.Result{}, nil //nolint:nilerr // Not to be there is no error.
 	}
 	refs, err := references.Of(obj.Object)
 	if err != nil {
-		_, _ = w.depend(key, req, nil)
+		_, _ = w.depend(req.key(), req, nil)
 		failed := &references.Error{Reason: references.ReasonInvalidReference, Cause: err}
 		o := outcome{failed: failed}
 		shows, err := r.report(ctx, w, req, rules, obj, o)
@@ -53,18 +52,17 @@ func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Reque
 		return reconcile.Result{RequeueAfter: slowRetry()}, nil
 	}
 	if len(refs) == 0 && shownCondition(obj) == nil {
-		w.forget(key)
+		w.forget(req)
 		r.metrics.forget(req)
 		return reconcile.Result{}, nil
 	}
-	return r.resolve(ctx, w, req, resolution{rules: rules, tenancy: tenancy, key: key, obj: obj, refs: refs})
+	return r.resolve(ctx, w, req, resolution{rules: rules, tenancy: tenancy, obj: obj, refs: refs})
 }
 
 // resolution is what there is to know to resolve the references of one object.
 type resolution struct {
 	rules   *declared
 	tenancy references.Tenancy
-	key     objectKey
 	obj     *unstructured.Unstructured
 	refs    []commonv1alpha1.GenericReference
 }
@@ -76,6 +74,8 @@ type outcome struct {
 }
 
 func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s resolution) (reconcile.Result, error) {
+	asked := &grants{mapper: w.mapper, reader: w.reader}
+	s.tenancy.Grants = asked
 	result, err := r.resolver.Resolve(ctx, references.Request{
 		Object: s.obj, References: s.refs, Reader: w.reader, Mapper: w.mapper, Tenancy: s.tenancy, Schema: s.rules.schema,
 	})
@@ -83,7 +83,8 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 	if err != nil && !errors.As(err, &o.failed) {
 		return reconcile.Result{}, err
 	}
-	all, cycle := w.depend(s.key, req, result.Sources)
+	others, soon := w.others(ctx, result, asked)
+	all, cycle := w.depend(req.key(), req, result.Sources, others...)
 	obj := s.obj
 	switch {
 	case cycle != nil:
@@ -110,21 +111,32 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 	if !shows {
 		return reconcile.Result{RequeueAfter: slowRetry()}, nil
 	}
-	return reconcile.Result{RequeueAfter: again(o, all)}, nil
+	return reconcile.Result{RequeueAfter: again(o, all, soon)}, nil
 }
 
-// again is when to look again at an object of whose sources all are watched, or not.
-func again(o outcome, all bool) time.Duration {
+// again is when to look again at an object of which all that it waits for is watched, or not, or will be served in a moment.
+func again(o outcome, all, soon bool) time.Duration {
 	switch {
+	case soon:
+		return wait.Jitter(lookAgain, 0.5)
 	case o.failed == nil && len(o.missing) == 0 && all:
 		return 0
-	case all && (o.failed == nil || o.failed.Reason == references.ReasonSourceNotFound || o.failed.Reason == references.ReasonFieldNotFound):
+	case all && (o.failed == nil || isWatchedFor(o.failed.Reason)):
 		return wait.Jitter(seldom, 0.5)
 	case o.failed != nil && (o.failed.Reason == references.ReasonInvalidReference || o.failed.Reason == references.ReasonCycle):
 		// Only a change of the object makes a difference.
 		return wait.Jitter(seldom, 0.5)
 	}
 	return slowRetry()
+}
+
+// isWatchedFor is whether what makes an end to a failure is an event: of the source, of its definition, of a grant, or of the class.
+func isWatchedFor(reason string) bool {
+	switch reason {
+	case references.ReasonSourceNotFound, references.ReasonFieldNotFound, references.ReasonKindNotServed, references.ReasonNotPermitted:
+		return true
+	}
+	return false
 }
 
 // apply writes what was filled in. It returns the object as the API server has it then, or why the API server refuses it.
@@ -149,7 +161,7 @@ func (r *reconciler) apply(
 	if desired.GetUID() != s.obj.GetUID() {
 		return nil, nil, fmt.Errorf("cluster %q answered with another object than %s", w.name, req)
 	}
-	r.metrics.filled(w.name, len(result.Filled))
+	r.whileLookedAfter(w, req.Kind, func() { r.metrics.filled(w.name, len(result.Filled)) })
 	w.watcher.Observe(req.Kind, desired)
 	return desired, nil, nil
 }

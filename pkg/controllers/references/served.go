@@ -25,14 +25,22 @@ const (
 	maxAnswers = 256
 )
 
+// changingFor is for how long after a change of a definition an API server may not serve yet what the definition says.
+const changingFor = 30 * time.Second
+
 // served says what an API server calls a resource. It asks for the document of a group and of a version, never for everything.
 type served struct {
 	client  discovery.DiscoveryInterface
 	answers *cache.LRUExpireCache
+
+	// changing has the groups of definitions that changed just now.
+	changing *cache.LRUExpireCache
 }
 
 func newServed(client discovery.DiscoveryInterface, c clock.PassiveClock) *served {
-	return &served{client: client, answers: cache.NewLRUExpireCacheWithClock(maxAnswers, c)}
+	return &served{
+		client: client, answers: cache.NewLRUExpireCacheWithClock(maxAnswers, c), changing: cache.NewLRUExpireCacheWithClock(maxAnswers, c),
+	}
 }
 
 // forget forgets what is known of a group.
@@ -41,6 +49,18 @@ func (s *served) forget(group string) {
 		gvr, ok := key.(schema.GroupVersionResource)
 		return ok && gvr.Group == group
 	})
+}
+
+// changed notes that a definition of a group changed.
+func (s *served) changed(group string) {
+	s.forget(group)
+	s.changing.Add(group, true, changingFor)
+}
+
+// isChanging is whether a definition of a group changed just now.
+func (s *served) isChanging(group string) bool {
+	_, changing := s.changing.Get(group)
+	return changing
 }
 
 // MappingFor implements references.Mapper.

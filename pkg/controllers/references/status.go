@@ -77,7 +77,7 @@ func (r *reconciler) report(
 	ctx context.Context, w *workload, req Request, rules *declared, obj *unstructured.Unstructured, o outcome,
 ) (shows bool, err error) {
 	c := condition(obj.GetGeneration(), o)
-	r.metrics.object(req, c.Reason)
+	r.whileLookedAfter(w, req.Kind, func() { r.metrics.object(req, c.Reason) })
 	shown, shows := shownCondition(obj), true
 	if rules.schema.HasConditions() && rules.kind.StatusSubresource {
 		err := r.writeCondition(ctx, w, req, obj, c)
@@ -87,7 +87,7 @@ func (r *reconciler) report(
 		}
 		shows = !refused
 	}
-	before := w.tell(objectKey{req.Kind.GroupKind(), req.NamespacedName}, c.Reason)
+	before := w.tell(req, c.Reason)
 	if before == "" {
 		// After a start, the object says what it was told.
 		before, _ = shown["reason"].(string)

@@ -32,6 +32,7 @@ const (
 // workload is one instance of an engaged workload cluster. It lives as long as its connection.
 type workload struct {
 	name     mcr.ClusterName
+	inHub    bool
 	client   client.Client
 	reader   client.Reader
 	recorder events.EventRecorder
@@ -78,7 +79,7 @@ func (r *reconciler) newWorkload(
 		return nil, fmt.Errorf("cannot make a client for cluster %q: %w", name, err)
 	}
 	w := &workload{
-		name: name, client: cl.GetClient(), reader: cl.GetAPIReader(), recorder: cl.GetEventRecorder(controllerName),
+		name: name, inHub: name == hubName, client: cl.GetClient(), reader: cl.GetAPIReader(), recorder: cl.GetEventRecorder(controllerName),
 		mapper: newServed(client, r.clock), queue: queue,
 		declared: map[kindwatch.Kind]*declared{}, dependencies: newDependencies(), told: map[objectKey]string{},
 	}
@@ -133,6 +134,10 @@ func (w *workload) definitionChanged(e kindwatch.Event) {
 // changed is the handler of objects, and of what they depend on.
 func (w *workload) changed(e kindwatch.Event) {
 	if e.Kind.FieldSelector != "" {
+		if isDefinition(e.Kind) && e.Object != nil && !e.Initial {
+			_, group, _ := strings.Cut(e.Object.GetName(), ".")
+			w.mapper.changed(group)
+		}
 		w.mu.Lock()
 		users := w.dependencies.usersOf(e.Kind)
 		w.mu.Unlock()
@@ -227,13 +232,19 @@ func (w *workload) rules(kind kindwatch.Kind) (*declared, references.Tenancy) {
 	return w.declared[kind], w.tenancy
 }
 
-// depend makes sources all that an object depends on. It returns whether all of them are watched, and why the object must not be filled in:
-// it depends on itself, or on so many that it is not known.
-func (w *workload) depend(key objectKey, req Request, sources []references.Source) (all bool, failed *references.Error) {
+// depend makes sources, and what else is watched for it, all that an object depends on. It returns whether all of it is watched, and why the
+// object must not be filled in: it depends on itself, or on so many that it is not known. Of a kind that is not looked after any more nothing
+// is noted.
+func (w *workload) depend(
+	key objectKey, req Request, sources []references.Source, others ...kindwatch.Kind,
+) (all bool, failed *references.Error) {
 	w.watching.Lock()
 	defer w.watching.Unlock()
 	w.mu.Lock()
-	start, stop, all := w.dependencies.set(key, req, sources)
+	if w.declared[req.Kind] == nil {
+		sources, others = nil, nil
+	}
+	change := w.dependencies.set(key, req, sources, others...)
 	cycle, known := w.dependencies.cycle(key)
 	var wake []Request
 	for _, member := range cycle {
@@ -241,11 +252,14 @@ func (w *workload) depend(key objectKey, req Request, sources []references.Sourc
 			wake = append(wake, w.dependencies.requests[member])
 		}
 	}
+	if change.lost {
+		wake = append(wake, w.cyclicDependents(key)...)
+	}
 	w.mu.Unlock()
-	for _, kind := range start {
+	for _, kind := range change.start {
 		w.watcher.Set(ownerOf(kind), kind)
 	}
-	for _, kind := range stop {
+	for _, kind := range change.stop {
 		w.watcher.Release(ownerOf(kind))
 	}
 	for _, r := range wake {
@@ -259,26 +273,51 @@ func (w *workload) depend(key objectKey, req Request, sources []references.Sourc
 	case len(cycle) > 0:
 		failed = cyclic(cycle)
 	}
-	return all, failed
+	return change.all, failed
+}
+
+// cyclicDependents are the requests of the objects that depend on another one and were told of a cycle, which may have ended there. The caller
+// holds mu.
+func (w *workload) cyclicDependents(key objectKey) []Request {
+	return w.dependencies.dependentsOf(key, func(k objectKey) bool { return w.told[k] == references.ReasonCycle })
 }
 
 func ownerOf(kind kindwatch.Kind) string { return "source/" + kind.String() + "/" + kind.FieldSelector }
 
-// tell notes the reason that an object is told, and returns the one before; empty if there was none.
-func (w *workload) tell(key objectKey, reason string) string {
+// tell notes the reason that an object is told, and returns the one before; empty if there was none. Of a kind that is not looked after any
+// more nothing is noted.
+func (w *workload) tell(req Request, reason string) (before string) {
+	key := req.key()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before := w.told[key]
+	before = w.told[key]
+	if w.declared[req.Kind] == nil {
+		return before
+	}
 	w.told[key] = reason
+	if before == references.ReasonCycle && reason != before {
+		for _, r := range w.cyclicDependents(key) {
+			w.queue.Add(r)
+		}
+	}
 	return before
 }
 
 // forget forgets an object.
-func (w *workload) forget(key objectKey) {
-	_, _ = w.depend(key, Request{}, nil)
+func (w *workload) forget(req Request) {
+	_, _ = w.depend(req.key(), req, nil)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.told, key)
+	delete(w.told, req.key())
+}
+
+// ifLookedAfter calls fn if a kind is looked after, and keeps it so meanwhile.
+func (w *workload) ifLookedAfter(kind kindwatch.Kind, fn func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.declared[kind] != nil {
+		fn()
+	}
 }
 
 // isOfAnother notes the class of the cluster, and returns whether that is news.

@@ -1,0 +1,75 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/references"
+)
+
+// nothingKept is an annotation that nobody has: of the metadata of what is watched no annotation is kept, and nothing else that can be large.
+const nothingKept = "masthead.dev/none"
+
+// watchOf is the watch of one object: of its metadata, which tells that it changed.
+func watchOf(s references.Source) kindwatch.Kind {
+	selector := fields.Set{"metadata.name": s.Name}
+	if s.Namespace != "" {
+		selector["metadata.namespace"] = s.Namespace
+	}
+	return kindwatch.Kind{
+		GroupVersionKind: s.GroupVersionKind, Resource: s.Resource, ClusterScoped: s.Namespace == "", MetadataOnly: true, OnlyAnnotations: nothingKept,
+		FieldSelector: selector.String(),
+	}
+}
+
+// watchOfGrants is the watch of the ReferenceGrants of a namespace.
+func watchOfGrants(mapping *meta.RESTMapping, namespace string) kindwatch.Kind {
+	return kindwatch.Kind{
+		GroupVersionKind: mapping.GroupVersionKind, Resource: mapping.Resource.Resource, MetadataOnly: true, OnlyAnnotations: nothingKept,
+		FieldSelector: fields.Set{"metadata.namespace": namespace}.String(),
+	}
+}
+
+// watchOfDefinition is the watch of the definition of a resource that is not served.
+func watchOfDefinition(gr schema.GroupResource) kindwatch.Kind {
+	kind := multicluster.DefinitionNamed(gr.String())
+	kind.OnlyAnnotations = nothingKept
+	return kind
+}
+
+// isDefinition is whether a watch is that of a definition.
+func isDefinition(kind kindwatch.Kind) bool { return kind.GroupKind() == definitionKind.GroupKind() }
+
+// others are what tells, beside the sources, that a result may be another one now: the grants in the namespaces of others, and the
+// definitions of what is not served. soon is whether one of these has changed just now, so that it may be served in a moment.
+func (w *workload) others(ctx context.Context, result references.Result, g *grants) (watches []kindwatch.Kind, soon bool) {
+	unserved := slices.Clone(result.Unserved)
+	if len(result.Owners) > 0 {
+		mapping, err := g.kind(ctx)
+		if meta.IsNoMatchError(err) {
+			unserved = append(unserved, grantResource.GroupResource())
+		}
+		for _, namespace := range result.Owners {
+			if err == nil {
+				watches = append(watches, watchOfGrants(mapping, namespace))
+			}
+		}
+	}
+	for _, gr := range unserved {
+		if gr.Group == "" {
+			continue // The core group has no definitions.
+		}
+		watches = append(watches, watchOfDefinition(gr))
+		soon = soon || w.mapper.isChanging(gr.Group)
+	}
+	return watches, soon
+}
