@@ -1,0 +1,80 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// forbidden is an API server that lets nobody list grants.
+type forbidden struct{}
+
+func (forbidden) Permits(context.Context, schema.GroupKind, string, Source) (bool, error) {
+	return false, fmt.Errorf("cannot list: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "referencegrants"}, "", errors.New("no")))
+}
+
+// TestNeeds: whoever resolves again when something changes is told what that can be, and of nothing that makes no difference any more.
+func TestNeeds(t *testing.T) {
+	const there = `resource: configmaps, name: common-settings, namespace: team-b, fromFieldPath: data.region`
+	granted := permitted{Namespace: "team-b", Name: "common-settings"}
+	cases := map[string]struct {
+		reason, references     string
+		grants                 Grants
+		wantOwners, wantServed string
+		wantFailed             string
+	}{
+		"Own": {
+			reason:     "Nobody is asked about the own namespace.",
+			references: `[{resource: configmaps, name: missing, fromFieldPath: data.a, toFieldPath: spec.a}]`,
+			wantFailed: ReasonSourceNotFound, wantOwners: "null", wantServed: "null",
+		},
+		"Refused": {
+			reason: "The owner can come to permit it.", references: `[{` + there + `, toFieldPath: spec.a}]`,
+			wantFailed: ReasonNotPermitted, wantOwners: `["team-b"]`, wantServed: "null",
+		},
+		"FilledOnce": {
+			reason: "What was filled in once stays.", references: `[{` + there + `, toFieldPath: spec.a}]`, grants: granted,
+			wantOwners: "null", wantServed: "null",
+		},
+		"Follows": {
+			reason:     "What is permitted can be revoked, also if it was asked for another reference.",
+			references: `[{` + there + `, toFieldPath: spec.a}, {` + there + `, toFieldPath: spec.b, policy: {resolve: Always}}]`, grants: granted,
+			wantOwners: `["team-b"]`, wantServed: "null",
+		},
+		"MayNotAsk": {
+			reason: "Somebody must grant a right to whoever resolves.", references: `[{` + there + `, toFieldPath: spec.a}]`, grants: forbidden{},
+			wantFailed: ReasonForbidden, wantOwners: `["team-b"]`, wantServed: "null",
+		},
+		"Optional": {
+			reason: "It can be served later.",
+			references: `[{group: other.example.org, resource: things, name: a, fromFieldPath: spec.a, toFieldPath: spec.a, policy: {resolution: Optional}},` +
+				`{group: other.example.org, resource: things, name: b, fromFieldPath: spec.a, toFieldPath: spec.b, policy: {resolution: Optional}}]`,
+			wantOwners: "null", wantServed: `[{"Group":"other.example.org","Resource":"things"}]`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			obj := object(t, "apiVersion: example.org/v1\nkind: Thing\nmetadata: {name: thing, namespace: team-a}\nspec: {references: "+tc.references+"}\n")
+			result, err := NewResolver().Resolve(context.Background(), Request{
+				Object: obj, References: refsOf(t, obj), Reader: things(t), Mapper: mapper(), Tenancy: Tenancy{Grants: tc.grants},
+			})
+			var failed *Error
+			if errors.As(err, &failed); tc.wantFailed == "" && err != nil || tc.wantFailed != "" && (failed == nil || failed.Reason != tc.wantFailed) {
+				t.Errorf("%s: want the reason %q, got %v", tc.reason, tc.wantFailed, err)
+			}
+			if got := asText(t, result.Owners); got != tc.wantOwners {
+				t.Errorf("%s: want the owners %s, got %s", tc.reason, tc.wantOwners, got)
+			}
+			if got := asText(t, result.Unserved); got != tc.wantServed {
+				t.Errorf("%s: want %s not to be served, got %s", tc.reason, tc.wantServed, got)
+			}
+		})
+	}
+}

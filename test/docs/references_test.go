@@ -1,0 +1,140 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// notForUsers are the messages of references that no object shows, and why.
+var notForUsers = map[string]string{
+	"the object was not read from an API server":           "a program's mistake",
+	"cannot parse the path …":                              "it was parsed before",
+	"cannot find the kind of …":                            "in the log of a provider",
+	"cannot find the scope of …":                           "in the log of a provider",
+	"not permitted":                                        "a class of errors, which has messages of its own",
+	"cannot make the environment of the expression":        "a program's mistake",
+	"cannot make the environment of the expressions":       "a program's mistake",
+	"cannot make a program of it":                          "a program's mistake",
+	"the controller of references needs to know the fleet": "a program's mistake",
+	"cannot make the controller …":                         "at start",
+	"cannot watch workload clusters":                       "at start",
+	"cannot watch the hub":                                 "at start",
+	"cannot watch EnrollmentClasses":                       "at start",
+	"cannot make a client for cluster …":                   "when a cluster is engaged",
+	"cannot make clients for cluster …":                    "when a cluster is engaged",
+	"cannot watch the definitions of cluster …":            "when a cluster is engaged",
+	"cannot watch cluster …":                               "when a cluster is engaged",
+	"cannot make a patch of the condition":                 "a program's mistake",
+	"cannot write the condition of …":                      "there is no place to show it",
+	"cannot apply what references filled in to …":          "tried again, and logged",
+	"cluster … answered with another object than …":        "tried again, and logged",
+}
+
+// messagesOf are the texts of errors that a file makes, as docs write them: … stands for what is filled in, and what is wrapped is left out.
+func messagesOf(t *testing.T, path, source string) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, source, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verb := regexp.MustCompile(`%[+#]?[a-zA-Z]`)
+	var out []string
+	add := func(e ast.Expr) {
+		lit, ok := e.(*ast.BasicLit)
+		if !ok || lit.Kind != token.STRING {
+			return
+		}
+		text, err := strconv.Unquote(lit.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = strings.TrimSuffix(strings.TrimPrefix(strings.ReplaceAll(text, "%w: %w", ""), "%w: "), ": %w")
+		text = verb.ReplaceAllString(text, "…")
+		if text != "" {
+			out = append(out, text)
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			name := ""
+			switch f := n.Fun.(type) {
+			case *ast.SelectorExpr:
+				if x, ok := f.X.(*ast.Ident); ok {
+					name = x.Name + "." + f.Sel.Name
+				}
+			case *ast.Ident:
+				name = f.Name
+			}
+			if slices.Contains([]string{"errors.New", "fmt.Errorf", "invalid"}, name) {
+				add(n.Args[0])
+			}
+		case *ast.CompositeLit:
+			if kind, ok := n.Type.(*ast.Ident); ok && (kind.Name == "refused" || kind.Name == "explained") {
+				last := n.Elts[len(n.Elts)-1]
+				if call, ok := last.(*ast.CallExpr); ok {
+					last = call.Args[0]
+				}
+				add(last)
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// TestMessagesOfReferencesAreExplained holds the table of messages in docs/references.md against the code: each that a user can meet is there,
+// and none that is gone.
+func TestMessagesOfReferencesAreExplained(t *testing.T) {
+	// A name in quotation marks is … alike.
+	plain := func(s string) string { return strings.ReplaceAll(s, `"…"`, "…") }
+	made := map[string]string{"the API server did not answer about spec.references[…]": "pkg/controllers/references/status.go"}
+	for path, source := range files(t, ".go") {
+		if strings.HasSuffix(path, "_test.go") || !regexp.MustCompile(`^pkg/(references|expression|controllers/references)/\w+\.go$`).MatchString(path) {
+			continue
+		}
+		for _, m := range messagesOf(t, path, source) {
+			made[plain(m)] = path
+		}
+	}
+	_, table, _ := strings.Cut(files(t, ".md")["docs/references.md"], "\n### Messages\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	explained := map[string]bool{}
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, " | ")
+		if len(cells) != 3 || strings.HasPrefix(line, "| Message") || strings.HasPrefix(line, "|---") {
+			continue
+		}
+		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[0], -1) {
+			explained[plain(m[1])] = true
+		}
+	}
+	if len(explained) < 40 {
+		t.Fatalf("found only %d messages in docs/references.md", len(explained))
+	}
+	for _, m := range slices.Sorted(maps.Keys(made)) {
+		if !explained[m] && notForUsers[m] == "" {
+			t.Errorf("docs/references.md does not explain %q (%s)", m, made[m])
+		}
+	}
+	for m := range notForUsers {
+		if made[m] == "" {
+			t.Errorf("%q is excused, and nobody says it", m)
+		}
+	}
+	for m := range explained {
+		if made[m] == "" {
+			t.Errorf("docs/references.md explains %q, which nobody says", m)
+		}
+	}
+}
