@@ -75,6 +75,8 @@ var managerFlags = []string{
 	"--probe-timeout=5s",
 	"--probe-failures=3",
 	"--backoff-max=2s",
+	// There is such a class only while the spec of references runs.
+	"--hub-references-class=hub-references",
 }
 
 var _ = BeforeSuite(func(ctx context.Context) {
