@@ -44,7 +44,7 @@
 // Records do not pay for what is not kept, but the cluster's API server and the network do: it sends every object of a kind, unless
 // the Kind has selectors, and each is decoded once. A Kind with MetadataOnly is several times cheaper in that.
 //
-// When Reduce itself would decide otherwise than before, Relist has it look at everything again.
+// When Reduce itself would decide otherwise than before, Relist has it look at everything again, and Generations says when it has.
 //
 // # Which kinds there are
 //

@@ -185,3 +185,15 @@ func (w *Watcher) Relist(selected func(schema.GroupKind) bool) {
 		}
 	}
 }
+
+// Generations returns what Options.Generation was when the last list of a kind began, and when the last one began that is complete:
+// everything that Reduce kept by then is known. Each is 0 if there was no such list, or if the kind is not watched.
+func (w *Watcher) Generations(kind Kind) (begun, listed uint64) {
+	k := w.kind(kind)
+	if k == nil {
+		return 0, 0
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.begun, k.listed
+}

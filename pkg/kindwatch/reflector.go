@@ -63,6 +63,10 @@ type kindWatch struct {
 	message string
 	trouble trouble
 
+	// begun and listed are the generations of Reduce when the list under way, or the last one, began, and when the last that became
+	// complete did.
+	begun, listed uint64
+
 	// invalid says that the kind cannot exist.
 	invalid bool
 }
@@ -135,6 +139,9 @@ func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, lea
 	defer abort(nil)
 	k.mu.Lock()
 	k.abort, k.leave = abort, leave
+	if k.o.Generation != nil {
+		k.begun = k.o.Generation()
+	}
 	k.mu.Unlock()
 	defer func() {
 		k.mu.Lock()
@@ -184,6 +191,7 @@ func (k *kindWatch) synced() {
 	k.mu.Lock()
 	leave := k.leave
 	k.leave, k.trouble.listed = nil, k.o.Clock.Now()
+	k.listed = k.begun
 	k.mu.Unlock()
 	if leave != nil {
 		leave()

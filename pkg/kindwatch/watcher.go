@@ -67,6 +67,10 @@ type Options struct {
 	// memory whole.
 	Reduce ReduceFunc
 
+	// Generation counts how often Reduce has begun to keep more than before, from 1. What it was when a list of a kind began is what
+	// Generations returns once that list is complete. It must not block. Without it, nothing is counted.
+	Generation func() uint64
+
 	// Listed bounds how many objects of a kind that are not kept a list may bring. It is for Watchers with Reduce, which
 	// PerKind and Total bound only in what they keep. Negative is no bound.
 	Listed int64
