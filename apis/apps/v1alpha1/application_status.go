@@ -93,6 +93,19 @@ type ApplicationStatus struct {
 	// +optional
 	Components []ComponentStatus `json:"components,omitempty"`
 
+	// discovered are the objects that were found by spec.discover, those that are not well first, and no more than 64. Where a kind or a
+	// namespace cannot be seen, an entry says so.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	// +optional
+	Discovered []DiscoveredStatus `json:"discovered,omitempty"`
+
+	// history are the last changes of health, the latest first.
+	// +kubebuilder:validation:MaxItems=10
+	// +listType=atomic
+	// +optional
+	History []HealthChange `json:"history,omitempty"`
+
 	// dependencies are the Applications that this one depends on, those that are not installed first, and no more than 64.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
@@ -100,7 +113,7 @@ type ApplicationStatus struct {
 	// +optional
 	Dependencies []DependencyStatus `json:"dependencies,omitempty"`
 
-	// truncated says that there are more components than are listed. The counts are of all.
+	// truncated says that there are more components, or discovered objects, than are listed. The counts are of all.
 	// +optional
 	Truncated bool `json:"truncated,omitempty"`
 
@@ -119,7 +132,7 @@ type ApplicationStatus struct {
 
 // ComponentCounts are numbers of components.
 type ComponentCounts struct {
-	// total is how many components the Application names.
+	// total is how many components the Application names, and how many it discovered.
 	Total int32 `json:"total"`
 
 	// installed is how many of them are installed.
@@ -149,6 +162,10 @@ type ComponentCounts struct {
 	// ignored is how many components are left out of the health of the Application by their annotation. They are counted in
 	// the state that they are in, too.
 	Ignored int32 `json:"ignored"`
+
+	// discovered is how many of the components were discovered.
+	// +optional
+	Discovered int32 `json:"discovered,omitempty"`
 }
 
 // ComponentStatus is how a component fares.
@@ -195,6 +212,76 @@ type ComponentStatus struct {
 	// since is when installed or health last changed.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
+}
+
+// DiscoveredStatus is how a discovered object fares, or why objects cannot be seen.
+type DiscoveredStatus struct {
+	// group of its kind; empty for the core group.
+	// +optional
+	Group string `json:"group,omitempty"`
+
+	// version of its kind.
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// kind of the object.
+	// +optional
+	Kind string `json:"kind,omitempty"`
+
+	// namespace of the object; empty if it has none.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// name of the object; empty if the entry is about all objects of the kind.
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// installed is True, False for an object that an inventory or the spec names and that is not there, or Unknown if Masthead cannot
+	// look.
+	// +kubebuilder:validation:Enum=True;False;Unknown
+	// +required
+	Installed corev1.ConditionStatus `json:"installed"`
+
+	// health of the object.
+	// +required
+	Health Health `json:"health"`
+
+	// ignored says that the object has the annotation apps.masthead.dev/ignore-health: "true".
+	// +optional
+	Ignored bool `json:"ignored,omitempty"`
+
+	// reason for the health, as one word.
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
+	// message says more, for people.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// since is when installed or health last changed.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+}
+
+// MaxHistory is how many changes of health a status lists at most.
+const MaxHistory = 10
+
+// HealthChange is a change of the health of an Application.
+type HealthChange struct {
+	// time of the change.
+	// +required
+	Time metav1.Time `json:"time"`
+
+	// health from then on.
+	// +required
+	Health Health `json:"health"`
+
+	// message of the Application at that time.
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // DependencyStatus is whether a dependency is there.

@@ -13,7 +13,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:metadata:annotations="apps.masthead.dev/definition-revision=2"
+// +kubebuilder:metadata:annotations="apps.masthead.dev/definition-revision=3"
 // +kubebuilder:resource:scope=Namespaced,shortName=app,categories={all,masthead}
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`
@@ -38,7 +38,8 @@ type Application struct {
 	Status ApplicationStatus `json:"status,omitempty"`
 }
 
-// ApplicationSpec is what an Application consists of. All objects that it speaks of are in its own namespace.
+// ApplicationSpec is what an Application consists of. All objects that it speaks of are in its own namespace, but for those that discover
+// finds elsewhere.
 //
 // +kubebuilder:validation:XValidation:rule="self.selector == oldSelf.selector",message="the selector cannot be changed: what it selected would be orphaned"
 type ApplicationSpec struct {
@@ -69,6 +70,11 @@ type ApplicationSpec struct {
 	// it matches and that has the annotation belongs to the application. It cannot be changed.
 	// +required
 	Selector LabelSelector `json:"selector"`
+
+	// discover has objects counted among the components that neither are named here nor have the annotation: by the marks that Helm,
+	// Flux and Argo CD leave on what they apply, by well-known labels, or by name. This field is Masthead's, not the KEP's.
+	// +optional
+	Discover *Discovery `json:"discover,omitempty"`
 
 	// healthCheck is an optional Pod whose readiness is that of the application.
 	// +optional

@@ -65,6 +65,9 @@ const (
 	// ReasonHealthCheckRefused: the API server refuses the health check's Pod.
 	ReasonHealthCheckRefused = "HealthCheckRefused"
 
+	// ReasonObserveOnly: the EnrollmentClass of the cluster has Masthead observe only, so that health checks are not run.
+	ReasonObserveOnly = "ObserveOnly"
+
 	// ReasonHealthCheckForbidden: Masthead lacks the right to make, to delete or to watch the health check's Pod.
 	ReasonHealthCheckForbidden = "HealthCheckForbidden"
 )
@@ -109,6 +112,15 @@ const (
 	// ReasonOwnershipForbidden: Masthead lacks the right to patch a kind, so its objects are not deleted with the Application.
 	ReasonOwnershipForbidden = "OwnershipForbidden"
 
+	// ReasonNotAllowed: the EnrollmentClass of the cluster does not let Applications of this namespace see, or own, what is asked for.
+	ReasonNotAllowed = "NotAllowed"
+
+	// ReasonTooManyDiscovered: more objects are discovered than an Application can have, or an inventory names more than is read.
+	ReasonTooManyDiscovered = "TooManyDiscovered"
+
+	// ReasonNoInventory: what applied the objects has no inventory, and spec.discover names no kinds.
+	ReasonNoInventory = "NoInventory"
+
 	// ReasonNotEnrolled: the cluster was un-enrolled, and nobody looks any more.
 	ReasonNotEnrolled = "NotEnrolled"
 )
@@ -124,3 +136,6 @@ const (
 	// ReasonTerminating: the object is being deleted.
 	ReasonTerminating = "Terminating"
 )
+
+// ReasonHealthChanged of Events: the health of an Application has changed.
+const ReasonHealthChanged = "HealthChanged"

@@ -34,3 +34,25 @@ const (
 	// FieldManager is the field manager of what Masthead writes on Applications and their components.
 	FieldManager = "masthead-application"
 )
+
+// What other tools write on the objects that they apply, by which Applications discover them.
+const (
+	// PartOfLabel and InstanceLabel are recommended by Kubernetes.
+	PartOfLabel   = "app.kubernetes.io/part-of"
+	InstanceLabel = "app.kubernetes.io/instance"
+
+	// HelmReleaseNameAnnotation and HelmReleaseNamespaceAnnotation are set by Helm on all that it installs.
+	HelmReleaseNameAnnotation      = "meta.helm.sh/release-name"
+	HelmReleaseNamespaceAnnotation = "meta.helm.sh/release-namespace"
+
+	// FluxKustomizationNameLabel, FluxKustomizationNamespaceLabel, FluxHelmReleaseNameLabel and FluxHelmReleaseNamespaceLabel are set
+	// by Flux on all that it applies.
+	FluxKustomizationNameLabel      = "kustomize.toolkit.fluxcd.io/name"
+	FluxKustomizationNamespaceLabel = "kustomize.toolkit.fluxcd.io/namespace"
+	FluxHelmReleaseNameLabel        = "helm.toolkit.fluxcd.io/name"
+	FluxHelmReleaseNamespaceLabel   = "helm.toolkit.fluxcd.io/namespace"
+
+	// ArgoTrackingAnnotation is set by Argo CD on all that it applies, and ArgoInstanceLabel if it tracks by that label.
+	ArgoTrackingAnnotation = "argocd.argoproj.io/tracking-id"
+	ArgoInstanceLabel      = "argocd.argoproj.io/instance"
+)

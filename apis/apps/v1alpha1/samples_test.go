@@ -49,6 +49,9 @@ func TestSamplesAreValid(t *testing.T) {
 				}
 				apps = append(apps, app)
 			}
+			others = slices.DeleteFunc(others, func(u *unstructured.Unstructured) bool {
+				return slices.ContainsFunc(apps, func(app *appsv1alpha1.Application) bool { return isDiscovered(app, u) })
+			})
 			var wanted, there []string
 			for _, app := range apps {
 				for name, kind := range app.Spec.Components {
@@ -72,6 +75,19 @@ func TestSamplesAreValid(t *testing.T) {
 			}
 		})
 	}
+}
+
+// isDiscovered is whether an Application finds an object by its release of Helm.
+func isDiscovered(app *appsv1alpha1.Application, u *unstructured.Unstructured) bool {
+	if app.Spec.Discover == nil {
+		return false
+	}
+	release, gvk := u.GetAnnotations(), u.GroupVersionKind()
+	return slices.Contains(app.Spec.Discover.Kinds, appsv1alpha1.DiscoveredKind(gvk)) &&
+		slices.ContainsFunc(app.Spec.Discover.Sources, func(s appsv1alpha1.DiscoverySource) bool {
+			return s.HelmRelease != nil && s.HelmRelease.Name == release[appsv1alpha1.HelmReleaseNameAnnotation] &&
+				u.GetNamespace() == release[appsv1alpha1.HelmReleaseNamespaceAnnotation]
+		})
 }
 
 func documents(t *testing.T, file string) []*unstructured.Unstructured {

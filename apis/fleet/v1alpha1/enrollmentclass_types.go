@@ -124,30 +124,6 @@ const (
 	DiscoveryModeNone DiscoveryMode = "None"
 )
 
-// ApplicationsMode is whether Applications are looked after.
-//
-// +kubebuilder:validation:Enum=Enabled;Disabled
-type ApplicationsMode string
-
-const (
-	// ApplicationsModeEnabled puts the definition of Applications into the cluster, and looks after the Applications there.
-	ApplicationsModeEnabled ApplicationsMode = "Enabled"
-
-	// ApplicationsModeDisabled looks at nothing. What is there stays as it is: the definition, Applications and the owner
-	// references of their components.
-	ApplicationsModeDisabled ApplicationsMode = "Disabled"
-)
-
-// ApplicationsSpec is what is done about Applications in the clusters of a class.
-type ApplicationsSpec struct {
-	// mode is Enabled (the kind Application is put into the cluster, and Applications own their components, report what is
-	// installed and how it fares, and are summed up in the hub) or Disabled (nothing is done; the kind stays where it was, and
-	// Applications say that nobody looks any more).
-	// +kubebuilder:default=Enabled
-	// +optional
-	Mode ApplicationsMode `json:"mode,omitempty"`
-}
-
 // ReferencesMode is whether generic references are resolved.
 //
 // +kubebuilder:validation:Enum=Enabled;Disabled

@@ -1,0 +1,192 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// MaxDiscovered is how many objects an Application discovers at most.
+const MaxDiscovered = 512
+
+// Discovery says which objects belong to an Application although it does not name them and they do not name it. What is discovered counts
+// in the health of the Application. It is not owned by it, unless that is asked for.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.kinds) || self.sources.all(s, has(s.object) || has(s.fluxKustomization) || has(s.fluxHelmRelease))",message="kinds are required: only object, fluxKustomization and fluxHelmRelease tell of which kinds the objects are"
+type Discovery struct {
+	// sources say by what the objects are found. One that several find is counted once.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +required
+	Sources []DiscoverySource `json:"sources"`
+
+	// kinds are those of which objects are looked for. An inventory of Flux brings its own.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	// +optional
+	Kinds []DiscoveredKind `json:"kinds,omitempty"`
+
+	// namespaces in which objects are looked for, beside that of the Application: for their health alone, and only in those that the
+	// EnrollmentClass of the cluster lets Applications of this namespace see.
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="a namespace is a DNS label: lower case letters, digits and \"-\", beginning and ending with a letter or digit"
+	// +listType=set
+	// +optional
+	Namespaces []string `json:"namespaces,omitempty"`
+
+	// ownership is None (what is discovered is looked at and not changed) or Owned (it gets an owner reference and is deleted with the
+	// Application, if it is in the Application's namespace). Owned needs the consent of the EnrollmentClass of the cluster.
+	// +kubebuilder:default=None
+	// +optional
+	Ownership DiscoveryOwnership `json:"ownership,omitempty"`
+}
+
+// DiscoveryOwnership is whether an Application owns what it discovers.
+//
+// +kubebuilder:validation:Enum=None;Owned
+type DiscoveryOwnership string
+
+const (
+	// DiscoveryOwnershipNone looks at objects and does not change them.
+	DiscoveryOwnershipNone DiscoveryOwnership = "None"
+
+	// DiscoveryOwnershipOwned has the Application own the objects of its namespace, which are deleted with it.
+	DiscoveryOwnershipOwned DiscoveryOwnership = "Owned"
+)
+
+// DiscoverySource is one way to find objects: exactly one of its fields.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.partOf), has(self.instance), has(self.helmRelease), has(self.fluxKustomization), has(self.fluxHelmRelease), has(self.argoApplication), has(self.object)].filter(x, x).size() == 1",message="exactly one of partOf, instance, helmRelease, fluxKustomization, fluxHelmRelease, argoApplication and object is required"
+type DiscoverySource struct {
+	// partOf is the value of the label app.kubernetes.io/part-of.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="it must be a valid value of a label"
+	// +optional
+	PartOf string `json:"partOf,omitempty"`
+
+	// instance is the value of the label app.kubernetes.io/instance. Argo CD tracks by it, too, if it is told to track by label.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="it must be a valid value of a label"
+	// +optional
+	Instance string `json:"instance,omitempty"`
+
+	// helmRelease is a release of Helm, which annotates what it installs with meta.helm.sh/release-name and release-namespace.
+	// +optional
+	HelmRelease *DiscoveredRelease `json:"helmRelease,omitempty"`
+
+	// fluxKustomization is a Kustomization of Flux. Its inventory is followed if it is in the cluster and may be seen, and otherwise the
+	// labels kustomize.toolkit.fluxcd.io/name and namespace.
+	// +optional
+	FluxKustomization *DiscoveredRelease `json:"fluxKustomization,omitempty"`
+
+	// fluxHelmRelease is a HelmRelease of Flux. Its inventory is followed if it has one, is in the cluster and may be seen, and
+	// otherwise the labels helm.toolkit.fluxcd.io/name and namespace.
+	// +optional
+	FluxHelmRelease *DiscoveredRelease `json:"fluxHelmRelease,omitempty"`
+
+	// argoApplication is an Application of Argo CD, wherever it is. What it applies has the annotation argocd.argoproj.io/tracking-id or,
+	// if Argo CD tracks by that label, argocd.argoproj.io/instance.
+	// +optional
+	ArgoApplication *ArgoApplication `json:"argoApplication,omitempty"`
+
+	// object is a single object.
+	// +optional
+	Object *DiscoveredObject `json:"object,omitempty"`
+}
+
+// DiscoveredRelease names what applied the objects.
+type DiscoveredRelease struct {
+	// name of the release, the Kustomization or the HelmRelease.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="a name is a DNS subdomain: lower case letters, digits, \"-\" and \".\""
+	// +required
+	Name string `json:"name"`
+
+	// namespace of it. Absent means that of the Application.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="a namespace is a DNS label: lower case letters, digits and \"-\", beginning and ending with a letter or digit"
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// ArgoApplication names an Application of Argo CD.
+type ArgoApplication struct {
+	// name of the Application.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="a name is a DNS subdomain: lower case letters, digits, \"-\" and \".\""
+	// +required
+	Name string `json:"name"`
+
+	// namespace of it, if it is another one than that in which Argo CD runs.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="a namespace is a DNS label: lower case letters, digits and \"-\", beginning and ending with a letter or digit"
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// DiscoveredObject names an object.
+type DiscoveredObject struct {
+	// group of the kind. Absent or empty means the core group, of Services and Pods.
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="an API group is a DNS subdomain, for example apps or batch, and is empty for the core group"
+	// +optional
+	Group string `json:"group,omitempty"`
+
+	// version of the kind, for example v1.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="a version is a DNS label, for example v1 or v1beta1"
+	// +required
+	Version string `json:"version"`
+
+	// kind, for example StatefulSet.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Z][A-Za-z0-9]*$')",message="a kind is a word that begins with a capital letter, for example StatefulSet"
+	// +required
+	Kind string `json:"kind"`
+
+	// namespace of the object. Absent means that of the Application, for a kind that has namespaces.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="a namespace is a DNS label: lower case letters, digits and \"-\", beginning and ending with a letter or digit"
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// name of the object.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9:]*[a-z0-9])?([.][a-z0-9]([-a-z0-9:]*[a-z0-9])?)*$')",message="the name of an object consists of lower case letters, digits, \"-\" and \".\""
+	// +required
+	Name string `json:"name"`
+}
+
+// DiscoveredKind is a kind of which objects are looked for.
+type DiscoveredKind struct {
+	// group of the kind. Absent or empty means the core group, of Services and Pods.
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="an API group is a DNS subdomain, for example apps or batch, and is empty for the core group"
+	// +optional
+	Group string `json:"group,omitempty"`
+
+	// version of the kind, for example v1.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="a version is a DNS label, for example v1 or v1beta1"
+	// +required
+	Version string `json:"version"`
+
+	// kind, for example StatefulSet.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Z][A-Za-z0-9]*$')",message="a kind is a word that begins with a capital letter, for example StatefulSet"
+	// +required
+	Kind string `json:"kind"`
+}
