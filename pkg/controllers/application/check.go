@@ -22,6 +22,13 @@ import (
 // looked up each time, also for an Application without a health check: it may have had one a moment ago, of which nothing is written yet.
 func (p *pass) check(ctx context.Context) {
 	p.healthCheck = healthCheckView{ready: corev1.ConditionUnknown}
+	if p.sight.observeOnly {
+		p.healthCheck.pod = p.app.Status.HealthCheckPod
+		if p.app.Spec.HealthCheck != nil {
+			p.healthCheck.problem = &problem{appsv1alpha1.ReasonObserveOnly, "The EnrollmentClass of the cluster has Masthead observe only."}
+		}
+		return
+	}
 	state, _ := p.w.watcher.State(healthCheckPodKind)
 	pods, err := p.w.podsOf(p.app.UID)
 	if err != nil || state != kindwatch.StateSynced {

@@ -30,6 +30,9 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) (reconci
 	if !enabled(class) {
 		return r.disable(w), nil
 	}
+	if w.setPolicy(policyOf(class)) {
+		w.wakeLater(w.keys()...)
+	}
 	if _, known := r.rules.assessor(); !known {
 		// Components that are judged without the rules would be written about twice. That they are known queues it again.
 		return reconcile.Result{}, nil

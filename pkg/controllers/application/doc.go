@@ -28,6 +28,14 @@
 //     being read for the first time, its components stay as the status has them, for up to two minutes, and all others are shown as they
 //     are. A status that says nothing of a component yet waits for it, for up to five seconds.
 //   - When an Application comes, goes or fares otherwise, those that depend on it are looked at.
+//   - What an Application discovers is counted and shown, and not changed: it is found by what Helm, Flux and Argo CD write, by labels, or
+//     by name. Of an object that bears no mark that an Application looks for nothing is kept. When one looks for a new mark in a kind that was
+//     read before, the kind is read again, at most every ten seconds, and until then nothing is said to be missing. An inventory of Flux
+//     decides, where it can be read, over the labels of objects.
+//   - Where the class says ObserveOnly, nothing is written to components and no Pod is made: no right to that is needed. What is owned
+//     from before stays so.
+//   - A change of health is kept in the status, ten of them, and told by an Event: at most five in ten minutes of an Application, and one a
+//     second of a cluster. An Event that cannot be written is lost.
 //   - When a cluster is un-enrolled, or its class disables Applications, each Application is told that nobody looks any more, so that
 //     nothing goes on saying that it is healthy. Owner references stay. A cluster that is not connected then is not told.
 //   - A cluster that hangs delays no other: each request has a deadline, each cluster its turn and a part of the workers.
@@ -52,8 +60,18 @@
 //
 //   - Masthead patches owner references of any object of a kind that it has the right to patch, on behalf of whoever writes an Application.
 //     What that brings about is the deletion of objects that bear an annotation, which whoever can write them can delete or change
-//     as well; an Application cannot reach what does not name it. The right to write Applications together with the right to
+//     as well; an Application cannot reach what does not name it, unless the operator of the hub consents in the class
+//     (discoveredOwnership). The right to write Applications together with the right to
 //     annotate objects is hence as good as the right to delete these, and docs/application.md says so.
+//   - Whoever writes an Application wants to know what there is in namespaces that they may not read. Objects of other namespaces, and
+//     those without one, are seen only where the class lists them for the namespace of the Application (visibility.go). What is not
+//     listed is not looked at: the answer NotAllowed follows from the spec and the class alone, is the same whether there is something or not,
+//     and does not change when that does (TestAnAuthorLearnsNothingOfOtherNamespaces). So it is with what an inventory in the author's
+//     own namespace names (TestAnAuthorLearnsNothingThroughAnInventoryOfTheirOwn): how many of its entries are not allowed is not said.
+//     In their own namespace, authors learn names, kinds and health of the objects that bear the marks that they ask for, also
+//     of kinds that they may not read; docs/application.md says so.
+//   - Discovery is bounded: 32 sources, 16 namespaces and 64 kinds in a spec, by validation; 512 objects of an Application and
+//     512 entries of an inventory; 16384 marks and 500 kinds of a cluster. The records count in the budget of the watches.
 //   - Health checks are Pods that Masthead makes; see the comment in healthcheck.go. The right for that is not among those that it needs.
 //     Which Pods there are is found out by their label and their owner at each look, and not remembered.
 //   - Names of kinds become paths of requests to that same cluster, once they are those of a kind that it serves.

@@ -64,6 +64,9 @@ func (w *workload) applicationsOf(kind kindwatch.Kind, entry *kindwatch.Entry) [
 		return nil
 	}
 	keys = w.ownersOf(kind, rec.owners)
+	if m := markingsOf(entry.Record); m != nil {
+		keys = append(keys, w.wanted.usersOf(m.marks)...)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.users[kind].Has(rec.application) {
@@ -104,6 +107,8 @@ func (r *reconciler) applicationChanged(w *workload, e kindwatch.Event) {
 		return
 	}
 	w.track(key, app)
+	// Before any kind is watched, so that the first list of it brings what all of them look for.
+	w.wanted.want(key, marksWanted(app, w.sightOf(key.Namespace)))
 	if e.Initial {
 		r.observe(w, key, app)
 		return

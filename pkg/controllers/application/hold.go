@@ -62,16 +62,13 @@ func (w *workload) settling(t *tracked, waiting bool) time.Duration {
 // hold makes what is not known yet what the status says of it. It returns false if the status says nothing of some of it.
 func (o *observation) hold() (all bool) {
 	old, all := o.application.Status, true
-	before := make(map[string]appsv1alpha1.ComponentStatus, len(old.Components))
-	for _, c := range old.Components {
-		before[c.Name] = c
-	}
+	before := saidBefore(old)
 	for i := range o.components {
 		v := &o.components[i]
 		if !v.syncing {
 			continue
 		}
-		was, listed := before[v.name]
+		was, listed := before[v.key()]
 		if !listed || was.Group != v.kind.Group || was.Version != v.kind.Version || was.Kind != v.kind.Kind {
 			all = false
 			continue

@@ -127,13 +127,18 @@ func (w *workload) ask(ctx context.Context, gvk schema.GroupVersionKind, assesso
 		w.setUnanswered(gvk.GroupVersion())
 		return k.unanswered()
 	case kind.ClusterScoped:
-		k.unseen = &problem{appsv1alpha1.ReasonClusterScoped, fmt.Sprintf(
-			"Objects of the kind %s have no namespace, so they cannot belong to an Application.", describe(gvk))}
+		k.kind, k.unseen = kind, clusterScoped(gvk)
 	default:
 		k.kind, k.watched = kind, true
-		k.kind.MetadataOnly = !assessor.NeedsObject(gvk.GroupKind())
 	}
+	k.kind.MetadataOnly = !assessor.NeedsObject(gvk.GroupKind())
 	return k
+}
+
+// clusterScoped says that the objects of a kind cannot be components that a spec names.
+func clusterScoped(gvk schema.GroupVersionKind) *problem {
+	return &problem{appsv1alpha1.ReasonClusterScoped, fmt.Sprintf(
+		"Objects of the kind %s have no namespace, so they cannot belong to an Application.", describe(gvk))}
 }
 
 // unanswered is a kind about which the API server did not answer.

@@ -108,6 +108,7 @@ func (p *pass) standDown(ctx context.Context) (reconcile.Result, error) {
 	if p.w.currentMode() != modeDisabled {
 		return reconcile.Result{}, nil
 	}
+	p.w.wanted.want(p.key, nil)
 	p.w.watch(p.key, p.t, nil, nil)
 	return reconcile.Result{}, p.writeStatus(ctx, p.unseen())
 }

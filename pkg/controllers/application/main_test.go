@@ -223,6 +223,9 @@ type fixture struct {
 	namespace     string
 	options       []func(*Options)
 
+	// user is as whom the controller knows itself in the workload cluster; empty for an administrator.
+	user string
+
 	mgr             mcmanager.Manager
 	gate            *multicluster.Gate
 	managerCtx      context.Context
@@ -334,6 +337,7 @@ func (f *fixture) engage() {
 	cfg := rest.CopyConfig(workloadServer.Config)
 	cfg.QPS = -1
 	cfg.Wrap(f.asked.wrap)
+	cfg.Impersonate.UserName = f.user
 	cl, err := cluster.New(cfg, func(o *cluster.Options) { o.Scheme = scheme() })
 	if err != nil {
 		f.t.Fatal(err)

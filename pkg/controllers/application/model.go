@@ -19,7 +19,7 @@ type observation struct {
 	// unseen says why nobody looks at the Application at all; nil if somebody does.
 	unseen *problem
 
-	// components are those that the spec names, one view for each, in any order.
+	// components are those that the spec names, one view for each, and those that were discovered, in any order.
 	components []componentView
 
 	// selected is how many objects belong to the Application.
@@ -40,6 +40,11 @@ type componentView struct {
 	// name is that of the component, kind is what the spec says of it.
 	name string
 	kind appsv1alpha1.ComponentKind
+
+	// discovered is whether it was discovered. Then namespace is that of the object, and both the name and that of kind are the object's;
+	// without them, the view is about all objects of the kind.
+	discovered bool
+	namespace  string
 
 	// unseen says why Masthead cannot look; nil if it can. syncing is whether it may be able to soon.
 	unseen  *problem

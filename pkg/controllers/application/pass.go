@@ -34,8 +34,16 @@ type pass struct {
 	selector selector
 	assessor health.Assessor
 
-	kinds       []seenKind
-	selection   selection
+	kinds     []seenKind
+	selection selection
+
+	// sight is what the Application sees, wantedSince the generation of which lists have all that it discovers by, and tooManyWanted
+	// whether the cluster looks for too much to look for that as well. discovered is what was found.
+	sight         sight
+	wantedSince   uint64
+	tooManyWanted bool
+	discovered    []componentView
+
 	healthCheck healthCheckView
 
 	// checkedAt is when the API server was last asked whether the Application is still there.
@@ -104,18 +112,27 @@ func (p *pass) result() (reconcile.Result, error) {
 	return reconcile.Result{RequeueAfter: p.again}, nil
 }
 
-// watch has the kinds watched that the Application has to do with: those that it names, and those that it named, until nothing of
-// them is owned any more.
+// watch has the kinds watched that the Application has to do with: those that it names, those of which it discovers objects, and those
+// that it named, until nothing of them is owned any more.
 func (p *pass) watch(ctx context.Context) {
-	named := kindsOf(p.app)
+	named, sought := kindsOf(p.app), p.seek(ctx)
 	leaving := formerKindsOf(p.app)
 	for kind := range p.t.kinds.set() {
 		if _, ok := named[kind.GroupVersionKind]; !ok && kind != healthCheckPodKind {
 			leaving[kind.GroupVersionKind] = struct{}{}
 		}
 	}
-	for _, gvk := range slices.SortedFunc(maps.Keys(named), byText) {
-		p.kinds = append(p.kinds, seenKind{namedKind: p.w.ask(ctx, gvk, p.assessor)})
+	wanted := maps.Clone(named)
+	maps.Copy(wanted, sought)
+	for _, gvk := range slices.SortedFunc(maps.Keys(wanted), byText) {
+		k := seenKind{namedKind: p.w.ask(ctx, gvk, p.assessor)}
+		if _, ok := sought[gvk]; ok {
+			k.admit(p.sight)
+			delete(leaving, gvk)
+		}
+		_, ok := named[gvk]
+		k.unnamed = !ok
+		p.kinds = append(p.kinds, k)
 	}
 	for _, gvk := range slices.SortedFunc(maps.Keys(leaving), byText) {
 		k := p.w.ask(ctx, gvk, p.assessor)
@@ -174,7 +191,11 @@ func (p *pass) choose() {
 			p.look(&p.kinds[i])
 		}
 	}
+	p.discover()
 	p.selection = p.selector.sort(p.kinds, p.patched)
+	if p.sight.observeOnly {
+		p.selection.adopt, p.selection.release = nil, nil
+	}
 	p.prune()
 }
 
@@ -229,7 +250,7 @@ func (p *pass) observation() observation {
 	state, _ := p.w.watcher.State(applicationKind)
 	return observation{
 		application:  p.app,
-		components:   p.selector.views(p.app, p.kinds, p.refused),
+		components:   append(p.selector.views(p.app, p.kinds, p.refused), p.discoveredViews()...),
 		selected:     p.selection.selected,
 		dependencies: dependenciesOf(p.app, state == kindwatch.StateSynced, p.w.application),
 		healthCheck:  p.healthCheck,

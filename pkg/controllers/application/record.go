@@ -96,6 +96,67 @@ func (r *record) controlledByAnother(uid types.UID) bool {
 	return r.controller != "" && r.controller != uid
 }
 
+// markings are what an object bears by which Applications discover it. Most records have none, so they are apart.
+type markings struct {
+	// marks are those that somebody looks for.
+	marks []mark
+
+	// inventory is that of a Kustomization or a HelmRelease of Flux which is looked for; nil if there is none.
+	inventory *inventory
+}
+
+func (m *markings) equal(other *markings) bool {
+	if m == nil || other == nil {
+		return m == other
+	}
+	return slices.Equal(m.marks, other.marks) && m.inventory.equal(other.inventory)
+}
+
+func (m *markings) indexKeys() []string {
+	if m == nil {
+		return nil
+	}
+	keys := make([]string, 0, len(m.marks))
+	for _, k := range m.marks {
+		keys = append(keys, string(k))
+	}
+	return keys
+}
+
+func (m *markings) size() int64 {
+	if m == nil {
+		return 0
+	}
+	const fixed, each, entry = 32, 16, 48
+	size := int64(fixed + each*len(m.marks))
+	if m.inventory != nil {
+		for _, e := range m.inventory.entries {
+			size += int64(entry + len(e.id) + len(e.version))
+		}
+	}
+	return size
+}
+
+// markedRecord is what is kept of an object that an Application discovers.
+type markedRecord struct {
+	record
+	*markings
+}
+
+var _ kindwatch.Record = &markedRecord{}
+
+// Equal implements kindwatch.Record.
+func (r *markedRecord) Equal(other kindwatch.Record) bool {
+	o, ok := other.(*markedRecord)
+	return ok && r.record.Equal(&o.record) && r.markings.equal(o.markings)
+}
+
+// IndexKeys implements kindwatch.Record.
+func (r *markedRecord) IndexKeys() []string { return append(r.record.IndexKeys(), r.indexKeys()...) }
+
+// Size implements kindwatch.Record.
+func (r *markedRecord) Size() int64 { return r.record.Size() + r.size() }
+
 // annotationIndex is where the objects are found that name an Application.
 func annotationIndex(key applicationKey) string { return "name/" + key.Namespace + "/" + key.Name }
 
@@ -110,6 +171,9 @@ type applicationRecord struct {
 
 	packed packed
 	packer *packer
+
+	// markings are those by which another Application discovers it; nil if none does.
+	markings *markings
 }
 
 var _ kindwatch.Record = &applicationRecord{}
@@ -126,16 +190,18 @@ func (r *applicationRecord) application() *appsv1alpha1.Application {
 // Equal implements kindwatch.Record. Labels, annotations and finalizers of an Application mean nothing for itself.
 func (r *applicationRecord) Equal(other kindwatch.Record) bool {
 	o, ok := other.(*applicationRecord)
-	return ok && r.packed == o.packed && r.component.Equal(o.component)
+	return ok && r.packed == o.packed && r.component.Equal(o.component) && r.markings.equal(o.markings)
 }
 
 // IndexKeys implements kindwatch.Record.
-func (r *applicationRecord) IndexKeys() []string { return r.component.IndexKeys() }
+func (r *applicationRecord) IndexKeys() []string {
+	return append(r.component.IndexKeys(), r.markings.indexKeys()...)
+}
 
 // Size implements kindwatch.Record.
 func (r *applicationRecord) Size() int64 {
-	const fixed = 48
-	return fixed + int64(len(r.packed)) + r.component.Size()
+	const fixed = 56
+	return fixed + int64(len(r.packed)) + r.component.Size() + r.markings.size()
 }
 
 // definitionRecord is what is kept of a definition, or of the registration of an API group: that something about it changed, and
@@ -187,8 +253,21 @@ func componentOf(r kindwatch.Record) *record {
 	switch r := r.(type) {
 	case *record:
 		return r
+	case *markedRecord:
+		return &r.record
 	case *applicationRecord:
 		return r.component
+	}
+	return nil
+}
+
+// markingsOf returns by what an object is discovered; nil if it is not.
+func markingsOf(r kindwatch.Record) *markings {
+	switch r := r.(type) {
+	case *markedRecord:
+		return r.markings
+	case *applicationRecord:
+		return r.markings
 	}
 	return nil
 }

@@ -34,6 +34,9 @@ type reducer struct {
 	texts *texts
 
 	packer *packer
+
+	// wanted are the marks by which Applications of the cluster discover objects; nil for none.
+	wanted *wantedMarks
 }
 
 // reduce returns what is kept of an object; false if nothing is. The object is not kept, and nothing that is kept holds on to it.
@@ -53,10 +56,14 @@ func (r reducer) reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (ki
 	}
 	// Most objects of most kinds have nothing to do with an Application.
 	rec, candidate := membership(obj)
-	if !candidate {
+	markings := r.wanted.on(kind.GroupKind(), obj)
+	if !candidate && markings == nil {
 		return nil, false
 	}
 	r.assess(kind, obj, rec)
+	if markings != nil {
+		return &markedRecord{record: *rec, markings: markings}, true
+	}
 	return rec, true
 }
 
@@ -79,7 +86,7 @@ func (r reducer) application(kind kindwatch.Kind, obj *unstructured.Unstructured
 	}
 	rec, _ := membership(obj)
 	r.assess(kind, obj, rec)
-	return &applicationRecord{component: rec, packed: text, packer: r.packer}, true
+	return &applicationRecord{component: rec, packed: text, packer: r.packer, markings: r.wanted.on(kind.GroupKind(), obj)}, true
 }
 
 // membership is what says whether an object belongs to an Application, and whether anything does say so.

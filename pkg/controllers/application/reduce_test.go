@@ -20,7 +20,7 @@ import (
 
 func testReducer() reducer {
 	assessor := health.New()
-	return reducer{func() health.Assessor { return assessor }, &texts{}, newPacker()}
+	return reducer{func() health.Assessor { return assessor }, &texts{}, newPacker(), nil}
 }
 
 func TestReduce(t *testing.T) {

@@ -29,6 +29,7 @@ func (p *pass) report(ctx context.Context) {
 		p.fail(err)
 		return
 	}
+	p.w.announcements.changed(p.app, status)
 	now := *p.app
 	now.Status = status
 	p.r.observe(p.w, p.key, &now)

@@ -22,6 +22,9 @@ type object struct {
 	kind  kindwatch.Kind
 	entry kindwatch.Entry
 	*record
+
+	// discovered is whether it belongs to the Application because it was discovered, and is to be owned.
+	discovered bool
 }
 
 func (o object) key() objectKey { return objectKey{o.kind, o.entry.Key} }
@@ -30,6 +33,9 @@ func (o object) key() objectKey { return objectKey{o.kind, o.entry.Key} }
 type seenKind struct {
 	namedKind
 	objects []object
+
+	// unnamed is whether the Application only discovers objects of the kind, so that an annotation alone makes none its own.
+	unnamed bool
 }
 
 // selection is which objects belong to an Application, and what has to be done about it.
@@ -116,7 +122,7 @@ func (s selector) members(kinds []seenKind) sets.Set[types.UID] {
 	members := sets.New[types.UID]()
 	for _, kind := range kinds {
 		for _, o := range kind.objects {
-			if !kind.leaving && s.belongs(o) {
+			if !kind.leaving && (o.discovered || !kind.unnamed && s.belongs(o)) {
 				members.Insert(o.entry.UID)
 			}
 		}
@@ -187,6 +193,9 @@ func (s selector) views(app *appsv1alpha1.Application, kinds []seenKind, refused
 		view := componentView{name: name, kind: kind}
 		if k := byGVK[gvk]; k != nil {
 			view.unseen, view.syncing = k.unseen, k.syncing
+			if k.kind.ClusterScoped {
+				view.unseen, view.syncing = clusterScoped(gvk), false
+			}
 		}
 		if o, ok := named[gvk][nameOf(name, kind)]; ok && view.unseen == nil {
 			s.look(&view, o, refused)

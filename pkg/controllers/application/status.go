@@ -23,7 +23,7 @@ import (
 func statusOf(o observation, now metav1.Time) appsv1alpha1.ApplicationStatus {
 	now = now.Rfc3339Copy() // What the API server keeps.
 	old := o.application.Status
-	components := componentEntries(o.components, old.Components, now)
+	components := componentEntries(o, now)
 	dependencies := dependencyEntries(o.dependencies, old.Dependencies, now)
 	counts := countComponents(components, o.selected)
 
@@ -34,7 +34,6 @@ func statusOf(o observation, now metav1.Time) appsv1alpha1.ApplicationStatus {
 		ComponentsInstalled: fmt.Sprintf("%d/%d", counts.Installed, counts.Total),
 		Health:              worstHealth(components),
 		Counts:              counts,
-		Truncated:           len(components) > appsv1alpha1.MaxStatusEntries,
 		HealthCheckPod:      o.healthCheck.pod,
 		OwnedKinds:          o.ownedKinds,
 		Conditions:          slices.Clone(old.Conditions),
@@ -50,7 +49,12 @@ func statusOf(o observation, now metav1.Time) appsv1alpha1.ApplicationStatus {
 	setReady(&status, o, set)
 	status.Message = statusMessage(o, components, dependencies)
 
-	status.Components = listed(components, func(c componentEntry) appsv1alpha1.ComponentStatus { return c.ComponentStatus })
+	status.History = historyOf(old, status.Health, status.Message, now)
+
+	found, named := partition(components)
+	status.Truncated = max(len(found), len(named)) > appsv1alpha1.MaxStatusEntries
+	status.Components = listed(named, func(c componentEntry) appsv1alpha1.ComponentStatus { return c.ComponentStatus })
+	status.Discovered = listed(found, componentEntry.discoveredStatus)
 	status.Dependencies = listed(dependencies, func(d appsv1alpha1.DependencyStatus) appsv1alpha1.DependencyStatus { return d })
 	return status
 }
@@ -76,6 +80,7 @@ func unseenApplication(app *appsv1alpha1.Application, why problem) observation {
 	for name, kind := range app.Spec.Components {
 		o.components = append(o.components, componentView{name: name, kind: kind, unseen: &why})
 	}
+	o.components = append(o.components, unseenDiscovered(app, &why)...)
 	for _, name := range app.Spec.Dependencies {
 		o.dependencies = append(o.dependencies, dependencyView{name: name, unseen: true})
 	}

@@ -37,6 +37,68 @@ type componentEntry struct {
 
 	// unseen is whether Masthead cannot look.
 	unseen bool
+
+	// discovered is whether it was discovered, and namespace then that of the object. elsewhere is whether that is not the Application's.
+	discovered bool
+	namespace  string
+	elsewhere  bool
+}
+
+// title is the kind and the name of a component for people.
+func (e componentEntry) title() string {
+	switch {
+	case e.Name == "":
+		return e.Kind
+	case e.elsewhere:
+		return fmt.Sprintf("%s %q of the namespace %q", e.Kind, e.Name, e.namespace)
+	}
+	return fmt.Sprintf("%s %q", e.Kind, e.Name)
+}
+
+// discoveredStatus is what a status says of a discovered object.
+func (e componentEntry) discoveredStatus() appsv1alpha1.DiscoveredStatus {
+	return appsv1alpha1.DiscoveredStatus{
+		Group: e.Group, Version: e.Version, Kind: e.Kind, Namespace: e.namespace, Name: e.Name,
+		Installed: e.Installed, Health: e.Health, Ignored: e.Ignored, Reason: e.Reason, Message: e.Message, Since: e.Since,
+	}
+}
+
+// partition parts what was discovered from what is named.
+func partition(entries []componentEntry) (found, named []componentEntry) {
+	for _, e := range entries {
+		if e.discovered {
+			found = append(found, e)
+		} else {
+			named = append(named, e)
+		}
+	}
+	return found, named
+}
+
+// entryKey tells the entries of a status apart: those of components have a name only.
+type entryKey struct{ group, kind, namespace, name string }
+
+// saidBefore is what a status says of components and of what was discovered.
+func saidBefore(old appsv1alpha1.ApplicationStatus) map[entryKey]appsv1alpha1.ComponentStatus {
+	before := make(map[entryKey]appsv1alpha1.ComponentStatus, len(old.Components)+len(old.Discovered))
+	for _, c := range old.Components {
+		before[entryKey{name: c.Name}] = c
+	}
+	for _, d := range old.Discovered {
+		before[entryKey{d.Group, d.Kind, d.Namespace, d.Name}] = appsv1alpha1.ComponentStatus{
+			Name: d.Name, Group: d.Group, Version: d.Version, Kind: d.Kind,
+			Installed: d.Installed, Health: d.Health, Ignored: d.Ignored, Reason: d.Reason, Message: d.Message, Since: d.Since,
+		}
+	}
+	return before
+}
+
+// key is what a status says something of a view under.
+func (v componentView) key() entryKey {
+	if !v.discovered {
+		return entryKey{name: v.name}
+	}
+	return entryKey{v.kind.Group, v.kind.Kind, v.namespace, v.name}
 }
 
 // rank orders entries: those that make the Application what it is come first, then those that are not well and left out
@@ -50,22 +112,23 @@ func (e componentEntry) rank() int {
 }
 
 // componentEntries are what a status says of the components, worst first.
-func componentEntries(views []componentView, old []appsv1alpha1.ComponentStatus, now metav1.Time) []componentEntry {
-	before := make(map[string]appsv1alpha1.ComponentStatus, len(old))
-	for _, c := range old {
-		before[c.Name] = c
-	}
-	entries := make([]componentEntry, 0, len(views))
-	for _, v := range views {
-		e := componentEntry{ComponentStatus: componentStatus(v), unseen: v.unseen != nil}
+func componentEntries(o observation, now metav1.Time) []componentEntry {
+	before := saidBefore(o.application.Status)
+	entries := make([]componentEntry, 0, len(o.components))
+	for _, v := range o.components {
+		e := componentEntry{
+			ComponentStatus: componentStatus(v), unseen: v.unseen != nil, discovered: v.discovered, namespace: v.namespace,
+			elsewhere: v.namespace != "" && v.namespace != o.application.Namespace,
+		}
 		e.Since = &now
-		if b, ok := before[v.name]; ok && b.Since != nil && b.Installed == e.Installed && b.Health == e.Health {
+		if b, ok := before[v.key()]; ok && b.Since != nil && b.Installed == e.Installed && b.Health == e.Health {
 			e.Since = b.Since.DeepCopy()
 		}
 		entries = append(entries, e)
 	}
 	slices.SortFunc(entries, func(a, b componentEntry) int {
-		return cmp.Or(cmp.Compare(b.rank(), a.rank()), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.rank(), a.rank()), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Group, b.Group),
+			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.namespace, b.namespace))
 	})
 	return entries
 }
@@ -150,6 +213,9 @@ func countComponents(entries []componentEntry, selected int32) *appsv1alpha1.Com
 		if e.Ignored {
 			counts.Ignored++
 		}
+		if e.discovered {
+			counts.Discovered++
+		}
 		switch e.Health {
 		case appsv1alpha1.HealthHealthy:
 			counts.Healthy++
@@ -225,7 +291,9 @@ func installedNames(components []componentEntry, dependencies []appsv1alpha1.Dep
 		installed[name] = status == corev1.ConditionTrue && (before || !known)
 	}
 	for _, c := range components {
-		note(c.Name, c.Installed)
+		if !c.discovered { // The KEP's list is of names that the spec has.
+			note(c.Name, c.Installed)
+		}
 	}
 	for _, d := range dependencies {
 		note(d.Name, d.Installed)

@@ -51,13 +51,13 @@ func installedCondition(components []componentEntry, dependencies []appsv1alpha1
 	return c
 }
 
-const noComponents = "The Application names no components."
+const noComponents = "The Application has no components."
 
 func componentsWith(entries []componentEntry, installed corev1.ConditionStatus) []string {
 	var names []string
 	for _, e := range entries {
 		if e.Installed == installed {
-			names = append(names, e.Name)
+			names = append(names, cmp.Or(e.Name, e.Kind))
 		}
 	}
 	return names
@@ -171,8 +171,8 @@ func watchedCondition(o observation) metav1.Condition {
 			continue
 		}
 		affected++
-		if worst == nil || rank > order || rank == order && v.name < name {
-			worst, order, name = p, rank, v.name
+		if called := cmp.Or(v.name, v.kind.Kind); worst == nil || rank > order || rank == order && called < name {
+			worst, order, name = p, rank, called
 		}
 	}
 	if worst == nil {
@@ -220,9 +220,9 @@ func componentsMessage(components []componentEntry) string {
 		return ""
 	}
 	worst := components[0]
-	message := fmt.Sprintf("%s %q is %s: %s", worst.Kind, worst.Name, worst.Health, cmp.Or(worst.Message, worst.Reason))
+	message := fmt.Sprintf("%s is %s: %s", worst.title(), worst.Health, cmp.Or(worst.Message, worst.Reason))
 	if worst.Message == "" && worst.Reason == "" {
-		message = fmt.Sprintf("%s %q is %s", worst.Kind, worst.Name, worst.Health)
+		message = fmt.Sprintf("%s is %s", worst.title(), worst.Health)
 	}
 	if !strings.HasSuffix(message, ".") {
 		message += "."

@@ -156,6 +156,9 @@ func randomObservation(r *rand.Rand) observation {
 		if r.IntN(3) == 0 {
 			changes[r.IntN(len(changes))](&v)
 		}
+		if r.IntN(4) == 0 {
+			v.discovered, v.namespace, v.kind.Name = true, []string{"", "shop", "shared"}[r.IntN(3)], v.name
+		}
 		o.components = append(o.components, v)
 	}
 	r.Shuffle(len(o.components), func(i, j int) { o.components[i], o.components[j] = o.components[j], o.components[i] })
@@ -175,6 +178,17 @@ func randomObservation(r *rand.Rand) observation {
 		checked("", &problem{appsv1alpha1.ReasonHealthCheckForbidden, "No."})(&o)
 	}
 	return o
+}
+
+// isTruncated is whether there is more of the named or of the discovered components than a status lists.
+func isTruncated(o observation) bool {
+	discovered := 0
+	for _, v := range o.components {
+		if v.discovered {
+			discovered++
+		}
+	}
+	return max(discovered, len(o.components)-discovered) > appsv1alpha1.MaxStatusEntries
 }
 
 func TestStatusIsIdempotent(t *testing.T) {
@@ -197,7 +211,7 @@ func TestStatusIsIdempotent(t *testing.T) {
 		if !equalStatus(o.application.Status, second) {
 			t.Fatalf("seed %d: the same observation led to another status:\n%s", seed, cmp.Diff(o.application.Status, second))
 		}
-		if len(second.Components) > appsv1alpha1.MaxStatusEntries || second.Truncated != (len(o.components) > appsv1alpha1.MaxStatusEntries) {
+		if len(second.Components) > appsv1alpha1.MaxStatusEntries || second.Truncated != isTruncated(o) {
 			t.Fatalf("seed %d: %d components of %d are listed, truncated: %t", seed, len(second.Components), len(o.components), second.Truncated)
 		}
 	}
@@ -212,6 +226,10 @@ func TestStatusIsBounded(t *testing.T) {
 			v.kind = appsv1alpha1.ComponentKind{Group: long(i), Version: strings.Repeat("v", min(name, 63)), Kind: strings.Repeat("K", min(name, 63))}
 			v.found.health.Reason, v.found.health.Message = strings.Repeat("R", length), strings.Repeat(text, length)
 			o.components = append(o.components, v)
+			if i < 100 {
+				v.discovered, v.namespace, v.kind.Name = true, strings.Repeat("n", 63), v.name
+				o.components = append(o.components, v)
+			}
 		}
 		for i := range appsv1alpha1.MaxStatusEntries {
 			o.dependencies = append(o.dependencies, dependencyView{name: "d" + long(i)[1:]})
@@ -225,11 +243,11 @@ func TestStatusIsBounded(t *testing.T) {
 	}{
 		"LongNames": {
 			reason: "Names as long as those of Services, and messages and reasons as long as they can be.",
-			status: full(63, "m", 1_000), most: 96 << 10,
+			status: full(63, "m", 1_000), most: 144 << 10,
 		},
 		"EverythingAsLongAsItCanBe": {
 			reason: "The KEP's list of installed components alone has 256 names of 253 characters; an object can have 1.5 MiB.",
-			status: full(253, "\U0001F30D", 100_000), most: 256 << 10,
+			status: full(253, "\U0001F30D", 100_000), most: 384 << 10,
 		},
 	}
 	for name, tc := range cases {
@@ -241,8 +259,9 @@ func TestStatusIsBounded(t *testing.T) {
 			if len(data) > tc.most {
 				t.Errorf("%s\nwant at most %d bytes, got %d", tc.reason, tc.most, len(data))
 			}
-			if len(tc.status.Components) != appsv1alpha1.MaxStatusEntries || !tc.status.Truncated || tc.status.Counts.Total != 256 {
-				t.Errorf("64 of 256 components are listed, and all are counted; got %d of %d, truncated: %t",
+			if len(tc.status.Components) != appsv1alpha1.MaxStatusEntries || !tc.status.Truncated || tc.status.Counts.Total != 356 ||
+				len(tc.status.Discovered) != appsv1alpha1.MaxStatusEntries {
+				t.Errorf("64 of 256 components and of 100 discovered ones are listed, and all are counted; got %d of %d, truncated: %t",
 					len(tc.status.Components), tc.status.Counts.Total, tc.status.Truncated)
 			}
 			for _, c := range tc.status.Conditions {

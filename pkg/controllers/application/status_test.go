@@ -34,6 +34,13 @@ func component(name string, h appsv1alpha1.Health, modify ...func(*componentView
 	return v
 }
 
+// foundElsewhere is a component that was discovered in another namespace.
+func foundElsewhere(name string, h appsv1alpha1.Health) componentView {
+	return component(name, h, func(v *componentView) {
+		v.discovered, v.namespace, v.kind.Name = true, "shared", name
+	})
+}
+
 func ignored(v *componentView)  { v.found.ignored = true }
 func missing(v *componentView)  { v.found, v.installed = nil, false }
 func deleting(v *componentView) { v.found.deleting = true }
@@ -264,7 +271,7 @@ func TestConditions(t *testing.T) {
 			observation: observed(),
 			installed:   wanted{unknown, "NoComponents"}, check: wanted{unknown, "NoHealthCheck"},
 			healthy: wanted{unknown, "NoComponents"}, watched: wanted{yes, "Watched"},
-			message: "The Application names no components.",
+			message: "The Application has no components.",
 		},
 		"AllIgnored": {
 			reason:      "If nothing counts, nothing is known.",
@@ -298,7 +305,7 @@ func TestConditions(t *testing.T) {
 			observation: observed(dependingOn(dependencyView{name: "mysql"})),
 			installed:   wanted{no, "DependenciesMissing"}, check: wanted{unknown, "NoHealthCheck"},
 			healthy: wanted{unknown, "NoComponents"}, watched: wanted{yes, "Watched"},
-			message: `The Application names no components. Dependencies that are not installed: "mysql".`,
+			message: `The Application has no components. Dependencies that are not installed: "mysql".`,
 		},
 		"DependencyNotSeen": {
 			reason:      "It may be there.",

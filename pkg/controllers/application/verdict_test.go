@@ -170,6 +170,13 @@ func TestVerdictsOnApplications(t *testing.T) {
 			Reason: "That something is on its way does not mend what has failed.", Want: verdict.Failed,
 			Object: app(observed(with(component("web", "", missing), component("db", appsv1alpha1.HealthDegraded)))),
 		},
+		"Discovered": {
+			Reason: "What was found is healthy.", Want: verdict.Current, Object: app(observed(with(foundElsewhere("db", appsv1alpha1.HealthHealthy)))),
+		},
+		"DiscoveredDegraded": {
+			Reason: "What was found has failed.", Want: verdict.Failed,
+			Object: app(observed(with(healthy("web"), foundElsewhere("db", appsv1alpha1.HealthDegraded)))),
+		},
 		"NotOwned": {
 			Reason: "It is installed and healthy. That it would not be deleted with the Application is for an administrator.",
 			Object: app(observed(with(component("db", appsv1alpha1.HealthHealthy, notOwned)))), Want: verdict.Current,
@@ -192,6 +199,8 @@ func TestVerdictsOnApplications(t *testing.T) {
 		appsv1alpha1.ReasonSyncing: verdict.InProgress, appsv1alpha1.ReasonKindNotServed: verdict.InProgress,
 		appsv1alpha1.ReasonKindForbidden: verdict.Failed, appsv1alpha1.ReasonKindTooLarge: verdict.Failed,
 		appsv1alpha1.ReasonClusterScoped: verdict.Failed, appsv1alpha1.ReasonKindStale: verdict.InProgress,
+		appsv1alpha1.ReasonNotAllowed: verdict.Failed, appsv1alpha1.ReasonTooManyDiscovered: verdict.Failed,
+		appsv1alpha1.ReasonNoInventory: verdict.Failed,
 	} {
 		table.Cases["NotSeen"+reason] = verdict.Case{
 			Reason: "A component cannot be seen: " + reason, Want: want,
@@ -200,7 +209,7 @@ func TestVerdictsOnApplications(t *testing.T) {
 	}
 	for reason, want := range map[string]verdict.Verdict{
 		appsv1alpha1.ReasonHealthCheckRefused: verdict.Failed, appsv1alpha1.ReasonHealthCheckForbidden: verdict.Failed,
-		appsv1alpha1.ReasonHealthCheckStarting: verdict.InProgress,
+		appsv1alpha1.ReasonHealthCheckStarting: verdict.InProgress, appsv1alpha1.ReasonObserveOnly: verdict.Failed,
 	} {
 		table.Cases["Check"+reason] = verdict.Case{
 			Reason: "The health check does not run: " + reason, Want: want,
@@ -208,5 +217,7 @@ func TestVerdictsOnApplications(t *testing.T) {
 		}
 	}
 	table.Check(t)
-	verdict.Covers(t, verdict.Reasons(t, "apis/apps/v1alpha1"), nil, table.Objects()...)
+	verdict.Covers(t, verdict.Reasons(t, "apis/apps/v1alpha1"), map[string]string{
+		"ReasonHealthChanged": "It is the reason of Events.",
+	}, table.Objects()...)
 }

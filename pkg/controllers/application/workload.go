@@ -50,6 +50,8 @@ type workload struct {
 	requestTimeout time.Duration
 	healthChecks   *healthChecks
 	texts          texts
+	wanted         *wantedMarks
+	announcements  *announcements
 
 	// watching is held while it is changed what the watcher is asked for by an Application, so that nothing is asked for on behalf of
 	// one that has gone. It is taken before mu.
@@ -75,8 +77,9 @@ type workload struct {
 	// refusals are the writes of owner references that the cluster refused.
 	refusals map[refusalKey]refusal
 
-	// mode is what is done about the Applications of the cluster.
-	mode mode
+	// mode is what is done about the Applications of the cluster, and policy what may be.
+	mode   mode
+	policy policy
 
 	// told are Applications about which the hub was told by the instance that was there before this one, until it is known which of them
 	// are there.
@@ -248,6 +251,7 @@ func (w *workload) untrack(key applicationKey) {
 		w.healthChecks.forget(t.uid)
 	}
 	w.mu.Unlock()
+	w.wanted.want(key, nil)
 	w.watcher.Release(key.String())
 }
 

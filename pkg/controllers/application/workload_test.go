@@ -89,6 +89,7 @@ func shopAndOther(t *testing.T) (w *workload, key, other applicationKey) {
 	other = applicationKey{Namespace: "ns", Name: "other"}
 	return &workload{
 		watcher: watcher, healthChecks: newHealthChecks(testingclock.NewFakeClock(time.Unix(0, 0))),
+		wanted:       newWantedMarks(testingclock.NewFakeClock(time.Unix(0, 0))),
 		applications: map[applicationKey]*tracked{key: {uid: "a"}, other: {uid: "b"}},
 		byUID:        map[types.UID]applicationKey{}, users: map[kindwatch.Kind]sets.Set[applicationKey]{},
 	}, key, other

@@ -74,11 +74,14 @@ func (r *reconciler) newWorkload(
 		unansweredUntil: map[schema.GroupVersion]time.Time{},
 		refusals:        map[refusalKey]refusal{},
 		healthChecks:    newHealthChecks(r.clock),
+		wanted:          newWantedMarks(r.clock),
+		announcements:   newAnnouncements(cl.GetEventRecorder(controllerName), r.clock),
 	}
 	watched.Clock, watched.Lists, watched.Linger = r.clock, r.lists, r.linger
 	watched.StaleAfter = r.staleAfter
 	watched.Handler = func(e kindwatch.Event) { r.handle(w, e) }
-	watched.Reduce = reducer{r.assessor, &w.texts, r.packer}.reduce
+	watched.Reduce = reducer{r.assessor, &w.texts, r.packer, w.wanted}.reduce
+	watched.Generation = w.wanted.current
 	if w.watcher, err = kindwatch.New(watched); err != nil {
 		return nil, fmt.Errorf("cannot watch cluster %q: %w", name, err)
 	}

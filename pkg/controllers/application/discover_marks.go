@@ -1,0 +1,140 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+// A mark is something about an object by which Applications discover it, with the namespace that the object is in. It is also the index
+// key under which the object's record is found.
+type mark string
+
+// What marks are about.
+const (
+	markPartOf        = "part-of"
+	markInstance      = "instance"
+	markHelm          = "helm"
+	markKustomization = "kustomization"
+	markHelmRelease   = "helm-release"
+	markArgo          = "argo"
+	markObject        = "object"
+)
+
+// maxMarkValue is how long a value of an object can be that is made a mark: no name that an Application can ask for is longer.
+const maxMarkValue = 512
+
+// markOf is a mark of objects in a namespace; the empty one is that of objects without. Slashes stand in none of the values but the last.
+func markOf(what, namespace string, values ...string) mark {
+	return mark(what + "/" + namespace + "/" + strings.Join(values, "/"))
+}
+
+// objectMark is the mark of a single object.
+func objectMark(gk schema.GroupKind, key types.NamespacedName) mark {
+	return markOf(markObject, key.Namespace, gk.Group, gk.Kind, key.Name)
+}
+
+// marksOfObject are the marks that an object bears.
+func marksOfObject(gk schema.GroupKind, obj *unstructured.Unstructured) []mark {
+	labels, annotations := obj.GetLabels(), obj.GetAnnotations()
+	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	marks := []mark{objectMark(gk, key)}
+	add := func(what string, values ...string) {
+		long := func(v string) bool { return v == "" || len(v) > maxMarkValue }
+		if !slices.ContainsFunc(values, long) {
+			marks = append(marks, markOf(what, key.Namespace, values...))
+		}
+	}
+	add(markPartOf, labels[appsv1alpha1.PartOfLabel])
+	add(markInstance, labels[appsv1alpha1.InstanceLabel])
+	add(markHelm, annotations[appsv1alpha1.HelmReleaseNamespaceAnnotation], annotations[appsv1alpha1.HelmReleaseNameAnnotation])
+	add(markKustomization, labels[appsv1alpha1.FluxKustomizationNamespaceLabel], labels[appsv1alpha1.FluxKustomizationNameLabel])
+	add(markHelmRelease, labels[appsv1alpha1.FluxHelmReleaseNamespaceLabel], labels[appsv1alpha1.FluxHelmReleaseNameLabel])
+	add(markArgo, argoApplicationOf(gk, key, labels, annotations))
+	return marks
+}
+
+// argoApplicationOf is the Application of Argo CD that applied an object; empty if none did. A tracking ID that is about another object was
+// copied, as many controllers copy annotations to what they make, and counts for nothing; neither does the label then.
+func argoApplicationOf(gk schema.GroupKind, key types.NamespacedName, labels, annotations map[string]string) string {
+	id, tracked := annotations[appsv1alpha1.ArgoTrackingAnnotation]
+	if !tracked {
+		return labels[appsv1alpha1.ArgoInstanceLabel]
+	}
+	parts := strings.SplitN(id, ":", 3) // Names of roles have colons.
+	if len(parts) != 3 || parts[1] != gk.Group+"/"+gk.Kind {
+		return ""
+	}
+	namespace, name, _ := strings.Cut(parts[2], "/")
+	// Of an object without a namespace, the ID names the one into which the rest was applied.
+	if name != key.Name || key.Namespace != "" && namespace != key.Namespace {
+		return ""
+	}
+	return parts[0]
+}
+
+// marksOfSource are the marks by which a source of an Application in a namespace finds objects in another one, or in the same. A single
+// object has none here: it is found by its name.
+func marksOfSource(s appsv1alpha1.DiscoverySource, application, namespace string) []mark {
+	switch {
+	case s.PartOf != "":
+		return []mark{markOf(markPartOf, namespace, s.PartOf)}
+	case s.Instance != "":
+		return []mark{markOf(markInstance, namespace, s.Instance)}
+	case s.HelmRelease != nil:
+		return []mark{markOf(markHelm, namespace, orOwn(s.HelmRelease.Namespace, application), s.HelmRelease.Name)}
+	case s.FluxKustomization != nil:
+		return []mark{markOf(markKustomization, namespace, orOwn(s.FluxKustomization.Namespace, application), s.FluxKustomization.Name)}
+	case s.FluxHelmRelease != nil:
+		return []mark{markOf(markHelmRelease, namespace, orOwn(s.FluxHelmRelease.Namespace, application), s.FluxHelmRelease.Name)}
+	case s.ArgoApplication != nil && s.ArgoApplication.Namespace != "":
+		return []mark{markOf(markArgo, namespace, s.ArgoApplication.Namespace+"_"+s.ArgoApplication.Name)}
+	case s.ArgoApplication != nil:
+		return []mark{markOf(markArgo, namespace, s.ArgoApplication.Name)}
+	}
+	return nil
+}
+
+// orOwn is a namespace, or that of the Application if none is named.
+func orOwn(namespace, application string) string {
+	if namespace == "" {
+		return application
+	}
+	return namespace
+}
+
+// marksWanted are all marks that an Application may look for, in the namespaces that it sees. What it sees does not depend on what is there.
+func marksWanted(app *appsv1alpha1.Application, s sight) []mark {
+	d := app.Spec.Discover
+	if d == nil {
+		return nil
+	}
+	var marks []mark
+	for _, source := range d.Sources {
+		for _, namespace := range s.namespaces(d.Namespaces) {
+			marks = append(marks, marksOfSource(source, app.Namespace, namespace)...)
+		}
+		if o := source.Object; o != nil {
+			gk := schema.GroupKind{Group: o.Group, Kind: o.Kind}
+			if namespace := orOwn(o.Namespace, app.Namespace); s.namespace(namespace) {
+				marks = append(marks, objectMark(gk, types.NamespacedName{Namespace: namespace, Name: o.Name}))
+			}
+			if s.anyClusterScoped() {
+				marks = append(marks, objectMark(gk, types.NamespacedName{Name: o.Name}))
+			}
+		}
+		if gvk, key, ok := inventoryOf(source, app.Namespace); ok && s.namespace(key.Namespace) {
+			marks = append(marks, objectMark(gvk.GroupKind(), key))
+		}
+	}
+	slices.Sort(marks)
+	return slices.Clip(slices.Compact(marks))
+}

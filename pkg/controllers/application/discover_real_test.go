@@ -1,0 +1,418 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+var discoveredConfigMaps = []appsv1alpha1.DiscoveredKind{{Version: "v1", Kind: "ConfigMap"}}
+
+// class changes what the class of the cluster says about Applications.
+func (f *fixture) classSays(change func(*fleetv1alpha1.ApplicationsSpec)) {
+	f.t.Helper()
+	f.eventually("the class is changed", func() error {
+		if err := f.hub.Get(f.ctx, types.NamespacedName{Name: f.class.Name}, f.class); err != nil {
+			return err
+		}
+		change(&f.class.Spec.Applications)
+		return f.hub.Update(f.ctx, f.class)
+	})
+}
+
+// discovers creates an Application that names nothing and discovers.
+func (f *fixture) discovers(name string, kinds []appsv1alpha1.DiscoveredKind, sources ...appsv1alpha1.DiscoverySource) *appsv1alpha1.Application {
+	f.t.Helper()
+	return f.application(name, nil, func(app *appsv1alpha1.Application) {
+		app.Spec.Discover = &appsv1alpha1.Discovery{Sources: sources, Kinds: kinds}
+	})
+}
+
+// marked creates a ConfigMap with labels and annotations.
+func (f *fixture) marked(name string, labels, annotations map[string]string) *corev1.ConfigMap {
+	f.t.Helper()
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name, Labels: labels, Annotations: annotations}}
+	f.create(f.workload, cm)
+	return cm
+}
+
+func partOf(name string) map[string]string { return map[string]string{appsv1alpha1.PartOfLabel: name} }
+
+// discoveredIn is what a status says of what was discovered: "Kind/namespace/name Health Reason" for each.
+func discoveredIn(s appsv1alpha1.ApplicationStatus) []string {
+	var out []string
+	for _, d := range s.Discovered {
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s/%s/%s %s %s", d.Kind, d.Namespace, d.Name, d.Health, d.Reason)))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// finds waits until an Application has discovered just this. In the texts, ~ stands for the namespace of the test.
+func (f *fixture) finds(app *appsv1alpha1.Application, want ...string) {
+	f.t.Helper()
+	for i := range want {
+		want[i] = strings.ReplaceAll(want[i], "~", f.namespace)
+	}
+	slices.Sort(want)
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if diff := cmp.Diff(want, discoveredIn(s)); diff != "" {
+			return fmt.Errorf("-want +got:\n%s", diff)
+		}
+		return nil
+	})
+}
+
+func TestDiscoverByWhatOthersWrite(t *testing.T) {
+	f := newFixture(t)
+	helm := func(name, namespace string) map[string]string {
+		return map[string]string{"meta.helm.sh/release-name": name, "meta.helm.sh/release-namespace": namespace}
+	}
+	flux := func(of, name, namespace string) map[string]string {
+		return map[string]string{of + ".toolkit.fluxcd.io/name": name, of + ".toolkit.fluxcd.io/namespace": namespace}
+	}
+	tracking := func(app, name string) map[string]string {
+		return map[string]string{"argocd.argoproj.io/tracking-id": fmt.Sprintf("%s:/ConfigMap:%s/%s", app, f.namespace, name)}
+	}
+	f.marked("part", partOf("shop"), nil)
+	f.marked("instance", map[string]string{"app.kubernetes.io/instance": "shop"}, nil)
+	f.marked("helm", nil, helm("shop", f.namespace))
+	f.marked("helm-elsewhere", nil, helm("shop", "elsewhere"))
+	f.marked("kustomized", flux("kustomize", "shop", "flux-system"), nil)
+	f.marked("released", flux("helm", "shop", "flux-system"), nil)
+	f.marked("argo", nil, tracking("shop", "argo"))
+	f.marked("argo-copy", nil, tracking("shop", "argo"))
+	f.marked("argo-teams", nil, tracking("teams_shop", "argo-teams"))
+	f.marked("stranger", partOf("other"), nil)
+	own := &appsv1alpha1.DiscoveredRelease{Name: "shop"}
+	system := &appsv1alpha1.DiscoveredRelease{Name: "shop", Namespace: "flux-system"}
+	cases := map[string]struct {
+		source appsv1alpha1.DiscoverySource
+		want   string
+	}{
+		"by-part-of":       {appsv1alpha1.DiscoverySource{PartOf: "shop"}, "part"},
+		"by-instance":      {appsv1alpha1.DiscoverySource{Instance: "shop"}, "instance"},
+		"by-helm":          {appsv1alpha1.DiscoverySource{HelmRelease: own}, "helm"},
+		"by-kustomization": {appsv1alpha1.DiscoverySource{FluxKustomization: system}, "kustomized"},
+		"by-helm-release":  {appsv1alpha1.DiscoverySource{FluxHelmRelease: system}, "released"},
+		"by-argo":          {appsv1alpha1.DiscoverySource{ArgoApplication: &appsv1alpha1.ArgoApplication{Name: "shop"}}, "argo"},
+		"by-argo-teams":    {appsv1alpha1.DiscoverySource{ArgoApplication: &appsv1alpha1.ArgoApplication{Name: "shop", Namespace: "teams"}}, "argo-teams"},
+	}
+	later := f.discovers("follows", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "later"})
+	apps := map[string]*appsv1alpha1.Application{}
+	for name, tc := range cases {
+		apps[name] = f.discovers(name, discoveredConfigMaps, tc.source)
+	}
+	for name, tc := range cases {
+		app := apps[name]
+		f.finds(app, "ConfigMap/~/"+tc.want+" Healthy")
+		f.health(app, appsv1alpha1.HealthHealthy)
+		if c := app.Status.Counts; c.Discovered != 1 || c.Total != 1 || app.Status.ComponentsInstalled != "1/1" || len(app.Status.Installed) > 0 {
+			t.Errorf("%s: got %+v", name, app.Status)
+		}
+	}
+	// What is discovered is looked at and not touched.
+	f.settled()
+	var all corev1.ConfigMapList
+	if err := f.workload.List(f.ctx, &all, client.InNamespace(f.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, cm := range all.Items {
+		if len(cm.OwnerReferences) > 0 || len(cm.Finalizers) > 0 {
+			t.Errorf("%s was written: %v", cm.Name, cm.OwnerReferences)
+		}
+	}
+	// It follows what happens.
+	f.health(later, appsv1alpha1.HealthUnknown)
+	cm := f.marked("later", partOf("later"), nil)
+	f.finds(later, "ConfigMap/~/later Healthy")
+	f.edit(cm, func() { cm.Labels = nil })
+	f.finds(later)
+}
+
+// What a kind has is known before somebody looks for it by a mark for the first time, and nothing was kept of it.
+func TestDiscoverInAKindThatIsWatchedAlready(t *testing.T) {
+	f := newFixture(t)
+	named := f.application("named", components(configMaps, "settings"))
+	f.configMap("settings", "named")
+	f.marked("old", partOf("shop"), nil)
+	f.installed(named, "settings")
+	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
+	f.finds(app, "ConfigMap/~/old Healthy")
+}
+
+func TestNothingIsWrittenAtRestByWhatIsDiscovered(t *testing.T) {
+	f := newFixture(t)
+	f.marked("settings", partOf("shop"), nil)
+	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"},
+		appsv1alpha1.DiscoverySource{Object: &appsv1alpha1.DiscoveredObject{Version: "v1", Kind: "Service", Name: "none"}})
+	f.finds(app, "ConfigMap/~/settings Healthy", "Service/~/none Missing NotFound")
+	f.settled()
+	before := f.asked.count()
+	f.restart()
+	f.eventually("the cluster is engaged", func() error {
+		if _, ok := f.reconciler.workloads.Get(f.cluster); !ok {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	f.definitionsWatched()
+	f.settled()
+	for _, request := range f.asked.since(before, writes()...) {
+		t.Errorf("after a restart nothing is written, got %s", request)
+	}
+}
+
+// kustomizations are served in a form that has what Masthead reads.
+func (f *fixture) kustomizations() {
+	f.t.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "kustomizations.kustomize.toolkit.fluxcd.io"}}
+	crd.Spec = apiextensionsv1.CustomResourceDefinitionSpec{
+		Group: kustomizationGVK.Group, Scope: apiextensionsv1.NamespaceScoped,
+		Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "kustomizations", Singular: "kustomization", Kind: "Kustomization", ListKind: "KustomizationList"},
+		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+			Name: kustomizationGVK.Version, Served: true, Storage: true,
+			Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+				Type: "object", XPreserveUnknownFields: new(true),
+			}},
+		}},
+	}
+	if err := f.workload.Create(f.ctx, crd); client.IgnoreAlreadyExists(err) != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { f.delete(crd) })
+}
+
+// kustomization creates a Kustomization that is ready and has applied some objects.
+func (f *fixture) kustomization(namespace, name string, ids ...string) *unstructured.Unstructured {
+	f.t.Helper()
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kustomizationGVK)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	f.eventually("Kustomizations are served", func() error { return f.workload.Create(f.ctx, u.DeepCopy()) })
+	f.applied(u, ids...)
+	return u
+}
+
+// applied gives a Kustomization an inventory.
+func (f *fixture) applied(u *unstructured.Unstructured, ids ...string) {
+	f.t.Helper()
+	entries := []any{}
+	for _, id := range ids {
+		entries = append(entries, map[string]any{"id": strings.ReplaceAll(id, "~", f.namespace), "v": "v1"})
+	}
+	f.eventually("the status of the Kustomization", func() error {
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(u), u); err != nil {
+			return err
+		}
+		u.Object["status"] = map[string]any{
+			"observedGeneration": u.GetGeneration(),
+			"conditions":         []any{map[string]any{"type": "Ready", "status": "True", "reason": "ReconciliationSucceeded"}},
+			"inventory":          map[string]any{"entries": entries},
+		}
+		return f.workload.Status().Update(f.ctx, u)
+	})
+}
+
+// An inventory says more than marks do: of which kinds objects are, which are missing, and which only bear a copy of the labels.
+func TestDiscoverByTheInventoryOfFlux(t *testing.T) {
+	f := newFixture(t)
+	f.kustomizations()
+	labels := map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop", "kustomize.toolkit.fluxcd.io/namespace": f.namespace}
+	f.marked("settings", labels, nil)
+	f.marked("copy", labels, nil)
+	k := f.kustomization(f.namespace, "shop", "~_settings__ConfigMap", "~_web__Service")
+	app := f.discovers("shop", nil, appsv1alpha1.DiscoverySource{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "shop"}})
+	f.finds(app, "Kustomization/~/shop Healthy", "ConfigMap/~/settings Healthy", "Service/~/web Missing NotFound")
+	f.health(app, appsv1alpha1.HealthMissing)
+
+	f.create(f.workload, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "web", Labels: labels},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+	})
+	f.finds(app, "Kustomization/~/shop Healthy", "ConfigMap/~/settings Healthy", "Service/~/web Healthy")
+	f.applied(k, "~_web__Service")
+	f.finds(app, "Kustomization/~/shop Healthy", "Service/~/web Healthy")
+
+	missing := f.discovers("missing", nil, appsv1alpha1.DiscoverySource{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "none"}})
+	f.finds(missing, "Kustomization/~/none Missing NotFound")
+	helm := f.discovers("no-helm", nil, appsv1alpha1.DiscoverySource{FluxHelmRelease: &appsv1alpha1.DiscoveredRelease{Name: "none"}})
+	f.finds(helm, "HelmRelease/~/none Unknown KindNotServed")
+}
+
+// Ownership of what did not ask for it takes two: the Application asks for it, and the operator of the hub consents.
+func TestWhatIsDiscoveredIsOwnedOnlyIfBothAskForIt(t *testing.T) {
+	f := newFixture(t)
+	cm := f.marked("settings", partOf("shop"), nil)
+	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
+	f.finds(app, "ConfigMap/~/settings Healthy")
+	f.owned(cm, app, false)
+
+	f.edit(app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
+	f.finds(app, "ConfigMap/~/settings Healthy OwnershipForbidden")
+	f.settled()
+	f.owned(cm, app, false)
+
+	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) {
+		s.DiscoveredOwnership = fleetv1alpha1.DiscoveredOwnershipAllowed
+	})
+	f.owned(cm, app, true)
+	f.finds(app, "ConfigMap/~/settings Healthy")
+	f.ownsKinds(app, "/v1, Kind=ConfigMap")
+
+	f.edit(app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipNone })
+	f.owned(cm, app, false)
+	f.edit(app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
+	f.owned(cm, app, true)
+	f.edit(app, func() { app.Spec.Discover = nil })
+	f.owned(cm, app, false)
+}
+
+// elsewhere creates another namespace with a marked ConfigMap.
+func (f *fixture) elsewhere(suffix string) *corev1.ConfigMap {
+	f.t.Helper()
+	f.create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace + suffix}})
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace + suffix, Name: "secret-name", Labels: partOf("shop")}}
+	f.create(f.workload, cm)
+	return cm
+}
+
+// spy is an Application that looks for everything that it may not see.
+func (f *fixture) spy(name, namespace string) *appsv1alpha1.Application {
+	f.t.Helper()
+	return f.application(name, nil, func(app *appsv1alpha1.Application) {
+		app.Spec.Discover = &appsv1alpha1.Discovery{
+			Namespaces: []string{namespace},
+			Kinds:      []appsv1alpha1.DiscoveredKind{{Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Namespace"}},
+			Sources: []appsv1alpha1.DiscoverySource{
+				{PartOf: "shop"},
+				{Object: &appsv1alpha1.DiscoveredObject{Version: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "secret-name"}},
+				{Object: &appsv1alpha1.DiscoveredObject{Version: "v1", Kind: "Namespace", Name: namespace}},
+				{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "infra", Namespace: namespace}},
+				{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "none"}},
+			},
+		}
+	})
+}
+
+// Whoever can write Applications in one namespace wants to know what there is in another: whether it exists, what is in it, how that
+// fares, what its Kustomizations apply. The answer is the same whether there is something or not, and stays the same when it changes.
+func TestAnAuthorLearnsNothingOfOtherNamespaces(t *testing.T) {
+	f := newFixture(t)
+	f.kustomizations()
+	cm := f.elsewhere("-victim")
+	f.kustomization(f.namespace+"-victim", "infra", f.namespace+"-victim_secret-name__ConfigMap")
+	// Another tenant may see it, so that it is watched and kept.
+	f.create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace + "-friend"}})
+	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) {
+		s.Visibility = []fleetv1alpha1.ApplicationVisibility{{
+			From: []string{f.namespace + "-friend"}, Namespaces: []string{f.namespace + "-victim"},
+			ClusterScoped: []fleetv1alpha1.ReferencedResource{{Resource: "namespaces"}},
+		}}
+	})
+	f.served()
+	friend := &appsv1alpha1.Application{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace + "-friend", Name: "shop"},
+		Spec: appsv1alpha1.ApplicationSpec{Discover: &appsv1alpha1.Discovery{
+			Namespaces: []string{f.namespace + "-victim"}, Kinds: discoveredConfigMaps, Sources: []appsv1alpha1.DiscoverySource{
+				{PartOf: "shop"}, {Object: &appsv1alpha1.DiscoveredObject{Version: "v1", Kind: "Namespace", Name: f.namespace + "-victim"}},
+			},
+		}},
+	}
+	f.create(f.workload, friend)
+	t.Cleanup(func() { f.delete(friend) })
+	f.finds(friend, "ConfigMap/~-victim/secret-name Healthy", "Namespace//~-victim Healthy")
+
+	full, empty := f.spy("full", f.namespace+"-victim"), f.spy("empty", f.namespace+"-nobody")
+	answer := func(app *appsv1alpha1.Application, namespace string) string {
+		f.finds(app,
+			"ConfigMap/~"+namespace+"/secret-name Unknown NotAllowed", "Namespace//~"+namespace+" Unknown NotAllowed", "Namespace// Unknown NotAllowed")
+		s := app.Status.DeepCopy()
+		for i := range s.Conditions {
+			s.Conditions[i].LastTransitionTime = metav1.Time{}
+		}
+		for i := range s.Discovered {
+			s.Discovered[i].Since = nil
+		}
+		s.History = nil
+		text, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.ReplaceAll(string(text), namespace, "-*")
+	}
+	if diff := cmp.Diff(answer(empty, "-nobody"), answer(full, "-victim")); diff != "" {
+		t.Errorf("the answer tells whether there is something: -without +with\n%s", diff)
+	}
+	f.settled()
+	version := full.ResourceVersion
+	f.edit(cm, func() {
+		cm.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "full", appsv1alpha1.IgnoreHealthAnnotation: "true"}
+	})
+	f.delete(cm)
+	f.finds(friend, "Namespace//~-victim Healthy")
+	f.settled()
+	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(full), full); err != nil || full.ResourceVersion != version {
+		t.Errorf("a change elsewhere is told (%v): %+v", err, full.Status)
+	}
+}
+
+// The inventory of a Kustomization in the author's own namespace names what is elsewhere: whoever can write its status can let it name
+// anything.
+func TestAnAuthorLearnsNothingThroughAnInventoryOfTheirOwn(t *testing.T) {
+	f := newFixture(t)
+	f.kustomizations()
+	f.elsewhere("-victim")
+	f.kustomization(f.namespace, "mine", "~-victim_secret-name__ConfigMap", "~-nobody_secret-name__ConfigMap", "_~-victim__Namespace", "_~-nobody__Namespace")
+	app := f.discovers("shop", nil, appsv1alpha1.DiscoverySource{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "mine"}})
+	f.finds(app, "Kustomization/~/mine Healthy", "Namespace// Unknown NotAllowed")
+}
+
+// What the operator of the hub lists is seen, for its health alone, and not any more when it is not listed any more.
+func TestDiscoverElsewhereWhereTheClassLetsIt(t *testing.T) {
+	f := newFixture(t)
+	cm := f.elsewhere("-shared")
+	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) {
+		s.DiscoveredOwnership = fleetv1alpha1.DiscoveredOwnershipAllowed
+		s.Visibility = []fleetv1alpha1.ApplicationVisibility{{
+			From: []string{f.namespace}, Namespaces: []string{f.namespace + "-shared"},
+			ClusterScoped: []fleetv1alpha1.ReferencedResource{{Resource: "namespaces"}},
+		}}
+	})
+	app := f.spy("shop", f.namespace+"-shared")
+	f.edit(app, func() {
+		app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned
+		app.Spec.Discover.Sources = app.Spec.Discover.Sources[:3]
+	})
+	f.finds(app, "ConfigMap/~-shared/secret-name Healthy", "Namespace//~-shared Healthy")
+	f.settled()
+	f.owned(cm, app, false)
+
+	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) { s.Visibility = nil })
+	f.finds(app, "ConfigMap/~-shared/secret-name Unknown NotAllowed", "Namespace//~-shared Unknown NotAllowed", "Namespace// Unknown NotAllowed")
+	if got := condition(app.Status, appsv1alpha1.ConditionStalled); got != "True NotAllowed" {
+		t.Errorf("want somebody to be told to do something, got %q", got)
+	}
+	if app.Status.Health != appsv1alpha1.HealthUnknown {
+		t.Errorf("want what cannot be seen to be unknown, got %s", app.Status.Health)
+	}
+}

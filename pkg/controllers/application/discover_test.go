@@ -1,0 +1,272 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// markedObject is an object with labels and annotations.
+func markedObject(apiVersion, kind, namespace, name string, labels, annotations map[string]string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	u.SetLabels(labels)
+	u.SetAnnotations(annotations)
+	return u
+}
+
+func TestMarksOfAnObjectAreThoseOfItsSource(t *testing.T) {
+	release := &appsv1alpha1.DiscoveredRelease{Name: "shop", Namespace: "flux"}
+	argo := appsv1alpha1.DiscoverySource{ArgoApplication: &appsv1alpha1.ArgoApplication{Name: "shop"}}
+	elsewhere := appsv1alpha1.DiscoverySource{ArgoApplication: &appsv1alpha1.ArgoApplication{Name: "shop", Namespace: "teams"}}
+	helm := appsv1alpha1.DiscoverySource{HelmRelease: release}
+	for _, tc := range []struct {
+		name, reason        string
+		source              appsv1alpha1.DiscoverySource
+		labels, annotations map[string]string
+		kind, namespace     string
+		want                bool
+	}{
+		{name: "part of", reason: "The label says so.", source: appsv1alpha1.DiscoverySource{PartOf: "shop"}, labels: map[string]string{"app.kubernetes.io/part-of": "shop"}, want: true},
+		{name: "part of another", reason: "Labels are compared whole.", source: appsv1alpha1.DiscoverySource{PartOf: "shop"}, labels: map[string]string{"app.kubernetes.io/part-of": "shop2"}},
+		{name: "instance", reason: "The label says so.", source: appsv1alpha1.DiscoverySource{Instance: "shop"}, labels: map[string]string{"app.kubernetes.io/instance": "shop"}, want: true},
+		{name: "instance is not part of", reason: "Two labels are two things.", source: appsv1alpha1.DiscoverySource{Instance: "shop"}, labels: map[string]string{"app.kubernetes.io/part-of": "shop"}},
+		{name: "Helm", reason: "Helm writes both.", source: helm, annotations: map[string]string{"meta.helm.sh/release-name": "shop", "meta.helm.sh/release-namespace": "flux"}, want: true},
+		{name: "Helm, another namespace", reason: "Releases of one name are told apart.", source: helm, annotations: map[string]string{"meta.helm.sh/release-name": "shop", "meta.helm.sh/release-namespace": "ns"}},
+		{name: "Helm, half", reason: "Somebody copied one of them.", source: helm, annotations: map[string]string{"meta.helm.sh/release-name": "shop"}},
+		{
+			name: "Flux, Kustomization", reason: "kustomize-controller labels all that it applies.", source: appsv1alpha1.DiscoverySource{FluxKustomization: release}, want: true,
+			labels: map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop", "kustomize.toolkit.fluxcd.io/namespace": "flux"},
+		},
+		{
+			name: "Flux, HelmRelease", reason: "helm-controller labels all that it renders.", source: appsv1alpha1.DiscoverySource{FluxHelmRelease: release}, want: true,
+			labels: map[string]string{"helm.toolkit.fluxcd.io/name": "shop", "helm.toolkit.fluxcd.io/namespace": "flux"},
+		},
+		{
+			name: "Flux, the other one", reason: "A Kustomization and a HelmRelease can have one name.", source: appsv1alpha1.DiscoverySource{FluxHelmRelease: release},
+			labels: map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop", "kustomize.toolkit.fluxcd.io/namespace": "flux"},
+		},
+		{name: "Argo CD", reason: "The ID is about the object.", source: argo, annotations: map[string]string{"argocd.argoproj.io/tracking-id": "shop:apps/Deployment:ns/web"}, want: true},
+		{name: "Argo CD, an Application elsewhere", reason: "Argo CD puts the namespace before the name.", source: elsewhere, annotations: map[string]string{"argocd.argoproj.io/tracking-id": "teams_shop:apps/Deployment:ns/web"}, want: true},
+		{name: "Argo CD, copied", reason: "A controller copied the annotation to what it made.", source: argo, annotations: map[string]string{"argocd.argoproj.io/tracking-id": "shop:apps/Deployment:ns/parent"}},
+		{name: "Argo CD, another kind", reason: "As above.", source: argo, annotations: map[string]string{"argocd.argoproj.io/tracking-id": "shop:apps/StatefulSet:ns/web"}},
+		{name: "Argo CD, another namespace", reason: "As above.", source: argo, annotations: map[string]string{"argocd.argoproj.io/tracking-id": "shop:apps/Deployment:other/web"}},
+		{name: "Argo CD, no namespace", reason: "The ID has the destination's.", source: argo, kind: "ClusterThing", namespace: "-", annotations: map[string]string{"argocd.argoproj.io/tracking-id": "shop:apps/ClusterThing:dest/web"}, want: true},
+		{name: "Argo CD, nonsense", reason: "Anybody can write an annotation.", source: argo, annotations: map[string]string{"argocd.argoproj.io/tracking-id": "shop"}},
+		{name: "Argo CD, by label", reason: "That is how it can be told to track.", source: argo, labels: map[string]string{"argocd.argoproj.io/instance": "shop"}, want: true},
+		{
+			name: "Argo CD, by both", reason: "The label is only for information then.", source: argo, labels: map[string]string{"argocd.argoproj.io/instance": "shop"},
+			annotations: map[string]string{"argocd.argoproj.io/tracking-id": "cart:apps/Deployment:ns/web"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			kind, namespace := "Deployment", "ns"
+			if tc.kind != "" {
+				kind = tc.kind
+			}
+			if tc.namespace == "-" {
+				namespace = ""
+			}
+			borne := marksOfObject(schema.GroupKind{Group: "apps", Kind: kind}, markedObject("apps/v1", kind, namespace, "web", tc.labels, tc.annotations))
+			got := slices.ContainsFunc(marksOfSource(tc.source, "ns", namespace), func(m mark) bool { return slices.Contains(borne, m) })
+			if got != tc.want {
+				t.Errorf("%s: want %t, got %t: %q", tc.reason, tc.want, got, borne)
+			}
+		})
+	}
+}
+
+func TestInventoryEntries(t *testing.T) {
+	for _, tc := range []struct {
+		id, reason string
+		gvk        schema.GroupVersionKind
+		key        types.NamespacedName
+		bad        bool
+	}{
+		{id: "ns_web_apps_Deployment", reason: "As Flux writes it.", gvk: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, key: types.NamespacedName{Namespace: "ns", Name: "web"}},
+		{id: "ns_web__Service", reason: "The core group is empty.", gvk: schema.GroupVersionKind{Version: "v1", Kind: "Service"}, key: types.NamespacedName{Namespace: "ns", Name: "web"}},
+		{id: "_ns__Namespace", reason: "Without a namespace.", gvk: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, key: types.NamespacedName{Name: "ns"}},
+		{
+			id: "_system__reader_rbac.authorization.k8s.io_ClusterRole", reason: "A colon is written as two underscores.",
+			gvk: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}, key: types.NamespacedName{Name: "system:reader"},
+		},
+		{id: "", reason: "Nothing.", bad: true},
+		{id: "a_b", reason: "Too short.", bad: true},
+		{id: "a_b_c", reason: "No group.", bad: true},
+		{id: "ns___Service", reason: "No name.", bad: true},
+		{id: "ns_web_apps_", reason: "No kind.", bad: true},
+	} {
+		gvk, key, ok := inventoryEntry{id: tc.id, version: "v1"}.object()
+		if ok == tc.bad || ok && (gvk != tc.gvk || key != tc.key) {
+			t.Errorf("%q: %s got %v %v %t", tc.id, tc.reason, gvk, key, ok)
+		}
+	}
+}
+
+// Whoever can write the status of a Kustomization decides how much it says, and in which shape.
+func TestAnInventoryCannotFillTheMemory(t *testing.T) {
+	long := markedObject("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "ns", "shop", nil, nil)
+	var entries []any
+	for i := range 3 * appsv1alpha1.MaxDiscovered {
+		entries = append(entries, map[string]any{"id": "ns_cm" + strconv.Itoa(i) + "__ConfigMap", "v": "v1"}, "nonsense", nil, map[string]any{"id": 7})
+	}
+	if err := unstructured.SetNestedSlice(long.Object, entries[:0], "status", "inventory", "entries"); err != nil {
+		t.Fatal(err)
+	}
+	long.Object["status"] = map[string]any{"inventory": map[string]any{"entries": entries}}
+	got := inventoryIn(kustomizationGVK.GroupKind(), long)
+	if got == nil || len(got.entries) != appsv1alpha1.MaxDiscovered || !got.more {
+		t.Errorf("want %d entries and more, got %+v", appsv1alpha1.MaxDiscovered, got)
+	}
+	if got := inventoryIn(schema.GroupKind{Kind: "ConfigMap"}, long); got != nil {
+		t.Errorf("want no inventory of another kind, got %+v", got)
+	}
+	for _, status := range []any{nil, "x", map[string]any{"inventory": 1}, map[string]any{"inventory": map[string]any{"entries": "x"}}} {
+		long.Object["status"] = status
+		if got := inventoryIn(kustomizationGVK.GroupKind(), long); got != nil {
+			t.Errorf("status %v: want no inventory, got %+v", status, got)
+		}
+	}
+}
+
+func TestSight(t *testing.T) {
+	p := policy{visibility: []fleetv1alpha1.ApplicationVisibility{
+		{From: []string{"a", "b"}, Namespaces: []string{"shared"}},
+		{From: []string{"b"}, ClusterScoped: []fleetv1alpha1.ReferencedResource{
+			{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}, {Group: "example.org", Resource: "*"},
+		}},
+	}}
+	roles := kindwatch.Kind{GroupVersionKind: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io"}, Resource: "clusterroles", ClusterScoped: true}
+	bindings := roles
+	bindings.Resource = "clusterrolebindings"
+	things := kindwatch.Kind{GroupVersionKind: schema.GroupVersionKind{Group: "example.org"}, Resource: "things", ClusterScoped: true}
+	for _, tc := range []struct {
+		own, reason             string
+		namespaces              []string
+		roles, bindings, things bool
+	}{
+		{own: "a", reason: "Its own, and what is listed for it.", namespaces: []string{"a", "shared"}},
+		{own: "b", reason: "Several entries add up.", namespaces: []string{"b", "shared", ""}, roles: true, things: true},
+		{own: "shared", reason: "To be seen is not to see.", namespaces: []string{"shared"}},
+		{own: "c", reason: "Nothing is listed for it.", namespaces: []string{"c"}},
+	} {
+		s := sight{own: tc.own, policy: p}
+		if diff := cmp.Diff(tc.namespaces, s.namespaces([]string{"shared", "secret", tc.own})); diff != "" {
+			t.Errorf("%s: %s -want +got:\n%s", tc.own, tc.reason, diff)
+		}
+		if s.clusterScoped(roles) != tc.roles || s.clusterScoped(bindings) != tc.bindings || s.clusterScoped(things) != tc.things {
+			t.Errorf("%s: %s cluster-scoped kinds are wrong", tc.own, tc.reason)
+		}
+		if s.namespace("") || s.namespace("secret") {
+			t.Errorf("%s sees what is not listed", tc.own)
+		}
+	}
+}
+
+func TestMarksWantedAreThoseThatMayBeSeen(t *testing.T) {
+	app := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "shop"}}
+	if got := marksWanted(app, sight{own: "a"}); got != nil {
+		t.Errorf("want nothing without spec.discover, got %q", got)
+	}
+	app.Spec.Discover = &appsv1alpha1.Discovery{
+		Namespaces: []string{"shared", "secret"},
+		Sources: []appsv1alpha1.DiscoverySource{
+			{PartOf: "shop"}, {PartOf: "shop"},
+			{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "infra", Namespace: "secret"}},
+			{FluxHelmRelease: &appsv1alpha1.DiscoveredRelease{Name: "web"}},
+			{Object: &appsv1alpha1.DiscoveredObject{Version: "v1", Kind: "Service", Namespace: "secret", Name: "db"}},
+			{Object: &appsv1alpha1.DiscoveredObject{Version: "v1", Kind: "Service", Name: "db"}},
+		},
+	}
+	p := policy{visibility: []fleetv1alpha1.ApplicationVisibility{{From: []string{"a"}, Namespaces: []string{"shared"}}}}
+	want := []mark{
+		"helm-release/a/a/web", "helm-release/shared/a/web",
+		"kustomization/a/secret/infra", "kustomization/shared/secret/infra",
+		"object/a//Service/db", "object/a/helm.toolkit.fluxcd.io/HelmRelease/web",
+		"part-of/a/shop", "part-of/shared/shop",
+	}
+	if diff := cmp.Diff(want, marksWanted(app, sight{own: "a", policy: p})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestWantedMarks(t *testing.T) {
+	clk := clocktesting.NewFakeClock(time.Now())
+	w := newWantedMarks(clk)
+	a, b := applicationKey{Namespace: "ns", Name: "a"}, applicationKey{Namespace: "ns", Name: "b"}
+	obj := markedObject("v1", "ConfigMap", "ns", "cm", map[string]string{appsv1alpha1.PartOfLabel: "shop"}, nil)
+	gk := schema.GroupKind{Kind: "ConfigMap"}
+	shop := markOf(markPartOf, "ns", "shop")
+
+	if w.on(gk, obj) != nil {
+		t.Error("nothing is kept that nobody looks for")
+	}
+	first, ok := w.want(a, []mark{shop})
+	if !ok || first != w.current() || w.on(gk, obj) == nil {
+		t.Errorf("want the mark to be looked for since now, got %d %t", first, ok)
+	}
+	if again, _ := w.want(b, []mark{shop}); again != first {
+		t.Errorf("nothing is listed again for a mark that is looked for already: want %d, got %d", first, again)
+	}
+	if got := w.usersOf([]mark{shop}); len(got) != 2 {
+		t.Errorf("want both Applications, got %v", got)
+	}
+	later, _ := w.want(b, []mark{markOf(markPartOf, "ns", "x"), shop})
+	if later != first+1 {
+		t.Errorf("want a new generation for a new mark, got %d", later)
+	}
+	w.want(a, nil)
+	w.want(b, nil)
+	if w.on(gk, obj) != nil || len(w.marks) != 0 || len(w.by) != 0 {
+		t.Errorf("want nothing to be left, got %v %v", w.marks, w.by)
+	}
+	many := make([]mark, 0, maxWanted+1)
+	for i := range maxWanted + 1 {
+		many = append(many, mark(fmt.Sprint(i)))
+	}
+	if _, ok := w.want(a, many); ok || len(w.marks) != 0 {
+		t.Errorf("want no more marks than there may be, got %d", len(w.marks))
+	}
+	if !w.mayRelist(gk) {
+		t.Error("the first list is not waited for")
+	}
+	if w.mayRelist(gk) || !w.mayRelist(schema.GroupKind{Kind: "Service"}) {
+		t.Error("want the next one of the kind to wait, and no other kind")
+	}
+	clk.Step(relistEvery)
+	if !w.mayRelist(gk) {
+		t.Error("it does not wait for longer")
+	}
+}
+
+func TestAMarkedRecord(t *testing.T) {
+	one := &markedRecord{record: record{references: 1}, markings: &markings{marks: []mark{"m"}, inventory: &inventory{entries: []inventoryEntry{{"ns_a__B", "v1"}}}}}
+	same := &markedRecord{record: record{references: 1}, markings: &markings{marks: []mark{"m"}, inventory: &inventory{entries: []inventoryEntry{{"ns_a__B", "v1"}}}}}
+	if !one.Equal(same) || one.Equal(&one.record) {
+		t.Error("equal records must be equal, and only these")
+	}
+	same.inventory.entries[0].version = "v2"
+	if one.Equal(same) {
+		t.Error("another inventory is another record")
+	}
+	if !slices.Contains(one.IndexKeys(), "m") || one.Size() <= one.record.Size() {
+		t.Errorf("marks must be found and be paid for: %q %d", one.IndexKeys(), one.Size())
+	}
+}

@@ -1,0 +1,170 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// maxWanted is how many marks the Applications of a cluster look for at most. Who writes Applications there decides how many.
+	maxWanted = 16384
+
+	// relistEvery is how far apart lists of a kind are at least that are begun because marks are looked for that nobody looked for before.
+	// Who changes Applications decides how often that is.
+	relistEvery = 10 * time.Second
+)
+
+// wantedMarks are the marks that the Applications of a cluster look for. Of an object that bears none of them nothing is kept, so that
+// what is kept grows with what is discovered, and not with what could be. It is safe for concurrent use.
+type wantedMarks struct {
+	clock clock.PassiveClock
+
+	mu    sync.RWMutex
+	marks map[mark]*wantedMark
+	by    map[applicationKey][]mark
+
+	// generation grows when a mark is looked for that was not before, and is 1 at first.
+	generation uint64
+
+	// relisted is when a kind was last listed again because of marks.
+	relisted map[schema.GroupKind]time.Time
+}
+
+// wantedMark is a mark that somebody looks for.
+type wantedMark struct {
+	// mark is the text that all records share.
+	mark mark
+
+	// since is the generation from which on objects with the mark are kept.
+	since uint64
+
+	by sets.Set[applicationKey]
+}
+
+func newWantedMarks(clk clock.PassiveClock) *wantedMarks {
+	return &wantedMarks{
+		clock: clk, marks: map[mark]*wantedMark{}, by: map[applicationKey][]mark{}, generation: 1, relisted: map[schema.GroupKind]time.Time{},
+	}
+}
+
+// want makes some marks all that an Application looks for. It returns the generation of which lists have all objects that bear them, and
+// false if there are too many; then it looks for none.
+func (w *wantedMarks) want(key applicationKey, marks []mark) (since uint64, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Equal(w.by[key], marks) && !w.replace(key, marks) {
+		return 0, false
+	}
+	for _, m := range w.by[key] {
+		since = max(since, w.marks[m].since)
+	}
+	return since, true
+}
+
+// replace is want for marks that differ. The caller holds mu.
+func (w *wantedMarks) replace(key applicationKey, marks []mark) (ok bool) {
+	for _, m := range w.by[key] {
+		w.marks[m].by.Delete(key)
+	}
+	before := w.by[key]
+	delete(w.by, key)
+	missing := 0
+	for _, m := range marks {
+		if w.marks[m] == nil {
+			missing++
+		}
+	}
+	if ok = len(w.marks)+missing <= maxWanted; ok && len(marks) > 0 {
+		if missing > 0 {
+			w.generation++
+		}
+		for _, m := range marks {
+			if w.marks[m] == nil {
+				w.marks[m] = &wantedMark{mark: m, since: w.generation, by: sets.New[applicationKey]()}
+			}
+			w.marks[m].by.Insert(key)
+		}
+		w.by[key] = marks
+	}
+	for _, m := range before {
+		if used := w.marks[m]; used != nil && len(used.by) == 0 {
+			delete(w.marks, m)
+		}
+	}
+	return ok
+}
+
+// current is the generation that a list has that begins now.
+func (w *wantedMarks) current() uint64 {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.generation
+}
+
+// usersOf are the Applications that look for one of some marks.
+func (w *wantedMarks) usersOf(marks []mark) []applicationKey {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	users := sets.New[applicationKey]()
+	for _, m := range marks {
+		if used := w.marks[m]; used != nil {
+			users = users.Union(used.by)
+		}
+	}
+	return slices.Collect(maps.Keys(users))
+}
+
+// on are the marks of an object that somebody looks for, with its inventory if it is looked for by its name; nil if there are none.
+func (w *wantedMarks) on(gk schema.GroupKind, obj *unstructured.Unstructured) *markings {
+	if w == nil {
+		return nil
+	}
+	w.mu.RLock()
+	none := len(w.marks) == 0
+	w.mu.RUnlock()
+	if none {
+		return nil
+	}
+	var out *markings
+	borne := marksOfObject(gk, obj)
+	w.mu.RLock()
+	for _, m := range borne {
+		if used := w.marks[m]; used != nil {
+			if out == nil {
+				out = &markings{}
+			}
+			out.marks = append(out.marks, used.mark)
+		}
+	}
+	w.mu.RUnlock()
+	if out != nil {
+		out.marks = slices.Clip(out.marks)
+		if out.marks[0] == borne[0] {
+			out.inventory = inventoryIn(gk, obj)
+		}
+	}
+	return out
+}
+
+// mayRelist is whether a kind may be listed again now, which it then is to be.
+func (w *wantedMarks) mayRelist(gk schema.GroupKind) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.clock.Now()
+	maps.DeleteFunc(w.relisted, func(_ schema.GroupKind, at time.Time) bool { return now.Sub(at) >= relistEvery })
+	if _, recently := w.relisted[gk]; recently {
+		return false
+	}
+	w.relisted[gk] = now
+	return true
+}

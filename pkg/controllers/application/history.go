@@ -1,0 +1,89 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+const (
+	// maxHistoryMessage is how many characters of a message the history repeats.
+	maxHistoryMessage = 128
+
+	// Of an Application that changes to and fro, at most flapping changes are told of in flappingWithin.
+	flapping       = 5
+	flappingWithin = 10 * time.Minute
+
+	// Of all Applications of a cluster, announcementsPerSecond changes are told of at most, after announcementsAtOnce.
+	announcementsPerSecond = 1
+	announcementsAtOnce    = 100
+)
+
+// historyOf is the history of a status that says what is new: what there was, unless the health is another one. Nothing is added to
+// a status of an earlier version, which has a health and no history, before that changes.
+func historyOf(old appsv1alpha1.ApplicationStatus, health appsv1alpha1.Health, message string, now metav1.Time) []appsv1alpha1.HealthChange {
+	if old.Health == health {
+		return old.History
+	}
+	change := appsv1alpha1.HealthChange{Time: now, Health: health, Message: clean(message, maxHistoryMessage)}
+	history := slices.Concat([]appsv1alpha1.HealthChange{change}, old.History)
+	return history[:min(len(history), appsv1alpha1.MaxHistory)]
+}
+
+// isWorthAnEvent is whether the latest change in a history is told of: not the first, which everybody expects, and not one of many in a
+// short time, which the history shows.
+func isWorthAnEvent(old, status appsv1alpha1.ApplicationStatus) bool {
+	if old.Health == "" || old.Health == status.Health || len(status.History) == 0 {
+		return false
+	}
+	now, recent := status.History[0].Time, 0
+	for _, c := range status.History {
+		if now.Sub(c.Time.Time) < flappingWithin {
+			recent++
+		}
+	}
+	return recent <= flapping
+}
+
+// announcements are the Events of the Applications of a cluster. They are not part of what has to be: one that cannot be written is lost.
+type announcements struct {
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+	limit    *rate.Limiter
+}
+
+func newAnnouncements(recorder events.EventRecorder, clk clock.PassiveClock) *announcements {
+	return &announcements{recorder: recorder, clock: clk, limit: rate.NewLimiter(announcementsPerSecond, announcementsAtOnce)}
+}
+
+// changed tells of a change of health. Events of one action are counted in one object for some minutes, so there is an action for each
+// health.
+func (a *announcements) changed(app *appsv1alpha1.Application, status appsv1alpha1.ApplicationStatus) {
+	if !isWorthAnEvent(app.Status, status) || !a.limit.AllowN(a.clock.Now(), 1) {
+		return
+	}
+	about := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: app.Namespace, Name: app.Name, UID: app.UID,
+	}}
+	about.SetGroupVersionKind(applicationKind.GroupVersionKind)
+	severity := corev1.EventTypeNormal
+	if healthRank(status.Health) >= healthRank(appsv1alpha1.HealthUnknown) {
+		severity = corev1.EventTypeWarning
+	}
+	note := fmt.Sprintf("The health was %s and is %s.", app.Status.Health, status.Health)
+	if status.Message != "" {
+		note += " " + status.Message
+	}
+	a.recorder.Eventf(about, nil, severity, appsv1alpha1.ReasonHealthChanged, "Become"+string(status.Health), "%s", clean(note, maxMessage))
+}

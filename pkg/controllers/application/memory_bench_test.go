@@ -1,0 +1,93 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// BenchmarkMemoryPerComponent measures what is kept of a component with its share of the Application: of 2000 Applications with three
+// components each that are installed, healthy and owned, or else discovered. The indexes of pkg/kindwatch are not among it.
+func BenchmarkMemoryPerComponent(b *testing.B) {
+	const applications, each = 2000, 3
+	for _, discovered := range []bool{false, true} {
+		b.Run(fmt.Sprintf("discovered=%t", discovered), func(b *testing.B) {
+			for b.Loop() {
+				r := reducerOfACluster()
+				before := heapInUse()
+				kept := make([]kindwatch.Record, 0, applications*(each+1))
+				for i := range applications {
+					kept = append(kept, keptOf(b, r, i, each, discovered)...)
+				}
+				b.ReportMetric(float64(heapInUse()-before)/(applications*each), "B/component")
+				runtime.KeepAlive(kept)
+			}
+		})
+	}
+}
+
+func heapInUse() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// keptOf is what is kept of an Application and its components.
+func keptOf(b *testing.B, r reducer, i, components int, discovered bool) []kindwatch.Record {
+	b.Helper()
+	name := fmt.Sprintf("shop-%d", i)
+	app := &appsv1alpha1.Application{
+		TypeMeta: metav1.TypeMeta{APIVersion: appsv1alpha1.GroupVersion.String(), Kind: "Application"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: name, UID: types.UID(fmt.Sprintf("%08d-0000-4000-8000-000000000000", i)), Generation: 1,
+			CreationTimestamp: statusTime(0),
+		},
+		Spec: appsv1alpha1.ApplicationSpec{Type: "shop", Version: "1.0", Components: map[string]appsv1alpha1.ComponentKind{}},
+	}
+	if discovered {
+		r = discovering(r, app)
+	}
+	var kept []kindwatch.Record
+	o := observation{application: app}
+	for c := range components {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+		u.SetNamespace("default")
+		u.SetName(fmt.Sprintf("%s-settings-%d", name, c))
+		u.SetLabels(map[string]string{"app.kubernetes.io/name": "shop", "app.kubernetes.io/part-of": name})
+		if !discovered {
+			u.SetAnnotations(map[string]string{appsv1alpha1.ApplicationAnnotation: name})
+			u.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: app.APIVersion, Kind: app.Kind, Name: name, UID: app.UID}})
+			app.Spec.Components[u.GetName()] = configMaps
+		}
+		record, ok := r.reduce(configMapKind, u)
+		if !ok {
+			b.Fatal("nothing is kept of a component")
+		}
+		kept = append(kept, record)
+		o.components = append(o.components, viewOfKept(u.GetName(), componentOf(record), discovered))
+	}
+	app.Status = statusOf(o, statusTime(1))
+	app.Status.Ready = corev1.ConditionUnknown
+	fields, err := toFields(app)
+	if err != nil {
+		b.Fatal(err)
+	}
+	record, ok := r.reduce(applicationKind, fields)
+	if !ok {
+		b.Fatal("nothing is kept of an Application")
+	}
+	return append(kept, record)
+}

@@ -1,0 +1,158 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// mayRead gives a user the right to read everything, and to write the status of Applications.
+func (f *fixture) mayRead(user string) {
+	f.t.Helper()
+	read := []string{"get", "list", "watch"}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: read},
+		{APIGroups: []string{"apps.masthead.dev"}, Resources: []string{"applications/status"}, Verbs: []string{"patch"}},
+	}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
+	}
+	f.create(f.workload, role, binding)
+	f.t.Cleanup(func() {
+		f.delete(binding)
+		f.delete(role)
+	})
+}
+
+// Who observes only needs the right to read components, and to write the status of Applications, and asks for nothing else.
+func TestObserveOnlyNeedsNoRightToWriteComponents(t *testing.T) {
+	f := newFixture(t)
+	f.served() // An administrator has installed the definition.
+	f.stop()
+	f.user = "observer-of-" + f.namespace
+	f.mayRead(f.user)
+	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) {
+		s.Mode, s.DiscoveredOwnership = fleetv1alpha1.ApplicationsModeObserveOnly, fleetv1alpha1.DiscoveredOwnershipAllowed
+	})
+	before := f.asked.count()
+	f.start()
+
+	named, found := f.configMap("settings", "shop"), f.marked("found", partOf("shop"), nil)
+	app := f.application("shop", components(configMaps, "settings"), func(app *appsv1alpha1.Application) {
+		app.Spec.Discover = &appsv1alpha1.Discovery{
+			Sources: []appsv1alpha1.DiscoverySource{{PartOf: "shop"}}, Kinds: discoveredConfigMaps, Ownership: appsv1alpha1.DiscoveryOwnershipOwned,
+		}
+	})
+	checked := f.application("checked", components(configMaps, "settings"), func(app *appsv1alpha1.Application) {
+		app.Spec.HealthCheck = &appsv1alpha1.ApplicationHealthCheck{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "check", Image: "busybox", ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}},
+		}}}}}
+	})
+	f.finds(app, "ConfigMap/~/found Healthy")
+	f.installed(app, "settings")
+	f.health(app, appsv1alpha1.HealthHealthy)
+	if got := condition(app.Status, appsv1alpha1.ConditionComponentsWatched) + ", " + condition(app.Status, appsv1alpha1.ConditionReady); got != "True Watched, True Ready" {
+		t.Errorf("want nothing to be missing, got %s", got)
+	}
+	if len(app.Status.OwnedKinds) > 0 {
+		t.Errorf("want nothing to be owned, got %v", app.Status.OwnedKinds)
+	}
+	f.has(checked, func(s appsv1alpha1.ApplicationStatus) error {
+		if got := condition(s, appsv1alpha1.ConditionHealthCheckPassed); got != "Unknown ObserveOnly" {
+			return fmt.Errorf("got %q", got)
+		}
+		return nil
+	})
+	// It follows changes, and the end of an Application as well.
+	f.edit(named, func() { named.Annotations = nil })
+	f.installed(app)
+	f.edit(named, func() { named.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "shop"} })
+	f.installed(app, "settings")
+	f.settled()
+	f.owned(named, app, false)
+	f.owned(found, app, false)
+	f.delete(checked)
+	f.settled()
+	for _, request := range f.asked.since(before, writes()...) {
+		if !strings.HasSuffix(request, "/status") && !strings.HasSuffix(request, "/events") {
+			t.Errorf("who observes only writes nothing but the status of Applications, got %s", request)
+		}
+	}
+}
+
+// What was owned before stays owned while Masthead observes only, and is let go of when it does more again.
+func TestObserveOnlyLeavesReferencesAsTheyAre(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "settings"))
+	cm := f.configMap("settings", "shop")
+	f.owned(cm, app, true)
+	f.mode(fleetv1alpha1.ApplicationsModeObserveOnly)
+	f.edit(cm, func() { cm.Annotations = nil })
+	f.installed(app)
+	f.settled()
+	f.owned(cm, app, true)
+	f.ownsKinds(app, "/v1, Kind=ConfigMap")
+	f.mode(fleetv1alpha1.ApplicationsModeEnabled)
+	f.owned(cm, app, false)
+}
+
+func TestAChangeOfHealthIsToldAndRemembered(t *testing.T) {
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps, "settings"))
+	f.health(app, appsv1alpha1.HealthMissing)
+	cm := f.configMap("settings", "shop")
+	f.health(app, appsv1alpha1.HealthHealthy)
+	f.delete(cm)
+	f.health(app, appsv1alpha1.HealthMissing)
+	var got []appsv1alpha1.Health
+	for _, c := range app.Status.History {
+		got = append(got, c.Health)
+	}
+	if fmt.Sprint(got) != "[Missing Healthy Missing]" {
+		t.Errorf("want the latest change first, got %v", got)
+	}
+	if c := app.Status.History[0]; c.Time.IsZero() || !strings.Contains(c.Message, "settings") || app.Status.History[1].Message != "" {
+		t.Errorf("want the time and what was wrong, got %+v", app.Status.History)
+	}
+	f.eventually("the Events", func() error {
+		var list eventsv1.EventList
+		if err := f.workload.List(f.ctx, &list, client.InNamespace(f.namespace)); err != nil {
+			return err
+		}
+		told := map[string]string{}
+		for _, e := range list.Items {
+			if e.Regarding.UID == app.UID && e.Reason == appsv1alpha1.ReasonHealthChanged {
+				told[e.Action] = e.Type
+			}
+		}
+		if len(told) != 2 || told["BecomeHealthy"] != "Normal" || told["BecomeMissing"] != "Warning" {
+			return fmt.Errorf("got %v", told)
+		}
+		return nil
+	})
+	f.settled()
+	history := app.Status.History
+	f.restart()
+	f.settled()
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if len(s.History) != len(history) {
+			return errors.New("a restart is no change of health")
+		}
+		return nil
+	})
+}
