@@ -63,6 +63,10 @@ func (w *workload) settling(t *tracked, waiting bool) time.Duration {
 func (o *observation) hold() (all bool) {
 	old, all := o.application.Status, true
 	before := saidBefore(old)
+	if old.ObservedGeneration == o.application.Generation {
+		// Nothing was found of such a kind, so nothing is said of it.
+		o.components = slices.DeleteFunc(o.components, func(v componentView) bool { return v.syncing && v.discovered && v.name == "" })
+	}
 	for i := range o.components {
 		v := &o.components[i]
 		if !v.syncing {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
@@ -61,6 +62,21 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 			before: []func(*observation){with(component("db", appsv1alpha1.HealthHealthy, notSeen(appsv1alpha1.ReasonKindForbidden)))},
 			hide: func(o *observation) {
 				o.components[0] = component("db", appsv1alpha1.HealthHealthy, notSeen(appsv1alpha1.ReasonSyncing))
+			},
+		},
+		{
+			name: "discovered", reason: "What was discovered keeps what is said of it, wherever it is.",
+			before: []func(*observation){with(component("db", appsv1alpha1.HealthHealthy), foundElsewhere("db", appsv1alpha1.HealthDegraded))},
+			hide: func(o *observation) {
+				notSeen(appsv1alpha1.ReasonSyncing)(&o.components[1])
+			},
+		},
+		{
+			name: "nothing discovered", reason: "A kind of which nothing was found is not news because it is read again.",
+			before: []func(*observation){with(component("db", appsv1alpha1.HealthHealthy))},
+			hide: func(o *observation) {
+				o.components = append(o.components, viewOf(
+					configMapKind.GroupVersionKind, types.NamespacedName{}, &problem{appsv1alpha1.ReasonSyncing, "Not yet."}))
 			},
 		},
 		{

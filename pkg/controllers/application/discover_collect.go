@@ -1,0 +1,318 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// discovered collects what an Application discovers: each object once, and no more than there may be.
+type discovered struct {
+	pass  *pass
+	views []componentView
+	at    map[viewKey]int
+
+	// uids are those of the objects, which can be seen in several versions.
+	uids map[types.UID]struct{}
+
+	// heldAll is whether what else there is cannot be known before an inventory is read.
+	heldAll bool
+	full    bool
+}
+
+// viewKey is what a view is about.
+type viewKey struct {
+	schema.GroupKind
+	types.NamespacedName
+}
+
+func keyOfView(v componentView) viewKey {
+	return viewKey{
+		schema.GroupKind{Group: v.kind.Group, Kind: v.kind.Kind}, types.NamespacedName{Namespace: v.namespace, Name: v.kind.Name},
+	}
+}
+
+// bySource finds what one source leads to.
+func (d *discovered) bySource(spec *appsv1alpha1.Discovery, s appsv1alpha1.DiscoverySource) {
+	p := d.pass
+	if o := s.Object; o != nil {
+		gvk := schema.GroupVersionKind{Group: o.Group, Version: o.Version, Kind: o.Kind}
+		d.expect(gvk, types.NamespacedName{Namespace: orOwn(o.Namespace, p.key.Namespace), Name: o.Name}, "")
+		return
+	}
+	if gvk, key, ok := inventoryOf(s, p.key.Namespace); ok && d.byInventory(gvk, key, len(spec.Kinds) > 0) {
+		return
+	}
+	for _, kind := range spec.Kinds {
+		d.byMarks(spec, s, schema.GroupVersionKind(kind))
+	}
+}
+
+// byInventory finds what an inventory names. It returns false if there is none that can be read and the marks tell instead.
+func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.NamespacedName, marks bool) (done bool) {
+	p := d.pass
+	if !p.sight.namespace(key.Namespace) {
+		// It is not looked at, also if the kind is watched for another source.
+		if !marks {
+			d.expect(gvk, key, "")
+		}
+		return !marks
+	}
+	k := p.seen(gvk)
+	if k == nil || k.unseen != nil {
+		if marks && (k == nil || !k.syncing) {
+			return false
+		}
+		d.expect(gvk, key, "")
+		d.heldAll = d.heldAll || k != nil && k.syncing
+		return true
+	}
+	if d.pending(k) {
+		d.heldAll = true
+		d.expect(gvk, key, "")
+		return true
+	}
+	entry, err := p.w.watcher.Entry(k.kind, key)
+	m := markingsOf(entry.Record)
+	known := err == nil && m != nil && m.inventory != nil
+	if !known && marks {
+		return false
+	}
+	d.expect(gvk, key, "")
+	switch {
+	case err != nil:
+	case !known:
+		d.replace(viewOf(gvk, key, &problem{
+			appsv1alpha1.ReasonNoInventory, "It has no inventory that says what it applied; name the kinds in spec.discover.",
+		}))
+	default:
+		d.entries(m.inventory)
+	}
+	return true
+}
+
+// entries finds what is in an inventory.
+func (d *discovered) entries(i *inventory) {
+	unseen := 0
+	for _, e := range i.entries {
+		gvk, key, ok := e.object()
+		if !ok {
+			continue
+		}
+		if !d.visible(gvk, key) {
+			unseen++
+			continue
+		}
+		d.expect(gvk, key, "An inventory of Flux names it, and it is not there or lacks the label of Flux.")
+	}
+	if unseen > 0 {
+		d.add(viewOf(namespaceKind, types.NamespacedName{}, notAllowed(
+			"Some of what an inventory names is where the EnrollmentClass does not let Applications of the namespace %q look.", d.pass.key.Namespace)))
+	}
+	if i.more {
+		d.overflow()
+	}
+}
+
+// visible is whether an object in an inventory may be seen. It depends on the inventory, on the class, and on what a kind is.
+func (d *discovered) visible(gvk schema.GroupVersionKind, key types.NamespacedName) bool {
+	if key.Namespace != "" {
+		return d.pass.sight.namespace(key.Namespace)
+	}
+	k := d.pass.seen(gvk)
+	return k != nil && (k.unseen == nil || k.unseen.reason != appsv1alpha1.ReasonNotAllowed)
+}
+
+// expect looks for a single object, which is missing if it is not there.
+func (d *discovered) expect(gvk schema.GroupVersionKind, key types.NamespacedName, missing string) {
+	p := d.pass
+	k := p.seen(gvk)
+	if k != nil && k.kind.ClusterScoped {
+		key.Namespace = ""
+	}
+	view := viewOf(gvk, key, nil)
+	switch {
+	case key.Namespace != "" && !p.sight.namespace(key.Namespace):
+		// Nothing else is said of it, whatever is there.
+		view.unseen = notAllowed("The EnrollmentClass of the cluster does not let Applications of the namespace %q see it.", p.key.Namespace)
+	case k == nil || k.unseen == nil && d.pending(k):
+		view.unseen, view.syncing = stateProblem(kindwatch.StateSyncing, gvk), true
+	case k.unseen != nil:
+		view.unseen, view.syncing = k.unseen, k.syncing
+	default:
+		entry, err := p.w.watcher.Entry(k.kind, key)
+		switch rec := componentOf(entry.Record); {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			view.unseen, view.syncing = stateProblem(kindwatch.StateSyncing, gvk), true
+		case rec != nil:
+			d.found(k, entry, rec)
+			return
+		}
+		if missing == "" {
+			missing = fmt.Sprintf("There is no %s %q%s.", gvk.Kind, key.Name, inNamespace(key.Namespace))
+		}
+		view.problem = &problem{appsv1alpha1.ReasonNotFound, missing}
+	}
+	d.add(view)
+}
+
+func inNamespace(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return fmt.Sprintf(" in the namespace %q", namespace)
+}
+
+// byMarks finds the objects of a kind that bear the marks of a source.
+func (d *discovered) byMarks(spec *appsv1alpha1.Discovery, s appsv1alpha1.DiscoverySource, gvk schema.GroupVersionKind) {
+	p := d.pass
+	k := p.seen(gvk)
+	switch {
+	case k == nil || k.unseen != nil && k.unseen.reason == appsv1alpha1.ReasonKindNotServed:
+		// Of what is not served there is nothing that could be found.
+		return
+	case k.syncing || k.unseen == nil && d.pending(k):
+		d.heldOf(gvk)
+		return
+	case k.unseen != nil:
+		d.add(viewOf(gvk, types.NamespacedName{}, k.unseen))
+		return
+	}
+	for _, namespace := range p.sight.namespaces(spec.Namespaces) {
+		if (namespace == "") != k.kind.ClusterScoped {
+			continue
+		}
+		for _, m := range marksOfSource(s, p.key.Namespace, namespace) {
+			entries, err := p.w.watcher.Lookup(k.kind, string(m))
+			if err != nil {
+				d.heldOf(gvk)
+				return
+			}
+			for _, e := range entries {
+				// The record says where the object is, not who wrote the mark.
+				if rec := componentOf(e.Record); rec != nil && e.Key.Namespace == namespace && e.UID != p.app.UID {
+					d.found(k, e, rec)
+				}
+			}
+		}
+	}
+}
+
+// pending is whether a kind has not been listed since the Application looks for its marks, and has it listed.
+func (d *discovered) pending(k *seenKind) bool {
+	p := d.pass
+	begun, listed := p.w.watcher.Generations(k.kind)
+	if listed >= p.wantedSince {
+		return false
+	}
+	if begun > 0 && begun < p.wantedSince && p.w.wanted.mayRelist(k.kind.GroupKind()) {
+		p.w.watcher.Relist(func(gk schema.GroupKind) bool { return gk == k.kind.GroupKind() })
+	}
+	// That a list is complete which brought nothing new is no event.
+	p.lookAgain(catchUp)
+	return true
+}
+
+// found adds an object.
+func (d *discovered) found(k *seenKind, e kindwatch.Entry, rec *record) {
+	if _, known := d.uids[e.UID]; known {
+		return
+	}
+	view := viewOf(k.gvk, e.Key, nil)
+	view.found, view.installed = rec, true
+	if d.add(view) {
+		d.uids[e.UID] = struct{}{}
+		d.pass.claim(k, e, rec)
+	}
+}
+
+// heldOf has what the status says of the objects of a kind stay for as long as they are not known.
+func (d *discovered) heldOf(gvk schema.GroupVersionKind) {
+	known := false
+	unread := stateProblem(kindwatch.StateSyncing, gvk)
+	for _, was := range d.pass.app.Status.Discovered {
+		if was.Group == gvk.Group && was.Kind == gvk.Kind && was.Name != "" {
+			known = true
+			d.hold(was, unread)
+		}
+	}
+	if !known {
+		view := viewOf(gvk, types.NamespacedName{}, unread)
+		view.syncing = true
+		d.add(view)
+	}
+}
+
+// held has everything stay that the status says, if an inventory is to be read first.
+func (d *discovered) held() {
+	if !d.heldAll {
+		return
+	}
+	for _, was := range d.pass.app.Status.Discovered {
+		if was.Name != "" {
+			d.hold(was, &problem{appsv1alpha1.ReasonSyncing, "The inventory has not been read yet."})
+		}
+	}
+}
+
+func (d *discovered) hold(was appsv1alpha1.DiscoveredStatus, why *problem) {
+	if was.Namespace != "" && !d.pass.sight.namespace(was.Namespace) {
+		return // It is not seen any more.
+	}
+	view := viewOf(schema.GroupVersionKind{Group: was.Group, Version: was.Version, Kind: was.Kind},
+		types.NamespacedName{Namespace: was.Namespace, Name: was.Name}, why)
+	view.syncing = true
+	d.add(view)
+}
+
+// add adds a view, unless there is one about the same, or there are too many.
+func (d *discovered) add(v componentView) bool {
+	key := keyOfView(v)
+	if _, known := d.at[key]; known || d.full {
+		return false
+	}
+	if len(d.views) == appsv1alpha1.MaxDiscovered {
+		d.overflow()
+		return false
+	}
+	d.at[key] = len(d.views)
+	d.views = append(d.views, v)
+	return true
+}
+
+// replace puts a view in the place of the one that is about the same.
+func (d *discovered) replace(v componentView) {
+	if i, known := d.at[keyOfView(v)]; known {
+		d.views[i] = v
+	}
+}
+
+// overflow says that there is more than is looked at.
+func (d *discovered) overflow() {
+	if d.full {
+		return
+	}
+	d.full = true
+	v := viewOf(applicationKind.GroupVersionKind, types.NamespacedName{Name: d.pass.key.Name}, &problem{
+		appsv1alpha1.ReasonTooManyDiscovered, fmt.Sprintf("It discovers more than %d objects. The others are not looked at.", appsv1alpha1.MaxDiscovered),
+	})
+	d.at[keyOfView(v)] = len(d.views)
+	d.views = append(d.views, v)
+}
+
+// viewOf is the view of a discovered object, or of what keeps Masthead from seeing any.
+func viewOf(gvk schema.GroupVersionKind, key types.NamespacedName, unseen *problem) componentView {
+	return componentView{
+		discovered: true, name: key.Name, namespace: key.Namespace, unseen: unseen,
+		kind: appsv1alpha1.ComponentKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Name: key.Name},
+	}
+}
