@@ -51,7 +51,15 @@ func (w *Watcher) get(kind Kind, key types.NamespacedName) (*item, error) {
 // List returns all objects of a watched kind in no order, ErrNotWatched or ErrNotSynced. The objects are shared and must
 // not be changed.
 func (w *Watcher) List(kind Kind) ([]*unstructured.Unstructured, error) {
-	items, err := w.list(kind, (*store).list)
+	return objects(w.list(kind, (*store).list))
+}
+
+// ListNamespace is List for the objects of one namespace. It costs as much as these are, however many others there are.
+func (w *Watcher) ListNamespace(kind Kind, namespace string) ([]*unstructured.Unstructured, error) {
+	return objects(w.list(kind, func(s *store) ([]*item, bool) { return s.namespace(namespace) }))
+}
+
+func objects(items []*item, err error) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -85,6 +85,9 @@ type holder struct {
 	reduce ReduceFunc
 }
 
+// inNamespace is whether the item is an object of a namespace. Those of records are found by their index keys.
+func (i *item) inNamespace() bool { return i.object != nil && i.Key.Namespace != "" }
+
 // newHolder returns a holder that drops what the selector of the kind does not select. Of a selector that cannot be understood it drops
 // everything: an API server refuses that one, too.
 func newHolder(kind Kind) holder {

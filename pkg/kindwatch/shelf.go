@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A shelf holds items, and finds those whose records have an index key. The index has slices rather than maps of items: most keys
-// have few items, and a map of its own for each would be larger than the items are.
+// A shelf holds items, and finds those whose records have an index key, and those that are objects of a namespace.
 type shelf struct {
-	items map[types.NamespacedName]*item
-	index map[string][]*item
+	items      map[types.NamespacedName]*item
+	index      groups
+	namespaces groups
 }
 
 func newShelf() shelf {
-	return shelf{items: map[types.NamespacedName]*item{}, index: map[string][]*item{}}
+	return shelf{items: map[types.NamespacedName]*item{}, index: groups{}, namespaces: groups{}}
 }
 
 // shelve puts many items on a new shelf. Of several with one key, the last one stays.
@@ -31,10 +31,12 @@ func shelve(all []*item) shelf {
 		for _, k := range i.indexKeys {
 			s.index[k] = append(s.index[k], i)
 		}
+		if i.inNamespace() {
+			s.namespaces[i.Key.Namespace] = append(s.namespaces[i.Key.Namespace], i)
+		}
 	}
-	for _, found := range s.index {
-		slices.SortFunc(found, byKey)
-	}
+	s.index.sort()
+	s.namespaces.sort()
 	return s
 }
 
@@ -43,18 +45,19 @@ func (s shelf) put(i *item) {
 	if old := s.items[i.Key]; old != nil {
 		for _, k := range old.indexKeys {
 			if !slices.Contains(i.indexKeys, k) {
-				s.unindex(k, old)
+				s.index.remove(k, old)
 			}
+		}
+		if old.inNamespace() && !i.inNamespace() {
+			s.namespaces.remove(old.Key.Namespace, old)
 		}
 	}
 	s.items[i.Key] = i
 	for _, k := range i.indexKeys {
-		at, found := slices.BinarySearchFunc(s.index[k], i, byKey)
-		if found {
-			s.index[k][at] = i
-		} else {
-			s.index[k] = slices.Insert(s.index[k], at, i)
-		}
+		s.index.put(k, i)
+	}
+	if i.inNamespace() {
+		s.namespaces.put(i.Key.Namespace, i)
 	}
 }
 
@@ -65,18 +68,10 @@ func (s shelf) remove(key types.NamespacedName) {
 	}
 	delete(s.items, key)
 	for _, k := range old.indexKeys {
-		s.unindex(k, old)
+		s.index.remove(k, old)
 	}
-}
-
-func (s shelf) unindex(indexKey string, i *item) {
-	at, found := slices.BinarySearchFunc(s.index[indexKey], i, byKey)
-	switch {
-	case !found:
-	case len(s.index[indexKey]) == 1:
-		delete(s.index, indexKey)
-	default:
-		s.index[indexKey] = slices.Delete(s.index[indexKey], at, at+1)
+	if old.inNamespace() {
+		s.namespaces.remove(key.Namespace, old)
 	}
 }
 
@@ -86,6 +81,38 @@ func (s shelf) bytes() int64 {
 		bytes += i.size
 	}
 	return bytes
+}
+
+// groups are items by something that several of them have, each group in the order of their keys. They are slices rather than maps of items:
+// most groups are small, and a map of its own for each would be larger than the items are.
+type groups map[string][]*item
+
+func (g groups) sort() {
+	for _, found := range g {
+		slices.SortFunc(found, byKey)
+	}
+}
+
+// put puts an item into a group, in the place of the one with the same key.
+func (g groups) put(name string, i *item) {
+	at, found := slices.BinarySearchFunc(g[name], i, byKey)
+	if found {
+		g[name][at] = i
+	} else {
+		g[name] = slices.Insert(g[name], at, i)
+	}
+}
+
+// remove takes the item with the key of i out of a group.
+func (g groups) remove(name string, i *item) {
+	at, found := slices.BinarySearchFunc(g[name], i, byKey)
+	switch {
+	case !found:
+	case len(g[name]) == 1:
+		delete(g, name)
+	default:
+		g[name] = slices.Delete(g[name], at, at+1)
+	}
 }
 
 func byKey(a, b *item) int { return compareKeys(a.Key, b.Key) }

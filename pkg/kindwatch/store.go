@@ -374,14 +374,28 @@ func (s *store) lookup(indexKey string) ([]*item, bool) {
 	if !s.synced {
 		return nil, false
 	}
-	known, observed := s.known.index[indexKey], s.observed.index[indexKey]
+	return s.merged(s.known.index[indexKey], s.observed.index[indexKey]), true
+}
+
+// namespace returns the objects of a namespace, and whether the store is synced.
+func (s *store) namespace(name string) ([]*item, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if !s.synced {
+		return nil, false
+	}
+	return s.merged(s.known.namespaces[name], s.observed.namespaces[name]), true
+}
+
+// merged puts what was observed in the place of what was known before. The caller holds mu.
+func (s *store) merged(known, observed []*item) []*item {
 	out := make([]*item, 0, len(known)+len(observed))
 	for _, i := range known {
 		if s.observed.items[i.Key] == nil {
 			out = append(out, i)
 		}
 	}
-	return append(out, observed...), true
+	return append(out, observed...)
 }
 
 // newer is whether a is a later state than b of the same object.

@@ -40,14 +40,12 @@ func (a *agent) handleNamespace(w *view.Cluster, e kindwatch.Event) {
 // enqueueNamespace queues the claims in a namespace of a workload cluster.
 func (a *agent) enqueueNamespace(w *view.Cluster, namespace string) {
 	for _, kind := range w.ClaimKinds() {
-		claims, err := w.Watcher.List(kind)
+		claims, err := w.Watcher.ListNamespace(kind, namespace)
 		if err != nil {
 			continue
 		}
 		for _, c := range claims {
-			if c.GetNamespace() == namespace {
-				a.hub.Requirements.Add(w.Request(kind, c))
-			}
+			a.hub.Requirements.Add(w.Request(kind, c))
 		}
 	}
 }
