@@ -23,11 +23,14 @@ type Limits struct {
 	Failure bounded.Limits
 	// EventsPerSecond is how many events of all watches of a cluster are read in a second, bookmarks and the objects of lists that are
 	// streams included; every 8 KiB of them count as one more. EventBurst is how many are read at once. Who sends more has to wait.
-	// Default: 2,000 and 20,000.
+	// Default: 2,000 and 5,000.
 	EventsPerSecond, EventBurst int
 	// SustainedEventsPerSecond is how many are read in a second in the long run, after SustainedEventBurst. It is lower, because nothing
 	// but a large cluster that is listed has so much to say, and that ends. Default: 500 and 100,000.
 	SustainedEventsPerSecond, SustainedEventBurst int
+	// SharedEventsPerSecond is how many are read in a second of all clusters together that have used up half of their EventBurst. Each of
+	// them has an equal share of it, and LeastEventsPerSecond however many they are. Default: 2,000 and 100.
+	SharedEventsPerSecond, LeastEventsPerSecond int
 }
 
 // Default limits of bytes. Other limits are bounded's own.
@@ -38,10 +41,13 @@ const (
 	DefaultFailureLimit = 256 << 10
 
 	DefaultEventsPerSecond = 2_000
-	DefaultEventBurst      = 20_000
+	DefaultEventBurst      = 5_000
 
 	DefaultSustainedEventsPerSecond = 500
 	DefaultSustainedEventBurst      = 100_000
+
+	DefaultSharedEventsPerSecond = 2_000
+	DefaultLeastEventsPerSecond  = 100
 
 	// maxText is how much is read of an answer in plain text, which nobody decodes.
 	maxText = 64 << 10
@@ -63,6 +69,12 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.SustainedEventBurst <= 0 {
 		l.SustainedEventBurst = DefaultSustainedEventBurst
+	}
+	if l.SharedEventsPerSecond <= 0 {
+		l.SharedEventsPerSecond = DefaultSharedEventsPerSecond
+	}
+	if l.LeastEventsPerSecond <= 0 {
+		l.LeastEventsPerSecond = DefaultLeastEventsPerSecond
 	}
 	return l
 }

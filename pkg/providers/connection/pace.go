@@ -33,15 +33,19 @@ var errEventsDelayed = errors.New("the cluster sends more events than are read")
 // closing them.
 type allowance struct {
 	limiters []*rate.Limiter
+	// perSecond is the limit of the first limiter while the cluster has no others to share with.
+	perSecond float64
+	shared    *sharedPace
 
 	mu sync.Mutex
 	// late is since when events have had to wait without a pause of the cluster, zero if they do not, and told when that was last told.
 	late, told time.Time
 }
 
-func newAllowance(l Limits) *allowance {
+// newAllowance returns the allowance of one cluster. shared is nil if it has no others to share with.
+func newAllowance(l Limits, shared *sharedPace) *allowance {
 	l = l.withDefaults()
-	return &allowance{limiters: []*rate.Limiter{
+	return &allowance{perSecond: float64(l.EventsPerSecond), shared: shared, limiters: []*rate.Limiter{
 		rate.NewLimiter(rate.Limit(l.EventsPerSecond), l.EventBurst),
 		rate.NewLimiter(rate.Limit(l.SustainedEventsPerSecond), l.SustainedEventBurst),
 	}}
@@ -59,6 +63,8 @@ func (a *allowance) most() int64 {
 // take takes n events, no more than most. It returns for how long these have to wait, and whether it is time to tell that the cluster
 // sends too many.
 func (a *allowance) take(n int64, now time.Time) (wait time.Duration, tell bool) {
+	first := a.limiters[0]
+	first.SetLimitAt(now, rate.Limit(a.shared.share(a, first.TokensAt(now) < float64(first.Burst())/2, a.perSecond, now)))
 	rested := true
 	for _, l := range a.limiters {
 		// Whoever waits may be woken late, so that a little is left although the cluster sends all the time.

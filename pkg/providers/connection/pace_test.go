@@ -48,7 +48,7 @@ func TestWatchesAreReadAtAPace(t *testing.T) {
 	defer tr.close()
 	clk := clocktesting.NewFakeClock(time.Now())
 	paused := prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}) //nolint:promlinter // A counter of the test.
-	tr.pace = &pace{allowance: newAllowance(Limits{EventsPerSecond: perSecond, EventBurst: burst}), clock: clk, paused: paused}
+	tr.pace = &pace{allowance: newAllowance(Limits{EventsPerSecond: perSecond, EventBurst: burst}, nil), clock: clk, paused: paused}
 
 	var events atomic.Int64
 	var bodies []io.Closer
@@ -100,7 +100,7 @@ func TestWatchesAreReadAtAPace(t *testing.T) {
 func TestPaceCountsBytes(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	p := &pace{
-		allowance: newAllowance(Limits{EventsPerSecond: 1, EventBurst: 10}), clock: clk,
+		allowance: newAllowance(Limits{EventsPerSecond: 1, EventBurst: 10}, nil), clock: clk,
 		paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
 	}
 	limiter := p.allowance.limiters[0]
@@ -125,7 +125,7 @@ func TestPaceCountsBytes(t *testing.T) {
 // fast as it could was read at 2,000 events a second for ever, and no condition said so.
 func TestAllowance(t *testing.T) {
 	limits := Limits{EventsPerSecond: 20, EventBurst: 100, SustainedEventsPerSecond: 5, SustainedEventBurst: 400}
-	a, now := newAllowance(limits), time.Unix(1_000, 0)
+	a, now := newAllowance(limits, nil), time.Unix(1_000, 0)
 	wokenLate := time.Duration(0)
 	read := func(d time.Duration) (events int64, told int) {
 		for end := now.Add(d); now.Before(end); {
@@ -175,5 +175,68 @@ func TestEventsAreReadLate(t *testing.T) {
 	}
 	if n := testutil.CollectAndCount(p.metrics.refused); n > 0 || len(p.refusals) != 1 {
 		t.Errorf("want no answer to be counted as refused, and nothing to be kept of a cluster that has gone, got %d, %v", n, p.refusals)
+	}
+}
+
+// TestBusyClustersShareAPace has clusters that send without end, and one that sends a little. Before, each had 2,000 events a second for itself.
+func TestBusyClustersShareAPace(t *testing.T) {
+	limits := Limits{
+		EventsPerSecond: 200, EventBurst: 100, SustainedEventsPerSecond: 200, SustainedEventBurst: 1_000_000,
+		SharedEventsPerSecond: 240, LeastEventsPerSecond: 5,
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		busy   int
+		// want is how many events a second are read of each.
+		want int64
+	}{
+		"One":      {reason: "One has what each may have for itself.", busy: 1, want: 200},
+		"Three":    {reason: "Three have a third of what there is for all.", busy: 3, want: 80},
+		"Hundred":  {reason: "Of many, each has the least.", busy: 100, want: 5},
+		"TwentyOf": {reason: "Twenty have a twentieth.", busy: 20, want: 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shared, start := newSharedPace(limits), time.Unix(1_000, 0)
+			type sender struct {
+				*allowance
+				next   time.Time
+				events int64
+			}
+			senders := make([]*sender, tc.busy)
+			for i := range senders {
+				senders[i] = &sender{allowance: newAllowance(limits, shared), next: start}
+			}
+			modest := newAllowance(limits, shared)
+			const warm, measured = 100, 100
+			for ms := 0; ms < (warm+measured)*1000; ms += 20 {
+				now := start.Add(time.Duration(ms) * time.Millisecond)
+				for _, s := range senders {
+					for !s.next.After(now) {
+						wait, _ := s.take(1, now)
+						s.next = now.Add(wait)
+						if ms >= warm*1000 {
+							s.events++
+						}
+						if wait == 0 {
+							s.next = now
+						}
+					}
+				}
+				if ms%1000 == 0 {
+					if wait, _ := modest.take(1, now); wait > 0 {
+						t.Fatalf("%s\nwho sends a little waits %s", tc.reason, wait)
+					}
+				}
+			}
+			for _, s := range senders {
+				if got := s.events / measured; got < tc.want-tc.want/10-1 || got > tc.want+tc.want/10+1 {
+					t.Fatalf("%s\nwant %d events a second of each, got %d", tc.reason, tc.want, got)
+				}
+			}
+			later := start.Add((warm + measured) * time.Second).Add(2 * busyFor)
+			if got := shared.share(modest, false, 200, later); got != 200 || len(shared.busy) != 0 {
+				t.Errorf("want nobody to be busy any more, got %d, and a share of %v", len(shared.busy), got)
+			}
+		})
 	}
 }

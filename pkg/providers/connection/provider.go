@@ -39,6 +39,7 @@ type Provider struct {
 	admission  *admission
 	arbiter    *arbiter
 	quota      *quota
+	events     *sharedPace
 	hub        cluster.Cluster
 	controller controller.TypedController[Key]
 
@@ -81,6 +82,7 @@ func New(o Options) (*Provider, error) {
 		sources:   map[string]Source{},
 		metrics:   newMetrics(o.Registerer),
 		arbiter:   newArbiter(),
+		events:    newSharedPace(o.Limits),
 		indexes:   map[informerKey][]fieldIndex{},
 		records:   newRecords(),
 		published: map[mcr.ClusterName]Cluster{},

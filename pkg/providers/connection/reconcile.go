@@ -96,7 +96,7 @@ func (p *Provider) recordOf(key Key, e *Enrolment) *record {
 		key: key, name: name, class: e.Class, enrolment: *e, state: StatePending, reason: ReasonConnecting,
 		health: metav1.ConditionUnknown, cause: causeFirst, hub: hubidentity.Owner{ID: p.o.Hub.ID},
 		throttle: newThrottle(p.o.QPS, p.o.Burst, p.o.Clock, func(d time.Duration) { p.metrics.waited(name, d) }),
-		events:   newAllowance(p.o.Limits),
+		events:   newAllowance(p.o.Limits, p.events),
 	}
 	p.records.add(r)
 	return r
