@@ -112,6 +112,9 @@ for name in "${imports[@]}"; do
     -p '{"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.10"}]}}}' >/dev/null
   wait_for "WordPress in $name" on "$where" wait --for=jsonpath='{.status.health}'=Healthy --timeout=5s --namespace blog applications/wordpress
 done
+for name in "${imports[@]}"; do
+  wait_for "the hub to be told of $name" on hub wait --for=jsonpath='{.status.applications.healthy}'=1 --timeout=5s applicationreports/capi-"$name"
+done
 show hub get applicationreports
 
 step "11. Somebody removes a node pool in EKS: its reflection goes, and nothing else"

@@ -112,7 +112,7 @@ func importKinds() []requiredKind {
 // of their own: the importer asks for them when there is a ClusterImport for that cloud.
 func importRights() []right {
 	rights := []right{
-		{group: "fleet.masthead.dev", resource: "clusterimports", verbs: []string{"list", "watch", "patch"}},
+		{group: "fleet.masthead.dev", resource: "clusterimports", verbs: []string{"get", "list", "watch", "patch"}},
 		{group: "fleet.masthead.dev", resource: "clusterimports/status", verbs: []string{"patch"}},
 		// The admission policies of config/policies ask for it; the API server does not serve this subresource.
 		{group: "fleet.masthead.dev", resource: "clusterimports/objects", verbs: []string{"create"}},
@@ -123,6 +123,9 @@ func importRights() []right {
 		{group: "cluster.x-k8s.io", resource: "clusters", verbs: []string{"get", "create", "patch", "delete"}},
 		{group: "cluster.x-k8s.io", resource: "clusters/status", verbs: []string{"patch"}},
 		{group: "cluster.x-k8s.io", resource: "machinepools", verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
+		{group: "cluster.x-k8s.io", resource: "machinedeployments", verbs: []string{"list"}},
+		{group: "cluster.x-k8s.io", resource: "machinesets", verbs: []string{"list"}},
+		{group: "cluster.x-k8s.io", resource: "machines", verbs: []string{"list"}},
 		{group: "cluster.x-k8s.io", resource: "machinepools/status", verbs: []string{"patch"}},
 		{group: "admissionregistration.k8s.io", resource: "validatingadmissionpolicies", verbs: []string{"get"}},
 		{group: "admissionregistration.k8s.io", resource: "validatingadmissionpolicybindings", verbs: []string{"get"}},

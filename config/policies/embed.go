@@ -11,5 +11,5 @@ import "embed"
 
 // Files are the policies and their bindings, one policy and its binding in a file.
 //
-//go:embed managed-resources.yaml reflections.yaml cluster-api.yaml identities.yaml
+//go:embed managed-resources.yaml reflections.yaml cluster-api.yaml identities.yaml members.yaml
 var Files embed.FS

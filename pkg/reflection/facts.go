@@ -276,17 +276,34 @@ func compareCapacity(a, b Capacity) int {
 	return strings.Compare(a.Type+"\x00"+a.Name, b.Type+"\x00"+b.Name)
 }
 
+// Labels of Nodes that belong to no pool.
+const (
+	computeTypeLabel   = "eks.amazonaws.com/compute-type"
+	karpenterPoolLabel = "karpenter.sh/nodepool"
+	virtualNodeLabel   = "type"
+)
+
+// NodeLabels are the labels of Nodes that are read: those that name a pool, in each cloud, and those that say what a Node without a pool is.
+func NodeLabels() []string {
+	labels := []string{computeTypeLabel, karpenterPoolLabel, virtualNodeLabel}
+	for _, name := range []Cloud{EKS, AKS, GKE} {
+		c, _ := cloudOf(name)
+		labels = append(labels, c.poolLabel)
+	}
+	return labels
+}
+
 // capacityOf says to what a Node without a pool belongs. The names in its labels are foreign text.
 func capacityOf(node Node) Capacity {
-	karpenter, hasKarpenter := node.Labels["karpenter.sh/nodepool"]
+	karpenter, hasKarpenter := node.Labels[karpenterPoolLabel]
 	switch {
-	case node.Labels["eks.amazonaws.com/compute-type"] == "fargate":
+	case node.Labels[computeTypeLabel] == "fargate":
 		return Capacity{Type: CapacityFargate}
-	case node.Labels["eks.amazonaws.com/compute-type"] == "auto":
+	case node.Labels[computeTypeLabel] == "auto":
 		return Capacity{Type: CapacityAutoMode, Name: clean(karpenter)}
 	case hasKarpenter:
 		return Capacity{Type: CapacityKarpenter, Name: clean(karpenter)}
-	case node.Labels["type"] == "virtual-kubelet":
+	case node.Labels[virtualNodeLabel] == "virtual-kubelet":
 		return Capacity{Type: CapacityVirtualNode}
 	default:
 		return Capacity{Type: CapacitySelfManaged}

@@ -46,7 +46,7 @@ func run(m *testing.M) int {
 	if crds, err = providercrds.Load(ctx, providercrds.All()...); err != nil {
 		return fail(err)
 	}
-	env, err := testenv.New()
+	env, err := testenv.New(testenv.CRDs())
 	if err != nil {
 		return fail(err)
 	}

@@ -66,7 +66,7 @@ func checkInstalled(ctx context.Context, hub Hub, want Policy) error {
 		return err
 	}
 	// What a binding adds, such as a selector of namespaces, takes away from what is enforced. Further actions do not.
-	if binding.Spec.PolicyName != want.Binding.Spec.PolicyName || binding.Spec.MatchResources != nil || binding.Spec.ParamRef != nil ||
+	if binding.Spec.PolicyName != want.Binding.Spec.PolicyName || binding.Spec.MatchResources != nil || !equality.Semantic.DeepEqual(binding.Spec.ParamRef, want.Binding.Spec.ParamRef) ||
 		!slices.Contains(binding.Spec.ValidationActions, admissionregistrationv1.Deny) {
 		return fmt.Errorf("%w: the ValidatingAdmissionPolicyBinding %q is not the one of this version", ErrNotEnforced, want.Binding.Name)
 	}

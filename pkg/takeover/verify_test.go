@@ -10,6 +10,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/pkg/takeover"
@@ -49,6 +50,10 @@ func TestVerifyNoticesWhatIsMissing(t *testing.T) {
 				Rule:       admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"*"}, Resources: []string{"*"}},
 			}}},
 		}
+		otherParameters := policy.Binding.DeepCopy()
+		otherParameters.Spec.ParamRef = &admissionregistrationv1.ParamRef{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}}, ParameterNotFoundAction: ptr.To(admissionregistrationv1.AllowAction),
+		}
 		for _, c := range []struct {
 			reason string
 			object client.Object
@@ -65,6 +70,7 @@ func TestVerifyNoticesWhatIsMissing(t *testing.T) {
 			{"the policy is for other namespaces", elsewhereOnly, replace},
 			{"the binding only audits", auditing, replace},
 			{"the binding is for other resources", elsewhere, replace},
+			{"the binding has other parameters", otherParameters, replace},
 		} {
 			t.Run(policy.Policy.Name+": "+c.reason, func(t *testing.T) {
 				ctx := t.Context()

@@ -91,6 +91,15 @@ func clusterAPIKinds() []crd {
 	}
 }
 
+// machineKinds are those kinds of Cluster API core that an import never makes: for them core acts on the Nodes of a cluster.
+func machineKinds() []crd {
+	return []crd{
+		{groupClusterAPI, "MachineDeployment", "machinedeployments", clusterAPI},
+		{groupClusterAPI, "MachineSet", "machinesets", clusterAPI},
+		{groupClusterAPI, "Machine", "machines", clusterAPI},
+	}
+}
+
 // reflectedKinds are the kinds of Cluster API's providers as which a cluster of a cloud is shown.
 func reflectedKinds() []crd {
 	return []crd{
@@ -138,6 +147,9 @@ func ProviderConfigs() []schema.GroupKind { return groupKinds(providerConfigs())
 // ClusterAPI are Cluster and MachinePool of Cluster API core.
 func ClusterAPI() []schema.GroupKind { return groupKinds(clusterAPIKinds()) }
 
+// Machines are the kinds of Cluster API core for which it acts on the Nodes of a cluster, beside MachinePool.
+func Machines() []schema.GroupKind { return groupKinds(machineKinds()) }
+
 // Reflected are the three kinds of each of Cluster API's providers as which a managed cluster is shown.
 func Reflected() []schema.GroupKind { return groupKinds(reflectedKinds()) }
 
@@ -145,7 +157,7 @@ func Reflected() []schema.GroupKind { return groupKinds(reflectedKinds()) }
 // has none: it refers to a Secret.
 func Identities() []schema.GroupKind { return groupKinds(identities()) }
 
-// All are all kinds that this package has the CRD of.
+// All are all kinds that imports have to do with, but for Machines.
 func All() []schema.GroupKind { return groupKinds(allCRDs()) }
 
 func groupKinds(crds []crd) []schema.GroupKind {

@@ -23,7 +23,7 @@ const contractLabel = "cluster.x-k8s.io/v1beta1"
 // package does not know is an error.
 func Load(ctx context.Context, kinds ...schema.GroupKind) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	known := make(map[schema.GroupKind]crd)
-	for _, crd := range allCRDs() {
+	for _, crd := range append(allCRDs(), machineKinds()...) {
 		known[crd.groupKind()] = crd
 	}
 	folders := make(map[source]string)

@@ -59,7 +59,7 @@ func run(m *testing.M) int {
 	if err != nil {
 		return fail(err)
 	}
-	env, err := testenv.New()
+	env, err := testenv.New(testenv.CRDs())
 	if err != nil {
 		return fail(err)
 	}

@@ -31,6 +31,10 @@ const (
 	// namespace. Without it no ClusterImport may: it would lend the rights of the configuration to anybody who can write one.
 	ImportAllowedNamespacesAnnotation = "fleet.masthead.dev/allowed-import-namespaces"
 
+	// ImportCredentialsLabel with the value "true" is on Secrets that ClusterImports of their namespace may name. Whoever may write a
+	// ClusterImport need not be allowed to read Secrets, and would otherwise have any of them be sent to a cluster as a token.
+	ImportCredentialsLabel = "fleet.masthead.dev/import-credentials"
+
 	// ImportFieldManager is the server-side apply field manager of what the importer writes.
 	ImportFieldManager = "masthead-importer"
 )
@@ -177,6 +181,9 @@ const (
 
 	// ReasonCredentialsNotFound: a Secret that the spec names is not there, or lacks the key.
 	ReasonCredentialsNotFound = "CredentialsNotFound"
+
+	// ReasonCredentialsNotAllowed: a Secret that the spec names does not bear the label for credentials of imports.
+	ReasonCredentialsNotAllowed = "CredentialsNotAllowed"
 
 	// ReasonEndpointNotAllowed: the token endpoint is none of those that the operator allows.
 	ReasonEndpointNotAllowed = "TokenEndpointNotAllowed"

@@ -240,7 +240,7 @@ type ImportKubeconfig struct {
 	TokenSecretRef *SecretKeyReference `json:"tokenSecretRef,omitempty"`
 }
 
-// SecretKeyReference names a key of a Secret in the same namespace.
+// SecretKeyReference names a key of a Secret in the same namespace, which bears the label fleet.masthead.dev/import-credentials=true.
 type SecretKeyReference struct {
 	// name of the Secret.
 	// +kubebuilder:validation:MinLength=1

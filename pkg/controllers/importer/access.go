@@ -33,8 +33,9 @@ import (
 )
 
 const (
-	// clusterTimeout is how long an imported cluster is given for all questions together.
+	// clusterTimeout is how long an imported cluster is given for all questions together, and answerTimeout until an answer begins.
 	clusterTimeout = 30 * time.Second
+	answerTimeout  = 10 * time.Second
 	// maxReview and maxNodePage are how large the answer to a review, and a page of Nodes, may be, in bytes. What a page may take once it
 	// is decoded is bounded, too, by bounded.WithBytes.
 	maxReview   = 256 << 10
@@ -52,6 +53,9 @@ const (
 // clusters is what imported clusters said of themselves, by import.
 type clusters struct {
 	clock clock.Clock
+	// asking has room for as many as may be asked at once: fewer than there are workers, so that clusters that hang never hold up imports
+	// whose clusters do not.
+	asking chan struct{}
 
 	mu    sync.Mutex
 	known map[types.NamespacedName]clusterAnswer
@@ -66,20 +70,44 @@ type clusterAnswer struct {
 	nodes      []reflection.Node
 	nodesKnown bool
 	access     metav1.Condition
+	// failures is how often in a row the cluster could not be asked.
+	failures int
 }
 
-func newClusters(c clock.Clock) *clusters {
-	return &clusters{clock: c, known: map[types.NamespacedName]clusterAnswer{}}
+// newClusters is for an importer with so many workers.
+func newClusters(c clock.Clock, workers int) *clusters {
+	return &clusters{clock: c, asking: make(chan struct{}, max(1, workers/2)), known: map[types.NamespacedName]clusterAnswer{}}
+}
+
+// mayAsk takes a place among those who ask, if there is one. done gives it back.
+func (c *clusters) mayAsk() (done func(), ok bool) {
+	select {
+	case c.asking <- struct{}{}:
+		return func() { <-c.asking }, true
+	default:
+		return nil, false
+	}
+}
+
+// last is the last answer of a cluster to the same import.
+func (c *clusters) last(key types.NamespacedName, uid types.UID) clusterAnswer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if a := c.known[key]; a.uid == uid {
+		return a
+	}
+	return clusterAnswer{uid: uid}
+}
+
+func (c *clusters) remember(key types.NamespacedName, a clusterAnswer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known[key] = a
 }
 
 // nodes are those of the cluster, if they were read.
 func (c *clusters) nodes(key types.NamespacedName, uid types.UID) ([]reflection.Node, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	a := c.known[key]
-	if a.uid != uid {
-		return nil, false
-	}
+	a := c.last(key, uid)
 	return a.nodes, a.nodesKnown
 }
 
@@ -89,11 +117,17 @@ func (c *clusters) forget(key types.NamespacedName) {
 	delete(c.known, key)
 }
 
-// fresh says whether an answer still counts for the same import and credentials: one with the Nodes until the next resync, one without
-// them until the next retry.
-func (a clusterAnswer) fresh(uid types.UID, who [sha256.Size]byte, now time.Time) bool {
-	age := now.Sub(a.at)
-	return a.uid == uid && a.who == who && age < resync && (a.nodesKnown || age < retry)
+// goodFor is how long an answer counts: one with the Nodes until the next resync, one without them until the next retry. A cluster that cannot
+// be asked is left alone twice as long each time.
+func (a clusterAnswer) goodFor() time.Duration {
+	switch {
+	case a.failures > 0:
+		return min(resync, retry<<min(a.failures-1, 10))
+	case a.nodesKnown:
+		return resync
+	default:
+		return retry
+	}
 }
 
 // access asks the imported cluster what the credentials may do, and which Nodes it has.
@@ -106,39 +140,55 @@ func (r *Reconciler) access(ctx context.Context, p *pass) error {
 		return nil
 	}
 	who := sha256.Sum256(p.kubeconfigNow)
-	r.clusters.mu.Lock()
-	before := r.clusters.known[p.key()]
-	r.clusters.mu.Unlock()
+	before := r.clusters.last(p.key(), p.imp.UID)
 	now := r.clusters.clock.Now()
-	if before.fresh(p.imp.UID, who, now) {
+	if good := before.goodFor() - now.Sub(before.at); before.who == who && good > 0 {
 		p.set(before.access)
+		p.requeueSoon(good)
 		return nil
 	}
-	answer := clusterAnswer{uid: p.imp.UID, at: now, who: who}
-	w, err := newWorkload(p.kubeconfigNow, r.creds)
+	done, ok := r.clusters.mayAsk()
+	if !ok {
+		p.requeueSoon(retry)
+		return nil
+	}
+	defer done()
+	answer, err := r.ask(ctx, p.kubeconfigNow)
 	if err != nil {
 		return err
+	}
+	answer.uid, answer.at, answer.who = p.imp.UID, now, who
+	if answer.access.Reason == fleetv1alpha1.ReasonAccessUnknown {
+		answer.failures = before.failures + 1
+		if !answer.nodesKnown {
+			// A cluster that cannot be reached keeps the Nodes that it had.
+			answer.nodes, answer.nodesKnown = before.nodes, before.nodesKnown
+		}
+	}
+	r.clusters.remember(p.key(), answer)
+	p.set(answer.access)
+	p.requeueSoon(answer.goodFor())
+	if answer.nodesKnown != before.nodesKnown {
+		p.requeueSoon(time.Second) // The Nodes may show pools.
+	}
+	return nil
+}
+
+// ask asks a cluster for the rights of the credentials and for its Nodes.
+func (r *Reconciler) ask(ctx context.Context, kubeconfig []byte) (clusterAnswer, error) {
+	w, err := newWorkload(kubeconfig, r.creds)
+	if err != nil {
+		return clusterAnswer{}, err
 	}
 	defer w.close()
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
-	answer.access = w.access(ctx)
+	answer := clusterAnswer{access: w.access(ctx)}
 	if answer.access.Reason != fleetv1alpha1.ReasonAccessNone && answer.access.Reason != fleetv1alpha1.ReasonAccessUnknown {
 		answer.nodes, err = w.nodes(ctx)
 		answer.nodesKnown = err == nil
 	}
-	if !answer.nodesKnown && before.uid == p.imp.UID && answer.access.Reason == fleetv1alpha1.ReasonAccessUnknown {
-		// A cluster that cannot be reached keeps the Nodes that it had.
-		answer.nodes, answer.nodesKnown = before.nodes, before.nodesKnown
-	}
-	r.clusters.mu.Lock()
-	r.clusters.known[p.key()] = answer
-	r.clusters.mu.Unlock()
-	p.set(answer.access)
-	if answer.nodesKnown != (before.uid == p.imp.UID && before.nodesKnown) {
-		p.requeueSoon(time.Second) // The Nodes may show pools.
-	}
-	return nil
+	return answer, nil
 }
 
 // workload asks an imported cluster. It can list Nodes and ask for rights, and nothing else.
@@ -167,6 +217,7 @@ func newWorkload(kubeconfig []byte, o credentials.Options) (*workload, error) {
 	}}
 	base := &http.Transport{
 		DialContext: dialer.DialContext, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: 5 * time.Second,
+		ResponseHeaderTimeout:  answerTimeout,
 		MaxResponseHeaderBytes: 64 << 10, DisableCompression: true,
 	}
 	return &workload{
@@ -279,14 +330,6 @@ func (w *workload) access(ctx context.Context) metav1.Condition {
 	return of(metav1.ConditionTrue, fleetv1alpha1.ReasonAccessReadOnly, "The credentials may read in the cluster, and not write")
 }
 
-// nodeLabels are the labels that say where a Node comes from: those that pkg/reflection reads.
-func nodeLabels() []string {
-	return []string{
-		"eks.amazonaws.com/nodegroup", "eks.amazonaws.com/compute-type", "kubernetes.azure.com/agentpool", "cloud.google.com/gke-nodepool",
-		"karpenter.sh/nodepool", "type",
-	}
-}
-
 // nodePage is what is decoded of a page of Nodes.
 type nodePage struct {
 	Metadata struct {
@@ -316,7 +359,7 @@ func (i nodeItem) node() reflection.Node {
 	if version := i.Status.NodeInfo.KubeletVersion; len(version) <= maxNodeText {
 		node.KubeletVersion = strings.Clone(version)
 	}
-	for _, key := range nodeLabels() {
+	for _, key := range reflection.NodeLabels() {
 		if value, ok := i.Metadata.Labels[key]; ok && len(value) <= maxNodeText {
 			node.Labels[key] = strings.Clone(value)
 		}

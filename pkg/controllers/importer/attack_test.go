@@ -357,7 +357,9 @@ func TestKubeconfigIsKeptWhileTheReflectionStops(t *testing.T) {
 	imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceToken, TokenSecretRef: &fleetv1alpha1.SecretKeyReference{Name: "token", Key: "token"},
 	}
-	token := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "customers", Name: "token"}, Data: map[string][]byte{"token": []byte("the-next-token")}}
+	token := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "customers", Name: "token", Labels: map[string]string{fleetv1alpha1.ImportCredentialsLabel: "true"},
+	}, Data: map[string][]byte{"token": []byte("the-next-token")}}
 	written := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "customers", Name: "shop-kubeconfig", UID: "secret-uid", Labels: marks(imp)},
 		Data:       map[string][]byte{kubeconfigKey: []byte("the kubeconfig with the last token")},

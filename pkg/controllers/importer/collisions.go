@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -48,7 +49,38 @@ func (r *Reconciler) collisions(ctx context.Context, p *pass) error {
 			return nameTaken(taken.gvk.Kind, taken.name)
 		}
 	}
+	if err := r.foreignMembers(ctx, p); err != nil {
+		return err
+	}
 	return r.managedByCrossplane(ctx, p)
+}
+
+// foreignMembers finds what names the cluster and makes Cluster API core write to its Nodes. The policies refuse it as soon as the cluster is
+// imported; it may have been there before, or have come while they were not enforced. While it is there, core gets no credentials.
+func (r *Reconciler) foreignMembers(ctx context.Context, p *pass) error {
+	for _, kind := range []string{"MachinePool", "MachineDeployment", "MachineSet", "Machine"} {
+		gvk := clusterv1.GroupVersion.WithKind(kind)
+		if _, err := r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version); meta.IsNoMatchError(err) {
+			continue
+		}
+		list := unstructuredList(gvk)
+		if err := r.live.List(ctx, list, client.InNamespace(p.imp.Namespace)); err != nil {
+			return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			if named, _, _ := unstructured.NestedString(o.Object, "spec", "clusterName"); named != p.imp.Name || kind == "MachinePool" && p.isOurs(o) {
+				continue
+			}
+			if _, err := r.removeKubeconfig(ctx, p); err != nil {
+				return err
+			}
+			p.requeueSoon(retry)
+			return stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken,
+				"The %s %q names this cluster, and this import did not make it: Cluster API core would write to the cluster's Nodes", kind, o.GetName())
+		}
+	}
+	return nil
 }
 
 func nameTaken(kind, name string) error {
@@ -67,9 +99,10 @@ func (r *Reconciler) importedTwice(ctx context.Context, p *pass) error {
 	if err := r.hub.List(ctx, &all); err != nil {
 		return fmt.Errorf("cannot list ClusterImports: %w", err)
 	}
+	_, namespaced, _ := p.served.Managed(reflection.Kinds(p.wanted.Cloud)[0])
 	for i := range all.Items {
 		other := &all.Items[i]
-		if !sameCluster(p.imp, other) || !isOlder(other, p.imp) {
+		if !sameCluster(p.imp, other, namespaced) || !isOlder(other, p.imp) || isRevoked(other) {
 			continue
 		}
 		which := "in another namespace"
@@ -82,22 +115,34 @@ func (r *Reconciler) importedTwice(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// sameCluster says whether two imports are of the same cluster: by the ID that the cloud gives it, or else by what they name. Provider
-// configurations of one name in two namespaces are two.
-func sameCluster(a, b *fleetv1alpha1.ClusterImport) bool {
+// sameCluster says whether two imports are of the same cluster: by the ID that the cloud gives it, or else by what they name. Only imports
+// that use one provider configuration are compared: with a configuration of one's own, which can lead to a cloud of one's own, the ID of
+// anybody's cluster can be shown, and would keep that cluster from being imported. Provider configurations of one name in two namespaces
+// are two, unless the kind is cluster-scoped.
+func sameCluster(a, b *fleetv1alpha1.ClusterImport, configsAreNamespaced bool) bool {
 	if a.UID == b.UID {
+		return false
+	}
+	configA, configB := wantedImport(a).ProviderConfig, wantedImport(b).ProviderConfig
+	if a.Namespace != b.Namespace && (configA != configB || configsAreNamespaced && configA.Kind == "ProviderConfig") {
 		return false
 	}
 	if a.Status.Observed != nil && b.Status.Observed != nil && a.Status.Observed.ID != "" && strings.EqualFold(a.Status.Observed.ID, b.Status.Observed.ID) {
 		return true
 	}
-	return a.Namespace == b.Namespace && identifiers(a) == identifiers(b)
+	return identifiers(a) == identifiers(b)
 }
 
 // identifiers are all that names a cluster in the spec.
 func identifiers(imp *fleetv1alpha1.ClusterImport) [5]string {
 	w := wantedImport(imp)
 	return [5]string{string(w.Cloud), w.Region + w.ResourceGroupName + w.Location, w.ClusterName, w.ProviderConfig.Kind, w.ProviderConfig.Name}
+}
+
+// isRevoked says whether an import may no longer use its provider configuration, and so has taken back what it made.
+func isRevoked(imp *fleetv1alpha1.ClusterImport) bool {
+	c := meta.FindStatusCondition(imp.Status.Conditions, fleetv1alpha1.ConditionPreflight)
+	return c != nil && c.Reason == fleetv1alpha1.ReasonProviderConfigNotAllowed
 }
 
 func isOlder(a, b *fleetv1alpha1.ClusterImport) bool {

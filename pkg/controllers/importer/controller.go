@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -88,6 +90,8 @@ type Reconciler struct {
 	owned client.Reader
 	// watch has changes of the objects of a kind that bear the label of an import lead to their ClusterImport.
 	watch func(schema.GroupVersionKind) error
+	// watched are those kinds.
+	watched func() []schema.GroupVersionKind
 
 	mapper   meta.RESTMapper
 	recorder events.EventRecorder
@@ -125,7 +129,7 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	r := &Reconciler{
 		hub: mgr.GetClient(), live: mgr.GetAPIReader(), owned: owned, mapper: mgr.GetRESTMapper(),
 		recorder: mgr.GetEventRecorder(fleetv1alpha1.FieldManager), clock: o.Clock, verify: o.Verify, creds: o.Credentials,
-		kinds: newKinds(o.Clock), tokens: minted, clusters: newClusters(o.Clock), states: newStates(),
+		kinds: newKinds(o.Clock), tokens: minted, clusters: newClusters(o.Clock, o.MaxConcurrentReconciles), states: newStates(),
 	}
 	if o.Registerer != nil {
 		if err := o.Registerer.Register(r.states); err != nil {
@@ -146,7 +150,8 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	if err := c.Watch(imports); err != nil {
 		return fmt.Errorf("cannot watch ClusterImports: %w", err)
 	}
-	r.watch = (&watches{controller: c, owned: owned, on: map[schema.GroupVersionKind]bool{}}).ensure
+	of := &watches{controller: c, owned: owned, on: map[schema.GroupVersionKind]bool{}}
+	r.watch, r.watched = of.ensure, of.kinds
 	return nil
 }
 
@@ -216,20 +221,25 @@ func (w *watches) ensure(gvk schema.GroupVersionKind) error {
 	return nil
 }
 
+func (w *watches) kinds() []schema.GroupVersionKind {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.on))
+}
+
 // Reconcile takes an import one step further, or back.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	imp := &fleetv1alpha1.ClusterImport{}
 	if err := r.hub.Get(ctx, req.NamespacedName, imp); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.forget(req.NamespacedName)
-			return reconcile.Result{}, nil
+			return r.gone(ctx, req.NamespacedName)
 		}
 		return reconcile.Result{}, fmt.Errorf("cannot get ClusterImport %q: %w", req, err)
 	}
 	p := newPass(imp)
 	var err error
 	if imp.DeletionTimestamp.IsZero() {
-		err = r.run(ctx, p, r.preflight, r.admission, r.collisions, r.finalizer, r.observe, r.read, r.reflectProvider,
+		err = r.run(ctx, p, r.preflight, r.former, r.admission, r.collisions, r.finalizer, r.observe, r.read, r.reflectProvider,
 			r.kubeconfig, r.reflectCluster, r.access, r.prune)
 		err = errors.Join(err, r.run(ctx, p, r.keepKubeconfig))
 	} else {

@@ -24,18 +24,23 @@
 //     the Cluster and its MachinePools, then the managed resources, then the finalizer. Finalizers of others are never removed.
 //   - A node pool whose name is taken is left out; nothing else waits for it. A kubeconfig that is there is kept up to date while the
 //     reflection stops.
+//   - An import that may no longer use its provider configuration has nothing. What an import has left whose finalizer somebody took away is
+//     removed the same way, once a ClusterImport of that cloud has been looked after since the manager started.
+//   - While something else names the cluster for which Cluster API core would write to its Nodes, core gets no credentials.
 //   - Each step looks at what is there, so that it makes no difference where the manager was stopped.
 //   - No write when nothing changed.
 //
 // # What does the owner of an imported cluster gain from the hub or another cluster through this?
 //
 // Answers of the cluster are bounded, and of its Nodes only labels, the kubelet's version and readiness are read. Its API server is
-// sent the credentials of its own kubeconfig, and no others. Redirects are not followed.
+// sent the credentials of its own kubeconfig, and no others. Redirects are not followed. Clusters that hang take half of the workers at most, and
+// are asked less and less often.
 //
 // # What does whoever writes a ClusterImport gain?
 //
-// The rights of the Crossplane provider configuration, to observe. So a cluster-scoped configuration must allow the namespace. Secrets
-// are read in the namespace of the ClusterImport alone; a connection Secret only if it is controlled by the managed resource of the
+// The rights of the Crossplane provider configuration, to observe. So a cluster-scoped configuration must allow the namespace. With a
+// configuration of one's own one can show the ID of anybody's cluster, so such an ID keeps nobody else from importing it. Secrets
+// are read in the namespace of the ClusterImport alone, and only with the label that somebody who may write them gives them; a connection Secret only if it is controlled by the managed resource of the
 // import. Tokens are asked for only at endpoints that the operator allows. Kubeconfigs are held against pkg/providers/credentials:
 // exec, auth-provider, impersonation and files are refused.
 package importer

@@ -6,12 +6,15 @@ package importer_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -111,4 +114,43 @@ func TestImportTwice(t *testing.T) {
 	}
 	modern.unimport(t, second)
 	modern.unimport(t, first)
+}
+
+// TestMachinesOfAnImportedClusterAreRefused: the attacker creates a MachinePool or a Machine that names an imported cluster, with infrastructure
+// of theirs that lists the cluster's Nodes: Cluster API core would annotate and delete them.
+func TestMachinesOfAnImportedClusterAreRefused(t *testing.T) {
+	modern.addEKS(t, "cafe5555", "blue")
+	imp := importOfEKS("members", "cafe5555", "blue")
+	modern.create(t, imp)
+	modern.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	infrastructure := map[string]any{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AWSManagedMachinePool", "name": "theirs"}
+	template := map[string]any{"spec": map[string]any{
+		"clusterName": imp.Name, "bootstrap": map[string]any{"dataSecretName": "theirs"}, "infrastructureRef": infrastructure,
+	}}
+	selector := map[string]any{"matchLabels": map[string]any{"a": "b"}}
+	for kind, spec := range map[string]map[string]any{
+		"MachinePool":       {"clusterName": imp.Name, "template": template},
+		"MachineDeployment": {"clusterName": imp.Name, "template": template, "selector": selector},
+		"MachineSet":        {"clusterName": imp.Name, "template": template, "selector": selector},
+		"Machine":           template["spec"].(map[string]any),
+	} {
+		t.Run(kind, func(t *testing.T) {
+			member := &unstructured.Unstructured{Object: map[string]any{"spec": runtime.DeepCopyJSON(spec)}}
+			member.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(kind))
+			member.SetNamespace(imp.Namespace)
+			member.SetName("theirs")
+			eventually(t, "the hub refuses it", func() (bool, string) {
+				err := modern.hub.Create(t.Context(), member.DeepCopy(), client.DryRunAll)
+				return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "members.imports.masthead.dev"), fmt.Sprint(err)
+			})
+			_ = unstructured.SetNestedField(member.Object, "another", "spec", "clusterName")
+			if kind != "Machine" {
+				_ = unstructured.SetNestedField(member.Object, "another", "spec", "template", "spec", "clusterName")
+			}
+			if err := modern.hub.Create(t.Context(), member, client.DryRunAll); err != nil {
+				t.Errorf("for another cluster it is nobody's concern: %v", err)
+			}
+		})
+	}
+	modern.unimport(t, imp)
 }

@@ -238,7 +238,8 @@ func (r *Reconciler) connectionSecret(ctx context.Context, p *pass, key string) 
 	return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Secret %q is not that of the import's managed resources; it is left alone", name)
 }
 
-// secretKey reads a key of a Secret that the spec names, in the import's own namespace.
+// secretKey reads a key of a Secret that the spec names, in the import's own namespace. The Secret has to be there for imports: who writes a
+// ClusterImport may be somebody who cannot read it.
 func (r *Reconciler) secretKey(ctx context.Context, p *pass, ref fleetv1alpha1.SecretKeyReference) ([]byte, error) {
 	secret := &corev1.Secret{}
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.imp.Namespace, Name: ref.Name}, secret)
@@ -247,6 +248,10 @@ func (r *Reconciler) secretKey(ctx context.Context, p *pass, ref fleetv1alpha1.S
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot get Secret %q: %w", ref.Name, err)
+	}
+	if secret.Labels[fleetv1alpha1.ImportCredentialsLabel] != "true" {
+		return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotAllowed, "The Secret %q does not bear the label %s=true, and is not read",
+			ref.Name, fleetv1alpha1.ImportCredentialsLabel)
 	}
 	if len(secret.Data[ref.Key]) == 0 {
 		return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Secret %q has nothing under the key that is named", ref.Name)

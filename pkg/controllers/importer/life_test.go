@@ -36,6 +36,8 @@ import (
 	"github.com/masthead-dev/masthead/test/providercrds"
 )
 
+var clusterProviderConfigKind = schema.GroupVersionKind{Group: "aws.m.upbound.io", Version: "v1beta1", Kind: "ClusterProviderConfig"}
+
 // hubOfOneImport is a hub in memory with one ClusterImport of EKS.
 type hubOfOneImport struct {
 	t   *testing.T
@@ -60,14 +62,14 @@ func newHub(t *testing.T, imp *fleetv1alpha1.ClusterImport, others ...client.Obj
 			t.Fatal(err)
 		}
 	}
-	kinds := slices.Concat(providercrds.ModernManagedResources(), providercrds.ClusterAPI(), providercrds.Reflected(), providercrds.Identities())
+	kinds := slices.Concat(providercrds.ModernManagedResources(), providercrds.ClusterAPI(), providercrds.Machines(), providercrds.Reflected(), providercrds.Identities())
 	crds, err := providercrds.Load(t.Context(), kinds...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	mapper := newMapper(crds)
 	mapper.Add(schema.GroupVersionKind{Group: "aws.m.upbound.io", Version: "v1beta1", Kind: "ProviderConfig"}, meta.RESTScopeNamespace)
-	mapper.Add(schema.GroupVersionKind{Group: "aws.m.upbound.io", Version: "v1beta1", Kind: "ClusterProviderConfig"}, meta.RESTScopeRoot)
+	mapper.Add(clusterProviderConfigKind, meta.RESTScopeRoot)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
 	mapper.Add(fleetv1alpha1.GroupVersion.WithKind("ClusterImport"), meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, meta.RESTScopeRoot)
@@ -105,16 +107,25 @@ func newHub(t *testing.T, imp *fleetv1alpha1.ClusterImport, others ...client.Obj
 	}
 	h.r = &Reconciler{
 		hub: interceptor.NewClient(h.c, h.funcs()), live: h.c, owned: h.c, mapper: mapper, recorder: events.NewFakeRecorder(1000), clock: clock,
-		watch: func(schema.GroupVersionKind) error { return nil },
+		watch: func(schema.GroupVersionKind) error { return nil }, watched: kindsOfEKS,
 		verify: func(context.Context, string) error {
 			if h.enforced {
 				return nil
 			}
 			return errors.New("a policy is missing")
 		},
-		kinds: newKinds(clock), tokens: minted, clusters: newClusters(clock), states: newStates(),
+		kinds: newKinds(clock), tokens: minted, clusters: newClusters(clock, DefaultMaxConcurrentReconciles), states: newStates(),
 	}
 	return h
+}
+
+// kindsOfEKS are those of all that an import of EKS makes, but for the Secret.
+func kindsOfEKS() []schema.GroupVersionKind {
+	gvks := reflection.ReflectedKinds(reflection.EKS)
+	for _, k := range reflection.Kinds(reflection.EKS) {
+		gvks = append(gvks, k.Namespaced().WithVersion("v1beta1"))
+	}
+	return gvks
 }
 
 // newMapper prefers the versions that the CRDs serve.
@@ -240,15 +251,14 @@ func (h *hubOfOneImport) list(gvk schema.GroupVersionKind) []unstructured.Unstru
 }
 
 // made is everything that bears the label of an import.
-func (h *hubOfOneImport) made() []string {
+func (h *hubOfOneImport) made() []string { return h.madeBy("") }
+
+// madeBy is everything that bears the label of the import of a UID; without one, of any.
+func (h *hubOfOneImport) madeBy(uid string) []string {
 	var all []string
-	gvks := append(reflection.ReflectedKinds(reflection.EKS), corev1.SchemeGroupVersion.WithKind("Secret"))
-	for _, k := range reflection.Kinds(reflection.EKS) {
-		gvks = append(gvks, k.Namespaced().WithVersion("v1beta1"))
-	}
-	for _, gvk := range gvks {
+	for _, gvk := range append(kindsOfEKS(), corev1.SchemeGroupVersion.WithKind("Secret")) {
 		for _, o := range h.list(gvk) {
-			if o.GetLabels()[fleetv1alpha1.ImportUIDLabel] != "" {
+			if bears := o.GetLabels()[fleetv1alpha1.ImportUIDLabel]; bears != "" && (uid == "" || bears == uid) {
 				all = append(all, gvk.Kind+"/"+o.GetName())
 			}
 		}

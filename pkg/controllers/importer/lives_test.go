@@ -205,6 +205,16 @@ func TestLegacyEKSImport(t *testing.T) {
 	legacy.live(t, legacy.eksLife(t, "legacy", "cafe0124"))
 }
 
+// credentialsSecret is a Secret that imports may name.
+func credentialsSecret(name string, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: metav1.NamespaceDefault, Name: name, Labels: map[string]string{fleetv1alpha1.ImportCredentialsLabel: "true"},
+		},
+		Data: data,
+	}
+}
+
 const resourceGroup = "shop-group"
 
 // aksLife is a cluster of AKS with the pools "system", which is its default one, and "apps".
@@ -243,9 +253,7 @@ func TestAKSImportWithEntraID(t *testing.T) {
 	const name, tenant = "entra", "11111111-2222-3333-4444-555555555555"
 	api := modern.api(t, name, reader)
 	modern.tokens.Issue("/"+tenant+"/oauth2/v2.0/token", api.Token)
-	modern.create(t, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "principal"}, Data: map[string][]byte{"secret": []byte(fakecloud.ClientSecret)},
-	})
+	modern.create(t, credentialsSecret("principal", map[string][]byte{"secret": []byte(fakecloud.ClientSecret)}))
 	l := modern.aksLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceAzureServicePrincipal,
 		Azure: &fleetv1alpha1.AzureServicePrincipal{
@@ -312,9 +320,7 @@ func TestGKEImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	modern.create(t, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "google"}, Data: map[string][]byte{"key.json": key},
-	})
+	modern.create(t, credentialsSecret("google", map[string][]byte{"key.json": key}))
 	modern.live(t, modern.gkeLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceGoogleServiceAccount,
 		Google: &fleetv1alpha1.GoogleServiceAccount{KeySecretRef: fleetv1alpha1.SecretKeyReference{Name: "google", Key: "key.json"}},
@@ -332,7 +338,7 @@ func TestImportWithATokenOfTheUser(t *testing.T) {
 		}
 		return map[string][]byte{"token": []byte(value)}
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "of-the-user"}, Data: token()}
+	secret := credentialsSecret("of-the-user", token())
 	modern.create(t, secret)
 	l := modern.gkeLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceToken, TokenSecretRef: &fleetv1alpha1.SecretKeyReference{Name: secret.Name, Key: "token"},

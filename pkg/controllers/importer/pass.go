@@ -51,6 +51,8 @@ type pass struct {
 	references []fleetv1alpha1.ImportReference
 	lossy      []reflection.Lossy
 	again      time.Duration
+	// revoked means that what the import made was removed, because it may no longer use its provider configuration.
+	revoked bool
 	// gone means that the import itself is gone.
 	gone bool
 }

@@ -298,6 +298,9 @@ func (r *Reconciler) providerConfig(ctx context.Context, p *pass) error {
 		return fmt.Errorf("cannot get %s %q: %w", gk, key, err)
 	}
 	if clusterScoped && !allows(config.Annotations[fleetv1alpha1.ImportAllowedNamespacesAnnotation], p.imp.Namespace) {
+		if err := r.revoke(ctx, p); err != nil {
+			return err
+		}
 		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonProviderConfigNotAllowed,
 			"The %s %q does not allow this namespace in its annotation %s", gk.Kind, ref.Name, fleetv1alpha1.ImportAllowedNamespacesAnnotation)
 	}

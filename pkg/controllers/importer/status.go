@@ -83,6 +83,10 @@ func statusOf(p *pass, now time.Time) fleetv1alpha1.ClusterImportStatus {
 			status.Kubeconfig.ExpirationTime = &at
 		}
 	}
+	if p.revoked {
+		// Which cluster it was stays: it must not become another one.
+		status.References, status.Lossy, status.Kubeconfig = nil, nil, nil
+	}
 	status.Conditions = conditionsOf(p, now)
 	return status
 }
@@ -94,7 +98,7 @@ func conditionsOf(p *pass, now time.Time) []metav1.Condition {
 	conditions := p.conditions
 	for _, c := range before.Conditions {
 		kept := c.Type != fleetv1alpha1.ConditionReady && c.Type != fleetv1alpha1.ConditionStalled && c.Type != fleetv1alpha1.ConditionAlreadyManaged
-		if kept && meta.FindStatusCondition(conditions, c.Type) == nil {
+		if kept && !p.revoked && meta.FindStatusCondition(conditions, c.Type) == nil {
 			conditions = append(conditions, c)
 		}
 	}

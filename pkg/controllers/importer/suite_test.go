@@ -88,7 +88,7 @@ func run(m *testing.M) int {
 
 // modernKinds are all but the cluster-scoped managed resources of AWS.
 func modernKinds() []schema.GroupKind {
-	return append(providercrds.ClusterAPI(), providercrds.Imports()...)
+	return slices.Concat(providercrds.ClusterAPI(), providercrds.Machines(), providercrds.Imports())
 }
 
 // legacyKinds are the cluster-scoped managed resources of AWS, and what reflects a cluster of it.

@@ -21,18 +21,56 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// unimport removes everything that the import made, in the order in which nothing can act on the cluster in between. Each pass does what
-// can be done and waits for the rest. Everything is read from the API server: what was created a moment ago counts.
+// unimport removes everything that the import made, and then the finalizer.
 func (r *Reconciler) unimport(ctx context.Context, p *pass) error {
 	if !controllerutil.ContainsFinalizer(p.imp, fleetv1alpha1.ImportFinalizer) {
 		p.gone = true
 		return nil
 	}
 	p.requeueSoon(retry)
-	kinds := reflection.ReflectedKinds(p.wanted.Cloud)
-	core := slices.DeleteFunc(slices.Clone(kinds), func(k schema.GroupVersionKind) bool { return k.Group != clusterv1.GroupVersion.Group })
-	identities := kinds[:len(kinds)-len(core)]
-	providers := slices.Clone(identities)
+	left, what, err := r.takeEverythingBack(ctx, p)
+	if err != nil {
+		return err
+	}
+	if left > 0 {
+		return stop(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonUnimporting, "Waiting for %d objects to go: %s", left, what)
+	}
+	if err := r.setFinalizer(ctx, p, false); err != nil {
+		return err
+	}
+	p.gone = true
+	return nil
+}
+
+// revoke removes everything that the import made, because it may no longer use its provider configuration: what is there would go on
+// observing with its rights.
+func (r *Reconciler) revoke(ctx context.Context, p *pass) error {
+	if !controllerutil.ContainsFinalizer(p.imp, fleetv1alpha1.ImportFinalizer) {
+		return nil
+	}
+	left, _, err := r.takeEverythingBack(ctx, p)
+	if err != nil {
+		return err
+	}
+	if left > 0 {
+		p.requeueSoon(retry)
+		return nil
+	}
+	p.revoked = true
+	return r.setFinalizer(ctx, p, false)
+}
+
+// providerKinds are the kinds of a cloud's provider of Cluster API, in the order of their creation.
+func providerKinds(name reflection.Cloud) []schema.GroupVersionKind {
+	return slices.DeleteFunc(reflection.ReflectedKinds(name), func(k schema.GroupVersionKind) bool { return k.Group == clusterv1.GroupVersion.Group })
+}
+
+// takeEverythingBack removes everything that an import made, in the order in which nothing can act on the cluster in between. It does what can
+// be done, and says how many objects of which kind the rest has to wait for. Everything is read from the API server: what was created a
+// moment ago counts.
+func (r *Reconciler) takeEverythingBack(ctx context.Context, p *pass) (left int, what string, err error) {
+	core := slices.DeleteFunc(reflection.ReflectedKinds(p.wanted.Cloud), func(k schema.GroupVersionKind) bool { return k.Group != clusterv1.GroupVersion.Group })
+	providers := providerKinds(p.wanted.Cloud)
 	slices.Reverse(providers)
 	steps := []struct {
 		what string
@@ -44,19 +82,11 @@ func (r *Reconciler) unimport(ctx context.Context, p *pass) error {
 		{"the managed resources, for which the Crossplane provider has to remove its finalizers", r.removeAllManaged},
 	}
 	for _, step := range steps {
-		left, err := step.do(ctx, p)
-		if err != nil {
-			return err
-		}
-		if left > 0 {
-			return stop(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonUnimporting, "Waiting for %d objects to go: %s", left, step.what)
+		if left, err = step.do(ctx, p); err != nil || left > 0 {
+			return left, step.what, err
 		}
 	}
-	if err := r.setFinalizer(ctx, p, false); err != nil {
-		return err
-	}
-	p.gone = true
-	return nil
+	return 0, "", nil
 }
 
 // removeKubeconfig takes the credentials from Cluster API core, and says how many Secrets are left.

@@ -1,0 +1,129 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+// sweep removes what imports of a name have left that are gone: somebody took their finalizer away. The one that is there, if there is one, is
+// left alone. It goes the way of un-import, with all of its looks, and says whether something is left.
+func (r *Reconciler) sweep(ctx context.Context, key types.NamespacedName, there types.UID) (left bool, err error) {
+	orphans, err := r.orphans(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	for _, orphan := range orphans {
+		if orphan.UID == there {
+			continue
+		}
+		n, _, err := r.takeEverythingBack(ctx, newPass(orphan))
+		if err != nil {
+			return false, fmt.Errorf("cannot remove what the ClusterImport %q of the UID %s has left: %w", key, orphan.UID, err)
+		}
+		left = left || n > 0
+	}
+	return left, nil
+}
+
+// gone is what is done for an import that is not there.
+func (r *Reconciler) gone(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
+	r.forget(key)
+	// The cache may not have it yet.
+	there := &fleetv1alpha1.ClusterImport{}
+	if err := r.live.Get(ctx, key, there); client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot get ClusterImport %q: %w", key, err)
+	}
+	left, err := r.sweep(ctx, key, there.UID)
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: retry}, nil
+	}
+	if left {
+		return reconcile.Result{RequeueAfter: retry}, err
+	}
+	return reconcile.Result{}, err
+}
+
+// former sees that nothing of an earlier import of the same name is in the way of this one.
+func (r *Reconciler) former(ctx context.Context, p *pass) error {
+	left, err := r.sweep(ctx, p.key(), p.imp.UID)
+	if err != nil || !left {
+		return err
+	}
+	p.requeueSoon(retry)
+	return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider, "Waiting for what an earlier ClusterImport of this name made to go")
+}
+
+// orphans are the imports of a name, one for each UID, that the labels of the objects tell of. Of their spec there is what un-import needs: the
+// cloud, and the name of the cluster there.
+func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName) ([]*fleetv1alpha1.ClusterImport, error) {
+	found := map[types.UID]*fleetv1alpha1.ClusterImport{}
+	for _, gvk := range r.watched() {
+		list := unstructuredList(gvk)
+		labels := client.MatchingLabels{fleetv1alpha1.ImportNamespaceLabel: key.Namespace, fleetv1alpha1.ImportNameLabel: key.Name}
+		if err := r.owned.List(ctx, list, labels); err != nil {
+			return nil, fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
+		}
+		for i := range list.Items {
+			uid := types.UID(list.Items[i].GetLabels()[fleetv1alpha1.ImportUIDLabel])
+			if found[uid] == nil {
+				found[uid] = &fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: uid}}
+			}
+			recall(&found[uid].Spec, &list.Items[i])
+		}
+	}
+	var all []*fleetv1alpha1.ClusterImport
+	for _, imp := range found {
+		if imp.Spec.EKS == nil && imp.Spec.AKS == nil && imp.Spec.GKE == nil {
+			imp.Spec.EKS = &fleetv1alpha1.EKSImport{} // Core's objects alone are left: they are the same for every cloud.
+		}
+		all = append(all, imp)
+	}
+	return all, nil
+}
+
+// recall puts into a spec what an object tells of it.
+func recall(spec *fleetv1alpha1.ClusterImportSpec, o *unstructured.Unstructured) {
+	gk := o.GroupVersionKind().GroupKind()
+	for _, name := range []reflection.Cloud{reflection.EKS, reflection.AKS, reflection.GKE} {
+		kinds := reflection.Kinds(name)
+		managed := slices.ContainsFunc(kinds, func(k reflection.Kind) bool { return k.Is(gk) })
+		if !managed && !slices.ContainsFunc(providerKinds(name), func(k schema.GroupVersionKind) bool { return refersTo(o, k) || k.GroupKind() == gk }) {
+			continue
+		}
+		cluster := ""
+		if kinds[0].Is(gk) {
+			cluster = o.GetAnnotations()[reflection.ExternalNameAnnotation]
+		}
+		switch {
+		case name == reflection.EKS && (spec.EKS == nil || cluster != ""):
+			spec.EKS = &fleetv1alpha1.EKSImport{ClusterName: cluster}
+		case name == reflection.AKS && (spec.AKS == nil || cluster != ""):
+			spec.AKS = &fleetv1alpha1.AKSImport{ClusterName: cluster}
+		case name == reflection.GKE && (spec.GKE == nil || cluster != ""):
+			spec.GKE = &fleetv1alpha1.GKEImport{ClusterName: cluster}
+		}
+	}
+}
+
+// refersTo says whether a Cluster or a MachinePool refers to an object of a kind.
+func refersTo(o *unstructured.Unstructured, kind schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(cascades(o.GroupVersionKind().GroupKind()), func(field []string) bool {
+		ref, _, err := unstructured.NestedStringMap(o.Object, field...)
+		return err == nil && ref["kind"] == kind.Kind && ref["apiGroup"] == kind.Group
+	})
+}
