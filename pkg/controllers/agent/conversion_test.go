@@ -4,7 +4,6 @@
 package agent
 
 import (
-	"context"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -20,18 +19,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
-	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // told waits for an event with a reason on the enrolled object, and returns its text.
@@ -234,29 +228,6 @@ func TestObjectsThatOnlyAWebhookCouldConvertAreNotTakenForAnotherVersion(t *test
 	f.eventuallyVersions(map[string]string{
 		"conversion": "None", "v1alpha1": "served=false storage=false", "v1beta1": "served=true storage=true",
 	})
-}
-
-func TestTheEndOfTheLastObjectIsNoticedWhileObjectsAreLookedFor(t *testing.T) {
-	have, err := runtime.DefaultUnstructuredConverter.ToUnstructured((&fixture{group: "acmeco.org"}).crd())
-	if err != nil {
-		t.Fatal(err)
-	}
-	crd := &unstructured.Unstructured{Object: have}
-	noticed := false
-	w := view.NewCluster(view.Connection{})
-	w.Reader = interceptor.NewClient(fake.NewClientBuilder().WithScheme(agenttest.Scheme()).Build(), interceptor.Funcs{
-		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
-			noticed = w.IsUnoffered(crd.GetName())
-			return nil
-		},
-	})
-	p := crossplane.Publication{Kind: kindwatch.Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1beta1"}}}
-	if _, err := (&definitionReconciler{}).wouldConvert(t.Context(), w, crd, &wantedDefinition{converts: true}, p); err != nil {
-		t.Fatal(err)
-	}
-	if !noticed {
-		t.Error("want an object that goes from now on to be a reason to look again")
-	}
 }
 
 func TestDefinitionThatACrossplaneOfTheClusterTakesOverIsLeftAlone(t *testing.T) {

@@ -94,7 +94,8 @@ func (m *Metrics) requirement(r request.Request, reason string) {
 	m.requirements.WithLabelValues(r.ClusterName.String(), reason).Inc()
 }
 
-func (m *Metrics) definition(cluster mcr.ClusterName, crd string, served bool) {
+// Definition notes whether a definition that is offered to a cluster is there as it is in the hub.
+func (m *Metrics) Definition(cluster mcr.ClusterName, crd string, served bool) {
 	if m == nil {
 		return
 	}
@@ -105,14 +106,15 @@ func (m *Metrics) definition(cluster mcr.ClusterName, crd string, served bool) {
 	m.definitions.WithLabelValues(cluster.String(), crd).Set(value)
 }
 
-func (m *Metrics) forgetDefinition(cluster mcr.ClusterName, crd string) {
+// ForgetDefinition drops what was noted about a definition.
+func (m *Metrics) ForgetDefinition(cluster mcr.ClusterName, crd string) {
 	if m != nil {
 		m.definitions.DeleteLabelValues(cluster.String(), crd)
 	}
 }
 
-// forget deletes every series of a cluster.
-func (m *Metrics) forget(cluster mcr.ClusterName) {
+// ForgetCluster deletes every series of a cluster.
+func (m *Metrics) ForgetCluster(cluster mcr.ClusterName) {
 	if m == nil {
 		return
 	}

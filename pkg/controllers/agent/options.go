@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
@@ -37,7 +38,7 @@ type Options struct {
 	Users *readonlypolicy.Users
 
 	// Reporter is told about the definitions of claim kinds in the workload clusters.
-	Reporter DefinitionReporter
+	Reporter definition.Reporter
 
 	// ProtectedNamespaces of the hub are never the target of a claim, in addition to kube-*. They are those of the
 	// manager and of Crossplane.
@@ -85,7 +86,7 @@ func (o *Options) setDefaults() error {
 		o.Users = &readonlypolicy.Users{}
 	}
 	if o.Reporter == nil {
-		o.Reporter = nopReporter{}
+		o.Reporter = definition.NopReporter{}
 	}
 	if o.MaxConcurrentReconciles <= 0 {
 		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles
@@ -100,7 +101,7 @@ func (o *Options) setDefaults() error {
 		o.InFlightGrace = DefaultInFlightGrace
 	}
 	if o.WithdrawalGrace <= 0 {
-		o.WithdrawalGrace = DefaultWithdrawalGrace
+		o.WithdrawalGrace = definition.DefaultWithdrawalGrace
 	}
 	if o.CredentialsPoll <= 0 {
 		o.CredentialsPoll = DefaultCredentialsPoll

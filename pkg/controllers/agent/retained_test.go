@@ -80,7 +80,7 @@ func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 	// One that changes in the instant in which its claims become known is read again, and looked at once more after that.
 	req := request.ForDefinition(f.cluster, "mysqlinstances.nowhere."+f.group)
 	before, following := w.Followed(req.Name)
-	got, err := f.agent.definitions.judge(f.ctx, w, req, before, following, "another state")
+	got, err := f.agent.definitions.Judge(f.ctx, w, req, before, following, "another state")
 	if err != nil || !following || got.RequeueAfter == 0 {
 		t.Errorf("want it to be looked at again, got %+v (%v, followed %t)", got, err, following)
 	}

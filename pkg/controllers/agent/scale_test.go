@@ -19,6 +19,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
@@ -32,7 +33,7 @@ func engagedFleet(t *testing.T, n int) *agent {
 	t.Helper()
 	h := idleHub()
 	a := &agent{
-		hub: h, workloads: h.Clusters, fleet: h.Fleet, definitions: &definitionReconciler{},
+		hub: h, workloads: h.Clusters, fleet: h.Fleet, definitions: &definition.Reconciler{},
 		requirements: &requirementReconciler{hub: h, identities: &hubaccess.Clients{}, bursts: &bursts{}},
 		enrolments:   map[mcr.ClusterName]enrolment{},
 	}

@@ -14,6 +14,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -40,7 +41,7 @@ type agent struct {
 	hub          *view.Hub
 	workloads    *view.Clusters
 	fleet        view.Fleet
-	definitions  *definitionReconciler
+	definitions  *definition.Reconciler
 	requirements *requirementReconciler
 	metrics      *Metrics
 
@@ -110,12 +111,12 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		identities: hubaccess.New(local, o.Clock, o.CredentialsPoll, o.CredentialsRetry),
 		clock:      o.Clock, protected: o.ProtectedNamespaces, patience: o.FirstStatusPatience, inFlightGrace: o.InFlightGrace, metrics: a.metrics,
 	})
-	a.definitions = newDefinitionReconciler(definitionOptions{
-		hub: a.hub, workloads: a.workloads, fleet: o.Fleet,
-		classes: local.GetClient(), hubReader: local.GetAPIReader(),
-		recorder: local.GetEventRecorder(view.ControllerName),
-		reporter: o.Reporter, metrics: a.metrics, clock: o.Clock, grace: o.WithdrawalGrace, users: o.Users,
-		kindGone: a.requirements.forgetKind,
+	a.definitions = definition.New(definition.Options{
+		Hub: a.hub, Workloads: a.workloads, Fleet: o.Fleet,
+		Classes: local.GetClient(), HubReader: local.GetAPIReader(),
+		Recorder: local.GetEventRecorder(view.ControllerName),
+		Reporter: o.Reporter, Metrics: a.metrics, Clock: o.Clock, Grace: o.WithdrawalGrace, Users: o.Users,
+		KindGone: a.requirements.forgetKind,
 	})
 	return a, nil
 }
@@ -189,7 +190,7 @@ func (a *agent) engaged(w *view.Cluster) { a.hub.Want(w.Name, w.HubKinds()...) }
 
 func (a *agent) disengaged(name mcr.ClusterName) {
 	a.hub.Want(name)
-	a.definitions.forget(name)
+	a.definitions.Forget(name)
 	a.requirements.forgetCluster(name)
 }
 

@@ -9,10 +9,10 @@ import (
 
 	"k8s.io/client-go/tools/events"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
-	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
@@ -22,9 +22,9 @@ import (
 	"github.com/masthead-dev/masthead/test/stalekind"
 )
 
-// refusals is a DefinitionReporter that remembers what was refused.
+// refusals is a Reporter that remembers what was refused.
 type refusals struct {
-	nopReporter
+	definition.NopReporter
 	reasons map[string]string
 }
 
@@ -65,9 +65,9 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 
 	reporter := refusals{reasons: map[string]string{}}
 	recorder := events.NewFakeRecorder(1)
-	d := &definitionReconciler{hub: h, workloads: h.Clusters, reporter: reporter, recorder: recorder, refused: map[mcreconcile.Request]string{}}
+	d := definition.New(definition.Options{Hub: h, Workloads: h.Clusters, Reporter: reporter, Recorder: recorder, Metrics: (*Metrics)(nil)})
 	crd := claims.GroupResource().String()
-	d.accept(t.Context(), w, connection.Cluster{Name: "w1"}, request.ForDefinition("w1", crd), claims)
+	d.Accept(t.Context(), w, connection.Cluster{Name: "w1"}, request.ForDefinition("w1", crd), claims)
 	if got := reporter.reasons[crd]; got != reason.ReasonClaimsStale {
 		t.Errorf("want the definition to be refused with %s, got %q", reason.ReasonClaimsStale, got)
 	}

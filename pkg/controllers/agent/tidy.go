@@ -31,7 +31,7 @@ func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
 	r.ledger.forget(name, gone)
 	r.identities.Forget(name)
 	r.bursts.forget(name)
-	r.metrics.forget(name)
+	r.metrics.ForgetCluster(name)
 }
 
 // tidy undoes what a reconcile has left if its cluster or kind went while it was under way. Whoever goes later forgets it.
@@ -46,12 +46,4 @@ func (r *requirementReconciler) tidy(req request.Request) {
 	if kind, ok := w.KindOf(req.Kind.GroupResource().String()); !ok || kind != req.Kind {
 		r.forget(req)
 	}
-}
-
-// tidy is the same for a definition.
-func (r *definitionReconciler) tidy(name mcr.ClusterName) {
-	r.workloads.IfGone(name, func() {
-		r.forget(name)
-		r.metrics.forget(name)
-	})
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
@@ -38,13 +39,13 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 	newer.Version = "v2"
 	for name, tc := range map[string]struct {
 		reason string
-		goes   func(*definitionReconciler, *view.Hub, *view.Cluster)
+		goes   func(*definition.Reconciler, *view.Hub, *view.Cluster)
 	}{
-		"Unfollowed": {reason: "A kind that is not followed any more.", goes: func(d *definitionReconciler, _ *view.Hub, w *view.Cluster) { d.unfollow(w, crd) }},
-		"OtherVersion": {reason: "A kind that is followed in another version.", goes: func(d *definitionReconciler, _ *view.Hub, w *view.Cluster) {
-			d.follow(w, crd, view.Followed{Kind: newer})
+		"Unfollowed": {reason: "A kind that is not followed any more.", goes: func(d *definition.Reconciler, _ *view.Hub, w *view.Cluster) { d.Unfollow(w, crd) }},
+		"OtherVersion": {reason: "A kind that is followed in another version.", goes: func(d *definition.Reconciler, _ *view.Hub, w *view.Cluster) {
+			d.Follow(w, crd, view.Followed{Kind: newer})
 		}},
-		"Disengaged": {reason: "A cluster that is gone.", goes: func(_ *definitionReconciler, h *view.Hub, w *view.Cluster) {
+		"Disengaged": {reason: "A cluster that is gone.", goes: func(_ *definition.Reconciler, h *view.Hub, w *view.Cluster) {
 			h.Clusters.Remove(nil, w)
 		}},
 	} {
@@ -58,8 +59,8 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 				identities: &hubaccess.Clients{}, bursts: newBursts(clock.RealClock{}),
 				hub: h, workloads: h.Clusters, metrics: NewMetrics(registry),
 			}
-			d := &definitionReconciler{hub: h, workloads: h.Clusters, kindGone: r.forgetKind}
-			d.follow(w, crd, view.Followed{Kind: kind})
+			d := definition.New(definition.Options{Hub: h, Workloads: h.Clusters, KindGone: r.forgetKind})
+			d.Follow(w, crd, view.Followed{Kind: kind})
 			req := request.Request{ClusterName: "w1", Kind: kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
 			work := func() {
 				h.Wait(bar("db"), req)

@@ -1,15 +1,15 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package definition
 
 import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// DefinitionReporter is told how the definitions of the published claim kinds fare in the workload clusters. It must not
+// Reporter is told how the definitions of the published claim kinds fare in the workload clusters. It must not
 // block.
-type DefinitionReporter interface {
+type Reporter interface {
 	// DefinitionServed: the definition is in the cluster as it is in the hub.
 	DefinitionServed(cluster mcr.ClusterName, crd string)
 
@@ -21,14 +21,14 @@ type DefinitionReporter interface {
 	DefinitionForgotten(cluster mcr.ClusterName, crd string)
 }
 
-// nopReporter is used when nobody wants to know.
-type nopReporter struct{}
+// NopReporter is used when nobody wants to know.
+type NopReporter struct{}
 
-// DefinitionServed implements DefinitionReporter.
-func (nopReporter) DefinitionServed(mcr.ClusterName, string) {}
+// DefinitionServed implements Reporter.
+func (NopReporter) DefinitionServed(mcr.ClusterName, string) {}
 
-// DefinitionRefused implements DefinitionReporter.
-func (nopReporter) DefinitionRefused(mcr.ClusterName, string, string, string) {}
+// DefinitionRefused implements Reporter.
+func (NopReporter) DefinitionRefused(mcr.ClusterName, string, string, string) {}
 
-// DefinitionForgotten implements DefinitionReporter.
-func (nopReporter) DefinitionForgotten(mcr.ClusterName, string) {}
+// DefinitionForgotten implements Reporter.
+func (NopReporter) DefinitionForgotten(mcr.ClusterName, string) {}

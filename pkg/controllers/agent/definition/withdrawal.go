@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package definition
 
 import (
 	"context"
@@ -17,7 +17,6 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -28,14 +27,14 @@ import (
 const DefaultWithdrawalGrace = time.Minute
 
 // withdraw takes a definition that is not offered a step further on its way out of the cluster.
-func (r *definitionReconciler) withdraw(
+func (r *Reconciler) withdraw(
 	ctx context.Context, w *view.Cluster, req mcreconcile.Request, kind kindwatch.Kind, current *unstructured.Unstructured,
 ) (reconcile.Result, error) {
 	claims, err := w.Watcher.List(kind)
 	if _, known := r.hub.ReadPublications(); !known || err != nil {
 		return reconcile.Result{}, nil //nolint:nilerr // What is not known yet makes a new request when it is.
 	}
-	seen, marked := current.GetAnnotations()[definition.WithdrawnAnnotation]
+	seen, marked := current.GetAnnotations()[WithdrawnAnnotation]
 	if len(claims) > 0 && !marked {
 		return reconcile.Result{}, nil // The end of the last one makes a new request.
 	}
@@ -49,23 +48,23 @@ func (r *definitionReconciler) withdraw(
 
 // close has a definition without objects refuse new ones, and removes it when it has for long enough. One that has objects
 // after all is opened again.
-func (r *definitionReconciler) close(ctx context.Context, w *view.Cluster, req mcreconcile.Request, marked bool) (reconcile.Result, error) {
+func (r *Reconciler) close(ctx context.Context, w *view.Cluster, req mcreconcile.Request, marked bool) (reconcile.Result, error) {
 	crd, err := r.get(ctx, w.Reader, req.Name)
-	if err != nil || crd == nil || !definition.IsOurs(crd, w.Owner()) {
+	if err != nil || crd == nil || !IsOurs(crd, w.Owner()) {
 		return reconcile.Result{}, err
 	}
 	empty, err := r.hasNoObjects(ctx, w, crd)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	since, closed := definition.ClosedSince(crd)
+	since, closed := ClosedSince(crd)
 	switch {
 	case !empty && marked:
-		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, r.rewrite(ctx, w, definition.Opened(crd))
+		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, r.rewrite(ctx, w, Opened(crd))
 	case !empty:
 		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
 	case !closed:
-		return reconcile.Result{RequeueAfter: r.grace}, r.rewrite(ctx, w, definition.ClosedDefinition(crd, r.clock.Now()))
+		return reconcile.Result{RequeueAfter: r.grace}, r.rewrite(ctx, w, ClosedDefinition(crd, r.clock.Now()))
 	}
 	if left := r.graceLeft(since); left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
@@ -74,7 +73,7 @@ func (r *definitionReconciler) close(ctx context.Context, w *view.Cluster, req m
 }
 
 // remove deletes a definition, if it is still the one that was looked at.
-func (r *definitionReconciler) remove(
+func (r *Reconciler) remove(
 	ctx context.Context, w *view.Cluster, req mcreconcile.Request, crd *unstructured.Unstructured,
 ) (reconcile.Result, error) {
 	uid, version := crd.GetUID(), crd.GetResourceVersion()
@@ -94,14 +93,14 @@ func (r *definitionReconciler) remove(
 
 // graceLeft is how much longer a definition has to be closed. A time in the future is not ours, or the clock's: it is a
 // grace from now at most.
-func (r *definitionReconciler) graceLeft(since time.Time) time.Duration {
+func (r *Reconciler) graceLeft(since time.Time) time.Duration {
 	return min(since.Add(r.grace).Sub(r.clock.Now()), r.grace)
 }
 
 // hasNoObjects is whether an API server says that there is no object of the kind of a definition. One that serves no version
 // of it says nothing.
-func (r *definitionReconciler) hasNoObjects(ctx context.Context, w *view.Cluster, crd *unstructured.Unstructured) (bool, error) {
-	kind, ok := definition.KindOfDefinition(crd)
+func (r *Reconciler) hasNoObjects(ctx context.Context, w *view.Cluster, crd *unstructured.Unstructured) (bool, error) {
+	kind, ok := KindOfDefinition(crd)
 	if !ok {
 		return false, nil
 	}
@@ -118,7 +117,7 @@ func (r *definitionReconciler) hasNoObjects(ctx context.Context, w *view.Cluster
 }
 
 // rewrite writes a definition over the one that it was made of.
-func (r *definitionReconciler) rewrite(ctx context.Context, w *view.Cluster, crd *unstructured.Unstructured) error {
+func (r *Reconciler) rewrite(ctx context.Context, w *view.Cluster, crd *unstructured.Unstructured) error {
 	err := w.Client.Update(ctx, crd, w.FieldOwner())
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
 		return fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", crd.GetName(), w.Name, err)

@@ -1,0 +1,218 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package definition
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// want returns the definition that workload clusters shall have of a kind that travels in a version, or nil while the hub's
+// cannot be known.
+func (r *Reconciler) want(ctx context.Context, name, travels string) (*wantedDefinition, error) {
+	meta, err := r.hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: name})
+	if err != nil {
+		// Not there yet or not synced yet: its coming queues the definition again.
+		return nil, nil //nolint:nilerr,nilnil // See above.
+	}
+	of := view.VerifiedState(meta, travels)
+
+	r.mu.Lock()
+	want, ok := r.wanted[name]
+	r.mu.Unlock()
+	if ok && want.of == of {
+		return &want, nil
+	}
+	crd, err := r.get(ctx, r.hubReader, name)
+	if err != nil || crd == nil {
+		return nil, err
+	}
+	d := DefinitionFor(crd, travels)
+	want = wantedDefinition{of: view.VerifiedState(crd, travels), crd: d, hash: propagation.HashOf(d.Object), converts: NeedsConversion(crd)}
+
+	r.mu.Lock()
+	r.wanted[name] = want
+	r.mu.Unlock()
+	return &want, nil
+}
+
+// ensure creates or corrects the definition.
+func (r *Reconciler) ensure(
+	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication,
+	current *unstructured.Unstructured, want *wantedDefinition,
+) (reconcile.Result, error) {
+	owner := w.Owner()
+	if current != nil && IsOurs(current, owner) && owner.IsStamped(current) && w.IsVerified(req.Name, view.VerifiedState(current, want.hash)) {
+		r.Accept(ctx, w, cluster, req, p.Kind)
+		return reconcile.Result{}, nil
+	}
+	have, err := r.get(ctx, w.Reader, req.Name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	switch {
+	case have == nil:
+		have = Stamped(want.crd, owner)
+		err = w.Client.Create(ctx, have, w.FieldOwner())
+	case !IsOurs(have, owner):
+		return r.refuseForeign(ctx, w, cluster, req, p, have), nil
+	default:
+		converts, failed := r.wouldConvert(ctx, w, have, want, p)
+		if failed != nil {
+			return reconcile.Result{}, failed
+		}
+		if converts {
+			return r.refuseConversion(ctx, w, cluster, req, p, have), nil
+		}
+		wanted := KeepingStored(Stamped(want.crd, owner), have)
+		if SameDefinition(have, wanted, owner) {
+			break
+		}
+		have = Corrected(have, wanted)
+		err = w.Client.Update(ctx, have, w.FieldOwner())
+	}
+	if err != nil {
+		return r.unwritten(ctx, w, cluster, req, err)
+	}
+	w.SetVerified(req.Name, view.VerifiedState(have, want.hash))
+	r.Accept(ctx, w, cluster, req, p.Kind)
+	return reconcile.Result{}, nil
+}
+
+// unwritten makes of the answer of a cluster to the write of a definition what is to be told and when it is tried again.
+func (r *Reconciler) unwritten(
+	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, err error,
+) (reconcile.Result, error) {
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	case r.users.Excuses(req.ClusterName, err, r.clock.Now()):
+		return reconcile.Result{RequeueAfter: condition.Soon}, nil
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
+		w.SetUnoffered(req.Name, false) // Its objects have no say in that.
+		p := &condition.Problem{Reason: reason.ReasonDefinitionRejected, Message: fmt.Sprintf("The cluster refused the CustomResourceDefinition %q: %s", req.Name, multicluster.BoundedText(err.Error()))}
+		if apierrors.IsForbidden(err) {
+			p.Reason = reason.ReasonDefinitionForbidden
+		}
+		r.refuse(ctx, cluster, req, p)
+		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
+	}
+	return reconcile.Result{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", req.Name, req.ClusterName, err)
+}
+
+// wouldConvert is whether to put a definition into a cluster would take the objects that are there for ones of another
+// version, although they need a webhook for that.
+func (r *Reconciler) wouldConvert(
+	ctx context.Context, w *view.Cluster, have *unstructured.Unstructured, want *wantedDefinition, p crossplane.Publication,
+) (bool, error) {
+	if !want.converts || StorageVersion(have) == p.Kind.Version {
+		return false, nil
+	}
+	w.SetUnoffered(have.GetName(), true) // Before looking: the end of the last object is a reason to look again.
+	empty, err := r.hasNoObjects(ctx, w, have)
+	return !empty, err
+}
+
+// refuseConversion leaves a definition as it is whose objects cannot be converted. They can still be deleted.
+func (r *Reconciler) refuseConversion(
+	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication, have *unstructured.Unstructured,
+) reconcile.Result {
+	if old, ok := ClaimKindOf(have); ok {
+		r.Follow(w, req.Name, view.Followed{Kind: old, InHub: true, DeletionsOnly: true})
+	}
+	r.refuse(ctx, cluster, req, &condition.Problem{
+		Reason: reason.ReasonDefinitionConversion,
+		Message: fmt.Sprintf("The hub offers %q in the version %q now. The cluster has objects of the version %q, and cannot call the hub's conversion webhook. "+
+			"They are not synchronised, and can be deleted.", req.Name, p.Kind.Version, multicluster.BoundedText(StorageVersion(have))),
+	})
+	return reconcile.Result{RequeueAfter: condition.SlowRetry()}
+}
+
+// refuseForeign leaves a definition alone that is somebody else's, or has become so.
+func (r *Reconciler) refuseForeign(
+	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication, have *unstructured.Unstructured,
+) reconcile.Result {
+	result := reconcile.Result{RequeueAfter: condition.SlowRetry()}
+	if other, ok := OtherHubOf(have, w.Owner()); ok {
+		// That hub looks after the claims, also after those that it took over.
+		r.Unfollow(w, req.Name)
+		r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonDefinitionForeign, Message: fmt.Sprintf(
+			"The CustomResourceDefinition %q was put into the cluster by the hub %q. It is left alone, and its objects are not synchronised.", req.Name, other)})
+		return result
+	}
+	if theirs, ok := ClaimKindOf(have); ok && theirs.GroupKind() == p.Kind.GroupKind() {
+		result = r.drain(w, req.Name, p.Kind)
+	} else {
+		r.Unfollow(w, req.Name)
+	}
+	message := fmt.Sprintf("The CustomResourceDefinition %q is in the cluster already and was not put there by Masthead. "+
+		"It is left alone, and its objects are not synchronised.", req.Name)
+	if owner := metav1.GetControllerOfNoCopy(have); owner != nil {
+		message = fmt.Sprintf("The CustomResourceDefinition %q belongs to the %s of the cluster. It is left alone, and its objects are not synchronised.",
+			req.Name, multicluster.BoundedText(fmt.Sprintf("%s %q", owner.Kind, owner.Name)))
+	}
+	r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonDefinitionForeign, Message: message})
+	return result
+}
+
+// get reads a definition from an API server; nil if there is none.
+func (r *Reconciler) get(ctx context.Context, from client.Reader, name string) (*unstructured.Unstructured, error) {
+	crd := &unstructured.Unstructured{}
+	crd.SetGroupVersionKind(crossplane.CRDGVK)
+	err := from.Get(ctx, types.NamespacedName{Name: name}, crd)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get CustomResourceDefinition %q: %w", name, err)
+	}
+	return crd, nil
+}
+
+// Accept synchronises the claims of a kind whose definition is in place. Those that are known already are looked at again:
+// the class or the publication may have changed what they should do.
+func (r *Reconciler) Accept(ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, kind kindwatch.Kind) {
+	w.SetUnoffered(req.Name, false)
+	// The watch is tried again with back-off, and its coming through makes a new request.
+	switch state, message := w.Watcher.State(kind); state {
+	case kindwatch.StateForbidden:
+		r.refuse(ctx, cluster, req, &condition.Problem{
+			Reason:  reason.ReasonClaimsForbidden,
+			Message: fmt.Sprintf("Masthead lacks the right to list and watch %s in the cluster.", req.Name),
+		})
+		return
+	case kindwatch.StateTooLarge:
+		r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonClaimsTooLarge, Message: "Claims are not synchronised: " + message + "."})
+		return
+	case kindwatch.StateStale:
+		r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonClaimsStale, Message: "What happens to claims is not seen: " + message + "."})
+		return
+	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateNotServed, kindwatch.StateUnwatched:
+	}
+	r.told(req, "")
+	r.reporter.DefinitionServed(req.ClusterName, req.Name)
+	r.metrics.Definition(req.ClusterName, req.Name, true)
+	w.SetAccepted(req.Name)
+	if !r.Follow(w, req.Name, view.Followed{Kind: kind, InHub: true}) {
+		r.hub.EnqueueKind(w, kind.GroupResource(), r.hub.Requirements.AddInitial)
+	}
+}
