@@ -172,8 +172,8 @@ func (r *requirementReconciler) bringDown(ctx context.Context, s *scope, o *outc
 	if o.silent || !o.all || o.hub == nil || o.hub.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	late, lateAfter, lateErr := r.lateInitialise(ctx, s, o.hub)
-	p, secretsAfter, secretsErr := r.pullSecrets(ctx, s, o.hub)
+	late, lateAfter, lateErr := r.late.lateInitialise(ctx, s, o.hub)
+	p, secretsAfter, secretsErr := r.secrets.pullSecrets(ctx, s, o.hub)
 	for _, told := range []*condition.Problem{p, late} {
 		if o.problem == nil {
 			o.problem = told

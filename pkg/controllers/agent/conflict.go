@@ -39,12 +39,12 @@ func withConflict(claim *unstructured.Unstructured, holder string) *unstructured
 
 // noteConflict brings the annotation of a claim in line with what was found. A cluster that does not let us is told so in
 // the log only: the condition says everything that the annotation would.
-func (r *requirementReconciler) noteConflict(ctx context.Context, s *scope, holder string) error {
+func (r *reporter) noteConflict(ctx context.Context, s *scope, holder string) error {
 	claim := withConflict(s.Claim, holder)
 	if claim == nil {
 		return nil
 	}
-	err := r.patchClaim(ctx, s, claim, writeAnnotation)
+	err := patchClaim(ctx, s, claim, writeAnnotation, r.metrics)
 	if p := reason.OfWorkload(err, "annotate this claim", reason.ReasonWorkloadRejected); p != nil {
 		log.FromContext(ctx).Info("Cannot annotate a claim", "reason", p.Reason, "message", p.Message)
 		return nil

@@ -41,9 +41,6 @@ type requirementReconciler struct {
 	protected []string
 	metrics   *Metrics
 
-	// patience is how long the first status of a claim waits for the hub's; see AwaitsFirstStatus.
-	patience time.Duration
-
 	// bursts knows which clusters create many claims right now.
 	bursts *bursts
 
@@ -51,7 +48,12 @@ type requirementReconciler struct {
 	inFlight *inFlight
 
 	// ledger has what is kept about each claim.
-	ledger ledger
+	ledger *ledger
+
+	// What flows down: late fields, Secrets, and what users are told.
+	late    lateFields
+	secrets secretCopier
+	reports reporter
 }
 
 // requirementOptions are what the reconciler needs.
@@ -73,11 +75,15 @@ type requirementOptions struct {
 }
 
 func newRequirementReconciler(o requirementOptions) *requirementReconciler {
+	ledger, bursts := &ledger{}, newBursts(o.clock)
 	return &requirementReconciler{
 		hub: o.hub, workloads: o.workloads, fleet: o.fleet, classes: o.classes,
 		hubClient: hubaccess.API{}, hubReader: hubaccess.API{}, identities: o.identities,
-		clock: o.clock, protected: o.protected, metrics: o.metrics, patience: o.patience,
-		bursts: newBursts(o.clock), inFlight: newInFlight(o.clock, o.inFlightGrace),
+		clock: o.clock, protected: o.protected, metrics: o.metrics, ledger: ledger,
+		bursts: bursts, inFlight: newInFlight(o.clock, o.inFlightGrace),
+		late:     lateFields{clock: o.clock, metrics: o.metrics, ledger: ledger, patience: o.patience},
+		secrets:  secretCopier{hub: o.hub, hubReader: hubaccess.API{}, metrics: o.metrics},
+		reports:  reporter{clock: o.clock, metrics: o.metrics, ledger: ledger, bursts: bursts, patience: o.patience},
 	}
 }
 
@@ -116,16 +122,16 @@ func (r *requirementReconciler) tell(ctx context.Context, s *scope, o outcome, e
 		r.identities.Reject(ctx)
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	case err != nil:
-		lasting, tellable := r.failed(ctx, s, err)
+		lasting, tellable := r.reports.failed(ctx, s, err)
 		if !tellable {
 			return reconcile.Result{}, err
 		}
 		o.silent, o.problem, o.asShown = false, lasting, lasting == nil
-		_, reportErr := r.report(ctx, s, o)
+		_, reportErr := r.reports.report(ctx, s, o)
 		return reconcile.Result{}, errors.Join(err, reportErr)
 	}
-	r.succeeded(s.Request)
-	result, err := r.report(ctx, s, o)
+	r.reports.succeeded(s.Request)
+	result, err := r.reports.report(ctx, s, o)
 	if err == nil && o.err != nil {
 		return reconcile.Result{}, o.err
 	}

@@ -89,7 +89,7 @@ func (r *requirementReconciler) goneForGood(kind kindwatch.Kind) bool {
 func (r *requirementReconciler) release(ctx context.Context, s *scope) (*outcome, error) {
 	claim := s.workload.Unprotected(s.Claim)
 	ownership.WithoutRecord(claim)
-	if err := r.patchClaim(ctx, s, claim, writeFinalizer); client.IgnoreNotFound(err) != nil {
+	if err := patchClaim(ctx, s, claim, writeFinalizer, r.metrics); client.IgnoreNotFound(err) != nil {
 		if p := reason.OfWorkload(err, "change the finalizers of this claim", reason.ReasonWorkloadRejected); p != nil {
 			return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
 		}

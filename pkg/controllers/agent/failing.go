@@ -33,7 +33,7 @@ type failure struct {
 //
 // The message does not repeat the error. It is the hub's, names its webhooks and their addresses, and changes with each attempt;
 // all of that is in the log of the manager.
-func (r *requirementReconciler) failed(ctx context.Context, s *scope, err error) (lasting *condition.Problem, tellable bool) {
+func (r *reporter) failed(ctx context.Context, s *scope, err error) (lasting *condition.Problem, tellable bool) {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || apierrors.IsConflict(err) || s.Vanished {
 		return nil, false
 	}
@@ -57,6 +57,6 @@ func (r *requirementReconciler) failed(ctx context.Context, s *scope, err error)
 }
 
 // succeeded notes that synchronising a claim did not fail.
-func (r *requirementReconciler) succeeded(req request.Request) {
+func (r *reporter) succeeded(req request.Request) {
 	r.ledger.edit(req, func(e *entry) { e.failing = failure{} })
 }

@@ -143,7 +143,7 @@ func TestFailuresAreToldAfterAWhile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := testingclock.NewFakePassiveClock(at)
-			r := &requirementReconciler{clock: now}
+			r := &reporter{clock: now, ledger: &ledger{}}
 			ctx := tc.ctx
 			if ctx == nil {
 				ctx = t.Context()

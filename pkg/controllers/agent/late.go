@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"k8s.io/utils/clock"
 	"context"
 	"fmt"
 	"time"
@@ -19,8 +20,18 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
+// lateFields shows in claims what Crossplane has filled in, and has them record their objects in the hub.
+type lateFields struct {
+	clock   clock.PassiveClock
+	metrics *Metrics
+	ledger  *ledger
+
+	// patience is how long the first fields that were filled in wait for the others.
+	patience time.Duration
+}
+
 // lateInitialise shows in the claim what Crossplane has filled in, and has the claim record its object in the hub.
-func (r *requirementReconciler) lateInitialise(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+func (r *lateFields) lateInitialise(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	if err := r.inheritLate(ctx, s); err != nil {
 		return nil, 0, err
 	}
@@ -68,7 +79,7 @@ func (r *requirementReconciler) lateInitialise(ctx context.Context, s *scope, hu
 }
 
 // inheritLate makes what former field managers of ours have filled in this hub's: it applies the same, and then has them give it up.
-func (r *requirementReconciler) inheritLate(ctx context.Context, s *scope) error {
+func (r *lateFields) inheritLate(ctx context.Context, s *scope) error {
 	former := propagation.FormerManagers(s.Claim, s.workload.Owner())
 	if len(former) == 0 {
 		return nil
@@ -103,7 +114,7 @@ func (r *requirementReconciler) inheritLate(ctx context.Context, s *scope) error
 const lookAgain = time.Millisecond
 
 // correctRecord makes the record of a claim that of an object of the hub, whoever wrote it.
-func (r *requirementReconciler) correctRecord(ctx context.Context, s *scope, hub *unstructured.Unstructured) error {
+func (r *lateFields) correctRecord(ctx context.Context, s *scope, hub *unstructured.Unstructured) error {
 	claim := s.Claim.DeepCopy()
 	annotations := claim.GetAnnotations()
 	if annotations == nil {
@@ -111,13 +122,13 @@ func (r *requirementReconciler) correctRecord(ctx context.Context, s *scope, hub
 	}
 	annotations[fleetv1alpha1.HubObjectAnnotation] = ownership.RecordFor(claim, hub)
 	claim.SetAnnotations(annotations)
-	return r.patchClaim(ctx, s, claim, writeAnnotation)
+	return patchClaim(ctx, s, claim, writeAnnotation, r.metrics)
 }
 
 // applyLate applies what we manage of the very claim that was looked at, which is what was filled in late and the record of its
 // object in the hub. A claim that is gone is not made anew. Both are one apply, because nearly every claim needs both and
 // each request counts. An empty record is none.
-func (r *requirementReconciler) applyLate(
+func (r *lateFields) applyLate(
 	ctx context.Context, s *scope, manager, record string, spec map[string]any,
 ) (*unstructured.Unstructured, error) {
 	claim := &unstructured.Unstructured{Object: map[string]any{}}
@@ -143,7 +154,7 @@ func (r *requirementReconciler) applyLate(
 
 // rememberShown remembers an apply that did not lead to what was applied, because the workload cluster drops or changes it. It
 // is not repeated as long as it would be the same.
-func (r *requirementReconciler) rememberShown(s *scope, spec map[string]any, hub *unstructured.Unstructured) {
+func (r *lateFields) rememberShown(s *scope, spec map[string]any, hub *unstructured.Unstructured) {
 	_, still := propagation.LateSpec(s.Claim, hub, s.Form)
 	recorded := s.Claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] == ownership.RecordFor(s.Claim, hub)
 	r.ledger.edit(s.Request, func(e *entry) {
@@ -154,6 +165,6 @@ func (r *requirementReconciler) rememberShown(s *scope, spec map[string]any, hub
 	})
 }
 
-func (r *requirementReconciler) shownInVain(s *scope, spec map[string]any, hub *unstructured.Unstructured) bool {
+func (r *lateFields) shownInVain(s *scope, spec map[string]any, hub *unstructured.Unstructured) bool {
 	return r.ledger.of(s.Request).shown == ownership.RecordFor(s.Claim, hub)+propagation.HashOf(spec)
 }

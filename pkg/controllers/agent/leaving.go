@@ -81,7 +81,7 @@ func (r *requirementReconciler) leaveClaim(ctx context.Context, s *scope) error 
 	for range maxLeavingAttempts {
 		claim := s.workload.Unprotected(s.Claim)
 		ownership.WithoutRecord(claim)
-		if err = r.patchClaim(ctx, s, claim, writeFinalizer); !apierrors.IsConflict(err) {
+		if err = patchClaim(ctx, s, claim, writeFinalizer, r.metrics); !apierrors.IsConflict(err) {
 			break
 		}
 		live := &unstructured.Unstructured{}

@@ -34,7 +34,7 @@ func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope) erro
 		claim = s.Claim.DeepCopy()
 	}
 	claim.SetFinalizers(owner.Protected(claim.GetFinalizers()))
-	if err := r.patchClaim(ctx, s, claim, writeFinalizer); err != nil {
+	if err := patchClaim(ctx, s, claim, writeFinalizer, r.metrics); err != nil {
 		return fmt.Errorf("cannot add a finalizer to %s: %w", s.Request, err)
 	}
 	return nil
@@ -42,7 +42,7 @@ func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope) erro
 
 // patchClaim writes the metadata of a claim, on condition that the claim has not changed meanwhile: a merge patch replaces
 // the list of finalizers as a whole, and those of others must not get lost.
-func (r *requirementReconciler) patchClaim(ctx context.Context, s *scope, claim *unstructured.Unstructured, what string) error {
+func patchClaim(ctx context.Context, s *scope, claim *unstructured.Unstructured, what string, m *Metrics) error {
 	patch, err := propagation.MetadataPatch(s.Claim, claim)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (r *requirementReconciler) patchClaim(ctx context.Context, s *scope, claim 
 	if err := s.workload.Client.Patch(ctx, claim, patch, s.workload.FieldOwner()); err != nil {
 		return err
 	}
-	r.metrics.wrote(s.ClusterName, what)
+	m.wrote(s.ClusterName, what)
 	if claim.GetUID() != s.Claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
 		return fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)
 	}

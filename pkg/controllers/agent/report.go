@@ -4,6 +4,8 @@
 package agent
 
 import (
+	"time"
+	"k8s.io/utils/clock"
 	"context"
 	"fmt"
 
@@ -19,9 +21,21 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
+// reporter tells users what became of their claims.
+type reporter struct {
+	clock   clock.PassiveClock
+	metrics *Metrics
+	ledger  *ledger
+
+	// bursts knows which clusters create many claims right now, and patience how long the first status of a claim waits for the hub's
+	// otherwise; see propagation.AwaitsFirstStatus.
+	bursts   *bursts
+	patience time.Duration
+}
+
 // report tells the user what was found: the hub's status and our condition in the claim's status, and an event if there is
 // news. Nothing is written that is there already.
-func (r *requirementReconciler) report(ctx context.Context, s *scope, o outcome) (reconcile.Result, error) {
+func (r *reporter) report(ctx context.Context, s *scope, o outcome) (reconcile.Result, error) {
 	result := reconcile.Result{RequeueAfter: o.retryAfter}
 	if o.silent {
 		return result, nil
@@ -57,7 +71,7 @@ func (r *requirementReconciler) report(ctx context.Context, s *scope, o outcome)
 }
 
 // writeStatus writes the status of a claim, and makes an event if it is news. It returns why the workload cluster refuses it.
-func (r *requirementReconciler) writeStatus(
+func (r *reporter) writeStatus(
 	ctx context.Context, s *scope, o outcome, c metav1.Condition, status map[string]any,
 ) (*condition.Problem, error) {
 	last, toldBefore := r.lastTold(s)

@@ -34,7 +34,7 @@ func engagedFleet(t *testing.T, n int) *agent {
 	h := idleHub()
 	a := &agent{
 		hub: h, workloads: h.Clusters, fleet: h.Fleet, definitions: &definition.Reconciler{},
-		requirements: &requirementReconciler{hub: h, identities: &hubaccess.Clients{}, bursts: &bursts{}},
+		requirements: &requirementReconciler{hub: h, identities: &hubaccess.Clients{}, bursts: &bursts{}, ledger: &ledger{}},
 		enrolments:   map[mcr.ClusterName]enrolment{},
 	}
 	h.Clusters.Engaged, h.Clusters.Disengaged = a.engaged, a.disengaged
@@ -89,7 +89,7 @@ func TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize(t *testing.T) {
 func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 	h := idleHub()
 	r := &requirementReconciler{
-		hub: h, metrics: NewMetrics(prometheus.NewRegistry()),
+		hub: h, ledger: &ledger{}, metrics: NewMetrics(prometheus.NewRegistry()),
 	}
 	const clusters, claims = 50, 3
 	for i := range clusters * claims {

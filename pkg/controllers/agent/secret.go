@@ -28,6 +28,15 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
+// secretCopier copies Secrets from the hub to workload clusters.
+type secretCopier struct {
+	hub *view.Hub
+
+	// hubReader is the hub with the rights of the identity of the context.
+	hubReader client.Reader
+	metrics   *Metrics
+}
+
 // delivery is one Secret that is brought from the hub to a workload cluster.
 type delivery struct {
 	// watched is the watch of the hub that knows the Secret's metadata.
@@ -37,7 +46,7 @@ type delivery struct {
 }
 
 // pullSecrets brings what the hub's object has made for its requirement to the workload cluster.
-func (r *requirementReconciler) pullSecrets(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+func (r *secretCopier) pullSecrets(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	pull := r.pullSecret
 	if s.Form == crossplane.FormComposite {
 		pull = r.pullComposed
@@ -55,7 +64,7 @@ func (r *requirementReconciler) pullSecrets(ctx context.Context, s *scope, hub *
 // Which Secret that is, is decided by the hub's claim: the name that it writes to, in its own namespace, and only if the
 // claim controls the Secret of that name. A workload cluster chooses the name, and could choose that of any Secret in the
 // namespace; it gets what Crossplane made for it and nothing else.
-func (r *requirementReconciler) pullSecret(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+func (r *secretCopier) pullSecret(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	d := delivery{
 		watched: crossplane.HubSecretKind,
 		from:    types.NamespacedName{Namespace: hub.GetNamespace(), Name: crossplane.ConnectionSecretName(hub)},
@@ -79,7 +88,7 @@ func (r *requirementReconciler) pullSecret(ctx context.Context, s *scope, hub *u
 }
 
 // pullOne brings one Secret, if the hub's object controls it and the copy is not what it should be already.
-func (r *requirementReconciler) pullOne(
+func (r *secretCopier) pullOne(
 	ctx context.Context, s *scope, hub *unstructured.Unstructured, d delivery,
 ) (*condition.Problem, time.Duration, error) {
 	have, err := s.workload.Watcher.Get(view.OwnedSecretKind, d.to)
@@ -107,7 +116,7 @@ func (r *requirementReconciler) pullOne(
 }
 
 // copySecret compares the Secret in the workload cluster with the hub's as they are, and makes it the same.
-func (r *requirementReconciler) copySecret(
+func (r *secretCopier) copySecret(
 	ctx context.Context, s *scope, hub *unstructured.Unstructured, d delivery,
 ) (*condition.Problem, time.Duration, error) {
 	secret := &corev1.Secret{}
@@ -136,7 +145,7 @@ func isWithheld(secret metav1.Object) bool {
 }
 
 // withheld is whether the Secret of a delivery is the hub's object's and is kept in the hub, as far as the watch knows.
-func (r *requirementReconciler) withheld(hub *unstructured.Unstructured, d delivery) bool {
+func (r *secretCopier) withheld(hub *unstructured.Unstructured, d delivery) bool {
 	seen, err := r.hub.Watcher.Get(d.watched, d.from)
 	return err == nil && ownership.ControlledBy(seen, hub) && isWithheld(seen)
 }
@@ -157,7 +166,7 @@ func deliverable(f crossplane.Form, secretType corev1.SecretType) bool {
 }
 
 // secretUnknown is why the hub's Secret is not known, if that is something that a user should know.
-func (r *requirementReconciler) secretUnknown(watched kindwatch.Kind) *condition.Problem {
+func (r *secretCopier) secretUnknown(watched kindwatch.Kind) *condition.Problem {
 	if state, _ := r.hub.Watcher.State(watched); state == kindwatch.StateForbidden {
 		return &condition.Problem{Reason: reason.ReasonForbidden, Message: "Masthead lacks the right to list and watch Secrets in the hub."}
 	}
@@ -165,7 +174,7 @@ func (r *requirementReconciler) secretUnknown(watched kindwatch.Kind) *condition
 }
 
 // writeSecret creates or corrects the Secret in the workload cluster.
-func (r *requirementReconciler) writeSecret(ctx context.Context, s *scope, to types.NamespacedName, from *corev1.Secret) (*condition.Problem, time.Duration, error) {
+func (r *secretCopier) writeSecret(ctx context.Context, s *scope, to types.NamespacedName, from *corev1.Secret) (*condition.Problem, time.Duration, error) {
 	have := &corev1.Secret{}
 	err := s.workload.Reader.Get(ctx, to, have)
 	if client.IgnoreNotFound(err) != nil {

@@ -19,7 +19,7 @@ import (
 
 // pullComposed brings the Secrets that the hub's composite controls to the workload cluster, and deletes the copies of those
 // that it does not compose any more. One that fails does not keep the others from arriving; the first problem is told.
-func (r *requirementReconciler) pullComposed(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+func (r *secretCopier) pullComposed(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	if state, _ := r.hub.Watcher.State(view.HubComposedSecretKind); state != kindwatch.StateSynced {
 		if p := r.secretUnknown(view.HubComposedSecretKind); p != nil {
 			return p, condition.SlowRetry(), nil

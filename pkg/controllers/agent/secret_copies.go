@@ -25,7 +25,7 @@ import (
 
 // deleteCopies deletes the connection Secrets of a claim that the claim does not ask for any more, because it names another
 // one now or none. Only what is a copy of ours and controlled by the claim is deleted, as a live read shows it.
-func (r *requirementReconciler) deleteCopies(ctx context.Context, s *scope, wanted sets.Set[string]) (*condition.Problem, time.Duration, error) {
+func (r *secretCopier) deleteCopies(ctx context.Context, s *scope, wanted sets.Set[string]) (*condition.Problem, time.Duration, error) {
 	for _, name := range s.workload.CopiesOf(s.Claim.GetUID()) {
 		key := types.NamespacedName{Namespace: s.Namespace, Name: name}
 		if wanted.Has(name) {

@@ -57,7 +57,7 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			registry := prometheus.NewRegistry()
 			r := &requirementReconciler{
 				identities: &hubaccess.Clients{}, bursts: newBursts(clock.RealClock{}),
-				hub: h, workloads: h.Clusters, metrics: NewMetrics(registry),
+				hub: h, ledger: &ledger{}, workloads: h.Clusters, metrics: NewMetrics(registry),
 			}
 			d := definition.New(definition.Options{Hub: h, Workloads: h.Clusters, KindGone: r.forgetKind})
 			d.Follow(w, crd, view.Followed{Kind: kind})

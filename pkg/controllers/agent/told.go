@@ -47,12 +47,12 @@ func withoutTransition(status map[string]any) map[string]any {
 }
 
 // toldInVain is whether a claim that shows what it shows now was told that status already.
-func (r *requirementReconciler) toldInVain(s *scope, c metav1.Condition, status map[string]any) bool {
+func (r *reporter) toldInVain(s *scope, c metav1.Condition, status map[string]any) bool {
 	return r.ledger.of(s.Request).told == told(s.Claim, c.Reason, status)
 }
 
 // rememberTold remembers a status that did not stay as it was written.
-func (r *requirementReconciler) rememberTold(s *scope, after *unstructured.Unstructured, c metav1.Condition, status map[string]any) {
+func (r *reporter) rememberTold(s *scope, after *unstructured.Unstructured, c metav1.Condition, status map[string]any) {
 	dropped := propagation.StatusDiffers(after, status)
 	r.ledger.edit(s.Request, func(e *entry) {
 		e.told = toldStatus{}
@@ -63,7 +63,7 @@ func (r *requirementReconciler) rememberTold(s *scope, after *unstructured.Unstr
 }
 
 // lastTold is the reason that a claim was told last, and whether it was told any.
-func (r *requirementReconciler) lastTold(s *scope) (string, bool) {
+func (r *reporter) lastTold(s *scope) (string, bool) {
 	if shown := propagation.AgentSynced(s.Claim); shown != nil {
 		reason, _ := shown["reason"].(string)
 		return reason, true

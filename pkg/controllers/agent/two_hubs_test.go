@@ -331,7 +331,7 @@ func TestUpdateOfAnObjectThatBecameAnothersIsRefused(t *testing.T) {
 // TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay changes the target of a claim after a creation that nobody answered.
 func TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay(t *testing.T) {
 	c := clocktesting.NewFakePassiveClock(time.Now())
-	r := &requirementReconciler{hubClient: noWriter{t: t}, inFlight: newInFlight(c, time.Minute)}
+	r := &requirementReconciler{hubClient: noWriter{t: t}, ledger: &ledger{}, inFlight: newInFlight(c, time.Minute)}
 	claim := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
 	s := &scope{Facts: plan.Facts{
 		Request: request.Request{ClusterName: "capi/default/w1"}, Claim: claim, Us: ownership.Source{Identifier: "us", Namespace: "team"},
