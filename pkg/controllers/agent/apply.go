@@ -6,50 +6,13 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
-
-// outcome is what came of a plan, to be told to the user.
-type outcome struct {
-	// silent says that there is nothing to tell: the claim is gone, or not ours to touch, or what there is to know will
-	// come as an event.
-	silent bool
-
-	// hub is the object in the hub whose status the claim shall show; nil if there is none, or none of ours.
-	hub *unstructured.Unstructured
-
-	// all is whether late fields and Secrets are brought as well.
-	all bool
-
-	// current says that the spec of that object is what the claim says.
-	current bool
-
-	// problem is why the claim is not synchronised; nil if it is.
-	problem *condition.Problem
-
-	// asShown says that it is not known whether the claim is synchronised, so that its condition stays as it is shown.
-	asShown bool
-
-	// holder is who has the claim's name in the hub, if that is the problem.
-	holder string
-
-	// err is why this has to be tried again with back-off, after it was told.
-	err error
-
-	// RetryAfter is when to look again, if nothing would tell that something has changed.
-	retryAfter time.Duration
-}
 
 // apply carries out the steps of a plan, until one does not come through.
 func (r *requirementReconciler) apply(ctx context.Context, s *scope, p plan.Plan) (outcome, error) {
@@ -130,42 +93,6 @@ func (r *requirementReconciler) do(ctx context.Context, s *scope, st plan.Step) 
 	return object, stopped, err
 }
 
-// protect makes sure that the claim has the finalizer, or says why it cannot get it.
-func (r *requirementReconciler) protect(ctx context.Context, s *scope) (*outcome, error) {
-	err := r.addFinalizer(ctx, s)
-	if err == nil {
-		return nil, nil //nolint:nilnil // The comment says so.
-	}
-	p := reason.OfWorkload(err, "change the finalizers of this claim", reason.ReasonWorkloadRejected)
-	if p == nil {
-		return nil, err
-	}
-	return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
-}
-
-// removeNamed deletes or releases whatever the hub has of the claim's name that names the claim as its source. What is looked for is
-// that, and nothing else of what is found is told.
-func (r *requirementReconciler) removeNamed(ctx context.Context, s *scope, policy fleetv1alpha1.DeletionPolicy) (*outcome, error) {
-	live := &metav1.PartialObjectMetadataList{}
-	live.SetGroupVersionKind(s.Kind.GroupVersion().WithKind(s.Kind.Kind + "List"))
-	err := r.hubReader.List(r.identities.Manager.In(ctx), live, client.MatchingFields{metav1.ObjectNameField: s.Name})
-	if err != nil {
-		if p := problemOf(err, "list", s.Kind.GroupResource().String(), metav1.NamespaceAll); p != nil {
-			return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
-		}
-		return nil, fmt.Errorf("cannot list %s in the hub: %w", s.Kind, err)
-	}
-	for i := range live.Items {
-		if !s.Owns(&live.Items[i]) {
-			continue
-		}
-		if stopped, err := r.removeAt(ctx, s, s.PlaceIn(live.Items[i].Namespace), policy); err != nil || stopped != nil {
-			return stopped, err
-		}
-	}
-	return nil, nil //nolint:nilnil // Nothing is left.
-}
-
 // bringDown brings what the hub has made of a claim to the workload cluster: late fields and Secrets. Neither waits for the other, nor for
 // what goes up: a password that was rotated in the hub is needed whatever became of an edit that the hub rejects.
 func (r *requirementReconciler) bringDown(ctx context.Context, s *scope, o *outcome) error {
@@ -181,11 +108,4 @@ func (r *requirementReconciler) bringDown(ctx context.Context, s *scope, o *outc
 	}
 	o.retryAfter = condition.Sooner(o.retryAfter, condition.Sooner(secretsAfter, lateAfter))
 	return errors.Join(lateErr, secretsErr)
-}
-
-// awaitNamespace makes a claim whose target namespace is missing wait for it.
-func (r *requirementReconciler) awaitNamespace(s *scope, target string, o *outcome) {
-	if o != nil && o.problem != nil && o.problem.Reason == reason.ReasonTargetNamespaceMissing {
-		r.hub.Wait(view.HubNamespace(target), s.Request)
-	}
 }

@@ -7,11 +7,8 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 )
 
@@ -102,36 +99,4 @@ func (r *requirementReconciler) creatorAccess(ctx context.Context, s *scope, cre
 	said := *p
 	said.Message += fmt.Sprintf(" The object in the hub was created by %s, and is deleted with the same rights.", creator)
 	return nil, &said, nil
-}
-
-// disclose says what may be told about what was seen at a place of the hub that belongs to somebody else; nothing if that may be told. The
-// watch that saw it is the manager's. So with another identity it is told only if that identity may read there: which names are taken in
-// a namespace, and by whom, is not for everybody who can name the namespace.
-//
-// Without that right, the claim is told what it would be told about a name that is free, in the same words and with the same
-// finalizer: the hub is asked whether it would accept it. Only who may create there learns that it cannot.
-func (r *requirementReconciler) disclose(ctx context.Context, s *scope, key ownership.Place) (*outcome, error) {
-	if hubaccess.AsManager(ctx) {
-		return nil, nil //nolint:nilnil // The comment says so.
-	}
-	_, unreadable := r.getHub(ctx, key)
-	if unreadable == nil {
-		return nil, nil //nolint:nilnil // The comment says so.
-	}
-	p := problemOf(unreadable, "get", s.Kind.GroupResource().String(), key.Namespace)
-	if p == nil {
-		return nil, unreadable
-	}
-	refused, err := r.rehearse(ctx, s, key)
-	if refused == nil {
-		if err != nil && !apierrors.IsConflict(err) {
-			return nil, err
-		}
-		return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
-	}
-	r.awaitNamespace(s, key.Namespace, refused)
-	if stopped, err := r.protect(ctx, s); err != nil || stopped != nil {
-		return stopped, err
-	}
-	return refused, nil
 }

@@ -6,20 +6,44 @@ package agent
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
-	"github.com/masthead-dev/masthead/pkg/crossplane"
-	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
+
+// removeNamed deletes or releases whatever the hub has of the claim's name that names the claim as its source. What is looked for is
+// that, and nothing else of what is found is told.
+func (r *requirementReconciler) removeNamed(ctx context.Context, s *scope, policy fleetv1alpha1.DeletionPolicy) (*outcome, error) {
+	live := &metav1.PartialObjectMetadataList{}
+	live.SetGroupVersionKind(s.Kind.GroupVersion().WithKind(s.Kind.Kind + "List"))
+	err := r.hubReader.List(r.identities.Manager.In(ctx), live, client.MatchingFields{metav1.ObjectNameField: s.Name})
+	if err != nil {
+		if p := problemOf(err, "list", s.Kind.GroupResource().String(), metav1.NamespaceAll); p != nil {
+			return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
+		}
+		return nil, fmt.Errorf("cannot list %s in the hub: %w", s.Kind, err)
+	}
+	for i := range live.Items {
+		if !s.Owns(&live.Items[i]) {
+			continue
+		}
+		if stopped, err := r.removeAt(ctx, s, s.PlaceIn(live.Items[i].Namespace), policy); err != nil || stopped != nil {
+			return stopped, err
+		}
+	}
+	return nil, nil //nolint:nilnil // Nothing is left.
+}
 
 // deleteAt deletes the claim's object at a place of the hub. It returns nothing if none is left there.
 func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place ownership.Place) (*outcome, error) {
@@ -78,13 +102,6 @@ func (r *requirementReconciler) getOwn(ctx context.Context, s *scope, place owne
 	return nil, err
 }
 
-// goneForGood is whether the hub has no definition of a kind any more. Then it has no objects of it: an API server deletes
-// them before it lets the definition go. That a kind is merely not served says nothing about its objects.
-func (r *requirementReconciler) goneForGood(kind kindwatch.Kind) bool {
-	_, err := r.hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: kind.GroupResource().String()})
-	return apierrors.IsNotFound(err)
-}
-
 // release lets the claim go. It returns why it cannot.
 func (r *requirementReconciler) release(ctx context.Context, s *scope) (*outcome, error) {
 	claim := s.workload.Unprotected(s.Claim)
@@ -97,4 +114,77 @@ func (r *requirementReconciler) release(ctx context.Context, s *scope) (*outcome
 	}
 	r.forget(s.Request)
 	return nil, nil //nolint:nilnil // The comment says so.
+}
+
+// awaitsCreation is how long the deletion of a claim has to wait because an object could still be created for it. It need not if the
+// claim says that its object was there and is being deleted: then none is being created.
+func (r *requirementReconciler) awaitsCreation(s *scope) time.Duration {
+	if shown := propagation.AgentSynced(s.Claim); shown != nil && shown["reason"] == reason.ReasonDeleting {
+		return 0
+	}
+	return r.inFlight.wait(s.Request)
+}
+
+// releaseAt gives up the claim's object at a place of the hub. It returns nothing if the claim has none there any more. It reads
+// live, because the watch does not keep managedFields, and writes on condition that nothing has changed since.
+func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope, place ownership.Place) (*outcome, error) {
+	resource := s.Kind.GroupResource().String()
+	live, err := r.getOwn(ctx, s, place)
+	if err != nil {
+		if p := problemOf(err, "get", resource, place.Namespace); p != nil {
+			return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
+		}
+		return nil, err
+	}
+	if live == nil || !s.Owns(live) {
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	out := ownership.Released(live, s.Us)
+	patch := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
+	err = r.hubClient.Patch(ctx, out, patch, client.FieldOwner(fleetv1alpha1.FieldManager))
+	switch {
+	case err == nil:
+	case isMissingObject(err):
+		return nil, nil //nolint:nilnil // As above.
+	case problemOf(err, "patch", resource, place.Namespace) != nil:
+		return &outcome{hub: live, problem: problemOf(err, "patch", resource, place.Namespace), retryAfter: condition.SlowRetry()}, nil
+	default:
+		return nil, fmt.Errorf("cannot release %s %q in the hub: %w", place.Kind, place.NamespacedName, err)
+	}
+	r.hub.Observe(place, out)
+	r.metrics.wrote(s.ClusterName, writeRelease)
+	return nil, nil //nolint:nilnil // As above.
+}
+
+// removeAt deletes or releases the claim's object at a place of the hub, as the policy says. It returns nothing if none is
+// left there.
+func (r *requirementReconciler) removeAt(
+	ctx context.Context, s *scope, place ownership.Place, policy fleetv1alpha1.DeletionPolicy,
+) (*outcome, error) {
+	if policy == fleetv1alpha1.DeletionPolicyOrphan {
+		return r.releaseAt(ctx, s, place)
+	}
+	return r.deleteAt(ctx, s, place)
+}
+
+// Crossplane loses the composite resource of a claim that is deleted while it is being created: it looks for the composite in
+// its cache, which does not show it yet, takes it for never created, and lets the claim go (the reconciler of claims in
+// Crossplane v2, internal/controller/apiextensions/claim: meta.WasCreated). What was provisioned then runs on for nobody.
+//
+// So a claim that Crossplane is just working on for the first time is not deleted in the hub before Crossplane has said
+// something about it. That is a matter of a moment; a claim of which nobody says anything is not kept for long.
+
+// unboundPatience is how old an object of the hub is at most when Crossplane is taken to work on it for the first time.
+const unboundPatience = 10 * time.Second
+
+// awaitsBinding is how long the deletion of an object of the hub has to wait, so that Crossplane knows the composite resource that it
+// has named in the object.
+func awaitsBinding(hub *unstructured.Unstructured, now time.Time, patience time.Duration) time.Duration {
+	named, _, _ := unstructured.NestedString(hub.Object, "spec", "resourceRef", "name")
+	conditions, _, _ := unstructured.NestedSlice(hub.Object, "status", "conditions")
+	if named == "" || len(conditions) > 0 {
+		return 0
+	}
+	left := hub.GetCreationTimestamp().Add(patience).Sub(now)
+	return min(max(left, 0), patience)
 }

@@ -6,29 +6,50 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// scope is what the steps of one reconcile share.
-type scope struct {
-	plan.Facts
+// unknown is why the claims of a kind in the hub are not known, or nil if they will be in a moment.
+func (r *requirementReconciler) unknown(kind kindwatch.Kind) *condition.Problem {
+	switch state, _ := r.hub.Watcher.State(kind); state {
+	case kindwatch.StateNotServed:
+		return &condition.Problem{Reason: reason.ReasonKindNotServed, Message: fmt.Sprintf("The hub does not serve %s now.", kind.GroupResource())}
+	case kindwatch.StateForbidden:
+		return &condition.Problem{
+			Reason:  reason.ReasonForbidden,
+			Message: fmt.Sprintf("Masthead lacks the right to list and watch %s in the hub.", kind.GroupResource()),
+		}
+	case kindwatch.StateStale:
+		return &condition.Problem{
+			Reason:  reason.ReasonKindNotServed,
+			Message: fmt.Sprintf("The hub has not let Masthead list and watch %s for some minutes.", kind.GroupResource()),
+		}
+	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateUnwatched, kindwatch.StateTooLarge:
+		// The hub's watcher has no limit, so that nothing is too large.
+	}
+	return nil
+}
 
-	// workload is the cluster of the claim.
-	workload *view.Cluster
-
-	// inTheWay are the Secrets of others that were found where the claim's should be.
-	inTheWay []types.NamespacedName
+// goneForGood is whether the hub has no definition of a kind any more. Then it has no objects of it: an API server deletes
+// them before it lets the definition go. That a kind is merely not served says nothing about its objects.
+func (r *requirementReconciler) goneForGood(kind kindwatch.Kind) bool {
+	_, err := r.hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: kind.GroupResource().String()})
+	return apierrors.IsNotFound(err)
 }
 
 // look finds out what is known of what a request is about. It returns nil if there is nothing to do.

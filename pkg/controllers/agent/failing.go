@@ -11,7 +11,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
@@ -21,12 +20,6 @@ import (
 // failurePatience is how long synchronising a claim has to fail before the claim says so. What passes within that time, such as
 // the restart of a webhook of the hub, is retried silently.
 const failurePatience = 10 * time.Second
-
-// failure is since when synchronising a claim has failed without a success in between.
-type failure struct {
-	uid   types.UID
-	since time.Time
-}
 
 // failed notes that synchronising a claim has failed, and says what its user should be told if that lasts: nothing, unless it has failed for
 // a while. tellable is whether there is anything to tell: conflicts pass by themselves, and what ends because the manager or the connection does is not the claim's affair.

@@ -12,8 +12,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 )
 
@@ -117,13 +115,4 @@ func (f *inFlight) predecessors(now time.Time) time.Duration {
 		f.began = now
 	}
 	return f.grace - now.Sub(f.began)
-}
-
-// awaitsCreation is how long the deletion of a claim has to wait because an object could still be created for it. It need not if the
-// claim says that its object was there and is being deleted: then none is being created.
-func (r *requirementReconciler) awaitsCreation(s *scope) time.Duration {
-	if shown := propagation.AgentSynced(s.Claim); shown != nil && shown["reason"] == reason.ReasonDeleting {
-		return 0
-	}
-	return r.inFlight.wait(s.Request)
 }

@@ -4,13 +4,16 @@
 package agent
 
 import (
-	"k8s.io/utils/clock"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -167,4 +170,12 @@ func (r *lateFields) rememberShown(s *scope, spec map[string]any, hub *unstructu
 
 func (r *lateFields) shownInVain(s *scope, spec map[string]any, hub *unstructured.Unstructured) bool {
 	return r.ledger.of(s.Request).shown == ownership.RecordFor(s.Claim, hub)+propagation.HashOf(spec)
+}
+
+// conflictsWithRecord is whether an API server refused an apply because somebody else wrote the record, or applied annotations
+// without content, which nobody else may add to by an apply.
+func conflictsWithRecord(err error) bool {
+	return slices.ContainsFunc(propagation.ConflictCauses(err), func(c metav1.StatusCause) bool {
+		return c.Field == ".metadata.annotations" || strings.HasSuffix(c.Field, "."+fleetv1alpha1.HubObjectAnnotation)
+	})
 }

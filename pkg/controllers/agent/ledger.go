@@ -5,12 +5,27 @@ package agent
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 )
+
+// pushedClaim identifies an apply by its input and its result.
+type pushedClaim struct {
+	hash            string
+	uid             types.UID
+	resourceVersion string
+}
+
+// failure is since when synchronising a claim has failed without a success in between.
+type failure struct {
+	uid   types.UID
+	since time.Time
+}
 
 // entry is what is kept in memory about one claim. All of it can be lost: a manager that was restarted asks or writes once more.
 // The exception is vanished, without which the object of a claim that went is only counted (see orphans).
@@ -67,4 +82,19 @@ func (l *ledger) forget(name mcr.ClusterName, gone func(request.Request) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entries.Forget(name, gone)
+}
+
+// A definition may drop fields of the status that it does not know, our condition among them. Then a claim never shows what
+// it was told, and it is remembered here that it was told: neither the write nor the event is repeated. For such claims, events
+// and the annotation of a conflict are all that their users have.
+
+// toldStatus is a status that was written to a claim and did not stay as it was written.
+type toldStatus struct {
+	uid types.UID
+
+	// reason is that of our condition.
+	reason string
+
+	// written and shown are hashes of what was written and of what the claim showed afterwards.
+	written, shown string
 }

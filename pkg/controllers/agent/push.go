@@ -13,10 +13,75 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
+
+// protect makes sure that the claim has the finalizer, or says why it cannot get it.
+func (r *requirementReconciler) protect(ctx context.Context, s *scope) (*outcome, error) {
+	err := r.addFinalizer(ctx, s)
+	if err == nil {
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	p := reason.OfWorkload(err, "change the finalizers of this claim", reason.ReasonWorkloadRejected)
+	if p == nil {
+		return nil, err
+	}
+	return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
+}
+
+// awaitNamespace makes a claim whose target namespace is missing wait for it.
+func (r *requirementReconciler) awaitNamespace(s *scope, target string, o *outcome) {
+	if o != nil && o.problem != nil && o.problem.Reason == reason.ReasonTargetNamespaceMissing {
+		r.hub.Wait(view.HubNamespace(target), s.Request)
+	}
+}
+
+// disclose says what may be told about what was seen at a place of the hub that belongs to somebody else; nothing if that may be told. The
+// watch that saw it is the manager's. So with another identity it is told only if that identity may read there: which names are taken in
+// a namespace, and by whom, is not for everybody who can name the namespace.
+//
+// Without that right, the claim is told what it would be told about a name that is free, in the same words and with the same
+// finalizer: the hub is asked whether it would accept it. Only who may create there learns that it cannot.
+func (r *requirementReconciler) disclose(ctx context.Context, s *scope, key ownership.Place) (*outcome, error) {
+	if hubaccess.AsManager(ctx) {
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	_, unreadable := r.getHub(ctx, key)
+	if unreadable == nil {
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	p := problemOf(unreadable, "get", s.Kind.GroupResource().String(), key.Namespace)
+	if p == nil {
+		return nil, unreadable
+	}
+	refused, err := r.rehearse(ctx, s, key)
+	if refused == nil {
+		if err != nil && !apierrors.IsConflict(err) {
+			return nil, err
+		}
+		return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
+	}
+	r.awaitNamespace(s, key.Namespace, refused)
+	if stopped, err := r.protect(ctx, s); err != nil || stopped != nil {
+		return stopped, err
+	}
+	return refused, nil
+}
+
+// rehearse asks the hub whether it would accept the claim at a place, and changes nothing.
+func (r *requirementReconciler) rehearse(ctx context.Context, s *scope, key ownership.Place) (*outcome, error) {
+	out := propagation.ForCreation(s.intent(ctx, key, nil))
+	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(ownership.FieldManager(s.Us.Identifier)), client.DryRunAll)
+	if err == nil {
+		return nil, nil //nolint:nilnil // There is nothing in the way.
+	}
+	return r.explain(ctx, s, key, nil, "create", err)
+}
 
 // errWatchBehind is why a claim is looked at again after something turned out to be other than the watch had said.
 var errWatchBehind = errors.New("the watch of the hub has not caught up") //nolint:gochecknoglobals // A constant.
@@ -37,26 +102,6 @@ func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope) erro
 	if err := patchClaim(ctx, s, claim, writeFinalizer, r.metrics); err != nil {
 		return fmt.Errorf("cannot add a finalizer to %s: %w", s.Request, err)
 	}
-	return nil
-}
-
-// patchClaim writes the metadata of a claim, on condition that the claim has not changed meanwhile: a merge patch replaces
-// the list of finalizers as a whole, and those of others must not get lost.
-func patchClaim(ctx context.Context, s *scope, claim *unstructured.Unstructured, what string, m *Metrics) error {
-	patch, err := propagation.MetadataPatch(s.Claim, claim)
-	if err != nil {
-		return err
-	}
-	claim = propagation.Shell(s.Claim)
-	if err := s.workload.Client.Patch(ctx, claim, patch, s.workload.FieldOwner()); err != nil {
-		return err
-	}
-	m.wrote(s.ClusterName, what)
-	if claim.GetUID() != s.Claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
-		return fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)
-	}
-	s.workload.Watcher.Observe(s.Kind, claim)
-	s.Claim = claim
 	return nil
 }
 

@@ -5,15 +5,50 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
+
+// scope is what the steps of one reconcile share.
+type scope struct {
+	plan.Facts
+
+	// workload is the cluster of the claim.
+	workload *view.Cluster
+
+	// inTheWay are the Secrets of others that were found where the claim's should be.
+	inTheWay []types.NamespacedName
+}
+
+// patchClaim writes the metadata of a claim, on condition that the claim has not changed meanwhile: a merge patch replaces
+// the list of finalizers as a whole, and those of others must not get lost.
+func patchClaim(ctx context.Context, s *scope, claim *unstructured.Unstructured, what string, m *Metrics) error {
+	patch, err := propagation.MetadataPatch(s.Claim, claim)
+	if err != nil {
+		return err
+	}
+	claim = propagation.Shell(s.Claim)
+	if err := s.workload.Client.Patch(ctx, claim, patch, s.workload.FieldOwner()); err != nil {
+		return err
+	}
+	m.wrote(s.ClusterName, what)
+	if claim.GetUID() != s.Claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
+		return fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)
+	}
+	s.workload.Watcher.Observe(s.Kind, claim)
+	s.Claim = claim
+	return nil
+}
 
 // intent is what the hub shall hold for the claim, given what it holds now, which may be nothing.
 func (s *scope) intent(ctx context.Context, place ownership.Place, hub *unstructured.Unstructured) *unstructured.Unstructured {

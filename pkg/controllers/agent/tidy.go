@@ -10,6 +10,23 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
+// forget drops what is kept about a claim that is gone or left alone.
+func (r *requirementReconciler) forget(req request.Request) {
+	r.forgetAllButVanished(req)
+	r.ledger.edit(req, func(e *entry) { e.vanished = nil })
+}
+
+// forgetAllButVanished is forget for a claim that turns out not to be there. Its last state can have been remembered since
+// that was looked up, and is looked at next.
+func (r *requirementReconciler) forgetAllButVanished(req request.Request) {
+	r.hub.StopWaiting(req)
+	if w, ok := r.workloads.Get(req.ClusterName); ok {
+		w.AwaitSecrets(req)
+	}
+	r.metrics.requirement(req, "")
+	r.ledger.edit(req, func(e *entry) { *e = entry{vanished: e.vanished} })
+}
+
 // What is kept about a claim goes when the claim goes. It also goes when the claim's kind is not followed any more, or in
 // another version, and when its cluster is disengaged; and a reconcile that was under way meanwhile must not bring it back.
 

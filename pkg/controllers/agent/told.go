@@ -7,25 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 )
-
-// A definition may drop fields of the status that it does not know, our condition among them. Then a claim never shows what
-// it was told, and it is remembered here that it was told: neither the write nor the event is repeated. For such claims, events
-// and the annotation of a conflict are all that their users have.
-
-// toldStatus is a status that was written to a claim and did not stay as it was written.
-type toldStatus struct {
-	uid types.UID
-
-	// reason is that of our condition.
-	reason string
-
-	// written and shown are hashes of what was written and of what the claim showed afterwards.
-	written, shown string
-}
 
 // told is what is remembered about writing a status to a claim.
 func told(claim *unstructured.Unstructured, reason string, status map[string]any) toldStatus {

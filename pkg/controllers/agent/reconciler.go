@@ -1,0 +1,76 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+)
+
+// requirementReconciler carries claims to the hub, and their status and connection Secrets back.
+type requirementReconciler struct {
+	hub       *view.Hub
+	workloads *view.Clusters
+	fleet     view.Fleet
+	classes   client.Reader
+
+	// hubClient and HubReader are the hub with the rights of the identity of the context; see identity.go.
+	hubClient  client.Writer
+	hubReader  client.Reader
+	identities *hubaccess.Clients
+
+	clock     clock.PassiveClock
+	protected []string
+	metrics   *Metrics
+
+	// bursts knows which clusters create many claims right now.
+	bursts *bursts
+
+	// inFlight knows which creations in the hub may be under way.
+	inFlight *inFlight
+
+	// ledger has what is kept about each claim.
+	ledger *ledger
+
+	// What flows down: late fields, Secrets, and what users are told.
+	late    lateFields
+	secrets secretCopier
+	reports reporter
+}
+
+// requirementOptions are what the reconciler needs.
+type requirementOptions struct {
+	hub        *view.Hub
+	workloads  *view.Clusters
+	fleet      view.Fleet
+	classes    client.Reader
+	identities *hubaccess.Clients
+	clock      clock.PassiveClock
+	metrics    *Metrics
+
+	// protected are namespaces of the hub that are never a target.
+	protected []string
+
+	// patience is how long the first status of a claim waits for the hub's, and inFlightGrace how long a creation in the hub may be
+	// under way after its sender has given it up.
+	patience, inFlightGrace time.Duration
+}
+
+func newRequirementReconciler(o requirementOptions) *requirementReconciler {
+	ledger, bursts := &ledger{}, newBursts(o.clock)
+	return &requirementReconciler{
+		hub: o.hub, workloads: o.workloads, fleet: o.fleet, classes: o.classes,
+		hubClient: hubaccess.API{}, hubReader: hubaccess.API{}, identities: o.identities,
+		clock: o.clock, protected: o.protected, metrics: o.metrics, ledger: ledger,
+		bursts: bursts, inFlight: newInFlight(o.clock, o.inFlightGrace),
+		late:    lateFields{clock: o.clock, metrics: o.metrics, ledger: ledger, patience: o.patience},
+		secrets: secretCopier{hub: o.hub, hubReader: hubaccess.API{}, metrics: o.metrics},
+		reports: reporter{clock: o.clock, metrics: o.metrics, ledger: ledger, bursts: bursts, patience: o.patience},
+	}
+}
