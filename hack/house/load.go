@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -74,6 +75,7 @@ func load(dir string, patterns []string) ([]room, error) {
 		}
 		rooms = append(rooms, r)
 	}
+	slices.SortFunc(rooms, func(a, b room) int { return strings.Compare(a.path, b.path) })
 	return rooms, nil
 }
 

@@ -39,8 +39,33 @@ func TestObjectsOfTheHubWithoutAClaimAreCounted(t *testing.T) {
 	f.counts("a claim that is there takes it over", 0)
 }
 
+// TestObjectsThatNameAClaimElsewhereAreCounted is about strays: they are not obeyed (TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim),
+// and somebody has to know of them.
+func TestObjectsThatNameAClaimElsewhereAreCounted(t *testing.T) {
+	f := newFixture(t)
+	hub := f.settledClaim("db")
+	f.gauge("masthead_agent_strays", "the claim's own object is none", 0)
+
+	elsewhere := f.hubNamespace(f.class + "-elsewhere")
+	stray := f.object(elsewhere, "db")
+	stray.SetAnnotations(hub.GetAnnotations())
+	f.create(f.hub, stray)
+	f.gauge("masthead_agent_strays", "one that names the claim elsewhere is one", 1)
+	f.counts("and no orphan", 0)
+	if err := f.hub.Delete(f.ctx, stray); err != nil {
+		t.Fatal(err)
+	}
+	f.gauge("masthead_agent_strays", "it is gone", 0)
+}
+
 // counts waits until as many objects of the hub are published as being without a claim.
 func (f *fixture) counts(why string, want float64) {
+	f.t.Helper()
+	f.gauge("masthead_agent_orphans", why, want)
+}
+
+// gauge waits until a metric of the fixture's cluster has a value.
+func (f *fixture) gauge(name, why string, want float64) {
 	f.t.Helper()
 	f.eventually(why, func() error {
 		families, err := f.registry.Gather()
@@ -48,14 +73,14 @@ func (f *fixture) counts(why string, want float64) {
 			return err
 		}
 		for _, family := range families {
-			if family.GetName() != "masthead_agent_orphans" {
+			if family.GetName() != name {
 				continue
 			}
 			if got := family.GetMetric()[0].GetGauge().GetValue(); got != want {
-				return fmt.Errorf("masthead_agent_orphans is %v, want %v", got, want)
+				return fmt.Errorf("%s is %v, want %v", name, got, want)
 			}
 			return nil
 		}
-		return fmt.Errorf("there is no masthead_agent_orphans")
+		return fmt.Errorf("there is no %s", name)
 	})
 }

@@ -23,20 +23,20 @@ import (
 // The record is on the claim rather than in memory, so that a restart changes no answer. Its owner can change or remove it,
 // and decides thereby about objects of that same source only: what is in the hub has to name the claim's source, too.
 
-// record says which object of the hub is a claim's.
-type record struct {
+// Record says which object of the hub is a claim's.
+type Record struct {
 	// Namespace of the object, in the hub.
 	Namespace string
 	UID       types.UID
 }
 
 // RecordOf returns what a claim records. What was recorded for another claim, from which this one was copied, does not count.
-func RecordOf(claim metav1.Object) (record, bool) {
+func RecordOf(claim metav1.Object) (Record, bool) {
 	parts := strings.Split(claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation], "/")
 	if len(parts) != 3 || slices.Contains(parts, "") || types.UID(parts[2]) != claim.GetUID() {
-		return record{}, false
+		return Record{}, false
 	}
-	return record{Namespace: parts[0], UID: types.UID(parts[1])}, true
+	return Record{Namespace: parts[0], UID: types.UID(parts[1])}, true
 }
 
 // RecordFor is the value of the annotation by which a claim records an object of the hub.

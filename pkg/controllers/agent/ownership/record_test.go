@@ -14,11 +14,11 @@ import (
 func TestRecordOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, value string
-		want          record
+		want          Record
 		recorded      bool
 	}{
 		"None":      {reason: "A claim that was never pushed records nothing."},
-		"Own":       {reason: "What was recorded for this claim counts.", value: "bar/hub-uid/claim-uid", want: record{"bar", "hub-uid"}, recorded: true},
+		"Own":       {reason: "What was recorded for this claim counts.", value: "bar/hub-uid/claim-uid", want: Record{"bar", "hub-uid"}, recorded: true},
 		"Copied":    {reason: "What was recorded for another claim does not.", value: "bar/hub-uid/other-uid"},
 		"Short":     {reason: "A record that does not say for which claim it is counts for none.", value: "bar/hub-uid"},
 		"Long":      {reason: "A namespace has no slash.", value: "bar/x/hub-uid/claim-uid"},

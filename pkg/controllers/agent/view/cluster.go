@@ -48,14 +48,18 @@ var NamespaceKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 	}, ","),
 }
 
-// lacks is whether the cluster is known not to have the claim that an object of the hub comes from.
-func (w *Cluster) lacks(from ownership.Origin) bool {
+// claimOf returns the claim that an object of the hub comes from, or nil if the cluster does not have it. known is false as long as that
+// cannot be told.
+func (w *Cluster) claimOf(from ownership.Origin) (claim *unstructured.Unstructured, known bool) {
 	kind, followed := w.KindOf(from.Kind.GroupResource().String())
 	if !followed {
-		return false
+		return nil, false
 	}
-	_, err := w.Watcher.Get(kind, types.NamespacedName{Namespace: from.Namespace, Name: from.Name})
-	return apierrors.IsNotFound(err)
+	claim, err := w.Watcher.Get(kind, types.NamespacedName{Namespace: from.Namespace, Name: from.Name})
+	if err != nil {
+		return nil, apierrors.IsNotFound(err)
+	}
+	return claim, true
 }
 
 // BearsFinalizer is whether a claim has our finalizer.

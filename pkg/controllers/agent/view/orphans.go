@@ -5,6 +5,9 @@ package view
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 )
 
 // orphans publishes masthead_agent_orphans{cluster}: objects of the hub that name a connected cluster as their source, of kinds that
@@ -15,21 +18,30 @@ import (
 // the claim go. The absence of a claim alone is no proof of either, so nothing is deleted because of it (see vanished.go). Somebody
 // has to know, and decide.
 //
+// It also publishes masthead_agent_strays{cluster}: objects of the hub that name a claim as their source and are not where that claim
+// records its object. Any object of the hub can name any source, by accident or on purpose. A stray is not obeyed; somebody has to know of it.
+//
 // They are counted when they are asked for, so that the agent's own work costs nothing more. The hub's lock is held for as long as it
 // takes to copy the origins of one cluster.
 type orphans struct {
-	hub         *Hub
-	description *prometheus.Desc
+	hub             *Hub
+	orphans, strays *prometheus.Desc
 }
 
-// NewOrphans returns a collector of the orphans in a hub.
-func NewOrphans(h *Hub) *orphans {
-	return &orphans{hub: h, description: prometheus.NewDesc("masthead_agent_orphans",
-		"Objects of the hub that name a connected cluster as their source and have no claim in it, by cluster.", []string{"cluster"}, nil)}
+// NewOrphans returns a collector of the orphans and strays in a hub.
+func NewOrphans(h *Hub) prometheus.Collector {
+	return &orphans{
+		hub: h,
+		orphans: prometheus.NewDesc("masthead_agent_orphans",
+			"Objects of the hub that name a connected cluster as their source and have no claim in it, by cluster.", []string{"cluster"}, nil),
+		strays: prometheus.NewDesc("masthead_agent_strays",
+			"Objects of the hub that name a claim of a connected cluster as their source and are not where the claim records its object, by cluster.",
+			[]string{"cluster"}, nil),
+	}
 }
 
 // Describe implements prometheus.Collector.
-func (o *orphans) Describe(out chan<- *prometheus.Desc) { out <- o.description }
+func (o *orphans) Describe(out chan<- *prometheus.Desc) { out <- o.orphans; out <- o.strays }
 
 // Collect implements prometheus.Collector.
 func (o *orphans) Collect(out chan<- prometheus.Metric) {
@@ -38,12 +50,34 @@ func (o *orphans) Collect(out chan<- prometheus.Metric) {
 		if !enrolled || cluster.EffectiveIdentifier() == "" {
 			continue
 		}
-		n := 0
+		orphans, strays := 0, 0
 		for _, from := range o.hub.originsIn(cluster.EffectiveIdentifier()) {
-			if w.lacks(from) {
-				n++
+			switch claim, known := w.claimOf(from); {
+			case !known:
+			case claim == nil:
+				orphans++
+			default:
+				strays += straysOf(claim, o.hub.PlacesOf(from))
 			}
 		}
-		out <- prometheus.MustNewConstMetric(o.description, prometheus.GaugeValue, float64(n), w.Name.String())
+		for description, n := range map[*prometheus.Desc]int{o.orphans: orphans, o.strays: strays} {
+			out <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, float64(n), w.Name.String())
+		}
 	}
+}
+
+// straysOf is how many of the places where objects name a claim are not where the claim records its object. A claim that records none has
+// no strays that could be told from its object.
+func straysOf(claim metav1.Object, places []ownership.Place) int {
+	was, recorded := ownership.RecordOf(claim)
+	if !recorded {
+		return 0
+	}
+	n := 0
+	for _, place := range places {
+		if place.Namespace != was.Namespace {
+			n++
+		}
+	}
+	return n
 }
