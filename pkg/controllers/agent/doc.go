@@ -8,7 +8,7 @@
 // workload cluster, and thereby decides which kinds are synchronised where. "agent" works on one claim at a time, whatever its kind:
 //
 //   - look (facts.go) gathers what watches and caches know of the claim. No API server is asked.
-//   - decide (plan.go) is a pure function from these facts to a plan. plan_test.go has the table of every situation.
+//   - plan.Decide is a pure function from these facts to a plan. Its test has the table of every situation.
 //   - apply (apply.go) carries out the steps of the plan, each on condition that what it writes is as the plan saw it.
 //   - bringDown and report show what the hub has made of the claim, whatever became of the steps.
 //
@@ -20,10 +20,10 @@
 //   - whose an object of the hub is: package ownership;
 //   - what travels, and what a claim shows: package propagation; which fields are Crossplane's: package crossplane;
 //   - with whose rights the hub is used: package hubaccess, authenticate.go;
-//   - where a claim goes: pairing.go;
-//   - what a definition is in a workload cluster: package definition; when it comes and goes: definitions.go, withdrawal.go;
+//   - what is decided about a claim, and where it goes: package plan;
+//   - what a definition is in a workload cluster, and when it comes and goes: package definition;
 //   - connection Secrets: secret.go, secret_composed.go, secret_copies.go;
-//   - deletions: plan.go, deletion.go, inflight.go, vanished.go; clusters that leave: leaving.go;
+//   - deletions: deletion.go, inflight.go, vanished.go; clusters that leave: leaving.go;
 //   - reasons that users read: package reason.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?

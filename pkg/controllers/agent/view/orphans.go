@@ -15,7 +15,7 @@ import (
 //
 // There are two ways to such an object. A cluster replaced a lost one and does not have its claims yet: then they are waited for.
 // Or a claim was deleted in the instant in which it got its finalizer, and the manager was killed right then: nobody saw
-// the claim go. The absence of a claim alone is no proof of either, so nothing is deleted because of it (see vanished.go). Somebody
+// the claim go. The absence of a claim alone is no proof of either, so nothing is deleted because of it (see docs/design/agent.md). Somebody
 // has to know, and decide.
 //
 // It also publishes masthead_agent_strays{cluster}: objects of the hub that name a claim as their source and are not where that claim
