@@ -20,7 +20,7 @@ type requirementReconciler struct {
 	fleet     view.Fleet
 	classes   client.Reader
 
-	// hubClient and HubReader are the hub with the rights of the identity of the context; see package hubaccess.
+	// hubClient and hubReader are the hub with the rights of the identity of the context; see package hubaccess.
 	hubClient  client.Writer
 	hubReader  client.Reader
 	identities *hubaccess.Clients
