@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/onsi/ginkgo/v2/types"
 )
 
 const shown = 10
@@ -28,7 +26,7 @@ type timed struct {
 func main() {
 	var all []timed
 	for _, path := range os.Args[1:] {
-		data, err := os.ReadFile(path)
+		data, err := os.ReadFile(path) //nolint:gosec // Whoever calls it says what it reads.
 		if err == nil {
 			var tests []timed
 			tests, err = read(data)
@@ -39,7 +37,7 @@ func main() {
 			os.Exit(1)
 		}
 	}
-	fmt.Print(report(all))
+	_, _ = os.Stdout.WriteString(report(all))
 }
 
 // read understands both formats: a report of Ginkgo is a list.
@@ -72,16 +70,21 @@ func tests(data []byte) ([]timed, error) {
 
 // specs reads a report of Ginkgo.
 func specs(data []byte) ([]timed, error) {
-	var reports []types.Report
+	var reports []struct {
+		SpecReports []struct {
+			LeafNodeType, LeafNodeText string
+			ContainerHierarchyTexts    []string
+			RunTime                    time.Duration
+		}
+	}
 	if err := json.Unmarshal(data, &reports); err != nil {
 		return nil, fmt.Errorf("cannot decode a report of Ginkgo: %w", err)
 	}
 	var found []timed
 	for _, r := range reports {
-		for i := range r.SpecReports {
-			s := &r.SpecReports[i]
-			if s.LeafNodeType == types.NodeTypeIt && s.RunTime > 0 {
-				found = append(found, timed{"test/e2e " + s.FullText(), s.RunTime})
+		for _, s := range r.SpecReports {
+			if s.LeafNodeType == "It" && s.RunTime > 0 {
+				found = append(found, timed{"test/e2e " + strings.Join(append(s.ContainerHierarchyTexts, s.LeafNodeText), " "), s.RunTime})
 			}
 		}
 	}

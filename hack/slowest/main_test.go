@@ -4,11 +4,7 @@
 package main
 
 import (
-	"encoding/json"
 	"testing"
-	"time"
-
-	"github.com/onsi/ginkgo/v2/types"
 )
 
 func TestSlowest(t *testing.T) {
@@ -19,21 +15,18 @@ func TestSlowest(t *testing.T) {
 {"Action":"output","Package":"github.com/masthead-dev/masthead/pkg/a","Test":"TestTwo","Output":"x"}
 {"Action":"pass","Package":"github.com/masthead-dev/masthead/pkg/a","Elapsed":11}
 `
-	spec := types.SpecReport{LeafNodeType: types.NodeTypeIt, LeafNodeText: "carries a claim", RunTime: 3 * time.Second}
-	setup := types.SpecReport{LeafNodeType: types.NodeTypeBeforeSuite, RunTime: time.Minute}
-	ginkgo, err := json.Marshal([]types.Report{{SpecReports: types.SpecReports{spec, setup}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ginkgo := `[{"SuitePath":"e2e","SpecReports":[
+{"ContainerHierarchyTexts":["A fleet"],"LeafNodeType":"It","LeafNodeText":"carries a claim","RunTime":3000000000},
+{"ContainerHierarchyTexts":null,"LeafNodeType":"BeforeSuite","LeafNodeText":"","RunTime":60000000000}]}]`
 	var all []timed
-	for _, data := range [][]byte{[]byte(events), ginkgo} {
-		found, err := read(data)
+	for _, data := range []string{events, ginkgo} {
+		found, err := read([]byte(data))
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, found...)
 	}
-	want := "the slowest of 3 tests:\n    9.3s  pkg/a TestTwo\n      3s  test/e2e carries a claim\n    1.5s  pkg/a TestOne\n"
+	want := "the slowest of 3 tests:\n    9.3s  pkg/a TestTwo\n      3s  test/e2e A fleet carries a claim\n    1.5s  pkg/a TestOne\n"
 	if got := report(all); got != want {
 		t.Errorf("want\n%s\ngot\n%s", want, got)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/internal/objecttest"
 )
 
 func TestMachinery(t *testing.T) {
@@ -60,7 +60,7 @@ func TestMachinery(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := func(s string) map[string]any {
-				return agenttest.Parse(t, `{'apiVersion':'acmeco.org/v1','kind':'Cache',`+strings.TrimPrefix(s, "{")).Object["spec"].(map[string]any)
+				return objecttest.Parse(t, `{'apiVersion':'acmeco.org/v1','kind':'Cache',`+strings.TrimPrefix(s, "{")).Object["spec"].(map[string]any)
 			}
 			in := spec(tc.spec)
 			before := runtime.DeepCopyJSON(in)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/internal/objecttest"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -68,7 +68,7 @@ func TestPublicationOfByScope(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, ok := PublicationOf(agenttest.Parse(t, tc.xrd))
+			got, ok := PublicationOf(objecttest.Parse(t, tc.xrd))
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(Publication{})); diff != "" || ok != (tc.want != Publication{}) {
 				t.Errorf("%s got %v (-want +got):\n%s", tc.reason, ok, diff)
 			}
@@ -112,9 +112,9 @@ func TestLegacyPublicationOf(t *testing.T) {
 		"Malformed": {reason: "Nothing panics.", condition: established, template: `'version':3,'versions':'v1','names':['x']`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := agenttest.Parse(t, `{'apiVersion':'apiextensions.crossplane.io/v1alpha1','kind':'InfrastructurePublication','metadata':{'name':'pub'`+tc.metadata+
+			p := objecttest.Parse(t, `{'apiVersion':'apiextensions.crossplane.io/v1alpha1','kind':'InfrastructurePublication','metadata':{'name':'pub'`+tc.metadata+
 				`},'spec':{'infrastructureDefinitionRef':{'name':'def'}},'status':{'conditions':[`+tc.condition+`]}}`)
-			d := agenttest.Parse(t, `{'apiVersion':'apiextensions.crossplane.io/v1alpha1','kind':'InfrastructureDefinition','metadata':{'name':'def'},`+
+			d := objecttest.Parse(t, `{'apiVersion':'apiextensions.crossplane.io/v1alpha1','kind':'InfrastructureDefinition','metadata':{'name':'def'},`+
 				`'spec':{'crdSpecTemplate':{'group':'acmeco.org',`+tc.template+`}}}`)
 			if got := DefinitionPublished(p); got != "def" {
 				t.Errorf("want the definition %q, got %q", "def", got)
@@ -176,7 +176,7 @@ func TestPublicationOf(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, ok := PublicationOf(agenttest.Parse(t, tc.xrd))
+			got, ok := PublicationOf(objecttest.Parse(t, tc.xrd))
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(Publication{})); diff != "" || ok != (tc.want != Publication{}) {
 				t.Errorf("%s got %v (-want +got):\n%s", tc.reason, ok, diff)
 			}

@@ -52,16 +52,9 @@ func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (
 	if err := validNames(gvr, name); err != nil {
 		return Source{}, &Error{Reason: ReasonInvalidReference, Source: meant, Cause: err}
 	}
-	mapping, ok := p.mappings[gvr]
-	if !ok {
-		var err error
-		if mapping, err = p.req.Mapper.MappingFor(ctx, gvr); err != nil {
-			if meta.IsNoMatchError(err) {
-				p.needs.unserved = append(p.needs.unserved, gvr.GroupResource())
-			}
-			return Source{}, &Error{Reason: reasonOf(err), Source: meant, Cause: err}
-		}
-		p.mappings[gvr] = mapping
+	mapping, err := p.mapping(ctx, gvr)
+	if err != nil {
+		return Source{}, &Error{Reason: reasonOf(err), Source: meant, Cause: err}
 	}
 	own := p.req.Object.GetNamespace()
 	switch {
@@ -77,14 +70,38 @@ func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (
 	if from == source.GroupKind() && name.Namespace == own && name.Name == p.req.Object.GetName() {
 		return Source{}, &Error{Reason: ReasonInvalidReference, Source: source.String(), Cause: errors.New("an object cannot reference itself")}
 	}
+	if failed := p.permit(ctx, from, own, source); failed != nil {
+		return Source{}, failed
+	}
+	return source, nil
+}
+
+// mapping is what the cluster calls a resource. It is asked for once in a pass.
+func (p *pass) mapping(ctx context.Context, gvr schema.GroupVersionResource) (*meta.RESTMapping, error) {
+	if mapping, ok := p.mappings[gvr]; ok {
+		return mapping, nil
+	}
+	mapping, err := p.req.Mapper.MappingFor(ctx, gvr)
+	if err != nil {
+		if meta.IsNoMatchError(err) {
+			p.needs.unserved = append(p.needs.unserved, gvr.GroupResource())
+		}
+		return nil, err
+	}
+	p.mappings[gvr] = mapping
+	return mapping, nil
+}
+
+// permit returns why an object may not reference a source, or nil. own is the object's namespace.
+func (p *pass) permit(ctx context.Context, from schema.GroupKind, own string, source Source) *Error {
 	if own != "" && source.Namespace != "" && source.Namespace != own {
 		p.needs.owners = append(p.needs.owners, source.Namespace)
 	}
 	if _, known := p.permitted[source]; known {
-		return source, nil
+		return nil
 	}
 	if len(p.permitted) >= maxSources {
-		return Source{}, &Error{
+		return &Error{
 			Reason: ReasonInvalidValue, Source: source.String(), Cause: fmt.Errorf("an object can reference %d objects", maxSources),
 		}
 	}
@@ -93,10 +110,10 @@ func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (
 		if errors.Is(err, errNotPermitted) {
 			reason = ReasonNotPermitted
 		}
-		return Source{}, &Error{Reason: reason, Source: source.String(), Cause: err}
+		return &Error{Reason: reason, Source: source.String(), Cause: err}
 	}
 	p.permitted[source] = struct{}{}
-	return source, nil
+	return nil
 }
 
 // validNames sees that what stands in the path of a request is one element of it.

@@ -20,7 +20,7 @@ func (r *reflector) awsIdentity() error {
 	return nil
 }
 
-func (r *reflector) awsCluster(b, status *builder) {
+func (r *reflector) awsCluster(_, status *builder) {
 	status.set("status.failureDomains", r.failureDomains())
 }
 

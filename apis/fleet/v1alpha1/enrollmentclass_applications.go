@@ -51,10 +51,10 @@ type ApplicationsSpec struct {
 type DiscoveredOwnership string
 
 const (
-	// DiscoveredOwnershipForbidden: Applications own nothing that does not name them.
+	// DiscoveredOwnershipForbidden has Applications own nothing that does not name them.
 	DiscoveredOwnershipForbidden DiscoveredOwnership = "Forbidden"
 
-	// DiscoveredOwnershipAllowed: Applications may own what they discover.
+	// DiscoveredOwnershipAllowed lets Applications own what they discover.
 	DiscoveredOwnershipAllowed DiscoveredOwnership = "Allowed"
 )
 

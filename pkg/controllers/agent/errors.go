@@ -72,7 +72,7 @@ var refusedRight = regexp.MustCompile( //nolint:gochecknoglobals // A constant.
 // lacking says who lacks which right in the hub. If that is not the manager, it is in the words of the hub: they name the user,
 // whose name the manager need not know, and the one right of an apply that is missing.
 func lacking(err error, verb, resource, target string) *condition.Problem {
-	var refused hubaccess.Refusal
+	var refused hubaccess.RefusalError
 	if !errors.As(err, &refused) {
 		return &condition.Problem{
 			Reason:  reason.ReasonForbidden,
@@ -103,7 +103,7 @@ func lacking(err error, verb, resource, target string) *condition.Problem {
 
 // isUnauthorized is whether the hub does not know the user of an identity that is not the manager's.
 func isUnauthorized(err error) bool {
-	var refused hubaccess.Refusal
+	var refused hubaccess.RefusalError
 	return apierrors.IsUnauthorized(err) && errors.As(err, &refused)
 }
 

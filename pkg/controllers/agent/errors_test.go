@@ -36,23 +36,23 @@ func TestLackingNamesTheUserAndTheRight(t *testing.T) {
 			`Masthead lacks the right to patch dbs.db.org in the namespace "bar" of the hub.`, reason.ReasonForbidden,
 		},
 		"ServiceAccount": {
-			"The hub's words name the verb that is missing of those that an apply takes.", fmt.Errorf("cannot: %w", hubaccess.Refusal{Answer: said, Key: sa}),
+			"The hub's words name the verb that is missing of those that an apply takes.", fmt.Errorf("cannot: %w", hubaccess.RefusalError{Answer: said, Key: sa}),
 			`The user "system:serviceaccount:bar:agent1" of the hub, which is the ServiceAccount "agent1" in the namespace "bar", lacks the right ` +
 				`to create dbs.db.org in the namespace "bar" of the hub.`, reason.ReasonForbidden,
 		},
 		"Secret": {
-			"Whoever wrote the Secret is told which one.", hubaccess.Refusal{Answer: said, Key: secret},
+			"Whoever wrote the Secret is told which one.", hubaccess.RefusalError{Answer: said, Key: secret},
 			`The user "system:serviceaccount:bar:agent1" of the hub, which is the user of the Secret "creds" in the namespace "foo" of this cluster, ` +
 				`lacks the right to create dbs.db.org in the namespace "bar" of the hub.`, reason.ReasonForbidden,
 		},
 		"Impersonation": {
 			"It is the manager who lacks a right then.",
-			hubaccess.Refusal{Answer: forbidden(`User "manager" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "bar"`), Key: sa},
+			hubaccess.RefusalError{Answer: forbidden(`User "manager" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "bar"`), Key: sa},
 			`Masthead lacks the right to impersonate the ServiceAccount "agent1" in the namespace "bar" of the hub.`, reason.ReasonImpersonationForbidden,
 		},
 		"ConstrainedImpersonation": {
 			"Newer API servers say it like this.",
-			hubaccess.Refusal{Answer: forbidden(`User "manager" cannot impersonate-on:serviceaccount:patch resource "dbs" in API group "db.org" in the namespace "bar"`), Key: sa},
+			hubaccess.RefusalError{Answer: forbidden(`User "manager" cannot impersonate-on:serviceaccount:patch resource "dbs" in API group "db.org" in the namespace "bar"`), Key: sa},
 			`Masthead lacks the right to impersonate the ServiceAccount "agent1" in the namespace "bar" of the hub.`, reason.ReasonImpersonationForbidden,
 		},
 	} {

@@ -703,6 +703,3 @@ var _ view.Fleet = &connection.Provider{}
 func hasOurFinalizer(claim *unstructured.Unstructured) bool {
 	return slices.Contains(claim.GetFinalizers(), agenttest.OurFinalizer)
 }
-
-// ours is the fixture's hub as the owner of what is in a workload cluster.
-func ours() hubidentity.Owner { return hubidentity.Owner{ID: agenttest.OurHub} }

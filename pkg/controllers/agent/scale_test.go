@@ -89,7 +89,7 @@ func TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize(t *testing.T) {
 func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 	h := idleHub()
 	r := &requirementReconciler{
-		hub: h, ledger: &ledger{}, metrics: NewMetrics(prometheus.NewRegistry()),
+		ledger: &ledger{}, metrics: NewMetrics(prometheus.NewRegistry()),
 	}
 	const clusters, claims = 50, 3
 	for i := range clusters * claims {

@@ -67,17 +67,13 @@ func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.Namespac
 		return !marks
 	}
 	k := p.seen(gvk)
-	if k == nil || k.unseen != nil {
-		if marks && (k == nil || !k.syncing) {
+	syncing := k != nil && (k.unseen != nil && k.syncing || k.unseen == nil && d.pending(k))
+	if k == nil || k.unseen != nil || syncing {
+		if marks && !syncing {
 			return false
 		}
 		d.expect(gvk, key, "")
-		d.heldAll = d.heldAll || k != nil && k.syncing
-		return true
-	}
-	if d.pending(k) {
-		d.heldAll = true
-		d.expect(gvk, key, "")
+		d.heldAll = d.heldAll || syncing
 		return true
 	}
 	entry, err := p.w.watcher.Entry(k.kind, key)
@@ -188,23 +184,29 @@ func (d *discovered) byMarks(spec *appsv1alpha1.Discovery, s appsv1alpha1.Discov
 		return
 	}
 	for _, namespace := range p.sight.namespaces(spec.Namespaces) {
-		if (namespace == "") != k.kind.ClusterScoped {
-			continue
+		if (namespace == "") == k.kind.ClusterScoped && !d.byMarksIn(namespace, s, k) {
+			d.heldOf(gvk)
+			return
 		}
-		for _, m := range marksOfSource(s, p.key.Namespace, namespace) {
-			entries, err := p.w.watcher.Lookup(k.kind, string(m))
-			if err != nil {
-				d.heldOf(gvk)
-				return
-			}
-			for _, e := range entries {
-				// The record says where the object is, not who wrote the mark.
-				if rec := componentOf(e.Record); rec != nil && e.Key.Namespace == namespace && e.UID != p.app.UID {
-					d.found(k, e, rec)
-				}
+	}
+}
+
+// byMarksIn finds those of a namespace. It returns false if the objects of the kind are not known any more.
+func (d *discovered) byMarksIn(namespace string, s appsv1alpha1.DiscoverySource, k *seenKind) bool {
+	p := d.pass
+	for _, m := range marksOfSource(s, p.key.Namespace, namespace) {
+		entries, err := p.w.watcher.Lookup(k.kind, string(m))
+		if err != nil {
+			return false
+		}
+		for _, e := range entries {
+			// The record says where the object is, not who wrote the mark.
+			if rec := componentOf(e.Record); rec != nil && e.Key.Namespace == namespace && e.UID != p.app.UID {
+				d.found(k, e, rec)
 			}
 		}
 	}
+	return true
 }
 
 // pending is whether a kind has not been listed since the Application looks for its marks, and has it listed.

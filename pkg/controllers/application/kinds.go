@@ -142,11 +142,12 @@ func clusterScoped(gvk schema.GroupVersionKind) *problem {
 }
 
 // unanswered is a kind about which the API server did not answer.
-func (k namedKind) unanswered() namedKind {
-	k.unseen = &problem{appsv1alpha1.ReasonSyncing, fmt.Sprintf(
+func (k *namedKind) unanswered() namedKind {
+	out := *k
+	out.unseen = &problem{appsv1alpha1.ReasonSyncing, fmt.Sprintf(
 		"The cluster does not answer which kinds %s has.", multicluster.BoundedText(k.gvk.GroupVersion().String()))}
-	k.syncing, k.again = true, unansweredFor
-	return k
+	out.syncing, out.again = true, unansweredFor
+	return out
 }
 
 // askAgain is when to ask again for a kind that is not served. That a definition or a group comes is an event once both are watched, and

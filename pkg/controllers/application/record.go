@@ -148,7 +148,7 @@ var _ kindwatch.Record = &markedRecord{}
 // Equal implements kindwatch.Record.
 func (r *markedRecord) Equal(other kindwatch.Record) bool {
 	o, ok := other.(*markedRecord)
-	return ok && r.record.Equal(&o.record) && r.markings.equal(o.markings)
+	return ok && r.record.Equal(&o.record) && r.equal(o.markings)
 }
 
 // IndexKeys implements kindwatch.Record.

@@ -94,7 +94,7 @@ func saidBefore(old appsv1alpha1.ApplicationStatus) map[entryKey]appsv1alpha1.Co
 }
 
 // key is what a status says something of a view under.
-func (v componentView) key() entryKey {
+func (v *componentView) key() entryKey {
 	if !v.discovered {
 		return entryKey{name: v.name}
 	}

@@ -417,7 +417,10 @@ func openDefinition(group, kind, plural string) *apiextensionsv1.CustomResourceD
 }
 
 // createServed creates an object of a kind that is served in a moment.
-func createServed(t *testing.T, obj client.Object) { createServedBy(t, api, obj) }
+func createServed(t *testing.T, obj client.Object) {
+	t.Helper()
+	createServedBy(t, api, obj)
+}
 
 func createServedBy(t *testing.T, c client.Client, obj client.Object) {
 	t.Helper()

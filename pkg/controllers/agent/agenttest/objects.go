@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/masthead-dev/masthead/internal/objecttest"
 )
 
 // Parse makes an object of JSON, in which single quotes stand for double ones.
 func Parse(t *testing.T, s string) *unstructured.Unstructured {
 	t.Helper()
-	u := &unstructured.Unstructured{}
 	if s = strings.ReplaceAll(s, "'", `"`); s == "" {
 		return nil
 	}
@@ -21,8 +22,5 @@ func Parse(t *testing.T, s string) *unstructured.Unstructured {
 		s = `{"apiVersion":"db.acmeco.org/v1","kind":"MySQLInstance",` + strings.TrimPrefix(strings.TrimPrefix(s, "{"), " ")
 		s = strings.Replace(s, ",}", "}", 1)
 	}
-	if err := u.UnmarshalJSON([]byte(s)); err != nil {
-		t.Fatalf("%v in %s", err, s)
-	}
-	return u
+	return objecttest.Parse(t, s)
 }

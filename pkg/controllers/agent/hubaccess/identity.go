@@ -127,17 +127,17 @@ func AsManager(ctx context.Context) bool {
 	return err == nil && a.Key.isManager()
 }
 
-// Refusal is an answer of the hub to somebody else than the manager.
-type Refusal struct {
+// RefusalError is an answer of the hub to somebody else than the manager.
+type RefusalError struct {
 	Answer error
 	Key    Key
 }
 
 // Error is the answer.
-func (r Refusal) Error() string { return r.Answer.Error() }
+func (r RefusalError) Error() string { return r.Answer.Error() }
 
 // Unwrap is the answer.
-func (r Refusal) Unwrap() error { return r.Answer }
+func (r RefusalError) Unwrap() error { return r.Answer }
 
 // do does something with the rights of the identity of a context.
 func do(ctx context.Context, what func(*Access) error) error {
@@ -149,7 +149,7 @@ func do(ctx context.Context, what func(*Access) error) error {
 		if a.Key.isManager() {
 			return err
 		}
-		return Refusal{Answer: err, Key: a.Key}
+		return RefusalError{Answer: err, Key: a.Key}
 	}
 	return nil
 }

@@ -49,19 +49,19 @@ func SourceOf(obj metav1.Object) (Source, bool) {
 type State string
 
 const (
-	// None: there is no object.
+	// None means that there is no object.
 	None State = "None"
 
-	// Ours: the object names our source.
+	// Ours means that the object names our source.
 	Ours State = "Ours"
 
-	// Foreign: the object names another source.
+	// Foreign means that the object names another source.
 	Foreign State = "Foreign"
 
-	// Former: the object names our source, and belonged to an earlier namespace of our name; see residence.
+	// Former means that the object names our source, and belonged to an earlier namespace of our name; see residence.
 	Former State = "Former"
 
-	// Unowned: the object names no source, somebody created it in the hub.
+	// Unowned means that the object names no source, somebody created it in the hub.
 	Unowned State = "Unowned"
 )
 

@@ -136,21 +136,14 @@ func decideTarget(f Facts) Plan {
 	moves := Recreates(f.Claim, f.Pairing.NamespaceAnnotations())
 	taken := there != nil && !f.Owns(there) && !ownership.Adoptable(there, f.Claim, f.Us, f.Home)
 	// That the name is taken is in the way of those only that want to move there.
-	if from := f.elsewhere(); from != nil && !(taken && moves) {
+	if from := f.elsewhere(); from != nil && (!taken || !moves) {
 		return decideMove(f, *from, moves)
 	}
+	if taken {
+		return decideTaken(f)
+	}
 	going := there != nil && there.GetDeletionTimestamp() != nil
-	switch {
-	case taken:
-		p := Plan{WaitAt: f.Target, Down: Down{Object: f.Own()}, Steps: []Step{{Do: Disclose, At: *f.Target, Saw: there}}}
-		if f.ownership(there) == ownership.Former {
-			p.Problem = namespaceRecreated(f.Kind.Kind, f.Target.Namespace, f.Name, f.Us)
-			return p
-		}
-		p.Holder = ownership.HolderOf(there)
-		p.Problem = conflict(f.Kind.Kind, f.Target.Namespace, f.Name, p.Holder)
-		return p
-	case there == nil || going:
+	if there == nil || going {
 		if p := mayCreate(f.Claim, f.Class.Spec.Agent.RecreatePolicy, moves, f.Kind.Kind, *f.Target); p != nil {
 			return Plan{Problem: p, WaitAt: f.Target, Down: Down{Object: there}}
 		}
@@ -168,6 +161,19 @@ func decideTarget(f Facts) Plan {
 	}
 	carried.Steps = append(carried.Steps, Step{Do: Push, At: *f.Target, Saw: there})
 	return carried
+}
+
+// decideTaken decides about a claim whose name in the hub is another's.
+func decideTaken(f Facts) Plan {
+	there := f.Hub.Target
+	p := Plan{WaitAt: f.Target, Down: Down{Object: f.Own()}, Steps: []Step{{Do: Disclose, At: *f.Target, Saw: there}}}
+	if f.ownership(there) == ownership.Former {
+		p.Problem = namespaceRecreated(f.Kind.Kind, f.Target.Namespace, f.Name, f.Us)
+		return p
+	}
+	p.Holder = ownership.HolderOf(there)
+	p.Problem = conflict(f.Kind.Kind, f.Target.Namespace, f.Name, p.Holder)
+	return p
 }
 
 // decideMove decides about a claim whose object is at another place of the hub than the one where it would be created.

@@ -13,7 +13,7 @@ import (
 	crsource "sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// An enqueuer lets those who watch something outside of a controller add to its queue, from before the controller has
+// A Queue lets those who watch something outside of a controller add to its queue, from before the controller has
 // started. It is a source of the controller.
 type Queue[R comparable] struct {
 	mu      sync.Mutex

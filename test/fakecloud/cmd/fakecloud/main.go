@@ -140,7 +140,7 @@ func cloudOf(apis map[string]fakecloud.API) *fakecloud.Cloud {
 // happen has happen in the clouds what the lines say.
 func happen(cloud *fakecloud.Cloud, lines io.Reader, answers io.Writer) {
 	for scanner := bufio.NewScanner(lines); scanner.Scan(); {
-		answer := ""
+		var answer string
 		switch scanner.Text() {
 		case "rotate":
 			cloud.RotateTokens()
