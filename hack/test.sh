@@ -14,9 +14,9 @@ mkdir -p "$reports"
 if [[ $what != e2e ]]; then
   echo "== unit and integration tests, with the race detector (the first run compiles everything twice: allow some minutes)"
   mapfile -t packages < <(go list ./... | grep -v '/test/e2e$')
-  # Packages run two at a time: some start API servers of their own. The largest takes nine minutes on two cores.
+  # Packages run four at a time, on two cores too: most of what they do is wait for API servers, which some start for themselves.
   gotestsum=$(hack/tool.sh gotestsum)
-  "$gotestsum" --format=pkgname-and-test-fails --jsonfile="$reports/packages.json" -- -race -p 2 -timeout 40m "${packages[@]}"
+  "$gotestsum" --format=pkgname-and-test-fails --jsonfile="$reports/packages.json" -- -race -p 4 -timeout 40m "${packages[@]}"
   (cd hack/release && go test ./...)
   # The managed resources of the importer in the typed structs of the AWS provider: a module of its own, which compiles for minutes once.
   (cd test/providertypes && go test ./...)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -137,8 +138,14 @@ var _ = ReportAfterEach(func(report SpecReport) {
 
 func startManager(ctx context.Context) {
 	GinkgoHelper()
+	startManagerWith(ctx)
+}
+
+// startManagerWith starts the manager with further flags.
+func startManagerWith(ctx context.Context, flags ...string) {
+	GinkgoHelper()
 	var err error
-	manager, err = harness.StartManager(ctx, fleet, managerFlags...)
+	manager, err = harness.StartManager(ctx, fleet, append(slices.Clone(managerFlags), flags...)...)
 	Expect(err).NotTo(HaveOccurred())
 }
 

@@ -33,7 +33,7 @@ const (
 
 	// ImportCredentialsLabel with the value "true" is on Secrets that ClusterImports of their namespace may name. Whoever may write a
 	// ClusterImport need not be allowed to read Secrets, and would otherwise have any of them be sent to a cluster as a token.
-	ImportCredentialsLabel = "fleet.masthead.dev/import-credentials"
+	ImportCredentialsLabel = "fleet.masthead.dev/import-credentials" //nolint:gosec // The name of a label, not a credential.
 
 	// ImportFieldManager is the server-side apply field manager of what the importer writes.
 	ImportFieldManager = "masthead-importer"

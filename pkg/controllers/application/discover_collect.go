@@ -67,8 +67,7 @@ func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.Namespac
 		return !marks
 	}
 	k := p.seen(gvk)
-	syncing := k != nil && (k.unseen != nil && k.syncing || k.unseen == nil && d.pending(k))
-	if k == nil || k.unseen != nil || syncing {
+	if listed, syncing := d.listed(k); !listed {
 		if marks && !syncing {
 			return false
 		}
@@ -93,6 +92,18 @@ func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.Namespac
 		d.entries(m.inventory)
 	}
 	return true
+}
+
+// listed is whether the objects of a kind are known with their marks, and syncing whether they may be soon.
+func (d *discovered) listed(k *seenKind) (listed, syncing bool) {
+	switch {
+	case k == nil:
+		return false, false
+	case k.unseen != nil:
+		return false, k.syncing
+	}
+	syncing = d.pending(k)
+	return !syncing, syncing
 }
 
 // entries finds what is in an inventory.

@@ -168,11 +168,11 @@ func TestNothingIsOrphaned(t *testing.T) {
 func TestOrphanThatRefersToRealInfrastructureIsNotDeleted(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()
-	real := &unstructured.Unstructured{}
-	real.SetGroupVersionKind(reflection.ReflectedKinds(reflection.EKS)[1])
-	real.SetNamespace("customers")
-	real.SetName("real")
-	h.create(real)
+	theirs := &unstructured.Unstructured{}
+	theirs.SetGroupVersionKind(reflection.ReflectedKinds(reflection.EKS)[1])
+	theirs.SetNamespace("customers")
+	theirs.SetName("real")
+	h.create(theirs)
 	cluster := h.object(clusterKind, "customers", "shop")
 	h.change(cluster, "real", "spec", "infrastructureRef", "name")
 	imp := h.get()
@@ -187,7 +187,7 @@ func TestOrphanThatRefersToRealInfrastructureIsNotDeleted(t *testing.T) {
 		_, _ = h.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: h.key})
 	}
 	if now := h.object(clusterKind, "customers", "shop"); !now.GetDeletionTimestamp().IsZero() {
-		t.Error("Cluster API core would delete the infrastructure of a real cluster")
+		t.Error("Cluster API core would delete the infrastructure of a theirs cluster")
 	}
 }
 

@@ -96,11 +96,8 @@ func statusOf(p *pass, now time.Time) fleetv1alpha1.ClusterImportStatus {
 func conditionsOf(p *pass, now time.Time) []metav1.Condition {
 	before := p.imp.Status
 	conditions := p.conditions
-	for _, c := range before.Conditions {
-		kept := c.Type != fleetv1alpha1.ConditionReady && c.Type != fleetv1alpha1.ConditionStalled && c.Type != fleetv1alpha1.ConditionAlreadyManaged
-		if kept && !p.revoked && meta.FindStatusCondition(conditions, c.Type) == nil {
-			conditions = append(conditions, c)
-		}
+	if !p.revoked {
+		conditions = withKept(conditions, before.Conditions)
 	}
 	ready := meta.FindStatusCondition(conditions, fleetv1alpha1.ConditionKubeconfigReady)
 	refused := ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason == fleetv1alpha1.ReasonTokenRefused
@@ -121,6 +118,17 @@ func conditionsOf(p *pass, now time.Time) []metav1.Condition {
 		result = append(result, c)
 	}
 	return result
+}
+
+// withKept adds those conditions of before that the pass did not come to, but for those that sum up.
+func withKept(conditions, before []metav1.Condition) []metav1.Condition {
+	for _, c := range before {
+		kept := c.Type != fleetv1alpha1.ConditionReady && c.Type != fleetv1alpha1.ConditionStalled && c.Type != fleetv1alpha1.ConditionAlreadyManaged
+		if kept && meta.FindStatusCondition(conditions, c.Type) == nil {
+			conditions = append(conditions, c)
+		}
+	}
+	return conditions
 }
 
 const (

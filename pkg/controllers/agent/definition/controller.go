@@ -128,21 +128,14 @@ func (r *Reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 	}
 	phase := PhaseOf(l.Facts)
 	if l.PublishedKnown && l.ClusterKnown && !l.Offered {
-		w.SetUnoffered(req.Name, true)
-		r.told(req, "")
-		r.reporter.DefinitionForgotten(req.ClusterName, req.Name)
-		r.metrics.ForgetDefinition(req.ClusterName, req.Name)
+		r.forget(w, req)
 	}
 	if l.Following && (phase == Retained || phase == Withdrawn) {
 		r.hub.EnqueueKind(w, l.Followed.Kind.GroupResource(), r.hub.Requirements.Add)
 	}
 	switch phase {
 	case Offered:
-		want, err := r.want(ctx, req.Name, l.publication.Kind.Version)
-		if err != nil || want == nil {
-			return reconcile.Result{}, err
-		}
-		return r.ensure(ctx, w, cluster, req, l.publication, l.Current, want)
+		return r.offer(ctx, w, cluster, req, l)
 	case Withdrawn:
 		return r.withdraw(ctx, w, req, l.Followed.Kind, l.Current)
 	case Unjudged:
@@ -150,6 +143,25 @@ func (r *Reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 	case Unknown, Unrelated, Retained:
 	}
 	return reconcile.Result{}, nil
+}
+
+// offer puts a definition into the cluster, or keeps it as it is in the hub. While the hub's cannot be known, nothing happens.
+func (r *Reconciler) offer(
+	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, l looked,
+) (reconcile.Result, error) {
+	want, err := r.want(ctx, req.Name, l.publication.Kind.Version)
+	if err != nil || want == nil {
+		return reconcile.Result{}, err
+	}
+	return r.ensure(ctx, w, cluster, req, l.publication, l.Current, want)
+}
+
+// forget drops what is told of a definition that is not offered.
+func (r *Reconciler) forget(w *view.Cluster, req mcreconcile.Request) {
+	w.SetUnoffered(req.Name, true)
+	r.told(req, "")
+	r.reporter.DefinitionForgotten(req.ClusterName, req.Name)
+	r.metrics.ForgetDefinition(req.ClusterName, req.Name)
 }
 
 // looked is what is known of a definition when a reconcile begins.

@@ -14,22 +14,22 @@ import (
 type Phase string
 
 const (
-	// Unknown: one of the sides is not known yet. Nothing is decided; its becoming known is a reason to look again.
+	// Unknown means that one of the sides is not known yet. Nothing is decided; its becoming known is a reason to look again.
 	Unknown Phase = "Unknown"
 
-	// Offered: the hub offers the kind to the cluster. The definition is put there, or kept as it is in the hub.
+	// Offered means that the hub offers the kind to the cluster. The definition is put there, or kept as it is in the hub.
 	Offered Phase = "Offered"
 
-	// Unrelated: the kind is not offered, and the definition, if there is one, is none that Masthead pulled.
+	// Unrelated means that the kind is not offered, and that the definition, if there is one, is none that Masthead pulled.
 	Unrelated Phase = "Unrelated"
 
-	// Unjudged: the kind is not offered, and it is not decided yet how its claims are followed. Both definitions are read.
+	// Unjudged means that the kind is not offered, and that it is not decided yet how its claims are followed. Both definitions are read.
 	Unjudged Phase = "Unjudged"
 
-	// Retained: the kind is not offered, and the definition stays: nobody says that it is to go, or it is not ours any more.
+	// Retained means that the kind is not offered, and that the definition stays: nobody says that it is to go, or it is not ours any more.
 	Retained Phase = "Retained"
 
-	// Withdrawn: the kind is not offered, and the definition goes when there are no objects of it.
+	// Withdrawn means that the kind is not offered, and that the definition goes when there are no objects of it.
 	Withdrawn Phase = "Withdrawn"
 )
 
@@ -59,9 +59,14 @@ type Facts struct {
 	JudgeableKnown, Judged bool
 }
 
+// ours is whether the definition in the cluster is one that Masthead pulled, and still follows as that.
+func (f Facts) ours() bool {
+	return f.Current != nil && IsOurs(f.Current, f.Owner) && f.Following && !f.Followed.DeletionsOnly
+}
+
 // PhaseOf returns the phase of a definition. It is a pure function: the table of its cases is in phase_test.go.
 func PhaseOf(f Facts) Phase {
-	ours := f.Current != nil && IsOurs(f.Current, f.Owner) && f.Following && !f.Followed.DeletionsOnly
+	ours := f.ours()
 	leaves := Withdrawn
 	if !ours || f.Kept {
 		leaves = Retained

@@ -1,0 +1,200 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/pkg/reflection"
+	"github.com/masthead-dev/masthead/test/fakecloud"
+	"github.com/masthead-dev/masthead/test/harness"
+	"github.com/masthead-dev/masthead/test/localfleet"
+	"github.com/masthead-dev/masthead/test/providercrds"
+)
+
+// The cluster of EKS that is imported is w1 of the fleet.
+const (
+	imported     = "shop"
+	importedEKS  = "cafe0123"
+	importedFrom = "eu-central-1"
+
+	// importTimeout is for what is done once, and for a spec that kills the manager many times.
+	importTimeout = 12 * time.Minute
+	// pollingOfSteps is how often a spec looks for the moment at which it kills the manager.
+	pollingOfSteps = 5 * time.Millisecond
+)
+
+var _ = Describe("An imported cluster", Ordered, func() {
+	var (
+		cloud = fakecloud.New()
+		// admin reads the hub without a process of its own for each look.
+		admin client.Client
+		end   = func() {}
+		ended = make(chan error, 1)
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		installImports(ctx)
+		config, err := fleet.Config("w1")
+		Expect(err).NotTo(HaveOccurred())
+		api, err := fakecloud.ServiceAccountAPI(ctx, config, "imported", "cluster-admin")
+		Expect(err).NotTo(HaveOccurred())
+		cloud.FailOnMutation(GinkgoT())
+		cloud.AddEKS(fakecloud.EKS{
+			Region: importedFrom, Name: importedEKS, API: api, NodeGroups: []fakecloud.NodeGroup{{Name: "blue"}},
+			Subnets: []fakecloud.Subnet{{ID: "subnet-0a1b2c3d", Zone: importedFrom + "a", CIDR: "10.20.0.0/20"}},
+		})
+		hubConfig, err := fleet.Config(hub)
+		Expect(err).NotTo(HaveOccurred())
+		admin, err = client.New(hubConfig, client.Options{})
+		Expect(err).NotTo(HaveOccurred())
+		var running context.Context
+		running, end = context.WithCancel(context.WithoutCancel(ctx))
+		go func() { ended <- cloud.Run(running, hubConfig) }()
+
+		Expect(manager.Stop(ctx)).To(Succeed())
+		startManagerWith(ctx, "--imports")
+	}, NodeTimeout(importTimeout))
+
+	AfterAll(func(ctx SpecContext) {
+		end()
+		Expect(<-ended).To(Succeed())
+		restartManager(ctx)
+	}, NodeTimeout(importTimeout))
+
+	It("is enrolled, carries a claim and an Application, and is left as it is by un-import", func(ctx SpecContext) {
+		importCluster(ctx)
+		eventuallyImported(ctx)
+		eventuallyConnected(ctx, imported)
+		eventuallyServesRequirements(ctx, "w1")
+		eventuallyServes(ctx, "w1", applicationsCRD)
+
+		By("carrying a claim")
+		claim(ctx, "w1", "of-an-import")
+		DeferCleanup(func(ctx context.Context) { cleanClaim(ctx, "w1", "of-an-import") })
+		Eventually(agentSynced).WithArguments(ctx, "w1", "of-an-import").WithContext(ctx).Should(Equal("True/Synced"))
+		eventuallyReady(ctx, "of-an-import")
+
+		By("carrying an Application")
+		inNamespace(ctx, "w1", "imported-blog")
+		applySample(ctx, "w1", "imported-blog", "wordpress.yaml")
+		playCloud(ctx, "w1", "imported-blog", "wordpress-webserver-svc")
+		eventuallyApplication(ctx, "w1", "imported-blog", "wordpress", "{.status.health}").Should(Equal("Healthy"))
+
+		By("un-importing it")
+		kubectl(ctx, hub, "delete", "clusterimport", imported)
+		Eventually(connection).WithArguments(ctx, imported).WithContext(ctx).Should(BeEmpty())
+		Expect(leftOfImport(ctx, admin)).To(BeEmpty())
+		Expect(agentSynced(ctx, "w1", "of-an-import")).To(Equal("True/Synced"))
+		Expect(sourceInHub(ctx, "of-an-import")).NotTo(BeEmpty(), "what was provisioned stays")
+		Expect(get(ctx, "w1", "{.metadata.name}", "statefulset", "wordpress-mysql", "--namespace", "imported-blog")).NotTo(BeEmpty())
+	}, applicationTimeout)
+
+	It("is imported and un-imported although the manager is killed at every step", func(ctx SpecContext) {
+		steps := importSteps()
+		for _, step := range steps {
+			By("killing the manager when there is a " + step.Kind)
+			importCluster(ctx)
+			Eventually(countOf).WithArguments(ctx, admin, step).WithContext(ctx).WithPolling(pollingOfSteps).ShouldNot(BeZero())
+			Expect(manager.Kill()).To(Succeed())
+			startManagerWith(ctx, "--imports")
+			eventuallyImported(ctx)
+			for _, kind := range steps {
+				Eventually(countOf).WithArguments(ctx, admin, kind).WithContext(ctx).Should(Equal(1), "there is one %s", kind.Kind)
+			}
+
+			By("killing the manager when the " + step.Kind + " has gone")
+			kubectl(ctx, hub, "delete", "clusterimport", imported, "--wait=false")
+			Eventually(countOf).WithArguments(ctx, admin, step).WithContext(ctx).WithPolling(pollingOfSteps).Should(BeZero())
+			Expect(manager.Kill()).To(Succeed())
+			startManagerWith(ctx, "--imports")
+			Eventually(get).WithArguments(ctx, hub, "{.metadata.name}", "clusterimport", imported).WithContext(ctx).Should(BeEmpty())
+			Expect(leftOfImport(ctx, admin)).To(BeEmpty())
+		}
+		Eventually(connection).WithArguments(ctx, imported).WithContext(ctx).Should(BeEmpty())
+	}, SpecTimeout(importTimeout))
+})
+
+// installImports installs in the hub what imports from EKS need: the kinds of the providers, the rights and the policies as they are shipped,
+// and a provider configuration.
+func installImports(ctx context.Context) {
+	GinkgoHelper()
+	repository, err := localfleet.Repository()
+	Expect(err).NotTo(HaveOccurred())
+	crds := GinkgoT().TempDir()
+	_, err = providercrds.Write(ctx, crds, providercrds.Imports()...)
+	Expect(err).NotTo(HaveOccurred())
+	kubectl(ctx, hub, "apply", "--server-side", "-f", crds)
+	kubectl(ctx, hub, "wait", "--for=condition=Established", "--timeout=5m", "crd", "clusters.eks.aws.m.upbound.io", "providerconfigs.aws.m.upbound.io",
+		"awsmanagedcontrolplanes.controlplane.cluster.x-k8s.io", "awsmanagedmachinepools.infrastructure.cluster.x-k8s.io")
+	kubectl(ctx, hub, "apply", "--server-side", "-k", filepath.Join(repository, "config", "imports"))
+	Expect(harness.Apply(ctx, fleet, hub, `
+apiVersion: aws.m.upbound.io/v1beta1
+kind: ProviderConfig
+metadata: {namespace: default, name: customer}
+spec: {credentials: {source: None}}
+`)).To(Succeed())
+}
+
+func importCluster(ctx context.Context) {
+	GinkgoHelper()
+	Expect(harness.Apply(ctx, fleet, hub, fmt.Sprintf(`
+apiVersion: fleet.masthead.dev/v1alpha1
+kind: ClusterImport
+metadata: {namespace: default, name: %s}
+spec:
+  eks: {region: %s, clusterName: %s, nodeGroupNames: [blue]}
+  providerConfigRef: {name: customer}
+  enroll: "true"
+`, imported, importedFrom, importedEKS))).To(Succeed())
+}
+
+func eventuallyImported(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(get).WithArguments(ctx, hub, `{range .status.conditions[?(@.type=="Ready")]}{.status}/{.reason}{end}`, "clusterimport", imported).
+		WithContext(ctx).Should(Equal("True/Imported"))
+}
+
+// importSteps are the kinds of which an import of one pool makes one object each, in the order of their creation.
+func importSteps() []schema.GroupVersionKind {
+	managed := func(kind reflection.Kind) schema.GroupVersionKind { return kind.Namespaced().WithVersion("v1beta1") }
+	kinds := []schema.GroupVersionKind{managed(reflection.EKSCluster), managed(reflection.EC2Subnet)}
+	kinds = append(kinds, reflection.ReflectedKinds(reflection.EKS)...)
+	return append(kinds, schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+}
+
+// countOf is how many objects of a kind bear the label of the import.
+func countOf(ctx context.Context, c client.Client, kind schema.GroupVersionKind) (int, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind)
+	err := c.List(ctx, list, client.MatchingLabels{"fleet.masthead.dev/import-name": imported})
+	return len(list.Items), err
+}
+
+// leftOfImport is what bears the label of the import.
+func leftOfImport(ctx context.Context, c client.Client) (string, error) {
+	var left []string
+	for _, kind := range importSteps() {
+		n, err := countOf(ctx, c, kind)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return "", errors.Join(errors.New(kind.Kind), err)
+		}
+		if n > 0 {
+			left = append(left, fmt.Sprint(n, " ", kind.Kind))
+		}
+	}
+	return strings.Join(left, ", "), nil
+}
