@@ -15,6 +15,18 @@ if [[ $before != "$after" ]]; then
   echo "lint: 'make generate' changed files; commit what it made" >&2
   exit 1
 fi
+echo "== prose is in lines of at most 120 characters"
+# Left out: apis, whose comments become descriptions with line breaks; tables, code and links, which cannot be broken; generated pages.
+long=$(
+  git ls-files '*.go' | grep -v -e zz_generated -e '^apis/' | LC_ALL=C.UTF-8 xargs awk '
+    /^\t*\/\/ / && length($0) > 120 && !/nolint|https?:/ {print FILENAME ":" FNR}'
+  git ls-files '*.md' | grep -v -e docs/health-library.md | LC_ALL=C.UTF-8 xargs awk '
+    FNR == 1 {code = 0} /^ *```/ {code = !code} !code && length($0) > 120 && !/^ *\|/ && !/\]\(http/ {print FILENAME ":" FNR}'
+)
+if [[ -n $long ]]; then
+  echo "$long" >&2
+  exit 1
+fi
 echo "== golangci-lint"
 "$lint" run ./...
 echo "== no function is unreachable from the programs (the local fleet is also a library for tests)"

@@ -12,8 +12,8 @@ import (
 	"github.com/masthead-dev/masthead/internal/version"
 )
 
-// registerBuildInfo adds the metric masthead_build_info: always 1, with the version as a label, so that a dashboard can show
-// which versions run and when one was rolled out.
+// registerBuildInfo adds the metric masthead_build_info: always 1, with the version as a label, so that a dashboard can
+// show which versions run and when one was rolled out.
 func registerBuildInfo(to prometheus.Registerer) error {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        "masthead_build_info",

@@ -16,8 +16,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/fence"
 )
 
-// leadership is what leading means for what this process sends: the lock with which the leader is elected, and the fence that lets
-// nothing be changed while the lock is not held. The zero value is that of a process that runs alone.
+// leadership is what leading means for what this process sends: the lock with which the leader is elected, and the
+// fence that lets nothing be changed while the lock is not held. The zero value is that of a process that runs alone.
 type leadership struct {
 	lock  resourcelock.Interface
 	fence *fence.Fence

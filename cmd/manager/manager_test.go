@@ -56,8 +56,8 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// TestManagerAgainstAHub starts the manager as the ServiceAccount of config/rbac on a hub that has nothing, and then gives
-// the hub one thing after another.
+// TestManagerAgainstAHub starts the manager as the ServiceAccount of config/rbac on a hub that has nothing, and then
+// gives the hub one thing after another.
 func TestManagerAgainstAHub(t *testing.T) {
 	env, err := testenv.New()
 	if err != nil {
@@ -124,9 +124,9 @@ func TestManagerAgainstAHub(t *testing.T) {
 	}
 }
 
-// saysOnceWhatIsMissing checks what the preflight has logged by the time that it is over. How many lines there are depends
-// on when it looked: it may have looked while only a part of config/rbac was there, and has to say that the hub lacks less
-// now.
+// saysOnceWhatIsMissing checks what the preflight has logged by the time that it is over. How many lines there are
+// depends on when it looked: it may have looked while only a part of config/rbac was there, and has to say that the hub
+// lacks less now.
 func saysOnceWhatIsMissing(t *testing.T, log string) {
 	t.Helper()
 	const missing, complete = "the right to list, watch secrets", "The hub has what Masthead needs"
@@ -243,8 +243,8 @@ func answersOnlyTheAuthorised(t *testing.T, hub client.Client, address string) {
 	}
 }
 
-// awaitMetricsReader waits until the hub knows that a ServiceAccount may read metrics. The hub learns of a binding a moment after
-// it is created, and the manager remembers for half a minute that somebody was refused.
+// awaitMetricsReader waits until the hub knows that a ServiceAccount may read metrics. The hub learns of a binding a
+// moment after it is created, and the manager remembers for half a minute that somebody was refused.
 func awaitMetricsReader(t *testing.T, hub client.Client, account string) {
 	t.Helper()
 	eventually(t, "the right of "+account+" to read metrics", func() bool {

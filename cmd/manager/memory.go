@@ -19,13 +19,14 @@ import (
 )
 
 const (
-	// heapPercent is how much of the container's memory the heap may take: the rest is for what Go does not count, and for the moment
-	// until garbage is collected. At 100 percent the kernel ends the process before Go collects harder.
+	// heapPercent is how much of the container's memory the heap may take: the rest is for what Go does not count, and for
+	// the moment until garbage is collected. At 100 percent the kernel ends the process before Go collects harder.
 	heapPercent = 90
 
-	// budgetPart of the heap is for what clusters make the manager hold: what is kept of their objects, and answers under way. The
-	// rest is for the connections, the hub's own objects, and garbage. The collector lets the heap grow to twice of what lives, so
-	// that clusters which fill the budget make the process about a sixth of its limit larger, and what is not counted another tenth.
+	// budgetPart of the heap is for what clusters make the manager hold: what is kept of their objects, and answers under
+	// way. The rest is for the connections, the hub's own objects, and garbage. The collector lets the heap grow to twice
+	// of what lives, so that clusters which fill the budget make the process about a sixth of its limit larger, and what
+	// is not counted another tenth.
 	budgetPart = 12
 
 	// minBudget holds one answer of the largest size. unlimitedBudget is for a process without a memory limit.
@@ -33,8 +34,8 @@ const (
 	unlimitedBudget = 256 * mebibyte
 )
 
-// limitMemory has the runtime keep within heapPercent of the memory of the container, unless the operator says otherwise by Go's own
-// variable, and returns the limit in bytes; zero for none.
+// limitMemory has the runtime keep within heapPercent of the memory of the container, unless the operator says
+// otherwise by Go's own variable, and returns the limit in bytes; zero for none.
 func limitMemory(root fs.FS) int64 {
 	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
 		return limit // GOMEMLIMIT, which the runtime has read.
@@ -54,7 +55,8 @@ func budgetOf(limit int64) int64 {
 	return max(minBudget, limit/budgetPart)
 }
 
-// cgroupLimit returns the lowest memory limit of the control groups that the process is in, of version 2 or 1; zero for none.
+// cgroupLimit returns the lowest memory limit of the control groups that the process is in, of version 2 or 1; zero for
+// none.
 func cgroupLimit(root fs.FS) int64 {
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -77,8 +79,8 @@ func cgroupLimit(root fs.FS) int64 {
 	return lowest
 }
 
-// limitUnder reads the lowest limit of a group and those that it is in. In a container, the path is often that of the host, and the file
-// system shows the group itself as the root.
+// limitUnder reads the lowest limit of a group and those that it is in. In a container, the path is often that of the
+// host, and the file system shows the group itself as the root.
 func limitUnder(root fs.FS, mount, group, file string) int64 {
 	lowest := int64(0)
 	for dir := path.Join(mount, path.Clean("/"+group)); ; dir = path.Dir(dir) {
@@ -94,7 +96,8 @@ func limitUnder(root fs.FS, mount, group, file string) int64 {
 	}
 }
 
-// unlimitedV1 is less than what version 1 says when there is no limit, which is about 2^63, and more than any machine has.
+// unlimitedV1 is less than what version 1 says when there is no limit, which is about 2^63, and more than any machine
+// has.
 const unlimitedV1 = 1 << 60
 
 // lower is the lower of two limits, of which zero is none.

@@ -41,8 +41,9 @@ type Options struct {
 	// GracefulShutdownTimeout is how long work that runs is given to end when the manager is stopped.
 	GracefulShutdownTimeout metav1.Duration `json:"gracefulShutdownTimeout"`
 
-	// MemoryBudgetMiB is how much memory what is kept of all workload clusters' objects, and their answers under way, may take together.
-	// Zero: a twelfth of the memory limit, which is GOMEMLIMIT or 90 percent of the container's; 256 without one.
+	// MemoryBudgetMiB is how much memory what is kept of all workload clusters' objects, and their answers under way, may
+	// take together. Zero: a twelfth of the memory limit, which is GOMEMLIMIT or 90 percent of the container's; 256
+	// without one.
 	MemoryBudgetMiB int `json:"memoryBudgetMiB"`
 
 	Log            LogOptions            `json:"log"`
@@ -59,8 +60,8 @@ type Options struct {
 
 // HubOptions say how this hub is told from others that connect to the same workload clusters.
 type HubOptions struct {
-	// Identity of this hub: a DNS label of at most 40 characters. Set it to the identity of another hub only for a hub that
-	// replaces that one. Empty: the UID of the hub's namespace kube-system.
+	// Identity of this hub: a DNS label of at most 40 characters. Set it to the identity of another hub only for a hub
+	// that replaces that one. Empty: the UID of the hub's namespace kube-system.
 	Identity string `json:"identity"`
 
 	// Name of this hub for people, of at most 63 bytes. It is told to other hubs that are refused.
@@ -117,8 +118,8 @@ type LeaderElectionOptions struct {
 
 // ConnectionOptions are the limits of each connection to a workload cluster.
 type ConnectionOptions struct {
-	// Workers is how many clusters are tried for the first time at once. As many are probed at once, and half as many that failed
-	// before are tried, and probed, again.
+	// Workers is how many clusters are tried for the first time at once. As many are probed at once, and half as many that
+	// failed before are tried, and probed, again.
 	Workers int `json:"workers"`
 
 	// WorkersPerNamespace is how many of them may be of one namespace of the hub; 0 means half.
@@ -160,7 +161,8 @@ type ConnectionOptions struct {
 	// MaxAnswerMiB is how large an answer of a workload cluster's API server, or an event of a watch, may be.
 	MaxAnswerMiB int `json:"maxAnswerMiB"`
 
-	// MaxListMiB is how large a list, or a page of one, may be. A page that is larger is asked for again with fewer objects.
+	// MaxListMiB is how large a list, or a page of one, may be. A page that is larger is asked for again with fewer
+	// objects.
 	MaxListMiB int `json:"maxListMiB"`
 
 	// MaxDecodedMiB is how much memory any of them may take while it is read and decoded.
@@ -175,8 +177,9 @@ type ConnectionOptions struct {
 	// AllowLoopbackEndpoints accepts API servers on this machine's loopback interface, for development.
 	AllowLoopbackEndpoints bool `json:"allowLoopbackEndpoints"`
 
-	// DeniedEndpointCIDRs are networks in which no API server and no proxy is connected to, whatever name leads there; beside link-local,
-	// loopback, unspecified and multicast addresses and those of clouds' metadata services, which are always refused.
+	// DeniedEndpointCIDRs are networks in which no API server and no proxy is connected to, whatever name leads there;
+	// beside link-local, loopback, unspecified and multicast addresses and those of clouds' metadata services, which are
+	// always refused.
 	DeniedEndpointCIDRs []string `json:"deniedEndpointCIDRs"`
 }
 
@@ -191,7 +194,8 @@ type AgentOptions struct {
 	// cost little; more for each cluster make the first synchronisation of a cluster with many claims faster.
 	WorkersPerCluster int `json:"workersPerCluster"`
 
-	// ProtectedNamespaces of the hub are never the target of a claim, beside kube-*, *-system, cert-manager and the manager's own.
+	// ProtectedNamespaces of the hub are never the target of a claim, beside kube-*, *-system, cert-manager and the
+	// manager's own.
 	ProtectedNamespaces []string `json:"protectedNamespaces"`
 }
 
@@ -390,8 +394,8 @@ func (o ConnectionOptions) deniedCIDRs() []netip.Prefix {
 	return denied
 }
 
-// minConnectionWorkers is what the connection provider asks for: dead clusters cost a time-out each, and leave room only
-// if there are many workers.
+// minConnectionWorkers is what the connection provider asks for: dead clusters cost a time-out each, and leave room
+// only if there are many workers.
 const minConnectionWorkers = 50
 
 // Validate names everything that is wrong with the options.

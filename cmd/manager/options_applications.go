@@ -19,14 +19,15 @@ type ApplicationOptions struct {
 	// Workers is how many Applications are worked on at once.
 	Workers int `json:"workers"`
 
-	// Lists is how many kinds of components are read at once, over all clusters. Only the first look at a kind is read; what
-	// changes is watched.
+	// Lists is how many kinds of components are read at once, over all clusters. Only the first look at a kind is read;
+	// what changes is watched.
 	Lists int `json:"lists"`
 
 	// Metrics is PerCluster or PerApplication, which has some series for each Application of the fleet.
 	Metrics string `json:"metrics"`
 
-	// HealthLibrary is whether components are judged by the rules that are shipped, where the hub has no HealthRule for their kind.
+	// HealthLibrary is whether components are judged by the rules that are shipped, where the hub has no HealthRule for
+	// their kind.
 	HealthLibrary bool `json:"healthLibrary"`
 }
 

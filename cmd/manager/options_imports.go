@@ -16,15 +16,15 @@ import (
 
 // ImportOptions are about ClusterImports.
 type ImportOptions struct {
-	// Enabled has ClusterImports be looked after. It needs rights that nothing else needs, those of config/imports, and so is off
-	// unless somebody asks for it.
+	// Enabled has ClusterImports be looked after. It needs rights that nothing else needs, those of config/imports, and so
+	// is off unless somebody asks for it.
 	Enabled bool `json:"enabled"`
 
 	// Workers is how many ClusterImports are worked on at once.
 	Workers int `json:"workers"`
 
-	// AllowedTokenEndpoints are the URLs at which tokens for imported clusters are asked for. One that ends in "/" allows every path
-	// below it.
+	// AllowedTokenEndpoints are the URLs at which tokens for imported clusters are asked for. One that ends in "/" allows
+	// every path below it.
 	AllowedTokenEndpoints []string `json:"allowedTokenEndpoints"`
 }
 

@@ -12,7 +12,8 @@ import (
 
 // ReferenceOptions are about generic references.
 type ReferenceOptions struct {
-	// HubClass is the EnrollmentClass whose references are for the objects of the hub itself. Empty: none are resolved there.
+	// HubClass is the EnrollmentClass whose references are for the objects of the hub itself. Empty: none are resolved
+	// there.
 	HubClass string `json:"hubClass"`
 }
 

@@ -108,8 +108,8 @@ func importKinds() []requiredKind {
 	return []requiredKind{{fleetv1alpha1.GroupVersion.WithResource("clusterimports"), installOurCRDs}}
 }
 
-// importRights are those of the ClusterRole masthead-imports in config/imports. The rights to the kinds of each cloud are in ClusterRoles
-// of their own: the importer asks for them when there is a ClusterImport for that cloud.
+// importRights are those of the ClusterRole masthead-imports in config/imports. The rights to the kinds of each cloud
+// are in ClusterRoles of their own: the importer asks for them when there is a ClusterImport for that cloud.
 func importRights() []right {
 	rights := []right{
 		{group: "fleet.masthead.dev", resource: "clusterimports", verbs: []string{"get", "list", "watch", "patch"}},

@@ -236,8 +236,8 @@ func newSources(local manager.Manager, imports ImportOptions) ([]connection.Sour
 	return []connection.Source{fromCAPI, fromSecrets}, nil
 }
 
-// secretMetadata is a cache of the metadata of Secrets that have a label. A Secret that loses it leaves the cache, which
-// is seen as its deletion.
+// secretMetadata is a cache of the metadata of Secrets that have a label. A Secret that loses it leaves the cache,
+// which is seen as its deletion.
 func secretMetadata(local manager.Manager, label string) (cache.Cache, error) {
 	labelled, err := labels.NewRequirement(label, selection.Exists, nil)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command healthcorpus judges a folder of objects whose health somebody else has written down, and prints how often Masthead agrees, as
-// a matrix, and every object on which it does not, with both verdicts.
+// Command healthcorpus judges a folder of objects whose health somebody else has written down, and prints how often
+// Masthead agrees, as a matrix, and every object on which it does not, with both verdicts.
 package main
 
 import (

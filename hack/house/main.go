@@ -3,9 +3,9 @@
 
 // Command house prints how the code of this repository is divided: `go run ./hack/house [-C DIR] [PATTERN...]`.
 //
-// It prints packages with their files and lines, references between packages, those that run upward, cycles of files within a
-// package, and the types with the most methods. Tests are not counted. It reads the sources with go/types, so that a reference
-// is what the compiler takes for one. The packages have to build.
+// It prints packages with their files and lines, references between packages, those that run upward, cycles of files
+// within a package, and the types with the most methods. Tests are not counted. It reads the sources with go/types, so
+// that a reference is what the compiler takes for one. The packages have to build.
 package main
 
 import (

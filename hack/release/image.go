@@ -33,8 +33,8 @@ type imageInput struct {
 	Created time.Time
 }
 
-// writeImage writes the image of all platforms as a tar file in OCI's image layout, and returns the digest of its index.
-// podman, containerd, skopeo, kind and Docker (25 and newer) load such a file.
+// writeImage writes the image of all platforms as a tar file in OCI's image layout, and returns the digest of its
+// index. podman, containerd, skopeo, kind and Docker (25 and newer) load such a file.
 func writeImage(in imageInput, out string) (string, error) {
 	platforms := make([]string, 0, len(in.Binaries))
 	for platform := range in.Binaries {

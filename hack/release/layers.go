@@ -32,8 +32,8 @@ type file struct {
 	content []byte
 }
 
-// commonLayer has what does not depend on the platform: Mozilla's roots, which the Go project keeps as a module (a base image
-// would be one more thing to trust and to update), the user, and the licences.
+// commonLayer has what does not depend on the platform: Mozilla's roots, which the Go project keeps as a module (a base
+// image would be one more thing to trust and to update), the user, and the licences.
 func commonLayer(in imageInput) (v1.Layer, error) {
 	var roots bytes.Buffer
 	for root := range bundle.Roots() {

@@ -17,7 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// unpackImage writes the files of one platform of an image into a folder, as a container engine would before it starts it.
+// unpackImage writes the files of one platform of an image into a folder, as a container engine would before it starts
+// it.
 func unpackImage(archive, platform, folder string) error {
 	temporary, err := os.MkdirTemp("", "masthead-unpack-")
 	if err != nil {

@@ -1,8 +1,8 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command slowest prints the ten slowest tests of a run. Its arguments are files with what `go test -json` wrote, or with a JSON report of
-// Ginkgo. Subtests are part of their test.
+// Command slowest prints the ten slowest tests of a run. Its arguments are files with what `go test -json` wrote, or
+// with a JSON report of Ginkgo. Subtests are part of their test.
 package main
 
 import (

@@ -23,10 +23,11 @@ type testFile struct {
 	} `json:"tests"`
 }
 
-// Folder reads the cases of a folder in the shape of Argo CD's resource_customizations: below it a folder for each group, with one
-// for each kind, with a file health_test.yaml that names the objects and the health that they should have. For Argo CD
-// an object that is being deleted is Progressing, as it is for Masthead, whatever a customisation says. A case that wants another
-// health of such an object is about the customisation alone, so that it is judged without its deletion.
+// Folder reads the cases of a folder in the shape of Argo CD's resource_customizations: below it a folder for each
+// group, with one for each kind, with a file health_test.yaml that names the objects and the health that they should
+// have. For Argo CD an object that is being deleted is Progressing, as it is for Masthead, whatever a customisation
+// says. A case that wants another health of such an object is about the customisation alone, so that it is judged
+// without its deletion.
 func Folder(dir string) ([]Case, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*", "*", "health_test.yaml"))
 	if err != nil {

@@ -26,9 +26,10 @@ type Fixture struct {
 	content map[string]any
 }
 
-// Fixtures reads a folder of fixtures, by the first kind of their rule, written "Kind.group". In a file each rule has a list, and in it
-// each entry one health with a status. In a list that is called conditions, "Ready=False/Reason: Message" is a condition. ".spec" and
-// ".generation", ".annotations" and ".labels" of the metadata are given beside the status. No status at all is written as nothing.
+// Fixtures reads a folder of fixtures, by the first kind of their rule, written "Kind.group". In a file each rule has a
+// list, and in it each entry one health with a status. In a list that is called conditions, "Ready=False/Reason:
+// Message" is a condition. ".spec" and ".generation", ".annotations" and ".labels" of the metadata are given beside the
+// status. No status at all is written as nothing.
 func Fixtures(dir string) (map[string][]Fixture, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {

@@ -1,11 +1,12 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managedexample is a managed resource as the author of a provider writes it, with references embedded. It shows that the Go type
-// can be embedded, and the schema snippet for authors of XRDs and CRDs is taken out of the CRD that is generated from it.
+// Package managedexample is a managed resource as the author of a provider writes it, with references embedded. It
+// shows that the Go type can be embedded, and the schema snippet for authors of XRDs and CRDs is taken out of the CRD
+// that is generated from it.
 //
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used by tests and
-// generators only.
+// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used by
+// tests and generators only.
 //
 // +kubebuilder:object:generate=true
 // +groupName=network.example.org

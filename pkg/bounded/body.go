@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// An Account says whether there is room for what is under way. It is charged with the cost of an answer while that is read, and
-// told when it is over.
+// An Account says whether there is room for what is under way. It is charged with the cost of an answer while that is
+// read, and told when it is over.
 type Account interface {
 	// Hold changes to total what is held of the account. An error refuses it, and nothing is changed then.
 	Hold(total int64) error
@@ -33,9 +33,10 @@ type Body struct {
 	stopped sync.Once
 }
 
-// NewBody returns a body that ends with an error where the scanner, or the account, refuses it. open, which may be nil, opens the
-// account; abort has the body end with an error although nothing was refused. The account is closed with the body or, if ctx is of
-// WithDecoding, when that is over. refused, which may be nil, is called with the error that ends the body.
+// NewBody returns a body that ends with an error where the scanner, or the account, refuses it. open, which may be nil,
+// opens the account; abort has the body end with an error although nothing was refused. The account is closed with the
+// body or, if ctx is of WithDecoding, when that is over. refused, which may be nil, is called with the error that ends
+// the body.
 func NewBody(
 	ctx context.Context, body io.ReadCloser, s *Scanner, open func(abort func(error)) Account, refused func(error),
 ) *Body {
@@ -46,9 +47,9 @@ func NewBody(
 	return b
 }
 
-// Pace has each read wait in pace, which is told how many texts of a stream ended in what was read, and how many bytes that is, before it
-// is passed on: nothing is lost, and whoever sends has to wait, too. pace must return once stop is closed. It is called before the
-// first read.
+// Pace has each read wait in pace, which is told how many texts of a stream ended in what was read, and how many bytes
+// that is, before it is passed on: nothing is lost, and whoever sends has to wait, too. pace must return once stop is
+// closed. It is called before the first read.
 func (b *Body) Pace(pace func(stop <-chan struct{}, texts, bytes int64)) { b.pace = pace }
 
 // abort ends the body for whoever reads it, and whoever waits for more of it.
@@ -111,8 +112,8 @@ type scope struct {
 	over     bool
 }
 
-// WithDecoding returns a context for requests whose answers are decoded before done is called: until then they stay charged. client-go
-// closes an answer when it has been read, and decodes it then.
+// WithDecoding returns a context for requests whose answers are decoded before done is called: until then they stay
+// charged. client-go closes an answer when it has been read, and decodes it then.
 func WithDecoding(ctx context.Context) (_ context.Context, done func()) {
 	s := &scope{}
 	return context.WithValue(ctx, scopeKey{}, s), s.end

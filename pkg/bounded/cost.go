@@ -8,13 +8,15 @@ import (
 	"math"
 )
 
-// Weights of the cost, in bytes. They are upper bounds over everything that answers of workload clusters are decoded into.
+// Weights of the cost, in bytes. They are upper bounds over everything that answers of workload clusters are decoded
+// into.
 const (
 	// costByte is for the text itself: whoever reads it whole holds it in a buffer that grows, and so twice for a moment.
 	costByte = 2
 
 	// costObject is for an object: at least a map and its first group of eight slots, or a struct as large as a
-	// PartialObjectMetadata in a slice that has grown beyond its length. A CustomResourceDefinition is the largest such struct.
+	// PartialObjectMetadata in a slice that has grown beyond its length. A CustomResourceDefinition is the largest such
+	// struct.
 	costObject = 768
 
 	// costArray is for an array: a slice, and the interface that it is in.
@@ -23,16 +25,16 @@ const (
 	// costKey is for a key beside its bytes: a string, and its part of a map that has grown.
 	costKey = 112
 
-	// costScalar is for a string beside its bytes, a number, a boolean or null, with the interface that it is in and its part of a
-	// slice that has grown.
+	// costScalar is for a string beside its bytes, a number, a boolean or null, with the interface that it is in and its
+	// part of a slice that has grown.
 	costScalar = 80
 
 	// costNonASCII is for a byte of a string that is not ASCII, which may become a replacement character of three bytes.
 	costNonASCII = 3
 )
 
-// Limits are those of a Scanner. A number that is not positive is no limit, but that of Depth, which is then 256, the most
-// that can be asked for.
+// Limits are those of a Scanner. A number that is not positive is no limit, but that of Depth, which is then 256, the
+// most that can be asked for.
 type Limits struct {
 	// Bytes of one text, with the white space before it.
 	Bytes int64
@@ -47,8 +49,8 @@ type Limits struct {
 	String int
 }
 
-// Defaults that do for every kind of answer. Objects are two MiB at most in etcd; the schemas of CRDs are the deepest objects
-// that there are, at about 60 levels.
+// Defaults that do for every kind of answer. Objects are two MiB at most in etcd; the schemas of CRDs are the deepest
+// objects that there are, at about 60 levels.
 const (
 	DefaultCost   = 64 << 20
 	DefaultValues = 1 << 20

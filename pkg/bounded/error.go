@@ -39,8 +39,8 @@ const (
 	LimitRedirect Limit = "Redirect"
 )
 
-// An Error says that an answer was refused, and why. It holds nothing that the server sent, and is the same for the same
-// limit, so that it can stand in a condition.
+// An Error says that an answer was refused, and why. It holds nothing that the server sent, and is the same for the
+// same limit, so that it can stand in a condition.
 type Error struct {
 	// Subject is what was refused: "list", "answer" or "event".
 	Subject string

@@ -7,8 +7,8 @@ import "context"
 
 type reportKey struct{}
 
-// WithReport returns a context for requests of which report is told if an answer is refused, and why. client-go passes on of
-// what ends a watch only the text. report is called by whoever reads the answer, and must not block.
+// WithReport returns a context for requests of which report is told if an answer is refused, and why. client-go passes
+// on of what ends a watch only the text. report is called by whoever reads the answer, and must not block.
 func WithReport(ctx context.Context, report func(error)) context.Context {
 	return context.WithValue(ctx, reportKey{}, report)
 }

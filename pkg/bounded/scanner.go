@@ -3,7 +3,8 @@
 
 package bounded
 
-// A Scanner follows a JSON text, or a stream of JSON objects, that arrives in chunks. It is not safe for concurrent use.
+// A Scanner follows a JSON text, or a stream of JSON objects, that arrives in chunks. It is not safe for concurrent
+// use.
 type Scanner struct {
 	limits  Limits
 	subject string
@@ -82,8 +83,8 @@ func (s *Scanner) Complete() bool {
 	}
 }
 
-// Scan reads the next bytes. It returns how many of them may be passed on, and an *Error if not all may. From then on it
-// returns that error.
+// Scan reads the next bytes. It returns how many of them may be passed on, and an *Error if not all may. From then on
+// it returns that error.
 func (s *Scanner) Scan(p []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
@@ -117,7 +118,8 @@ func (s *Scanner) scanString(p []byte) int {
 		}
 		n++
 	}
-	// The limits are looked at once for all of them. Where exactly one was passed does not matter: nothing is passed on then.
+	// The limits are looked at once for all of them. Where exactly one was passed does not matter: nothing is passed on
+	// then.
 	s.length += n
 	if n > 0 && (!s.withinLength() || !s.count(int64(n)) || !s.spend(int64(n+foreign*costNonASCII))) {
 		return 0

@@ -210,8 +210,8 @@ func TestBodyIsAborted(t *testing.T) {
 	}
 }
 
-// FuzzScanner compares with encoding/json: what passes to its end is valid, what is valid passes unless a limit is exceeded, chunks
-// make no difference, and no limit is exceeded by what passes.
+// FuzzScanner compares with encoding/json: what passes to its end is valid, what is valid passes unless a limit is
+// exceeded, chunks make no difference, and no limit is exceeded by what passes.
 func FuzzScanner(f *testing.F) {
 	for _, text := range []string{
 		``, ` `, `{}`, `[]`, `null`, `true`, `fals`, `-0.5e+7`, `01`, `1.`, `1e`, `"\u00e9\n"`, `"\x"`, "\"\x01\"", "\"\xff\"", `{"a":{"b":[1,"c",null]}}`,

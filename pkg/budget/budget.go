@@ -18,8 +18,8 @@ var ErrBusy = errors.New("the memory budget is full for the moment")
 // ErrShare is what every *ShareError is, for errors.Is.
 var ErrShare = errors.New("the share of the memory budget is exceeded")
 
-// A ShareError says that a cluster has, or asks for, more than its share of a budget that is full. It is the same for the same
-// cluster, so that it can stand in a condition.
+// A ShareError says that a cluster has, or asks for, more than its share of a budget that is full. It is the same for
+// the same cluster, so that it can stand in a condition.
 type ShareError struct {
 	// Class and Cluster are whose share it is.
 	Class, Cluster string
@@ -36,8 +36,8 @@ func (e *ShareError) Error() string {
 // Is implements errors.Is for ErrShare.
 func (e *ShareError) Is(target error) bool { return target == ErrShare }
 
-// A Budget is an amount of memory and who holds how much of it. Its methods, and those of its Accounts and Holders, may be called from
-// everywhere. A nil Budget has no limit, and nil Accounts and Holders.
+// A Budget is an amount of memory and who holds how much of it. Its methods, and those of its Accounts and Holders, may
+// be called from everywhere. A nil Budget has no limit, and nil Accounts and Holders.
 type Budget struct {
 	capacity, slack int64
 
@@ -87,8 +87,8 @@ func (b *Budget) Capacity() int64 {
 	return b.capacity
 }
 
-// Account opens an account for a connection to a cluster. told, which may be nil, is told each time when it is refused something, or
-// displaced, because of its share. It must not block, and may not call the Budget.
+// Account opens an account for a connection to a cluster. told, which may be nil, is told each time when it is refused
+// something, or displaced, because of its share. It must not block, and may not call the Budget.
 func (b *Budget) Account(className, cluster string, told func(error)) *Account {
 	if b == nil {
 		return nil
@@ -158,8 +158,8 @@ func (a *Account) Close() {
 	a.leave()
 }
 
-// Holder returns a holder that holds nothing yet. yield, which may be nil, is called in a goroutine of its own when the holder is
-// displaced, and has it give back everything soon, by Hold(0) or Close; until then it cannot have more.
+// Holder returns a holder that holds nothing yet. yield, which may be nil, is called in a goroutine of its own when the
+// holder is displaced, and has it give back everything soon, by Hold(0) or Close; until then it cannot have more.
 func (a *Account) Holder(yield func(error)) *Holder {
 	if a == nil {
 		return nil
@@ -173,8 +173,8 @@ func (a *Account) Holder(yield func(error)) *Holder {
 	return h
 }
 
-// Hold changes what is held to total bytes. Less is always granted. An error is a *ShareError or ErrBusy, and changes nothing. What is
-// closed holds nothing, and is granted everything: what it is for is about to end.
+// Hold changes what is held to total bytes. Less is always granted. An error is a *ShareError or ErrBusy, and changes
+// nothing. What is closed holds nothing, and is granted everything: what it is for is about to end.
 func (h *Holder) Hold(total int64) error {
 	if h == nil {
 		return nil
@@ -297,8 +297,8 @@ func (b *Budget) grant(h *Holder, n int64) ([]*Holder, error) {
 	return displaced, nil
 }
 
-// largest is the account that holds most in the class that holds most, if one account had n bytes more. What is about to be given back
-// does not count.
+// largest is the account that holds most in the class that holds most, if one account had n bytes more. What is about
+// to be given back does not count.
 func (b *Budget) largest(a *Account, n int64) *Account {
 	extra := func(is bool) int64 {
 		if is {

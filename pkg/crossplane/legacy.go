@@ -12,10 +12,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// Before there were CompositeResourceDefinitions, Crossplane 0.10 to 0.12 had an InfrastructureDefinition for the composite
-// and an InfrastructurePublication that made it available as a namespaced kind, <Kind>Requirement. A hub that still serves
-// these publishes that kind. They are watched only in a hub that has their CRDs, because a kind that is not served is asked
-// for again and again.
+// Before there were CompositeResourceDefinitions, Crossplane 0.10 to 0.12 had an InfrastructureDefinition for the
+// composite and an InfrastructurePublication that made it available as a namespaced kind, <Kind>Requirement. A hub that
+// still serves these publishes that kind. They are watched only in a hub that has their CRDs, because a kind that is
+// not served is asked for again and again.
 var (
 	InfrastructurePublicationKind = legacyKind("InfrastructurePublication") //nolint:gochecknoglobals // A constant.
 	InfrastructureDefinitionKind  = legacyKind("InfrastructureDefinition")  //nolint:gochecknoglobals // A constant.
@@ -35,8 +35,8 @@ const (
 	requirementPluralSuffix = "requirements"
 )
 
-// LegacyPublicationOf returns the kind that an InfrastructurePublication of an InfrastructureDefinition offers, if it offers
-// one now. Crossplane says that with the condition Established, and said so with Ready in 0.10.
+// LegacyPublicationOf returns the kind that an InfrastructurePublication of an InfrastructureDefinition offers, if it
+// offers one now. Crossplane says that with the condition Established, and said so with Ready in 0.10.
 func LegacyPublicationOf(p, definition *unstructured.Unstructured) (Publication, bool) {
 	if p.GetDeletionTimestamp() != nil || !ConditionTrue(p, "Established") && !ConditionTrue(p, "Ready") {
 		return Publication{}, false

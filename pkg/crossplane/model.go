@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// LateFields are the fields of a requirement's spec that are shown when they are filled in late: Crossplane's machinery. In a
-// composite that is each field of spec.crossplane that one of the specs has.
+// LateFields are the fields of a requirement's spec that are shown when they are filled in late: Crossplane's
+// machinery. In a composite that is each field of spec.crossplane that one of the specs has.
 func (f Form) LateFields(specs ...map[string]any) [][]string {
 	var fields [][]string
 	if f != FormComposite {
@@ -33,14 +33,14 @@ func (f Form) LateFields(specs ...map[string]any) [][]string {
 	return fields
 }
 
-// Form is what kind of Crossplane object the requirements of a published kind are. It says which fields of their spec are
-// Crossplane's machinery, and how their connection details are found. It comes from the hub's publication, never from a
-// workload cluster. What is not known is treated as a claim.
+// Form is what kind of Crossplane object the requirements of a published kind are. It says which fields of their spec
+// are Crossplane's machinery, and how their connection details are found. It comes from the hub's publication, never
+// from a workload cluster. What is not known is treated as a claim.
 type Form string
 
 const (
-	// FormClaim are the claims of an XRD v1, and the requirements of an InfrastructurePublication: the machinery is directly
-	// under spec, among the fields of the API's author.
+	// FormClaim are the claims of an XRD v1, and the requirements of an InfrastructurePublication: the machinery is
+	// directly under spec, among the fields of the API's author.
 	FormClaim Form = "Claim"
 
 	// FormComposite are the namespaced composite resources of an XRD v2: the machinery is under spec.crossplane, and every
@@ -51,24 +51,24 @@ const (
 // CrossplaneField holds Crossplane's machinery in a namespaced composite resource.
 const CrossplaneField = "crossplane"
 
-// neverPushed are the fields of a claim's spec that never go to the hub. resourceRef names a composite resource, which is
-// cluster-scoped: Crossplane lets a claim that names an unbound one take it over, delete it and read its connection
+// neverPushed are the fields of a claim's spec that never go to the hub. resourceRef names a composite resource, which
+// is cluster-scoped: Crossplane lets a claim that names an unbound one take it over, delete it and read its connection
 // details. In the hub, that would reach out of the tenant's namespace. Crossplane sets the field itself.
 var neverPushed = []string{"resourceRef"} //nolint:gochecknoglobals // A constant.
 
-// crossplanesOwn are the fields of a claim's spec that Crossplane fills in or overrides. What a user writes into them is
-// applied once, together with everything else, and when Crossplane changes it (an enforced composition, an automatic
+// crossplanesOwn are the fields of a claim's spec that Crossplane fills in or overrides. What a user writes into them
+// is applied once, together with everything else, and when Crossplane changes it (an enforced composition, an automatic
 // update of the revision) that is not fought.
 var crossplanesOwn = []string{ //nolint:gochecknoglobals // A constant.
 	"resourceRef", "compositionRef", "compositionRevisionRef", "compositionRevisionSelector",
 	"compositionUpdatePolicy", "compositeDeletePolicy",
 }
 
-// compositeMachinery are the fields of a composite's spec.crossplane that a user may write, so that they go to the hub. The
-// others do not. Of resourceRefs, which name the composed resources, Crossplane believes that it made what they name: it
-// reads each of these objects, whatever its kind, with its connection details, gives that to the composition's functions, and
-// deletes those that no function wants and no one else controls. Crossplane sets the field itself. A field that a later
-// Crossplane adds does not travel before somebody has thought about it.
+// compositeMachinery are the fields of a composite's spec.crossplane that a user may write, so that they go to the hub.
+// The others do not. Of resourceRefs, which name the composed resources, Crossplane believes that it made what they
+// name: it reads each of these objects, whatever its kind, with its connection details, gives that to the composition's
+// functions, and deletes those that no function wants and no one else controls. Crossplane sets the field itself. A
+// field that a later Crossplane adds does not travel before somebody has thought about it.
 var compositeMachinery = []string{ //nolint:gochecknoglobals // A constant.
 	"compositionRef", "compositionSelector", "compositionRevisionRef", "compositionRevisionSelector", "compositionUpdatePolicy",
 }

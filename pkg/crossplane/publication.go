@@ -41,15 +41,16 @@ const (
 // PublicationOf returns the kind that a CompositeResourceDefinition offers, if it offers one now.
 //
 // XRDs are read in apiextensions.crossplane.io/v1, which shows every XRD whatever version it was written in: both
-// versions have the same schema and no conversion. An XRD that says nothing about its scope is one of v1 from before there
-// were scopes, and v1 shows it as LegacyCluster, where v2 would call it Namespaced.
+// versions have the same schema and no conversion. An XRD that says nothing about its scope is one of v1 from before
+// there were scopes, and v1 shows it as LegacyCluster, where v2 would call it Namespaced.
 //
-//   - LegacyCluster: the claim kind, if there is one. Crossplane sets the condition Offered when its CRD is established.
+//   - LegacyCluster: the claim kind, if there is one. Crossplane sets the condition Offered when its CRD is
+//     established.
 //   - Namespaced: the composite's own kind. Crossplane sets the condition Established when its CRD is.
 //   - Cluster: nothing. A cluster-scoped object of the hub belongs to no tenant.
 //
-// An XRD that is being deleted does not offer its kind any more, although its conditions still say so: Crossplane is deleting
-// the objects, and one that is pushed now would be lost.
+// An XRD that is being deleted does not offer its kind any more, although its conditions still say so: Crossplane is
+// deleting the objects, and one that is pushed now would be lost.
 func PublicationOf(xrd *unstructured.Unstructured) (Publication, bool) {
 	if xrd.GetDeletionTimestamp() != nil {
 		return Publication{}, false
@@ -83,8 +84,8 @@ func publicationUnder(xrd *unstructured.Unstructured, names, condition string, f
 	}, true
 }
 
-// publishedVersion is the version in which requirements travel: the one in which they are stored if it is served, because no
-// other can hold more than it, else the first that is served.
+// publishedVersion is the version in which requirements travel: the one in which they are stored if it is served,
+// because no other can hold more than it, else the first that is served.
 func publishedVersion(xrd *unstructured.Unstructured) string {
 	return versionToTravel(VersionsOf(xrd), "referenceable")
 }

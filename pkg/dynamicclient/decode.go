@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// objectSerializer decodes single objects at once. Whatever is something else, or is not decoded like that, it leaves to
-// client-go's serializer, which then also says what is wrong.
+// objectSerializer decodes single objects at once. Whatever is something else, or is not decoded like that, it leaves
+// to client-go's serializer, which then also says what is wrong.
 type objectSerializer struct {
 	runtime.Serializer
 }
@@ -42,8 +42,8 @@ func (s objectSerializer) Decode(data []byte, defaults *schema.GroupVersionKind,
 	return u, &gvk, nil
 }
 
-// eventSerializer decodes the events of watches, but for the objects in them. An event that is not written as API servers
-// write it, it leaves to client-go's serializer.
+// eventSerializer decodes the events of watches, but for the objects in them. An event that is not written as API
+// servers write it, it leaves to client-go's serializer.
 type eventSerializer struct {
 	runtime.Serializer
 }

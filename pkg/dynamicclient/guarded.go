@@ -12,9 +12,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
-// client-go decodes the events of a watch in a goroutine of its own, where nobody else can recover. What it calls there is guarded
-// here: finding where an event ends, decoding the event, and decoding the object in it. A panic in one of them is an error of the watch,
-// like an event that cannot be decoded.
+// client-go decodes the events of a watch in a goroutine of its own, where nobody else can recover. What it calls there
+// is guarded here: finding where an event ends, decoding the event, and decoding the object in it. A panic in one of
+// them is an error of the watch, like an event that cannot be decoded.
 
 // decoding is what is being done when one of them panics.
 const decoding = "decoding an answer"

@@ -82,8 +82,8 @@ type trappedReader struct{ io.ReadCloser }
 
 func (trappedReader) Read([]byte) (int, error) { panic("of a test") }
 
-// TestPanicOfADecoderEndsTheWatch has what decodes the events of a watch panic, in the goroutine of client-go's. That the process lives is
-// shown by the test coming to its end.
+// TestPanicOfADecoderEndsTheWatch has what decodes the events of a watch panic, in the goroutine of client-go's. That
+// the process lives is shown by the test coming to its end.
 func TestPanicOfADecoderEndsTheWatch(t *testing.T) {
 	for _, place := range []string{"object", "event", "frame"} {
 		t.Run(place, func(t *testing.T) {

@@ -22,8 +22,8 @@ import (
 // acceptMetadata asks for the metadata of objects, in JSON: workload clusters are read in no other form.
 const acceptMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
-// NewMetadata makes a metadata client like metadata.NewForConfigAndClient, whose watches are guarded and in JSON. client-go's takes no
-// codecs of others, so that watches are begun here. Without a guard it is client-go's.
+// NewMetadata makes a metadata client like metadata.NewForConfigAndClient, whose watches are guarded and in JSON.
+// client-go's takes no codecs of others, so that watches are begun here. Without a guard it is client-go's.
 func NewMetadata(config *rest.Config, httpClient *http.Client, g *guard.Guard) (metadata.Interface, error) {
 	client, err := metadata.NewForConfigAndClient(config, httpClient)
 	if err != nil {

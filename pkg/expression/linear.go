@@ -20,9 +20,10 @@ const MaxLinearLength = 4096
 // maxSeparator is how many bytes the separator of join can have: it is repeated once for each element.
 const maxSeparator = 16
 
-// LinearFunctions are the functions, besides operators, that CompileLinear allows, separated by spaces. Left out are those whose result can
-// be a multiple of what they are called with (replace, strings.quote, lists.range), those that take time out of proportion to it (matches,
-// find, findAll, distinct, sets, quantity, semver), and those that need somebody to ask (authorizer).
+// LinearFunctions are the functions, besides operators, that CompileLinear allows, separated by spaces. Left out are
+// those whose result can be a multiple of what they are called with (replace, strings.quote, lists.range), those that
+// take time out of proportion to it (matches, find, findAll, distinct, sets, quantity, semver), and those that need
+// somebody to ask (authorizer).
 const LinearFunctions = "bool bytes double duration dyn int string timestamp type uint " +
 	"charAt contains endsWith format indexOf join lastIndexOf lowerAscii size split startsWith substring trim upperAscii " +
 	"first flatten isSorted last max min reverse slice sort sum " +
@@ -42,13 +43,14 @@ var longPrecision = regexp.MustCompile(`%\.[0-9]{3,}`) //nolint:gochecknoglobals
 type LinearProgram struct {
 	cel.Program
 
-	// Uses is how often the expression uses a variable of the environment. The size of its input times this is about the most that a value
-	// can have. Whoever evaluates it bounds that.
+	// Uses is how often the expression uses a variable of the environment. The size of its input times this is about the
+	// most that a value can have. Whoever evaluates it bounds that.
 	Uses int
 }
 
-// CompileLinear compiles an expression that somebody wrote who is not trusted with the manager's memory and time. It has the macro has and no
-// other, so there are no loops and nothing is evaluated twice, and only the operators and LinearFunctions.
+// CompileLinear compiles an expression that somebody wrote who is not trusted with the manager's memory and time. It
+// has the macro has and no other, so there are no loops and nothing is evaluated twice, and only the operators and
+// LinearFunctions.
 func CompileLinear(env *cel.Env, source string) (LinearProgram, error) {
 	if len(source) > MaxLinearLength {
 		return LinearProgram{}, fmt.Errorf("it is longer than %d bytes", MaxLinearLength)
@@ -105,8 +107,8 @@ func linearCall(call celast.CallExpr) error {
 	return nil
 }
 
-// linearFormat: a format that is computed could have any precision, and what format makes is a multiple of what it is called with (%b), which
-// multiplies when formats are nested.
+// linearFormat: a format that is computed could have any precision, and what format makes is a multiple of what it is
+// called with (%b), which multiplies when formats are nested.
 func linearFormat(call celast.CallExpr) error {
 	if !call.IsMemberFunction() {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/google/cel-go/cel"
 )
 
-// TestExhaustMemoryByExpression: what would take the memory or the time of the manager is not even compiled into a program.
+// TestExhaustMemoryByExpression: what would take the memory or the time of the manager is not even compiled into a
+// program.
 func TestExhaustMemoryByExpression(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	cases := map[string]struct {

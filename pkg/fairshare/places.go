@@ -55,8 +55,8 @@ type Turn[P comparable] struct {
 	holds bool
 }
 
-// Enter asks for a place on behalf of a party. If there is none now, granted is called as soon as the turn holds one: once, without a
-// lock held, by whoever gave the place back; it must not block. If there is one, granted is not called.
+// Enter asks for a place on behalf of a party. If there is none now, granted is called as soon as the turn holds one:
+// once, without a lock held, by whoever gave the place back; it must not block. If there is one, granted is not called.
 func (s *Places[P]) Enter(id P, granted func()) *Turn[P] {
 	s.mu.Lock()
 	p := s.parties[id]
@@ -138,7 +138,8 @@ func (s *Places[P]) grant() []func() {
 	return told
 }
 
-// place puts a party where it belongs after a change: among those who are next, or not, or nowhere. The caller holds mu.
+// place puts a party where it belongs after a change: among those who are next, or not, or nowhere. The caller holds
+// mu.
 func (s *Places[P]) place(p *party[P]) {
 	eligible := p.turns.Len() > 0 && p.held < s.share
 	switch {

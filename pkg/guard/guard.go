@@ -25,8 +25,8 @@ type Panic struct { //nolint:errname // It is what was recovered, which is an er
 // Error implements error.
 func (p *Panic) Error() string { return fmt.Sprintf("panic in %s: %s", p.Task, p.Value) }
 
-// A Guard recovers panics, and reports each of them. A nil Guard recovers, too, and only logs: it is for what belongs to no
-// connection.
+// A Guard recovers panics, and reports each of them. A nil Guard recovers, too, and only logs: it is for what belongs
+// to no connection.
 type Guard struct {
 	report func(*Panic)
 }
@@ -67,8 +67,8 @@ func (g *Guard) recovered(task string, value any) *Panic {
 	return p
 }
 
-// describe puts the value of a panic into words. Of types that do not say themselves what they are, only the type is told: all
-// of an object could be in it.
+// describe puts the value of a panic into words. Of types that do not say themselves what they are, only the type is
+// told: all of an object could be in it.
 func describe(value any) string {
 	switch value.(type) {
 	case error, string, fmt.Stringer:

@@ -29,19 +29,20 @@ type assessor struct {
 	bare sets.Set[schema.GroupKind]
 }
 
-// assess is what is known about one kind. It returns false where it has nothing to say that kstatus does not say as well.
+// assess is what is known about one kind. It returns false where it has nothing to say that kstatus does not say as
+// well.
 type assess func(fields) (Result, bool)
 
-// New returns an Assessor that follows the rules, and, where these have nothing to say, what is known about kinds, without the library. Of
-// several rules for the same kinds it follows the first.
+// New returns an Assessor that follows the rules, and, where these have nothing to say, what is known about kinds,
+// without the library. Of several rules for the same kinds it follows the first.
 func New(rules ...*Rule) Assessor { return newAssessor(nil, rules) }
 
 func newAssessor(library ruleSet, rules []*Rule) *assessor {
 	return &assessor{hub: newRuleSet(rules), library: library, kinds: builtins(), bare: bareKinds()}
 }
 
-// NeedsObject is whether objects of a kind have to be read whole. A rule for a kind whose metadata is enough may be for one of its
-// versions only; then all are read.
+// NeedsObject is whether objects of a kind have to be read whole. A rule for a kind whose metadata is enough may be for
+// one of its versions only; then all are read.
 func (a *assessor) NeedsObject(kind schema.GroupKind) bool {
 	if !a.bare.Has(kind) {
 		return true
@@ -54,8 +55,8 @@ func (a *assessor) NeedsObject(kind schema.GroupKind) bool {
 	return false
 }
 
-// rulesFor are the rules for a kind, in the order in which they are asked. Wildcards are for kinds that Masthead does not know itself: a
-// rule for everything neither has every Secret read whole nor changes what a Deployment is.
+// rulesFor are the rules for a kind, in the order in which they are asked. Wildcards are for kinds that Masthead does
+// not know itself: a rule for everything neither has every Secret read whole nor changes what a Deployment is.
 func (a *assessor) rulesFor(gvk schema.GroupVersionKind) []*Rule {
 	return a.chains.of(gvk, func() []*Rule {
 		kind := gvk.GroupKind()
@@ -126,8 +127,8 @@ func terminating(object fields) Result {
 	return progressing(ReasonTerminating, "It is being deleted and waits for its finalizers: "+strings.Join(waits, ", "))
 }
 
-// noStatus is for objects without a status, of a kind that nothing else is known about. That a kind has no status subresource does not
-// mean that nobody reports on it: a controller can write the status with the object.
+// noStatus is for objects without a status, of a kind that nothing else is known about. That a kind has no status
+// subresource does not mean that nobody reports on it: a controller can write the status with the object.
 func noStatus(statusExpected bool) Result {
 	if !statusExpected {
 		return unknown(ReasonNoStatus, "Its kind reports no status; a HealthRule can say when it is healthy")
@@ -146,8 +147,8 @@ func (f fields) hasNoStatus() bool {
 	}
 }
 
-// observed finds out whether a status is about the latest change of an object. It returns the object in a form that kstatus can
-// read: there are controllers (of Argo Rollouts, for one) that write status.observedGeneration as a string.
+// observed finds out whether a status is about the latest change of an object. It returns the object in a form that
+// kstatus can read: there are controllers (of Argo Rollouts, for one) that write status.observedGeneration as a string.
 func observed(object fields) (fields, Result, bool) {
 	status := object.part("status")
 	raw, there := status["observedGeneration"]
@@ -180,8 +181,8 @@ func (f fields) with(name string, value any) fields {
 	return c
 }
 
-// application is how one of our own kind fares. What it said about an older generation says nothing about this one, which can name
-// other components.
+// application is how one of our own kind fares. What it said about an older generation says nothing about this one,
+// which can name other components.
 func application(object fields) Result {
 	if object.hasNoStatus() {
 		return noStatus(true)

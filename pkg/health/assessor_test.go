@@ -228,7 +228,8 @@ func BenchmarkAssess(b *testing.B) {
 	}
 }
 
-// BenchmarkNewLibrary is what reading the library costs when the manager starts. Rules are compiled when they are needed.
+// BenchmarkNewLibrary is what reading the library costs when the manager starts. Rules are compiled when they are
+// needed.
 func BenchmarkNewLibrary(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

@@ -9,8 +9,9 @@ const (
 	maxLooks = 512
 )
 
-// complaint is what a status says about what is wrong: the message of the condition that lies deepest among those that are not as
-// they should be, since what lies deeper is nearer to the cause; else a field that is called so. It is empty if there is none.
+// complaint is what a status says about what is wrong: the message of the condition that lies deepest among those that
+// are not as they should be, since what lies deeper is nearer to the cause; else a field that is called so. It is empty
+// if there is none.
 func complaint(status fields) string {
 	if c := complaining(status); c != nil {
 		return c.text("message")
@@ -48,7 +49,8 @@ func (s *search) look(value any, depth int) {
 		}
 	case map[string]any:
 		s.weigh(v, depth)
-		// The names of the fields in which conditions and what has conditions lie. All others would be looked through in no order.
+		// The names of the fields in which conditions and what has conditions lie. All others would be looked through in no
+		// order.
 		for _, name := range [...]string{"conditions", "parents", "ancestors", "listeners", "targets", "resources"} {
 			if inner, ok := v[name]; ok {
 				s.look(inner, depth+1)
@@ -57,7 +59,8 @@ func (s *search) look(value any, depth int) {
 	}
 }
 
-// weigh keeps a condition that explains more than the one before: one that lies deeper, and of those one that tells of a failure.
+// weigh keeps a condition that explains more than the one before: one that lies deeper, and of those one that tells of
+// a failure.
 func (s *search) weigh(c fields, depth int) {
 	if c.text("type") == "" || c.text("message") == "" {
 		return

@@ -58,8 +58,8 @@ type judged struct {
 	known  bool
 }
 
-// worse keeps the worse of two judgements. An object that its owner has paused is not on its way to anything, so that Suspended
-// hides Progressing, as it does in a HealthRule.
+// worse keeps the worse of two judgements. An object that its owner has paused is not on its way to anything, so that
+// Suspended hides Progressing, as it does in a HealthRule.
 func (j judged) worse(other judged) judged {
 	if !j.known || other.known && severity(other.result.Health) > severity(j.result.Health) {
 		return other
@@ -82,9 +82,9 @@ func severity(h appsv1alpha1.Health) int {
 	return 0
 }
 
-// conditionsOf judges a list of conditions by the polarity of their types. Ready sums up: with it the other goals and verdicts do not
-// count, except for a verdict that says that the latest attempt failed. A condition about an older generation cannot make an object
-// Healthy.
+// conditionsOf judges a list of conditions by the polarity of their types. Ready sums up: with it the other goals and
+// verdicts do not count, except for a verdict that says that the latest attempt failed. A condition about an older
+// generation cannot make an object Healthy.
 func conditionsOf(list []any, generation int64) judged {
 	summed := false
 	for _, value := range list {
@@ -148,8 +148,8 @@ func aimOf(kind polarity, name, state string, c fields, generation int64) judged
 	return judged{progressing(reasonOr(reason, notTrue(name)), messageOr(message, unavailable(name))), true}
 }
 
-// rolloutComplete is the reason with which a condition Progressing stays True once a rollout has ended, of Deployments and of kinds
-// that imitate them.
+// rolloutComplete is the reason with which a condition Progressing stays True once a rollout has ended, of Deployments
+// and of kinds that imitate them.
 const rolloutComplete = "NewReplicaSetAvailable"
 
 func notReadyOr(name string) string {
@@ -183,8 +183,8 @@ const (
 	statusUnknown = "Unknown"
 )
 
-// statusOf is the status of a condition in Kubernetes' words; empty if there is none. Some controllers write it in small letters or as
-// a boolean.
+// statusOf is the status of a condition in Kubernetes' words; empty if there is none. Some controllers write it in
+// small letters or as a boolean.
 func statusOf(c map[string]any) string {
 	switch s := c["status"].(type) {
 	case bool:

@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// fields reads an object, or a part of one. Nothing in it is trusted to have the type that its kind prescribes: what has another
-// type is as if it were not there.
+// fields reads an object, or a part of one. Nothing in it is trusted to have the type that its kind prescribes: what
+// has another type is as if it were not there.
 type fields map[string]any
 
 // at returns what is at a path; nil if nothing is.
@@ -60,7 +60,8 @@ func (f fields) parts(path ...string) []fields {
 	return parts
 }
 
-// integer reads a whole number. Custom resources whose schema does not say what a number is can have one with a fraction of zero.
+// integer reads a whole number. Custom resources whose schema does not say what a number is can have one with a
+// fraction of zero.
 func integer(value any) (int64, bool) {
 	switch n := value.(type) {
 	case int64:

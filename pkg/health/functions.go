@@ -17,9 +17,9 @@ import (
 // objectVariable is the object in an expression.
 const objectVariable = "object"
 
-// helpers are the functions that expressions have in addition to those of Kubernetes. Each is a method of objects and of their parts;
-// written without one it is about the object: phase() is object.phase(). None fails: what is not there, or is of another type, is
-// empty. They are methods because a function cannot see the variable.
+// helpers are the functions that expressions have in addition to those of Kubernetes. Each is a method of objects and
+// of their parts; written without one it is about the object: phase() is object.phase(). None fails: what is not there,
+// or is of another type, is empty. They are methods because a function cannot see the variable.
 func helpers() []cel.EnvOption {
 	text := cel.StringType
 	options := make([]cel.EnvOption, 0, 12)
@@ -132,8 +132,9 @@ func (f fields) anyCondition(kind string) map[string]string {
 }
 
 // isObserved is whether a status is about the latest generation of its object, as far as it says which it is about: in
-// status.observedGeneration, as a number or written as a string; if that is missing, in the conditions, of the object or of what it
-// belongs to. Of these the newest counts, as some controllers write those conditions only that have changed, and that of Ready.
+// status.observedGeneration, as a number or written as a string; if that is missing, in the conditions, of the object
+// or of what it belongs to. Of these the newest counts, as some controllers write those conditions only that have
+// changed, and that of Ready.
 func isObserved(object fields) bool {
 	generation, known := integer(object.at("metadata", "generation"))
 	if !known {
@@ -166,8 +167,8 @@ func observes(part fields, generation int64) bool {
 	return true
 }
 
-// newestObserved is the latest generation that a list of conditions is about; that of Ready if there is one that is older than the
-// object's; 0 if none says.
+// newestObserved is the latest generation that a list of conditions is about; that of Ready if there is one that is
+// older than the object's; 0 if none says.
 func newestObserved(conditions any, generation int64) int64 {
 	list, _ := conditions.([]any)
 	newest := int64(0)
@@ -182,8 +183,8 @@ func newestObserved(conditions any, generation int64) int64 {
 	return newest
 }
 
-// costs bounds what the helpers may cost together, as those of Kubernetes are bounded: a helper that looks through a list of conditions
-// costs as much as a loop over it.
+// costs bounds what the helpers may cost together, as those of Kubernetes are bounded: a helper that looks through a
+// list of conditions costs as much as a loop over it.
 type costs struct{ library.CostEstimator }
 
 // CallCost is the cost of one call; nil for that of any other function.

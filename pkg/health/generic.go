@@ -9,8 +9,8 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// generic is how an object fares of whose kind nothing is known but what statuses look like in general. Each part of the status that
-// can be understood is judged, and the worst counts. If there is none, the object is Unknown.
+// generic is how an object fares of whose kind nothing is known but what statuses look like in general. Each part of
+// the status that can be understood is judged, and the worst counts. If there is none, the object is Unknown.
 func generic(object fields) Result {
 	status, readable := object.at("status").(map[string]any)
 	if !readable {
@@ -47,7 +47,8 @@ func conditionList(value any) (list []any, problem string) {
 	return nil, "its conditions are not a list"
 }
 
-// perParent judges the conditions that an object has for each of what it belongs to, as the routes and the policies of Gateway API have.
+// perParent judges the conditions that an object has for each of what it belongs to, as the routes and the policies of
+// Gateway API have.
 func perParent(status fields, generation int64) judged {
 	var worst judged
 	for _, name := range [...]string{"parents", "ancestors"} {
@@ -61,8 +62,8 @@ func perParent(status fields, generation int64) judged {
 	return worst
 }
 
-// phaseJudged judges the word in which an object sums its state up. A word that is not known says nothing, unless nothing else
-// says anything: that is Unknown.
+// phaseJudged judges the word in which an object sums its state up. A word that is not known says nothing, unless
+// nothing else says anything: that is Unknown.
 func phaseJudged(status fields) judged {
 	word := phaseOf(status)
 	health, known := wordHealth(word)

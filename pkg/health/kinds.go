@@ -33,8 +33,8 @@ func builtins() map[schema.GroupKind]assess {
 // leaveToKstatus is for kinds that kstatus knows and is right about.
 func leaveToKstatus(fields) (Result, bool) { return Result{}, false }
 
-// bareKinds are the kinds whose objects do nothing but be there: they have no status, or one that says nothing about how they fare.
-// Of these the metadata is enough, so that no Secret has to be read.
+// bareKinds are the kinds whose objects do nothing but be there: they have no status, or one that says nothing about
+// how they fare. Of these the metadata is enough, so that no Secret has to be read.
 func bareKinds() sets.Set[schema.GroupKind] {
 	return sets.New(
 		schema.GroupKind{Kind: "ConfigMap"},

@@ -19,8 +19,8 @@ import (
 //go:embed library/*.yaml
 var libraryFiles embed.FS
 
-// A Library is the rules that are shipped with Masthead. It does not change. A rule is compiled when the first object of its kinds is
-// assessed.
+// A Library is the rules that are shipped with Masthead. It does not change. A rule is compiled when the first object
+// of its kinds is assessed.
 type Library struct {
 	// Projects are the files, in alphabetical order.
 	Projects []Project
@@ -43,12 +43,13 @@ type Project struct {
 	Rules []LibraryRule `json:"rules"`
 }
 
-// A LibraryRule is one rule of the library. A HealthRule with the same spec has the same effect. Other than in a HealthRule, an absent
-// staleStatus means Progressing.
+// A LibraryRule is one rule of the library. A HealthRule with the same spec has the same effect. Other than in a
+// HealthRule, an absent staleStatus means Progressing.
 type LibraryRule struct {
 	fleetv1alpha1.HealthRuleSpec `json:",inline"`
 
-	// Source is the type and the file in which the project defines the status. It can move between versions of the project.
+	// Source is the type and the file in which the project defines the status. It can move between versions of the
+	// project.
 	Source string `json:"source"`
 
 	rule *Rule
@@ -86,7 +87,7 @@ func NewLibrary() (*Library, error) {
 	return l, nil
 }
 
-// New returns an Assessor that follows the rules, then those of the library, and, where these have nothing to say, what is known about
-// kinds. A rule that is for fewer kinds comes before one that is for more, and of two that are for the same kinds the library's comes
-// second.
+// New returns an Assessor that follows the rules, then those of the library, and, where these have nothing to say, what
+// is known about kinds. A rule that is for fewer kinds comes before one that is for more, and of two that are for the
+// same kinds the library's comes second.
 func (l *Library) New(rules ...*Rule) Assessor { return newAssessor(l.rules, rules) }

@@ -26,8 +26,8 @@ func newLibrary(tb testing.TB) *health.Library {
 	return library
 }
 
-// TestLibrary judges every fixture of the library, for each kind of its rule. The fixtures of a rule have to show each state that it
-// can tell, and no fixture may be without a rule.
+// TestLibrary judges every fixture of the library, for each kind of its rule. The fixtures of a rule have to show each
+// state that it can tell, and no fixture may be without a rule.
 func TestLibrary(t *testing.T) {
 	library := newLibrary(t)
 	assessor := library.New()
@@ -130,7 +130,8 @@ func statesOf(spec fleetv1alpha1.HealthRuleSpec) sets.Set[appsv1alpha1.Health] {
 	return states
 }
 
-// A status about an older generation says nothing, whatever a rule makes of it, unless the rule says that it judges such a status.
+// A status about an older generation says nothing, whatever a rule makes of it, unless the rule says that it judges
+// such a status.
 func TestLibraryWaitsForTheLatestGeneration(t *testing.T) {
 	assessor := newLibrary(t).New()
 	for name, status := range map[string]map[string]any{
@@ -147,7 +148,8 @@ func TestLibraryWaitsForTheLatestGeneration(t *testing.T) {
 	}
 }
 
-// The hub's rules come before the library's if they are as specific, and the library's before those that are for more kinds.
+// The hub's rules come before the library's if they are as specific, and the library's before those that are for more
+// kinds.
 func TestHubRulesAndTheLibrary(t *testing.T) {
 	certificate := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "cert-manager.io/v1", "kind": "Certificate",

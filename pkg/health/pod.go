@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// pod is ours alone: kstatus calls a failed Pod current, and one that no node can run failed after 15 seconds, of which no event
-// tells.
+// pod is ours alone: kstatus calls a failed Pod current, and one that no node can run failed after 15 seconds, of which
+// no event tells.
 func pod(p fields) (Result, bool) {
 	switch phase := corev1.PodPhase(p.text("status", "phase")); phase {
 	case corev1.PodSucceeded:
@@ -36,7 +36,8 @@ func pod(p fields) (Result, bool) {
 	}
 }
 
-// failedPod looks for what people want to know: why. The Pod itself says it if it was evicted; else one of its containers does.
+// failedPod looks for what people want to know: why. The Pod itself says it if it was evicted; else one of its
+// containers does.
 func failedPod(p fields) Result {
 	if reason := p.text("status", "reason"); word(reason) != "" {
 		return degraded(reason, messageOr(p.text("status", "message"), "The Pod has failed"))
@@ -78,8 +79,9 @@ func endsByItself(p fields) bool {
 
 // stuckContainer is a container that waits for something that does not come by itself.
 //
-// The kubelet's own words change with each attempt: the reason goes to and fro between ErrImagePull and ImagePullBackOff, and the
-// message counts the seconds of the back-off. What is said here stays the same until something has changed.
+// The kubelet's own words change with each attempt: the reason goes to and fro between ErrImagePull and
+// ImagePullBackOff, and the message counts the seconds of the back-off. What is said here stays the same until
+// something has changed.
 func stuckContainer(p fields) (Result, bool) {
 	for _, c := range containers(p) {
 		reason := c.text("state", "waiting", "reason")
@@ -100,9 +102,9 @@ func stuckContainer(p fields) (Result, bool) {
 	return Result{}, false
 }
 
-// isFailure tells a reason for waiting that is an error from one that is the usual course, such as ContainerCreating. The kubelet
-// and the runtimes have no list of them, but a habit: CreateContainerConfigError, RunContainerError, ErrImageNeverPull,
-// RegistryUnavailable, InvalidImageName.
+// isFailure tells a reason for waiting that is an error from one that is the usual course, such as ContainerCreating.
+// The kubelet and the runtimes have no list of them, but a habit: CreateContainerConfigError, RunContainerError,
+// ErrImageNeverPull, RegistryUnavailable, InvalidImageName.
 func isFailure(reason string) bool {
 	return strings.HasPrefix(reason, "Err") || strings.HasPrefix(reason, "Invalid") ||
 		strings.HasSuffix(reason, "Error") || strings.HasSuffix(reason, "BackOff") || reason == "RegistryUnavailable"

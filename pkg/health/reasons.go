@@ -3,8 +3,8 @@
 
 package health
 
-// Reasons that Masthead gives itself. Others are those of the object: of its condition, its container or its status, or those of
-// kstatus.
+// Reasons that Masthead gives itself. Others are those of the object: of its condition, its container or its status, or
+// those of kstatus.
 const (
 	// ReasonTerminating: the object is being deleted.
 	ReasonTerminating = "Terminating"

@@ -35,7 +35,8 @@ func degraded(reason, message string) Result {
 	return Result{Health: appsv1alpha1.HealthDegraded, Reason: reason, Message: message}
 }
 
-// valid makes a Result what the interface promises. Every Result goes through it, so that what makes them need not care.
+// valid makes a Result what the interface promises. Every Result goes through it, so that what makes them need not
+// care.
 func valid(r Result) Result {
 	r.Reason, r.Message = word(r.Reason), bounded(r.Message, maxMessage)
 	if r.Reason == "" && r.Health != appsv1alpha1.HealthHealthy {
@@ -66,7 +67,8 @@ func notInWord(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
 }
 
-// bounded makes what an object says fit to be repeated: it can be of any length, and contain what moves a terminal's cursor.
+// bounded makes what an object says fit to be repeated: it can be of any length, and contain what moves a terminal's
+// cursor.
 func bounded(text string, limit int) string {
 	if len(text) <= limit && utf8.ValidString(text) && !strings.ContainsFunc(text, notGraphic) {
 		return text

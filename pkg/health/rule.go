@@ -49,8 +49,8 @@ type step struct {
 	program    cel.Program
 }
 
-// Compile makes a rule out of the spec of the HealthRule of that name. Err says whether it can be followed. One that cannot is a rule
-// all the same: the objects of its kinds are Unknown, as nobody knows what it would have said.
+// Compile makes a rule out of the spec of the HealthRule of that name. Err says whether it can be followed. One that
+// cannot is a rule all the same: the objects of its kinds are Unknown, as nobody knows what it would have said.
 func Compile(name string, spec fleetv1alpha1.HealthRuleSpec) *Rule {
 	compiled := compile(spec, newEnvironment())
 	return &Rule{name: name, selectors: selectors(spec), spec: spec, compile: func() *program { return compiled }}
@@ -116,7 +116,8 @@ func compile(spec fleetv1alpha1.HealthRuleSpec, environment func() (*cel.Env, er
 	return p
 }
 
-// newEnvironment returns what makes the environment of expressions, once: that of pkg/expression, and helpers of our own.
+// newEnvironment returns what makes the environment of expressions, once: that of pkg/expression, and helpers of our
+// own.
 func newEnvironment() func() (*cel.Env, error) {
 	return sync.OnceValues(func() (*cel.Env, error) {
 		return expression.NewEnvironment(append([]cel.EnvOption{cel.Variable(objectVariable, cel.DynType)}, helpers()...)...)
@@ -164,8 +165,8 @@ func (r *Rule) described() string {
 	return fmt.Sprintf("HealthRule %q", r.name)
 }
 
-// say adds the message, and to what the library says the reason that the object gives. A message that fails does not change how the
-// object fares.
+// say adds the message, and to what the library says the reason that the object gives. A message that fails does not
+// change how the object fares.
 func (r *Rule) say(p *program, result Result, object fields, input map[string]any, what string) Result {
 	if result.Health == appsv1alpha1.HealthHealthy {
 		return result
@@ -186,7 +187,8 @@ func (r *Rule) say(p *program, result Result, object fields, input map[string]an
 	return result
 }
 
-// theirs is what an object says itself. Only the library knows that a status.message of its kinds is about what is wrong.
+// theirs is what an object says itself. Only the library knows that a status.message of its kinds is about what is
+// wrong.
 func (r *Rule) theirs(status fields) string {
 	if r.shipped {
 		return complaint(status)

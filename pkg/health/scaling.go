@@ -43,8 +43,8 @@ func podAutoscaler(h fields) (Result, bool) {
 	}
 }
 
-// disruptionBudget is what kstatus calls current, whatever it is. That no Pod may be disrupted is what some budgets are for; that the
-// budget cannot be computed is a mistake in it.
+// disruptionBudget is what kstatus calls current, whatever it is. That no Pod may be disrupted is what some budgets are
+// for; that the budget cannot be computed is a mistake in it.
 func disruptionBudget(b fields) (Result, bool) {
 	if c := b.condition(policyv1.DisruptionAllowedCondition); c.isFalse() && c.reason == policyv1.SyncFailedReason {
 		return degraded(ReasonSyncFailed, messageOr(c.message, "The budget cannot be computed")), true

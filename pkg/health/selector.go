@@ -15,8 +15,8 @@ import (
 // anyName is the wildcard for all groups, or all kinds.
 const anyName = "*"
 
-// A Selector is which objects a rule is for: those of a kind, or of all kinds, of a group, of the groups below a domain, or of all
-// groups.
+// A Selector is which objects a rule is for: those of a kind, or of all kinds, of a group, of the groups below a
+// domain, or of all groups.
 type Selector struct {
 	// Group is an API group, "*.example.org" for the groups below a domain, or "*" for all.
 	Group string
@@ -78,9 +78,9 @@ func newRuleSet(rules []*Rule) ruleSet {
 	return set
 }
 
-// chain returns the rules of several sets for a kind, in the order in which they are asked: the most specific first, and of rules that
-// are equally specific those of the earlier set. A group says more than a kind, and a kind more than a version. With exactly it leaves out
-// wildcards.
+// chain returns the rules of several sets for a kind, in the order in which they are asked: the most specific first,
+// and of rules that are equally specific those of the earlier set. A group says more than a kind, and a kind more than
+// a version. With exactly it leaves out wildcards.
 func chain(gvk schema.GroupVersionKind, exactly bool, sets ...ruleSet) []*Rule {
 	var rules []*Rule
 	add := func(s Selector) {

@@ -12,8 +12,8 @@ import (
 // maxWord is longer than each word that wordHealth knows.
 const maxWord = 24
 
-// wordHealth is how an object fares whose phase or state is a word, whatever its kind; false for a word that is not known. Case, spaces
-// and separators do not count.
+// wordHealth is how an object fares whose phase or state is a word, whatever its kind; false for a word that is not
+// known. Case, spaces and separators do not count.
 func wordHealth(phase string) (appsv1alpha1.Health, bool) {
 	var buffer [maxWord]byte
 	n := 0

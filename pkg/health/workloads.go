@@ -5,13 +5,15 @@ package health
 
 import "fmt"
 
-// onDelete is the update strategy with which people replace Pods themselves. Pods of an old revision are then as wanted.
+// onDelete is the update strategy with which people replace Pods themselves. Pods of an old revision are then as
+// wanted.
 const onDelete = "OnDelete"
 
 // progressDeadlineExceeded is the reason of a Deployment's condition Progressing once its rollout has taken too long.
 const progressDeadlineExceeded = "ProgressDeadlineExceeded"
 
-// deployment leaves a rollout to kstatus, which knows when it is stuck. A paused one is as its owner wants it, whatever is ready.
+// deployment leaves a rollout to kstatus, which knows when it is stuck. A paused one is as its owner wants it, whatever
+// is ready.
 func deployment(d fields) (Result, bool) {
 	if d.yes("spec", "paused") {
 		return suspended(ReasonPaused, "The Deployment is paused"), true
@@ -83,8 +85,8 @@ func ready(have, want int64) Result {
 	return healthy()
 }
 
-// replicaFailure is that Pods cannot be created, for example because of a quota. It says more than that there are too few. The
-// controller tries again, so it is not the end.
+// replicaFailure is that Pods cannot be created, for example because of a quota. It says more than that there are too
+// few. The controller tries again, so it is not the end.
 func replicaFailure(o fields) (Result, bool) {
 	c := o.condition("ReplicaFailure")
 	if !c.isTrue() {

@@ -11,15 +11,16 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// MaxLength is the number of characters that an identity has at most. With it, every name that is made of an identity is
-// within the limits of Kubernetes: 63 characters for a label and for the name of a finalizer, 128 for a field manager.
+// MaxLength is the number of characters that an identity has at most. With it, every name that is made of an identity
+// is within the limits of Kubernetes: 63 characters for a label and for the name of a finalizer, 128 for a field
+// manager.
 const MaxLength = 40
 
 // An Identity names one hub. The empty one names none.
 type Identity string
 
-// Parse returns the identity that a text names. It is a DNS label of at most MaxLength characters; the UID of a namespace is
-// one. The error says what is wrong.
+// Parse returns the identity that a text names. It is a DNS label of at most MaxLength characters; the UID of a
+// namespace is one. The error says what is wrong.
 func Parse(text string) (Identity, error) {
 	if len(text) > MaxLength {
 		return "", fmt.Errorf("the identity of a hub has at most %d characters, this one has %d", MaxLength, len(text))

@@ -93,11 +93,11 @@ const (
 	VerdictOther Verdict = "Other"
 )
 
-// Judge decides what the marker of a cluster, nil if there is none, means for a hub, and what the marker is to say if the hub
-// holds or claims the cluster. takeOver is the hub from which the cluster may be taken over; empty for none.
+// Judge decides what the marker of a cluster, nil if there is none, means for a hub, and what the marker is to say if
+// the hub holds or claims the cluster. takeOver is the hub from which the cluster may be taken over; empty for none.
 //
-// A consent does not count if the marker says that the other hub took the cluster over from this one: it is older than that.
-// Else two hubs with consents would take a cluster from each other for ever.
+// A consent does not count if the marker says that the other hub took the cluster over from this one: it is older than
+// that. Else two hubs with consents would take a cluster from each other for ever.
 func Judge(have *Marker, us Hub, takeOver Identity) (Verdict, Marker) {
 	want := Marker{Holder: us}
 	if have == nil {
@@ -138,8 +138,8 @@ func predecessors(us Identity, candidates ...Identity) []Identity {
 // Owner is the hub that holds the cluster as the owner of what is there.
 func (m Marker) Owner() Owner { return Owner{ID: m.Holder.ID, Predecessors: m.Predecessors} }
 
-// Object returns the definition that says what the marker says. have is the metadata of the one that is replaced, whose other
-// labels and annotations are kept; nil if there is none.
+// Object returns the definition that says what the marker says. have is the metadata of the one that is replaced, whose
+// other labels and annotations are kept; nil if there is none.
 func (m Marker) Object(have *metav1.ObjectMeta) map[string]any {
 	labels, annotations := map[string]string{}, map[string]string{}
 	metadata := map[string]any{"name": fleetv1alpha1.HubMarkerName}

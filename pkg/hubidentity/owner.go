@@ -11,8 +11,8 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// Owner is a hub as the owner of what is in one workload cluster. The zero value owns what names no hub. It is a value and
-// must not be changed.
+// Owner is a hub as the owner of what is in one workload cluster. The zero value owns what names no hub. It is a value
+// and must not be changed.
 type Owner struct {
 	// ID is the identity of the hub.
 	ID Identity
@@ -31,8 +31,8 @@ func (o Owner) names() []Identity {
 	return append([]Identity{o.ID, ""}, o.Predecessors...)
 }
 
-// Owns is whether an object that Masthead put into the workload cluster is this hub's. That Masthead put it there, the caller
-// knows.
+// Owns is whether an object that Masthead put into the workload cluster is this hub's. That Masthead put it there, the
+// caller knows.
 func (o Owner) Owns(obj metav1.Object) bool {
 	return o.OwnsName(obj.GetLabels()[fleetv1alpha1.HubLabel])
 }
@@ -57,7 +57,8 @@ func (o Owner) IsManaged(obj metav1.Object) bool {
 	return obj.GetLabels()[fleetv1alpha1.ManagedByLabel] == fleetv1alpha1.FieldManager && o.Owns(obj)
 }
 
-// Stamp adds to labels those that say that an object is this hub's. It changes the map, and returns it; it makes one of nil.
+// Stamp adds to labels those that say that an object is this hub's. It changes the map, and returns it; it makes one of
+// nil.
 func (o Owner) Stamp(labels map[string]string) map[string]string {
 	if labels == nil {
 		labels = map[string]string{}

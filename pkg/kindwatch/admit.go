@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Validate returns why a Kind cannot be one that an API server serves, or nil. Group, version and resource become a path, and
-// may come from an object that somebody else wrote: what is not a plain segment of a path would be a request for something
-// else.
+// Validate returns why a Kind cannot be one that an API server serves, or nil. Group, version and resource become a
+// path, and may come from an object that somebody else wrote: what is not a plain segment of a path would be a request
+// for something else.
 func (k Kind) Validate() error {
 	if k.Group != "" {
 		if errs := validation.IsDNS1123Subdomain(k.Group); len(errs) > 0 {
@@ -35,10 +35,11 @@ func (k Kind) Validate() error {
 	return nil
 }
 
-// admitted brings what a server sent into the form in which it is kept, or returns false for what cannot be an object of the
-// kind. What is asked for is not what a server has to answer: an aggregated API decides alone what its items say. So the kind
-// is always the one that was asked for, and an object whose name or namespace could not be part of its own path, or that has
-// a namespace where the kind has none or the other way round, is dropped as if it had not been sent.
+// admitted brings what a server sent into the form in which it is kept, or returns false for what cannot be an object
+// of the kind. What is asked for is not what a server has to answer: an aggregated API decides alone what its items
+// say. So the kind is always the one that was asked for, and an object whose name or namespace could not be part of its
+// own path, or that has a namespace where the kind has none or the other way round, is dropped as if it had not been
+// sent.
 //
 // Of managedFields, only what belongs to the manager keep, or to one whose name begins with it and "-", stays.
 func (k Kind) admitted(obj any, keep string) (*unstructured.Unstructured, bool) {
@@ -84,8 +85,8 @@ func (k Kind) reduced(in *metav1.ObjectMeta) metav1.ObjectMeta {
 	return out
 }
 
-// maxName is how many bytes the name of an object or a namespace may have. Most kinds allow 253; for some any segment of a path
-// will do. A name is written into keys of queues, lines of logs and messages without being cut.
+// maxName is how many bytes the name of an object or a namespace may have. Most kinds allow 253; for some any segment
+// of a path will do. A name is written into keys of queues, lines of logs and messages without being cut.
 const maxName = 512
 
 func isSegment(s string) bool {

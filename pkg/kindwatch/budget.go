@@ -72,8 +72,8 @@ type allowance struct {
 	// listed is how many objects that are not kept a list may bring.
 	listed int64
 
-	// objects and bytes are what the store of the kind holds, which is part of all. arriving is about how many bytes a list that is under
-	// way has brought.
+	// objects and bytes are what the store of the kind holds, which is part of all. arriving is about how many bytes a
+	// list that is under way has brought.
 	objects, bytes, arriving int64
 }
 
@@ -118,8 +118,8 @@ func (b *allowance) admits(m *meter) error {
 
 func (b *allowance) release() { _ = b.hold(-b.objects, -b.bytes) }
 
-// meter adds up what a list that is still under way has brought, in pages or as a stream. A page counts as an object, so that
-// pages which bring none come to an end, too.
+// meter adds up what a list that is still under way has brought, in pages or as a stream. A page counts as an object,
+// so that pages which bring none come to an end, too.
 type meter struct {
 	sizes map[types.NamespacedName]int64
 	pages int

@@ -190,8 +190,8 @@ func (d *documents) forget(group string) {
 // maxRoot is how long the text of an error's root may be for the root to be kept.
 const maxRoot = 256
 
-// shownError is what is kept of an error of a cluster: a bounded text, and its root if that is short, so that errors.Is still finds
-// what the connection says (multicluster.ErrClusterNotConnected).
+// shownError is what is kept of an error of a cluster: a bounded text, and its root if that is short, so that errors.Is
+// still finds what the connection says (multicluster.ErrClusterNotConnected).
 type shownError struct {
 	text string
 	root error

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// FuzzObject has a server send anything for an object: in a list, as an event, as metadata only, and as what was written. There is
-// no panic, and what is kept has a name that can be asked for.
+// FuzzObject has a server send anything for an object: in a list, as an event, as metadata only, and as what was
+// written. There is no panic, and what is kept has a name that can be asked for.
 func FuzzObject(f *testing.F) {
 	for _, text := range []string{
 		`{"metadata":{"namespace":"default","name":"a","uid":"1","resourceVersion":"5","annotations":{"example.org/app":"shop"}},"data":{"value":"x"}}`,

@@ -26,8 +26,8 @@ import (
 // maxHostileHeap is what the watches of one hostile API server may add to the live heap, with the server itself.
 const maxHostileHeap = 96 << 20
 
-// hostileStates are the states in which a kind of a hostile API server may come to stay, by attack. Syncing is with a message, unless
-// the API server hangs. Attacks that are not here do not get as far as a watch.
+// hostileStates are the states in which a kind of a hostile API server may come to stay, by attack. Syncing is with a
+// message, unless the API server hangs. Attacks that are not here do not get as far as a watch.
 func hostileStates() map[string][]State {
 	synced, syncing, tooLarge := []State{StateSynced}, []State{StateSyncing}, []State{StateTooLarge}
 	refused := []State{StateSyncing, StateTooLarge}
@@ -96,8 +96,8 @@ func hostileStates() map[string][]State {
 // hangs are the attacks of which there is nothing to say: the API server has not answered yet.
 var hangs = []string{"drip", "silent-streams", "retry-after"} //nolint:gochecknoglobals // A constant.
 
-// TestHostileServers watches kinds of each hostile API server beside those of one that is not, with places for two lists at once, and
-// lets them go.
+// TestHostileServers watches kinds of each hostile API server beside those of one that is not, with places for two
+// lists at once, and lets them go.
 func TestHostileServers(t *testing.T) {
 	honest, err := hostile.StartHonest(t.Context(), hostile.NewHonest())
 	if err != nil {
@@ -220,7 +220,8 @@ func boundedConfig(s *hostile.Server) *rest.Config {
 	})
 }
 
-// watchHeap follows how much of the heap lives. What it returns ends that, and says by how much it was more at most than at first.
+// watchHeap follows how much of the heap lives. What it returns ends that, and says by how much it was more at most
+// than at first.
 func watchHeap(t *testing.T) func() uint64 {
 	t.Helper()
 	live := func() uint64 {
@@ -264,7 +265,8 @@ func giant(resource string, n, size int) hostile.Collection {
 	}}
 }
 
-// giantDefinitions is a cluster with many kinds, all of one group and version, so that one document of discovery has them all.
+// giantDefinitions is a cluster with many kinds, all of one group and version, so that one document of discovery has
+// them all.
 func giantDefinitions(n, size int) hostile.Collection {
 	text := strings.Repeat("x", size)
 	return hostile.Collection{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Count: n, Object: func(i int) map[string]any {

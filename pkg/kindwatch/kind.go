@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A Kind says what to watch, completely enough to do it without a RESTMapper. Kinds that differ in any field are watched
-// and stored apart.
+// A Kind says what to watch, completely enough to do it without a RESTMapper. Kinds that differ in any field are
+// watched and stored apart.
 type Kind struct {
 	schema.GroupVersionKind
 
@@ -21,8 +21,8 @@ type Kind struct {
 	// ClusterScoped says that objects of the kind have no namespace.
 	ClusterScoped bool
 
-	// StatusSubresource says that the API server has a status subresource for the kind. It changes nothing about how the kind
-	// is watched: Reduce may want to know. A Resolver sets it.
+	// StatusSubresource says that the API server has a status subresource for the kind. It changes nothing about how the
+	// kind is watched: Reduce may want to know. A Resolver sets it.
 	StatusSubresource bool
 
 	// MetadataOnly watches only the metadata of the objects. They are stored with apiVersion, kind and metadata.
@@ -33,8 +33,8 @@ type Kind struct {
 	// the rest is.
 	OnlyAnnotations string
 
-	// Shared has the kind watched once for all Watchers of the cluster that have the same Options.Shared. Of such a kind objects are
-	// kept, without anything that Options.KeepManager or Reduce would do about them.
+	// Shared has the kind watched once for all Watchers of the cluster that have the same Options.Shared. Of such a kind
+	// objects are kept, without anything that Options.KeepManager or Reduce would do about them.
 	Shared bool
 
 	// LabelSelector and FieldSelector narrow what is watched, in the form that the API takes. Empty means everything.
@@ -79,12 +79,13 @@ const (
 	// StateNotServed means that the cluster does not serve the kind. It is tried again, and at once when poked.
 	StateNotServed State = "NotServed"
 
-	// StateForbidden means that the cluster does not let us list or watch the kind. It is tried again, and at once when poked.
+	// StateForbidden means that the cluster does not let us list or watch the kind. It is tried again, and at once when
+	// poked.
 	StateForbidden State = "Forbidden"
 
-	// StateStale means that the objects of the kind were known, and that for Options.StaleAfter the cluster has let them neither be
-	// listed nor be watched, for whatever reason: the conversion webhook of a CRD is gone, an aggregated API does not answer. What
-	// was known last is still served. It is tried again.
+	// StateStale means that the objects of the kind were known, and that for Options.StaleAfter the cluster has let them
+	// neither be listed nor be watched, for whatever reason: the conversion webhook of a CRD is gone, an aggregated API
+	// does not answer. What was known last is still served. It is tried again.
 	StateStale State = "Stale"
 
 	// StateTooLarge means that the cluster has more objects of the kind than are kept, or larger ones. None is kept. It is
@@ -110,8 +111,8 @@ const (
 	StateChanged EventType = "StateChanged"
 )
 
-// An Event is a change of an object or of the state of a kind. Objects and Entries in it are shared with the store and must
-// not be changed.
+// An Event is a change of an object or of the state of a kind. Objects and Entries in it are shared with the store and
+// must not be changed.
 type Event struct {
 	Type EventType
 	Kind Kind
@@ -127,11 +128,12 @@ type Event struct {
 	// Initial is true for what the first list of a kind brought, as opposed to something that happened just now.
 	Initial bool
 
-	// Relisted is true for a deletion of which only the result was seen: the object is missing from a list, or nothing is kept
-	// of the one that the list has. What happened to it between its last known state and its end is not known.
+	// Relisted is true for a deletion of which only the result was seen: the object is missing from a list, or nothing is
+	// kept of the one that the list has. What happened to it between its last known state and its end is not known.
 	Relisted bool
 
-	// Echo is true for an object that the Watcher was told of in just this state, see Watcher.Observe: who wrote it knows it.
+	// Echo is true for an object that the Watcher was told of in just this state, see Watcher.Observe: who wrote it knows
+	// it.
 	Echo bool
 
 	// State is set for StateChanged.

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// ours counts the goroutines that run code of this package, or of the reflectors that it starts, but for those of tests.
+// ours counts the goroutines that run code of this package, or of the reflectors that it starts, but for those of
+// tests.
 func ours() (int, string) {
 	var all bytes.Buffer
 	_ = pprof.Lookup("goroutine").WriteTo(&all, 2)

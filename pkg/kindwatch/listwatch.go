@@ -61,8 +61,8 @@ func (k *kindWatch) listWatch() cache.ListerWatcher {
 	}, k.o.Client)
 }
 
-// pageSize is how many objects are asked for at once, and smallerPage is the part of it that is asked for when a page was too large:
-// so objects of any size that is allowed can be listed, in pages of one if need be.
+// pageSize is how many objects are asked for at once, and smallerPage is the part of it that is asked for when a page
+// was too large: so objects of any size that is allowed can be listed, in pages of one if need be.
 const (
 	pageSize    = 500
 	smallerPage = 8
@@ -71,9 +71,10 @@ const (
 // getFunc gets a page of a list.
 type getFunc func(context.Context, metav1.ListOptions) (runtime.Object, error)
 
-// list gets a list in pages and makes it one of items, so that no more than one page is there whole. The pages are asked for here, not
-// by the reflector's pager: that one first asks for a list as old as the API server likes (resource version 0), which API servers answer
-// whole, whatever the limit says, and when a continue token has expired it asks for the whole list at once.
+// list gets a list in pages and makes it one of items, so that no more than one page is there whole. The pages are
+// asked for here, not by the reflector's pager: that one first asks for a list as old as the API server likes (resource
+// version 0), which API servers answer whole, whatever the limit says, and when a continue token has expired it asks
+// for the whole list at once.
 func (k *kindWatch) list(ctx context.Context, o metav1.ListOptions, get getFunc) (runtime.Object, error) {
 	k.unseen(ctx)
 	o.ResourceVersion, o.ResourceVersionMatch, o.Continue, o.Limit = "", "", "", pageSize

@@ -22,12 +22,14 @@ type mapper struct {
 	resolver *Resolver
 }
 
-// NewMapper returns a RESTMapper that asks for the discovery document of one group and version when it is asked about a kind in it,
-// and believes it from then on. That a kind is not served it does not believe: the next question is asked anew.
+// NewMapper returns a RESTMapper that asks for the discovery document of one group and version when it is asked about a
+// kind in it, and believes it from then on. That a kind is not served it does not believe: the next question is asked
+// anew.
 //
-// controller-runtime's mapper asks for everything that a cluster serves when it is asked for the first kind, and keeps it: of a cluster
-// with many definitions that is megabytes, to find out about the three kinds that are written there. Questions without a version, and those
-// about kinds that cannot be watched, are for other, which may be that one. account, which may be nil, is charged with what is kept.
+// controller-runtime's mapper asks for everything that a cluster serves when it is asked for the first kind, and keeps
+// it: of a cluster with many definitions that is megabytes, to find out about the three kinds that are written there.
+// Questions without a version, and those about kinds that cannot be watched, are for other, which may be that one.
+// account, which may be nil, is charged with what is kept.
 func NewMapper(client ResourceLister, other meta.RESTMapper, account *budget.Account) meta.RESTMapper {
 	const never = time.Nanosecond
 	return &mapper{RESTMapper: other, resolver: NewResolver(ResolverOptions{

@@ -33,8 +33,8 @@ func (s *store) observe(obj *unstructured.Unstructured) {
 	s.observed.put(i)
 }
 
-// caughtUp is told what the watch says of an object. It forgets what was observed of it up to there, and returns whether the
-// watch says just that. The caller holds mu.
+// caughtUp is told what the watch says of an object. It forgets what was observed of it up to there, and returns
+// whether the watch says just that. The caller holds mu.
 func (s *store) caughtUp(i *item) (echo bool) {
 	o := s.observed.items[i.Key]
 	if o == nil {
@@ -46,8 +46,8 @@ func (s *store) caughtUp(i *item) (echo bool) {
 	return o.UID == i.UID && o.ResourceVersion == i.ResourceVersion
 }
 
-// reach notes how far the watch has come, and forgets what was observed up to there: the watch has reported it, or it was
-// replaced or deleted before the watch could. The caller holds mu.
+// reach notes how far the watch has come, and forgets what was observed up to there: the watch has reported it, or it
+// was replaced or deleted before the watch could. The caller holds mu.
 func (s *store) reach(version string) {
 	s.reached = version
 	for key, o := range s.observed.items {
@@ -57,8 +57,9 @@ func (s *store) reach(version string) {
 	}
 }
 
-// missed are the items that were observed, and of which neither what is known nor a list that is newer has anything: the objects were
-// written and deleted while nobody watched. Whoever observed one waits to be told that it has gone. The caller holds mu.
+// missed are the items that were observed, and of which neither what is known nor a list that is newer has anything:
+// the objects were written and deleted while nobody watched. Whoever observed one waits to be told that it has gone.
+// The caller holds mu.
 func (s *store) missed(fresh shelf, listVersion string) []*item {
 	var out []*item
 	for key, o := range s.observed.items {

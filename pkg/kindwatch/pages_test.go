@@ -18,7 +18,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/bounded"
 )
 
-// TestListsComeInPagesThatAreNotTooLarge has a list of 1,200 objects, of which a page can have 100 without being refused.
+// TestListsComeInPagesThatAreNotTooLarge has a list of 1,200 objects, of which a page can have 100 without being
+// refused.
 func TestListsComeInPagesThatAreNotTooLarge(t *testing.T) {
 	const total, fits = 1200, 100
 	kind := Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Resource: "configmaps"}

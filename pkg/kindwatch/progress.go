@@ -22,8 +22,8 @@ import (
 // steadyAfter is how long a watch must have lasted after its list for the failures before to be over.
 const steadyAfter = 30 * time.Second
 
-// A Cause says what keeps a kind from being synced, in a form that can be the reason of a condition. It is one of a fixed set: nothing
-// that a server sent is in it.
+// A Cause says what keeps a kind from being synced, in a form that can be the reason of a condition. It is one of a
+// fixed set: nothing that a server sent is in it.
 type Cause string
 
 const (
@@ -70,9 +70,9 @@ type Unsynced struct {
 	Cause Cause
 }
 
-// Progress says which kinds are not synced, of all Watchers and Shareds that have it in their Options. A kind that the cluster does not
-// serve, or does not let us list, is not among them: that is a state of its own, and whoever needs the kind tells of it. The zero value
-// is ready to be used, and a nil Progress notes nothing.
+// Progress says which kinds are not synced, of all Watchers and Shareds that have it in their Options. A kind that the
+// cluster does not serve, or does not let us list, is not among them: that is a state of its own, and whoever needs the
+// kind tells of it. The zero value is ready to be used, and a nil Progress notes nothing.
 type Progress struct {
 	mu    sync.Mutex
 	kinds map[*kindWatch]struct{}
@@ -96,7 +96,8 @@ func (p *Progress) follow(k *kindWatch) (end func()) {
 	}
 }
 
-// Unsynced returns the kinds that are not synced, or of which lists or watches keep failing, for at least so long, sorted and each once.
+// Unsynced returns the kinds that are not synced, or of which lists or watches keep failing, for at least so long,
+// sorted and each once.
 func (p *Progress) Unsynced(forAtLeast time.Duration) []Unsynced {
 	if p == nil {
 		return nil
@@ -118,7 +119,8 @@ type trouble struct {
 	// began is when the kind was first asked for.
 	began time.Time
 
-	// failing is when the first of the failures was that no steady watch has come after, zero if there is none, and cause is what failed.
+	// failing is when the first of the failures was that no steady watch has come after, zero if there is none, and cause
+	// is what failed.
 	failing time.Time
 	cause   Cause
 

@@ -17,7 +17,8 @@ import (
 	"github.com/masthead-dev/masthead/test/hostile"
 )
 
-// TestProgressNamesWhatIsWrong has kinds of API servers that never get anywhere. Before, nothing told of them but the Watcher's own log.
+// TestProgressNamesWhatIsWrong has kinds of API servers that never get anywhere. Before, nothing told of them but the
+// Watcher's own log.
 func TestProgressNamesWhatIsWrong(t *testing.T) {
 	cases := map[string]struct {
 		reason string

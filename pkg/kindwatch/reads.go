@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Get returns an object of a watched kind, ErrNotWatched, ErrNotSynced or NotFound. The object is shared and must not be
-// changed.
+// Get returns an object of a watched kind, ErrNotWatched, ErrNotSynced or NotFound. The object is shared and must not
+// be changed.
 func (w *Watcher) Get(kind Kind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	i, err := w.get(kind, key)
 	if err != nil {
@@ -48,8 +48,8 @@ func (w *Watcher) get(kind Kind, key types.NamespacedName) (*item, error) {
 	return i, nil
 }
 
-// List returns all objects of a watched kind in no order, ErrNotWatched or ErrNotSynced. The objects are shared and must
-// not be changed.
+// List returns all objects of a watched kind in no order, ErrNotWatched or ErrNotSynced. The objects are shared and
+// must not be changed.
 func (w *Watcher) List(kind Kind) ([]*unstructured.Unstructured, error) {
 	return objects(w.list(kind, (*store).list))
 }
@@ -77,8 +77,8 @@ func (w *Watcher) Entries(kind Kind) ([]Entry, error) {
 	return entries(w.list(kind, (*store).list))
 }
 
-// Lookup returns the entries of a watched kind whose records have an index key, in the order of their keys, ErrNotWatched or
-// ErrNotSynced.
+// Lookup returns the entries of a watched kind whose records have an index key, in the order of their keys,
+// ErrNotWatched or ErrNotSynced.
 func (w *Watcher) Lookup(kind Kind, indexKey string) ([]Entry, error) {
 	return entries(w.list(kind, func(s *store) ([]*item, bool) { return s.lookup(indexKey) }))
 }
@@ -144,7 +144,8 @@ func (w *Watcher) syncing() *hold {
 	return nil
 }
 
-// settles is closed when it is known how far the kind has come. Of a shared kind, others can know it before this Watcher is told.
+// settles is closed when it is known how far the kind has come. Of a shared kind, others can know it before this
+// Watcher is told.
 func (h *hold) settles() <-chan struct{} {
 	if h.follower != nil && !h.invalid {
 		return h.follower.told
@@ -161,9 +162,9 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// Observe tells the Watcher of an object that the caller got from the API server in answer to a write. Get and List, or Entry,
-// Entries and Lookup, return it, or the record of it, until the watch has caught up with it; if nothing is kept of it, they
-// do without it so long. Objects of kinds that are not watched are ignored.
+// Observe tells the Watcher of an object that the caller got from the API server in answer to a write. Get and List, or
+// Entry, Entries and Lookup, return it, or the record of it, until the watch has caught up with it; if nothing is kept
+// of it, they do without it so long. Objects of kinds that are not watched are ignored.
 func (w *Watcher) Observe(kind Kind, obj *unstructured.Unstructured) {
 	if k := w.kind(kind); k != nil {
 		k.store.observe(obj)
@@ -182,8 +183,9 @@ func (w *Watcher) Poke(resource schema.GroupResource) {
 	}
 }
 
-// Relist lists the selected kinds again, in whatever version and form they are watched, also those that linger: what Reduce makes of their
-// objects has changed. Until a list is there, the old records are served; then those that differ are reported as Updated.
+// Relist lists the selected kinds again, in whatever version and form they are watched, also those that linger: what
+// Reduce makes of their objects has changed. Until a list is there, the old records are served; then those that differ
+// are reported as Updated.
 func (w *Watcher) Relist(selected func(schema.GroupKind) bool) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -194,8 +196,9 @@ func (w *Watcher) Relist(selected func(schema.GroupKind) bool) {
 	}
 }
 
-// Generations returns what Options.Generation was when the last list of a kind began, and when the last one began that is complete:
-// everything that Reduce kept by then is known. Each is 0 if there was no such list, or if the kind is not watched.
+// Generations returns what Options.Generation was when the last list of a kind began, and when the last one began that
+// is complete: everything that Reduce kept by then is known. Each is 0 if there was no such list, or if the kind is not
+// watched.
 func (w *Watcher) Generations(kind Kind) (begun, listed uint64) {
 	k := w.kind(kind)
 	if k == nil {

@@ -19,8 +19,8 @@ type Record interface {
 	// Equal is whether another record of the same object says the same. A change to an equal record is not reported.
 	Equal(other Record) bool
 
-	// IndexKeys are the keys under which Lookup finds the record. They may repeat themselves, and depend on nothing but what
-	// Equal compares.
+	// IndexKeys are the keys under which Lookup finds the record. They may repeat themselves, and depend on nothing but
+	// what Equal compares.
 	IndexKeys() []string
 
 	// Size is about how many bytes it takes in memory.
@@ -38,12 +38,12 @@ type Entry struct {
 	Record Record
 }
 
-// A ReduceFunc makes a Record of an object, or returns false for one that is not kept. It must not keep or change the object,
-// must not panic, whatever is in it, and is called from many goroutines at once.
+// A ReduceFunc makes a Record of an object, or returns false for one that is not kept. It must not keep or change the
+// object, must not panic, whatever is in it, and is called from many goroutines at once.
 type ReduceFunc func(kind Kind, obj *unstructured.Unstructured) (Record, bool)
 
-// An item is what is held of an object: the object, a record of it, or the mere knowledge that nothing is kept of it. Items do
-// not change.
+// An item is what is held of an object: the object, a record of it, or the mere knowledge that nothing is kept of it.
+// Items do not change.
 type item struct {
 	Entry
 	object *unstructured.Unstructured
@@ -62,8 +62,9 @@ func (*item) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 // DeepCopyObject implements runtime.Object.
 func (i *item) DeepCopyObject() runtime.Object { return i }
 
-// sameAs is whether there is nothing to report when an item of the same object takes the place of another one. An object whose
-// resource version did not change did not change. A record can change without: what Reduce makes of an object is its own affair.
+// sameAs is whether there is nothing to report when an item of the same object takes the place of another one. An
+// object whose resource version did not change did not change. A record can change without: what Reduce makes of an
+// object is its own affair.
 func (i *item) sameAs(other *item) bool {
 	if i.Record != nil {
 		return i.Record.Equal(other.Record)
@@ -88,15 +89,16 @@ type holder struct {
 // inNamespace is whether the item is an object of a namespace. Those of records are found by their index keys.
 func (i *item) inNamespace() bool { return i.object != nil && i.Key.Namespace != "" }
 
-// newHolder returns a holder that drops what the selector of the kind does not select. Of a selector that cannot be understood it drops
-// everything: an API server refuses that one, too.
+// newHolder returns a holder that drops what the selector of the kind does not select. Of a selector that cannot be
+// understood it drops everything: an API server refuses that one, too.
 func newHolder(kind Kind) holder {
 	selector, err := labels.Parse(kind.LabelSelector)
 	return holder{kind: kind, selects: func(l labels.Set) bool { return err == nil && (selector.Empty() || selector.Matches(l)) }}
 }
 
-// hold makes of an object that a server sent what is held of it. It returns false for what cannot be an object of the kind, what the
-// selector does not select, and what has been passed already. A server that honours selectors sends none of these.
+// hold makes of an object that a server sent what is held of it. It returns false for what cannot be an object of the
+// kind, what the selector does not select, and what has been passed already. A server that honours selectors sends none
+// of these.
 func (h holder) hold(obj any) (*item, bool) {
 	if i, ok := obj.(*item); ok {
 		return i, i.kept()

@@ -41,7 +41,8 @@ type kindWatch struct {
 	// settled is closed when the kind leaves StateSyncing, to which it never returns, or is stopped.
 	settled chan struct{}
 
-	// telling is held while an event is reported, so that a kind that turns stale is reported in turn. It is taken before mu.
+	// telling is held while an event is reported, so that a kind that turns stale is reported in turn. It is taken before
+	// mu.
 	telling sync.Mutex
 
 	// timing are the goroutines that measure how long nothing was seen.
@@ -63,8 +64,8 @@ type kindWatch struct {
 	message string
 	trouble trouble
 
-	// begun and listed are the generations of Reduce when the list under way, or the last one, began, and when the last that became
-	// complete did.
+	// begun and listed are the generations of Reduce when the list under way, or the last one, began, and when the last
+	// that became complete did.
 	begun, listed uint64
 
 	// invalid says that the kind cannot exist.
@@ -271,7 +272,8 @@ func isTooLarge(err error) bool {
 		errors.Is(err, budget.ErrShare) || errors.Is(err, budget.ErrBusy)
 }
 
-// park notes in the state of the kind why an attempt ended, and says whether the next one must not go on from what is known.
+// park notes in the state of the kind why an attempt ended, and says whether the next one must not go on from what is
+// known.
 func (k *kindWatch) park(err error) (anew bool) {
 	switch {
 	case isTooLarge(err):

@@ -29,8 +29,8 @@ const (
 	DefaultFailedFor    = 5 * time.Second
 )
 
-// firstMissingFor is how long the first answer is believed that a kind is not served. Between the moment when a CRD says that it
-// is established and the one when the API server tells of it there is a gap of less than a second.
+// firstMissingFor is how long the first answer is believed that a kind is not served. Between the moment when a CRD
+// says that it is established and the one when the API server tells of it there is a gap of less than a second.
 const firstMissingFor = time.Second
 
 // A ResourceLister gives the discovery document of one group and version. client-go's discovery client is one.
@@ -50,8 +50,8 @@ type ResolverOptions struct {
 	// Clock says how old an answer is; the real one by default.
 	Clock clock.PassiveClock
 
-	// MissingFor is how long it is believed that a kind is not served. The first time it is a second, then twice as long each
-	// time, up to this.
+	// MissingFor is how long it is believed that a kind is not served. The first time it is a second, then twice as long
+	// each time, up to this.
 	MissingFor time.Duration
 
 	// ForbiddenFor is how long it is believed that we may not ask, and FailedFor that asking fails.
@@ -59,12 +59,13 @@ type ResolverOptions struct {
 	FailedFor    time.Duration
 }
 
-// A Resolver says what an API server calls a kind. It asks for the discovery document of the kind's group and version, once for
-// however many callers, and believes it until Forget or ForgetAll. That something is not there it believes for a while only. It never asks for
-// everything that a cluster serves: of that there can be a thousand documents, and one Application needs three.
+// A Resolver says what an API server calls a kind. It asks for the discovery document of the kind's group and version,
+// once for however many callers, and believes it until Forget or ForgetAll. That something is not there it believes for
+// a while only. It never asks for everything that a cluster serves: of that there can be a thousand documents, and one
+// Application needs three.
 //
-// What it keeps is bounded and charged, whatever the API server says and whatever it is asked for. If there is no room for it, it
-// forgets everything, and asks again for each question. Its methods may be called from everywhere.
+// What it keeps is bounded and charged, whatever the API server says and whatever it is asked for. If there is no room
+// for it, it forgets everything, and asks again for each question. Its methods may be called from everywhere.
 type Resolver struct {
 	o ResolverOptions
 
@@ -98,9 +99,9 @@ func NewResolver(o ResolverOptions) *Resolver {
 	return r
 }
 
-// Resolve returns a kind as it has to be asked for: by its resource, with its scope, and whether it has a status subresource. It
-// waits no longer than ctx lasts. Of the errors, IsNotServed and IsForbidden tell two apart; others are passing. RetryAfter says
-// for how long asking again is no use.
+// Resolve returns a kind as it has to be asked for: by its resource, with its scope, and whether it has a status
+// subresource. It waits no longer than ctx lasts. Of the errors, IsNotServed and IsForbidden tell two apart; others are
+// passing. RetryAfter says for how long asking again is no use.
 func (r *Resolver) Resolve(ctx context.Context, gvk schema.GroupVersionKind) (Kind, error) {
 	if err := validateGVK(gvk); err != nil {
 		// No server can serve it, so none is asked.
@@ -222,7 +223,8 @@ func IsNotServed(err error) bool {
 // IsForbidden is whether Resolve failed because the cluster does not let us ask.
 func IsForbidden(err error) bool { return apierrors.IsForbidden(err) }
 
-// RetryAfter is how long Resolve will go on giving the same error, as long as nothing is forgotten. It is zero for other errors.
+// RetryAfter is how long Resolve will go on giving the same error, as long as nothing is forgotten. It is zero for
+// other errors.
 func RetryAfter(err error) time.Duration {
 	if e := (*resolveError)(nil); errors.As(err, &e) {
 		return e.again

@@ -358,7 +358,8 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheConnectionAreRecognised has the connection fail a request: who asks must be able to tell that from a cluster's error.
+// TestErrorsOfTheConnectionAreRecognised has the connection fail a request: who asks must be able to tell that from a
+// cluster's error.
 func TestErrorsOfTheConnectionAreRecognised(t *testing.T) {
 	notConnected := errors.New("cluster is not connected")
 	err := newShownError(fmt.Errorf("get: %w", &url.Error{Op: "Get", URL: "https://x", Err: notConnected}))
@@ -370,7 +371,8 @@ func TestErrorsOfTheConnectionAreRecognised(t *testing.T) {
 	}
 }
 
-// TestDiscoveryDocumentsAreCharged: without that a cluster could have the manager keep megabytes of names of kinds beside its share.
+// TestDiscoveryDocumentsAreCharged: without that a cluster could have the manager keep megabytes of names of kinds
+// beside its share.
 func TestDiscoveryDocumentsAreCharged(t *testing.T) {
 	large := make([]metav1.APIResource, 1000)
 	for i := range large {

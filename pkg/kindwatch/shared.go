@@ -9,8 +9,9 @@ import (
 	"sync"
 )
 
-// Shared watches the kinds with Kind.Shared on behalf of several Watchers of one cluster: each once, however many of them ask for it, from
-// when the first of these is started until the last has ended or asks for it no more. Nobody but Watchers calls it.
+// Shared watches the kinds with Kind.Shared on behalf of several Watchers of one cluster: each once, however many of
+// them ask for it, from when the first of these is started until the last has ended or asks for it no more. Nobody but
+// Watchers calls it.
 type Shared struct {
 	o    Options
 	used *usage
@@ -19,8 +20,8 @@ type Shared struct {
 	kinds map[Kind]*sharedKind
 }
 
-// NewShared returns a Shared that watches nothing yet. Of the options, Handler, Reduce, KeepManager, Linger and Shared mean nothing: the
-// Watchers have theirs.
+// NewShared returns a Shared that watches nothing yet. Of the options, Handler, Reduce, KeepManager, Linger and Shared
+// mean nothing: the Watchers have theirs.
 func NewShared(o Options) (*Shared, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
@@ -37,7 +38,8 @@ type sharedKind struct {
 	// telling is held while followers are told something, so that all of them are told everything in one order.
 	telling sync.Mutex
 
-	// followers and ended are guarded by the mutex of Shared. ended is nil until the watch runs, and closed when it does not any more.
+	// followers and ended are guarded by the mutex of Shared. ended is nil until the watch runs, and closed when it does
+	// not any more.
 	followers []*follower
 	ended     chan struct{}
 }
@@ -50,8 +52,8 @@ type follower struct {
 	// running and left are guarded by the mutex of Shared.
 	running, left bool
 
-	// caughtUp is whether the follower was told of the objects that are known, and state the one that it was last told of. Both are
-	// guarded by telling.
+	// caughtUp is whether the follower was told of the objects that are known, and state the one that it was last told of.
+	// Both are guarded by telling.
 	caughtUp bool
 	state    State
 
@@ -97,8 +99,8 @@ func (f *follower) start(life context.Context) {
 	}()
 }
 
-// leave ends that the follower is told anything, but for a handler that is running. Whoever leaves last ends the watch, and gets a channel
-// that is closed when it has ended.
+// leave ends that the follower is told anything, but for a handler that is running. Whoever leaves last ends the watch,
+// and gets a channel that is closed when it has ended.
 func (f *follower) leave() <-chan struct{} {
 	k := f.watch
 	k.all.mu.Lock()
@@ -159,7 +161,8 @@ func (f *follower) learn(synced Event) {
 	if !f.caughtUp {
 		items, known := f.watch.store.list()
 		if !known || !f.isRunning() {
-			// The kind is not synced any more, and will say when it is again; or the follower is not there yet, and will catch up.
+			// The kind is not synced any more, and will say when it is again; or the follower is not there yet, and will catch
+			// up.
 			return
 		}
 		for _, i := range items {

@@ -208,7 +208,8 @@ func TestASharedKindThatIsNotServed(t *testing.T) {
 	eventually(t, "and the other", told(&late, "shared-widget", Added))
 }
 
-// TestAWatcherThatHasEndedFollowsNothing is for a controller that is told that its cluster went while it asks for something.
+// TestAWatcherThatHasEndedFollowsNothing is for a controller that is told that its cluster went while it asks for
+// something.
 func TestAWatcherThatHasEndedFollowsNothing(t *testing.T) {
 	s, kind := shared(t, config, "ended")
 	w, end := start(t, config, func(Event) {}, through(s))
@@ -221,7 +222,8 @@ func TestAWatcherThatHasEndedFollowsNothing(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForAKindThatIsNotAskedForAnyMore is for a controller that waits for all of its kinds, and lets one go meanwhile.
+// TestNobodyWaitsForAKindThatIsNotAskedForAnyMore is for a controller that waits for all of its kinds, and lets one go
+// meanwhile.
 func TestNobodyWaitsForAKindThatIsNotAskedForAnyMore(t *testing.T) {
 	arrived, hang := make(chan struct{}, 10), make(chan struct{})
 	slow := intercepted(config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -281,7 +283,8 @@ func TestAWatcherIsToldNothingBeforeItIsStarted(t *testing.T) {
 	eventually(t, "told at the start", told(&early, other.Name, Added))
 }
 
-// TestSharedKindsComeAndGo has Watchers that come, ask from their handlers too, and go, and looks whether anything is left.
+// TestSharedKindsComeAndGo has Watchers that come, ask from their handlers too, and go, and looks whether anything is
+// left.
 func TestSharedKindsComeAndGo(t *testing.T) {
 	c := testClient(t)
 	eventually(t, "the tests before have ended", settles(0))

@@ -83,8 +83,8 @@ func (s shelf) bytes() int64 {
 	return bytes
 }
 
-// groups are items by something that several of them have, each group in the order of their keys. They are slices rather than maps of items:
-// most groups are small, and a map of its own for each would be larger than the items are.
+// groups are items by something that several of them have, each group in the order of their keys. They are slices
+// rather than maps of items: most groups are small, and a map of its own for each would be larger than the items are.
 type groups map[string][]*item
 
 func (g groups) sort() {

@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestObjectsOfANamespaceAreThoseOfTheList does many things in no order. After each, what a namespace has is what the whole list has of it.
+// TestObjectsOfANamespaceAreThoseOfTheList does many things in no order. After each, what a namespace has is what the
+// whole list has of it.
 func TestObjectsOfANamespaceAreThoseOfTheList(t *testing.T) {
 	kind, _ := widgets(t, "namespaces")
 	s := newStore(kind, func(Event) {}, func() {})

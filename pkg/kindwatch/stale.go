@@ -8,12 +8,12 @@ import (
 	"fmt"
 )
 
-// A kind that is synced and cannot be listed any more looks as if nothing happened to its objects. So it is noted from when on neither a
-// list nor a watch is there, and the kind is Stale when that has lasted for too long. A request that hangs counts like one that fails, and
-// the reflector's own attempts like those of the loop around it.
+// A kind that is synced and cannot be listed any more looks as if nothing happened to its objects. So it is noted from
+// when on neither a list nor a watch is there, and the kind is Stale when that has lasted for too long. A request that
+// hangs counts like one that fails, and the reflector's own attempts like those of the loop around it.
 
-// unseen notes that nobody reports what happens to the objects of the kind, until seen. What an attempt that was ended goes on asking
-// for means nothing.
+// unseen notes that nobody reports what happens to the objects of the kind, until seen. What an attempt that was ended
+// goes on asking for means nothing.
 func (k *kindWatch) unseen(attempt context.Context) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -18,7 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestStaleWhenTheConversionWebhookIsGone has a CRD whose conversion webhook does not answer, so that its objects cannot be listed.
+// TestStaleWhenTheConversionWebhookIsGone has a CRD whose conversion webhook does not answer, so that its objects
+// cannot be listed.
 func TestStaleWhenTheConversionWebhookIsGone(t *testing.T) {
 	c := testClient(t)
 	kind, crd := widgets(t, "stale")
@@ -92,8 +93,8 @@ func TestStaleWhenTheConversionWebhookIsGone(t *testing.T) {
 	}
 }
 
-// TestStaleWhenRequestsHang is about a server that takes requests and does not answer. No attempt fails, so it is not the end of one that
-// makes the kind stale.
+// TestStaleWhenRequestsHang is about a server that takes requests and does not answer. No attempt fails, so it is not
+// the end of one that makes the kind stale.
 func TestStaleWhenRequestsHang(t *testing.T) {
 	var hanging atomic.Bool
 	var mu sync.Mutex

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// store holds what is kept of the objects of one kind. It implements cache.ReflectorStore: one reflector writes it, one call
-// after another, everybody reads it. Events are emitted without mu, so that handlers can read.
+// store holds what is kept of the objects of one kind. It implements cache.ReflectorStore: one reflector writes it, one
+// call after another, everybody reads it. Events are emitted without mu, so that handlers can read.
 type store struct {
 	holder
 	emit     func(Event)
@@ -123,8 +123,8 @@ func (s *store) unlockUnlessOver() error {
 	return err
 }
 
-// put keeps an item, or forgets what is known of an object of which nothing is kept. It returns why there is no room for it. The caller
-// holds mu.
+// put keeps an item, or forgets what is known of an object of which nothing is kept. It returns why there is no room
+// for it. The caller holds mu.
 func (s *store) put(i *item) error {
 	if !i.kept() {
 		s.remove(i.Key)
@@ -401,8 +401,8 @@ func (s *store) merged(known, observed []*item) []*item {
 // newer is whether a is a later state than b of the same object.
 func newer(a, b *item) bool { return newerVersion(a.ResourceVersion, b.ResourceVersion) }
 
-// newerVersion is whether resource version a is later than b. Versions that cannot be compared are not: then the watch is
-// believed.
+// newerVersion is whether resource version a is later than b. Versions that cannot be compared are not: then the watch
+// is believed.
 func newerVersion(a, b string) bool {
 	c, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && c > 0

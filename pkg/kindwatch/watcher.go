@@ -47,28 +47,28 @@ type Options struct {
 	// block, and may call the Watcher. Required.
 	Handler func(Event)
 
-	// PerKind and Total bound what is kept of each kind and of all kinds together; see the defaults. A kind that is over its
-	// limit, or with which the Watcher is, is StateTooLarge.
+	// PerKind and Total bound what is kept of each kind and of all kinds together; see the defaults. A kind that is over
+	// its limit, or with which the Watcher is, is StateTooLarge.
 	PerKind Limit
 	Total   Limit
 
-	// Account is charged with what is kept, and with what arrives. Whoever has to yield, or is refused, is StateTooLarge. nil is no
-	// charge.
+	// Account is charged with what is kept, and with what arrives. Whoever has to yield, or is refused, is StateTooLarge.
+	// nil is no charge.
 	Account *budget.Account
 
 	// Progress is told which kinds are not synced; nil if nobody asks.
 	Progress *Progress
 
-	// Guard recovers panics of what handles the cluster's objects, and ends the connection to it. Without one, a panic costs a kind what is
-	// known of it, and it is listed again with back-off.
+	// Guard recovers panics of what handles the cluster's objects, and ends the connection to it. Without one, a panic
+	// costs a kind what is known of it, and it is listed again with back-off.
 	Guard *guard.Guard
 
-	// Reduce makes the Watcher keep records instead of objects. It is called while objects arrive, so that no list is ever in
-	// memory whole.
+	// Reduce makes the Watcher keep records instead of objects. It is called while objects arrive, so that no list is ever
+	// in memory whole.
 	Reduce ReduceFunc
 
-	// Generation counts how often Reduce has begun to keep more than before, from 1. What it was when a list of a kind began is what
-	// Generations returns once that list is complete. It must not block. Without it, nothing is counted.
+	// Generation counts how often Reduce has begun to keep more than before, from 1. What it was when a list of a kind
+	// began is what Generations returns once that list is complete. It must not block. Without it, nothing is counted.
 	Generation func() uint64
 
 	// Listed bounds how many objects of a kind that are not kept a list may bring. It is for Watchers with Reduce, which
@@ -81,12 +81,12 @@ type Options struct {
 	// Lists bounds how many kinds are listed at once by all Watchers that share it. nil is no bound.
 	Lists *ListGate
 
-	// Linger is how long a kind that nobody asks for any more is still watched, so that owners who come and go do not have it
-	// listed again and again.
+	// Linger is how long a kind that nobody asks for any more is still watched, so that owners who come and go do not have
+	// it listed again and again.
 	Linger time.Duration
 
-	// KeepManager is a field manager. Of managedFields, objects keep what belongs to it or to one whose name begins with it and
-	// "-", and nothing else.
+	// KeepManager is a field manager. Of managedFields, objects keep what belongs to it or to one whose name begins with
+	// it and "-", and nothing else.
 	KeepManager string
 
 	// StaleAfter is for how long a kind that was synced may be neither listed nor watched before it is StateStale.
@@ -169,8 +169,8 @@ func (o *Options) setDefaults() error {
 	return nil
 }
 
-// Start watches what is asked for until ctx ends, and returns when the last goroutine is gone. Of a shared kind that others still follow,
-// the handler may be running then. It can be called once.
+// Start watches what is asked for until ctx ends, and returns when the last goroutine is gone. Of a shared kind that
+// others still follow, the handler may be running then. It can be called once.
 func (w *Watcher) Start(ctx context.Context) error {
 	w.mu.Lock()
 	if w.ctx != nil || w.stopped {
@@ -197,11 +197,12 @@ func (w *Watcher) Start(ctx context.Context) error {
 	return nil
 }
 
-// Set makes kinds all that owner asks for. Its cost depends on the kinds of that owner, and not on how many owners there are.
+// Set makes kinds all that owner asks for. Its cost depends on the kinds of that owner, and not on how many owners
+// there are.
 //
-// Kinds that are asked for by nobody any more are stopped: at once without Linger, and then no event of them is reported after
-// Set has returned, other than one whose handler was already running. Otherwise they are watched, and answer questions, until
-// Linger is over.
+// Kinds that are asked for by nobody any more are stopped: at once without Linger, and then no event of them is
+// reported after Set has returned, other than one whose handler was already running. Otherwise they are watched, and
+// answer questions, until Linger is over.
 func (w *Watcher) Set(owner string, kinds ...Kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -271,7 +272,8 @@ func (w *Watcher) drop(h *hold) {
 	delete(w.kinds, h.kind)
 }
 
-// leave ends that the Watcher is told of a shared kind. Whoever leaves last waits for its goroutine, as for its own. The caller holds mu.
+// leave ends that the Watcher is told of a shared kind. Whoever leaves last waits for its goroutine, as for its own.
+// The caller holds mu.
 func (w *Watcher) leave(f *follower) {
 	if ended := f.leave(); ended != nil {
 		w.running.Go(func() { <-ended })
@@ -298,7 +300,8 @@ func (w *Watcher) reap(ctx context.Context) {
 	}
 }
 
-// dropIdle stops the kinds that have lingered long enough, and returns how long the next one still has to, if there is one.
+// dropIdle stops the kinds that have lingered long enough, and returns how long the next one still has to, if there is
+// one.
 func (w *Watcher) dropIdle() (time.Duration, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -37,8 +37,8 @@ type ControllerOptions[R mcreconcile.ClusterAware[R]] struct {
 	// Gate is the gate that the provider of clusters turns. Without one, every request is dispatched.
 	Gate *Gate
 
-	// MaxConcurrentReconciles is the number of workers, 1 by default. Twice as many reconciles may be under way beside them for clusters
-	// that hang.
+	// MaxConcurrentReconciles is the number of workers, 1 by default. Twice as many reconciles may be under way beside
+	// them for clusters that hang.
 	MaxConcurrentReconciles int
 
 	// MaxInFlightPerCluster limits how many of the workers one workload cluster may occupy; see FairQueueOptions.
@@ -72,21 +72,22 @@ type ControllerOptions[R mcreconcile.ClusterAware[R]] struct {
 // Controller reconciles requests of the hub and of all engaged clusters. It wraps controller-runtime's controller and
 // replaces multicluster-runtime's mcController (v0.24.1), because of what was found there:
 //
-//   - Engage starts every source with two locks held, and the source waits for its cluster: one unreachable cluster blocks
-//     the engagement of all others for good, and if it was engaged before the start, it ends the manager after two minutes
-//     (the same as redpanda-data/redpanda-operator#1440). Here Engage never waits: a source starts in a goroutine of its
-//     own, without a lock held, and if it cannot, it is tried again.
+//   - Engage starts every source with two locks held, and the source waits for its cluster: one unreachable cluster
+//     blocks the engagement of all others for good, and if it was engaged before the start, it ends the manager after
+//     two minutes (the same as redpanda-data/redpanda-operator#1440). Here Engage never waits: a source starts in a
+//     goroutine of its own, without a lock held, and if it cannot, it is tried again.
 //   - A goroutine for each source of each engagement lives until the controller stops. Here nothing of an engagement
 //     is left when its context has ended.
-//   - NeedLeaderElection and Warmup are hidden, since only the interface is embedded (milo-os/milo#732). Here they count.
-//   - A new instance of a cluster replaces the old one before the new one's watches have started. Here two live instances of
-//     one name are watched side by side, and each one's watches end when its own context ends. Together with WaitForSync
-//     that makes it possible to make before breaking.
+//   - NeedLeaderElection and Warmup are hidden, since only the interface is embedded (milo-os/milo#732). Here they
+//     count.
+//   - A new instance of a cluster replaces the old one before the new one's watches have started. Here two live
+//     instances of one name are watched side by side, and each one's watches end when its own context ends. Together
+//     with WaitForSync that makes it possible to make before breaking.
 //   - The manager's controller options are ignored (kubernetes-sigs/multicluster-runtime#163). Here they are defaults.
 //
 // It uses a fair queue, LogConstructor, and a wrapped reconciler: an error mcr.ErrClusterNotFound counts as success; a
-// conflict of resource versions and ErrClusterNotConnected are retried with back-off, without being logged or counted as
-// errors.
+// conflict of resource versions and ErrClusterNotConnected are retried with back-off, without being logged or counted
+// as errors.
 type Controller[R mcreconcile.ClusterAware[R]] struct {
 	inner controller.TypedController[R]
 	clock clock.WithTicker
@@ -192,8 +193,8 @@ func (c *Controller[R]) MultiClusterWatch(src mcsource.TypedSource[client.Object
 	return nil
 }
 
-// Engage starts to watch a cluster, until ctx ends. It never waits for the cluster. It does nothing if the same instance is
-// engaged already; another live instance of the same name is watched beside the first.
+// Engage starts to watch a cluster, until ctx ends. It never waits for the cluster. It does nothing if the same
+// instance is engaged already; another live instance of the same name is watched beside the first.
 func (c *Controller[R]) Engage(ctx context.Context, name mcr.ClusterName, cl cluster.Cluster) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

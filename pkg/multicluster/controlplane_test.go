@@ -32,7 +32,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// serverPatience is how long the control plane may take to start or to stop: envtest's 20 seconds are for an idle machine.
+// serverPatience is how long the control plane may take to start or to stop: envtest's 20 seconds are for an idle
+// machine.
 const serverPatience = 2 * time.Minute
 
 // controlPlane is a real etcd and API server, which the first test that needs it starts, and TestMain stops.

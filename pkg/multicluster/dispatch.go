@@ -37,7 +37,8 @@ func (q *fairQueue[R]) newSub(name mcr.ClusterName) *subQueue[R] {
 	return sub
 }
 
-// delay computes after how long an item shall be due. If a delay and the rate limiter are both asked for, the shorter wins.
+// delay computes after how long an item shall be due. If a delay and the rate limiter are both asked for, the shorter
+// wins.
 func (q *fairQueue[R]) delay(sub *subQueue[R], item R, o priorityqueue.AddOpts) time.Duration {
 	if !o.RateLimited {
 		return o.After
@@ -126,7 +127,8 @@ func (q *fairQueue[R]) schedule(sub *subQueue[R], now time.Time) {
 	}
 }
 
-// next returns the cluster whose turn it is, or nil. If all workers are taken, the timer is told to look for items that hang.
+// next returns the cluster whose turn it is, or nil. If all workers are taken, the timer is told to look for items that
+// hang.
 func (q *fairQueue[R]) next() *subQueue[R] {
 	now := q.clock.Now()
 	sub := q.lanes.next(now)
@@ -305,8 +307,8 @@ func (q *fairQueue[R]) promoteDelayed(now time.Time) (next time.Duration, some b
 	return 0, false
 }
 
-// promoteBlocked sends items that hang to the slow lane if clusters wait for their workers, and tells how long it is until the next one
-// hangs.
+// promoteBlocked sends items that hang to the slow lane if clusters wait for their workers, and tells how long it is
+// until the next one hangs.
 func (q *fairQueue[R]) promoteBlocked(now time.Time) (next time.Duration, some bool) {
 	if q.lanes.next(now) != nil {
 		q.available.Signal()

@@ -61,16 +61,16 @@ type FairQueueOptions[R mcreconcile.ClusterAware[R]] struct {
 //
 // What it guarantees:
 //
-//   - Turns. Clusters that have work are served in turn, one item each (deficit round robin with a quantum of one). An item
-//     of a cluster with an empty queue waits for at most one item of every other cluster per free worker.
-//   - Limit. No workload cluster has more than MaxInFlightPerCluster items in flight, even if it is the only one that has
-//     work. The alternative, to lend idle workers, was rejected: reconciles of a cluster that hangs last until their
-//     timeout, and a lender would find its workers gone for as long when the next cluster wakes up. Whoever wants more
-//     throughput for a single cluster sets more workers. Up to that limit a cluster earns its share (window): it begins with
-//     one item in flight, and falls back to one when an item hangs.
-//   - Lanes. Clusters whose items hang have workers of their own, and an item that hangs leaves its worker to the others
-//     (lanes). One that does not hang waits for their workers for at most two seconds, unless more clusters than twice the
-//     number of workers begin to hang within the time that one request may take.
+//   - Turns. Clusters that have work are served in turn, one item each (deficit round robin with a quantum of one). An
+//     item of a cluster with an empty queue waits for at most one item of every other cluster per free worker.
+//   - Limit. No workload cluster has more than MaxInFlightPerCluster items in flight, even if it is the only one that
+//     has work. The alternative, to lend idle workers, was rejected: reconciles of a cluster that hangs last until
+//     their timeout, and a lender would find its workers gone for as long when the next cluster wakes up. Whoever wants
+//     more throughput for a single cluster sets more workers. Up to that limit a cluster earns its share (window): it
+//     begins with one item in flight, and falls back to one when an item hangs.
+//   - Lanes. Clusters whose items hang have workers of their own, and an item that hangs leaves its worker to the
+//     others (lanes). One that does not hang waits for their workers for at most two seconds, unless more clusters than
+//     twice the number of workers begin to hang within the time that one request may take.
 //   - The hub has no penalty. It may have all but a quarter of the workers (all but one if there are fewer than
 //     eight, the only one if there is just one), because in some controllers every request is the hub's.
 //   - Order. Priorities count inside one cluster only: a cluster cannot get ahead of another by raising them. Equal
@@ -135,8 +135,8 @@ type fairQueue[R mcreconcile.ClusterAware[R]] struct {
 	// mu guards what follows. The Gate calls the queue with its own lock held, so that nothing here may call the Gate
 	// while it holds mu.
 	mu sync.Mutex
-	// available is signalled when a cluster waits for its turn and when a worker is free again. Whoever takes an item while clusters
-	// wait passes the signal on, so that there is no need to count.
+	// available is signalled when a cluster waits for its turn and when a worker is free again. Whoever takes an item
+	// while clusters wait passes the signal on, so that there is no need to count.
 	available sync.Cond
 	// drained is signalled when the last item in flight is done.
 	drained sync.Cond
@@ -255,16 +255,16 @@ func (q *fairQueue[R]) Forget(item R) {
 // NumRequeues implements workqueue.TypedRateLimitingInterface.
 func (q *fairQueue[R]) NumRequeues(item R) int { return q.limiter.NumRequeues(item) }
 
-// Len is the number of items that are due and not in flight, including those that are held by a gate or behind their own
-// reconcile.
+// Len is the number of items that are due and not in flight, including those that are held by a gate or behind their
+// own reconcile.
 func (q *fairQueue[R]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.due
 }
 
-// ShutDown makes every Get return at once. What is queued is dropped, as in controller-runtime's priority queue: after a
-// restart the initial lists bring it back.
+// ShutDown makes every Get return at once. What is queued is dropped, as in controller-runtime's priority queue: after
+// a restart the initial lists bring it back.
 func (q *fairQueue[R]) ShutDown() {
 	q.mu.Lock()
 	already := q.shutdown

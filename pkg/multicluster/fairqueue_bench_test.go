@@ -12,8 +12,8 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 )
 
-// BenchmarkQueue compares the fair queue with controller-runtime's on the way of one item through a queue that has 10,000
-// more, spread over the clusters.
+// BenchmarkQueue compares the fair queue with controller-runtime's on the way of one item through a queue that has
+// 10,000 more, spread over the clusters.
 func BenchmarkQueue(b *testing.B) {
 	const queued = 10_000
 	queues := map[string]func() priorityqueue.PriorityQueue[mcreconcile.Request]{
@@ -47,8 +47,8 @@ func BenchmarkQueue(b *testing.B) {
 	}
 }
 
-// BenchmarkForget measures how long it takes to purge a cluster with 1,000 items, 500 of which are delayed, from a queue with
-// 100 others of that kind.
+// BenchmarkForget measures how long it takes to purge a cluster with 1,000 items, 500 of which are delayed, from a
+// queue with 100 others of that kind.
 func BenchmarkForget(b *testing.B) {
 	g := NewGate()
 	q := NewFairQueue("", FairQueueOptions[mcreconcile.Request]{Gate: g, Workers: 8})

@@ -334,8 +334,8 @@ func FuzzFairQueueAgainstModel(f *testing.F) {
 	})
 }
 
-// TestFairQueueConcurrently has workers, feeders and a hand on the gate at work at the same time: nothing is lost, no item
-// is with two workers, the limit holds, and every cluster is served. It is for the race detector as well.
+// TestFairQueueConcurrently has workers, feeders and a hand on the gate at work at the same time: nothing is lost, no
+// item is with two workers, the limit holds, and every cluster is served. It is for the race detector as well.
 func TestFairQueueConcurrently(t *testing.T) {
 	const (
 		workers  = 16

@@ -114,9 +114,9 @@ func (q *testQueue) trust() {
 
 // step moves the clock and waits until the timer has seen it.
 //
-// If the clock moves after the queue has asked for the time, and before it has the timer that it makes then, that timer is
-// late by the whole step. A real clock does not jump; here the queue is told to make another one. A timer that is there in
-// time is not helped, so that one which is made for the wrong time, or fires in vain, is still found.
+// If the clock moves after the queue has asked for the time, and before it has the timer that it makes then, that timer
+// is late by the whole step. A real clock does not jump; here the queue is told to make another one. A timer that is
+// there in time is not helped, so that one which is made for the wrong time, or fires in vain, is still found.
 func (q *testQueue) step(d time.Duration) {
 	q.t.Helper()
 	timerIsInTime := func() bool {

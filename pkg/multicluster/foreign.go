@@ -11,8 +11,8 @@ import (
 // MaxForeignText is how many runes are repeated of what a workload cluster's API server said.
 const MaxForeignText = 256
 
-// BoundedText makes what a workload cluster's API server said fit to be repeated in conditions, events and logs: it can be of any
-// length, and contain what moves a terminal's cursor.
+// BoundedText makes what a workload cluster's API server said fit to be repeated in conditions, events and logs: it can
+// be of any length, and contain what moves a terminal's cursor.
 func BoundedText(text string) string {
 	var b strings.Builder
 	n := 0

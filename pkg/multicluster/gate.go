@@ -30,8 +30,8 @@ const (
 	gateOpen
 )
 
-// A SyncWaiter knows when the watches on a cluster have delivered what the cluster held when they started. Controller and
-// Gate implement it.
+// A SyncWaiter knows when the watches on a cluster have delivered what the cluster held when they started. Controller
+// and Gate implement it.
 type SyncWaiter interface {
 	// WaitForSync returns nil as soon as every source that watches this instance of the cluster has delivered its
 	// initial list, or has found that its kind is not served there. It returns an error if ctx or the engagement ends
@@ -45,9 +45,9 @@ var _ SyncWaiter = &Gate{}
 // Gate says, per cluster, whether its queued work may run now. There is one Gate per manager: the provider of clusters
 // turns it, and every fair queue obeys it.
 //
-// A cluster is unknown (what is queued for it is dropped), closed (what is queued for it is held, nothing is lost) or open
-// (dispatched). The hub is always open. A change holds for every queue when the call that made it returns: no item of a
-// cluster is handed to a worker after Close or Forget returned.
+// A cluster is unknown (what is queued for it is dropped), closed (what is queued for it is held, nothing is lost) or
+// open (dispatched). The hub is always open. A change holds for every queue when the call that made it returns: no item
+// of a cluster is handed to a worker after Close or Forget returned.
 //
 // What is dropped comes back with the initial lists when the cluster is engaged. A controller whose hub sources make
 // requests for workload clusters must hence be able to make the same requests when a cluster is engaged.
@@ -63,8 +63,8 @@ type Gate struct {
 	waiters []SyncWaiter
 }
 
-// gatedQueue is what a Gate needs of a queue. The Gate calls it with its own lock held, hence a queue never calls the Gate
-// while it holds its lock.
+// gatedQueue is what a Gate needs of a queue. The Gate calls it with its own lock held, hence a queue never calls the
+// Gate while it holds its lock.
 type gatedQueue interface {
 	setGate(name mcr.ClusterName, state gateState)
 	// idle returns a channel that is closed once the queue has no item of the cluster in flight.
@@ -80,16 +80,17 @@ func NewGate() *Gate {
 	}
 }
 
-// Open lets the work of a cluster run. Call it before the cluster is engaged, so that its initial list is not dropped, and
-// when a degraded cluster has recovered: what was held since Close is dispatched in the order in which it was queued.
+// Open lets the work of a cluster run. Call it before the cluster is engaged, so that its initial list is not dropped,
+// and when a degraded cluster has recovered: what was held since Close is dispatched in the order in which it was
+// queued.
 func (g *Gate) Open(name mcr.ClusterName) { g.set(name, gateOpen) }
 
-// Close holds the work of a cluster back. What is in flight goes on; what is queued, and what is added from now on, waits
-// for Open or Forget.
+// Close holds the work of a cluster back. What is in flight goes on; what is queued, and what is added from now on,
+// waits for Open or Forget.
 func (g *Gate) Close(name mcr.ClusterName) { g.set(name, gateClosed) }
 
-// Forget purges a cluster from every queue: what is ready or delayed, its back-off and its metric series. What is in flight
-// finishes and is not requeued. Adds are dropped until Open is called again.
+// Forget purges a cluster from every queue: what is ready or delayed, its back-off and its metric series. What is in
+// flight finishes and is not requeued. Adds are dropped until Open is called again.
 func (g *Gate) Forget(name mcr.ClusterName) { g.set(name, gateUnknown) }
 
 // IsOpen tells whether the work of a cluster may run now.
@@ -99,8 +100,9 @@ func (g *Gate) IsOpen(name mcr.ClusterName) bool {
 	return g.states[name] == gateOpen
 }
 
-// WaitIdle waits until no queue has an item of a cluster in flight. It changes nothing: close the gate before, in the same goroutine as
-// every other change, since one that closes late would close what has been opened again meanwhile. The hub is never waited for.
+// WaitIdle waits until no queue has an item of a cluster in flight. It changes nothing: close the gate before, in the
+// same goroutine as every other change, since one that closes late would close what has been opened again meanwhile.
+// The hub is never waited for.
 func (g *Gate) WaitIdle(ctx context.Context, name mcr.ClusterName) error {
 	if name == hub {
 		return nil
@@ -123,8 +125,8 @@ func (g *Gate) WaitIdle(ctx context.Context, name mcr.ClusterName) error {
 	return nil
 }
 
-// WaitForSync implements SyncWaiter over all controllers that share the Gate. A provider that replaces one instance of a
-// cluster by another calls it between engaging the new one and ending the old one.
+// WaitForSync implements SyncWaiter over all controllers that share the Gate. A provider that replaces one instance of
+// a cluster by another calls it between engaging the new one and ending the old one.
 func (g *Gate) WaitForSync(ctx context.Context, name mcr.ClusterName, cl cluster.Cluster) error {
 	g.mu.Lock()
 	waiters := slices.Clone(g.waiters)

@@ -10,17 +10,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// NewHubQueue returns controller-runtime's priority queue, for controllers whose requests are not shared out among clusters, without its
-// deadlock at shutdown. It has the form that controller.TypedOptions.NewQueue asks for.
+// NewHubQueue returns controller-runtime's priority queue, for controllers whose requests are not shared out among
+// clusters, without its deadlock at shutdown. It has the form that controller.TypedOptions.NewQueue asks for.
 //
-// In controller-runtime before v0.25 (issue 3538) a worker that waits for an item can leave at ShutDown while the item is being handed to
-// it. Whoever hands it over then waits for ever and holds the locks of the queue, the other workers never end, and neither does the
-// manager before its grace period does, which also keeps it from giving its lease back. To upgrade, to use a queue without priorities and
-// to keep a copy of the queue were rejected: multicluster-runtime has no release for v0.25 that is tested here, dead clusters must not
-// be in the way of others, and a copy would have to be looked after.
+// In controller-runtime before v0.25 (issue 3538) a worker that waits for an item can leave at ShutDown while the item
+// is being handed to it. Whoever hands it over then waits for ever and holds the locks of the queue, the other workers
+// never end, and neither does the manager before its grace period does, which also keeps it from giving its lease back.
+// To upgrade, to use a queue without priorities and to keep a copy of the queue were rejected: multicluster-runtime has
+// no release for v0.25 that is tested here, dead clusters must not be in the way of others, and a copy would have to be
+// looked after.
 //
-// What it guarantees: after ShutDown every call returns at once, whatever happens in the queue. What hangs there hangs in goroutines of
-// nobody, as long as the process lives.
+// What it guarantees: after ShutDown every call returns at once, whatever happens in the queue. What hangs there hangs
+// in goroutines of nobody, as long as the process lives.
 func NewHubQueue[T comparable](name string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
 	inner := priorityqueue.New(name, func(o *priorityqueue.Opts[T]) { o.RateLimiter = limiter })
 	q := &hubQueue[T]{PriorityQueue: inner, down: make(chan struct{})}

@@ -14,14 +14,14 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// NewInformer is for cache.Options.NewInformer of a cluster that comes and goes. It is NewSharedIndexInformer, but for its
-// watches leaving no goroutine behind.
+// NewInformer is for cache.Options.NewInformer of a cluster that comes and goes. It is NewSharedIndexInformer, but for
+// its watches leaving no goroutine behind.
 //
 // controller-runtime v0.24.1 filters the watches of unstructured and metadata-only informers through apimachinery's
 // watch.Filter, whose goroutine blocks for ever if an event is under way when the watch is stopped. The end of an
-// engagement is such a case more often than not: it ends the request and the reader at once, and the error of the one has
-// no reader any more (kubernetes/kubernetes#113254; the fix kubernetes/kubernetes#139321 was refused, since it is for the
-// reader to drain the channel). This one drains it.
+// engagement is such a case more often than not: it ends the request and the reader at once, and the error of the one
+// has no reader any more (kubernetes/kubernetes#113254; the fix kubernetes/kubernetes#139321 was refused, since it is
+// for the reader to drain the channel). This one drains it.
 func NewInformer(
 	lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 ) toolscache.SharedIndexInformer {

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// pendingWatch returns a filtered watch that has an event nobody has received, like that of an informer which is stopped.
+// pendingWatch returns a filtered watch that has an event nobody has received, like that of an informer which is
+// stopped.
 func pendingWatch() watch.Interface {
 	source := watch.NewFakeWithChanSize(1, false)
 	source.Add(&metav1.Status{})

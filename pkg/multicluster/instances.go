@@ -36,9 +36,9 @@ type InstancesOptions[R mcreconcile.ClusterAware[R], I Instance] struct {
 	// New makes an instance of a cluster. The queue is that of the controller.
 	New func(name mcr.ClusterName, cl cluster.Cluster, queue workqueue.TypedRateLimitingInterface[R]) (I, error)
 
-	// Added is told that an instance is the one that counts from now on, and which one did until now, if there was one. Removed is told
-	// that a cluster has no instance any more. Both are called with the lock of the Instances held: what they note is true when
-	// somebody else asks.
+	// Added is told that an instance is the one that counts from now on, and which one did until now, if there was one.
+	// Removed is told that a cluster has no instance any more. Both are called with the lock of the Instances held: what
+	// they note is true when somebody else asks.
 	Added   func(name mcr.ClusterName, added, before I, replaced bool)
 	Removed func(name mcr.ClusterName)
 
@@ -46,8 +46,9 @@ type InstancesOptions[R mcreconcile.ClusterAware[R], I Instance] struct {
 	Queued func(I)
 }
 
-// Instances are the engaged workload clusters of a controller, whose source they are. A cluster that is being replaced, to make before
-// breaking, has two instances for a while: the one that was engaged last counts. Their methods may be called from everywhere.
+// Instances are the engaged workload clusters of a controller, whose source they are. A cluster that is being replaced,
+// to make before breaking, has two instances for a while: the one that was engaged last counts. Their methods may be
+// called from everywhere.
 type Instances[R mcreconcile.ClusterAware[R], I Instance] struct {
 	o InstancesOptions[R, I]
 
@@ -76,8 +77,8 @@ func (s *Instances[R, I]) All() []I {
 	return slices.Collect(maps.Values(s.byName))
 }
 
-// IfCurrent calls fn if an instance of a cluster is the one that counts: of one that has been replaced, or has gone, nothing is told any more.
-// fn is called with the lock held.
+// IfCurrent calls fn if an instance of a cluster is the one that counts: of one that has been replaced, or has gone,
+// nothing is told any more. fn is called with the lock held.
 func (s *Instances[R, I]) IfCurrent(name mcr.ClusterName, i I, fn func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,8 +143,8 @@ func (s *instanceSource[R, I]) Start(ctx context.Context, queue workqueue.TypedR
 	return nil
 }
 
-// WaitForSync implements source.TypedSyncingSource: whoever replaces an instance of the cluster by this one can wait until this one knows
-// what the other knew.
+// WaitForSync implements source.TypedSyncingSource: whoever replaces an instance of the cluster by this one can wait
+// until this one knows what the other knew.
 func (s *instanceSource[R, I]) WaitForSync(ctx context.Context) error {
 	s.instances.mu.Lock()
 	i, engaged := s.instances.byCluster[s.cluster]

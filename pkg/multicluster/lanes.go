@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// goroutinesPerWorker is how many goroutines a controller has for each worker that it is configured with: one for the fast lane, one for
-// the slow lane, and one for an item that begins to hang while it is in flight. Who waits for an API server needs no processor.
+// goroutinesPerWorker is how many goroutines a controller has for each worker that it is configured with: one for the
+// fast lane, one for the slow lane, and one for an item that begins to hang while it is in flight. Who waits for an API
+// server needs no processor.
 const goroutinesPerWorker = 3
 
 // lane is one of the two lanes in which clusters wait for their turn, and in which their items are in flight.
@@ -18,8 +19,8 @@ type lane int
 const (
 	// laneFast is for the hub, and for clusters whose items end in time.
 	laneFast lane = iota
-	// laneSlow is for clusters with a penalty. While as many items hang as there are workers, it is also for all that any cluster
-	// wants to have in flight beyond its first item.
+	// laneSlow is for clusters with a penalty. While as many items hang as there are workers, it is also for all that any
+	// cluster wants to have in flight beyond its first item.
 	laneSlow
 )
 
@@ -32,8 +33,9 @@ type flight[R comparable] struct {
 	element *list.Element
 }
 
-// lanes keep the clusters whose items hang from holding the workers of the others. Each lane has as many workers as the controller is
-// configured with, and an item that hangs changes over from the fast lane to the slow one. They are guarded by the lock of the fair queue.
+// lanes keep the clusters whose items hang from holding the workers of the others. Each lane has as many workers as the
+// controller is configured with, and an item that hangs changes over from the fast lane to the slow one. They are
+// guarded by the lock of the fair queue.
 type lanes[R comparable] struct {
 	workers int
 	rings   [2]ring[R]
@@ -94,7 +96,8 @@ func (l *lanes[R]) leave(sub *subQueue[R]) {
 	}
 }
 
-// next returns the cluster whose turn it is, or nil if none may be served now. The lanes take turns, so that neither waits for the other.
+// next returns the cluster whose turn it is, or nil if none may be served now. The lanes take turns, so that neither
+// waits for the other.
 func (l *lanes[R]) next(now time.Time) *subQueue[R] {
 	l.moveHung(now)
 	// Looking at one lane may send clusters to the one that was looked at before.
@@ -108,7 +111,8 @@ func (l *lanes[R]) next(now time.Time) *subQueue[R] {
 	return nil
 }
 
-// front returns the first cluster of a lane, if that has a worker left. A cluster that belongs elsewhere by now is sent there.
+// front returns the first cluster of a lane, if that has a worker left. A cluster that belongs elsewhere by now is sent
+// there.
 func (l *lanes[R]) front(which lane, now time.Time) *subQueue[R] {
 	for l.free(which) {
 		sub := l.rings[which].front()

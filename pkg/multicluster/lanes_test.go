@@ -79,7 +79,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestNewClustersThatHangTakeOneWorkerEach: 24 clusters with many items that are enrolled at once and hang once took all 64 workers.
+// TestNewClustersThatHangTakeOneWorkerEach: 24 clusters with many items that are enrolled at once and hang once took
+// all 64 workers.
 func TestNewClustersThatHangTakeOneWorkerEach(t *testing.T) {
 	g := NewGate()
 	q := newTestQueue(t, FairQueueOptions[mcreconcile.Request]{Gate: g, Workers: 64, MaxInFlightPerCluster: 8})
@@ -95,7 +96,8 @@ func TestNewClustersThatHangTakeOneWorkerEach(t *testing.T) {
 	}
 }
 
-// TestClustersThatBeginToHangHoldNoWorkerForLong has clusters that earned their windows, fill all workers, and never answer again.
+// TestClustersThatBeginToHangHoldNoWorkerForLong has clusters that earned their windows, fill all workers, and never
+// answer again.
 func TestClustersThatBeginToHangHoldNoWorkerForLong(t *testing.T) {
 	g := NewGate()
 	q := newTestQueue(t, FairQueueOptions[mcreconcile.Request]{Gate: g, Workers: 8, MaxInFlightPerCluster: 2})

@@ -9,13 +9,13 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 )
 
-// LogConstructor returns a constructor of loggers that always name the controller and, in a reconcile, the cluster and the
-// object. The values are the keys "cluster" ("hub" for the hub), "namespace" and "name", and whatever the request itself
-// adds if it has a method LogValues() []any that returns keys and values.
+// LogConstructor returns a constructor of loggers that always name the controller and, in a reconcile, the cluster and
+// the object. The values are the keys "cluster" ("hub" for the hub), "namespace" and "name", and whatever the request
+// itself adds if it has a method LogValues() []any that returns keys and values.
 //
-// It works around kubernetes-sigs/multicluster-runtime v0.24.1's builder, whose constructor looks for *reconcile.Request.
-// A request of several clusters never is one, so that by default no line of a reconcile says which cluster or which
-// object it is about.
+// It works around kubernetes-sigs/multicluster-runtime v0.24.1's builder, whose constructor looks for
+// *reconcile.Request. A request of several clusters never is one, so that by default no line of a reconcile says which
+// cluster or which object it is about.
 func LogConstructor[R mcreconcile.ClusterAware[R]](base logr.Logger, controller string) func(*R) logr.Logger {
 	base = base.WithValues("controller", controller)
 	return func(req *R) logr.Logger {

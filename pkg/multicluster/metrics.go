@@ -15,13 +15,14 @@ import (
 // Metrics publishes what the fair queues of a manager do:
 //
 //   - masthead_queue_depth{controller,cluster}: items that are due and wait for a worker or for their cluster's gate;
-//   - masthead_queue_hanging{controller,cluster}: 1 while the cluster has a penalty because one of its items hung, else 0;
+//   - masthead_queue_hanging{controller,cluster}: 1 while the cluster has a penalty because one of its items hung, else
+//     0;
 //   - masthead_queue_wait_seconds{controller}: how long items waited for a worker, without the time for which their
 //     cluster's gate was closed, and without the items of clusters that have a penalty.
 //
 // The gauges are read from the queues when it is collected, so that a series exists exactly as long as its cluster is
-// known to the Gate, and no cluster that left can be left behind. (multicluster-runtime and controller-runtime publish nothing
-// per cluster; Cluster API's cluster cache publishes series that it never deletes.)
+// known to the Gate, and no cluster that left can be left behind. (multicluster-runtime and controller-runtime publish
+// nothing per cluster; Cluster API's cluster cache publishes series that it never deletes.)
 //
 // A nil *Metrics publishes nothing.
 type Metrics struct {
@@ -74,8 +75,8 @@ func (m *Metrics) Describe(c chan<- *prometheus.Desc) {
 	m.wait.Describe(c)
 }
 
-// Collect implements prometheus.Collector. Whoever scrapes may read slowly or not at all, so that no lock is held while a metric is
-// sent: a lock of a queue would stop its workers.
+// Collect implements prometheus.Collector. Whoever scrapes may read slowly or not at all, so that no lock is held while
+// a metric is sent: a lock of a queue would stop its workers.
 func (m *Metrics) Collect(c chan<- prometheus.Metric) {
 	m.wait.Collect(c)
 	m.mu.Lock()

@@ -41,8 +41,8 @@ func (r *clusterReconciler[R]) Reconcile(ctx context.Context, req R) (reconcile.
 	}
 }
 
-// reconcile has a panic cost the cluster its connection. One for which there is no connection is left to controller-runtime, which
-// makes an error of it and counts it.
+// reconcile has a panic cost the cluster its connection. One for which there is no connection is left to
+// controller-runtime, which makes an error of it and counts it.
 func (r *clusterReconciler[R]) reconcile(ctx context.Context, req R) (res reconcile.Result, err error) {
 	guarded := r.guardOf(req.Cluster())
 	if guarded == nil {
@@ -69,9 +69,9 @@ const (
 	outcomeFailed
 )
 
-// classify decides what an error of a reconcile means. An error of several causes (errors.Join, an aggregate, two %w) is
-// harmless only if all of them are; errors.Is, which multicluster-runtime's wrapper uses, would let one harmless cause hide
-// the others.
+// classify decides what an error of a reconcile means. An error of several causes (errors.Join, an aggregate, two %w)
+// is harmless only if all of them are; errors.Is, which multicluster-runtime's wrapper uses, would let one harmless
+// cause hide the others.
 func classify(err error) outcome {
 	if err == nil {
 		return outcomeNone

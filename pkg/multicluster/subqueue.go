@@ -57,8 +57,8 @@ func (s *subQueue[R]) depth() int { return s.ready.len() + s.behind }
 // ring holds the clusters that a worker may serve, in the order of their turns.
 //
 // It is deficit round robin in the form that it takes when every item costs the same: with a quantum of one item, a
-// cluster's deficit is used up each time it is served and is never carried over, so that no counter is left to keep. The
-// front cluster is served one item and goes to the back.
+// cluster's deficit is used up each time it is served and is never carried over, so that no counter is left to keep.
+// The front cluster is served one item and goes to the back.
 type ring[R comparable] struct{ root subQueue[R] }
 
 func (r *ring[R]) init() { r.root.prev, r.root.next = &r.root, &r.root }

@@ -83,8 +83,8 @@ func TestEngagementsLeaveNothingBehind(t *testing.T) {
 	noLeak(t, base)
 }
 
-// TestControllerMakesBeforeItBreaks replaces the instance of a cluster again and again while objects are created: none of
-// them is missed.
+// TestControllerMakesBeforeItBreaks replaces the instance of a cluster again and again while objects are created: none
+// of them is missed.
 func TestControllerMakesBeforeItBreaks(t *testing.T) {
 	f := newFixture(t, "replaced")
 	f.define()

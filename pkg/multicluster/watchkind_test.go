@@ -26,7 +26,8 @@ var (
 	}
 )
 
-// watchKinds returns a source that watches kinds in every cluster as Masthead's controllers do, and enqueues their objects.
+// watchKinds returns a source that watches kinds in every cluster as Masthead's controllers do, and enqueues their
+// objects.
 func watchKinds(kinds ...kindwatch.Kind) mcsource.TypedSource[client.Object, mcreconcile.Request] {
 	return NewInstances(InstancesOptions[mcreconcile.Request, *kindwatch.Watcher]{
 		What: "objects",

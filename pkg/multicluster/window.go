@@ -6,21 +6,23 @@ package multicluster
 import "time"
 
 const (
-	// hungAfter is how long an item is in flight before it counts as one that hangs. A reconcile sends a few requests, each of
-	// which an API server answers within milliseconds; one that is far away or busy needs a second for all.
+	// hungAfter is how long an item is in flight before it counts as one that hangs. A reconcile sends a few requests,
+	// each of which an API server answers within milliseconds; one that is far away or busy needs a second for all.
 	hungAfter = 2 * time.Second
 
-	// The penalty of a cluster lasts penaltyFactor times as long as the item hung, but no longer than maxPenalty. So a cluster
-	// whose items always hang spends a fifth of its time, at the most, on the workers that are meant for the others.
+	// The penalty of a cluster lasts penaltyFactor times as long as the item hung, but no longer than maxPenalty. So a
+	// cluster whose items always hang spends a fifth of its time, at the most, on the workers that are meant for the
+	// others.
 	penaltyFactor = 4
 	maxPenalty    = 2 * time.Minute
 )
 
-// window says how many items of one cluster may be in flight, by what became of those before it, as in TCP's slow start: it begins with
-// one, doubles with each item that ends in time up to the limit, and falls back to one when an item hangs, where it stays for a penalty.
+// window says how many items of one cluster may be in flight, by what became of those before it, as in TCP's slow
+// start: it begins with one, doubles with each item that ends in time up to the limit, and falls back to one when an
+// item hangs, where it stays for a penalty.
 //
-// A limit that never changes was rejected: a few clusters whose API servers answer probes and then nothing else would hold all workers
-// for as long as a request may take.
+// A limit that never changes was rejected: a few clusters whose API servers answer probes and then nothing else would
+// hold all workers for as long as a request may take.
 type window struct {
 	size, limit int
 	// until is when the penalty ends.

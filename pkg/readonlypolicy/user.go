@@ -12,11 +12,13 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// Name is the name of the ValidatingAdmissionPolicy and of its binding in workload clusters. config/workload names it too.
+// Name is the name of the ValidatingAdmissionPolicy and of its binding in workload clusters. config/workload names it
+// too.
 const Name = "masthead-read-only"
 
 const (
-	// settles is how long an API server is given to hear of a change of the policy: it looks once a second, and compiles what it finds.
+	// settles is how long an API server is given to hear of a change of the policy: it looks once a second, and compiles
+	// what it finds.
 	settles = 5 * time.Second
 
 	// sureFor is how long it is believed that a cluster knows Masthead as the same user as before, after it has said so.
@@ -38,8 +40,8 @@ type User struct {
 	// name is empty if the cluster has not been asked since it may have changed.
 	name string
 
-	// doubts counts how often it became doubtful, the last time at doubtedAt. An answer to a question from before the last doubt is
-	// not kept.
+	// doubts counts how often it became doubtful, the last time at doubtedAt. An answer to a question from before the last
+	// doubt is not kept.
 	doubts    int
 	doubtedAt time.Time
 
@@ -158,7 +160,8 @@ func (u *Users) Of(cluster mcr.ClusterName) *User {
 	return u.byName[cluster]
 }
 
-// Renew returns the User of a cluster to which there is a new connection, maybe with other credentials: it has to be asked.
+// Renew returns the User of a cluster to which there is a new connection, maybe with other credentials: it has to be
+// asked.
 func (u *Users) Renew(cluster mcr.ClusterName, now time.Time) *User {
 	u.Forget(cluster)
 	user := u.Of(cluster)
@@ -180,8 +183,8 @@ func (u *Users) OnDoubt(ask func(mcr.ClusterName)) {
 	u.asks = append(u.asks, ask)
 }
 
-// Excuses is whether an error is a refusal by the policy that is no problem, because the user of a cluster may have changed. It has
-// the cluster asked if that is so.
+// Excuses is whether an error is a refusal by the policy that is no problem, because the user of a cluster may have
+// changed. It has the cluster asked if that is so.
 func (u *Users) Excuses(cluster mcr.ClusterName, err error, now time.Time) bool {
 	if !Refused(err) {
 		return false

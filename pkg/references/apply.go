@@ -19,11 +19,12 @@ import (
 // FieldManager is the field manager of what references filled in.
 const FieldManager = "masthead-references"
 
-// ApplyConfiguration returns what has to be applied by server-side apply, with force, to put what a Result filled in into an object: these
-// fields, and those that the manager has from earlier, which would go away otherwise. It holds for that very object in the state in which it
-// was read: it is refused for any other.
+// ApplyConfiguration returns what has to be applied by server-side apply, with force, to put what a Result filled in
+// into an object: these fields, and those that the manager has from earlier, which would go away otherwise. It holds
+// for that very object in the state in which it was read: it is refused for any other.
 //
-// An element of a list that is merged by keys is applied with its keys; of any other list, all of it is. Without a schema that is every list.
+// An element of a list that is merged by keys is applied with its keys; of any other list, all of it is. Without a
+// schema that is every list.
 func ApplyConfiguration(before *unstructured.Unstructured, result Result, manager string, schema *Schema) (*unstructured.Unstructured, error) {
 	if before.GetUID() == "" || before.GetResourceVersion() == "" {
 		return nil, errors.New("the object was not read from an API server")

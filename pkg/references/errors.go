@@ -12,14 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Reasons why a reference is not resolved. They are the reasons of the condition ReferencesResolved; docs/references.md says of each
-// what to do.
+// Reasons why a reference is not resolved. They are the reasons of the condition ReferencesResolved; docs/references.md
+// says of each what to do.
 const (
 	// ReasonResolved: every reference is resolved, or optional and its source is missing.
 	ReasonResolved = "Resolved"
 
-	// ReasonInvalidReference: the reference cannot be resolved whatever exists: a path or an expression is malformed, it refers to its own
-	// object, or there are too many.
+	// ReasonInvalidReference: the reference cannot be resolved whatever exists: a path or an expression is malformed, it
+	// refers to its own object, or there are too many.
 	ReasonInvalidReference = "InvalidReference"
 
 	// ReasonKindNotServed: the API server does not serve the resource, or not in the version.
@@ -56,7 +56,8 @@ const (
 // maxText is how many characters of what others said are repeated.
 const maxText = 512
 
-// An Error says which reference is not resolved, and why. Its text is bounded, on one line, and holds nothing of what a Secret holds.
+// An Error says which reference is not resolved, and why. Its text is bounded, on one line, and holds nothing of what a
+// Secret holds.
 type Error struct {
 	// Index of the reference in spec.references.
 	Index int
@@ -64,8 +65,8 @@ type Error struct {
 	// Reason is one of the constants.
 	Reason string
 
-	// Source describes the referenced object, for example: configmaps "common-settings" in the namespace "team-a". Empty if the
-	// reference itself is wrong.
+	// Source describes the referenced object, for example: configmaps "common-settings" in the namespace "team-a". Empty
+	// if the reference itself is wrong.
 	Source string
 
 	// Path is the field that is meant, of the referenced object or of the one that is filled; empty for neither.
@@ -117,8 +118,9 @@ func clean(text string) string {
 	return out.String()
 }
 
-// WithoutSecrets is why the API server refused what a Result filled in. If a value was taken from a Secret, it says so only in general: API
-// servers repeat the values that they refuse. Of what such an error is, errors.Is and errors.As still tell.
+// WithoutSecrets is why the API server refused what a Result filled in. If a value was taken from a Secret, it says so
+// only in general: API servers repeat the values that they refuse. Of what such an error is, errors.Is and errors.As
+// still tell.
 func WithoutSecrets(err error, result Result) error {
 	if err == nil || !result.Secret {
 		return err

@@ -11,10 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A Mapper says which kind a resource is. The error is a meta.NoMatchError (meta.IsNoMatchError) if the resource is not served.
+// A Mapper says which kind a resource is. The error is a meta.NoMatchError (meta.IsNoMatchError) if the resource is not
+// served.
 type Mapper interface {
-	// MappingFor returns the kind and the scope of a resource of exactly that group, in its version; in the version that the API
-	// server prefers if that is empty.
+	// MappingFor returns the kind and the scope of a resource of exactly that group, in its version; in the version that
+	// the API server prefers if that is empty.
 	MappingFor(ctx context.Context, resource schema.GroupVersionResource) (*meta.RESTMapping, error)
 }
 
@@ -23,8 +24,9 @@ func NewMapper(mapper meta.RESTMapper) Mapper { return restMapper{mapper} }
 
 type restMapper struct{ meta.RESTMapper }
 
-// MappingFor implements Mapper. A RESTMapper takes an empty group for any group, and a group for the beginning of one. Here it is the
-// group that was asked for or none: else whoever defines a kind could have a reference to ConfigMaps lead to his.
+// MappingFor implements Mapper. A RESTMapper takes an empty group for any group, and a group for the beginning of one.
+// Here it is the group that was asked for or none: else whoever defines a kind could have a reference to ConfigMaps
+// lead to his.
 func (m restMapper) MappingFor(_ context.Context, resource schema.GroupVersionResource) (*meta.RESTMapping, error) {
 	kinds, err := m.KindsFor(resource)
 	if resource.Group != "" && resource.Version == "" && err == nil {

@@ -20,7 +20,8 @@ func (forbidden) Permits(context.Context, schema.GroupKind, string, Source) (boo
 	return false, fmt.Errorf("cannot list: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "referencegrants"}, "", errors.New("no")))
 }
 
-// TestNeeds: whoever resolves again when something changes is told what that can be, and of nothing that makes no difference any more.
+// TestNeeds: whoever resolves again when something changes is told what that can be, and of nothing that makes no
+// difference any more.
 func TestNeeds(t *testing.T) {
 	const there = `resource: configmaps, name: common-settings, namespace: team-b, fromFieldPath: data.region`
 	granted := permitted{Namespace: "team-b", Name: "common-settings"}

@@ -48,8 +48,8 @@ func parsePath(path string) (fieldpath.Segments, error) {
 	return segments, nil
 }
 
-// parseTarget parses the path of a field that is filled: one in spec, and not in spec.references. Everything else of an object
-// (finalizers, owner references, annotations that programs obey, the status) is not for references to write.
+// parseTarget parses the path of a field that is filled: one in spec, and not in spec.references. Everything else of an
+// object (finalizers, owner references, annotations that programs obey, the status) is not for references to write.
 func parseTarget(path string) (fieldpath.Segments, error) {
 	segments, err := parsePath(path)
 	if err != nil {
@@ -63,8 +63,8 @@ func parseTarget(path string) (fieldpath.Segments, error) {
 	return segments, nil
 }
 
-// expand replaces the wildcards of a path by what an object has there, in order. Without one it is the path itself. It returns
-// errNoValue if there is nothing.
+// expand replaces the wildcards of a path by what an object has there, in order. Without one it is the path itself. It
+// returns errNoValue if there is nothing.
 func expand(object map[string]any, segments fieldpath.Segments) ([]fieldpath.Segments, error) {
 	e := expansion{segments: segments}
 	if err := e.walk(object, nil); err != nil {
@@ -76,8 +76,8 @@ func expand(object map[string]any, segments fieldpath.Segments) ([]fieldpath.Seg
 	return e.found, nil
 }
 
-// expansion is fieldpath's expansion of wildcards, bounded, in a defined order, and without its text in between: a key that cannot be
-// written in a path would lead elsewhere when it is parsed again.
+// expansion is fieldpath's expansion of wildcards, bounded, in a defined order, and without its text in between: a key
+// that cannot be written in a path would lead elsewhere when it is parsed again.
 type expansion struct {
 	segments fieldpath.Segments
 	found    []fieldpath.Segments
@@ -170,8 +170,8 @@ func step(value any, s fieldpath.Segment) (any, error) {
 	return nil, errors.New("the path leads through what is neither an object nor a list")
 }
 
-// valueAt is the value at a path without wildcards; errNoValue if there is none, or null, or the empty text: a field of a Go type without
-// omitempty has that when nobody has set it.
+// valueAt is the value at a path without wildcards; errNoValue if there is none, or null, or the empty text: a field of
+// a Go type without omitempty has that when nobody has set it.
 func valueAt(object map[string]any, path fieldpath.Segments) (any, error) {
 	value, err := fieldpath.Pave(object).GetValue(path.String())
 	switch {

@@ -19,16 +19,19 @@ import (
 // maxReferences is how many references an object can have. It is that of the schema.
 const maxReferences = 128
 
-// maxVariables is how many variables a reference can have, and maxSources how many different objects the references of one object can read.
+// maxVariables is how many variables a reference can have, and maxSources how many different objects the references of
+// one object can read.
 const (
 	maxVariables = 16
 	maxSources   = 256
 )
 
-// ErrNotOurs is the error of a spec.references that does not hold GenericReferences. Other kinds have a field of that name, too.
+// ErrNotOurs is the error of a spec.references that does not hold GenericReferences. Other kinds have a field of that
+// name, too.
 var ErrNotOurs = errors.New("spec.references does not hold generic references")
 
-// Of returns the references of an object; none if it has no spec.references. The error is ErrNotOurs if there is something else in it.
+// Of returns the references of an object; none if it has no spec.references. The error is ErrNotOurs if there is
+// something else in it.
 func Of(object map[string]any) ([]commonv1alpha1.GenericReference, error) {
 	spec, _ := object["spec"].(map[string]any)
 	raw, there := spec["references"]
@@ -57,10 +60,11 @@ func Of(object map[string]any) ([]commonv1alpha1.GenericReference, error) {
 	return refs, nil
 }
 
-// Pending returns the indices of the references whose field has no value, other than the optional ones. A field that follows its source may
-// have a value of yesterday: it is pending until the condition ReferencesResolved is True for the object as it is. An object that has any is not
-// ready to be used. It looks at the object alone, so that it is right whoever resolves references, and when nobody does. What is not
-// ours is never pending, but what has toFieldPath is meant to be a reference: it is, if it cannot be read as one.
+// Pending returns the indices of the references whose field has no value, other than the optional ones. A field that
+// follows its source may have a value of yesterday: it is pending until the condition ReferencesResolved is True for
+// the object as it is. An object that has any is not ready to be used. It looks at the object alone, so that it is
+// right whoever resolves references, and when nobody does. What is not ours is never pending, but what has toFieldPath
+// is meant to be a reference: it is, if it cannot be read as one.
 func Pending(object map[string]any) []int {
 	refs, err := Of(object)
 	if err != nil {
@@ -140,8 +144,8 @@ func fill(object map[string]any, target fieldpath.Segments, value any) (changed 
 	return true, nil
 }
 
-// fits is whether a path names elements only that lists have, or that come next. Else a path of a hundred characters would make lists
-// of thousands of elements, all of them empty.
+// fits is whether a path names elements only that lists have, or that come next. Else a path of a hundred characters
+// would make lists of thousands of elements, all of them empty.
 func fits(object map[string]any, target fieldpath.Segments) error {
 	var value any = object
 	for _, s := range target {

@@ -24,8 +24,8 @@ import (
 
 // Reader reads one object.
 type Reader interface {
-	// Get reads an object from the API server. Of a client.Client, use one that does not cache, such as a manager's GetAPIReader():
-	// a caching one would watch every object of every kind that is referenced once.
+	// Get reads an object from the API server. Of a client.Client, use one that does not cache, such as a manager's
+	// GetAPIReader(): a caching one would watch every object of every kind that is referenced once.
 	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
 }
 
@@ -54,7 +54,8 @@ type Request struct {
 	// Tenancy says what the object may reference.
 	Tenancy Tenancy
 
-	// Schema is that of the object; nil if it is not known. Its fields with the format "password" are marked for what Secrets hold.
+	// Schema is that of the object; nil if it is not known. Its fields with the format "password" are marked for what
+	// Secrets hold.
 	Schema *Schema
 }
 
@@ -66,16 +67,18 @@ type Result struct {
 	// Filled are the paths of the fields that changed, without wildcards.
 	Filled []string
 
-	// Secret is whether one of the values was taken from a Secret. What is said about the object then must not repeat them.
+	// Secret is whether one of the values was taken from a Secret. What is said about the object then must not repeat
+	// them.
 	Secret bool
 
-	// Sources are the objects on which more depends: those of the references that are not resolved, and of those that follow their source,
-	// each once. As long as none of them changes, nor what Owners and Unserved are about, and the object does not, another Request fills in
-	// nothing.
+	// Sources are the objects on which more depends: those of the references that are not resolved, and of those that
+	// follow their source, each once. As long as none of them changes, nor what Owners and Unserved are about, and the
+	// object does not, another Request fills in nothing.
 	Sources []Source
 
-	// Owners are, of these same references, the namespaces in which Tenancy.Grants was or would have been asked, and Unserved the resources
-	// that are not served. What they come to depends on grants there, and on the resources' being served.
+	// Owners are, of these same references, the namespaces in which Tenancy.Grants was or would have been asked, and
+	// Unserved the resources that are not served. What they come to depends on grants there, and on the resources' being
+	// served.
 	Owners   []string
 	Unserved []schema.GroupResource
 
@@ -83,8 +86,8 @@ type Result struct {
 	Missing []*Error
 }
 
-// Resolve resolves the references of an object in their order. It writes nothing. What the references before the first failure filled in
-// is in the Result, also when there is an error, which is an *Error.
+// Resolve resolves the references of an object in their order. It writes nothing. What the references before the first
+// failure filled in is in the Result, also when there is an error, which is an *Error.
 func (r *Resolver) Resolve(ctx context.Context, req Request) (Result, error) {
 	p := &pass{
 		resolver: r, req: req, cache: map[Source]read{}, permitted: map[Source]struct{}{},
@@ -151,8 +154,8 @@ type pass struct {
 	result Result
 }
 
-// needs are what decides what a reference comes to: the sources at which it looked, the namespaces of others to which they belong, and what is
-// not served.
+// needs are what decides what a reference comes to: the sources at which it looked, the namespaces of others to which
+// they belong, and what is not served.
 type needs struct {
 	sources  []Source
 	owners   []string
@@ -211,9 +214,9 @@ func (p *pass) resolve(ctx context.Context, ref *commonv1alpha1.GenericReference
 	return nil
 }
 
-// permitsSecrets is why what a reference takes out of Secrets may not be put into its targets; nil if it may, or takes nothing out of them.
-// It is asked before anything is read: whether a Secret has a value, or an expression makes one of it, would else be told through the
-// reason of the failure, and an expression can ask for one bit after the other.
+// permitsSecrets is why what a reference takes out of Secrets may not be put into its targets; nil if it may, or takes
+// nothing out of them. It is asked before anything is read: whether a Secret has a value, or an expression makes one of
+// it, would else be told through the reason of the failure, and an expression can ask for one bit after the other.
 func (p *pass) permitsSecrets(ctx context.Context, ref *commonv1alpha1.GenericReference, targets []fieldpath.Segments) *Error {
 	from, err := sourcesOf(ref)
 	if err != nil {

@@ -11,9 +11,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// FormatSecret is the format of a field into which what a Secret holds may be put. It is OpenAPI's own word for it. Rejected: an extension,
-// x-..., which API servers prune; and an annotation of the CRD that lists fields, which does not travel with the schema from an XRD to the
-// CRDs that Crossplane and Masthead make of it, and can be set by who may not change the schema.
+// FormatSecret is the format of a field into which what a Secret holds may be put. It is OpenAPI's own word for it.
+// Rejected: an extension, x-..., which API servers prune; and an annotation of the CRD that lists fields, which does
+// not travel with the schema from an XRD to the CRDs that Crossplane and Masthead make of it, and can be set by who may
+// not change the schema.
 const FormatSecret = "password"
 
 // A Schema is that of a kind, or of a part of one. nil is one that is not known.
@@ -58,8 +59,8 @@ func (s *Schema) field(path ...string) *Schema {
 
 func (s *Schema) hasType(want string) bool { return s != nil && s.props.Type == want }
 
-// DeclaresReferences is whether objects of the kind have spec.references in the shape of GenericReference: a list of objects with at least
-// the fields resource, name, fromFieldPath and toFieldPath, all text.
+// DeclaresReferences is whether objects of the kind have spec.references in the shape of GenericReference: a list of
+// objects with at least the fields resource, name, fromFieldPath and toFieldPath, all text.
 func (s *Schema) DeclaresReferences() bool {
 	list := s.field("spec", "references")
 	if !list.hasType("array") {
@@ -93,7 +94,8 @@ func (s *Schema) mayHoldSecret(path fieldpath.Segments) bool {
 	return false
 }
 
-// listKeys are the fields by which elements of a list are told apart that is merged element by element; nil for any other list.
+// listKeys are the fields by which elements of a list are told apart that is merged element by element; nil for any
+// other list.
 func (s *Schema) listKeys() []string {
 	if s == nil || ptr.Deref(s.props.XListType, "") != "map" {
 		return nil
@@ -132,8 +134,8 @@ func covers(pattern string, target fieldpath.Segments) bool {
 	return true
 }
 
-// validIn says what is wrong about the name of an object. Names of some kinds have more characters than DNS allows, such as "system:node",
-// but none has one that would make it more than one element of a path.
+// validIn says what is wrong about the name of an object. Names of some kinds have more characters than DNS allows,
+// such as "system:node", but none has one that would make it more than one element of a path.
 func validIn(name string) []string {
 	if name == "" || name == "." || name == ".." || len(name) > 253 || strings.ContainsAny(name, "/%\\") ||
 		strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f }) {

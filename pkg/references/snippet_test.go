@@ -22,8 +22,8 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// TestSnippetIsThatOfTheGoTypes makes the schema of spec.references out of the Go types and their markers, and compares it with the file that
-// authors paste.
+// TestSnippetIsThatOfTheGoTypes makes the schema of spec.references out of the Go types and their markers, and compares
+// it with the file that authors paste.
 func TestSnippetIsThatOfTheGoTypes(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(testenv.Root(), "apis", "common", "v1alpha1", "reference_types.go"), nil, parser.ParseComments)
 	if err != nil {

@@ -13,16 +13,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Tenancy says what an object may reference. The zero value is the strictest: a namespaced object references its own namespace, a
-// cluster-scoped one any namespace, but no Secrets.
+// Tenancy says what an object may reference. The zero value is the strictest: a namespaced object references its own
+// namespace, a cluster-scoped one any namespace, but no Secrets.
 type Tenancy struct {
-	// ClusterScoped are the cluster-scoped resources that namespaced objects may reference. A group or resource of "*" is any.
+	// ClusterScoped are the cluster-scoped resources that namespaced objects may reference. A group or resource of "*" is
+	// any.
 	ClusterScoped []schema.GroupResource
 
 	// Secrets are those that cluster-scoped objects may reference. A namespace or name of "*" is any.
 	Secrets []types.NamespacedName
 
-	// SecretFields are fields into which what a Secret holds may be put although the author of their kind has not marked them.
+	// SecretFields are fields into which what a Secret holds may be put although the author of their kind has not marked
+	// them.
 	SecretFields []SecretField
 
 	// Grants finds out whether the owner of another namespace permits a reference; nil if nobody can.

@@ -25,11 +25,12 @@ const (
 	maxValueNodes = 4096
 	maxValueDepth = 32
 
-	// maxExpressionInput is how many bytes all variables of an expression can have together, each counted as often as the expression uses
-	// variables: it is about the most that one function is called with.
+	// maxExpressionInput is how many bytes all variables of an expression can have together, each counted as often as the
+	// expression uses variables: it is about the most that one function is called with.
 	maxExpressionInput = 32 << 10
 
-	// maxReadBytes is about how many bytes all objects can have that are kept while the references of one object are resolved.
+	// maxReadBytes is about how many bytes all objects can have that are kept while the references of one object are
+	// resolved.
 	maxReadBytes = 16 << 20
 )
 
@@ -48,7 +49,8 @@ func size(value any) (int, error) {
 	return m.bytes, nil
 }
 
-// inputSize is about how much of an expression's time and memory a value takes: fields and elements count also when they are empty.
+// inputSize is about how much of an expression's time and memory a value takes: fields and elements count also when
+// they are empty.
 func inputSize(value any) (int, error) {
 	m := measure{}
 	if err := m.add(value, 0); err != nil {
@@ -130,8 +132,8 @@ func taken(value any) (any, error) {
 // isSecret is whether a resource is that of Secrets.
 func isSecret(gr schema.GroupResource) bool { return gr == schema.GroupResource{Resource: "secrets"} }
 
-// decoded is an object as paths see it: what the data of a Secret and the binaryData of a ConfigMap hold is text, and not its encoding.
-// The object itself is not changed.
+// decoded is an object as paths see it: what the data of a Secret and the binaryData of a ConfigMap hold is text, and
+// not its encoding. The object itself is not changed.
 func decoded(object map[string]any, gr schema.GroupResource) map[string]any {
 	var field string
 	switch gr {

@@ -81,7 +81,8 @@ func (w *wanter) aks(observed Observed) {
 var clusterOfAzure = regexp.MustCompile(
 	`(?i)^/subscriptions/([0-9a-f-]{36})/resourceGroups/([^/]+)/providers/Microsoft\.ContainerService/managedClusters/([^/]+)$`)
 
-// aksID is the identifier of the cluster and its subscription. It is an error when it is not that of the cluster that the import names.
+// aksID is the identifier of the cluster and its subscription. It is an error when it is not that of the cluster that
+// the import names.
 func aksID(imp Import, cluster block) (id, subscription string, err error) {
 	id = cluster.text("id")
 	m := clusterOfAzure.FindStringSubmatch(id)
@@ -116,7 +117,8 @@ func (r *reader) aks(b block) error {
 	return nil
 }
 
-// aksEndpoint prefers the private name of a private cluster: the public one, if there is any, leads to the same private address.
+// aksEndpoint prefers the private name of a private cluster: the public one, if there is any, leads to the same private
+// address.
 func aksEndpoint(b block) (Endpoint, error) {
 	private := b.is("privateClusterEnabled")
 	host := b.text("fqdn")

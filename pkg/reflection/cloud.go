@@ -20,16 +20,17 @@ type cloud struct {
 	want func(*wanter, Observed)
 	// read reads the facts out of what was observed of the cluster.
 	read func(*reader, block) error
-	// identity makes the identity that the provider must refuse. Nil: the provider refers to a Secret, which needs not be made.
+	// identity makes the identity that the provider must refuse. Nil: the provider refers to a Secret, which needs not be
+	// made.
 	identity func(*reflector) error
 	// infraCluster, controlPlane and infraPool fill in what other clouds do not have. Nil: nothing.
 	infraCluster, controlPlane func(r *reflector, b, status *builder)
 	infraPool                  func(r *reflector, pool NodePool, b *builder)
 }
 
-// grammar is how a cloud spells its names. A name becomes a part of the identifier by which a provider looks a resource up
-// (".../agentPools/<name>"), so one with other characters could make it look up something else. Node labels, which the owner of
-// the imported cluster writes, are held against it as well.
+// grammar is how a cloud spells its names. A name becomes a part of the identifier by which a provider looks a resource
+// up (".../agentPools/<name>"), so one with other characters could make it look up something else. Node labels, which
+// the owner of the imported cluster writes, are held against it as well.
 type grammar struct {
 	cluster, pool, place *regexp.Regexp
 	placeName            string

@@ -304,8 +304,8 @@ func (r *reader) eksCapacity(cluster block) {
 
 var releasePrefix = regexp.MustCompile(`^v?(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})(?:[-+].*)?$`)
 
-// kubeletVersion is the version of Kubernetes in a release, as vX.Y.Z: "1.31.3-20250103" and "v1.31.3-eks-7f9249a" are v1.31.3.
-// Empty means that it has none.
+// kubeletVersion is the version of Kubernetes in a release, as vX.Y.Z: "1.31.3-20250103" and "v1.31.3-eks-7f9249a" are
+// v1.31.3. Empty means that it has none.
 func kubeletVersion(release string) string {
 	m := releasePrefix.FindStringSubmatch(release)
 	if m == nil || len(release) > maxText {

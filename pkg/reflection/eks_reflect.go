@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// awsIdentity makes the identity that Cluster API Provider AWS must refuse: it allows no namespace, and its Secret does not exist. The
-// provider opens its session before it looks at anything else, so it can neither change nor delete a reflected cluster, even when
-// every annotation is lost.
+// awsIdentity makes the identity that Cluster API Provider AWS must refuse: it allows no namespace, and its Secret does
+// not exist. The provider opens its session before it looks at anything else, so it can neither change nor delete a
+// reflected cluster, even when every annotation is lost.
 func (r *reflector) awsIdentity() error {
 	b, err := r.newObject(r.kinds.identity, "", r.deniedName())
 	if err != nil {
@@ -148,8 +148,8 @@ func (r *reflector) awsPool(pool NodePool, b *builder) {
 	}
 }
 
-// awsImage sets the image type. CUSTOM stands for one that the installed version does not know: left out, the default would claim
-// another one.
+// awsImage sets the image type. CUSTOM stands for one that the installed version does not know: left out, the default
+// would claim another one.
 func (r *reflector) awsImage(b *builder, pool NodePool) {
 	const field, custom = "spec.amiType", "CUSTOM"
 	if pool.ImageType != "" && b.knows(field, pool.ImageType) {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Facts are what is known of an imported cluster. All of it comes from the owner of the cluster: strings are short and printable,
-// lists are bounded, names and identifiers follow the cloud's grammar.
+// Facts are what is known of an imported cluster. All of it comes from the owner of the cluster: strings are short and
+// printable, lists are bounded, names and identifiers follow the cloud's grammar.
 type Facts struct {
 	Cloud Cloud
 	// ID is the cloud's identifier: the ARN, the ID of Azure's Resource Manager, or projects/P/locations/L/clusters/C.
@@ -104,8 +104,8 @@ type Subnet struct {
 type NodePool struct {
 	Name   string
 	Status string
-	// Replicas is the wanted number of Nodes in all zones together, MinSize and MaxSize the bounds of its autoscaler in one zone or in all,
-	// as the cloud counts. Nil means unknown.
+	// Replicas is the wanted number of Nodes in all zones together, MinSize and MaxSize the bounds of its autoscaler in
+	// one zone or in all, as the cloud counts. Nil means unknown.
 	Replicas, MinSize, MaxSize *int32
 	// ReadyNodes is the number of ready Nodes that bear the pool's label. Nil means that the Nodes are not known.
 	ReadyNodes *int32
@@ -165,8 +165,8 @@ const (
 	CapacitySelfManaged          = "SelfManaged"
 )
 
-// Read reads the facts out of what is observed. It returns ErrNotObserved until the provider has observed the cluster and the
-// cluster has an endpoint, and another error when what it observed is not the cluster that the import names.
+// Read reads the facts out of what is observed. It returns ErrNotObserved until the provider has observed the cluster
+// and the cluster has an endpoint, and another error when what it observed is not the cluster that the import names.
 func Read(imp Import, observed Observed) (Facts, error) {
 	if err := imp.Validate(); err != nil {
 		return Facts{}, err
@@ -283,7 +283,8 @@ const (
 	virtualNodeLabel   = "type"
 )
 
-// NodeLabels are the labels of Nodes that are read: those that name a pool, in each cloud, and those that say what a Node without a pool is.
+// NodeLabels are the labels of Nodes that are read: those that name a pool, in each cloud, and those that say what a
+// Node without a pool is.
 func NodeLabels() []string {
 	labels := []string{computeTypeLabel, karpenterPoolLabel, virtualNodeLabel}
 	for _, name := range []Cloud{EKS, AKS, GKE} {

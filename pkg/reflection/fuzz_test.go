@@ -15,8 +15,8 @@ import (
 	"github.com/masthead-dev/masthead/test/fakecloud/layouts"
 )
 
-// FuzzReflect feeds observations that nobody vouches for. Whatever is observed, the API server takes what is made of it, the managed
-// resources stay harmless, and what is made stays within bounds.
+// FuzzReflect feeds observations that nobody vouches for. Whatever is observed, the API server takes what is made of
+// it, the managed resources stay harmless, and what is made stays within bounds.
 func FuzzReflect(f *testing.F) {
 	for _, name := range layouts.Names() {
 		fixture := loadFixture(f, name)

@@ -149,8 +149,8 @@ func (r *reader) gkeFacts(b, private block) GKEFacts {
 	return f
 }
 
-// gkePools reads the pools that the cluster lists: all that there are. One that the user names and that is not among them does not
-// exist; one that Nodes show is newer than the observation.
+// gkePools reads the pools that the cluster lists: all that there are. One that the user names and that is not among
+// them does not exist; one that Nodes show is newer than the observation.
 func (r *reader) gkePools(b block) {
 	f := &r.facts
 	var all []string

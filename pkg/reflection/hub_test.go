@@ -101,7 +101,8 @@ func importOf(f layouts.Fixture) reflection.Import {
 	return imp
 }
 
-// observe plays the providers: it fills status.atProvider of what is wanted, again and again, until nothing new is wanted.
+// observe plays the providers: it fills status.atProvider of what is wanted, again and again, until nothing new is
+// wanted.
 func (h installed) observe(tb testing.TB, imp reflection.Import, served reflection.Served, f layouts.Fixture, nodesKnown bool) (reflection.Observed, reflection.Want) {
 	tb.Helper()
 	observed := reflection.Observed{NodesKnown: nodesKnown}

@@ -59,9 +59,11 @@ type Import struct {
 	// PublicSubnetTag is a tag that says of a subnet "true" or "false". Empty means none is looked at.
 	PublicSubnetTag string
 
-	// ConnectionSecretName is the Secret that Crossplane is asked to write the connection details to. Empty means: none is written.
+	// ConnectionSecretName is the Secret that Crossplane is asked to write the connection details to. Empty means: none is
+	// written.
 	ConnectionSecretName string
-	// Paused gives managed resources the annotation crossplane.io/paused, so that they can be verified before a provider acts on them.
+	// Paused gives managed resources the annotation crossplane.io/paused, so that they can be verified before a provider
+	// acts on them.
 	Paused bool
 	// StrictPause also sets spec.paused of the reflected Cluster. Cluster API core then fills no status, so Reflect does.
 	StrictPause bool

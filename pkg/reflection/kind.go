@@ -55,8 +55,8 @@ type Served interface {
 	Managed(kind Kind) (gvk schema.GroupVersionKind, namespaced, found bool)
 }
 
-// ServedVersions are the versions that the hub serves of each kind, e.g. out of its CRDs. It prefers the namespaced group, whose
-// Secrets stay in the namespace of the import, and v1beta1, in which providers store.
+// ServedVersions are the versions that the hub serves of each kind, e.g. out of its CRDs. It prefers the namespaced
+// group, whose Secrets stay in the namespace of the import, and v1beta1, in which providers store.
 type ServedVersions map[schema.GroupKind][]string
 
 // Managed implements Served.

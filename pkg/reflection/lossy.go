@@ -12,7 +12,8 @@ import (
 
 // Lossy is something observed that the reflection does not say, or says otherwise.
 type Lossy struct {
-	// Object is the kind and name of the reflection, e.g. "AWSManagedMachinePool/prod-blue-0123456789ab". Empty when it is about what is read.
+	// Object is the kind and name of the reflection, e.g. "AWSManagedMachinePool/prod-blue-0123456789ab". Empty when it is
+	// about what is read.
 	Object string
 	// Field of the object, e.g. "spec.amiType", or of what is read.
 	Field string

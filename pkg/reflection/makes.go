@@ -10,8 +10,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Makes says whether the import makes objects of this kind, namespace and name. A copy of what it made, in another namespace or under
-// another name, bears the same labels, and is not of the import.
+// Makes says whether the import makes objects of this kind, namespace and name. A copy of what it made, in another
+// namespace or under another name, bears the same labels, and is not of the import.
 func (i Import) Makes(o *unstructured.Unstructured) bool {
 	if o.GetNamespace() != "" && o.GetNamespace() != i.Namespace {
 		return false

@@ -28,13 +28,13 @@ type Want struct {
 	Lossy []Lossy
 }
 
-// Wanted says which managed resources an import wants, given what is observed so far: first the cluster, then what the cluster
-// names. It is to be called again after each observation, until nothing new is wanted. A managed resource of the import that is no
-// longer among them is to be deleted.
+// Wanted says which managed resources an import wants, given what is observed so far: first the cluster, then what the
+// cluster names. It is to be called again after each observation, until nothing new is wanted. A managed resource of
+// the import that is no longer among them is to be deleted.
 //
-// Each has managementPolicies ["Observe"], deletionPolicy Orphan where its kind has one, and of forProvider the identifiers only,
-// so nothing in it could be written to the cloud. The exception is ClusterAuth, whose controller knows no policies: it writes
-// nothing to the cloud under any.
+// Each has managementPolicies ["Observe"], deletionPolicy Orphan where its kind has one, and of forProvider the
+// identifiers only, so nothing in it could be written to the cloud. The exception is ClusterAuth, whose controller
+// knows no policies: it writes nothing to the cloud under any.
 func Wanted(imp Import, served Served, observed Observed) (Want, error) {
 	if err := imp.Validate(); err != nil {
 		return Want{}, err
@@ -131,8 +131,8 @@ func (o Observed) resources(imp Import, kind Kind) resources {
 	return found
 }
 
-// IsGone tells whether the provider found that the external resource does not exist. Its last observation stays in the status of
-// the managed resource, so that has to be asked first.
+// IsGone tells whether the provider found that the external resource does not exist. Its last observation stays in the
+// status of the managed resource, so that has to be asked first.
 func IsGone(mr *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(mr.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -146,8 +146,9 @@ func IsGone(mr *unstructured.Unstructured) bool {
 	return false
 }
 
-// poolNames is the union of what the user lists, what is observed already and what Node labels show: sorted, each held against the
-// cloud's grammar. A pool that is observed stays until its provider says that it is gone: one that is scaled to zero has no Nodes.
+// poolNames is the union of what the user lists, what is observed already and what Node labels show: sorted, each held
+// against the cloud's grammar. A pool that is observed stays until its provider says that it is gone: one that is
+// scaled to zero has no Nodes.
 func (i Import) poolNames(observed Observed, kind Kind, n *notes) []string {
 	names := slices.Clone(i.NodePools)
 	if i.DiscoverNodePools {

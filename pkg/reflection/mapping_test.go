@@ -22,7 +22,8 @@ var (
 	mappingRow    = regexp.MustCompile("^\\| `([^`]+)` \\| (?:`([^`]+)`|none.*?) \\|")
 )
 
-// TestMappingDocument holds the tables of the document against the schemas, and against what reflections of the fixtures have.
+// TestMappingDocument holds the tables of the document against the schemas, and against what reflections of the
+// fixtures have.
 func TestMappingDocument(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Bounds on what is read of one cluster: far above what a cloud allows by default, and low enough for one import to cost the hub
-// little. What is beyond a bound is reported as lossy.
+// Bounds on what is read of one cluster: far above what a cloud allows by default, and low enough for one import to
+// cost the hub little. What is beyond a bound is reported as lossy.
 const (
 	MaxNodePools       = 100
 	MaxFargateProfiles = 50
@@ -49,8 +49,9 @@ func hashOf(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:hashLength]
 }
 
-// ManagedName is the name of the managed resource that observes the external resource. Cluster-scoped names bear the namespace,
-// so that a reader finds the import; the hash holds all that makes it unique, the ClusterImport's UID included.
+// ManagedName is the name of the managed resource that observes the external resource. Cluster-scoped names bear the
+// namespace, so that a reader finds the import; the hash holds all that makes it unique, the ClusterImport's UID
+// included.
 func ManagedName(imp Import, kind Kind, namespaced bool, id string) string {
 	prefix := "imp-" + imp.Namespace + "-" + imp.Name
 	if namespaced {
@@ -59,9 +60,9 @@ func ManagedName(imp Import, kind Kind, namespaced bool, id string) string {
 	return withHash(dnsLabel(prefix), hashOf(imp.Namespace, imp.Name, string(imp.UID), kind.Family, kind.Kind, id))
 }
 
-// PoolName is the name of the objects that reflect a node pool: "<cluster>-<pool>", as far as that is a DNS label, with a hash. Without the
-// hash the pool "eu-workers" of "prod" would have the name of the pool "workers" of "prod-eu". The name depends on nothing else, so a pool
-// keeps it when others come and go.
+// PoolName is the name of the objects that reflect a node pool: "<cluster>-<pool>", as far as that is a DNS label, with
+// a hash. Without the hash the pool "eu-workers" of "prod" would have the name of the pool "workers" of "prod-eu". The
+// name depends on nothing else, so a pool keeps it when others come and go.
 func PoolName(cluster, pool string) string {
 	return withHash(dnsLabel(cluster+"-"+pool), hashOf(cluster, pool))
 }

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// builder builds one reflected object. Every value goes through the schema of the installed kind: what does not fit is left out and
-// reported, with the default that then stands there.
+// builder builds one reflected object. Every value goes through the schema of the installed kind: what does not fit is
+// left out and reported, with the default that then stands there.
 type builder struct {
 	object *unstructured.Unstructured
 	schema *apiextensionsv1.JSONSchemaProps

@@ -192,7 +192,8 @@ func TestReflectNeedsTheInstalledKinds(t *testing.T) {
 	}
 }
 
-// TestValuesThatTheInstalledKindDoesNotKnow shows that enums are read from what is installed: an image type that is newer than the kind.
+// TestValuesThatTheInstalledKindDoesNotKnow shows that enums are read from what is installed: an image type that is
+// newer than the kind.
 func TestValuesThatTheInstalledKindDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)

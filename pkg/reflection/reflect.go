@@ -18,7 +18,8 @@ const (
 	ManagedBy = "crossplane"
 	// ReplicasManagedBy is the value of cluster.x-k8s.io/replicas-managed-by on MachinePools.
 	ReplicasManagedBy = "masthead-importer"
-	// ObservedInstanceTypesAnnotation holds all instance types of a pool, separated by commas: Cluster API has room for one.
+	// ObservedInstanceTypesAnnotation holds all instance types of a pool, separated by commas: Cluster API has room for
+	// one.
 	ObservedInstanceTypesAnnotation = "fleet.masthead.dev/observed-instance-types"
 	// ObservedImageTypeAnnotation holds the image type of a pool where the installed kind does not know it.
 	ObservedImageTypeAnnotation = "fleet.masthead.dev/observed-image-type"
@@ -35,8 +36,8 @@ const (
 // Role is the part that an object plays in a reflection.
 type Role string
 
-// The roles, in the order in which objects are to be created: the Cluster after everything that it refers to is there with its
-// annotations and its identity, so that no controller ever sees one without them.
+// The roles, in the order in which objects are to be created: the Cluster after everything that it refers to is there
+// with its annotations and its identity, so that no controller ever sees one without them.
 const (
 	RoleIdentity     Role = "Identity"
 	RoleInfraCluster Role = "InfraCluster"
@@ -53,8 +54,8 @@ type Object struct {
 	Pool string
 	// Object without its status.
 	Object *unstructured.Unstructured
-	// Status is the object with nothing but its status, for the status subresource. Nil means that none is to be written: it is
-	// another controller's.
+	// Status is the object with nothing but its status, for the status subresource. Nil means that none is to be written:
+	// it is another controller's.
 	Status *unstructured.Unstructured
 }
 
@@ -79,8 +80,9 @@ var (
 	machinePoolKind = clusterv1.GroupVersion.WithKind("MachinePool")
 )
 
-// Reflect makes the Cluster API objects of a cluster out of its facts. Schemas are those of the installed kinds (ReflectedKinds);
-// without one of them it returns a NotServedError. Objects of the same facts are the same, byte for byte.
+// Reflect makes the Cluster API objects of a cluster out of its facts. Schemas are those of the installed kinds
+// (ReflectedKinds); without one of them it returns a NotServedError. Objects of the same facts are the same, byte for
+// byte.
 func Reflect(imp Import, facts Facts, schemas Schemas) (Reflection, error) {
 	if err := imp.Validate(); err != nil {
 		return Reflection{}, err
@@ -110,8 +112,8 @@ type reflector struct {
 	refused map[string]bool
 }
 
-// provider makes the objects of the cloud's provider. What every provider's have is set here: the endpoint of the cluster, and the status
-// that the contracts of Cluster API ask for.
+// provider makes the objects of the cloud's provider. What every provider's have is set here: the endpoint of the
+// cluster, and the status that the contracts of Cluster API ask for.
 func (r *reflector) provider(c cloud) error {
 	if c.identity != nil {
 		if err := c.identity(r); err != nil {
@@ -153,7 +155,8 @@ func (r *reflector) part(role Role, pool string, gvk schema.GroupVersionKind, na
 	return nil
 }
 
-// reflected starts an object that a controller of Cluster API would reconcile: with both annotations from its first moment.
+// reflected starts an object that a controller of Cluster API would reconcile: with both annotations from its first
+// moment.
 func (r *reflector) reflected(gvk schema.GroupVersionKind, name string) (*builder, error) {
 	b, err := r.newObject(gvk, r.imp.Namespace, name)
 	if err != nil {

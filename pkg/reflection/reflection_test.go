@@ -91,8 +91,8 @@ func checkObserveOnly(t *testing.T, mr *unstructured.Unstructured, imp reflectio
 	}
 }
 
-// TestFixturesAreComplete holds every fixture against the schema of its kind: a field that the real kind does not have would be
-// dropped, and a test would then prove nothing.
+// TestFixturesAreComplete holds every fixture against the schema of its kind: a field that the real kind does not have
+// would be dropped, and a test would then prove nothing.
 func TestFixturesAreComplete(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
@@ -270,7 +270,8 @@ func TestManagedNamesOfOtherImportsDiffer(t *testing.T) {
 	}
 }
 
-// TestResourcesOfAnotherNamespaceAreNotRead: a tenant gives a managed resource of its own namespace the name that an import gives.
+// TestResourcesOfAnotherNamespaceAreNotRead: a tenant gives a managed resource of its own namespace the name that an
+// import gives.
 func TestResourcesOfAnotherNamespaceAreNotRead(t *testing.T) {
 	t.Parallel()
 	imp := reflection.Import{Namespace: "customers", Name: "shop", UID: "1", Cloud: reflection.EKS, Region: "eu-central-1", ClusterName: "prod"}

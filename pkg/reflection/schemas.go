@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Schemas are those of the kinds that the hub serves, by kind. Enums grow with each release of a provider, so they are read from
-// what is installed and not written down here.
+// Schemas are those of the kinds that the hub serves, by kind. Enums grow with each release of a provider, so they are
+// read from what is installed and not written down here.
 type Schemas map[schema.GroupVersionKind]*apiextensionsv1.JSONSchemaProps
 
 // SchemasOf takes the schemas of all served versions out of CRDs.
@@ -66,8 +66,8 @@ func items(s *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps 
 	return s.Items.Schema
 }
 
-// misfit says why a value would be refused or dropped by an API server with this schema. Empty means that it fits. Rules in CEL are
-// not evaluated: the controller's write still may be refused, and then says so.
+// misfit says why a value would be refused or dropped by an API server with this schema. Empty means that it fits.
+// Rules in CEL are not evaluated: the controller's write still may be refused, and then says so.
 func misfit(s *apiextensionsv1.JSONSchemaProps, value any) string {
 	if s == nil {
 		return "The installed version of the kind has no such field"

@@ -15,15 +15,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// block is a block of status.atProvider. A provider writes a nested block as an object or as a list of one, by the version and the
-// group of the managed resource: it is read by its shape. A value of another shape is reported and not read.
+// block is a block of status.atProvider. A provider writes a nested block as an object or as a list of one, by the
+// version and the group of the managed resource: it is read by its shape. A value of another shape is reported and not
+// read.
 type block struct {
 	paved *fieldpath.Paved
 	where string
 	notes *notes
 }
 
-// atProvider is what a provider observed. False means that it has not observed anything yet, or that the resource is gone.
+// atProvider is what a provider observed. False means that it has not observed anything yet, or that the resource is
+// gone.
 func atProvider(mr *unstructured.Unstructured, where string, n *notes) (block, bool) {
 	if mr == nil || IsGone(mr) {
 		return block{}, false
@@ -167,8 +169,8 @@ func (b block) is(field string) bool {
 	return v != nil && *v
 }
 
-// number is a whole number from 0 to the largest of 32 bits, or nil where there is none. Providers declare numbers, so a decoder may
-// give a float64 where it was written as 3.0.
+// number is a whole number from 0 to the largest of 32 bits, or nil where there is none. Providers declare numbers, so
+// a decoder may give a float64 where it was written as 3.0.
 func (b block) number(field string) *int32 {
 	value, found := b.get(field)
 	if !found {

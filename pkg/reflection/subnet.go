@@ -15,7 +15,8 @@ type routeTable struct {
 	defaultRoutes []route
 }
 
-// public tells whether a default route leads to an internet gateway, or to a carrier gateway: Cluster API Provider AWS counts both.
+// public tells whether a default route leads to an internet gateway, or to a carrier gateway: Cluster API Provider AWS
+// counts both.
 func (t routeTable) public() bool {
 	for _, r := range t.defaultRoutes {
 		if strings.HasPrefix(r.gateway, "igw-") || strings.HasPrefix(r.carrierGateway, "cagw-") {
@@ -28,7 +29,8 @@ func (t routeTable) public() bool {
 // evidence is all that is known about a subnet's visibility.
 type evidence struct {
 	hint SubnetHint
-	// hinted says that the user names the route tables of subnets. A subnet without one is then associated with the main one.
+	// hinted says that the user names the route tables of subnets. A subnet without one is then associated with the main
+	// one.
 	hinted      bool
 	routeTables map[string]routeTable
 	mainTable   string
@@ -43,9 +45,11 @@ type evidence struct {
 //  2. the default route of the route table that the user names;
 //  3. the tags of roles that Kubernetes, Cluster API Provider AWS and the user's own convention use;
 //  4. mapPublicIpOnLaunch: only a public subnet has use for it. Its absence says nothing;
-//  5. the main route table of the VPC, when the user named those of other subnets: it holds for those without one of their own.
+//  5. the main route table of the VPC, when the user named those of other subnets: it holds for those without one of
+//     their own.
 //
-// Rejected: to take the main route table without any hint. Route tables do not show their associations, so it would be a guess.
+// Rejected: to take the main route table without any hint. Route tables do not show their associations, so it would be
+// a guess.
 func (e evidence) visibility() (Visibility, string) {
 	if e.hint.Public != nil {
 		return visible(*e.hint.Public), "the import says so"

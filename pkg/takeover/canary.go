@@ -35,7 +35,8 @@ func (c canary) object(version, namespace string) *unstructured.Unstructured {
 	return object
 }
 
-// managedResourceCanaries would, besides observing, let their provider complete their spec. No provider would write to the cloud for them.
+// managedResourceCanaries would, besides observing, let their provider complete their spec. No provider would write to
+// the cloud for them.
 func managedResourceCanaries() []canary {
 	var canaries []canary
 	for _, resource := range []struct{ group, kind, identifier string }{

@@ -18,9 +18,9 @@ import (
 	"github.com/masthead-dev/masthead/test/imported"
 )
 
-// TestLabelOfAnImportTakesARight: whoever may create objects of every kind cannot create one with the label of an import, as a copy or as a
-// restored backup of one would be. The importer would take it for its own and delete it. Who has the right can, and everybody can
-// change and delete what is there by the other rules of the policies.
+// TestLabelOfAnImportTakesARight: whoever may create objects of every kind cannot create one with the label of an
+// import, as a copy or as a restored backup of one would be. The importer would take it for its own and delete it. Who
+// has the right can, and everybody can change and delete what is there by the other rules of the policies.
 func TestLabelOfAnImportTakesARight(t *testing.T) {
 	var groups []string
 	for _, crd := range crds {

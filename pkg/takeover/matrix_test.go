@@ -33,8 +33,9 @@ type edit struct {
 	change     func(*unstructured.Unstructured)
 }
 
-// TestAdmissionMatrix sends, for every kind that an import makes, each edit that could take the cluster over: when the object is
-// created, and when it is there. The same edits of an object without the label of an import are no concern of the policies.
+// TestAdmissionMatrix sends, for every kind that an import makes, each edit that could take the cluster over: when the
+// object is created, and when it is there. The same edits of an object without the label of an import are no concern of
+// the policies.
 func TestAdmissionMatrix(t *testing.T) {
 	for _, crd := range crds {
 		kind := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
@@ -73,7 +74,8 @@ func TestAdmissionMatrix(t *testing.T) {
 	}
 }
 
-// judge compares an answer of the API server with what the policies must say. What the CRD refuses by itself is refused too.
+// judge compares an answer of the API server with what the policies must say. What the CRD refuses by itself is refused
+// too.
 func judge(t *testing.T, verb string, edit edit, answer error) {
 	t.Helper()
 	switch {
@@ -290,7 +292,8 @@ func identityEdits(spec apiextensionsv1.JSONSchemaProps) []edit {
 	return edits
 }
 
-// TestDeletion: what stands for an imported cluster is deleted by its import alone, and in no way that gives it a finalizer.
+// TestDeletion: what stands for an imported cluster is deleted by its import alone, and in no way that gives it a
+// finalizer.
 func TestDeletion(t *testing.T) {
 	collector := impersonating(t, "system:serviceaccount:kube-system:generic-garbage-collector")
 	for _, crd := range crds {
@@ -331,8 +334,8 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-// TestManagedResourceThatIsBeingDeleted: whoever makes it more than observing while it is being deleted has its provider delete the
-// resource in the cloud.
+// TestManagedResourceThatIsBeingDeleted: whoever makes it more than observing while it is being deleted has its
+// provider delete the resource in the cloud.
 func TestManagedResourceThatIsBeingDeleted(t *testing.T) {
 	kind := schema.GroupKind{Group: "eks.aws.upbound.io", Kind: "NodeGroup"}
 	dying := object(t, kind, "dying")

@@ -13,9 +13,9 @@ import (
 	"github.com/masthead-dev/masthead/config/policies"
 )
 
-// AllowUnimportAnnotation lets a reflection, a MachinePool or a Cluster of an import be deleted. Its value is the UID of the import:
-// the value of the object's own label fleet.masthead.dev/import-uid. The importer sets it before it deletes; a person sets it
-// to delete what the importer cannot.
+// AllowUnimportAnnotation lets a reflection, a MachinePool or a Cluster of an import be deleted. Its value is the UID
+// of the import: the value of the object's own label fleet.masthead.dev/import-uid. The importer sets it before it
+// deletes; a person sets it to delete what the importer cannot.
 const AllowUnimportAnnotation = "fleet.masthead.dev/allow-unimport"
 
 // Policy is an admission policy of the importer and the binding that puts it into force. Both have the same name.

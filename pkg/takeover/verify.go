@@ -19,21 +19,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ErrNotEnforced is wrapped by the error of Verify when the hub lets pass what the policies forbid, or has other policies than this
-// program needs. Any other error means that the hub could not be asked.
+// ErrNotEnforced is wrapped by the error of Verify when the hub lets pass what the policies forbid, or has other
+// policies than this program needs. Any other error means that the hub could not be asked.
 var ErrNotEnforced = errors.New("the admission policies of the importer are not enforced")
 
-// Hub is what Verify needs of a client for the hub. It must not read from a cache: a policy that was deleted a moment ago is gone.
-// It needs the rights to get ValidatingAdmissionPolicies and their bindings, and to create the kinds that an import creates.
+// Hub is what Verify needs of a client for the hub. It must not read from a cache: a policy that was deleted a moment
+// ago is gone. It needs the rights to get ValidatingAdmissionPolicies and their bindings, and to create the kinds that
+// an import creates.
 type Hub interface {
 	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
 	Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error
 	RESTMapper() meta.RESTMapper
 }
 
-// Verify returns nil if the hub enforces the policies of the importer at this moment, see the guarantees of the package. The objects
-// that the hub has to refuse are sent as dry runs for the namespace. A family of which the hub serves no kind needs no policy in
-// force: its objects cannot exist.
+// Verify returns nil if the hub enforces the policies of the importer at this moment, see the guarantees of the
+// package. The objects that the hub has to refuse are sent as dry runs for the namespace. A family of which the hub
+// serves no kind needs no policy in force: its objects cannot exist.
 func Verify(ctx context.Context, hub Hub, namespace string) error {
 	for _, family := range families() {
 		want, err := load(family.file)
@@ -50,9 +51,9 @@ func Verify(ctx context.Context, hub Hub, namespace string) error {
 	return nil
 }
 
-// checkInstalled compares a policy and its binding with those in the hub. A policy must be the same in every field: what somebody adds,
-// such as a match condition, a rule that excludes resources or a term of a selector, takes away from what is enforced. Ours leave no
-// field to the API server's defaults.
+// checkInstalled compares a policy and its binding with those in the hub. A policy must be the same in every field:
+// what somebody adds, such as a match condition, a rule that excludes resources or a term of a selector, takes away
+// from what is enforced. Ours leave no field to the API server's defaults.
 func checkInstalled(ctx context.Context, hub Hub, want Policy) error {
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{}
 	if err := get(ctx, hub, "ValidatingAdmissionPolicy", want.Policy.Name, policy); err != nil {
@@ -89,8 +90,8 @@ func get(ctx context.Context, hub Hub, kind, name string, into any) error {
 	return nil
 }
 
-// checkRefused sends the first canary whose kind the hub serves and that Masthead may create: what it may not create needs no policy, and
-// a policy is the same for all kinds of its family.
+// checkRefused sends the first canary whose kind the hub serves and that Masthead may create: what it may not create
+// needs no policy, and a policy is the same for all kinds of its family.
 func checkRefused(ctx context.Context, hub Hub, policy string, canaries []canary, namespace string) error {
 	var unasked error
 	for _, canary := range canaries {

@@ -21,9 +21,9 @@ type Row struct {
 // Reserved returns what never travels. It is the only list of this kind; docs/requirements.md shows it row by row.
 //
 // A tool belongs here if it decides by a label or an annotation which objects are its own, when it prunes, deletes or
-// overwrites, or if such a key makes a controller act on the object that bears it. Tools that only keep notes belong here too
-// if their notes are about the one object that they are on. Tools that keep their state elsewhere, as Terraform does, need no
-// row.
+// overwrites, or if such a key makes a controller act on the object that bears it. Tools that only keep notes belong
+// here too if their notes are about the one object that they are on. Tools that keep their state elsewhere, as
+// Terraform does, need no row.
 func Reserved() []Row { return rows }
 
 var rows = []Row{ //nolint:gochecknoglobals // A constant.

@@ -3,12 +3,12 @@
 
 // Package usermeta tells the labels and annotations that users write from those of the tools around them.
 //
-// It guarantees that what Owned returns holds no key that a row of Reserved, or of the caller's own list, covers. Labels and
-// annotations are treated alike.
+// It guarantees that what Owned returns holds no key that a row of Reserved, or of the caller's own list, covers.
+// Labels and annotations are treated alike.
 //
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is what keeps
-// labels and annotations that steer Crossplane, Kubernetes, Masthead or a deployment tool from travelling, in either
-// direction.
+// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is what
+// keeps labels and annotations that steer Crossplane, Kubernetes, Masthead or a deployment tool from travelling, in
+// either direction.
 package usermeta
 
 import (
@@ -16,9 +16,9 @@ import (
 	"strings"
 )
 
-// Owned returns the labels or annotations that are the user's: those that neither Reserved nor one of the patterns in also
-// covers. A pattern is a key, or a domain followed by "/*", which covers every key whose prefix is that domain or a subdomain
-// of it. The result is never nil and shares nothing with what it was given.
+// Owned returns the labels or annotations that are the user's: those that neither Reserved nor one of the patterns in
+// also covers. A pattern is a key, or a domain followed by "/*", which covers every key whose prefix is that domain or
+// a subdomain of it. The result is never nil and shares nothing with what it was given.
 func Owned(in map[string]string, also ...string) map[string]string {
 	out := make(map[string]string, len(in))
 	for k, v := range in {

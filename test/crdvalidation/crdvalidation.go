@@ -1,8 +1,9 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crdvalidation holds objects against the schema of a CRD as an API server does, in the process of the test: defaults,
-// unknown fields, the structural schema and the rules in CEL. It costs milliseconds where an API server costs seconds.
+// Package crdvalidation holds objects against the schema of a CRD as an API server does, in the process of the test:
+// defaults, unknown fields, the structural schema and the rules in CEL. It costs milliseconds where an API server costs
+// seconds.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //

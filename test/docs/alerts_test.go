@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestAlerts sees that the alert rules are about metrics and controllers that exist, that none can fire because of a roll-out,
-// and that operations.md names each.
+// TestAlerts sees that the alert rules are about metrics and controllers that exist, that none can fire because of a
+// roll-out, and that operations.md names each.
 func TestAlerts(t *testing.T) {
 	var file struct {
 		Groups []struct {

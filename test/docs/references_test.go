@@ -40,7 +40,8 @@ var notForUsers = map[string]string{
 	"cluster … answered with another object than …":        "tried again, and logged",
 }
 
-// messagesOf are the texts of errors that a file makes, as docs write them: … stands for what is filled in, and what is wrapped is left out.
+// messagesOf are the texts of errors that a file makes, as docs write them: … stands for what is filled in, and what
+// is wrapped is left out.
 func messagesOf(t *testing.T, path, source string) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, source, 0)
@@ -93,8 +94,8 @@ func messagesOf(t *testing.T, path, source string) []string {
 	return out
 }
 
-// TestMessagesOfReferencesAreExplained holds the table of messages in docs/references.md against the code: each that a user can meet is there,
-// and none that is gone.
+// TestMessagesOfReferencesAreExplained holds the table of messages in docs/references.md against the code: each that a
+// user can meet is there, and none that is gone.
 func TestMessagesOfReferencesAreExplained(t *testing.T) {
 	// A name in quotation marks is … alike.
 	plain := func(s string) string { return strings.ReplaceAll(s, `"…"`, "…") }

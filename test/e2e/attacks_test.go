@@ -27,8 +27,8 @@ func identifierOf(ctx context.Context, cluster string) string {
 	return get(ctx, cluster, "{.metadata.uid}", "namespace", "kube-system")
 }
 
-// The attack list is in docs/security.md. What can be tried against one part of Masthead is tried in the tests of that part;
-// here the owner of w1 tries what needs a whole fleet, against the hub and w2.
+// The attack list is in docs/security.md. What can be tried against one part of Masthead is tried in the tests of that
+// part; here the owner of w1 tries what needs a whole fleet, against the hub and w2.
 var _ = Describe("The owner of a workload cluster who is an attacker", func() {
 	It("cannot pass a claim off as another cluster's by its annotations", func(ctx SpecContext) {
 		enrolAll(ctx, "w1", "w2")

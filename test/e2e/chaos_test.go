@@ -56,7 +56,8 @@ func launch(ctx context.Context, flags ...string) *harness.Manager {
 	return m
 }
 
-// election has replicas elect a leader, a little faster than by default. A machine that is busy must not cost the leader its lease.
+// election has replicas elect a leader, a little faster than by default. A machine that is busy must not cost the
+// leader its lease.
 var election = []string{
 	"--leader-elect", "--leader-elect-lease-duration=" + leaseDuration.String(), "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=1s",
 }

@@ -114,8 +114,8 @@ func removeCopies(ctx context.Context, cluster string) {
 	}
 }
 
-// removeDefinition deletes a definition from a cluster that is not enrolled any more. Its API server goes on to reject that for a
-// moment after the policy went, whoever deleted it: it looks at the policies once a second.
+// removeDefinition deletes a definition from a cluster that is not enrolled any more. Its API server goes on to reject
+// that for a moment after the policy went, whoever deleted it: it looks at the policies once a second.
 func removeDefinition(ctx context.Context, cluster, crd string) {
 	GinkgoHelper()
 	Eventually(func() error {

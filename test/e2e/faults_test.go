@@ -24,8 +24,8 @@ func watchesStarted(ctx context.Context, name string) float64 {
 	return metrics(ctx).Value("masthead_cluster_watches_started_total", "cluster", clusterName(name))
 }
 
-// settledWatches is the same, when it has not grown for a while: what is watched depends on definitions, which arrive one after
-// the other.
+// settledWatches is the same, when it has not grown for a while: what is watched depends on definitions, which arrive
+// one after the other.
 func settledWatches(ctx context.Context, name string) float64 {
 	GinkgoHelper()
 	last, since := -1.0, time.Now()
@@ -106,8 +106,8 @@ var _ = Describe("Credentials that change", func() {
 		for i := range 20 {
 			travels(ctx, "w1", fmt.Sprintf("rotated-%d", i))
 		}
-		// A kind that cannot be watched, because another spec has left the cluster without it, is tried again now and then. One
-		// informer that a rotation restarted would be twenty more.
+		// A kind that cannot be watched, because another spec has left the cluster without it, is tried again now and then.
+		// One informer that a rotation restarted would be twenty more.
 		//
 		// A watch that is five minutes old may have come to its end, which takes no rotation. There were no more of them than
 		// were ever started, and none began before the spec did.

@@ -51,8 +51,8 @@ func hostileConditions(ctx context.Context, attack string) string {
 	return get(ctx, hub, `{range .status.conditions[*]}{.type}={.status}/{.reason} {.message}{"\n"}{end}`, "clusterprofiles", "kubeconfig-"+hostileName(attack))
 }
 
-// saysWhy is what the profile of a hostile cluster comes to say, as a regular expression, by attack. There are two of nearly every kind;
-// all of them are tested in pkg/providers/connection and pkg/kindwatch, and by make bench-hostile.
+// saysWhy is what the profile of a hostile cluster comes to say, as a regular expression, by attack. There are two of
+// nearly every kind; all of them are tested in pkg/providers/connection and pkg/kindwatch, and by make bench-hostile.
 func saysWhy() map[string]string {
 	const (
 		unreachable = `Connected=False/DialError`

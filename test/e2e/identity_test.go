@@ -16,8 +16,8 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
-// agentRights are the chapter "User Experience" of the Crossplane agent's design: what its Role says, and whom it is for. Its
-// ClusterRole read-for-agents has no counterpart, since what is published is pulled with the manager's rights.
+// agentRights are the chapter "User Experience" of the Crossplane agent's design: what its Role says, and whom it is
+// for. Its ClusterRole read-for-agents has no counterpart, since what is published is pulled with the manager's rights.
 const agentRights = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role

@@ -128,8 +128,8 @@ var _ = Describe("An imported cluster", Ordered, func() {
 	}, SpecTimeout(importTimeout))
 })
 
-// installImports installs in the hub what imports from EKS need: the kinds of the providers, the rights and the policies as they are shipped,
-// and a provider configuration.
+// installImports installs in the hub what imports from EKS need: the kinds of the providers, the rights and the
+// policies as they are shipped, and a provider configuration.
 func installImports(ctx context.Context) {
 	GinkgoHelper()
 	repository, err := localfleet.Repository()

@@ -88,8 +88,8 @@ func eventuallyServes(ctx context.Context, cluster, resource string) {
 	}).WithContext(ctx).Should(Succeed(), "cluster %s serves %s", cluster, resource)
 }
 
-// established says whether a cluster has accepted a definition: "True", or "" or an error, since for a moment a new definition
-// has no list of conditions.
+// established says whether a cluster has accepted a definition: "True", or "" or an error, since for a moment a new
+// definition has no list of conditions.
 func established(ctx context.Context, cluster, crd string) (string, error) {
 	return harness.Kubectl(ctx, fleet, cluster, "get", "--ignore-not-found", "crd", crd,
 		"-o", `jsonpath={.status.conditions[?(@.type=="Established")].status}`)
@@ -131,8 +131,8 @@ func sourceInHub(ctx context.Context, name string) string {
 		"mysqlinstancerequirements", name, "--namespace", "bar")
 }
 
-// eventuallyReady waits until Crossplane has provisioned a requirement in the hub. Before that it fills in one field of the spec
-// after the other.
+// eventuallyReady waits until Crossplane has provisioned a requirement in the hub. Before that it fills in one field of
+// the spec after the other.
 func eventuallyReady(ctx context.Context, name string) {
 	GinkgoHelper()
 	Eventually(tryGet).WithArguments(ctx, hub, `{range .status.conditions[?(@.type=="Ready")]}{.status}{end}`,

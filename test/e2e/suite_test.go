@@ -69,8 +69,8 @@ var (
 	launched []*harness.Manager
 )
 
-// managerFlags make the manager notice trouble sooner than in production, so that the specs wait for less. An API server that
-// is slow to answer because the machine is busy is no trouble.
+// managerFlags make the manager notice trouble sooner than in production, so that the specs wait for less. An API
+// server that is slow to answer because the machine is busy is no trouble.
 var managerFlags = []string{
 	"--probe-interval=1s",
 	"--probe-timeout=5s",

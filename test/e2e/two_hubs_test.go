@@ -29,8 +29,8 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// secondHub is another hub with a manager of its own: an API server with what Masthead needs, that offers what the first hub offers. No
-// Crossplane runs in it.
+// secondHub is another hub with a manager of its own: an API server with what Masthead needs, that offers what the
+// first hub offers. No Crossplane runs in it.
 type secondHub struct {
 	client.Client
 	identity string
@@ -149,7 +149,8 @@ func (h *secondHub) enrol(ctx context.Context, name string) (unenrol func(contex
 	}
 }
 
-// connected is the condition Connected of a cluster: its status, reason and message, or "" if there is no ClusterProfile.
+// connected is the condition Connected of a cluster: its status, reason and message, or "" if there is no
+// ClusterProfile.
 func (h *secondHub) connected(ctx context.Context, name string) string {
 	profile := &unstructured.Unstructured{}
 	profile.SetGroupVersionKind(schema.GroupVersionKind{Group: "multicluster.x-k8s.io", Version: "v1alpha1", Kind: "ClusterProfile"})

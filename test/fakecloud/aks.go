@@ -15,8 +15,8 @@ type AKS struct {
 	ResourceGroup, Name, Location string
 	// SubscriptionID. Empty: DefaultSubscriptionID.
 	SubscriptionID string
-	// API of the users that the provider's identity gives credentials of. Admin is the same API server with the cluster administrator's; if
-	// that has no server, the two are the same.
+	// API of the users that the provider's identity gives credentials of. Admin is the same API server with the cluster
+	// administrator's; if that has no server, the two are the same.
 	API, Admin API
 	// EntraID makes it a cluster whose users log in with Entra ID: its kubeconfig runs kubelogin.
 	EntraID bool

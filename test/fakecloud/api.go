@@ -32,8 +32,9 @@ type API struct {
 	Token func(ctx context.Context) (string, error)
 }
 
-// ServiceAccountAPI makes a real API server the one of a cluster in the cloud. Its credentials are tokens of a ServiceAccount in the
-// namespace default, which is created and bound to a ClusterRole ("cluster-admin", "view"; "" for no rights).
+// ServiceAccountAPI makes a real API server the one of a cluster in the cloud. Its credentials are tokens of a
+// ServiceAccount in the namespace default, which is created and bound to a ClusterRole ("cluster-admin", "view"; "" for
+// no rights).
 func ServiceAccountAPI(ctx context.Context, config *rest.Config, name, clusterRole string) (API, error) {
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {

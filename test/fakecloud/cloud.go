@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Cloud is the accounts, subscriptions and projects that the providers of one hub reach. All methods may be called at the same time.
+// Cloud is the accounts, subscriptions and projects that the providers of one hub reach. All methods may be called at
+// the same time.
 type Cloud struct {
 	mu        sync.Mutex
 	resources map[resourceID]*cloudResource
@@ -44,7 +45,8 @@ type resourceID struct{ kind, id string }
 
 // cloudResource is what the cloud knows about a resource.
 type cloudResource struct {
-	// atProvider is what the provider would write into the status, with objects where a version of the CRD may have lists of one.
+	// atProvider is what the provider would write into the status, with objects where a version of the CRD may have lists
+	// of one.
 	atProvider map[string]any
 	// connection is what the provider would write into the connection Secret. Nil: nothing.
 	connection func(ctx context.Context) (map[string][]byte, error)
@@ -88,7 +90,8 @@ func (c *Cloud) FailOnMutation(t TestingT) {
 	})
 }
 
-// Deny makes the cloud answer that the provider's identity lacks the right to read resources of some kinds ("eks.aws.upbound.io/NodeGroup").
+// Deny makes the cloud answer that the provider's identity lacks the right to read resources of some kinds
+// ("eks.aws.upbound.io/NodeGroup").
 func (c *Cloud) Deny(kinds ...string) { c.setDenied(true, kinds) }
 
 // Allow takes Deny back.
@@ -109,7 +112,8 @@ func (c *Cloud) Throttle(n int) {
 	c.throttled = n
 }
 
-// RotateTokens has every ClusterAuth renew its token, and every AKS cluster its credentials, when the provider next looks.
+// RotateTokens has every ClusterAuth renew its token, and every AKS cluster its credentials, when the provider next
+// looks.
 func (c *Cloud) RotateTokens() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +151,8 @@ func (c *Cloud) add(id resourceID, resource *cloudResource) {
 	c.resources[id] = resource
 }
 
-// change has the cloud change what it knows about a resource by itself: not through a provider. It says whether the resource is there.
+// change has the cloud change what it knows about a resource by itself: not through a provider. It says whether the
+// resource is there.
 func (c *Cloud) change(id resourceID, change func(atProvider map[string]any)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,8 +20,8 @@ import (
 
 const defaultRefreshPeriod = 10 * time.Minute
 
-// clusterAuth is the external client of a ClusterAuth, which stands for no resource of the cloud: to create it and to update it is to
-// read the cluster and to make a token.
+// clusterAuth is the external client of a ClusterAuth, which stands for no resource of the cloud: to create it and to
+// update it is to read the cluster and to make a token.
 type clusterAuth struct {
 	cloud *Cloud
 	hub   client.Client
@@ -72,7 +72,8 @@ func (a *clusterAuth) Observe(_ context.Context, mg resource.Managed) (managed.E
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 }
 
-// Create makes a token. The status is written here, as the provider writes it: the reconciler does not do it after a create.
+// Create makes a token. The status is written here, as the provider writes it: the reconciler does not do it after a
+// create.
 func (a *clusterAuth) Create(ctx context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
 	connection, err := a.renew(ctx, mg)
 	if err != nil {

@@ -50,8 +50,8 @@ type Subnet struct {
 	Public         bool
 }
 
-// AddEKS creates a cluster with its VPC, subnets, route tables and node groups, or replaces it. A subnet's route table has the ID of the
-// subnet with "rtb" for "subnet"; the main one of the VPC is "rtb-main-<cluster>".
+// AddEKS creates a cluster with its VPC, subnets, route tables and node groups, or replaces it. A subnet's route table
+// has the ID of the subnet with "rtb" for "subnet"; the main one of the VPC is "rtb-main-<cluster>".
 func (c *Cloud) AddEKS(cluster EKS) {
 	if cluster.Version == "" {
 		cluster.Version = "1.31"

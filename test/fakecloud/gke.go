@@ -116,7 +116,8 @@ func gkeNodePool() map[string]any {
 	return pool
 }
 
-// ChangeGKE has somebody change a cluster in the cloud. It says whether it is there. An empty project is DefaultProjectID.
+// ChangeGKE has somebody change a cluster in the cloud. It says whether it is there. An empty project is
+// DefaultProjectID.
 func (c *Cloud) ChangeGKE(project, location, name string, atProvider map[string]any) bool {
 	if project == "" {
 		project = DefaultProjectID

@@ -35,14 +35,16 @@ type Providers struct {
 	hub   client.Client
 	seen  *rotations
 
-	// PollInterval is how often a provider looks at a resource without being told. Default: one second. The real ones take ten minutes.
+	// PollInterval is how often a provider looks at a resource without being told. Default: one second. The real ones take
+	// ten minutes.
 	PollInterval time.Duration
 
 	// WithoutManagementPolicies plays providers that were started with --enable-management-policies=false.
 	WithoutManagementPolicies bool
 }
 
-// Providers returns the providers of a hub, for tests that decide themselves when a managed resource is reconciled. Others call Run.
+// Providers returns the providers of a hub, for tests that decide themselves when a managed resource is reconciled.
+// Others call Run.
 func (c *Cloud) Providers(config *rest.Config) (*Providers, error) {
 	hub, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Run runs the providers in a hub until the context ends, for every kind of managed resource that the hub serves when it begins.
+// Run runs the providers in a hub until the context ends, for every kind of managed resource that the hub serves when
+// it begins.
 func (c *Cloud) Run(ctx context.Context, config *rest.Config) error {
 	providers, err := c.Providers(config)
 	if err != nil {

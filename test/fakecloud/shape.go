@@ -18,7 +18,8 @@ import (
 	"github.com/masthead-dev/masthead/test/fakecloud/layouts"
 )
 
-// fixture is what a provider shows of a resource in one of the layouts. They are part of the program, so that reading them cannot fail.
+// fixture is what a provider shows of a resource in one of the layouts. They are part of the program, so that reading
+// them cannot fail.
 func fixture(layout, kind, externalName string) map[string]any {
 	f, err := layouts.Load(layout)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakefleet is a fleet for the tests of controllers: what connection.Provider knows about clusters, set by hand. The clusters
-// themselves are real.
+// Package fakefleet is a fleet for the tests of controllers: what connection.Provider knows about clusters, set by
+// hand. The clusters themselves are real.
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
 // tests only.
@@ -102,7 +102,8 @@ func (f *Fleet) Set(c connection.Cluster) {
 	}
 }
 
-// Drain waits until no reconcile of a cluster runs, and keeps others from beginning, as the provider does before a cluster leaves.
+// Drain waits until no reconcile of a cluster runs, and keeps others from beginning, as the provider does before a
+// cluster leaves.
 func Drain(tb testing.TB, gate *multicluster.Gate, name mcr.ClusterName) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)

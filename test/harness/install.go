@@ -15,8 +15,8 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
-// Kubectl runs the kubectl that belongs to the fleet's Kubernetes version, against one cluster, and returns its standard
-// output. The error holds what it printed to standard error.
+// Kubectl runs the kubectl that belongs to the fleet's Kubernetes version, against one cluster, and returns its
+// standard output. The error holds what it printed to standard error.
 func Kubectl(ctx context.Context, fleet *localfleet.Fleet, cluster string, args ...string) (string, error) {
 	return kubectl(ctx, fleet, cluster, nil, args...)
 }
@@ -38,8 +38,8 @@ func kubectl(ctx context.Context, fleet *localfleet.Fleet, cluster string, stdin
 	return out.String(), nil
 }
 
-// Install installs Masthead in the hub as its README says, and what the tests claim: the sample API of the fleet, the rights
-// for its group, the namespace "bar" and the EnrollmentClass "default" that targets it.
+// Install installs Masthead in the hub as its README says, and what the tests claim: the sample API of the fleet, the
+// rights for its group, the namespace "bar" and the EnrollmentClass "default" that targets it.
 func Install(ctx context.Context, fleet *localfleet.Fleet) error {
 	if err := InstallManifests(ctx, fleet); err != nil {
 		return err
@@ -55,8 +55,8 @@ func Install(ctx context.Context, fleet *localfleet.Fleet) error {
 	return fleet.InstallSamples(ctx)
 }
 
-// InstallManifests installs Masthead in the hub, and the namespace "bar" for claims. Neither a class nor a claim kind is there
-// then.
+// InstallManifests installs Masthead in the hub, and the namespace "bar" for claims. Neither a class nor a claim kind
+// is there then.
 func InstallManifests(ctx context.Context, fleet *localfleet.Fleet) error {
 	repository, err := localfleet.Repository()
 	if err != nil {

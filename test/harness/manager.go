@@ -35,8 +35,8 @@ type Manager struct {
 	exitError      error
 }
 
-// StartManager starts bin/manager over the hub of the fleet and waits until it is ready. The flags are added to the ones
-// that a local run needs. The process dies with the one that started it.
+// StartManager starts bin/manager over the hub of the fleet and waits until it is ready. The flags are added to the
+// ones that a local run needs. The process dies with the one that started it.
 func StartManager(ctx context.Context, fleet *localfleet.Fleet, flags ...string) (*Manager, error) {
 	kubeconfig, err := ManagerKubeconfig(ctx, fleet)
 	if err != nil {
@@ -203,7 +203,8 @@ func (m *Manager) LogTail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// binary is the manager that is started: bin/manager, or another one that the environment names, to test a build beside it.
+// binary is the manager that is started: bin/manager, or another one that the environment names, to test a build beside
+// it.
 func binary(repository string) string {
 	if path := os.Getenv("MASTHEAD_MANAGER_BIN"); path != "" {
 		return path

@@ -17,9 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// Honest is a small API server that means no harm. It keeps what is written to it in memory, says what it serves, lists in pages and
-// as streams, and watches. It checks neither rights nor schemas, and knows no resource versions but the latest. It is for tests that
-// need very many clusters, or very large ones, for little; what depends on how Kubernetes does something needs the real one.
+// Honest is a small API server that means no harm. It keeps what is written to it in memory, says what it serves, lists
+// in pages and as streams, and watches. It checks neither rights nor schemas, and knows no resource versions but the
+// latest. It is for tests that need very many clusters, or very large ones, for little; what depends on how Kubernetes
+// does something needs the real one.
 type Honest struct {
 	uid string
 
@@ -35,12 +36,12 @@ type Honest struct {
 	changed chan struct{}
 }
 
-// A Collection is very many or very large objects of a resource that are there without having been written: they are made while they
-// are sent, and never change. Objects that are written come after them.
+// A Collection is very many or very large objects of a resource that are there without having been written: they are
+// made while they are sent, and never change. Objects that are written come after them.
 type Collection struct {
 	Group, Resource string
-	// Count is how many there are, and Object makes one of them, from 0. Names must differ. A UID and a resource version are
-	// given to an object that has none.
+	// Count is how many there are, and Object makes one of them, from 0. Names must differ. A UID and a resource version
+	// are given to an object that has none.
 	Count  int
 	Object func(i int) map[string]any
 }
@@ -74,7 +75,8 @@ const maxChanges = 10_000
 // username is what the API server calls everybody.
 const username = "system:serviceaccount:masthead-system:masthead"
 
-// NewHonest returns an API server with the kinds that Masthead asks for, the namespaces default and kube-system, and collections.
+// NewHonest returns an API server with the kinds that Masthead asks for, the namespaces default and kube-system, and
+// collections.
 func NewHonest(collections ...Collection) *Honest {
 	h := &Honest{
 		uid: string(uuid.NewUUID()), version: 1, changed: make(chan struct{}),

@@ -56,8 +56,8 @@ func (s selection) shown(object map[string]any) map[string]any {
 	return object
 }
 
-// each calls a function for each object of a resource from an index on, with the index of the next, until it returns false. Objects of
-// a collection come first, and are made one by one.
+// each calls a function for each object of a resource from an index on, with the index of the next, until it returns
+// false. Objects of a collection come first, and are made one by one.
 func (h *Honest) each(r resource, from int, do func(object map[string]any, next int) bool) {
 	h.mu.Lock()
 	c := h.collections[r.key()]

@@ -96,7 +96,8 @@ func TestHonestListsInPages(t *testing.T) {
 	}
 }
 
-// TestHonestFillsInformers has client-go's own informer list a giant, as a stream or in pages as it likes, and follow it.
+// TestHonestFillsInformers has client-go's own informer list a giant, as a stream or in pages as it likes, and follow
+// it.
 func TestHonestFillsInformers(t *testing.T) {
 	const n = 3000
 	h := NewHonest(giants(n))

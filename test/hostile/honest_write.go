@@ -90,7 +90,8 @@ func (h *Honest) delete(w http.ResponseWriter, s resource, key string, have map[
 	answerJSON(w, http.StatusOK, h.remove(s, key))
 }
 
-// merged is an object with a merge patch applied. An applied configuration is taken for one: who owns which field is not kept.
+// merged is an object with a merge patch applied. An applied configuration is taken for one: who owns which field is
+// not kept.
 func merged(object, patch map[string]any) map[string]any {
 	out := map[string]any{}
 	maps.Copy(out, object)

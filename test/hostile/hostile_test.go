@@ -108,7 +108,8 @@ func TestServersPassProbesWhereTheirHarmComesLater(t *testing.T) {
 	}
 }
 
-// TestEveryAnswerIsBoundedAndNothingIsLeftBehind asks each server for everything at once, reads all it says, and closes it.
+// TestEveryAnswerIsBoundedAndNothingIsLeftBehind asks each server for everything at once, reads all it says, and closes
+// it.
 func TestEveryAnswerIsBoundedAndNothingIsLeftBehind(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, attack := range Attacks() {

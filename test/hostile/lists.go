@@ -168,7 +168,8 @@ func foreignItems(s *Server, a *answer, r *request) {
 	a.text("]}")
 }
 
-// The head of whatever Kubernetes sends in protobuf, and what it is wrapped in: field 2 of runtime.Unknown is the object.
+// The head of whatever Kubernetes sends in protobuf, and what it is wrapped in: field 2 of runtime.Unknown is the
+// object.
 const protobufType = "application/vnd.kubernetes.protobuf"
 
 func protobufHead(length uint64) []byte {

@@ -95,8 +95,8 @@ func (r *request) writes() bool {
 	return slices.Contains([]string{verbCreate, verbUpdate, verbPatch, verbDelete}, r.verb)
 }
 
-// isProbe is whether it is one of the questions that an API server has to answer to be connected to: how it is, which cluster it is
-// the one of, and whose that is.
+// isProbe is whether it is one of the questions that an API server has to answer to be connected to: how it is, which
+// cluster it is the one of, and whose that is.
 func (r *request) isProbe() bool {
 	return r.URL.Path == "/readyz" || r.URL.Path == "/version" || r.asksIdentity() ||
 		r.verb == verbGet && r.resource == "customresourcedefinitions" && r.name == "hubs.masthead.dev"

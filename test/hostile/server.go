@@ -29,8 +29,8 @@ type Options struct {
 	MaxBytes int64
 	// MaxTime is how long one answer takes at most, watches too. Default ten minutes.
 	MaxTime time.Duration
-	// Drip is the time between two bytes of an answer that drips, and between two events of a watch that never ends. Default one
-	// second.
+	// Drip is the time between two bytes of an answer that drips, and between two events of a watch that never ends.
+	// Default one second.
 	Drip time.Duration
 	// Honest answers what the attack leaves alone. Default NewHonest().
 	Honest *Honest
@@ -167,8 +167,8 @@ func (s *Server) Authority() []byte { return s.authority }
 // Honest is what answers requests that the attack leaves alone.
 func (s *Server) Honest() *Honest { return s.options.Honest }
 
-// Requests returns how many requests there were of a verb; "" for all, and "probe", "discovery" and "openapi" for those that are
-// about no resource.
+// Requests returns how many requests there were of a verb; "" for all, and "probe", "discovery" and "openapi" for those
+// that are about no resource.
 func (s *Server) Requests(verb string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,8 +213,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	s.options.Honest.serve(w, r)
 }
 
-// marksCluster is whether a request marks the cluster as that of a hub, without which it is not connected to: it is the first definition that
-// is written.
+// marksCluster is whether a request marks the cluster as that of a hub, without which it is not connected to: it is the
+// first definition that is written.
 func (s *Server) marksCluster(r *request) bool {
 	return s.Attack.Connects && r.verb == verbCreate && r.resource == "customresourcedefinitions" &&
 		s.options.Honest.Objects(r.group, r.resource) == 0

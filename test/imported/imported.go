@@ -1,10 +1,12 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package imported gives tests the smallest objects of each kind that an import makes and that the admission policies of the importer
-// accept: managed resources, the objects of Cluster API that reflect a cluster, and the identities which its providers refuse.
+// Package imported gives tests the smallest objects of each kind that an import makes and that the admission policies
+// of the importer accept: managed resources, the objects of Cluster API that reflect a cluster, and the identities
+// which its providers refuse.
 //
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in tests only.
+// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
+// tests only.
 package imported
 
 import (
@@ -32,8 +34,8 @@ const UID = "8d3c6f0e-3c5f-4a0e-9b52-0d7a6f6b1a01"
 // ClusterName is the name of the imported cluster, in the cloud and in the hub.
 const ClusterName = "shop"
 
-// IsNamespaced says whether objects of a kind live in a namespace: those of Cluster API do but AWS's identities, and of the managed
-// resources those of the modern groups.
+// IsNamespaced says whether objects of a kind live in a namespace: those of Cluster API do but AWS's identities, and of
+// the managed resources those of the modern groups.
 func IsNamespaced(kind schema.GroupKind) bool {
 	if strings.HasSuffix(kind.Group, ".upbound.io") {
 		return strings.Contains(kind.Group, ".m.upbound.io")

@@ -85,8 +85,8 @@ type wanted struct {
 	storageGB   int64
 }
 
-// Start begins to put load on the clusters. The claims go to the namespace target of the hub. The same seed makes the same
-// choices, though not at the same moments.
+// Start begins to put load on the clusters. The claims go to the namespace target of the hub. The same seed makes the
+// same choices, though not at the same moments.
 func Start(ctx context.Context, fleet *localfleet.Fleet, target string, seed uint64, names ...string) (*Load, error) {
 	l := &Load{target: target}
 	var err error
@@ -120,8 +120,8 @@ func Start(ctx context.Context, fleet *localfleet.Fleet, target string, seed uin
 // Steps is how many steps the load has had so far.
 func (l *Load) Steps() int64 { return l.steps.Load() }
 
-// Stop ends the load, and says how many steps it had. It fails if a workload cluster did not do what it was asked for; nothing
-// of what Masthead does may have that effect.
+// Stop ends the load, and says how many steps it had. It fails if a workload cluster did not do what it was asked for;
+// nothing of what Masthead does may have that effect.
 func (l *Load) Stop() (steps int64, err error) {
 	l.stop()
 	l.working.Wait()
@@ -263,8 +263,8 @@ func (c *cluster) spoilSecret(ctx context.Context, name string) error {
 // ownPrefix is what the names begin with that the cluster has for itself.
 func (c *cluster) ownPrefix() string { return c.name + "-" }
 
-// chooses is whether a name is one of those that the load chooses from. There may be others in the cluster, which are none of
-// its business.
+// chooses is whether a name is one of those that the load chooses from. There may be others in the cluster, which are
+// none of its business.
 func (c *cluster) chooses(name string) bool {
 	return strings.HasPrefix(name, c.ownPrefix()) || strings.HasPrefix(name, sharedPrefix)
 }

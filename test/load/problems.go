@@ -19,8 +19,8 @@ import (
 // state is what the fleet holds, by name.
 type state struct {
 	hubClaims, hubSecrets byName
-	// composites are the names of the composite resources. One that no claim names is nobody's: Crossplane loses one that it is
-	// creating when its claim is deleted, see pkg/controllers/agent, unbound.go.
+	// composites are the names of the composite resources. One that no claim names is nobody's: Crossplane loses one that
+	// it is creating when its claim is deleted, see pkg/controllers/agent, unbound.go.
 	composites sets.Set[string]
 	workloads  map[*cluster]workloadState
 }
@@ -29,8 +29,8 @@ type workloadState struct{ claims, secrets byName }
 
 type byName map[string]*unstructured.Unstructured
 
-// Problems returns how the fleet differs from what was asked for. It is empty in the end, and not while something is still
-// under way. The load must have been stopped.
+// Problems returns how the fleet differs from what was asked for. It is empty in the end, and not while something is
+// still under way. The load must have been stopped.
 func (l *Load) Problems(ctx context.Context) ([]string, error) {
 	s, err := l.read(ctx)
 	if err != nil {

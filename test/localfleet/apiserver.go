@@ -65,8 +65,9 @@ func (c *cluster) apiServer() (server, error) {
 	}, nil
 }
 
-// garbageCollection is how much a heap may grow, in percent, before its garbage is collected: little, because the API server is by
-// far the largest process of a fleet and gets a quarter smaller for some processor time, unless the fleet shall be fast.
+// garbageCollection is how much a heap may grow, in percent, before its garbage is collected: little, because the API
+// server is by far the largest process of a fleet and gets a quarter smaller for some processor time, unless the fleet
+// shall be fast.
 func (c *cluster) garbageCollection(percent string) []string {
 	if c.fleet.state.Fast {
 		percent = "200"

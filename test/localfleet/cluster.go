@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// cluster is one control plane of the fleet: the hub or a workload cluster. Its state is what the state file says; it is
-// read when the cluster is opened and written with every change.
+// cluster is one control plane of the fleet: the hub or a workload cluster. Its state is what the state file says; it
+// is read when the cluster is opened and written with every change.
 type cluster struct {
 	fleet *Fleet
 	name  string
@@ -157,8 +157,8 @@ func (c *cluster) adminConfig() (*rest.Config, error) {
 	return restConfigFromFile(c.fleet.layout.kubeconfig(c.name))
 }
 
-// stop ends all processes of the cluster: first the clients of the API server, then the API server, then etcd, because an
-// API server whose etcd has gone takes more than a minute to end.
+// stop ends all processes of the cluster: first the clients of the API server, then the API server, then etcd, because
+// an API server whose etcd has gone takes more than a minute to end.
 func (c *cluster) stop(ctx context.Context) error {
 	var clients []processIdentity
 	for _, record := range c.processes() {

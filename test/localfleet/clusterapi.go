@@ -20,8 +20,8 @@ const (
 	portClusterAPIWebhook = "cluster-api-webhook"
 )
 
-// clusterAPI runs Cluster API core. Its webhook server has to run, on all addresses, but no webhook is configured in the hub:
-// objects of the storage version need no conversion, and the fleet's own Clusters need no defaults.
+// clusterAPI runs Cluster API core. Its webhook server has to run, on all addresses, but no webhook is configured in
+// the hub: objects of the storage version need no conversion, and the fleet's own Clusters need no defaults.
 func (c *cluster) clusterAPI() (server, error) {
 	kubeconfig, err := c.writeComponentKubeconfig(ClusterAPI, ClusterAPI, adminGroup)
 	if err != nil {

@@ -29,8 +29,8 @@ const (
 	firstServiceIP = "10.96.0.1"
 )
 
-// createPKI makes all keys and certificates that the servers of a cluster and its administrator need. The certificates of
-// other users are issued when their kubeconfig is written.
+// createPKI makes all keys and certificates that the servers of a cluster and its administrator need. The certificates
+// of other users are issued when their kubeconfig is written.
 func createPKI(folder, cluster string, c clock.PassiveClock) error {
 	ca, err := newAuthority("localfleet "+cluster, c)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// disabledControllers do nothing useful in a cluster whose nodes are made up, or need parts that a fleet does not have, and
-// cost informers and goroutines.
+// disabledControllers do nothing useful in a cluster whose nodes are made up, or need parts that a fleet does not have,
+// and cost informers and goroutines.
 const disabledControllers = "-node-ipam-controller,-node-lifecycle-controller,-node-route-controller,-service-lb-controller," +
 	"-cloud-node-lifecycle-controller,-persistentvolume-attach-detach-controller,-persistentvolume-binder-controller," +
 	"-persistentvolume-expander-controller,-persistentvolume-protection-controller,-persistentvolumeclaim-protection-controller," +

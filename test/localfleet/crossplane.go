@@ -19,9 +19,9 @@ const (
 	portCrossplaneMetrics = "crossplane-metrics"
 )
 
-// crossplane runs Crossplane core. Packages cannot be installed, as there is no registry; the function that compositions use
-// is registered by hand (see installFunction). Its webhooks are off, because they need a Service. Crossplane has no flag for
-// the address of its health and metrics ports: these listen on all addresses.
+// crossplane runs Crossplane core. Packages cannot be installed, as there is no registry; the function that
+// compositions use is registered by hand (see installFunction). Its webhooks are off, because they need a Service.
+// Crossplane has no flag for the address of its health and metrics ports: these listen on all addresses.
 func (c *cluster) crossplane() (server, error) {
 	kubeconfig, err := c.writeComponentKubeconfig(Crossplane, Crossplane, adminGroup)
 	if err != nil {

@@ -1,10 +1,10 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package localfleet runs a fleet on one machine: a hub and workload clusters, each a real Kubernetes control plane made of
-// processes, without containers and without downloads beyond Go modules. The demo, the tests and the benchmarks use it, and
-// cmd/localfleet is its command. The programs come from hack/build-controlplane.sh. It needs Linux, whose /proc tells processes
-// apart.
+// Package localfleet runs a fleet on one machine: a hub and workload clusters, each a real Kubernetes control plane
+// made of processes, without containers and without downloads beyond Go modules. The demo, the tests and the benchmarks
+// use it, and cmd/localfleet is its command. The programs come from hack/build-controlplane.sh. It needs Linux, whose
+// /proc tells processes apart.
 //
 //	fleet, err := localfleet.Up(ctx, localfleet.Options{
 //		Dir: t.TempDir(), Workloads: localfleet.WorkloadNames(2), WithKwok: true, StopWithParent: true,
@@ -14,43 +14,45 @@
 //
 // # What runs
 //
-// The hub: etcd, kube-apiserver, kube-controller-manager and, if asked for, Crossplane core with a composition function of ours
-// (package function) and Cluster API core. The CRDs of Cluster API, of the cluster inventory and of Crossplane are
-// installed from the source of the modules that the repository pins.
+// The hub: etcd, kube-apiserver, kube-controller-manager and, if asked for, Crossplane core with a composition function
+// of ours (package function) and Cluster API core. The CRDs of Cluster API, of the cluster inventory and of Crossplane
+// are installed from the source of the modules that the repository pins.
 //
-// A workload cluster: etcd, kube-apiserver, kube-controller-manager and, if asked for, kwok, which makes one node and every
-// pod Ready. There is no scheduler; an admission policy binds pods to the node.
+// A workload cluster: etcd, kube-apiserver, kube-controller-manager and, if asked for, kwok, which makes one node and
+// every pod Ready. There is no scheduler; an admission policy binds pods to the node.
 //
-// Each workload cluster is a Cluster (v1beta2) in the hub, with an infrastructure and a control plane of two small CRDs that
-// fulfil the contract of Cluster API, so that the real Cluster API core sets its status. The Secret <name>-kubeconfig holds a
-// token of the service account masthead-system/masthead in the workload cluster, which has the rights that
-// Options.WorkloadRBAC gives it and, where Cluster API core runs, those that core itself needs (nodes, and the path /): both
-// use the one Secret.
+// Each workload cluster is a Cluster (v1beta2) in the hub, with an infrastructure and a control plane of two small CRDs
+// that fulfil the contract of Cluster API, so that the real Cluster API core sets its status. The Secret
+// <name>-kubeconfig holds a token of the service account masthead-system/masthead in the workload cluster, which has
+// the rights that Options.WorkloadRBAC gives it and, where Cluster API core runs, those that core itself needs (nodes,
+// and the path /): both use the one Secret.
 //
 // # What is guaranteed
 //
-// Everything that listens does so on 127.0.0.1, except the health and metrics ports of Crossplane and the webhook port of
-// Cluster API, for which these programs have no flag. Servers are authenticated with certificates, clients with
-// certificates or tokens, and each cluster has authorities of its own; authorization is RBAC. Cluster administrators and
-// the controllers of the hub are in system:masters; the controllers of kube-controller-manager have their own service accounts.
+// Everything that listens does so on 127.0.0.1, except the health and metrics ports of Crossplane and the webhook port
+// of Cluster API, for which these programs have no flag. Servers are authenticated with certificates, clients with
+// certificates or tokens, and each cluster has authorities of its own; authorization is RBAC. Cluster administrators
+// and the controllers of the hub are in system:masters; the controllers of kube-controller-manager have their own
+// service accounts.
 //
-// Ports are chosen below the range for outgoing connections, and chosen anew when another program is faster. Up returns when
-// everything is ready, found by asking, never by waiting a fixed time; its errors carry the end of the log of the process
-// that failed. What is left in the folder by a fleet that crashed is stopped and removed by the next Up.
+// Ports are chosen below the range for outgoing connections, and chosen anew when another program is faster. Up returns
+// when everything is ready, found by asking, never by waiting a fixed time; its errors carry the end of the log of the
+// process that failed. What is left in the folder by a fleet that crashed is stopped and removed by the next Up.
 //
-// A process is only ever signalled after it was recognised by its id, start time, program and boot of the machine, so that a
-// process that has been given the id of a dead one is safe. With Options.StopWithParent the kernel kills the fleet
-// when its parent ends; otherwise it stays until Down. After Down no process and no file of the fleet is left.
+// A process is only ever signalled after it was recognised by its id, start time, program and boot of the machine, so
+// that a process that has been given the id of a dead one is safe. With Options.StopWithParent the kernel kills the
+// fleet when its parent ends; otherwise it stays until Down. After Down no process and no file of the fleet is left.
 //
 // # Flags and memory
 //
-// The control planes are set up like any other, with these exceptions. etcd: --unsafe-no-fsync (nothing survives the machine
-// anyway), --snapshot-count=2000 and compaction every ten minutes. kube-apiserver: GOGC=50, --endpoint-reconciler-type=none
-// (the address of its endpoint would be a loopback address), --event-ttl=15m, no TaintNodesByCondition; with Options.Audit
-// a log at level Metadata. kube-controller-manager: no leader election, no port, and without the controllers for nodes, volumes,
-// load balancers, certificates and autoscaling. Crossplane: --package-runtime=External, no webhooks. Cluster API: no leader
-// election, no webhook configurations, diagnostics off. With Options.Fast, which benchmarks use, kube-apiserver and etcd run
-// with GOGC=200: otherwise they measure how API servers collect garbage.
+// The control planes are set up like any other, with these exceptions. etcd: --unsafe-no-fsync (nothing survives the
+// machine anyway), --snapshot-count=2000 and compaction every ten minutes. kube-apiserver: GOGC=50,
+// --endpoint-reconciler-type=none (the address of its endpoint would be a loopback address), --event-ttl=15m, no
+// TaintNodesByCondition; with Options.Audit a log at level Metadata. kube-controller-manager: no leader election, no
+// port, and without the controllers for nodes, volumes, load balancers, certificates and autoscaling. Crossplane:
+// --package-runtime=External, no webhooks. Cluster API: no leader election, no webhook configurations, diagnostics off.
+// With Options.Fast, which benchmarks use, kube-apiserver and etcd run with GOGC=200: otherwise they measure how API
+// servers collect garbage.
 //
 // Resident memory in MB, idle, Kubernetes v1.36.3, Crossplane v2.3.0, Cluster API v1.13.6, kwok v0.8.0 on linux/amd64:
 //
@@ -64,13 +66,13 @@
 //	kwok                       -     49
 //	together                 724    453
 //
-// An idle workload cluster takes two to three percent of a processor core, the hub about four. A hub with everything and two
-// workload clusters are ready in 10 to 20 seconds on two cores, depending on what else the machine does; the command's
-// `up` on a fleet that runs takes a tenth of a second.
+// An idle workload cluster takes two to three percent of a processor core, the hub about four. A hub with everything
+// and two workload clusters are ready in 10 to 20 seconds on two cores, depending on what else the machine does; the
+// command's `up` on a fleet that runs takes a tenth of a second.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //
-// Nothing: it is no part of a release, and it runs with the rights of the person who starts it, on their machine only. The
-// folder and the files in it can be read by that person alone. Within a fleet, no credentials of one cluster are valid in
-// another, and none of the hub are stored in a workload cluster.
+// Nothing: it is no part of a release, and it runs with the rights of the person who starts it, on their machine only.
+// The folder and the files in it can be read by that person alone. Within a fleet, no credentials of one cluster are
+// valid in another, and none of the hub are stored in a workload cluster.
 package localfleet

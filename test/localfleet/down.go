@@ -10,8 +10,8 @@ import (
 	"os"
 )
 
-// Down stops all processes of the fleet and removes its files, or keeps them when Options.KeepData was set. The fleet cannot
-// be used after that.
+// Down stops all processes of the fleet and removes its files, or keeps them when Options.KeepData was set. The fleet
+// cannot be used after that.
 func (f *Fleet) Down(ctx context.Context) error {
 	lock, err := lockFolder(ctx, f.layout.dir, true)
 	if err != nil {
@@ -41,7 +41,8 @@ func (f *Fleet) Down(ctx context.Context) error {
 	return nil
 }
 
-// StopLeftovers stops processes of a fleet in dir whose files were removed while it ran. It returns how many there were.
+// StopLeftovers stops processes of a fleet in dir whose files were removed while it ran. It returns how many there
+// were.
 func StopLeftovers(ctx context.Context, dir string) (int, error) {
 	o, err := Options{Dir: dir}.withDefaults()
 	if err != nil {
@@ -87,8 +88,8 @@ func (f *Fleet) stopLeftovers(ctx context.Context) error {
 	return stopProcesses(ctx, found, 0)
 }
 
-// removeFiles removes what a fleet keeps in its folder and nothing else. The file that marks the folder as a fleet's goes last,
-// so that an interrupted removal can be taken up again.
+// removeFiles removes what a fleet keeps in its folder and nothing else. The file that marks the folder as a fleet's
+// goes last, so that an interrupted removal can be taken up again.
 func (f *Fleet) removeFiles() error {
 	names, err := f.Clusters()
 	if err != nil {

@@ -15,8 +15,8 @@ const (
 	portAPIServer = "kube-apiserver"
 )
 
-// etcdServer runs one etcd member. --unsafe-no-fsync loses data when the machine stops, not when a process is killed: what
-// was written is in the kernel by then.
+// etcdServer runs one etcd member. --unsafe-no-fsync loses data when the machine stops, not when a process is killed:
+// what was written is in the kernel by then.
 func (c *cluster) etcdServer() server {
 	pki := c.fleet.layout.pki(c.name)
 	file := func(name string) string { return filepath.Join(pki, name) }

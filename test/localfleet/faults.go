@@ -22,13 +22,14 @@ func (f *Fleet) Resume(ctx context.Context, name string) error {
 	return f.signalAPIServer(ctx, name, syscall.SIGCONT, stateRunning)
 }
 
-// Kill ends the API server process of a cluster at once (SIGKILL): its port refuses connections. Restart starts it again.
+// Kill ends the API server process of a cluster at once (SIGKILL): its port refuses connections. Restart starts it
+// again.
 func (f *Fleet) Kill(ctx context.Context, name string) error {
 	return f.signalAPIServer(ctx, name, syscall.SIGKILL, stateExited)
 }
 
-// signalAPIServer sends the signal and returns when the process is in the state that the signal leads to. It does not wait
-// for other work on the cluster, which may itself be waiting for a paused API server.
+// signalAPIServer sends the signal and returns when the process is in the state that the signal leads to. It does not
+// wait for other work on the cluster, which may itself be waiting for a paused API server.
 func (f *Fleet) signalAPIServer(ctx context.Context, name string, signal os.Signal, want processState) error {
 	lock, err := lockFolder(ctx, f.layout.dir, false)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Fleet is a hub and its workload clusters, running as processes on this machine. All methods may be called at the same time;
-// what concerns one cluster is done one after the other.
+// Fleet is a hub and its workload clusters, running as processes on this machine. All methods may be called at the same
+// time; what concerns one cluster is done one after the other.
 type Fleet struct {
 	layout    layout
 	state     *fleetState
@@ -85,8 +85,8 @@ func (f *Fleet) Config(name string) (*rest.Config, error) {
 	return restConfigFromFile(f.layout.kubeconfig(name))
 }
 
-// UserKubeconfig returns a kubeconfig with a new client certificate for any user and groups. The user has the rights that
-// RBAC in the cluster gives to them.
+// UserKubeconfig returns a kubeconfig with a new client certificate for any user and groups. The user has the rights
+// that RBAC in the cluster gives to them.
 func (f *Fleet) UserKubeconfig(name, user string, groups ...string) ([]byte, error) {
 	c, err := f.openCluster(name)
 	if err != nil {

@@ -22,8 +22,8 @@ const portFunction = "localfleet-function"
 
 var functionRevisionKind = schema.GroupVersionKind{Group: "pkg.crossplane.io", Version: "v1", Kind: "FunctionRevision"}
 
-// createFunctionPKI makes the certificates with which Crossplane and the function trust each other, from an authority of
-// their own, in the form that both expect: a folder with tls.crt, tls.key and ca.crt.
+// createFunctionPKI makes the certificates with which Crossplane and the function trust each other, from an authority
+// of their own, in the form that both expect: a folder with tls.crt, tls.key and ca.crt.
 func (c *cluster) createFunctionPKI() error {
 	ca, err := newAuthority("localfleet function", c.fleet.clock)
 	if err != nil {
@@ -72,8 +72,8 @@ func (c *cluster) function() server {
 	}
 }
 
-// installFunction does what Crossplane's package manager does for a function whose package it can pull: it leaves an active
-// revision that says where the function is. Crossplane calls the endpoint in its status.
+// installFunction does what Crossplane's package manager does for a function whose package it can pull: it leaves an
+// active revision that says where the function is. Crossplane calls the endpoint in its status.
 func (c *cluster) installFunction(ctx context.Context, config *rest.Config) error {
 	hub, err := newClient(config)
 	if err != nil {

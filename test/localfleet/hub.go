@@ -62,8 +62,8 @@ func (f *Fleet) hubObjects() ([]*unstructured.Unstructured, error) {
 	return append(objects, found...), nil
 }
 
-// labelContract puts the labels on the CRDs of Cluster API that its own installer puts there and that its core looks for:
-// which of their versions belongs to which version of its contract.
+// labelContract puts the labels on the CRDs of Cluster API that its own installer puts there and that its core looks
+// for: which of their versions belongs to which version of its contract.
 func labelContract(crd *unstructured.Unstructured) {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	if group != "cluster.x-k8s.io" && !strings.HasSuffix(group, ".cluster.x-k8s.io") {

@@ -52,8 +52,8 @@ func identify(pid int) (processIdentity, error) {
 	return processIdentity{PID: pid, StartTime: stat.startTime, BootID: bootID, Executable: cleanExecutable(executable)}, nil
 }
 
-// state says how the process is. It is exited when its id is free, or belongs to another process by now, or when it is a
-// zombie: in a container whose first process reaps nothing, dead processes stay visible forever.
+// state says how the process is. It is exited when its id is free, or belongs to another process by now, or when it is
+// a zombie: in a container whose first process reaps nothing, dead processes stay visible forever.
 func (p processIdentity) state() processState {
 	if p.PID <= 0 {
 		return stateExited
@@ -77,8 +77,8 @@ func (p processIdentity) state() processState {
 
 func (p processIdentity) alive() bool { return p.state() != stateExited }
 
-// handle returns a handle on the process that cannot come to mean another one: os.FindProcess pins the process behind the
-// id with a pidfd, and only then is it checked that it is ours.
+// handle returns a handle on the process that cannot come to mean another one: os.FindProcess pins the process behind
+// the id with a pidfd, and only then is it checked that it is ours.
 func (p processIdentity) handle() (*os.Process, bool) {
 	process, err := os.FindProcess(p.PID)
 	if err != nil {
@@ -136,8 +136,8 @@ func readProcStat(pid int) (procStat, error) {
 	return stat, nil
 }
 
-// parseProcStat parses /proc/<pid>/stat. The second field is the program's name in parentheses, which may itself contain
-// blanks and parentheses, so that counting starts after the last one. See proc(5).
+// parseProcStat parses /proc/<pid>/stat. The second field is the program's name in parentheses, which may itself
+// contain blanks and parentheses, so that counting starts after the last one. See proc(5).
 func parseProcStat(content string) (procStat, error) {
 	const startTimeField = 22 - 3 // the first field after the name is the third
 	end := strings.LastIndexByte(content, ')')

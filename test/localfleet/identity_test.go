@@ -48,8 +48,8 @@ func TestParseProcStat(t *testing.T) {
 	}
 }
 
-// TestIdentityOfRecycledPID: a state file may outlive its processes, and the kernel gives their ids to others. Nothing of
-// ours may take such a process for the recorded one, let alone signal it.
+// TestIdentityOfRecycledPID: a state file may outlive its processes, and the kernel gives their ids to others. Nothing
+// of ours may take such a process for the recorded one, let alone signal it.
 func TestIdentityOfRecycledPID(t *testing.T) {
 	other := startSleeper(t, nil)
 	cases := map[string]struct {

@@ -12,12 +12,12 @@ import (
 	"strconv"
 )
 
-// environmentMarker is set in the environment of every process of a fleet, to the fleet's folder. It finds the processes
-// that no state file knows, because localfleet was killed between starting them and writing it.
+// environmentMarker is set in the environment of every process of a fleet, to the fleet's folder. It finds the
+// processes that no state file knows, because localfleet was killed between starting them and writing it.
 const environmentMarker = "MASTHEAD_LOCALFLEET_DIR"
 
-// leftovers returns all running processes of the fleet in dir. Only programs that a fleet starts are considered: a shell
-// in whose environment the marker happens to be is left alone.
+// leftovers returns all running processes of the fleet in dir. Only programs that a fleet starts are considered: a
+// shell in whose environment the marker happens to be is left alone.
 func leftovers(dir string) ([]processIdentity, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 // parentVariable makes this test program play the parent of a fleet, see TestFleetDiesWithParent.
 const parentVariable = "LOCALFLEET_TEST_PARENT_OF"
 
-// TestFleetDiesWithParent: a test that is killed leaves no process of its fleet behind, and the next one can use the folder.
+// TestFleetDiesWithParent: a test that is killed leaves no process of its fleet behind, and the next one can use the
+// folder.
 func TestFleetDiesWithParent(t *testing.T) {
 	dir := os.Getenv(parentVariable)
 	if dir != "" {
@@ -69,7 +70,8 @@ func TestFleetDiesWithParent(t *testing.T) {
 	}
 }
 
-// TestFleetOutlivesCommand: what cmd/localfleet does, each step of which is another process that finds the fleet by its folder.
+// TestFleetOutlivesCommand: what cmd/localfleet does, each step of which is another process that finds the fleet by its
+// folder.
 func TestFleetOutlivesCommand(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{Dir: dir, Workloads: []string{"w1"}, Log: t.Output()}

@@ -14,9 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// folderLock is a lock on a folder that the kernel releases when its holder ends, however it ends. The fleet's folder is
-// locked exclusively for bringing the fleet up and taking it down and shared for what concerns one cluster; a cluster's
-// folder is locked exclusively. Locking the folder, not a file in it, leaves nothing behind that would have to be removed.
+// folderLock is a lock on a folder that the kernel releases when its holder ends, however it ends. The fleet's folder
+// is locked exclusively for bringing the fleet up and taking it down and shared for what concerns one cluster; a
+// cluster's folder is locked exclusively. Locking the folder, not a file in it, leaves nothing behind that would have
+// to be removed.
 type folderLock struct{ folder *os.File }
 
 // lockFolder takes the lock, waiting for its holder until ctx ends.

@@ -40,8 +40,8 @@ const (
 //go:embed manifests
 var manifests embed.FS
 
-// Apply applies YAML files, or folders of them, to a cluster by server-side apply, and returns when all CRDs among them are
-// served. A folder's kustomization.yaml is skipped, as are its subfolders.
+// Apply applies YAML files, or folders of them, to a cluster by server-side apply, and returns when all CRDs among them
+// are served. A folder's kustomization.yaml is skipped, as are its subfolders.
 func Apply(ctx context.Context, config *rest.Config, paths ...string) error {
 	objects, err := readManifests(paths)
 	if err != nil {
@@ -50,8 +50,8 @@ func Apply(ctx context.Context, config *rest.Config, paths ...string) error {
 	return applyObjects(ctx, config, objects)
 }
 
-// applyObjects applies namespaces first, then CRDs, then the rest. What cannot be applied yet, because a kind was only just
-// established for example, is tried again.
+// applyObjects applies namespaces first, then CRDs, then the rest. What cannot be applied yet, because a kind was only
+// just established for example, is tried again.
 func applyObjects(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) error {
 	stages := [3][]*unstructured.Unstructured{}
 	for _, object := range objects {

@@ -18,7 +18,8 @@ import (
 // modulePath is the path of the module that this package belongs to.
 const modulePath = "github.com/masthead-dev/masthead"
 
-// binDirVariables name the environment variables that say where the programs are, in the order in which they are looked at.
+// binDirVariables name the environment variables that say where the programs are, in the order in which they are looked
+// at.
 var binDirVariables = []string{"MASTHEAD_CONTROLPLANE_BIN", "KUBEBUILDER_ASSETS"}
 
 // moduleFiles are files that come with the source of a module that the repository pins. They are taken from there, not
@@ -47,7 +48,8 @@ var (
 	}
 )
 
-// find returns the paths of the files. The go command knows where modules are, and downloads the module when it is not there.
+// find returns the paths of the files. The go command knows where modules are, and downloads the module when it is not
+// there.
 func (m moduleFiles) find(ctx context.Context, repository string) ([]string, error) {
 	pin := filepath.Join(repository, m.pin)
 	folder, err := goCommand(ctx, pin, "list", "-m", "-f", "{{.Dir}}", m.module)
@@ -87,8 +89,8 @@ func goCommand(ctx context.Context, folder string, arguments ...string) (string,
 	return strings.TrimSpace(string(output)), nil
 }
 
-// Repository returns the root of the repository: the folder, at or above the working folder, the program's folder or the
-// source of this package, that holds the module's go.mod.
+// Repository returns the root of the repository: the folder, at or above the working folder, the program's folder or
+// the source of this package, that holds the module's go.mod.
 func Repository() (string, error) {
 	var starts []string
 	if folder, err := os.Getwd(); err == nil {

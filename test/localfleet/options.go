@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// HubName is the name under which the hub's processes are addressed, for example by Pause. No workload cluster can have it.
+// HubName is the name under which the hub's processes are addressed, for example by Pause. No workload cluster can have
+// it.
 const HubName = "hub"
 
 // DefaultDir is where cmd/localfleet puts a fleet unless told otherwise.
@@ -58,8 +59,8 @@ type Options struct {
 	// Audit makes every API server write one line per request to AuditLog, at the level Metadata.
 	Audit bool
 
-	// Fast gives the API servers and etcd memory, to have them collect garbage seldom. Benchmarks want this: otherwise what is
-	// measured is how these programs run in as little memory as possible.
+	// Fast gives the API servers and etcd memory, to have them collect garbage seldom. Benchmarks want this: otherwise
+	// what is measured is how these programs run in as little memory as possible.
 	Fast bool
 
 	// StopWithParent ties the processes to this one: when it ends, however it ends, the kernel kills them. Tests want

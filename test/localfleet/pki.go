@@ -82,8 +82,8 @@ func parseAuthority(pair keyPair, c clock.PassiveClock) (*authority, error) {
 	return &authority{keyPair: pair, parsed: parsed, signer: signer, clock: c}, nil
 }
 
-// server issues a certificate for a server on this machine that is also valid under the given names and addresses. It is
-// a client certificate too, which the members of etcd need for each other.
+// server issues a certificate for a server on this machine that is also valid under the given names and addresses. It
+// is a client certificate too, which the members of etcd need for each other.
 func (a *authority) server(name string, alternatives ...string) (keyPair, error) {
 	template, err := certificateTemplate(pkix.Name{CommonName: name}, a.clock)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"sync"
 )
 
-// Ports are taken from below the range that the kernel uses for outgoing connections. A port out of that range can be taken
-// by any client between the moment it was found free and the moment the server binds it, and again while a server is
-// restarted on its port.
+// Ports are taken from below the range that the kernel uses for outgoing connections. A port out of that range can be
+// taken by any client between the moment it was found free and the moment the server binds it, and again while a server
+// is restarted on its port.
 const (
 	lowestPort         = 20000
 	defaultHighestPort = 32767

@@ -55,8 +55,8 @@ type server struct {
 	ready func(ctx context.Context, ports map[string]int) error
 }
 
-// startServer starts a process and waits until it is ready. Ports that the cluster has already are used again; ports that
-// are chosen here are chosen anew when another program was faster.
+// startServer starts a process and waits until it is ready. Ports that the cluster has already are used again; ports
+// that are chosen here are chosen anew when another program was faster.
 func (c *cluster) startServer(ctx context.Context, s server) error {
 	for attempt := 1; ; attempt++ {
 		chosen, err := c.choosePorts(s.ports)

@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	// WorkloadLabel is on everything that registers a workload cluster in the hub; its value is the workload cluster's name.
+	// WorkloadLabel is on everything that registers a workload cluster in the hub; its value is the workload cluster's
+	// name.
 	WorkloadLabel = "localfleet.masthead.dev/workload"
 
 	// boundSecretAnnotation is on the kubeconfig Secret in the hub and names the Secret in the workload cluster that the
@@ -47,8 +48,8 @@ var (
 	clusterKind = clusterv1.GroupVersion.WithKind("Cluster")
 )
 
-// Registration is a Cluster object in the hub that leads to a workload cluster. Up and Add register each workload cluster
-// once, under its own name; tests that need more, or another name, register it themselves.
+// Registration is a Cluster object in the hub that leads to a workload cluster. Up and Add register each workload
+// cluster once, under its own name; tests that need more, or another name, register it themselves.
 type Registration struct {
 	// Workload is the name of the workload cluster in the fleet.
 	Workload string
@@ -150,8 +151,8 @@ func (f *Fleet) applyRegistration(
 	return waitProvisioned(ctx, hub, object)
 }
 
-// applyKubeconfigSecret writes the Secret as a control plane provider does: owned by the control plane object, so that it
-// goes with it.
+// applyKubeconfigSecret writes the Secret as a control plane provider does: owned by the control plane object, so that
+// it goes with it.
 func applyKubeconfigSecret(
 	ctx context.Context, hub client.Client, r Registration, c *cluster, controlPlane *unstructured.Unstructured, kubeconfig []byte, boundSecret string,
 ) error {
@@ -207,8 +208,8 @@ func waitProvisioned(ctx context.Context, hub client.Client, object *unstructure
 	return nil
 }
 
-// Unregister deletes a Cluster object and what belongs to it from the hub and returns when it is gone. The workload cluster
-// goes on. Empty namespace and name mean what they mean in Registration.
+// Unregister deletes a Cluster object and what belongs to it from the hub and returns when it is gone. The workload
+// cluster goes on. Empty namespace and name mean what they mean in Registration.
 func (f *Fleet) Unregister(ctx context.Context, r Registration) error {
 	_, unlock, err := f.lockCluster(ctx, r.Workload)
 	if err != nil {
@@ -233,8 +234,8 @@ func (f *Fleet) unregister(ctx context.Context, key client.ObjectKey) error {
 	if err != nil {
 		return err
 	}
-	// Cluster API core would delete the infrastructure and the control plane with the Cluster, and the garbage collector the
-	// Secret, which may take it half a minute while it does not know the kind of the Secret's owner yet.
+	// Cluster API core would delete the infrastructure and the control plane with the Cluster, and the garbage collector
+	// the Secret, which may take it half a minute while it does not know the kind of the Secret's owner yet.
 	for _, object := range []*unstructured.Unstructured{
 		newObject(clusterKind, key.Namespace, key.Name, nil),
 		newObject(localControlPlaneKind, key.Namespace, key.Name, nil),

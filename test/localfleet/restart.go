@@ -16,13 +16,13 @@ const previousAPIServer = APIServer + "-previous"
 
 // RestartOptions say how to restart an API server.
 type RestartOptions struct {
-	// NewPort starts it on another port. The administrator's kubeconfig and, for a workload cluster, the kubeconfig Secrets in
-	// the hub lead there afterwards, and the cluster's other processes are restarted.
+	// NewPort starts it on another port. The administrator's kubeconfig and, for a workload cluster, the kubeconfig
+	// Secrets in the hub lead there afterwards, and the cluster's other processes are restarted.
 	NewPort bool
 }
 
-// Restart ends the API server of a cluster at once, if it runs, and starts it again on the same data. It returns when the API
-// server is ready.
+// Restart ends the API server of a cluster at once, if it runs, and starts it again on the same data. It returns when
+// the API server is ready.
 func (f *Fleet) Restart(ctx context.Context, name string, o RestartOptions) error {
 	c, unlock, err := f.lockForStart(ctx, name)
 	if err != nil {
@@ -44,9 +44,9 @@ func (f *Fleet) Restart(ctx context.Context, name string, o RestartOptions) erro
 	return c.startServer(ctx, apiServer)
 }
 
-// Move starts a second API server for a cluster, on another port and on the same data, and leads everybody to it as Restart
-// with NewPort does. The first goes on until the returned function is called: what follows the kubeconfig can change over
-// without a gap.
+// Move starts a second API server for a cluster, on another port and on the same data, and leads everybody to it as
+// Restart with NewPort does. The first goes on until the returned function is called: what follows the kubeconfig can
+// change over without a gap.
 func (f *Fleet) Move(ctx context.Context, name string) (stopPrevious func(context.Context) error, err error) {
 	c, unlock, err := f.lockForStart(ctx, name)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NewKubeconfig returns a kubeconfig for a workload cluster with a new token of the service account masthead-system/masthead.
-// The hub does not learn of it; Rotate does not revoke it.
+// NewKubeconfig returns a kubeconfig for a workload cluster with a new token of the service account
+// masthead-system/masthead. The hub does not learn of it; Rotate does not revoke it.
 func (f *Fleet) NewKubeconfig(ctx context.Context, workload string) ([]byte, error) {
 	c, unlock, err := f.lockCluster(ctx, workload)
 	if err != nil {
@@ -40,8 +40,9 @@ func (c *cluster) mintKubeconfig(ctx context.Context) ([]byte, boundToken, error
 	return kubeconfig, token, err
 }
 
-// Rotate replaces the credentials with which the hub reaches a workload cluster: each kubeconfig Secret in the hub gets a new
-// token, then the old ones are revoked. The workload cluster's API server may accept a revoked token for some ten seconds.
+// Rotate replaces the credentials with which the hub reaches a workload cluster: each kubeconfig Secret in the hub gets
+// a new token, then the old ones are revoked. The workload cluster's API server may accept a revoked token for some ten
+// seconds.
 func (f *Fleet) Rotate(ctx context.Context, name string) error {
 	if name == HubName {
 		return errors.New("nobody reaches the hub with credentials that could be rotated; name a workload cluster")

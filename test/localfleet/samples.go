@@ -21,8 +21,8 @@ var (
 	CacheKind = schema.GroupVersionKind{Group: "cache.acmeco.org", Version: "v1alpha1", Kind: "Cache"}
 )
 
-// InstallSamples installs the sample APIs in the hub and returns when objects of their kinds can be created. It needs a fleet
-// with Crossplane.
+// InstallSamples installs the sample APIs in the hub and returns when objects of their kinds can be created. It needs a
+// fleet with Crossplane.
 func (f *Fleet) InstallSamples(ctx context.Context) error {
 	config, err := f.Config(HubName)
 	if err != nil {

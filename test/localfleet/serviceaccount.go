@@ -42,8 +42,8 @@ func ensureServiceAccount(ctx context.Context, config *rest.Config) error {
 	return applyObjects(ctx, config, []*unstructured.Unstructured{namespace, account})
 }
 
-// mintToken asks the workload cluster for a new token. Tokens cannot be revoked one by one, but a token that is bound to an
-// object ends with it; hence each gets an empty Secret of its own.
+// mintToken asks the workload cluster for a new token. Tokens cannot be revoked one by one, but a token that is bound
+// to an object ends with it; hence each gets an empty Secret of its own.
 func mintToken(ctx context.Context, config *rest.Config) (boundToken, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -69,8 +69,8 @@ func mintToken(ctx context.Context, config *rest.Config) (boundToken, error) {
 	return boundToken{token: response.Status.Token, secret: secret.Name}, nil
 }
 
-// revokeToken deletes the Secret that a token is bound to. The API server may accept the token for some ten seconds more,
-// for as long as it remembers having found it valid.
+// revokeToken deletes the Secret that a token is bound to. The API server may accept the token for some ten seconds
+// more, for as long as it remembers having found it valid.
 func revokeToken(ctx context.Context, config *rest.Config, secret string) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

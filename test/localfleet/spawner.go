@@ -60,8 +60,8 @@ func (s *spawner) start(command *exec.Cmd) error {
 	return nil
 }
 
-// startOnThread starts the command on the thread that it needs. A process group or session of its own keeps an interrupt
-// from the terminal away from the process.
+// startOnThread starts the command on the thread that it needs. A process group or session of its own keeps an
+// interrupt from the terminal away from the process.
 func (s *spawner) startOnThread(command *exec.Cmd) error {
 	if !s.withParent {
 		command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

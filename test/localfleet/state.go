@@ -34,8 +34,8 @@ type fleetState struct {
 	Complete bool `json:"complete"`
 }
 
-// clusterState is what a cluster's state.json holds. Each cluster has a file of its own, so that work on several clusters
-// at once does not have to agree on one file.
+// clusterState is what a cluster's state.json holds. Each cluster has a file of its own, so that work on several
+// clusters at once does not have to agree on one file.
 type clusterState struct {
 	Name  string         `json:"name"`
 	Ports map[string]int `json:"ports,omitempty"`

@@ -22,8 +22,8 @@ const (
 	killGrace = 30 * time.Second
 )
 
-// stopProcess ends a process: asks it to, and kills it after the grace period. A paused process is continued, or it would
-// never hear that it was asked. It returns when the process is gone.
+// stopProcess ends a process: asks it to, and kills it after the grace period. A paused process is continued, or it
+// would never hear that it was asked. It returns when the process is gone.
 func stopProcess(ctx context.Context, process processIdentity, grace time.Duration) error {
 	if grace > 0 {
 		if err := errors.Join(process.signal(syscall.SIGTERM), process.signal(syscall.SIGCONT)); err != nil {

@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// Up brings a fleet up and returns when all of it is ready. When a complete fleet runs in the folder already, Up only adds
-// the workload clusters that are missing or have died. What is left of a fleet that is not complete, because it crashed or
-// the machine was restarted, is stopped and removed first.
+// Up brings a fleet up and returns when all of it is ready. When a complete fleet runs in the folder already, Up only
+// adds the workload clusters that are missing or have died. What is left of a fleet that is not complete, because it
+// crashed or the machine was restarted, is stopped and removed first.
 //
 // On an error nothing runs that did not run before; the logs stay in the folder.
 func Up(ctx context.Context, o Options) (*Fleet, error) {
@@ -189,7 +189,8 @@ func (f *Fleet) create(ctx context.Context, o Options) error {
 	return writeJSON(f.layout.fleetFile(), f.state)
 }
 
-// extend adds the workload clusters that a running fleet lacks, and applies the manifests of the options to what it has.
+// extend adds the workload clusters that a running fleet lacks, and applies the manifests of the options to what it
+// has.
 func (f *Fleet) extend(ctx context.Context, o Options) error {
 	existing, err := f.Clusters()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// startWorkload brings a new workload cluster up, with its node and the rights of the service account whose token the hub
-// gets, but does not register it in the hub.
+// startWorkload brings a new workload cluster up, with its node and the rights of the service account whose token the
+// hub gets, but does not register it in the hub.
 func (f *Fleet) startWorkload(ctx context.Context, name string) (*cluster, error) {
 	c, err := f.newCluster(name)
 	if err != nil {

@@ -91,7 +91,8 @@ func clusterAPIKinds() []crd {
 	}
 }
 
-// machineKinds are those kinds of Cluster API core that an import never makes: for them core acts on the Nodes of a cluster.
+// machineKinds are those kinds of Cluster API core that an import never makes: for them core acts on the Nodes of a
+// cluster.
 func machineKinds() []crd {
 	return []crd{
 		{groupClusterAPI, "MachineDeployment", "machinedeployments", clusterAPI},
@@ -134,7 +135,8 @@ func allCRDs() []crd {
 	return all
 }
 
-// ManagedResources are the kinds of managed resources that describe a cluster of a cloud, in the legacy, cluster-scoped groups.
+// ManagedResources are the kinds of managed resources that describe a cluster of a cloud, in the legacy, cluster-scoped
+// groups.
 func ManagedResources() []schema.GroupKind { return groupKinds(managedResources()) }
 
 // ModernManagedResources are the kinds of managed resources in the groups whose resources are namespaced. Of the three
@@ -153,8 +155,8 @@ func Machines() []schema.GroupKind { return groupKinds(machineKinds()) }
 // Reflected are the three kinds of each of Cluster API's providers as which a managed cluster is shown.
 func Reflected() []schema.GroupKind { return groupKinds(reflectedKinds()) }
 
-// Identities are the kinds that name the credentials with which a Cluster API provider works. The provider for Google Cloud
-// has none: it refers to a Secret.
+// Identities are the kinds that name the credentials with which a Cluster API provider works. The provider for Google
+// Cloud has none: it refers to a Secret.
 func Identities() []schema.GroupKind { return groupKinds(identities()) }
 
 // All are all kinds that imports have to do with, but for Machines.
@@ -168,8 +170,8 @@ func groupKinds(crds []crd) []schema.GroupKind {
 	return kinds
 }
 
-// Imports are the kinds that imports from all three clouds need beside Cluster API core's: of AWS the managed resources of the namespaced
-// groups, of the others those that there are.
+// Imports are the kinds that imports from all three clouds need beside Cluster API core's: of AWS the managed resources
+// of the namespaced groups, of the others those that there are.
 func Imports() []schema.GroupKind {
 	var kinds []schema.GroupKind
 	for _, crd := range allCRDs() {

@@ -19,8 +19,8 @@ import (
 // contractLabel is where Cluster API core reads which version of a CRD fulfils its contract v1beta1.
 const contractLabel = "cluster.x-k8s.io/v1beta1"
 
-// Load returns the CRDs of some kinds, in their order, ready for an API server without the providers' webhooks. A kind that this
-// package does not know is an error.
+// Load returns the CRDs of some kinds, in their order, ready for an API server without the providers' webhooks. A kind
+// that this package does not know is an error.
 func Load(ctx context.Context, kinds ...schema.GroupKind) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	known := make(map[schema.GroupKind]crd)
 	for _, crd := range append(allCRDs(), machineKinds()...) {
@@ -52,8 +52,8 @@ func Load(ctx context.Context, kinds ...schema.GroupKind) ([]*apiextensionsv1.Cu
 	return loaded, nil
 }
 
-// Write writes the CRDs of some kinds into a folder, one file each, and returns the paths: for whoever installs files, such as a
-// fleet of test/localfleet.
+// Write writes the CRDs of some kinds into a folder, one file each, and returns the paths: for whoever installs files,
+// such as a fleet of test/localfleet.
 func Write(ctx context.Context, folder string, kinds ...schema.GroupKind) ([]string, error) {
 	definitions, err := Load(ctx, kinds...)
 	if err != nil {

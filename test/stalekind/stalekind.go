@@ -26,8 +26,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// Watcher returns a Watcher of a cluster that has no objects of some kinds, and has let nobody list them for a while. It runs until the
-// test ends.
+// Watcher returns a Watcher of a cluster that has no objects of some kinds, and has let nobody list them for a while.
+// It runs until the test ends.
 func Watcher(t *testing.T, kinds ...kindwatch.Kind) *kindwatch.Watcher {
 	t.Helper()
 	scheme := runtime.NewScheme()

@@ -40,8 +40,8 @@ type coreFleet struct {
 	imports client.Client
 }
 
-// TestClusterAPICore has Cluster API core itself reconcile an imported cluster for which it has an administrator's credentials, and
-// looks into the cluster's audit log for what core wrote there.
+// TestClusterAPICore has Cluster API core itself reconcile an imported cluster for which it has an administrator's
+// credentials, and looks into the cluster's audit log for what core wrote there.
 func TestClusterAPICore(t *testing.T) {
 	f := newCoreFleet(t)
 	found := &table{name: "core", header: []string{"Guard removed", "Still safe?", "Node annotated", "Node deleted"}}
@@ -121,7 +121,8 @@ func newCoreFleet(t *testing.T, manifests ...string) coreFleet {
 	return f
 }
 
-// coreRow is one import, with a guard removed or none. Its objects, its Nodes and core's user in the cluster bear its name.
+// coreRow is one import, with a guard removed or none. Its objects, its Nodes and core's user in the cluster bear its
+// name.
 type coreRow struct {
 	coreFleet
 	name             string

@@ -26,7 +26,8 @@ const (
 	region    = "eu-central-1"
 )
 
-// history is one life of the managed resources of an import: random steps of the importer, of the provider, of users and of the cloud.
+// history is one life of the managed resources of an import: random steps of the importer, of the provider, of users
+// and of the cloud.
 type history struct {
 	t         *testing.T
 	random    *rand.Rand
@@ -36,8 +37,9 @@ type history struct {
 	trace     []string
 }
 
-// TestCrossplane runs crossplane-runtime's reconciler over a cloud that counts, through random histories with edits that would take the
-// cluster over. With the policies the cloud is never asked to change. The same histories without the policies are the control.
+// TestCrossplane runs crossplane-runtime's reconciler over a cloud that counts, through random histories with edits
+// that would take the cluster over. With the policies the cloud is never asked to change. The same histories without
+// the policies are the control.
 func TestCrossplane(t *testing.T) {
 	found := &table{name: "crossplane", header: []string{"Guard removed", "Still safe?", "Create", "Update", "Delete"}}
 	for _, c := range []struct {

@@ -21,8 +21,8 @@ const (
 	controlPlaneGroup   = "controlplane.cluster.x-k8s.io"
 )
 
-// emulator replays what a provider of Cluster API does with an object before its first call to the cloud, in the provider's order:
-// CAPA v2.10.0, CAPZ v1.21.0 and CAPG v1.10.0. It may write everything in the hub.
+// emulator replays what a provider of Cluster API does with an object before its first call to the cloud, in the
+// provider's order: CAPA v2.10.0, CAPZ v1.21.0 and CAPG v1.10.0. It may write everything in the hub.
 type emulator struct {
 	name string
 	// kinds are those whose reconciler calls the cloud, and the finalizer that it adds.

@@ -34,8 +34,9 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// TestImportBesideClusterAPICore has the importer itself import a cluster, for which the cloud gives it an administrator's credentials, beside
-// Cluster API core itself, and un-import it. The audit log of the cluster shows no write, and nothing is left in the hub.
+// TestImportBesideClusterAPICore has the importer itself import a cluster, for which the cloud gives it an
+// administrator's credentials, beside Cluster API core itself, and un-import it. The audit log of the cluster shows no
+// write, and nothing is left in the hub.
 func TestImportBesideClusterAPICore(t *testing.T) {
 	const name, account = "cafe0123", "imported"
 	f := newCoreFleet(t, testenv.CRDs(), importCRDs(t))
@@ -179,7 +180,8 @@ func (f *coreFleet) runImports(t *testing.T, cloud *fakecloud.Cloud) {
 	})
 }
 
-// onlyRead sees in the audit log of the cluster that a user asked for something and changed nothing. To ask for one's rights changes nothing.
+// onlyRead sees in the audit log of the cluster that a user asked for something and changed nothing. To ask for one's
+// rights changes nothing.
 func (f *coreFleet) onlyRead(t *testing.T, user string) {
 	t.Helper()
 	content, err := os.ReadFile(f.fleet.AuditLog("w1"))

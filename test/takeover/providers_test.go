@@ -56,8 +56,8 @@ func dropAnnotation(object *unstructured.Unstructured, key string) {
 	object.SetAnnotations(annotations)
 }
 
-// TestProviders removes each guard by itself and has the providers reconcile every object, then delete it in the foreground. As long
-// as one of the guards on a path is there, no provider reaches its cloud.
+// TestProviders removes each guard by itself and has the providers reconcile every object, then delete it in the
+// foreground. As long as one of the guards on a path is there, no provider reaches its cloud.
 func TestProviders(t *testing.T) {
 	all := guards()
 	rows := [][]guard{{}}
@@ -141,7 +141,8 @@ func (e emulator) outcomes(t *testing.T, s scope, removed []guard) (reconciled, 
 	return reconciled, deleted
 }
 
-// deleteInForeground deletes an object as `kubectl delete --cascade=foreground` does, with the annotation that allows it.
+// deleteInForeground deletes an object as `kubectl delete --cascade=foreground` does, with the annotation that allows
+// it.
 func (e emulator) deleteInForeground(t *testing.T, object *unstructured.Unstructured) string {
 	t.Helper()
 	ctx := t.Context()
@@ -196,7 +197,8 @@ func removeForced(t *testing.T, object *unstructured.Unstructured) {
 	}
 }
 
-// createUsableIdentities creates credentials that every namespace may use, and the identity of the imports, which none may.
+// createUsableIdentities creates credentials that every namespace may use, and the identity of the imports, which none
+// may.
 func createUsableIdentities(t *testing.T) {
 	t.Helper()
 	for _, kind := range []string{"AWSClusterRoleIdentity", "AzureClusterIdentity"} {

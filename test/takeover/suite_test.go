@@ -78,8 +78,9 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// scope is a set of objects with admission policies of their own: the label that puts an object under the policies has another name in
-// each scope. So what one test removes is there in the others, and nothing has to be waited for in between.
+// scope is a set of objects with admission policies of their own: the label that puts an object under the policies has
+// another name in each scope. So what one test removes is there in the others, and nothing has to be waited for in
+// between.
 type scope struct{ name string }
 
 // label is the label of the scope in the place of one of an import.
@@ -102,8 +103,8 @@ func (s scope) object(t *testing.T, kind schema.GroupKind, name string) *unstruc
 	return object
 }
 
-// install installs the policies for the scope, without the rules whose messages contain one of some texts, and waits until they are
-// enforced.
+// install installs the policies for the scope, without the rules whose messages contain one of some texts, and waits
+// until they are enforced.
 func (s scope) install(t *testing.T, without ...string) {
 	t.Helper()
 	policies, err := takeover.Policies()

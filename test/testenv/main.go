@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Run runs the tests of a package with one API server that serves some CRDs, and returns what TestMain exits with. use gets a client for
-// the types that add registers.
+// Run runs the tests of a package with one API server that serves some CRDs, and returns what TestMain exits with. use
+// gets a client for the types that add registers.
 func Run(m *testing.M, add func(*runtime.Scheme) error, use func(client.Client), crds ...string) int {
 	env, err := New(crds...)
 	if err != nil {

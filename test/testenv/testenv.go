@@ -32,8 +32,8 @@ const (
 	AssetsEnv = "KUBEBUILDER_ASSETS"
 )
 
-// patience is how long a control plane may take to start, to serve its CRDs and to stop, on a machine that is busy with other
-// tests. envtest's own limits, of 10 and 20 seconds, are for one that is not.
+// patience is how long a control plane may take to start, to serve its CRDs and to stop, on a machine that is busy with
+// other tests. envtest's own limits, of 10 and 20 seconds, are for one that is not.
 const patience = 2 * time.Minute
 
 // Root is the root of the repository.
@@ -57,8 +57,8 @@ func CrossplaneCRDs(ctx context.Context) (string, error) {
 	return PinnedCRDs(ctx, filepath.Join("hack", "controlplane", "crossplane"), "github.com/crossplane/crossplane/v2", filepath.Join("cluster", "crds"))
 }
 
-// PinnedCRDs is a folder of a Go module that a go.mod in a folder of the repository requires. The go command downloads the module
-// when it is not on this machine.
+// PinnedCRDs is a folder of a Go module that a go.mod in a folder of the repository requires. The go command downloads
+// the module when it is not on this machine.
 func PinnedCRDs(ctx context.Context, pin, module, folder string) (string, error) {
 	pin = filepath.Join(Root(), pin)
 	found, err := goCommand(ctx, pin, "list", "-m", "-f", "{{.Dir}}", module)

@@ -18,8 +18,8 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
-// Created is an object as an API server answers right after it was created, before anybody has looked at it: without the
-// status that it was sent with, and with the defaults of its definition, which is in that file of the repository.
+// Created is an object as an API server answers right after it was created, before anybody has looked at it: without
+// the status that it was sent with, and with the defaults of its definition, which is in that file of the repository.
 func Created(t *testing.T, definition string, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	root, err := localfleet.Repository()

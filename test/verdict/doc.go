@@ -5,9 +5,9 @@
 // with, Argo CD's health checks in Lua, and Flux's health checks in CEL. The Lua and the CEL are those that
 // docs/gitops.md tells users to copy, taken out of that page.
 //
-// Each package that computes a status has a Table of every state that the status can be in, made by the code that runs in
-// production, and Check sees that all tools come to the verdict that a person would. Reasons reads the constants of the
-// reasons out of the source, so that a reason without a row fails the test.
+// Each package that computes a status has a Table of every state that the status can be in, made by the code that runs
+// in production, and Check sees that all tools come to the verdict that a person would. Reasons reads the constants of
+// the reasons out of the source, so that a reason without a row fails the test.
 //
 // What the owner of one workload cluster gains through this: nothing, it is used by tests alone.
 package verdict

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// runLua runs a health check as Argo CD does: with the object as the global obj, and with no libraries but the base library
-// and that of tables.
+// runLua runs a health check as Argo CD does: with the object as the global obj, and with no libraries but the base
+// library and that of tables.
 func runLua(script string, object *unstructured.Unstructured) (string, error) {
 	state := lua.NewState(lua.Options{SkipOpenLibs: true})
 	defer state.Close()

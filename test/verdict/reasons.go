@@ -75,8 +75,8 @@ func reasonsOf(group *ast.GenDecl, words []string, into map[string]string) {
 	}
 }
 
-// Covers sees that each reason occurs in the status of one of the objects, but for those in except, which has for each name
-// of a constant why no status can bear it.
+// Covers sees that each reason occurs in the status of one of the objects, but for those in except, which has for each
+// name of a constant why no status can bear it.
 func Covers(t *testing.T, reasons, except map[string]string, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	seen := map[string]bool{}

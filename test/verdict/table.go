@@ -59,12 +59,13 @@ type Table struct {
 	// Kind is the kind of the objects.
 	Kind schema.GroupKind
 
-	// Report is whether the kind only reports about something that nobody asked for by creating the object, such as the state
-	// of another cluster. kstatus by itself finds such an object Current in every state, so that it fails nobody's roll-out, and
-	// whoever wants to wait for more says so by the expressions in docs/gitops.md.
+	// Report is whether the kind only reports about something that nobody asked for by creating the object, such as the
+	// state of another cluster. kstatus by itself finds such an object Current in every state, so that it fails nobody's
+	// roll-out, and whoever wants to wait for more says so by the expressions in docs/gitops.md.
 	Report bool
 
-	// BuiltIn is whether Argo CD knows the kind itself, or assumes it healthy, so that the page has no health check for it.
+	// BuiltIn is whether Argo CD knows the kind itself, or assumes it healthy, so that the page has no health check for
+	// it.
 	BuiltIn bool
 
 	// Cases are the states by name.

@@ -39,7 +39,8 @@ func repository(t *testing.T, folder, suffix string, visit func(path string, tex
 	}
 }
 
-// TestEveryKindIsJudged sees that each kind that Masthead defines has a health check for Argo CD and a table of verdicts.
+// TestEveryKindIsJudged sees that each kind that Masthead defines has a health check for Argo CD and a table of
+// verdicts.
 func TestEveryKindIsJudged(t *testing.T) {
 	var tests strings.Builder
 	repository(t, "pkg", "_test.go", func(_ string, text []byte) { tests.Write(text) })

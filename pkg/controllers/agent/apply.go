@@ -49,8 +49,8 @@ func (r *requirementReconciler) apply(ctx context.Context, s *scope, p plan.Plan
 	return o, nil
 }
 
-// stoppedBy is the outcome of a plan of which a step says why it does not go on. What is known of the claim's object flows down
-// nevertheless.
+// stoppedBy is the outcome of a plan of which a step says why it does not go on. What is known of the claim's object
+// flows down nevertheless.
 func (o outcome) stoppedBy(st plan.Step, why outcome) outcome {
 	why.all = o.all
 	if why.hub == nil {
@@ -62,7 +62,8 @@ func (o outcome) stoppedBy(st plan.Step, why outcome) outcome {
 	return why
 }
 
-// do carries out one step. It returns the object of the hub that it wrote or found right, if it is about one, or why the plan does not go on.
+// do carries out one step. It returns the object of the hub that it wrote or found right, if it is about one, or why
+// the plan does not go on.
 func (r *requirementReconciler) do(ctx context.Context, s *scope, st plan.Step) (object *unstructured.Unstructured, stopped *outcome, err error) {
 	switch st.Do {
 	case plan.Protect:
@@ -93,8 +94,9 @@ func (r *requirementReconciler) do(ctx context.Context, s *scope, st plan.Step) 
 	return object, stopped, err
 }
 
-// bringDown brings what the hub has made of a claim to the workload cluster: late fields and Secrets. Neither waits for the other, nor for
-// what goes up: a password that was rotated in the hub is needed whatever became of an edit that the hub rejects.
+// bringDown brings what the hub has made of a claim to the workload cluster: late fields and Secrets. Neither waits for
+// the other, nor for what goes up: a password that was rotated in the hub is needed whatever became of an edit that the
+// hub rejects.
 func (r *requirementReconciler) bringDown(ctx context.Context, s *scope, o *outcome) error {
 	if o.silent || !o.all || o.hub == nil || o.hub.GetDeletionTimestamp() != nil {
 		return nil

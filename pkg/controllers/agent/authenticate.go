@@ -12,13 +12,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 )
 
-// authenticate decides whose rights in the hub are used for a claim. What it returns is for every read and write there; if nobody's
-// can be used, the facts say why.
+// authenticate decides whose rights in the hub are used for a claim. What it returns is for every read and write there;
+// if nobody's can be used, the facts say why.
 //
-// What was created with credentials of the claim's namespace is deleted with these, whatever the namespace says by now: their
-// Role in the hub is the limit, and who owns the namespace could lift it by removing the annotation. With a namespace that is
-// deleted, its Secrets go before its claims. Then, and only then, what was read from them last is followed by the class's
-// identity: a namespace is deleted by whoever gives it out, and it would never end.
+// What was created with credentials of the claim's namespace is deleted with these, whatever the namespace says by now:
+// their Role in the hub is the limit, and who owns the namespace could lift it by removing the annotation. With a
+// namespace that is deleted, its Secrets go before its claims. Then, and only then, what was read from them last is
+// followed by the class's identity: a namespace is deleted by whoever gives it out, and it would never end.
 func (r *requirementReconciler) authenticate(ctx context.Context, s *scope) (context.Context, error) {
 	switch {
 	case s.Class == nil:

@@ -11,13 +11,14 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// A burst is when the fleet creates claims in the hub, or brings them their first status, faster than burstSize in burstWindow. The API
-// servers, that of the hub before all, are what everybody waits for then. A condition AgentSynced that would be written alone,
-// because the hub has no status yet, would be a write more for each claim, at the cost of claims that are not in the hub yet, and
-// nearly all of these writes are saved by waiting for the hub's status.
+// A burst is when the fleet creates claims in the hub, or brings them their first status, faster than burstSize in
+// burstWindow. The API servers, that of the hub before all, are what everybody waits for then. A condition AgentSynced
+// that would be written alone, because the hub has no status yet, would be a write more for each claim, at the cost of
+// claims that are not in the hub yet, and nearly all of these writes are saved by waiting for the hub's status.
 //
-// A cluster has part in a burst if burstShare of this are its own, in shareWindow: whoever creates one claim is not kept waiting for
-// what others do. It has part in it until burstLinger after the last sign of it: a hub that stalls for a second has not become idle.
+// A cluster has part in a burst if burstShare of this are its own, in shareWindow: whoever creates one claim is not
+// kept waiting for what others do. It has part in it until burstLinger after the last sign of it: a hub that stalls for
+// a second has not become idle.
 const (
 	burstSize   = 20
 	burstWindow = time.Second

@@ -173,9 +173,9 @@ func TestSynchronizationPullPublishesNamespacedComposites(t *testing.T) {
 	}
 }
 
-// What Crossplane does with what resourceRefs names: ExistingComposedResourceObserver reads each object and its connection
-// details, and DeletingComposedResourceGarbageCollector deletes what no function wants and nobody else controls (both in
-// internal/controller/apiextensions/composite/composition_functions.go of Crossplane 2.3).
+// What Crossplane does with what resourceRefs names: ExistingComposedResourceObserver reads each object and its
+// connection details, and DeletingComposedResourceGarbageCollector deletes what no function wants and nobody else
+// controls (both in internal/controller/apiextensions/composite/composition_functions.go of Crossplane 2.3).
 func TestForgedResourceRefsNeverReachTheHub(t *testing.T) {
 	f := newCompositeFixture(t)
 	forged := []any{map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "of-another-tenant"}}

@@ -16,9 +16,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// withConflict returns a claim that names the holder of its name in an annotation, or none for an empty holder; nil if the
-// claim is like that already. The annotation says the same as the condition, for definitions that drop conditions which
-// they do not know.
+// withConflict returns a claim that names the holder of its name in an annotation, or none for an empty holder; nil if
+// the claim is like that already. The annotation says the same as the condition, for definitions that drop conditions
+// which they do not know.
 func withConflict(claim *unstructured.Unstructured, holder string) *unstructured.Unstructured {
 	holder = multicluster.BoundedText(holder)
 	if claim.GetAnnotations()[fleetv1alpha1.ConflictAnnotation] == holder {
@@ -37,8 +37,8 @@ func withConflict(claim *unstructured.Unstructured, holder string) *unstructured
 	return out
 }
 
-// noteConflict brings the annotation of a claim in line with what was found. A cluster that does not let us is told so in
-// the log only: the condition says everything that the annotation would.
+// noteConflict brings the annotation of a claim in line with what was found. A cluster that does not let us is told so
+// in the log only: the condition says everything that the annotation would.
 func (r *reporter) noteConflict(ctx context.Context, s *scope, holder string) error {
 	claim := withConflict(s.Claim, holder)
 	if claim == nil {

@@ -27,8 +27,8 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// The tests in this file are the set-ups of the chapter "Conflicts" of the Crossplane agent's design, with up to three workload
-// clusters, each an API server of its own.
+// The tests in this file are the set-ups of the chapter "Conflicts" of the Crossplane agent's design, with up to three
+// workload clusters, each an API server of its own.
 
 // moreWorkloads starts the API servers of two more workload clusters, for the tests that need them.
 var moreWorkloads = sync.OnceValues(func() ([]*rest.Config, error) { //nolint:gochecknoglobals // Started once.
@@ -104,8 +104,8 @@ func (f *fixture) heldBy(namespace string, s ownership.Source) *unstructured.Uns
 	return u
 }
 
-// conflictsWith waits until the claim of a fixture is refused because of another, and says so in the condition and in the
-// annotation.
+// conflictsWith waits until the claim of a fixture is refused because of another, and says so in the condition and in
+// the annotation.
 func (f *fixture) conflictsWith(s ownership.Source) {
 	f.t.Helper()
 	f.eventually("db in "+f.namespace+" of "+f.identifier+" conflicts with "+s.String(), func() error {

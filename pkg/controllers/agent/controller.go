@@ -16,8 +16,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// Reconcile brings one claim and its object in the hub together. Facts are gathered, a plan is made of them, its steps are applied, and
-// what the hub has flows down whatever became of the steps.
+// Reconcile brings one claim and its object in the hub together. Facts are gathered, a plan is made of them, its steps
+// are applied, and what the hub has flows down whatever became of the steps.
 func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Request) (reconcile.Result, error) {
 	s, err := r.look(ctx, req)
 	if err != nil || s == nil {
@@ -35,8 +35,8 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 	return result, multicluster.AsForeign(err)
 }
 
-// tell tells the user what came of a reconcile, and says when it is tried again. An error of the reconcile is told if it lasts. While it
-// may pass, the status of the hub is shown beside the condition that is there.
+// tell tells the user what came of a reconcile, and says when it is tried again. An error of the reconcile is told if
+// it lasts. While it may pass, the status of the hub is shown beside the condition that is there.
 func (r *requirementReconciler) tell(ctx context.Context, s *scope, o outcome, err error) (reconcile.Result, error) {
 	switch {
 	case isUnauthorized(err):

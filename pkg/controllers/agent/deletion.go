@@ -22,8 +22,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
-// removeNamed deletes or releases whatever the hub has of the claim's name that names the claim as its source. What is looked for is
-// that, and nothing else of what is found is told.
+// removeNamed deletes or releases whatever the hub has of the claim's name that names the claim as its source. What is
+// looked for is that, and nothing else of what is found is told.
 func (r *requirementReconciler) removeNamed(ctx context.Context, s *scope, policy fleetv1alpha1.DeletionPolicy) (*outcome, error) {
 	live := &metav1.PartialObjectMetadataList{}
 	live.SetGroupVersionKind(s.Kind.GroupVersion().WithKind(s.Kind.Kind + "List"))
@@ -88,8 +88,9 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place ow
 	return &outcome{hub: live, problem: waiting}, nil
 }
 
-// getOwn reads what the claim has at a place of the hub. An identity that may not look there can hardly have put something
-// there, and a claim that says so for ever could never be deleted; so the manager looks whether there is something.
+// getOwn reads what the claim has at a place of the hub. An identity that may not look there can hardly have put
+// something there, and a claim that says so for ever could never be deleted; so the manager looks whether there is
+// something.
 func (r *requirementReconciler) getOwn(ctx context.Context, s *scope, place ownership.Place) (*unstructured.Unstructured, error) {
 	live, err := r.getHub(ctx, place)
 	if !apierrors.IsForbidden(err) || hubaccess.AsManager(ctx) {
@@ -116,8 +117,8 @@ func (r *requirementReconciler) release(ctx context.Context, s *scope) (*outcome
 	return nil, nil //nolint:nilnil // The comment says so.
 }
 
-// awaitsCreation is how long the deletion of a claim has to wait because an object could still be created for it. It need not if the
-// claim says that its object was there and is being deleted: then none is being created.
+// awaitsCreation is how long the deletion of a claim has to wait because an object could still be created for it. It
+// need not if the claim says that its object was there and is being deleted: then none is being created.
 func (r *requirementReconciler) awaitsCreation(s *scope) time.Duration {
 	if shown := propagation.AgentSynced(s.Claim); shown != nil && shown["reason"] == reason.ReasonDeleting {
 		return 0
@@ -125,8 +126,8 @@ func (r *requirementReconciler) awaitsCreation(s *scope) time.Duration {
 	return r.inFlight.wait(s.Request)
 }
 
-// releaseAt gives up the claim's object at a place of the hub. It returns nothing if the claim has none there any more. It reads
-// live, because the watch does not keep managedFields, and writes on condition that nothing has changed since.
+// releaseAt gives up the claim's object at a place of the hub. It returns nothing if the claim has none there any more.
+// It reads live, because the watch does not keep managedFields, and writes on condition that nothing has changed since.
 func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope, place ownership.Place) (*outcome, error) {
 	resource := s.Kind.GroupResource().String()
 	live, err := r.getOwn(ctx, s, place)
@@ -156,8 +157,8 @@ func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope, place o
 	return nil, nil //nolint:nilnil // As above.
 }
 
-// removeAt deletes or releases the claim's object at a place of the hub, as the policy says. It returns nothing if none is
-// left there.
+// removeAt deletes or releases the claim's object at a place of the hub, as the policy says. It returns nothing if none
+// is left there.
 func (r *requirementReconciler) removeAt(
 	ctx context.Context, s *scope, place ownership.Place, policy fleetv1alpha1.DeletionPolicy,
 ) (*outcome, error) {
@@ -167,9 +168,10 @@ func (r *requirementReconciler) removeAt(
 	return r.deleteAt(ctx, s, place)
 }
 
-// Crossplane loses the composite resource of a claim that is deleted while it is being created: it looks for the composite in
-// its cache, which does not show it yet, takes it for never created, and lets the claim go (the reconciler of claims in
-// Crossplane v2, internal/controller/apiextensions/claim: meta.WasCreated). What was provisioned then runs on for nobody.
+// Crossplane loses the composite resource of a claim that is deleted while it is being created: it looks for the
+// composite in its cache, which does not show it yet, takes it for never created, and lets the claim go (the reconciler
+// of claims in Crossplane v2, internal/controller/apiextensions/claim: meta.WasCreated). What was provisioned then runs
+// on for nobody.
 //
 // So a claim that Crossplane is just working on for the first time is not deleted in the hub before Crossplane has said
 // something about it. That is a matter of a moment; a claim of which nobody says anything is not kept for long.
@@ -177,8 +179,8 @@ func (r *requirementReconciler) removeAt(
 // unboundPatience is how old an object of the hub is at most when Crossplane is taken to work on it for the first time.
 const unboundPatience = 10 * time.Second
 
-// awaitsBinding is how long the deletion of an object of the hub has to wait, so that Crossplane knows the composite resource that it
-// has named in the object.
+// awaitsBinding is how long the deletion of an object of the hub has to wait, so that Crossplane knows the composite
+// resource that it has named in the object.
 func awaitsBinding(hub *unstructured.Unstructured, now time.Time, patience time.Duration) time.Duration {
 	named, _, _ := unstructured.NestedString(hub.Object, "spec", "resourceRef", "name")
 	conditions, _, _ := unstructured.NestedSlice(hub.Object, "status", "conditions")

@@ -4,8 +4,9 @@
 // Package agent carries claims from workload clusters to the hub, where Crossplane provisions what they ask for, and
 // brings their status and their connection Secrets back.
 //
-// Two controllers do it. "agent-definitions" keeps the CustomResourceDefinitions of the claim kinds that the hub publishes in each
-// workload cluster, and thereby decides which kinds are synchronised where. "agent" works on one claim at a time, whatever its kind:
+// Two controllers do it. "agent-definitions" keeps the CustomResourceDefinitions of the claim kinds that the hub
+// publishes in each workload cluster, and thereby decides which kinds are synchronised where. "agent" works on one
+// claim at a time, whatever its kind:
 //
 //   - look (facts.go) gathers what watches and caches know of the claim. No API server is asked.
 //   - plan.Decide is a pure function from these facts to a plan. Its test has the table of every situation.
@@ -28,8 +29,8 @@
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //
-// The ability to have claims in the namespaces that the class pairs with the cluster, with the content of the cluster's own
-// claims, and to read the status and the connection Secrets of these. Not more; docs/design/agent.md says why, attack by attack.
-// An object of the hub that names his claim's source, wherever somebody made it, neither stops the claim nor goes with it, as long as
-// the claim's own object is where the claim records it or where it belongs.
+// The ability to have claims in the namespaces that the class pairs with the cluster, with the content of the cluster's
+// own claims, and to read the status and the connection Secrets of these. Not more; docs/design/agent.md says why,
+// attack by attack. An object of the hub that names his claim's source, wherever somebody made it, neither stops the
+// claim nor goes with it, as long as the claim's own object is where the claim records it or where it belongs.
 package agent

@@ -52,8 +52,8 @@ func problemOf(err error, verb, resource, target string) *condition.Problem {
 }
 
 // hubUnavailable is what a user should know of an answer by which the hub could not do what it was asked for, as when a
-// webhook of the hub is down: nil for every other answer, and if there was none, which concerns the manager rather than a claim.
-// It says nothing about the claim, so that its condition is Unknown.
+// webhook of the hub is down: nil for every other answer, and if there was none, which concerns the manager rather than
+// a claim. It says nothing about the claim, so that its condition is Unknown.
 func hubUnavailable(err error) *condition.Problem {
 	if !apierrors.IsInternalError(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
 		return nil
@@ -69,8 +69,8 @@ func hubUnavailable(err error) *condition.Problem {
 var refusedRight = regexp.MustCompile( //nolint:gochecknoglobals // A constant.
 	`User "([^"]*)" cannot ([a-z:-]+) resource "([^"]*)" in API group "([^"]*)"`)
 
-// lacking says who lacks which right in the hub. If that is not the manager, it is in the words of the hub: they name the user,
-// whose name the manager need not know, and the one right of an apply that is missing.
+// lacking says who lacks which right in the hub. If that is not the manager, it is in the words of the hub: they name
+// the user, whose name the manager need not know, and the one right of an apply that is missing.
 func lacking(err error, verb, resource, target string) *condition.Problem {
 	var refused hubaccess.RefusalError
 	if !errors.As(err, &refused) {
@@ -107,8 +107,8 @@ func isUnauthorized(err error) bool {
 	return apierrors.IsUnauthorized(err) && errors.As(err, &refused)
 }
 
-// isMissingObject recognises the answer that there is no such object, as opposed to no such kind, for which a server has
-// the same code.
+// isMissingObject recognises the answer that there is no such object, as opposed to no such kind, for which a server
+// has the same code.
 func isMissingObject(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

@@ -45,8 +45,8 @@ func (r *requirementReconciler) unknown(kind kindwatch.Kind) *condition.Problem 
 	return nil
 }
 
-// goneForGood is whether the hub has no definition of a kind any more. Then it has no objects of it: an API server deletes
-// them before it lets the definition go. That a kind is merely not served says nothing about its objects.
+// goneForGood is whether the hub has no definition of a kind any more. Then it has no objects of it: an API server
+// deletes them before it lets the definition go. That a kind is merely not served says nothing about its objects.
 func (r *requirementReconciler) goneForGood(kind kindwatch.Kind) bool {
 	_, err := r.hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: kind.GroupResource().String()})
 	return apierrors.IsNotFound(err)
@@ -100,8 +100,8 @@ func (r *requirementReconciler) look(ctx context.Context, req request.Request) (
 	return s, nil
 }
 
-// claimOf returns the claim that a request is about, and whether it is the last state of one that vanished; nil if there is
-// nothing to do.
+// claimOf returns the claim that a request is about, and whether it is the last state of one that vanished; nil if
+// there is nothing to do.
 func (r *requirementReconciler) claimOf(w *view.Cluster, req request.Request) (claim *unstructured.Unstructured, vanished bool, err error) {
 	f, ok := w.Followed(req.Kind.GroupResource().String())
 	if !ok || f.Kind != req.Kind {
@@ -125,14 +125,14 @@ func (r *requirementReconciler) claimOf(w *view.Cluster, req request.Request) (c
 	return claim, false, nil
 }
 
-// seeHub finds out what the watch of the hub knows of the claim's object. Waiting for a change at the target begins before looking,
-// so that nothing happens between the two unseen. Whoever turns out to have no reason to wait stops.
+// seeHub finds out what the watch of the hub knows of the claim's object. Waiting for a change at the target begins
+// before looking, so that nothing happens between the two unseen. Whoever turns out to have no reason to wait stops.
 func (r *requirementReconciler) seeHub(s *scope) {
 	if s.Target != nil && !s.IsGoing() {
 		r.hub.Wait(*s.Target, s.Request)
 	}
-	// The state says that the index of origins is complete, too: the objects of a list are known to the watcher before it has
-	// reported them.
+	// The state says that the index of origins is complete, too: the objects of a list are known to the watcher before it
+	// has reported them.
 	state, _ := r.hub.Watcher.State(s.Kind)
 	s.Hub.Known = state == kindwatch.StateSynced
 	get := func(place ownership.Place) *unstructured.Unstructured {

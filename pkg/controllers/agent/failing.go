@@ -17,15 +17,16 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 )
 
-// failurePatience is how long synchronising a claim has to fail before the claim says so. What passes within that time, such as
-// the restart of a webhook of the hub, is retried silently.
+// failurePatience is how long synchronising a claim has to fail before the claim says so. What passes within that time,
+// such as the restart of a webhook of the hub, is retried silently.
 const failurePatience = 10 * time.Second
 
-// failed notes that synchronising a claim has failed, and says what its user should be told if that lasts: nothing, unless it has failed for
-// a while. tellable is whether there is anything to tell: conflicts pass by themselves, and what ends because the manager or the connection does is not the claim's affair.
+// failed notes that synchronising a claim has failed, and says what its user should be told if that lasts: nothing,
+// unless it has failed for a while. tellable is whether there is anything to tell: conflicts pass by themselves, and
+// what ends because the manager or the connection does is not the claim's affair.
 //
-// The message does not repeat the error. It is the hub's, names its webhooks and their addresses, and changes with each attempt;
-// all of that is in the log of the manager.
+// The message does not repeat the error. It is the hub's, names its webhooks and their addresses, and changes with each
+// attempt; all of that is in the log of the manager.
 func (r *reporter) failed(ctx context.Context, s *scope, err error) (lasting *condition.Problem, tellable bool) {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || apierrors.IsConflict(err) || s.Vanished {
 		return nil, false

@@ -56,8 +56,8 @@ func (d *deadWrites) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// TestClaimSaysThatItsSynchronisationFails has the hub give no answer to writes. What it answers when a webhook is down is told
-// by HubUnavailable.
+// TestClaimSaysThatItsSynchronisationFails has the hub give no answer to writes. What it answers when a webhook is down
+// is told by HubUnavailable.
 func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 	f := prepareFixture(t)
 	now, writes := &aheadClock{}, &deadWrites{group: f.group}

@@ -134,7 +134,8 @@ func TestDeletionWithoutAClassWaitsAndWithoutATargetLeavesNothing(t *testing.T) 
 	}
 }
 
-// offeredClaim are the facts of a claim "foo/db" that goes to the namespace "bar" of the hub, where nothing is known yet.
+// offeredClaim are the facts of a claim "foo/db" that goes to the namespace "bar" of the hub, where nothing is known
+// yet.
 func offeredClaim(claim *unstructured.Unstructured) plan.Facts {
 	at := bar("db")
 	return plan.Facts{

@@ -362,8 +362,8 @@ func TestTenancyTakenNamesAreNotDisclosedToAnIdentityThatMayNotRead(t *testing.T
 	f.says("taken", reason.ReasonConflict, "somebody-else")
 }
 
-// TestTenancyTakenNamesCannotBeEnumerated compares what an identity without rights is told about a name that is taken and one that
-// is free, and what its claims look like.
+// TestTenancyTakenNamesCannotBeEnumerated compares what an identity without rights is told about a name that is taken
+// and one that is free, and what its claims look like.
 func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 	f := prepareFixture(t)
 	secret := f.hubNamespace(f.class + "-secret")
@@ -404,7 +404,8 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 	}
 }
 
-// What was created with the credentials of a namespace is deleted with these, although the namespace does not name them any more.
+// What was created with the credentials of a namespace is deleted with these, although the namespace does not name them
+// any more.
 func TestTenancyDeletionHasTheRightsOfTheCreation(t *testing.T) {
 	f := prepareFixture(t)
 	f.options = impatient

@@ -15,17 +15,17 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 )
 
-// A creation that was sent and not answered may still be carried out: by an API server that is slow, or that was frozen,
-// when its sender has been killed or has given up. That nothing is in the hub now does not mean then that nothing will be;
-// and a claim that was let go in between would leave an object in the hub of which nobody knows.
+// A creation that was sent and not answered may still be carried out: by an API server that is slow, or that was
+// frozen, when its sender has been killed or has given up. That nothing is in the hub now does not mean then that
+// nothing will be; and a claim that was let go in between would leave an object in the hub of which nobody knows.
 //
-// The same is true of a claim whose target namespace has changed since: what was sent to the one could land beside what is created in
-// the other. So nothing is created in another place while a creation can be under way.
+// The same is true of a claim whose target namespace has changed since: what was sent to the one could land beside what
+// is created in the other. So nothing is created in another place while a creation can be under way.
 //
-// So a claim for which nothing is found in the hub is only let go when no creation for it can be under way any more. Which
-// creations this process has sent it knows. Of those of its predecessor it knows nothing but that they are older than itself:
-// package fence keeps a predecessor that still lives from sending more. A connection that ends has the API server give up what
-// came by it, so that the time to allow for is short.
+// So a claim for which nothing is found in the hub is only let go when no creation for it can be under way any more.
+// Which creations this process has sent it knows. Of those of its predecessor it knows nothing but that they are older
+// than itself: package fence keeps a predecessor that still lives from sending more. A connection that ends has the API
+// server give up what came by it, so that the time to allow for is short.
 
 // inFlight knows which creations may be under way.
 type inFlight struct {
@@ -89,8 +89,8 @@ func (f *inFlight) wait(req request.Request) time.Duration {
 	return max(left, 0)
 }
 
-// waitElsewhere is how long to wait before an object is created for a claim at a place of the hub, until no creation at another place
-// can be under way. protected is whether somebody may have sent one before.
+// waitElsewhere is how long to wait before an object is created for a claim at a place of the hub, until no creation at
+// another place can be under way. protected is whether somebody may have sent one before.
 func (f *inFlight) waitElsewhere(req request.Request, place ownership.Place, protected bool) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,8 +108,8 @@ func (f *inFlight) waitElsewhere(req request.Request, place ownership.Place, pro
 	return max(left, 0)
 }
 
-// predecessors is how long a creation of a predecessor may still be under way, of which it is not known to which place it goes. The
-// caller holds mu.
+// predecessors is how long a creation of a predecessor may still be under way, of which it is not known to which place
+// it goes. The caller holds mu.
 func (f *inFlight) predecessors(now time.Time) time.Duration {
 	if f.began.IsZero() {
 		f.began = now

@@ -110,7 +110,8 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// TestNothingIsCreatedElsewhereWhileACreationMayBeUnderWay changes the target of a claim after a creation that nobody answered.
+// TestNothingIsCreatedElsewhereWhileACreationMayBeUnderWay changes the target of a claim after a creation that nobody
+// answered.
 func TestNothingIsCreatedElsewhereWhileACreationMayBeUnderWay(t *testing.T) {
 	const grace = 10 * time.Second
 	req := request.Request{ClusterName: "capi/default/w1"}

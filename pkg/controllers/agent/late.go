@@ -62,8 +62,8 @@ func (r *lateFields) lateInitialise(ctx context.Context, s *scope, hub *unstruct
 		}
 	}
 	if fields := propagation.ConflictingFields(err, s.Form.LateFields(spec)); len(fields) > 0 {
-		// The user says the same as we did, so that it was taken for ours; it is his. What is his has to travel, and the watch
-		// does not have the claim looked at again because of what we have written ourselves.
+		// The user says the same as we did, so that it was taken for ours; it is his. What is his has to travel, and the
+		// watch does not have the claim looked at again because of what we have written ourselves.
 		spec, _ = propagation.LateSpec(s.Claim, hub, s.Form, fields...)
 		claim, err = r.applyLate(ctx, s, manager, record, spec)
 		again = lookAgain
@@ -81,7 +81,8 @@ func (r *lateFields) lateInitialise(ctx context.Context, s *scope, hub *unstruct
 	return nil, again, nil
 }
 
-// inheritLate makes what former field managers of ours have filled in this hub's: it applies the same, and then has them give it up.
+// inheritLate makes what former field managers of ours have filled in this hub's: it applies the same, and then has
+// them give it up.
 func (r *lateFields) inheritLate(ctx context.Context, s *scope) error {
 	former := propagation.FormerManagers(s.Claim, s.workload.Owner())
 	if len(former) == 0 {
@@ -128,9 +129,9 @@ func (r *lateFields) correctRecord(ctx context.Context, s *scope, hub *unstructu
 	return patchClaim(ctx, s, claim, writeAnnotation, r.metrics)
 }
 
-// applyLate applies what we manage of the very claim that was looked at, which is what was filled in late and the record of its
-// object in the hub. A claim that is gone is not made anew. Both are one apply, because nearly every claim needs both and
-// each request counts. An empty record is none.
+// applyLate applies what we manage of the very claim that was looked at, which is what was filled in late and the
+// record of its object in the hub. A claim that is gone is not made anew. Both are one apply, because nearly every
+// claim needs both and each request counts. An empty record is none.
 func (r *lateFields) applyLate(
 	ctx context.Context, s *scope, manager, record string, spec map[string]any,
 ) (*unstructured.Unstructured, error) {
@@ -155,8 +156,8 @@ func (r *lateFields) applyLate(
 	return claim, nil
 }
 
-// rememberShown remembers an apply that did not lead to what was applied, because the workload cluster drops or changes it. It
-// is not repeated as long as it would be the same.
+// rememberShown remembers an apply that did not lead to what was applied, because the workload cluster drops or changes
+// it. It is not repeated as long as it would be the same.
 func (r *lateFields) rememberShown(s *scope, spec map[string]any, hub *unstructured.Unstructured) {
 	_, still := propagation.LateSpec(s.Claim, hub, s.Form)
 	recorded := s.Claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] == ownership.RecordFor(s.Claim, hub)
@@ -172,8 +173,8 @@ func (r *lateFields) shownInVain(s *scope, spec map[string]any, hub *unstructure
 	return r.ledger.of(s.Request).shown == ownership.RecordFor(s.Claim, hub)+propagation.HashOf(spec)
 }
 
-// conflictsWithRecord is whether an API server refused an apply because somebody else wrote the record, or applied annotations
-// without content, which nobody else may add to by an apply.
+// conflictsWithRecord is whether an API server refused an apply because somebody else wrote the record, or applied
+// annotations without content, which nobody else may add to by an apply.
 func conflictsWithRecord(err error) bool {
 	return slices.ContainsFunc(propagation.ConflictCauses(err), func(c metav1.StatusCause) bool {
 		return c.Field == ".metadata.annotations" || strings.HasSuffix(c.Field, "."+fleetv1alpha1.HubObjectAnnotation)

@@ -98,7 +98,8 @@ func TestFieldsThatCrossplaneFillsInAreNeverFoughtOver(t *testing.T) {
 		t.Error("want what Crossplane filled in never to be pushed as the user's")
 	}
 
-	// The user writes one of the fields: it is his, and travels; the hub's object follows, and later changes do not come back.
+	// The user writes one of the fields: it is his, and travels; the hub's object follows, and later changes do not come
+	// back.
 	f.edit(f.workload, claim, func() {
 		_ = unstructured.SetNestedField(claim.Object, "mine", "spec", "compositionRef", "name")
 	})
@@ -151,8 +152,8 @@ func TestLateFieldsOfAClaimThatIsGoneMakeNoClaim(t *testing.T) {
 	}
 }
 
-// Who finds out that a field is the user's has to have it pushed: the watch does not have a claim looked at because of what
-// Masthead wrote itself, if its answer was here first.
+// Who finds out that a field is the user's has to have it pushed: the watch does not have a claim looked at because of
+// what Masthead wrote itself, if its answer was here first.
 func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 	f := newFixture(t)
 	f.served()

@@ -21,11 +21,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
-// A cluster that leaves keeps its claims, and the hub keeps their objects, with their source: whoever enrols the cluster again
-// finds everything as it was. What goes is our finalizer, because nobody would be there to remove it when a claim is deleted,
-// and the record of the claim's object: what happens in the hub while the cluster is away is not a loss.
-// Leave is taken while the cluster is still connected and when no reconcile of it runs any more, so that no finalizer
-// comes back.
+// A cluster that leaves keeps its claims, and the hub keeps their objects, with their source: whoever enrols the
+// cluster again finds everything as it was. What goes is our finalizer, because nobody would be there to remove it when
+// a claim is deleted, and the record of the claim's object: what happens in the hub while the cluster is away is not a
+// loss. Leave is taken while the cluster is still connected and when no reconcile of it runs any more, so that no
+// finalizer comes back.
 
 // Bounds of taking leave. The rate of requests is that of the cluster's connection.
 const (

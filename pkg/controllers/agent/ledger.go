@@ -27,11 +27,11 @@ type failure struct {
 	since time.Time
 }
 
-// entry is what is kept in memory about one claim. All of it can be lost: a manager that was restarted asks or writes once more.
-// The exception is vanished, without which the object of a claim that went is only counted (see orphans).
+// entry is what is kept in memory about one claim. All of it can be lost: a manager that was restarted asks or writes
+// once more. The exception is vanished, without which the object of a claim that went is only counted (see orphans).
 type entry struct {
-	// pushed is what the claim was last applied as, to notice that applying it again would change nothing although the hub's
-	// object does not look like it.
+	// pushed is what the claim was last applied as, to notice that applying it again would change nothing although the
+	// hub's object does not look like it.
 	pushed pushedClaim
 
 	// told is a status that did not stay as it was written; see told.go.
@@ -84,9 +84,9 @@ func (l *ledger) forget(name mcr.ClusterName, gone func(request.Request) bool) {
 	l.entries.Forget(name, gone)
 }
 
-// A definition may drop fields of the status that it does not know, our condition among them. Then a claim never shows what
-// it was told, and it is remembered here that it was told: neither the write nor the event is repeated. For such claims, events
-// and the annotation of a conflict are all that their users have.
+// A definition may drop fields of the status that it does not know, our condition among them. Then a claim never shows
+// what it was told, and it is remembered here that it was told: neither the write nor the event is repeated. For such
+// claims, events and the annotation of a conflict are all that their users have.
 
 // toldStatus is a status that was written to a claim and did not stay as it was written.
 type toldStatus struct {

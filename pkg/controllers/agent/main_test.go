@@ -51,8 +51,8 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// The API servers of a hub and of a workload cluster. Each test has API groups and namespaces of its own in them. They are
-// started by the first test that needs them, since fuzzing and the tests of pure functions do not.
+// The API servers of a hub and of a workload cluster. Each test has API groups and namespaces of its own in them. They
+// are started by the first test that needs them, since fuzzing and the tests of pure functions do not.
 var (
 	hubConfig, workloadConfig *rest.Config
 
@@ -86,8 +86,8 @@ var (
 	})
 )
 
-// patience is how long a test waits: as long as can be on a busy machine, and shorter than SlowRetry, so that what should be
-// noticed is not found by looking again.
+// patience is how long a test waits: as long as can be on a busy machine, and shorter than SlowRetry, so that what
+// should be noticed is not found by looking again.
 const patience = condition.SlowInterval - 5*time.Second
 
 func TestMain(m *testing.M) {
@@ -133,8 +133,8 @@ func installXRDs(hub *rest.Config) error {
 	return nil
 }
 
-// requests records what the agent asks of one API server about the objects of its fixture, and about what belongs to none. All
-// tests share the servers, and what others have left there is looked at by every agent.
+// requests records what the agent asks of one API server about the objects of its fixture, and about what belongs to
+// none. All tests share the servers, and what others have left there is looked at by every agent.
 type requests struct {
 	fixture string
 
@@ -172,7 +172,8 @@ func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// about returns the requests about objects, as opposed to watches, lists and discovery, whose path contains all of parts.
+// about returns the requests about objects, as opposed to watches, lists and discovery, whose path contains all of
+// parts.
 func (r *requests) about(parts ...string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -240,8 +241,8 @@ type fixture struct {
 
 var fixtures atomic.Int32 //nolint:gochecknoglobals // Numbers the fixtures.
 
-// newFixture starts an agent for a cluster whose claims go to one target namespace. The claim kind is published; options
-// change the class before the agent starts.
+// newFixture starts an agent for a cluster whose claims go to one target namespace. The claim kind is published;
+// options change the class before the agent starts.
 func newFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass)) *fixture {
 	t.Helper()
 	f := prepareFixture(t, options...)

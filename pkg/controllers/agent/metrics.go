@@ -27,11 +27,10 @@ const (
 // Metrics publishes what the agent does:
 //
 //   - masthead_agent_requirements{cluster,reason}: claims, by the reason of their condition AgentSynced;
-//   - masthead_agent_writes_total{cluster,write}: writes to the cluster (finalizer, annotation, late-fields, status, secret) and
-//     to the hub
-//     for the cluster (claim, deletion, release);
-//   - masthead_agent_definition_served{cluster,crd}: 1 if the definition of a claim kind that is offered to the cluster is
-//     there as it is in the hub, 0 if it was refused;
+//   - masthead_agent_writes_total{cluster,write}: writes to the cluster (finalizer, annotation, late-fields, status,
+//     secret) and to the hub for the cluster (claim, deletion, release);
+//   - masthead_agent_definition_served{cluster,crd}: 1 if the definition of a claim kind that is offered to the cluster
+//     is there as it is in the hub, 0 if it was refused;
 //   - masthead_agent_orphans{cluster}: see orphans.
 //
 // Series of a cluster are deleted when it is disengaged. A nil *Metrics publishes nothing.

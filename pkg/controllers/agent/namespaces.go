@@ -18,8 +18,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// hubNamespaceLabels returns the labels of a namespace of the hub if they decide whether it is allowed. One that does not
-// exist has none.
+// hubNamespaceLabels returns the labels of a namespace of the hub if they decide whether it is allowed. One that does
+// not exist has none.
 func (r *requirementReconciler) hubNamespaceLabels(
 	ctx context.Context, allowed *fleetv1alpha1.AllowedNamespaces, name string,
 ) (map[string]string, error) {
@@ -34,8 +34,8 @@ func (r *requirementReconciler) hubNamespaceLabels(
 	return namespace.Labels, nil
 }
 
-// namespacesUnknown is why the namespaces of a workload cluster are not known, or nil if they will be in a moment. Nothing is
-// pushed meanwhile: an annotation that was not seen would send a claim to the wrong place.
+// namespacesUnknown is why the namespaces of a workload cluster are not known, or nil if they will be in a moment.
+// Nothing is pushed meanwhile: an annotation that was not seen would send a claim to the wrong place.
 func namespacesUnknown(w *view.Cluster) *condition.Problem {
 	switch state, message := w.Watcher.State(view.NamespaceKind); state {
 	case kindwatch.StateForbidden:
@@ -47,8 +47,8 @@ func namespacesUnknown(w *view.Cluster) *condition.Problem {
 	return nil
 }
 
-// pair finds out where the claim goes, or why that is not known. If it will be known in a moment, nothing is told: its coming makes a new
-// request.
+// pair finds out where the claim goes, or why that is not known. If it will be known in a moment, nothing is told: its
+// coming makes a new request.
 func (r *requirementReconciler) pair(ctx context.Context, s *scope) error {
 	if state, _ := s.workload.Watcher.State(view.NamespaceKind); s.NamespaceObject == nil || state == kindwatch.StateStale {
 		s.Unpaired = namespacesUnknown(s.workload)

@@ -211,8 +211,8 @@ func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
 	f.notIn(treasury, "db")
 }
 
-// TestChangedAnnotationThatLeadsToATakenName says what keeps a claim from going there: first that nobody asked for a move, which goes on
-// when the name is free, then the name.
+// TestChangedAnnotationThatLeadsToATakenName says what keeps a claim from going there: first that nobody asked for a
+// move, which goes on when the name is free, then the name.
 func TestChangedAnnotationThatLeadsToATakenName(t *testing.T) {
 	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) { allowTargets(class.Name + "-bar")(class) })
 	bar := f.hubNamespace(f.class + "-bar")

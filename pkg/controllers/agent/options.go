@@ -34,7 +34,8 @@ type Options struct {
 	// Gate is the gate that the provider of clusters turns.
 	Gate *multicluster.Gate
 
-	// Users are as whom the clusters know Masthead, which the policy in them lets through. Default: that is never in doubt.
+	// Users are as whom the clusters know Masthead, which the policy in them lets through. Default: that is never in
+	// doubt.
 	Users *readonlypolicy.Users
 
 	// Reporter is told about the definitions of claim kinds in the workload clusters.
@@ -55,12 +56,12 @@ type Options struct {
 	// both are one write.
 	FirstStatusPatience time.Duration
 
-	// InFlightGrace is how long a creation in the hub may still be carried out after its sender has been killed or has given
-	// it up. For as long after a start, a claim for which nothing is found in the hub is not let go.
+	// InFlightGrace is how long a creation in the hub may still be carried out after its sender has been killed or has
+	// given it up. For as long after a start, a claim for which nothing is found in the hub is not let go.
 	InFlightGrace time.Duration
 
-	// WithdrawalGrace is how long a definition that is not offered any more, and has no objects, refuses new ones before it is
-	// removed from a workload cluster.
+	// WithdrawalGrace is how long a definition that is not offered any more, and has no objects, refuses new ones before
+	// it is removed from a workload cluster.
 	WithdrawalGrace time.Duration
 
 	// CredentialsPoll is how long credentials from a workload cluster are used before they are read again, and

@@ -39,8 +39,8 @@ func TestObjectsOfTheHubWithoutAClaimAreCounted(t *testing.T) {
 	f.counts("a claim that is there takes it over", 0)
 }
 
-// TestObjectsThatNameAClaimElsewhereAreCounted is about strays: they are not obeyed (TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim),
-// and somebody has to know of them.
+// TestObjectsThatNameAClaimElsewhereAreCounted is about strays: they are not obeyed
+// (TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim), and somebody has to know of them.
 func TestObjectsThatNameAClaimElsewhereAreCounted(t *testing.T) {
 	f := newFixture(t)
 	hub := f.settledClaim("db")

@@ -25,8 +25,8 @@ const refusedByPolicy = `{"kind":"Status","apiVersion":"v1","status":"Failure","
 	`customresourcedefinitions.apiextensions.k8s.io \"x\" is forbidden: ValidatingAdmissionPolicy 'masthead-read-only' with binding ` +
 	`'masthead-read-only' denied request: Masthead keeps this"}`
 
-// TestRefusalByThePolicyIsNoProblemWhileTheUserChanges refuses definitions as a cluster does that knows Masthead as another user by now
-// than its policy lets through.
+// TestRefusalByThePolicyIsNoProblemWhileTheUserChanges refuses definitions as a cluster does that knows Masthead as
+// another user by now than its policy lets through.
 func TestRefusalByThePolicyIsNoProblemWhileTheUserChanges(t *testing.T) {
 	f := prepareFixture(t)
 	var asked, refused atomic.Int32

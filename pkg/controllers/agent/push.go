@@ -41,12 +41,12 @@ func (r *requirementReconciler) awaitNamespace(s *scope, target string, o *outco
 	}
 }
 
-// disclose says what may be told about what was seen at a place of the hub that belongs to somebody else; nothing if that may be told. The
-// watch that saw it is the manager's. So with another identity it is told only if that identity may read there: which names are taken in
-// a namespace, and by whom, is not for everybody who can name the namespace.
+// disclose says what may be told about what was seen at a place of the hub that belongs to somebody else; nothing if
+// that may be told. The watch that saw it is the manager's. So with another identity it is told only if that identity
+// may read there: which names are taken in a namespace, and by whom, is not for everybody who can name the namespace.
 //
-// Without that right, the claim is told what it would be told about a name that is free, in the same words and with the same
-// finalizer: the hub is asked whether it would accept it. Only who may create there learns that it cannot.
+// Without that right, the claim is told what it would be told about a name that is free, in the same words and with the
+// same finalizer: the hub is asked whether it would accept it. Only who may create there learns that it cannot.
 func (r *requirementReconciler) disclose(ctx context.Context, s *scope, key ownership.Place) (*outcome, error) {
 	if hubaccess.AsManager(ctx) {
 		return nil, nil //nolint:nilnil // The comment says so.
@@ -86,8 +86,8 @@ func (r *requirementReconciler) rehearse(ctx context.Context, s *scope, key owne
 // errWatchBehind is why a claim is looked at again after something turned out to be other than the watch had said.
 var errWatchBehind = errors.New("the watch of the hub has not caught up") //nolint:gochecknoglobals // A constant.
 
-// addFinalizer makes sure that the claim cannot go without us noticing, before anything is created for it. The finalizer that a
-// predecessor put there is replaced by ours in one write.
+// addFinalizer makes sure that the claim cannot go without us noticing, before anything is created for it. The
+// finalizer that a predecessor put there is replaced by ours in one write.
 func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope) error {
 	owner := s.workload.Owner()
 	if owner.HasFinalizer(s.Claim) {
@@ -148,9 +148,9 @@ func (r *requirementReconciler) push(
 	return out, nil, nil
 }
 
-// explain finds out why the hub refused what was applied. If the reason is that another object is there, or none is, than
-// the one that was looked at before, the claim is looked at again with that knowledge. What the watch says by now does not
-// count: it may have caught up since.
+// explain finds out why the hub refused what was applied. If the reason is that another object is there, or none is,
+// than the one that was looked at before, the claim is looked at again with that knowledge. What the watch says by now
+// does not count: it may have caught up since.
 func (r *requirementReconciler) explain(
 	ctx context.Context, s *scope, key ownership.Place, looked *unstructured.Unstructured, verb string, cause error,
 ) (*outcome, error) {
@@ -208,8 +208,8 @@ func (r *requirementReconciler) getHub(ctx context.Context, key ownership.Place)
 	return obj, nil
 }
 
-// inVain is whether applying an intent has been tried on exactly this state of the hub's object, and has led to it. Then
-// the API server does something to the object that we cannot foresee, and applying it again would change nothing.
+// inVain is whether applying an intent has been tried on exactly this state of the hub's object, and has led to it.
+// Then the API server does something to the object that we cannot foresee, and applying it again would change nothing.
 func (r *requirementReconciler) inVain(req request.Request, intent, hub *unstructured.Unstructured) bool {
 	return r.ledger.of(req).pushed == pushOf(intent, hub)
 }

@@ -57,8 +57,8 @@ type requirementOptions struct {
 	// protected are namespaces of the hub that are never a target.
 	protected []string
 
-	// patience is how long the first status of a claim waits for the hub's, and inFlightGrace how long a creation in the hub may be
-	// under way after its sender has given it up.
+	// patience is how long the first status of a claim waits for the hub's, and inFlightGrace how long a creation in the
+	// hub may be under way after its sender has given it up.
 	patience, inFlightGrace time.Duration
 }
 

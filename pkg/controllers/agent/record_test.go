@@ -200,8 +200,8 @@ func TestClaimWhoseAnnotationsWereAppliedEmptyRecordsItsObject(t *testing.T) {
 	f.synced("db", reason.ReasonSynced)
 }
 
-// Any object of the hub can name any source. One that is not where the claim's object is, or belongs, neither stops the claim
-// nor goes with it.
+// Any object of the hub can name any source. One that is not where the claim's object is, or belongs, neither stops the
+// claim nor goes with it.
 func TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim(t *testing.T) {
 	f := newFixture(t)
 	elsewhere := f.hubNamespace(f.class + "-elsewhere")

@@ -95,8 +95,8 @@ func TestMisspeltDeletionPolicyDeletesNothing(t *testing.T) {
 	f.gone(f.hub, f.target, "db")
 }
 
-// TestClaimThatVanishesWhileItIsLookedForIsNotForgotten has a claim vanish in the instant in which a reconcile has found that it
-// is not there and that nothing is known of its end.
+// TestClaimThatVanishesWhileItIsLookedForIsNotForgotten has a claim vanish in the instant in which a reconcile has
+// found that it is not there and that nothing is known of its end.
 func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	f := newFixture(t)
 	f.claim("db")

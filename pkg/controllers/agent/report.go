@@ -27,14 +27,14 @@ type reporter struct {
 	metrics *Metrics
 	ledger  *ledger
 
-	// bursts knows which clusters create many claims right now, and patience how long the first status of a claim waits for the hub's
-	// otherwise; see propagation.AwaitsFirstStatus.
+	// bursts knows which clusters create many claims right now, and patience how long the first status of a claim waits
+	// for the hub's otherwise; see propagation.AwaitsFirstStatus.
 	bursts   *bursts
 	patience time.Duration
 }
 
-// report tells the user what was found: the hub's status and our condition in the claim's status, and an event if there is
-// news. Nothing is written that is there already.
+// report tells the user what was found: the hub's status and our condition in the claim's status, and an event if there
+// is news. Nothing is written that is there already.
 func (r *reporter) report(ctx context.Context, s *scope, o outcome) (reconcile.Result, error) {
 	result := reconcile.Result{RequeueAfter: o.retryAfter}
 	if o.silent {
@@ -70,7 +70,8 @@ func (r *reporter) report(ctx context.Context, s *scope, o outcome) (reconcile.R
 	return result, err
 }
 
-// writeStatus writes the status of a claim, and makes an event if it is news. It returns why the workload cluster refuses it.
+// writeStatus writes the status of a claim, and makes an event if it is news. It returns why the workload cluster
+// refuses it.
 func (r *reporter) writeStatus(
 	ctx context.Context, s *scope, o outcome, c metav1.Condition, status map[string]any,
 ) (*condition.Problem, error) {

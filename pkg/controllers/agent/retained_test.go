@@ -86,7 +86,8 @@ func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 	}
 }
 
-// TestDefinitionsOfOtherControllersAreNotRead is for copies of the hub's definitions, which bear our label and can be large.
+// TestDefinitionsOfOtherControllersAreNotRead is for copies of the hub's definitions, which bear our label and can be
+// large.
 func TestDefinitionsOfOtherControllersAreNotRead(t *testing.T) {
 	f := prepareFixture(t)
 	f.grace = time.Hour

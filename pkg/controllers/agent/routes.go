@@ -50,8 +50,8 @@ func (a *agent) enqueueNamespace(w *view.Cluster, namespace string) {
 	}
 }
 
-// hubNamespaceHandler looks at claims again for which a change of a namespace of the hub matters: those that wait for it, and
-// if its labels have changed, those of every cluster whose class selects namespaces by their labels.
+// hubNamespaceHandler looks at claims again for which a change of a namespace of the hub matters: those that wait for
+// it, and if its labels have changed, those of every cluster whose class selects namespaces by their labels.
 func (a *agent) hubNamespaceHandler(classes client.Reader) handler.TypedEventHandler[*metav1.PartialObjectMetadata, request.Request] {
 	type queue = workqueue.TypedRateLimitingInterface[request.Request]
 	changed := func(ctx context.Context, name string) {
@@ -73,8 +73,8 @@ func (a *agent) hubNamespaceHandler(classes client.Reader) handler.TypedEventHan
 	}
 }
 
-// enqueueSelecting queues the claims of the clusters whose class allows target namespaces by their labels; those of all clusters if the
-// classes cannot be read. Clusters of other classes cost nothing.
+// enqueueSelecting queues the claims of the clusters whose class allows target namespaces by their labels; those of all
+// clusters if the classes cannot be read. Clusters of other classes cost nothing.
 func (a *agent) enqueueSelecting(ctx context.Context, classes client.Reader) {
 	list := &fleetv1alpha1.EnrollmentClassList{}
 	if err := classes.List(ctx, list); err != nil {
@@ -99,8 +99,8 @@ func (a *agent) enqueueClaimsOf(name mcr.ClusterName) {
 	}
 }
 
-// handleAwaitedSecret queues the claims for which a Secret was in the way when it is gone, and when the list with which the watch
-// begins does not have it any more.
+// handleAwaitedSecret queues the claims for which a Secret was in the way when it is gone, and when the list with which
+// the watch begins does not have it any more.
 func (a *agent) handleAwaitedSecret(w *view.Cluster, e kindwatch.Event) {
 	key, ok := w.AwaitedSecret(e.Kind)
 	gone := e.Type == kindwatch.Deleted

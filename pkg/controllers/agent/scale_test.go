@@ -48,7 +48,8 @@ func engagedFleet(t *testing.T, n int) *agent {
 	return a
 }
 
-// TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize counts reads of classes and of the fleet: there was one of each for every cluster.
+// TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize counts reads of classes and of the fleet: there was one of each
+// for every cluster.
 func TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize(t *testing.T) {
 	scheme := kruntime.NewScheme()
 	if err := fleetv1alpha1.AddToScheme(scheme); err != nil {

@@ -30,8 +30,8 @@ type scope struct {
 	inTheWay []types.NamespacedName
 }
 
-// patchClaim writes the metadata of a claim, on condition that the claim has not changed meanwhile: a merge patch replaces
-// the list of finalizers as a whole, and those of others must not get lost.
+// patchClaim writes the metadata of a claim, on condition that the claim has not changed meanwhile: a merge patch
+// replaces the list of finalizers as a whole, and those of others must not get lost.
 func patchClaim(ctx context.Context, s *scope, claim *unstructured.Unstructured, what string, m *Metrics) error {
 	patch, err := propagation.MetadataPatch(s.Claim, claim)
 	if err != nil {
@@ -59,8 +59,9 @@ func (s *scope) intent(ctx context.Context, place ownership.Place, hub *unstruct
 	return propagation.Intent(s.Claim, place, s.marks(ctx, hub), s.Form, excluded...)
 }
 
-// marks are the annotations that Masthead sets on the claim's object in the hub: which source it comes from, where that is, and
-// with whose rights it was created. Who takes an object over from another cluster, or adopts it, counts as its creator.
+// marks are the annotations that Masthead sets on the claim's object in the hub: which source it comes from, where that
+// is, and with whose rights it was created. Who takes an object over from another cluster, or adopts it, counts as its
+// creator.
 func (s *scope) marks(ctx context.Context, hub *unstructured.Unstructured) map[string]string {
 	marks := s.Us.Annotations()
 	maps.Copy(marks, s.Home.Annotations())

@@ -61,9 +61,9 @@ func (r *secretCopier) pullSecrets(ctx context.Context, s *scope, hub *unstructu
 
 // pullSecret brings the connection Secret of the hub's claim to the workload cluster.
 //
-// Which Secret that is, is decided by the hub's claim: the name that it writes to, in its own namespace, and only if the
-// claim controls the Secret of that name. A workload cluster chooses the name, and could choose that of any Secret in the
-// namespace; it gets what Crossplane made for it and nothing else.
+// Which Secret that is, is decided by the hub's claim: the name that it writes to, in its own namespace, and only if
+// the claim controls the Secret of that name. A workload cluster chooses the name, and could choose that of any Secret
+// in the namespace; it gets what Crossplane made for it and nothing else.
 func (r *secretCopier) pullSecret(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	d := delivery{
 		watched: crossplane.HubSecretKind,
@@ -137,8 +137,8 @@ func (r *secretCopier) copySecret(
 	return r.writeSecret(ctx, s, d.to, secret)
 }
 
-// isWithheld is whether a label keeps a Secret in the hub. What it could mean other than "true" is not guessed at: a Secret that
-// was delivered cannot be taken back.
+// isWithheld is whether a label keeps a Secret in the hub. What it could mean other than "true" is not guessed at: a
+// Secret that was delivered cannot be taken back.
 func isWithheld(secret metav1.Object) bool {
 	value, labelled := secret.GetLabels()[fleetv1alpha1.DeliverLabel]
 	return labelled && value != "true"
@@ -224,28 +224,29 @@ func (r *secretCopier) writeSecret(ctx context.Context, s *scope, to types.Names
 	return nil, 0, nil
 }
 
-// sameContent is whether a copy that a claim controls says what the hub's Secret says. Of which state of the hub's Secret it
-// says that it is a copy makes no difference, so that a change of that Secret's metadata is no reason to write.
+// sameContent is whether a copy that a claim controls says what the hub's Secret says. Of which state of the hub's
+// Secret it says that it is a copy makes no difference, so that a change of that Secret's metadata is no reason to
+// write.
 func sameContent(have, from *corev1.Secret, owner hubidentity.Owner) bool {
 	return have.Type == from.Type && equality.Semantic.DeepEqual(have.Data, from.Data) &&
 		owner.IsStamped(have) && have.Annotations[view.HubSecretVersionAnnotation] != ""
 }
 
-// changeable is whether a copy can be made what the hub's Secret is by an update. The type of a Secret never changes, nor does
-// the content of one that somebody made immutable.
+// changeable is whether a copy can be made what the hub's Secret is by an update. The type of a Secret never changes,
+// nor does the content of one that somebody made immutable.
 func changeable(have, from *corev1.Secret) bool {
 	return have.Type == from.Type && (have.Immutable == nil || !*have.Immutable)
 }
 
-// upToDate is whether a Secret in a workload cluster is a copy of the state of the hub's that is known, as far as metadata
-// can tell: it is the claim's, and both are in the state in which we compared them. One of which we do not remember how we
-// left it has to be compared.
+// upToDate is whether a Secret in a workload cluster is a copy of the state of the hub's that is known, as far as
+// metadata can tell: it is the claim's, and both are in the state in which we compared them. One of which we do not
+// remember how we left it has to be compared.
 func upToDate(have metav1.Object, claim metav1.Object, of string, left view.CopyState) bool {
 	return ownership.ControlledBy(have, claim) && left == view.CopyState{Of: of, Version: have.GetResourceVersion()}
 }
 
-// connectionSecret is the copy of a Secret of the hub for a claim: its data, owned by the claim, so that it goes with it.
-// What others have put into the metadata of an existing copy stays.
+// connectionSecret is the copy of a Secret of the hub for a claim: its data, owned by the claim, so that it goes with
+// it. What others have put into the metadata of an existing copy stays.
 func connectionSecret(
 	have *corev1.Secret, claim *unstructured.Unstructured, to types.NamespacedName, from *corev1.Secret,
 	owner hubidentity.Owner,

@@ -17,8 +17,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// pullComposed brings the Secrets that the hub's composite controls to the workload cluster, and deletes the copies of those
-// that it does not compose any more. One that fails does not keep the others from arriving; the first problem is told.
+// pullComposed brings the Secrets that the hub's composite controls to the workload cluster, and deletes the copies of
+// those that it does not compose any more. One that fails does not keep the others from arriving; the first problem is
+// told.
 func (r *secretCopier) pullComposed(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	if state, _ := r.hub.Watcher.State(view.HubComposedSecretKind); state != kindwatch.StateSynced {
 		if p := r.secretUnknown(view.HubComposedSecretKind); p != nil {
@@ -66,9 +67,10 @@ func composedDelivery(s *scope, hub *unstructured.Unstructured, name string) del
 	}
 }
 
-// composes is whether a composite that has no such Secret may still be about to compose it: Crossplane has not said yet that
-// it has composed everything, or it still refers to the Secret. Crossplane deletes what it does not compose any more before it
-// drops the reference. Until then the copy is kept, so that whoever uses it is not cut off while the Secret is made again.
+// composes is whether a composite that has no such Secret may still be about to compose it: Crossplane has not said yet
+// that it has composed everything, or it still refers to the Secret. Crossplane deletes what it does not compose any
+// more before it drops the reference. Until then the copy is kept, so that whoever uses it is not cut off while the
+// Secret is made again.
 func composes(hub *unstructured.Unstructured, name string) bool {
 	if !crossplane.ConditionTrue(hub, "Synced") {
 		return true

@@ -23,8 +23,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// deleteCopies deletes the connection Secrets of a claim that the claim does not ask for any more, because it names another
-// one now or none. Only what is a copy of ours and controlled by the claim is deleted, as a live read shows it.
+// deleteCopies deletes the connection Secrets of a claim that the claim does not ask for any more, because it names
+// another one now or none. Only what is a copy of ours and controlled by the claim is deleted, as a live read shows it.
 func (r *secretCopier) deleteCopies(ctx context.Context, s *scope, wanted sets.Set[string]) (*condition.Problem, time.Duration, error) {
 	for _, name := range s.workload.CopiesOf(s.Claim.GetUID()) {
 		key := types.NamespacedName{Namespace: s.Namespace, Name: name}
@@ -59,8 +59,8 @@ func isCopy(have *unstructured.Unstructured, claim *unstructured.Unstructured) b
 	return have != nil && ownership.ControlledBy(have, claim) && have.GetAnnotations()[view.HubSecretVersionAnnotation] != ""
 }
 
-// secretProblem turns what a workload cluster answered about a Secret into what the user should know, or into an error if it
-// is better retried.
+// secretProblem turns what a workload cluster answered about a Secret into what the user should know, or into an error
+// if it is better retried.
 func secretProblem(err error, verb string, key types.NamespacedName, cluster mcr.ClusterName) (*condition.Problem, time.Duration, error) {
 	p := reason.OfWorkload(err, fmt.Sprintf("%s the Secret %q", verb, key.Name), reason.ReasonSecretRejected)
 	if p == nil {
@@ -69,8 +69,8 @@ func secretProblem(err error, verb string, key types.NamespacedName, cluster mcr
 	return p, condition.SlowRetry(), nil
 }
 
-// workloadSecretsUnknown is why the Secrets that Masthead wrote into a workload cluster are not known, or nil if they will be
-// in a moment.
+// workloadSecretsUnknown is why the Secrets that Masthead wrote into a workload cluster are not known, or nil if they
+// will be in a moment.
 func workloadSecretsUnknown(s *scope) *condition.Problem {
 	switch state, message := s.workload.Watcher.State(view.OwnedSecretKind); state {
 	case kindwatch.StateForbidden:

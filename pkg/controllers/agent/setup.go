@@ -170,8 +170,8 @@ func (a *agent) enrolmentChanged(name mcr.ClusterName) {
 	}
 }
 
-// noteEnrolment notes how a cluster is enrolled now, and says whether that is news. Of two at once, the one that notes last has looked
-// last.
+// noteEnrolment notes how a cluster is enrolled now, and says whether that is news. Of two at once, the one that notes
+// last has looked last.
 func (a *agent) noteEnrolment(name mcr.ClusterName) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -32,8 +32,8 @@ func (r refusals) DefinitionRefused(_ mcr.ClusterName, crd, reason, _ string) {
 	r.reasons[crd] = reason
 }
 
-// TestWhatIsStaleIsNotBelieved is about kinds that can be neither listed nor watched any more: what was known of them last is not known
-// to be true, and whoever needs it says so.
+// TestWhatIsStaleIsNotBelieved is about kinds that can be neither listed nor watched any more: what was known of them
+// last is not known to be true, and whoever needs it says so.
 func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 	claims := bar("").Kind
 	w := idleWorkload(t, "w1", view.Identity{})

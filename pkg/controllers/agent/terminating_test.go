@@ -15,7 +15,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
-// An API server alone has no controller that empties a namespace which is being deleted: the test does what that one does.
+// An API server alone has no controller that empties a namespace which is being deleted: the test does what that one
+// does.
 func TestNamespaceDeletedInTheWorkloadClusterGoes(t *testing.T) {
 	f := newFixture(t)
 	f.claim("early", withSecret("early-conn"))

@@ -16,8 +16,8 @@ func (r *requirementReconciler) forget(req request.Request) {
 	r.ledger.edit(req, func(e *entry) { e.vanished = nil })
 }
 
-// forgetAllButVanished is forget for a claim that turns out not to be there. Its last state can have been remembered since
-// that was looked up, and is looked at next.
+// forgetAllButVanished is forget for a claim that turns out not to be there. Its last state can have been remembered
+// since that was looked up, and is looked at next.
 func (r *requirementReconciler) forgetAllButVanished(req request.Request) {
 	r.hub.StopWaiting(req)
 	if w, ok := r.workloads.Get(req.ClusterName); ok {
@@ -27,8 +27,9 @@ func (r *requirementReconciler) forgetAllButVanished(req request.Request) {
 	r.ledger.edit(req, func(e *entry) { *e = entry{vanished: e.vanished} })
 }
 
-// What is kept about a claim goes when the claim goes. It also goes when the claim's kind is not followed any more, or in
-// another version, and when its cluster is disengaged; and a reconcile that was under way meanwhile must not bring it back.
+// What is kept about a claim goes when the claim goes. It also goes when the claim's kind is not followed any more, or
+// in another version, and when its cluster is disengaged; and a reconcile that was under way meanwhile must not bring
+// it back.
 
 // forgetKind drops what is kept about the claims of a kind that is not followed any more in a cluster.
 func (r *requirementReconciler) forgetKind(name mcr.ClusterName, kind kindwatch.Kind) {
@@ -51,7 +52,8 @@ func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
 	r.metrics.ForgetCluster(name)
 }
 
-// tidy undoes what a reconcile has left if its cluster or kind went while it was under way. Whoever goes later forgets it.
+// tidy undoes what a reconcile has left if its cluster or kind went while it was under way. Whoever goes later forgets
+// it.
 func (r *requirementReconciler) tidy(req request.Request) {
 	if r.workloads.IfGone(req.ClusterName, func() { r.forgetCluster(req.ClusterName) }) {
 		return

@@ -35,7 +35,8 @@ import (
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
-// otherHub prepares the agent of another hub for the workload cluster of a fixture: with the same class and the same claim kind.
+// otherHub prepares the agent of another hub for the workload cluster of a fixture: with the same class and the same
+// claim kind.
 func (f *fixture) otherHub(owner hubidentity.Owner) *fixture {
 	f.t.Helper()
 	cfg, err := startSecondHub()
@@ -158,8 +159,8 @@ func (f *fixture) withEverything() (hub *unstructured.Unstructured, secret *core
 	return hub, secret
 }
 
-// TestAnotherHubLeavesEverythingAlone connects the agent of a second hub to a cluster although the marker, which the connection
-// honours, says that it is the first one's.
+// TestAnotherHubLeavesEverythingAlone connects the agent of a second hub to a cluster although the marker, which the
+// connection honours, says that it is the first one's.
 func TestAnotherHubLeavesEverythingAlone(t *testing.T) {
 	f := newFixture(t)
 	f.withEverything()
@@ -185,8 +186,8 @@ func TestAnotherHubLeavesEverythingAlone(t *testing.T) {
 	f.gone(f.workload, f.namespace, "db")
 }
 
-// TestMoveToAnotherHubLosesNothing follows the procedure in docs/enrolment.md: the first hub stops without leaving, what it has of
-// the cluster is restored in the second, and that takes the cluster over.
+// TestMoveToAnotherHubLosesNothing follows the procedure in docs/enrolment.md: the first hub stops without leaving,
+// what it has of the cluster is restored in the second, and that takes the cluster over.
 func TestMoveToAnotherHubLosesNothing(t *testing.T) {
 	f := newFixture(t)
 	before, secret := f.withEverything()
@@ -229,8 +230,8 @@ func TestMoveToAnotherHubLosesNothing(t *testing.T) {
 	}
 }
 
-// TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing forgets a step of the procedure: a claim whose object was not restored
-// in the second hub gets no new one, which would be empty, and keeps what it has.
+// TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing forgets a step of the procedure: a claim whose object
+// was not restored in the second hub gets no new one, which would be empty, and keeps what it has.
 func TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing(t *testing.T) {
 	f := newFixture(t)
 	before, secret := f.withEverything()
@@ -297,8 +298,8 @@ func TestUpgradeCarriesOverWhatNamesNoHub(t *testing.T) {
 	}
 }
 
-// TestUpdateOfAnObjectThatBecameAnothersIsRefused has somebody give an object of the hub another source between the look at it and the
-// write.
+// TestUpdateOfAnObjectThatBecameAnothersIsRefused has somebody give an object of the hub another source between the
+// look at it and the write.
 func TestUpdateOfAnObjectThatBecameAnothersIsRefused(t *testing.T) {
 	f := newFixture(t)
 	f.served()
@@ -328,7 +329,8 @@ func TestUpdateOfAnObjectThatBecameAnothersIsRefused(t *testing.T) {
 	}
 }
 
-// TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay changes the target of a claim after a creation that nobody answered.
+// TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay changes the target of a claim after a creation that nobody
+// answered.
 func TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay(t *testing.T) {
 	c := clocktesting.NewFakePassiveClock(time.Now())
 	r := &requirementReconciler{hubClient: noWriter{t: t}, ledger: &ledger{}, inFlight: newInFlight(c, time.Minute)}

@@ -14,9 +14,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// unresolved is why a claim is not carried whose references are not resolved; nil if they are. What they fill in is part of what the user
-// asks for: without it, Crossplane would provision something else. It is seen in the claim itself, so that no claim is carried too early
-// because nobody has looked at its references yet, or because nobody resolves them.
+// unresolved is why a claim is not carried whose references are not resolved; nil if they are. What they fill in is
+// part of what the user asks for: without it, Crossplane would provision something else. It is seen in the claim
+// itself, so that no claim is carried too early because nobody has looked at its references yet, or because nobody
+// resolves them.
 func unresolved(claim *unstructured.Unstructured) *condition.Problem {
 	pending := references.Pending(claim.Object)
 	if len(pending) == 0 {

@@ -86,7 +86,8 @@ func conditionsOf(u *unstructured.Unstructured) []any {
 	return conditions
 }
 
-// TestProvisionSomethingElseWithUnresolvedReferences: a claim whose references are not resolved is not what its user asks for.
+// TestProvisionSomethingElseWithUnresolvedReferences: a claim whose references are not resolved is not what its user
+// asks for.
 func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
 	f := newReferencesFixture(t)
 	f.claim("db", withReference(map[string]any{"resolve": "Always"}))
@@ -125,7 +126,8 @@ func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
 	})
 }
 
-// TestUndoAConditionOfOthersByAStaleStatus: the list of conditions is written whole, and so for the claim that was looked at only.
+// TestUndoAConditionOfOthersByAStaleStatus: the list of conditions is written whole, and so for the claim that was
+// looked at only.
 func TestUndoAConditionOfOthersByAStaleStatus(t *testing.T) {
 	f := newReferencesFixture(t)
 	f.claim("db", withReference(nil))

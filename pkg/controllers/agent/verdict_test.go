@@ -42,8 +42,8 @@ func asPulled(t *testing.T, hub *apiextensionsv1.CustomResourceDefinition) *apie
 	return crd
 }
 
-// TestVerdictsOnClaims is about claims of an XRD v1, and in the same way about namespaced composites of an XRD v2: what is
-// said of both is computed alike.
+// TestVerdictsOnClaims is about claims of an XRD v1, and in the same way about namespaced composites of an XRD v2: what
+// is said of both is computed alike.
 func TestVerdictsOnClaims(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "database.acmeco.org", Version: "v1alpha1", Kind: "MySQLInstance"}
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)

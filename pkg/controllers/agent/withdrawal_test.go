@@ -94,8 +94,8 @@ func TestDefinitionStaysInAClusterThatIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost has an API server take a claim that one which knows of the rule
-// would refuse, as one that has not heard of it yet would do.
+// TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost has an API server take a claim that one which knows of the
+// rule would refuse, as one that has not heard of it yet would do.
 func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 	f := prepareFixture(t)
 	now := clocktesting.NewFakePassiveClock(time.Now())

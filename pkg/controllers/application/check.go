@@ -18,8 +18,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// check makes the Application have the Pod that its health check asks for, and no other, and notes what that says. Which Pods there are is
-// looked up each time, also for an Application without a health check: it may have had one a moment ago, of which nothing is written yet.
+// check makes the Application have the Pod that its health check asks for, and no other, and notes what that says.
+// Which Pods there are is looked up each time, also for an Application without a health check: it may have had one a
+// moment ago, of which nothing is written yet.
 func (p *pass) check(ctx context.Context) {
 	p.healthCheck = healthCheckView{ready: corev1.ConditionUnknown}
 	if p.sight.observeOnly {

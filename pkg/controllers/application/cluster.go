@@ -70,7 +70,8 @@ func (r *reconciler) ensureDefinition(ctx context.Context, w *workload) (definit
 		// That it is another one is an event.
 		return definitionState{}, nil
 	default:
-		// Definitions cannot be seen. It is either there, put there by somebody who may, or it is not, which the watch of Applications finds out.
+		// Definitions cannot be seen. It is either there, put there by somebody who may, or it is not, which the watch of
+		// Applications finds out.
 		return definitionState{served: true}, nil
 	}
 	result, err := r.definitions.of(r.ownerIn(w)).ensure(ctx, w.name, w.client.Resource(definitionResource), seen)
@@ -80,11 +81,12 @@ func (r *reconciler) ensureDefinition(ctx context.Context, w *workload) (definit
 	return result, err
 }
 
-// seeDefinition returns what the watch says of the definition of Applications, nil if there is none, and how far that is known. One that
-// does not bear our label is looked for in a watch of its own.
+// seeDefinition returns what the watch says of the definition of Applications, nil if there is none, and how far that
+// is known. One that does not bear our label is looked for in a watch of its own.
 func (w *workload) seeDefinition() (*definitionSeen, kindwatch.State) {
 	key := types.NamespacedName{Name: definitionName}
-	// The state is read before what it is about, so that what comes between is one event more, and never a definition that is missed.
+	// The state is read before what it is about, so that what comes between is one event more, and never a definition that
+	// is missed.
 	state, _ := w.watcher.State(ownedDefinitionKind)
 	crd, err := w.watcher.Get(ownedDefinitionKind, key)
 	switch {
@@ -128,8 +130,8 @@ func (r *reconciler) enable(w *workload) {
 	}
 }
 
-// sumUp tells the hub that all Applications of a cluster are known. Of one that nobody has looked at yet counts what it says of
-// itself, from before. Those that are as they were when nobody looked are no event, so they are tracked here.
+// sumUp tells the hub that all Applications of a cluster are known. Of one that nobody has looked at yet counts what it
+// says of itself, from before. Those that are as they were when nobody looked are no event, so they are tracked here.
 func (r *reconciler) sumUp(w *workload) {
 	if r.rollup.isComplete(w.name) {
 		return

@@ -48,7 +48,8 @@ type Options struct {
 	// Gate is the gate that the provider of clusters turns.
 	Gate *multicluster.Gate
 
-	// Users are as whom the clusters know Masthead, which the policy in them lets through. Default: that is never in doubt.
+	// Users are as whom the clusters know Masthead, which the policy in them lets through. Default: that is never in
+	// doubt.
 	Users *readonlypolicy.Users
 
 	// Reporter is told about the definition of Applications in the workload clusters.
@@ -67,8 +68,8 @@ type Options struct {
 	// HealthLibrary are the rules by which components are judged for whose kinds the hub has no HealthRule; nil for none.
 	HealthLibrary *health.Library
 
-	// Registerer takes the metrics; nil publishes none. QueueMetrics are those of the queue. MetricsPerApplication publishes some for
-	// each Application, which are as many as people make Applications.
+	// Registerer takes the metrics; nil publishes none. QueueMetrics are those of the queue. MetricsPerApplication
+	// publishes some for each Application, which are as many as people make Applications.
 	Registerer            prometheus.Registerer
 	QueueMetrics          *multicluster.Metrics
 	MetricsPerApplication bool
@@ -79,8 +80,8 @@ type Options struct {
 	// Clock is the real one by default.
 	Clock clock.WithTicker
 
-	// staleAfter is for how long a kind may be neither listed nor watched before nobody knows how its objects fare. Tests cannot wait
-	// for it.
+	// staleAfter is for how long a kind may be neither listed nor watched before nobody knows how its objects fare. Tests
+	// cannot wait for it.
 	staleAfter time.Duration
 
 	// linger is how long a kind is still watched that no Application names any more. Tests cannot wait for it.

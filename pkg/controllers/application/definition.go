@@ -73,8 +73,9 @@ type definitionState struct {
 	again time.Duration
 }
 
-// definitionKeeper keeps the definition of Applications in workload clusters as this program has it. It holds no state about a
-// cluster: what it needs to know is in the metadata of the definition there, which is watched. It is safe for concurrent use.
+// definitionKeeper keeps the definition of Applications in workload clusters as this program has it. It holds no state
+// about a cluster: what it needs to know is in the metadata of the definition there, which is watched. It is safe for
+// concurrent use.
 type definitionKeeper struct {
 	want *wantedDefinition
 
@@ -106,11 +107,11 @@ func (k *definitionKeeper) of(owner hubidentity.Owner) *definitionKeeper {
 	return &out
 }
 
-// ensure makes a cluster have the definition. seen is what the watch of its metadata says; nil if there is none. As long as that
-// is as it should be, ensure asks the cluster for nothing. An error is one that passes.
+// ensure makes a cluster have the definition. seen is what the watch of its metadata says; nil if there is none. As
+// long as that is as it should be, ensure asks the cluster for nothing. An error is one that passes.
 //
-// The definition is never deleted, whatever happens: that would delete every Application, and the garbage collector everything
-// that these own.
+// The definition is never deleted, whatever happens: that would delete every Application, and the garbage collector
+// everything that these own.
 func (k *definitionKeeper) ensure(ctx context.Context, cluster mcr.ClusterName, crds definitions, seen *definitionSeen) (definitionState, error) {
 	if seen == nil {
 		return k.written(ctx, cluster, crds, nil)
@@ -135,8 +136,8 @@ func (k *definitionKeeper) ensure(ctx context.Context, cluster mcr.ClusterName, 
 	return k.despite(state, definitionSeenIn(have)), err
 }
 
-// despite has Applications looked after as far as an older definition goes, if the cluster refused to have it upgraded: what is not in
-// it yet is dropped by the API server.
+// despite has Applications looked after as far as an older definition goes, if the cluster refused to have it upgraded:
+// what is not in it yet is dropped by the API server.
 func (k *definitionKeeper) despite(state definitionState, seen definitionSeen) definitionState {
 	if state.problem == nil || !k.want.isOlder(seen) {
 		return state
@@ -203,8 +204,8 @@ func (k *definitionKeeper) refused(reason string, err error) definitionState {
 	}}
 }
 
-// write creates or replaces the definition. The generation that it will have is written into it; where that was wrong, because
-// its content was right already, it is written once more.
+// write creates or replaces the definition. The generation that it will have is written into it; where that was wrong,
+// because its content was right already, it is written once more.
 func (k *definitionKeeper) write(ctx context.Context, crds definitions, have *unstructured.Unstructured) (wrote string, err error) {
 	wrote = "update"
 	if have == nil {

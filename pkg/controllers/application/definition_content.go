@@ -27,8 +27,8 @@ import (
 // managedByValue is the value of the label masthead.dev/managed-by.
 const managedByValue = fleetv1alpha1.FieldManager
 
-// definitionSeen is what the metadata of the definition of Applications in a cluster says. It is a value, so that two of them
-// can be compared.
+// definitionSeen is what the metadata of the definition of Applications in a cluster says. It is a value, so that two
+// of them can be compared.
 type definitionSeen struct {
 	uid        types.UID
 	generation int64
@@ -42,8 +42,8 @@ type definitionSeen struct {
 	// revision is that of the definition; 0 if it says none that can be understood, so that it is put right.
 	revision int64
 
-	// written is the annotation that says what was written, and the generation that it had then. Its cluster's owner can forge
-	// it, and deceives nobody but the users of that cluster.
+	// written is the annotation that says what was written, and the generation that it had then. Its cluster's owner can
+	// forge it, and deceives nobody but the users of that cluster.
 	written string
 
 	deleting bool
@@ -105,8 +105,8 @@ func (w *wantedDefinition) record(generation int64) string {
 	return w.hash + "/" + strconv.FormatInt(generation, 10)
 }
 
-// isIn is whether a cluster has this definition and nobody has changed it since it was written. The API server's own changes, by
-// defaults or by dropping what it does not know, are in the generation already.
+// isIn is whether a cluster has this definition and nobody has changed it since it was written. The API server's own
+// changes, by defaults or by dropping what it does not know, are in the generation already.
 func (w *wantedDefinition) isIn(seen definitionSeen) bool {
 	return seen.ours && seen.revision == w.revision && seen.written == w.record(seen.generation)
 }
@@ -129,9 +129,9 @@ func (w *wantedDefinition) nextGeneration(have *unstructured.Unstructured) int64
 	return have.GetGeneration() + 1
 }
 
-// over returns the object to write: over have, whose metadata it keeps as far as they are not about the definition, or anew if
-// have is nil. It is a whole update rather than a server-side apply: what somebody added to the definition has to go, and an
-// apply leaves what it does not mention. The resource version keeps it from undoing what it has not seen.
+// over returns the object to write: over have, whose metadata it keeps as far as they are not about the definition, or
+// anew if have is nil. It is a whole update rather than a server-side apply: what somebody added to the definition has
+// to go, and an apply leaves what it does not mention. The resource version keeps it from undoing what it has not seen.
 func (w *wantedDefinition) over(have *unstructured.Unstructured, generation int64) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: maps.Clone(w.object.Object)}
 	metadata := map[string]any{"name": definitionName}
@@ -159,8 +159,9 @@ func orEmpty(m map[string]string) map[string]string {
 	return m
 }
 
-// keepingStored is the spec with those versions of have which this definition does not have any more and in which objects may
-// still be stored. An API server does not let such a version go. They stay as they are, but nothing new is stored in them.
+// keepingStored is the spec with those versions of have which this definition does not have any more and in which
+// objects may still be stored. An API server does not let such a version go. They stay as they are, but nothing new is
+// stored in them.
 func (w *wantedDefinition) keepingStored(have *unstructured.Unstructured) map[string]any {
 	spec, _ := w.object.Object["spec"].(map[string]any)
 	spec = maps.Clone(spec)

@@ -12,8 +12,8 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// definitionReports passes on how the definition fares in the workload clusters, and writes an event on the enrolled object when
-// that changes for the worse. It is a DefinitionReporter itself.
+// definitionReports passes on how the definition fares in the workload clusters, and writes an event on the enrolled
+// object when that changes for the worse. It is a DefinitionReporter itself.
 type definitionReports struct {
 	next     DefinitionReporter
 	recorder events.EventRecorder

@@ -50,7 +50,8 @@ func (c *countingDefinitions) Update(
 	return c.definitions.Update(ctx, obj, o, sub...)
 }
 
-// definitionFixture is a workload cluster of its own: the definition has one name, and no other test can share the cluster.
+// definitionFixture is a workload cluster of its own: the definition has one name, and no other test can share the
+// cluster.
 type definitionFixture struct {
 	t      *testing.T
 	crds   dynamic.ResourceInterface
@@ -118,8 +119,8 @@ func (f *definitionFixture) ensure(k *definitionKeeper) definitionState {
 	return state
 }
 
-// writes wants the keeper to write the definition. The API server writes it, too, when it establishes it, so that it can take
-// more than one attempt.
+// writes wants the keeper to write the definition. The API server writes it, too, when it establishes it, so that it
+// can take more than one attempt.
 func (f *definitionFixture) writes(k *definitionKeeper, what string) {
 	f.t.Helper()
 	f.eventually("the keeper writes it", func() error {
@@ -340,7 +341,8 @@ func testDefinitionThatIsNotOurs(f *definitionFixture) {
 	}
 }
 
-// testDefinitionThatIsHandedOver is how the administrator of a cluster gives a definition that they installed to Masthead.
+// testDefinitionThatIsHandedOver is how the administrator of a cluster gives a definition that they installed to
+// Masthead.
 func testDefinitionThatIsHandedOver(f *definitionFixture) {
 	t := f.t
 	t.Helper()
@@ -358,8 +360,8 @@ func testDefinitionThatIsHandedOver(f *definitionFixture) {
 	f.settled(f.keeper)
 }
 
-// testDefinitionKeepsTheVersionsInWhichObjectsAreStored upgrades a definition that stored its objects in another version. An API
-// server refuses to let go of that.
+// testDefinitionKeepsTheVersionsInWhichObjectsAreStored upgrades a definition that stored its objects in another
+// version. An API server refuses to let go of that.
 func testDefinitionKeepsTheVersionsInWhichObjectsAreStored(f *definitionFixture) {
 	t := f.t
 	t.Helper()

@@ -11,8 +11,8 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// dependencyKeys name the Applications that an Application depends on. They are the keys of an index by which those that
-// depend on an Application are found: the other direction.
+// dependencyKeys name the Applications that an Application depends on. They are the keys of an index by which those
+// that depend on an Application are found: the other direction.
 func dependencyKeys(app *appsv1alpha1.Application) []applicationKey {
 	keys := make([]applicationKey, 0, len(app.Spec.Dependencies))
 	for _, name := range app.Spec.Dependencies {
@@ -24,11 +24,11 @@ func dependencyKeys(app *appsv1alpha1.Application) []applicationKey {
 	return keys
 }
 
-// dependenciesOf is what is known about the dependencies of an Application. get returns the Application of a name, or nil if
-// there is none; known is false while it is not known which Applications there are.
+// dependenciesOf is what is known about the dependencies of an Application. get returns the Application of a name, or
+// nil if there is none; known is false while it is not known which Applications there are.
 //
-// A dependency is installed if there is an Application of its name in the namespace, as the KEP says, whatever that Application
-// says of itself. One that is being deleted is not: it will not be there when somebody needs it.
+// A dependency is installed if there is an Application of its name in the namespace, as the KEP says, whatever that
+// Application says of itself. One that is being deleted is not: it will not be there when somebody needs it.
 func dependenciesOf(app *appsv1alpha1.Application, known bool, get func(applicationKey) *appsv1alpha1.Application) []dependencyView {
 	keys := dependencyKeys(app)
 	views := make([]dependencyView, 0, len(keys))
@@ -44,8 +44,8 @@ func dependenciesOf(app *appsv1alpha1.Application, known bool, get func(applicat
 	return views
 }
 
-// concernsDependents is whether a change of an Application is one that those which depend on it show: that it comes, begins to go,
-// goes, or says something else of itself. before is nil if it comes, after if it is gone.
+// concernsDependents is whether a change of an Application is one that those which depend on it show: that it comes,
+// begins to go, goes, or says something else of itself. before is nil if it comes, after if it is gone.
 func concernsDependents(before, after *appsv1alpha1.Application) bool {
 	if before == nil || after == nil {
 		return before != after

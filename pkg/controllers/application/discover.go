@@ -20,8 +20,8 @@ import (
 // namespaceKind is what an entry is about that says that a namespace is not seen.
 var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"} //nolint:gochecknoglobals // A constant.
 
-// seek notes what the Application discovers by, and returns the kinds of which that may be. Whatever it asks for beyond what it may see is
-// left out here, before anything is looked at.
+// seek notes what the Application discovers by, and returns the kinds of which that may be. Whatever it asks for beyond
+// what it may see is left out here, before anything is looked at.
 func (p *pass) seek(ctx context.Context) map[schema.GroupVersionKind]struct{} {
 	p.sight = p.w.sightOf(p.key.Namespace)
 	since, ok := p.w.wanted.want(p.key, marksWanted(p.app, p.sight))
@@ -140,7 +140,8 @@ func (p *pass) seen(gvk schema.GroupVersionKind) *seenKind {
 	return nil
 }
 
-// claim has a discovered object be owned, if the Application asks for that, the class consents, and it can be owned at all.
+// claim has a discovered object be owned, if the Application asks for that, the class consents, and it can be owned at
+// all.
 func (p *pass) claim(k *seenKind, e kindwatch.Entry, rec *record) {
 	if !p.ownsDiscovered() || e.Key.Namespace != p.key.Namespace {
 		return

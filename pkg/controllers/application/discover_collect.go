@@ -56,7 +56,8 @@ func (d *discovered) bySource(spec *appsv1alpha1.Discovery, s appsv1alpha1.Disco
 	}
 }
 
-// byInventory finds what an inventory names. It returns false if there is none that can be read and the marks tell instead.
+// byInventory finds what an inventory names. It returns false if there is none that can be read and the marks tell
+// instead.
 func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.NamespacedName, marks bool) (done bool) {
 	p := d.pass
 	if !p.sight.namespace(key.Namespace) {
@@ -129,7 +130,8 @@ func (d *discovered) entries(i *inventory) {
 	}
 }
 
-// visible is whether an object in an inventory may be seen. It depends on the inventory, on the class, and on what a kind is.
+// visible is whether an object in an inventory may be seen. It depends on the inventory, on the class, and on what a
+// kind is.
 func (d *discovered) visible(gvk schema.GroupVersionKind, key types.NamespacedName) bool {
 	if key.Namespace != "" {
 		return d.pass.sight.namespace(key.Namespace)

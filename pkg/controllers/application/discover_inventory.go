@@ -14,8 +14,9 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// Flux lists in status.inventory.entries what a Kustomization has applied, and since helm-controller 1.5 what a HelmRelease has. What an
-// inventory names is the truth about what belongs together: it tells of what is missing, and of copies of labels that mean nothing.
+// Flux lists in status.inventory.entries what a Kustomization has applied, and since helm-controller 1.5 what a
+// HelmRelease has. What an inventory names is the truth about what belongs together: it tells of what is missing, and
+// of copies of labels that mean nothing.
 
 // Kinds of Flux that have an inventory.
 var (
@@ -52,7 +53,8 @@ func (i *inventory) equal(other *inventory) bool {
 	return i.more == other.more && slices.Equal(i.entries, other.entries)
 }
 
-// inventoryEntry is an object in an inventory, as Flux writes it: "<namespace>_<name>_<group>_<kind>", and the version of the kind.
+// inventoryEntry is an object in an inventory, as Flux writes it: "<namespace>_<name>_<group>_<kind>", and the version
+// of the kind.
 type inventoryEntry struct{ id, version string }
 
 // object is the object of the entry.

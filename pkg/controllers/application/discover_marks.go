@@ -14,8 +14,8 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// A mark is something about an object by which Applications discover it, with the namespace that the object is in. It is also the index
-// key under which the object's record is found.
+// A mark is something about an object by which Applications discover it, with the namespace that the object is in. It
+// is also the index key under which the object's record is found.
 type mark string
 
 // What marks are about.
@@ -29,10 +29,12 @@ const (
 	markObject        = "object"
 )
 
-// maxMarkValue is how long a value of an object can be that is made a mark: no name that an Application can ask for is longer.
+// maxMarkValue is how long a value of an object can be that is made a mark: no name that an Application can ask for is
+// longer.
 const maxMarkValue = 512
 
-// markOf is a mark of objects in a namespace; the empty one is that of objects without. Slashes stand in none of the values but the last.
+// markOf is a mark of objects in a namespace; the empty one is that of objects without. Slashes stand in none of the
+// values but the last.
 func markOf(what, namespace string, values ...string) mark {
 	return mark(what + "/" + namespace + "/" + strings.Join(values, "/"))
 }
@@ -62,8 +64,9 @@ func marksOfObject(gk schema.GroupKind, obj *unstructured.Unstructured) []mark {
 	return marks
 }
 
-// argoApplicationOf is the Application of Argo CD that applied an object; empty if none did. A tracking ID that is about another object was
-// copied, as many controllers copy annotations to what they make, and counts for nothing; neither does the label then.
+// argoApplicationOf is the Application of Argo CD that applied an object; empty if none did. A tracking ID that is
+// about another object was copied, as many controllers copy annotations to what they make, and counts for nothing;
+// neither does the label then.
 func argoApplicationOf(gk schema.GroupKind, key types.NamespacedName, labels, annotations map[string]string) string {
 	id, tracked := annotations[appsv1alpha1.ArgoTrackingAnnotation]
 	if !tracked {
@@ -81,8 +84,8 @@ func argoApplicationOf(gk schema.GroupKind, key types.NamespacedName, labels, an
 	return parts[0]
 }
 
-// marksOfSource are the marks by which a source of an Application in a namespace finds objects in another one, or in the same. A single
-// object has none here: it is found by its name.
+// marksOfSource are the marks by which a source of an Application in a namespace finds objects in another one, or in
+// the same. A single object has none here: it is found by its name.
 func marksOfSource(s appsv1alpha1.DiscoverySource, application, namespace string) []mark {
 	switch {
 	case s.PartOf != "":
@@ -111,7 +114,8 @@ func orOwn(namespace, application string) string {
 	return namespace
 }
 
-// marksWanted are all marks that an Application may look for, in the namespaces that it sees. What it sees does not depend on what is there.
+// marksWanted are all marks that an Application may look for, in the namespaces that it sees. What it sees does not
+// depend on what is there.
 func marksWanted(app *appsv1alpha1.Application, s sight) []mark {
 	d := app.Spec.Discover
 	if d == nil {

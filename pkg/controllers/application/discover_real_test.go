@@ -180,7 +180,8 @@ func TestNothingIsWrittenAtRestByWhatIsDiscovered(t *testing.T) {
 	}
 }
 
-// kustomizations are served in a form that has what Masthead reads. They stay: a definition that is being deleted is in the way of the next.
+// kustomizations are served in a form that has what Masthead reads. They stay: a definition that is being deleted is in
+// the way of the next.
 func (f *fixture) kustomizations() {
 	f.t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "kustomizations.kustomize.toolkit.fluxcd.io"}}
@@ -232,7 +233,8 @@ func (f *fixture) applied(u *unstructured.Unstructured, ids ...string) {
 	})
 }
 
-// An inventory says more than marks do: of which kinds objects are, which are missing, and which only bear a copy of the labels.
+// An inventory says more than marks do: of which kinds objects are, which are missing, and which only bear a copy of
+// the labels.
 func TestDiscoverByTheInventoryOfFlux(t *testing.T) {
 	f := newFixture(t)
 	f.kustomizations()
@@ -313,8 +315,9 @@ func (f *fixture) spy(name, namespace string) *appsv1alpha1.Application {
 	})
 }
 
-// Whoever can write Applications in one namespace wants to know what there is in another: whether it exists, what is in it, how that
-// fares, what its Kustomizations apply. The answer is the same whether there is something or not, and stays the same when it changes.
+// Whoever can write Applications in one namespace wants to know what there is in another: whether it exists, what is in
+// it, how that fares, what its Kustomizations apply. The answer is the same whether there is something or not, and
+// stays the same when it changes.
 func TestAnAuthorLearnsNothingOfOtherNamespaces(t *testing.T) {
 	f := newFixture(t)
 	f.kustomizations()
@@ -375,8 +378,8 @@ func TestAnAuthorLearnsNothingOfOtherNamespaces(t *testing.T) {
 	}
 }
 
-// The inventory of a Kustomization in the author's own namespace names what is elsewhere: whoever can write its status can let it name
-// anything.
+// The inventory of a Kustomization in the author's own namespace names what is elsewhere: whoever can write its status
+// can let it name anything.
 func TestAnAuthorLearnsNothingThroughAnInventoryOfTheirOwn(t *testing.T) {
 	f := newFixture(t)
 	f.kustomizations()

@@ -16,16 +16,18 @@ import (
 )
 
 const (
-	// maxWanted is how many marks the Applications of a cluster look for at most. Who writes Applications there decides how many.
+	// maxWanted is how many marks the Applications of a cluster look for at most. Who writes Applications there decides
+	// how many.
 	maxWanted = 16384
 
-	// relistEvery is how far apart lists of a kind are at least that are begun because marks are looked for that nobody looked for before.
-	// Who changes Applications decides how often that is.
+	// relistEvery is how far apart lists of a kind are at least that are begun because marks are looked for that nobody
+	// looked for before. Who changes Applications decides how often that is.
 	relistEvery = 10 * time.Second
 )
 
-// wantedMarks are the marks that the Applications of a cluster look for. Of an object that bears none of them nothing is kept, so that
-// what is kept grows with what is discovered, and not with what could be. It is safe for concurrent use.
+// wantedMarks are the marks that the Applications of a cluster look for. Of an object that bears none of them nothing
+// is kept, so that what is kept grows with what is discovered, and not with what could be. It is safe for concurrent
+// use.
 type wantedMarks struct {
 	clock clock.PassiveClock
 
@@ -57,8 +59,8 @@ func newWantedMarks(clk clock.PassiveClock) *wantedMarks {
 	}
 }
 
-// want makes some marks all that an Application looks for. It returns the generation of which lists have all objects that bear them, and
-// false if there are too many; then it looks for none.
+// want makes some marks all that an Application looks for. It returns the generation of which lists have all objects
+// that bear them, and false if there are too many; then it looks for none.
 func (w *wantedMarks) want(key applicationKey, marks []mark) (since uint64, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,7 +126,8 @@ func (w *wantedMarks) usersOf(marks []mark) []applicationKey {
 	return slices.Collect(maps.Keys(users))
 }
 
-// on are the marks of an object that somebody looks for, with its inventory if it is looked for by its name; nil if there are none.
+// on are the marks of an object that somebody looks for, with its inventory if it is looked for by its name; nil if
+// there are none.
 func (w *wantedMarks) on(gk schema.GroupKind, obj *unstructured.Unstructured) *markings {
 	if w == nil {
 		return nil

@@ -49,8 +49,8 @@ func (w *workload) componentChanged(e kindwatch.Event) {
 	w.wake(keys...)
 }
 
-// applicationsOf are the Applications to which an object matters: Retrieving Applications, as the KEP calls it. One that does not name the
-// kind is none of them.
+// applicationsOf are the Applications to which an object matters: Retrieving Applications, as the KEP calls it. One
+// that does not name the kind is none of them.
 func (w *workload) applicationsOf(kind kindwatch.Kind, entry *kindwatch.Entry) []applicationKey {
 	if entry == nil {
 		return nil
@@ -128,7 +128,8 @@ func (r *reconciler) gone(w *workload, key applicationKey) {
 	w.wake(w.dependentsOf(key)...)
 }
 
-// dropGone forgets the Applications that went while nobody looked: the watch of Applications was stopped, and is another one now.
+// dropGone forgets the Applications that went while nobody looked: the watch of Applications was stopped, and is
+// another one now.
 func (r *reconciler) dropGone(w *workload) {
 	entries, err := w.watcher.Entries(applicationKind)
 	if err != nil {
@@ -150,7 +151,8 @@ func (r *reconciler) dropGone(w *workload) {
 	}
 }
 
-// definitionChanged is told what happens to the definition of Applications, and to others that Masthead put into the cluster.
+// definitionChanged is told what happens to the definition of Applications, and to others that Masthead put into the
+// cluster.
 func (w *workload) definitionChanged(e kindwatch.Event) {
 	switch {
 	case e.Type == kindwatch.StateChanged:
@@ -161,16 +163,16 @@ func (w *workload) definitionChanged(e kindwatch.Event) {
 	}
 }
 
-// askAnew has everything asked for anew that was asked before definitions, or API services, were watched: nobody saw what changed until
-// then. Neither waits for the other, which may never be known.
+// askAnew has everything asked for anew that was asked before definitions, or API services, were watched: nobody saw
+// what changed until then. Neither waits for the other, which may never be known.
 func (w *workload) askAnew() {
 	w.resolver.ForgetAll()
 	w.forgetAllUnanswered()
 	w.wakeLater(w.keys()...)
 }
 
-// served is told that a definition, or the registration of a group, came, changed or went. What is known of the kinds of the group
-// is asked for anew.
+// served is told that a definition, or the registration of a group, came, changed or went. What is known of the kinds
+// of the group is asked for anew.
 func (w *workload) served(e kindwatch.Event) {
 	if e.Type == kindwatch.StateChanged {
 		if e.State == kindwatch.StateSynced {

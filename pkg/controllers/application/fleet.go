@@ -35,8 +35,8 @@ type DefinitionReporter interface {
 	// DefinitionServed: the cluster has Applications.
 	DefinitionServed(cluster mcr.ClusterName, crd string)
 
-	// DefinitionRefused: the cluster has none that Masthead could look after. The reason is one of this package's constants, the
-	// message is for users.
+	// DefinitionRefused: the cluster has none that Masthead could look after. The reason is one of this package's
+	// constants, the message is for users.
 	DefinitionRefused(cluster mcr.ClusterName, crd, reason, message string)
 
 	// DefinitionForgotten: the cluster is not meant to have Applications any more, or is gone.

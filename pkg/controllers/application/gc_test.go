@@ -52,9 +52,9 @@ func (f *fixture) collectGarbage() {
 	})
 }
 
-// collectorHasSeen waits until the garbage collector has seen what was done to ConfigMaps so far, so that it knows what belongs to whom. It
-// sees them in the order in which they change: when it deletes one that is made now, because its owner does not exist, it has seen the
-// others.
+// collectorHasSeen waits until the garbage collector has seen what was done to ConfigMaps so far, so that it knows what
+// belongs to whom. It sees them in the order in which they change: when it deletes one that is made now, because its
+// owner does not exist, it has seen the others.
 func (f *fixture) collectorHasSeen() {
 	f.t.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -197,8 +197,8 @@ func TestGarbageCollectionLeavesWhatHasAControllerToIt(t *testing.T) {
 	f.gone(second)
 }
 
-// An Application that is deleted while hundreds of objects are adopted, so that they stay, gets no more of them: what has a reference to an
-// Application that is gone is deleted.
+// An Application that is deleted while hundreds of objects are adopted, so that they stay, gets no more of them: what
+// has a reference to an Application that is gone is deleted.
 func TestGarbageCollectionOrphansTheComponentsDuringAdoption(t *testing.T) {
 	const objects, before = maxWrites, 20
 	f := newFixture(t, func(o *Options) { o.RequestTimeout = 2 * time.Minute })
@@ -241,8 +241,8 @@ func TestGarbageCollectionOrphansTheComponentsDuringAdoption(t *testing.T) {
 	}
 }
 
-// While the collector lets go of the components, Masthead does the same: the collector may not know of what was adopted last. None runs
-// here.
+// While the collector lets go of the components, Masthead does the same: the collector may not know of what was adopted
+// last. None runs here.
 func TestGarbageCollectionOrphansWhatWasAdoptedLast(t *testing.T) {
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))

@@ -17,8 +17,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// A cluster that takes requests and answers none is waited for by nobody else: not when it is engaged, not in the queue, and not for
-// a place among the lists.
+// A cluster that takes requests and answers none is waited for by nobody else: not when it is engaged, not in the
+// queue, and not for a place among the lists.
 func TestAClusterThatHangsDelaysNoOther(t *testing.T) {
 	// Requests that hang last for longer than the test waits.
 	f := newFixture(t, func(o *Options) {

@@ -19,16 +19,17 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// A health check's Pod is made by Masthead for whoever wrote the Application, with Masthead's right to create Pods. Who can
-// write Applications in a namespace can thereby run Pods there, as any of its ServiceAccounts and with any of its Secrets, without
-// the right to create Pods. Nothing that Masthead sees of an Application says who wrote it, so that there is nobody whose rights
-// could be asked for. Hence the right to create Pods is not among those that Masthead needs: it is in a file of its own,
-// config/samples/workload/health-checks-rights.yaml, for administrators to whom this is no news, or who grant it in some namespaces only. Without it a
-// health check is HealthCheckForbidden, and all else works. Pod Security admission and policies apply as to any Pod.
+// A health check's Pod is made by Masthead for whoever wrote the Application, with Masthead's right to create Pods. Who
+// can write Applications in a namespace can thereby run Pods there, as any of its ServiceAccounts and with any of its
+// Secrets, without the right to create Pods. Nothing that Masthead sees of an Application says who wrote it, so that
+// there is nobody whose rights could be asked for. Hence the right to create Pods is not among those that Masthead
+// needs: it is in a file of its own, config/samples/workload/health-checks-rights.yaml, for administrators to whom this
+// is no news, or who grant it in some namespaces only. Without it a health check is HealthCheckForbidden, and all else
+// works. Pod Security admission and policies apply as to any Pod.
 
 const (
-	// healthCheckDelay is how long after its creation a Pod that has ended, or was lost, is replaced; it doubles each time, up to
-	// maxHealthCheckDelay. One that lasted twice that long is replaced at once.
+	// healthCheckDelay is how long after its creation a Pod that has ended, or was lost, is replaced; it doubles each
+	// time, up to maxHealthCheckDelay. One that lasted twice that long is replaced at once.
 	healthCheckDelay    = 10 * time.Second
 	maxHealthCheckDelay = 5 * time.Minute
 )
@@ -47,8 +48,8 @@ type healthCheckCluster interface {
 	deletePod(ctx context.Context, pod podRecord) error
 }
 
-// healthChecks makes the Pods of the health checks of one cluster. It has to be one for each cluster: a cluster that was restored from
-// a backup of another one has the same UIDs.
+// healthChecks makes the Pods of the health checks of one cluster. It has to be one for each cluster: a cluster that
+// was restored from a backup of another one has the same UIDs.
 type healthChecks struct {
 	clock clock.PassiveClock
 
@@ -65,7 +66,8 @@ type healthCheckAttempts struct {
 	last  time.Time
 	delay time.Duration
 
-	// problem is what came of the last one, if it did not make a Pod. refused is whether the same would come of every other one.
+	// problem is what came of the last one, if it did not make a Pod. refused is whether the same would come of every
+	// other one.
 	problem *problem
 	refused bool
 }
@@ -98,9 +100,9 @@ func (h *healthChecks) note(application types.UID, a healthCheckAttempts) {
 	h.attempts[application] = a
 }
 
-// ensure makes an Application have the Pod that its health check asks for, and no other one. pods are the Pods of health checks
-// that its UID controls, as the watch has them. It returns what is known of the Pod, and when to look again if nothing happens
-// until then; zero means never.
+// ensure makes an Application have the Pod that its health check asks for, and no other one. pods are the Pods of
+// health checks that its UID controls, as the watch has them. It returns what is known of the Pod, and when to look
+// again if nothing happens until then; zero means never.
 func (h *healthChecks) ensure(
 	ctx context.Context, cluster healthCheckCluster, app *appsv1alpha1.Application, pods []podRecord,
 ) (healthCheckView, time.Duration, error) {
@@ -160,8 +162,8 @@ type healthCheckPlan struct {
 	view   healthCheckView
 }
 
-// planHealthCheck decides. A Pod that is not controlled by the UID of the Application is not the Application's, whatever its name and
-// its labels.
+// planHealthCheck decides. A Pod that is not controlled by the UID of the Application is not the Application's,
+// whatever its name and its labels.
 func planHealthCheck(
 	application types.UID, want *corev1.Pod, pods []podRecord, attempts healthCheckAttempts, now time.Time,
 ) healthCheckPlan {
@@ -197,7 +199,8 @@ func planHealthCheck(
 	return plan
 }
 
-// sortPods returns the Pod that is wanted, if there is one, and the others of the Application that are not being deleted yet.
+// sortPods returns the Pod that is wanted, if there is one, and the others of the Application that are not being
+// deleted yet.
 func sortPods(application types.UID, want *corev1.Pod, pods []podRecord) (current *podRecord, others []podRecord) {
 	for i, p := range pods {
 		switch {
@@ -211,11 +214,13 @@ func sortPods(application types.UID, want *corev1.Pod, pods []podRecord) (curren
 	return current, others
 }
 
-// create makes the Pod, and notes what came of it. What may be otherwise in a moment is an error, for the queue to try again.
+// create makes the Pod, and notes what came of it. What may be otherwise in a moment is an error, for the queue to try
+// again.
 func (h *healthChecks) create(
 	ctx context.Context, cluster healthCheckCluster, app *appsv1alpha1.Application, want *corev1.Pod, a healthCheckAttempts,
 ) (healthCheckAttempts, error) {
-	// The garbage collector takes long for what was created after its owner was gone, and a stale UID would have it delete the Pod.
+	// The garbage collector takes long for what was created after its owner was gone, and a stale UID would have it delete
+	// the Pod.
 	uid, err := cluster.applicationUID(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
 	if err != nil {
 		return a, fmt.Errorf("cannot see whether the Application %s/%s is still there: %w", app.Namespace, app.Name, err)
@@ -275,8 +280,8 @@ func (h *healthChecks) holder(
 	return &problem{appsv1alpha1.ReasonHealthCheckRefused, fmt.Sprintf("There is a Pod %q already, which does not belong to this Application.", want.Name)}, nil
 }
 
-// creationProblem is what a user should know of an answer to the creation of a Pod; nil if it is better tried again. refused is
-// whether the same template would be refused again.
+// creationProblem is what a user should know of an answer to the creation of a Pod; nil if it is better tried again.
+// refused is whether the same template would be refused again.
 func creationProblem(err error, namespace string) (p *problem, refused bool) {
 	said := &problem{appsv1alpha1.ReasonHealthCheckRefused, clean("The API server refuses the Pod of the health check: "+err.Error(), maxMessage)}
 	switch {

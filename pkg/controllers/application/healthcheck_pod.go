@@ -22,14 +22,15 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// maxHealthCheckPrefix is how much of an Application's name begins the name of its Pod, so that the name can be a host's, too.
+// maxHealthCheckPrefix is how much of an Application's name begins the name of its Pod, so that the name can be a
+// host's, too.
 const maxHealthCheckPrefix = 40
 
 // healthCheckPod is the Pod of an Application's health check; nil if it has none, or is being deleted.
 //
-// It is named by the hash of the template, as a ReplicaSet is by its Deployment: another template is another Pod. Of the
-// template's metadata it has the labels and annotations, like the Pods of every other template. Finalizers are left out, too:
-// nobody would take them off a Pod that is replaced.
+// It is named by the hash of the template, as a ReplicaSet is by its Deployment: another template is another Pod. Of
+// the template's metadata it has the labels and annotations, like the Pods of every other template. Finalizers are left
+// out, too: nobody would take them off a Pod that is replaced.
 func healthCheckPod(app *appsv1alpha1.Application) *corev1.Pod {
 	if app.Spec.HealthCheck == nil || !app.DeletionTimestamp.IsZero() {
 		return nil
@@ -63,15 +64,15 @@ func healthCheckPod(app *appsv1alpha1.Application) *corev1.Pod {
 	return pod
 }
 
-// isHealthCheckPod is whether labels are those of a health check's Pod, which is never a component: its owner reference is
-// neither given nor taken by selection.
+// isHealthCheckPod is whether labels are those of a health check's Pod, which is never a component: its owner reference
+// is neither given nor taken by selection.
 func isHealthCheckPod(labels map[string]string) bool {
 	return labels[appsv1alpha1.HealthCheckLabel] != "" && labels[appsv1alpha1.TemplateHashLabel] != ""
 }
 
-// templateHash is a hash of a template as ReplicaSets have it, in letters that make no words. It is of the JSON rather than of a dump of
-// the Go struct: fields that Kubernetes adds to Pods later would otherwise change the hash of every template, and a new release of
-// Masthead would replace every Pod.
+// templateHash is a hash of a template as ReplicaSets have it, in letters that make no words. It is of the JSON rather
+// than of a dump of the Go struct: fields that Kubernetes adds to Pods later would otherwise change the hash of every
+// template, and a new release of Masthead would replace every Pod.
 func templateHash(template *corev1.PodTemplateSpec) string {
 	h := fnv.New32a()
 	data, err := json.Marshal(template)
@@ -83,8 +84,8 @@ func templateHash(template *corev1.PodTemplateSpec) string {
 	return rand.SafeEncodeString(strconv.FormatUint(uint64(h.Sum32()), 10))
 }
 
-// healthCheckName is the name of a health check's Pod. A long name of an Application is cut, with a hash of it, so that two long
-// names stay different.
+// healthCheckName is the name of a health check's Pod. A long name of an Application is cut, with a hash of it, so that
+// two long names stay different.
 func healthCheckName(application, hash string) string {
 	if len(application) > maxHealthCheckPrefix {
 		h := fnv.New32a()
@@ -145,8 +146,8 @@ func ownedByAnApplication(o metav1.OwnerReference) bool {
 	return group == appsv1alpha1.GroupVersion.Group && o.Kind == "Application"
 }
 
-// readiness is the status of a Pod's condition Ready, and why it is not True: what the Pod says as a whole (why it was evicted), what
-// the scheduler says, or what the condition says.
+// readiness is the status of a Pod's condition Ready, and why it is not True: what the Pod says as a whole (why it was
+// evicted), what the scheduler says, or what the condition says.
 func readiness(obj *unstructured.Unstructured) (ready corev1.ConditionStatus, message string) {
 	status, _, _ := unstructured.NestedMap(obj.Object, "status")
 	text := func(m map[string]any, field string) string {
@@ -174,8 +175,8 @@ func readiness(obj *unstructured.Unstructured) (ready corev1.ConditionStatus, me
 	return ready, clean(cmp.Or(whole, scheduling, condition), maxComponentMessage)
 }
 
-// ended is whether a Pod does not run any more and will not again. A health check has to go on, so that one that succeeded is as
-// good as one that failed.
+// ended is whether a Pod does not run any more and will not again. A health check has to go on, so that one that
+// succeeded is as good as one that failed.
 func (p podRecord) ended() bool {
 	return p.phase == corev1.PodFailed || p.phase == corev1.PodSucceeded
 }

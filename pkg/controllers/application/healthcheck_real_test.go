@@ -207,7 +207,8 @@ func TestHealthCheckPodWhoseDeletionFails(t *testing.T) {
 	}
 }
 
-// A health check that is taken away before a status spoke of it leaves no Pod behind, whether or not the manager is the same.
+// A health check that is taken away before a status spoke of it leaves no Pod behind, whether or not the manager is the
+// same.
 func TestHealthCheckThatIsRemovedBeforeTheFirstStatus(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restart=%t", restart), func(t *testing.T) {

@@ -36,8 +36,8 @@ const healthRulesController = "healthrule"
 // allRules is the one request of that controller. Which rule is followed for a kind depends on all of them.
 type allRules struct{}
 
-// healthRules turns the HealthRules of the hub into the Assessor by which components are judged, and tells their authors whether
-// they are followed.
+// healthRules turns the HealthRules of the hub into the Assessor by which components are judged, and tells their
+// authors whether they are followed.
 type healthRules struct {
 	reader client.Reader
 	writer client.Client
@@ -56,8 +56,8 @@ type healthRules struct {
 	written map[types.UID]writtenStatus
 }
 
-// writtenStatus is a status, and the version of the rule that lacked it. While the cache still shows that version, the status must not
-// be written again: its time would be another one.
+// writtenStatus is a status, and the version of the rule that lacked it. While the cache still shows that version, the
+// status must not be written again: its time would be another one.
 type writtenStatus struct {
 	over, reason, message string
 	generation            int64
@@ -80,8 +80,8 @@ type revision struct {
 	generation int64
 }
 
-// newHealthRules returns healthRules that read from the manager's cache and write to the hub. changed is called once the rules have
-// been read for the first time, and whenever another rule is followed for some kinds.
+// newHealthRules returns healthRules that read from the manager's cache and write to the hub. changed is called once
+// the rules have been read for the first time, and whenever another rule is followed for some kinds.
 func newHealthRules(
 	reader client.Reader, writer client.Client, clk clock.PassiveClock, library *health.Library, changed func([]health.Selector),
 ) *healthRules {
@@ -90,8 +90,8 @@ func newHealthRules(
 	}
 }
 
-// assessor returns what components are judged by now. It is false until the rules have been read: judging components without
-// them would write what is taken back at once.
+// assessor returns what components are judged by now. It is false until the rules have been read: judging components
+// without them would write what is taken back at once.
 func (h *healthRules) assessor() (health.Assessor, bool) {
 	f := h.following.Load()
 	if f == nil {

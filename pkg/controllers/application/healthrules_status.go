@@ -32,8 +32,9 @@ func revisionOf(rule *fleetv1alpha1.HealthRule) revision {
 	return revision{uid: rule.UID, generation: rule.Generation}
 }
 
-// follow compiles the rules, the oldest first, and chooses the first for all that they select, also if it cannot be compiled: a younger
-// one that takes its place while somebody corrects a mistake would be a surprise. What was compiled before is not compiled again.
+// follow compiles the rules, the oldest first, and chooses the first for all that they select, also if it cannot be
+// compiled: a younger one that takes its place while somebody corrects a mistake would be a surprise. What was compiled
+// before is not compiled again.
 func follow(rules []fleetv1alpha1.HealthRule, before *followed, library *health.Library) *followed {
 	now := &followed{compiled: map[revision]*health.Rule{}, chosen: map[health.Selector]revision{}}
 	inOrder := make([]*health.Rule, 0, len(rules))
@@ -121,8 +122,8 @@ func ruleStatus(
 	return fleetv1alpha1.HealthRuleStatus{ObservedGeneration: rule.Generation, Conditions: conditions}
 }
 
-// shadowed finds the first selector of a rule for which an older rule is followed, and that rule, and whether this is so for all
-// of its selectors.
+// shadowed finds the first selector of a rule for which an older rule is followed, and that rule, and whether this is
+// so for all of its selectors.
 func (f *followed) shadowed(rule *health.Rule, at revision) (older revision, first health.Selector, all bool) {
 	selectors := rule.Selectors()
 	n := 0

@@ -260,7 +260,8 @@ func TestHealthRules(t *testing.T) {
 	t.Run("Sample", func(t *testing.T) { testSampleRules(t, f) })
 }
 
-// testSampleRules sees that the API server takes the rules that are shipped and shown in docs/health.md, and that they compile.
+// testSampleRules sees that the API server takes the rules that are shipped and shown in docs/health.md, and that they
+// compile.
 func testSampleRules(t *testing.T, f *rulesFixture) {
 	t.Helper()
 	folder := filepath.Join(testenv.Root(), "config", "samples", "health")

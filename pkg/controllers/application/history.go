@@ -30,8 +30,8 @@ const (
 	announcementsAtOnce    = 100
 )
 
-// historyOf is the history of a status that says what is new: what there was, unless the health is another one. Nothing is added to
-// a status of an earlier version, which has a health and no history, before that changes.
+// historyOf is the history of a status that says what is new: what there was, unless the health is another one. Nothing
+// is added to a status of an earlier version, which has a health and no history, before that changes.
 func historyOf(old appsv1alpha1.ApplicationStatus, health appsv1alpha1.Health, message string, now metav1.Time) []appsv1alpha1.HealthChange {
 	if old.Health == health {
 		return old.History
@@ -41,8 +41,8 @@ func historyOf(old appsv1alpha1.ApplicationStatus, health appsv1alpha1.Health, m
 	return history[:min(len(history), appsv1alpha1.MaxHistory)]
 }
 
-// isWorthAnEvent is whether the latest change in a history is told of: not the first, which everybody expects, and not one of many in a
-// short time, which the history shows.
+// isWorthAnEvent is whether the latest change in a history is told of: not the first, which everybody expects, and not
+// one of many in a short time, which the history shows.
 func isWorthAnEvent(old, status appsv1alpha1.ApplicationStatus) bool {
 	if old.Health == "" || old.Health == status.Health || len(status.History) == 0 {
 		return false
@@ -56,7 +56,8 @@ func isWorthAnEvent(old, status appsv1alpha1.ApplicationStatus) bool {
 	return recent <= flapping
 }
 
-// announcements are the Events of the Applications of a cluster. They are not part of what has to be: one that cannot be written is lost.
+// announcements are the Events of the Applications of a cluster. They are not part of what has to be: one that cannot
+// be written is lost.
 type announcements struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
@@ -67,8 +68,8 @@ func newAnnouncements(recorder events.EventRecorder, clk clock.PassiveClock) *an
 	return &announcements{recorder: recorder, clock: clk, limit: rate.NewLimiter(announcementsPerSecond, announcementsAtOnce)}
 }
 
-// changed tells of a change of health. Events of one action are counted in one object for some minutes, so there is an action for each
-// health.
+// changed tells of a change of health. Events of one action are counted in one object for some minutes, so there is an
+// action for each health.
 func (a *announcements) changed(app *appsv1alpha1.Application, status appsv1alpha1.ApplicationStatus) {
 	if !isWorthAnEvent(app.Status, status) || !a.limit.AllowN(a.clock.Now(), 1) {
 		return

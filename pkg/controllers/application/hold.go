@@ -13,18 +13,20 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// While a kind is being read for the first time, its components stay as the status has them, and everything else is shown as it is. Without
-// that, every restart would write that nothing is known, and then once more what was there before.
+// While a kind is being read for the first time, its components stay as the status has them, and everything else is
+// shown as it is. Without that, every restart would write that nothing is known, and then once more what was there
+// before.
 const (
 	// patience is how long a status waits for a component of which it says nothing yet.
 	patience = 5 * time.Second
 
-	// statusPatience is how long a status keeps what it says of a component that cannot be seen yet. When many clusters are read at once,
-	// kinds wait for their turn.
+	// statusPatience is how long a status keeps what it says of a component that cannot be seen yet. When many clusters
+	// are read at once, kinds wait for their turn.
 	statusPatience = 2 * time.Minute
 )
 
-// settle has what is not known yet shown as the status has it. It returns true if the status has to wait for it altogether.
+// settle has what is not known yet shown as the status has it. It returns true if the status has to wait for it
+// altogether.
 func (p *pass) settle(o *observation) (wait bool) {
 	waiting := o.healthCheck.syncing || slices.ContainsFunc(o.components, func(v componentView) bool { return v.syncing })
 	since := p.w.settling(p.t, waiting)
@@ -59,7 +61,8 @@ func (w *workload) settling(t *tracked, waiting bool) time.Duration {
 	return since
 }
 
-// hold makes what is not known yet what the status says of it. It returns false if the status says nothing of some of it.
+// hold makes what is not known yet what the status says of it. It returns false if the status says nothing of some of
+// it.
 func (o *observation) hold() (all bool) {
 	old, all := o.application.Status, true
 	before := saidBefore(old)

@@ -25,8 +25,8 @@ var (
 		StatusSubresource: true,
 	}
 
-	// The definition of Applications is among those that bear our label. If it is not, it has a watch of its own: there may be none,
-	// or one that is somebody else's.
+	// The definition of Applications is among those that bear our label. If it is not, it has a watch of its own: there
+	// may be none, or one that is somebody else's.
 	ownedDefinitionKind   = multicluster.OwnedDefinitions()              //nolint:gochecknoglobals // A constant.
 	foreignDefinitionKind = multicluster.DefinitionNamed(definitionName) //nolint:gochecknoglobals // A constant.
 
@@ -48,8 +48,8 @@ var (
 )
 
 const (
-	// maxKinds is how many kinds are watched at most in one cluster. Each takes a connection's stream and goroutines, and who can
-	// create definitions and Applications there decides how many are named.
+	// maxKinds is how many kinds are watched at most in one cluster. Each takes a connection's stream and goroutines, and
+	// who can create definitions and Applications there decides how many are named.
 	maxKinds = 500
 
 	// slowly is how long what cannot be watched for is left alone before it is looked at again. It is jittered.
@@ -88,12 +88,14 @@ type namedKind struct {
 	// again is when to ask again what the cluster calls it; zero for never.
 	again time.Duration
 
-	// leaving is whether the Application does not name the kind any more. It is watched until nothing of it is owned any more.
+	// leaving is whether the Application does not name the kind any more. It is watched until nothing of it is owned any
+	// more.
 	leaving bool
 }
 
-// kindsOf are the kinds that an Application names. Two versions of a kind are two kinds here: each is watched as the Application
-// says, although the objects are the same, because which of them says how they fare is not for Masthead to decide.
+// kindsOf are the kinds that an Application names. Two versions of a kind are two kinds here: each is watched as the
+// Application says, although the objects are the same, because which of them says how they fare is not for Masthead to
+// decide.
 func kindsOf(app *appsv1alpha1.Application) map[schema.GroupVersionKind]struct{} {
 	out := make(map[schema.GroupVersionKind]struct{}, len(app.Spec.Components))
 	for _, c := range app.Spec.Components {
@@ -150,8 +152,9 @@ func (k *namedKind) unanswered() namedKind {
 	return out
 }
 
-// askAgain is when to ask again for a kind that is not served. That a definition or a group comes is an event once both are watched, and
-// what was known before is asked for anew then; for a little while after it, the API server may not serve yet what it says it does.
+// askAgain is when to ask again for a kind that is not served. That a definition or a group comes is an event once both
+// are watched, and what was known before is asked for anew then; for a little while after it, the API server may not
+// serve yet what it says it does.
 func (w *workload) askAgain(err error) time.Duration {
 	after := kindwatch.RetryAfter(err)
 	definitions, _ := w.watcher.State(definitionKind)
@@ -162,8 +165,9 @@ func (w *workload) askAgain(err error) time.Duration {
 	return max(after, coalescing)
 }
 
-// stateProblem says what keeps Masthead from seeing the objects of a kind that it watches; nil if nothing does. It is the same as long as
-// the state is: what a request failed with differs from one to the next, and a status that follows would never be still.
+// stateProblem says what keeps Masthead from seeing the objects of a kind that it watches; nil if nothing does. It is
+// the same as long as the state is: what a request failed with differs from one to the next, and a status that follows
+// would never be still.
 func stateProblem(state kindwatch.State, gvk schema.GroupVersionKind) *problem {
 	switch state {
 	case kindwatch.StateSynced:

@@ -85,7 +85,8 @@ func (f *fixture) says(app *appsv1alpha1.Application, component, want string) {
 	})
 }
 
-// definitionsWatched waits until definitions and API services are watched. When that begins, everything is asked for anew.
+// definitionsWatched waits until definitions and API services are watched. When that begins, everything is asked for
+// anew.
 func (f *fixture) definitionsWatched() {
 	f.t.Helper()
 	w, _ := f.reconciler.workloads.Get(f.cluster)
@@ -99,8 +100,8 @@ func (f *fixture) definitionsWatched() {
 	}
 }
 
-// TestAClusterWithoutApplications is not asked for all of its definitions and API services, which can be many. It is when an Application
-// names a kind, and not because there is an Application.
+// TestAClusterWithoutApplications is not asked for all of its definitions and API services, which can be many. It is
+// when an Application names a kind, and not because there is an Application.
 func TestAClusterWithoutApplications(t *testing.T) {
 	f := newFixture(t)
 	f.served()
@@ -133,8 +134,8 @@ func TestAClusterWithoutApplications(t *testing.T) {
 	f.definitionsWatched()
 }
 
-// A kind that is not served concerns its components and no others; it is seen when it is served, and when that ends it is not said that
-// its objects are gone.
+// A kind that is not served concerns its components and no others; it is seen when it is served, and when that ends it
+// is not said that its objects are gone.
 func TestAKindThatComesAndGoes(t *testing.T) {
 	f := newFixture(t)
 	kinds := components(configMaps, "settings")
@@ -162,8 +163,8 @@ func TestAKindThatComesAndGoes(t *testing.T) {
 	f.says(app, "settings", "True/Healthy ")
 }
 
-// What a cluster says of a kind is believed as long as it would be seen that it changes. Between two Applications that name kinds, nobody
-// looks: then it is asked for anew.
+// What a cluster says of a kind is believed as long as it would be seen that it changes. Between two Applications that
+// name kinds, nobody looks: then it is asked for anew.
 func TestAKindThatIsAnotherOneWhenItIsNamedAgain(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.linger = time.Millisecond })
 	crd := f.crd()
@@ -356,7 +357,8 @@ func TestAHealthRuleForAKindThatLingers(t *testing.T) {
 	f.health(app, appsv1alpha1.HealthDegraded)
 }
 
-// A kind that cannot be read any more is not what it was when it could: here, because the conversion webhook of its definition is gone.
+// A kind that cannot be read any more is not what it was when it could: here, because the conversion webhook of its
+// definition is gone.
 func TestAKindThatCannotBeReadAnyMore(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.staleAfter = time.Second })
 	crd := f.crd()

@@ -11,8 +11,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// kindSet are kinds that are remembered of every Application. Thousands of Applications have the same few, and a Kind is mostly
-// strings: a set of them would take two KiB of each Application, and this takes eight bytes for a kind.
+// kindSet are kinds that are remembered of every Application. Thousands of Applications have the same few, and a Kind
+// is mostly strings: a set of them would take two KiB of each Application, and this takes eight bytes for a kind.
 type kindSet []unique.Handle[kindwatch.Kind]
 
 func kindSetOf(kinds sets.Set[kindwatch.Kind]) kindSet {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// labelSet are the labels of an object. Those that are the same on many objects, which is how labels are used, are held once:
-// a map for each object would be a third of what is kept of it.
+// labelSet are the labels of an object. Those that are the same on many objects, which is how labels are used, are held
+// once: a map for each object would be a third of what is kept of it.
 type labelSet struct {
 	// text is each key and each value, in order, each with a separator behind it.
 	text unique.Handle[string]
@@ -24,8 +24,8 @@ const separator = "\x00"
 
 var _ labels.Labels = labelSet{}
 
-// labelsOf returns the set of the labels in a map. What an API server sends is not trusted: a label with a separator in it, which
-// would read as two, is left out.
+// labelsOf returns the set of the labels in a map. What an API server sends is not trusted: a label with a separator in
+// it, which would read as two, is left out.
 func labelsOf(m map[string]string) labelSet {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(m)) {

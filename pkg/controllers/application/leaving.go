@@ -22,8 +22,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// An Application at which nobody looks any more must not go on saying that it is healthy. So when a cluster leaves, or its class is
-// changed to look after no Applications, each is told so, once. Owner references stay: they are true, and need nobody to look.
+// An Application at which nobody looks any more must not go on saying that it is healthy. So when a cluster leaves, or
+// its class is changed to look after no Applications, each is told so, once. Owner references stay: they are true, and
+// need nobody to look.
 
 // Bounds of taking leave of a cluster.
 const (
@@ -32,8 +33,8 @@ const (
 	disabledLookAgain = time.Second
 )
 
-// leave tells every Application of a cluster that nobody looks any more. It is called while the cluster is still connected and no
-// reconcile of it runs any more. It gives up as soon as the cluster does not answer.
+// leave tells every Application of a cluster that nobody looks any more. It is called while the cluster is still
+// connected and no reconcile of it runs any more. It gives up as soon as the cluster does not answer.
 func (r *reconciler) leave(ctx context.Context, name mcr.ClusterName) error {
 	w, engaged := r.workloads.Get(name)
 	if !engaged || w.currentMode() != modeEnabled {

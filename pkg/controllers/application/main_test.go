@@ -387,8 +387,8 @@ func (f *fixture) eventually(what string, fn func() error) {
 	}
 }
 
-// settled waits until nothing is asked of the workload cluster any more, and all that was asked is answered: what follows from a slow
-// answer is still to come.
+// settled waits until nothing is asked of the workload cluster any more, and all that was asked is answered: what
+// follows from a slow answer is still to come.
 func (f *fixture) settled() {
 	f.t.Helper()
 	quiet, before := 0, -1

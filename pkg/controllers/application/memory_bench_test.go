@@ -17,8 +17,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// BenchmarkMemoryPerComponent measures what is kept of a component with its share of the Application: of 2000 Applications with three
-// components each that are installed, healthy and owned, or else discovered. The indexes of pkg/kindwatch are not among it.
+// BenchmarkMemoryPerComponent measures what is kept of a component with its share of the Application: of 2000
+// Applications with three components each that are installed, healthy and owned, or else discovered. The indexes of
+// pkg/kindwatch are not among it.
 func BenchmarkMemoryPerComponent(b *testing.B) {
 	const applications, each = 2000, 3
 	for _, discovered := range []bool{false, true} {

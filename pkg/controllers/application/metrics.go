@@ -29,20 +29,21 @@ const (
 
 // Metrics publishes how Applications fare:
 //
-//   - masthead_applications{cluster,health}: Applications in each state, also where there are none in it, while the cluster has
-//     Applications at all;
-//   - masthead_application_components{cluster,state}: components that Applications name (wanted), and those of them that are
-//     installed;
+//   - masthead_applications{cluster,health}: Applications in each state, also where there are none in it, while the
+//     cluster has Applications at all;
+//   - masthead_application_components{cluster,state}: components that Applications name (wanted), and those of them
+//     that are installed;
 //   - masthead_application_writes_total{cluster,write}: writes to the cluster.
 //
 // And, if asked for, for each Application, which is as many series as people make Applications:
 //
 //   - masthead_application_health{cluster,namespace,name,health}: 1 for the state that it is in, no series for others;
-//   - masthead_application_ready{cluster,namespace,name}: 1 if its health check is ready, 0 if not, no series if that is unknown;
+//   - masthead_application_ready{cluster,namespace,name}: 1 if its health check is ready, 0 if not, no series if that
+//     is unknown;
 //   - masthead_application_components_wanted and masthead_application_components_installed{cluster,namespace,name}.
 //
-// The series of an Application are deleted when it is forgotten, those of a cluster when the cluster is. A nil *Metrics publishes
-// nothing.
+// The series of an Application are deleted when it is forgotten, those of a cluster when the cluster is. A nil *Metrics
+// publishes nothing.
 type Metrics struct {
 	applications *prometheus.GaugeVec
 	components   *prometheus.GaugeVec
@@ -62,8 +63,8 @@ type counted struct {
 	wanted, installed int32
 }
 
-// NewMetrics registers the metrics of this package; perApplication adds series for each Application. It panics if they are
-// registered there already.
+// NewMetrics registers the metrics of this package; perApplication adds series for each Application. It panics if they
+// are registered there already.
 func NewMetrics(reg prometheus.Registerer, perApplication bool) *Metrics {
 	m := &Metrics{
 		applications: prometheus.NewGaugeVec(prometheus.GaugeOpts{

@@ -41,8 +41,8 @@ type componentView struct {
 	name string
 	kind appsv1alpha1.ComponentKind
 
-	// discovered is whether it was discovered. Then namespace is that of the object, and both the name and that of kind are the object's;
-	// without them, the view is about all objects of the kind.
+	// discovered is whether it was discovered. Then namespace is that of the object, and both the name and that of kind
+	// are the object's; without them, the view is about all objects of the kind.
 	discovered bool
 	namespace  string
 
@@ -53,7 +53,8 @@ type componentView struct {
 	// held is what the status goes on saying of the component for the time being; nil if there is no need to.
 	held *appsv1alpha1.ComponentStatus
 
-	// problem is about what was found: that it could not be made the Application's own, or that the selector does not match.
+	// problem is about what was found: that it could not be made the Application's own, or that the selector does not
+	// match.
 	problem *problem
 
 	// found is the object; nil if there is none with the annotation.

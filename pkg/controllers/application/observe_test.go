@@ -39,7 +39,8 @@ func (f *fixture) mayRead(user string) {
 	})
 }
 
-// Who observes only needs the right to read components, and to write the status of Applications, and asks for nothing else.
+// Who observes only needs the right to read components, and to write the status of Applications, and asks for nothing
+// else.
 func TestObserveOnlyNeedsNoRightToWriteComponents(t *testing.T) {
 	f := newFixture(t)
 	f.served() // An administrator has installed the definition.

@@ -20,26 +20,27 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// The references by which an Application owns its components are written by JSON patches that test the UID and the resource version
-// of the object, as the watch showed it: what has changed since then is not touched, and of what has not, nothing but the reference
-// is changed. Server-side apply would need a field manager's claim on the list, which others write by hand and whole, and an
-// object of a kind that cannot be applied would be left out; a merge patch would replace the list. The core's controllers patch by UID only, and a strategic merge; that is not there for custom
+// The references by which an Application owns its components are written by JSON patches that test the UID and the
+// resource version of the object, as the watch showed it: what has changed since then is not touched, and of what has
+// not, nothing but the reference is changed. Server-side apply would need a field manager's claim on the list, which
+// others write by hand and whole, and an object of a kind that cannot be applied would be left out; a merge patch would
+// replace the list. The core's controllers patch by UID only, and a strategic merge; that is not there for custom
 // resources.
 
 const (
 	// maxWrites is how many references one reconcile writes at most. The rest has its turn after the others in the queue.
 	maxWrites = 200
 
-	// catchUp is when an Application is looked at again while the watch does not show yet what was written. That an object has changed is
-	// no event if nothing of what is kept of it has.
+	// catchUp is when an Application is looked at again while the watch does not show yet what was written. That an object
+	// has changed is no event if nothing of what is kept of it has.
 	catchUp = 500 * time.Millisecond
 
 	// liveCheckEvery is how long the API server's own word about an Application holds while objects are adopted.
 	liveCheckEvery = time.Second
 )
 
-// refusalKey is an object of which a write was refused, or with no name all objects of a kind in a namespace. Rights are granted for
-// kinds and namespaces, so what is refused in one namespace says nothing about another.
+// refusalKey is an object of which a write was refused, or with no name all objects of a kind in a namespace. Rights
+// are granted for kinds and namespaces, so what is refused in one namespace says nothing about another.
 type refusalKey = objectKey
 
 // refusal is a write that the cluster refused. It is not tried again before its time.
@@ -65,8 +66,8 @@ func unchanged(o object) []jsonPatchOperation {
 }
 
 // adoption is the patch that makes an object the Application's. The reference does not say that the Application is the
-// controller, which there can be only one of, and does not block the deletion of the Application, for which a right is needed
-// that Masthead does not have.
+// controller, which there can be only one of, and does not block the deletion of the Application, for which a right is
+// needed that Masthead does not have.
 func adoption(o object, app *appsv1alpha1.Application) []jsonPatchOperation {
 	ref := map[string]any{
 		"apiVersion": applicationKind.GroupVersion().String(), "kind": applicationKind.Kind, "name": app.Name, "uid": app.UID,
@@ -88,7 +89,8 @@ func releasing(o object, uid types.UID) []jsonPatchOperation {
 	)
 }
 
-// own makes what belongs to the Application be owned by it, and nothing else. What one object is refused hinders no other.
+// own makes what belongs to the Application be owned by it, and nothing else. What one object is refused hinders no
+// other.
 func (p *pass) own(ctx context.Context) {
 	written := 0
 	within := func() bool {
@@ -114,13 +116,13 @@ func (p *pass) own(ctx context.Context) {
 	}
 }
 
-// mayAdopt is asked before each adoption whether the Application is still there and is not being deleted: the garbage collector deletes an
-// object whose owner is gone. The watch is asked each time, which costs nothing, and the API server itself before the first adoption and
-// once a second: a watch can be behind.
+// mayAdopt is asked before each adoption whether the Application is still there and is not being deleted: the garbage
+// collector deletes an object whose owner is gone. The watch is asked each time, which costs nothing, and the API
+// server itself before the first adoption and once a second: a watch can be behind.
 //
-// What is left is an adoption that is on its way while the Application is being deleted. It is released again as long as the Application is
-// there (see selector.decide). A finalizer on the Application would close that gap, too, but would also keep people from deleting
-// Applications of a cluster that is not enrolled any more.
+// What is left is an adoption that is on its way while the Application is being deleted. It is released again as long
+// as the Application is there (see selector.decide). A finalizer on the Application would close that gap, too, but
+// would also keep people from deleting Applications of a cluster that is not enrolled any more.
 func (p *pass) mayAdopt(ctx context.Context) bool {
 	if !p.w.isThere(p.key, p.app.UID) {
 		return false
@@ -203,8 +205,8 @@ func (p *pass) patch(ctx context.Context, o object, patch []jsonPatchOperation) 
 	return err
 }
 
-// isFailedTest recognises the answer to a patch of which a test failed. It has the code of an invalid object, but does not say what
-// would be invalid about which.
+// isFailedTest recognises the answer to a patch of which a test failed. It has the code of an invalid object, but does
+// not say what would be invalid about which.
 func isFailedTest(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
@@ -214,14 +216,16 @@ func isFailedTest(err error) bool {
 	return details == nil || details.Kind == "" && len(details.Causes) == 0
 }
 
-// isRefusal recognises what is not worth trying again soon: a right that is missing, or a webhook or a policy that says no.
+// isRefusal recognises what is not worth trying again soon: a right that is missing, or a webhook or a policy that says
+// no.
 func isRefusal(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsMethodNotSupported(err) || apierrors.IsUnsupportedMediaType(err)
 }
 
-// refuse notes that the cluster refused to have the owner references of an object written. If the right is missing, that goes for all
-// objects of the kind in the namespace. What the API server says then is about one of them, so it is not repeated.
+// refuse notes that the cluster refused to have the owner references of an object written. If the right is missing,
+// that goes for all objects of the kind in the namespace. What the API server says then is about one of them, so it is
+// not repeated.
 func (p *pass) refuse(o object, err error) {
 	key, what := o.key(), describe(o.kind.GroupVersionKind)
 	text := multicluster.BoundedText(fmt.Sprintf("The cluster does not let Masthead write the owner references of %s: %s", what, err))
@@ -235,7 +239,8 @@ func (p *pass) refuse(o object, err error) {
 	})
 }
 
-// refused says that the cluster does not let the owner references of an object be written, and nil if it does, or may again.
+// refused says that the cluster does not let the owner references of an object be written, and nil if it does, or may
+// again.
 func (p *pass) refused(o object) *problem {
 	r, ok := p.w.refusal(o.key())
 	if !ok {

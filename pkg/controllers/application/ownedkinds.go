@@ -15,9 +15,10 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// An owner reference that nobody remembers has an object deleted that was taken out of its Application. So the status of an Application
-// lists the kinds of which it owns objects: from before the first reference of a kind is written until the last one is seen to be gone,
-// whatever the spec, the rights and the number of components are, and whether or not a manager runs all the time.
+// An owner reference that nobody remembers has an object deleted that was taken out of its Application. So the status
+// of an Application lists the kinds of which it owns objects: from before the first reference of a kind is written
+// until the last one is seen to be gone, whatever the spec, the rights and the number of components are, and whether or
+// not a manager runs all the time.
 
 // formerKindsOf are the kinds of which an Application may own objects, and which the spec does not name any more.
 func formerKindsOf(app *appsv1alpha1.Application) map[schema.GroupVersionKind]struct{} {
@@ -43,8 +44,8 @@ func formerKindsOf(app *appsv1alpha1.Application) map[schema.GroupVersionKind]st
 	return out
 }
 
-// ownedKinds are the kinds of which the Application owns objects, or will when what is to be adopted is. Of a kind that cannot be seen counts
-// what the status says.
+// ownedKinds are the kinds of which the Application owns objects, or will when what is to be adopted is. Of a kind that
+// cannot be seen counts what the status says.
 func (p *pass) ownedKinds() []metav1.GroupVersionKind {
 	before := sets.New(p.app.Status.OwnedKinds...)
 	adopted := sets.New[schema.GroupVersionKind]()
@@ -85,7 +86,8 @@ func (p *pass) ownedKinds() []metav1.GroupVersionKind {
 	return out
 }
 
-// note has the status list the kinds of what is to be adopted, before it is. If that cannot be written, nothing is adopted.
+// note has the status list the kinds of what is to be adopted, before it is. If that cannot be written, nothing is
+// adopted.
 func (p *pass) note(ctx context.Context) {
 	before, missing := sets.New(p.app.Status.OwnedKinds...), false
 	owned := p.ownedKinds()

@@ -81,8 +81,8 @@ func (f *fixture) answerFor(path string, code int, status string) {
 	})
 }
 
-// A kind that leaves the spec while Masthead may not see it is let go of when it may again, also if the manager was replaced meanwhile.
-// Otherwise the deletion of the Application would delete what was taken out of it.
+// A kind that leaves the spec while Masthead may not see it is let go of when it may again, also if the manager was
+// replaced meanwhile. Otherwise the deletion of the Application would delete what was taken out of it.
 func TestGarbageCollectionLetsGoOfAKindThatIsForbidden(t *testing.T) {
 	f := newFixture(t)
 	kinds := components(configMaps, "settings")

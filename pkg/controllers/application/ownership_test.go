@@ -166,8 +166,8 @@ func TestGarbageCollectionKeepsReferencesOfOtherUIDs(t *testing.T) {
 	}
 }
 
-// The component of an Application that is made anew has the reference to the old one until the garbage collector, which does not run
-// here, has seen it; it gets the new one beside.
+// The component of an Application that is made anew has the reference to the old one until the garbage collector, which
+// does not run here, has seen it; it gets the new one beside.
 func TestAdoptingExistingComponentsOfAnApplicationThatIsMadeAnew(t *testing.T) {
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
@@ -358,8 +358,8 @@ func TestGarbageCollectionDoesNotAdoptWhatHasChanged(t *testing.T) {
 	}
 }
 
-// Somebody who changes an object at the same time, and a watch that is late, do not keep the object from being adopted: a change of which
-// nothing is kept is no event.
+// Somebody who changes an object at the same time, and a watch that is late, do not keep the object from being adopted:
+// a change of which nothing is kept is no event.
 func TestGarbageCollectionAdoptsAfterAConflictWhenTheWatchIsLate(t *testing.T) {
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
@@ -397,7 +397,8 @@ func TestGarbageCollectionAdoptsAfterAConflictWhenTheWatchIsLate(t *testing.T) {
 	f.owned(cm, app, true)
 }
 
-// A right that is missing in one namespace is no news for another one, nor is what the API server said about its objects.
+// A right that is missing in one namespace is no news for another one, nor is what the API server said about its
+// objects.
 func TestGarbageCollectionThatIsForbiddenInOneNamespace(t *testing.T) {
 	f := newFixture(t)
 	forbidden := f.namespace + "-forbidden"

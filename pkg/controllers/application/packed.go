@@ -16,13 +16,13 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// packed is an Application as it is kept between two looks at it: its JSON, compressed. Decoded it takes three KiB, most of which is maps, and
-// strings that every Application has; packed it takes a tenth. It is unpacked when something happens to it, which costs less than any of the
-// requests that follow. Equal Applications have equal texts.
+// packed is an Application as it is kept between two looks at it: its JSON, compressed. Decoded it takes three KiB,
+// most of which is maps, and strings that every Application has; packed it takes a tenth. It is unpacked when something
+// happens to it, which costs less than any of the requests that follow. Equal Applications have equal texts.
 type packed string
 
-// vocabulary is what Applications say, to begin with when one is compressed. What is said most stands at the end. Another vocabulary is no
-// problem for anything that was packed before: nothing that is packed leaves the process.
+// vocabulary is what Applications say, to begin with when one is compressed. What is said most stands at the end.
+// Another vocabulary is no problem for anything that was packed before: nothing that is packed leaves the process.
 //
 //go:embed vocabulary.json
 var vocabulary []byte

@@ -37,8 +37,8 @@ type pass struct {
 	kinds     []seenKind
 	selection selection
 
-	// sight is what the Application sees, wantedSince the generation of which lists have all that it discovers by, and tooManyWanted
-	// whether the cluster looks for too much to look for that as well. discovered is what was found.
+	// sight is what the Application sees, wantedSince the generation of which lists have all that it discovers by, and
+	// tooManyWanted whether the cluster looks for too much to look for that as well. discovered is what was found.
 	sight         sight
 	wantedSince   uint64
 	tooManyWanted bool
@@ -76,7 +76,8 @@ func (r *reconciler) reconcileApplication(ctx context.Context, w *workload, key 
 	return p.result()
 }
 
-// newPass returns nil if there is nothing to look at: no Application, or one that the garbage collector deletes with its components.
+// newPass returns nil if there is nothing to look at: no Application, or one that the garbage collector deletes with
+// its components.
 func (r *reconciler) newPass(w *workload, key applicationKey) (*pass, error) {
 	t, app := w.begin(key), w.application(key)
 	if state, _ := w.watcher.State(applicationKind); t != nil && app == nil && state == kindwatch.StateSynced {
@@ -112,8 +113,8 @@ func (p *pass) result() (reconcile.Result, error) {
 	return reconcile.Result{RequeueAfter: p.again}, nil
 }
 
-// watch has the kinds watched that the Application has to do with: those that it names, those of which it discovers objects, and those
-// that it named, until nothing of them is owned any more.
+// watch has the kinds watched that the Application has to do with: those that it names, those of which it discovers
+// objects, and those that it named, until nothing of them is owned any more.
 func (p *pass) watch(ctx context.Context) {
 	named, sought := kindsOf(p.app), p.seek(ctx)
 	leaving := formerKindsOf(p.app)
@@ -150,7 +151,8 @@ func (p *pass) watch(ctx context.Context) {
 
 func byText(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) }
 
-// wanted are the kinds to watch. Pods of health checks are among them in any case: whether there are some is not known from the spec.
+// wanted are the kinds to watch. Pods of health checks are among them in any case: whether there are some is not known
+// from the spec.
 func (p *pass) wanted() sets.Set[kindwatch.Kind] {
 	kinds := sets.New[kindwatch.Kind]()
 	for _, k := range p.kinds {
@@ -258,8 +260,8 @@ func (p *pass) observation() observation {
 	}
 }
 
-// letGo ends the watches of kinds that the Application does not name any more, and of which it owns nothing. One that cannot be seen is
-// kept: what it has of references has to be removed as soon as it can be.
+// letGo ends the watches of kinds that the Application does not name any more, and of which it owns nothing. One that
+// cannot be seen is kept: what it has of references has to be removed as soon as it can be.
 func (p *pass) letGo() {
 	owned := sets.New(p.ownedKinds()...)
 	before := len(p.kinds)

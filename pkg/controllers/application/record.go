@@ -13,8 +13,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// A record is what is kept of an object that is, or was, or says that it is, a component of an Application. It takes the place of
-// the object in memory. Which object it is of, and in which version, is in its kindwatch.Entry.
+// A record is what is kept of an object that is, or was, or says that it is, a component of an Application. It takes
+// the place of the object in memory. Which object it is of, and in which version, is in its kindwatch.Entry.
 type record struct {
 	// application is what the annotation names, in the namespace of the object; empty if there is none.
 	application applicationKey
@@ -29,7 +29,8 @@ type record struct {
 	// controller is the UID of the owner that is the controller of the object; empty if it has none.
 	controller types.UID
 
-	// deleting is whether it is being deleted, ignored whether its annotation leaves it out of the health of its Application.
+	// deleting is whether it is being deleted, ignored whether its annotation leaves it out of the health of its
+	// Application.
 	deleting, ignored bool
 
 	health health.Result
@@ -87,11 +88,12 @@ func (r *record) ownedBy(uid types.UID) (owner, bool) {
 	return owner{}, false
 }
 
-// controlledBy is whether the owner with this UID is the controller of the object. Masthead makes no Application the controller of a
-// component.
+// controlledBy is whether the owner with this UID is the controller of the object. Masthead makes no Application the
+// controller of a component.
 func (r *record) controlledBy(uid types.UID) bool { return r.controller != "" && r.controller == uid }
 
-// controlledByAnother is whether the object has a controller that is not the owner with this UID. It is deleted with that controller.
+// controlledByAnother is whether the object has a controller that is not the owner with this UID. It is deleted with
+// that controller.
 func (r *record) controlledByAnother(uid types.UID) bool {
 	return r.controller != "" && r.controller != uid
 }
@@ -160,8 +162,8 @@ func (r *markedRecord) Size() int64 { return r.record.Size() + r.size() }
 // annotationIndex is where the objects are found that name an Application.
 func annotationIndex(key applicationKey) string { return "name/" + key.Namespace + "/" + key.Name }
 
-// ownerIndex is where the objects are found that an Application owns. A new Application of the same name has another UID, and
-// owns nothing of what the old one did.
+// ownerIndex is where the objects are found that an Application owns. A new Application of the same name has another
+// UID, and owns nothing of what the old one did.
 func ownerIndex(uid types.UID) string { return "uid/" + string(uid) }
 
 // applicationRecord is what is kept of an Application: all of it, but for the metadata that means nothing here.
@@ -204,8 +206,8 @@ func (r *applicationRecord) Size() int64 {
 	return fixed + int64(len(r.packed)) + r.component.Size() + r.markings.size()
 }
 
-// definitionRecord is what is kept of a definition, or of the registration of an API group: that something about it changed, and
-// for a definition of Applications that is somebody else's what its metadata says.
+// definitionRecord is what is kept of a definition, or of the registration of an API group: that something about it
+// changed, and for a definition of Applications that is somebody else's what its metadata says.
 type definitionRecord struct {
 	resourceVersion string
 	seen            *definitionSeen

@@ -39,7 +39,8 @@ type reducer struct {
 	wanted *wantedMarks
 }
 
-// reduce returns what is kept of an object; false if nothing is. The object is not kept, and nothing that is kept holds on to it.
+// reduce returns what is kept of an object; false if nothing is. The object is not kept, and nothing that is kept holds
+// on to it.
 func (r reducer) reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Record, bool) {
 	switch kind {
 	case applicationKind:

@@ -18,7 +18,8 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// protect has the API server refuse owner references of ConfigMaps of one name in the namespace, and waits until it does.
+// protect has the API server refuse owner references of ConfigMaps of one name in the namespace, and waits until it
+// does.
 func (f *fixture) protect(name string) {
 	f.t.Helper()
 	meta := metav1.ObjectMeta{Name: f.namespace}
@@ -57,7 +58,8 @@ func (f *fixture) protect(name string) {
 	})
 }
 
-// An object whose owners a policy protects is one that cannot be owned, and the others are. It is not tried again and again.
+// An object whose owners a policy protects is one that cannot be owned, and the others are. It is not tried again and
+// again.
 func TestAnObjectWhoseOwnersAPolicyProtects(t *testing.T) {
 	f := newFixture(t)
 	protected, settings := f.configMap("protected", "shop"), f.configMap("settings", "shop")
@@ -79,8 +81,8 @@ func TestAnObjectWhoseOwnersAPolicyProtects(t *testing.T) {
 	f.owned(protected, app, false)
 }
 
-// A definition of which its owner says that it is not Masthead's any more is left alone, with the Applications, until he says
-// something else.
+// A definition of which its owner says that it is not Masthead's any more is left alone, with the Applications, until
+// he says something else.
 func TestADefinitionThatTurnsForeign(t *testing.T) {
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))

@@ -18,7 +18,8 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// report computes the status of the Application, writes it if it is another one than the Application has, and tells the hub.
+// report computes the status of the Application, writes it if it is another one than the Application has, and tells the
+// hub.
 func (p *pass) report(ctx context.Context) {
 	o := p.observation()
 	if p.settle(&o) {
@@ -60,8 +61,8 @@ func (p *pass) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationS
 	return nil
 }
 
-// statusPatch is the JSON merge patch that gives an Application a status, if it is still the same Application. It holds what changes
-// and nothing else. Server-side apply would do as well, and send the whole status each time.
+// statusPatch is the JSON merge patch that gives an Application a status, if it is still the same Application. It holds
+// what changes and nothing else. Server-side apply would do as well, and send the whole status each time.
 func statusPatch(app *appsv1alpha1.Application, status appsv1alpha1.ApplicationStatus) ([]byte, error) {
 	have, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&app.Status)
 	if err != nil {

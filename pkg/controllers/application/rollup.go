@@ -14,9 +14,9 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// rollup collects what is known of the Applications of every cluster, for the hub. Its methods never block, and cost the same
-// however many Applications there are; what is summed up is added up when it is written, which is at most once in a second for each
-// cluster.
+// rollup collects what is known of the Applications of every cluster, for the hub. Its methods never block, and cost
+// the same however many Applications there are; what is summed up is added up when it is written, which is at most once
+// in a second for each cluster.
 type rollup struct {
 	clock clock.PassiveClock
 
@@ -27,16 +27,16 @@ type rollup struct {
 
 // rolledUp is what is known of the Applications of one cluster.
 type rolledUp struct {
-	// engaged is whether an instance of the cluster is, complete whether all of its Applications were observed. since is when the
-	// first of the two last changed. reached is whether it ever was engaged by this process.
+	// engaged is whether an instance of the cluster is, complete whether all of its Applications were observed. since is
+	// when the first of the two last changed. reached is whether it ever was engaged by this process.
 	engaged, complete, reached bool
 	since                      time.Time
 
 	// blocked is why its Applications are not watched, if they are not.
 	blocked *problem
 
-	// applications are those that were observed, each in a round: an instance that takes another one's place begins a round,
-	// and what it has not shown at the end of it is gone.
+	// applications are those that were observed, each in a round: an instance that takes another one's place begins a
+	// round, and what it has not shown at the end of it is gone.
 	applications map[applicationKey]roundSummary
 	round        uint64
 
@@ -64,8 +64,8 @@ func (r *rollup) cluster(name mcr.ClusterName) *rolledUp {
 	return c
 }
 
-// change changes what is known of a cluster, and has it written if the function says that it is news. What comes when the
-// cluster was dropped is about one that is gone.
+// change changes what is known of a cluster, and has it written if the function says that it is news. What comes when
+// the cluster was dropped is about one that is gone.
 func (r *rollup) change(name mcr.ClusterName, change func(c *rolledUp) (news bool)) {
 	r.mu.Lock()
 	c, known := r.clusters[name]
@@ -123,7 +123,8 @@ func (r *rollup) observe(cluster mcr.ClusterName, key applicationKey, s summary)
 	})
 }
 
-// offer: an Application of an engaged cluster was like this when somebody looked last. What was observed since is newer.
+// offer: an Application of an engaged cluster was like this when somebody looked last. What was observed since is
+// newer.
 func (r *rollup) offer(cluster mcr.ClusterName, key applicationKey, s summary) {
 	r.change(cluster, func(c *rolledUp) bool {
 		if before, known := c.applications[key]; c.engaged && (!known || before.round != c.round) {
@@ -154,8 +155,8 @@ func (r *rollup) synced(cluster mcr.ClusterName) {
 	})
 }
 
-// unwatched: a cluster is there, and its Applications are not watched, or not any more. The reason is one of those of the condition
-// Current of an ApplicationReport.
+// unwatched: a cluster is there, and its Applications are not watched, or not any more. The reason is one of those of
+// the condition Current of an ApplicationReport.
 func (r *rollup) unwatched(cluster mcr.ClusterName, why problem) {
 	r.expect(cluster)
 	r.change(cluster, func(c *rolledUp) bool {

@@ -26,16 +26,16 @@ func reportMetadataDiffers(report *fleetv1alpha1.ApplicationReport, cluster conn
 	return report.Annotations[fleetv1alpha1.ClusterNameAnnotation] != string(cluster.Name) || !ownsReport(report, cluster)
 }
 
-// ownsReport is whether a report belongs to the enrolled object. What it says of a cluster says nothing about that of another
-// object of the same name.
+// ownsReport is whether a report belongs to the enrolled object. What it says of a cluster says nothing about that of
+// another object of the same name.
 func ownsReport(report *fleetv1alpha1.ApplicationReport, cluster connection.Cluster) bool {
 	return slices.ContainsFunc(report.OwnerReferences, func(o metav1.OwnerReference) bool {
 		return equality.Semantic.DeepEqual(o, reportOwner(cluster))
 	})
 }
 
-// ownedByAnother is whether a report is about the cluster of another enrolled object, which had the name before. What it remembers is
-// not about this one.
+// ownedByAnother is whether a report is about the cluster of another enrolled object, which had the name before. What
+// it remembers is not about this one.
 func ownedByAnother(report *fleetv1alpha1.ApplicationReport, cluster connection.Cluster) bool {
 	return len(report.OwnerReferences) > 0 && !ownsReport(report, cluster)
 }
@@ -91,8 +91,8 @@ func reportAt(key connection.Key) *unstructured.Unstructured {
 	}}
 }
 
-// ownWrites remembers what came of the last write to each report, so that it is not written again while the cache has yet to
-// show it.
+// ownWrites remembers what came of the last write to each report, so that it is not written again while the cache has
+// yet to show it.
 type ownWrites struct {
 	mu   sync.Mutex
 	last map[mcr.ClusterName]ownWrite
@@ -102,8 +102,8 @@ type ownWrite struct {
 	// at is when the status was last written.
 	at time.Time
 
-	// read is the version of the report that had been read for the write, empty if there was none, and result what came of it. It
-	// is nil when it says nothing any more.
+	// read is the version of the report that had been read for the write, empty if there was none, and result what came of
+	// it. It is nil when it says nothing any more.
 	read   string
 	result *fleetv1alpha1.ApplicationReport
 

@@ -35,8 +35,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// reportFleet is the fleet of one namespace, and the source of its clusters. Those of other namespaces, which are other tests', it
-// leaves alone.
+// reportFleet is the fleet of one namespace, and the source of its clusters. Those of other namespaces, which are other
+// tests', it leaves alone.
 type reportFleet struct {
 	namespace string
 

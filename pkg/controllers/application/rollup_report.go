@@ -17,12 +17,12 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// rollupPatience is how long a report that was current stays as it is while the Applications of its cluster are read anew: after
-// a restart of the manager, or when a connection takes the place of another one.
+// rollupPatience is how long a report that was current stays as it is while the Applications of its cluster are read
+// anew: after a restart of the manager, or when a connection takes the place of another one.
 const rollupPatience = 30 * time.Second
 
-// reportStatus is the status that the report of a cluster shall have, given the one that it has, and when to look again if nothing
-// happens until then; zero means never.
+// reportStatus is the status that the report of a cluster shall have, given the one that it has, and when to look again
+// if nothing happens until then; zero means never.
 func reportStatus(
 	cluster connection.Cluster, v rollupView, old fleetv1alpha1.ApplicationReportStatus, generation int64, now time.Time,
 ) (fleetv1alpha1.ApplicationReportStatus, time.Duration) {
@@ -54,9 +54,9 @@ func reportStatus(
 	return status, 0
 }
 
-// held is whether a report stays as it is because something is under way of which the outcome is not known: an attempt to
-// connect, or the first reading of a cluster whose report is current. Otherwise each restart of the manager would take every report
-// of the fleet through False. Both end: an attempt has a deadline, and the reading has one here.
+// held is whether a report stays as it is because something is under way of which the outcome is not known: an attempt
+// to connect, or the first reading of a cluster whose report is current. Otherwise each restart of the manager would
+// take every report of the fleet through False. Both end: an attempt has a deadline, and the reading has one here.
 func held(cluster connection.Cluster, v rollupView, before *metav1.Condition, now time.Time) (time.Duration, bool) {
 	switch {
 	case before == nil:
@@ -89,8 +89,8 @@ func currentCondition(cluster connection.Cluster, v rollupView) metav1.Condition
 	return c
 }
 
-// lastKnown is what was true when the report was current: what this process saw or, before it has seen anything, what the report
-// says.
+// lastKnown is what was true when the report was current: what this process saw or, before it has seen anything, what
+// the report says.
 func lastKnown(v rollupView, old fleetv1alpha1.ApplicationReportStatus, before *metav1.Condition) *fleetv1alpha1.LastKnownApplications {
 	switch {
 	case v.complete:
@@ -104,7 +104,8 @@ func lastKnown(v rollupView, old fleetv1alpha1.ApplicationReportStatus, before *
 	return old.LastKnown
 }
 
-// lastSeen is when a cluster that is not reachable was, for all that is known. It does not move until the cluster is back.
+// lastSeen is when a cluster that is not reachable was, for all that is known. It does not move until the cluster is
+// back.
 func lastSeen(v rollupView, old fleetv1alpha1.ApplicationReportStatus, before *metav1.Condition, now time.Time) *metav1.Time {
 	switch {
 	case old.LastSeen != nil:

@@ -50,18 +50,18 @@ type rollupFleet interface {
 	Subscribe(changed func(name mcr.ClusterName))
 }
 
-// rollupRequest names the cluster whose report is to be looked at. It has more than a name so that logs and queues, which print
-// requests, say what the name is of.
+// rollupRequest names the cluster whose report is to be looked at. It has more than a name so that logs and queues,
+// which print requests, say what the name is of.
 type rollupRequest struct {
 	Cluster mcr.ClusterName
 }
 
 // rollupWriter writes what is summed up to the hub, one object for each enrolled cluster.
 //
-// One for each cluster rather than one for each name of an Application: a change in a cluster is one write then, and so is losing a
-// cluster, however many Applications it has; who may see a cluster may see its report, because both are in the same namespace; and two
-// teams that name their Applications alike do not meet in one object. Who wants to see one Application in all clusters has
-// metrics.
+// One for each cluster rather than one for each name of an Application: a change in a cluster is one write then, and so
+// is losing a cluster, however many Applications it has; who may see a cluster may see its report, because both are in
+// the same namespace; and two teams that name their Applications alike do not meet in one object. Who wants to see one
+// Application in all clusters has metrics.
 type rollupWriter struct {
 	hub     client.Client
 	fleet   rollupFleet
@@ -72,8 +72,8 @@ type rollupWriter struct {
 	own ownWrites
 }
 
-// setupRollup adds to a hub's manager the controller that writes ApplicationReports, and returns what it is to be told by. Without
-// sources no report is ever removed.
+// setupRollup adds to a hub's manager the controller that writes ApplicationReports, and returns what it is to be told
+// by. Without sources no report is ever removed.
 func setupRollup(mgr manager.Manager, fleet rollupFleet, sources []Source, c clock.PassiveClock, skipNameValidation *bool) (*rollup, error) {
 	w := &rollupWriter{
 		hub: mgr.GetClient(), fleet: fleet, sources: map[string]Source{}, rollup: newRollup(c), clock: c,
@@ -115,8 +115,8 @@ func setupRollup(mgr manager.Manager, fleet rollupFleet, sources []Source, c clo
 	return w.rollup, nil
 }
 
-// changes asks for every cluster that is there, and for each that changes or whose Applications do. The queue takes nothing more
-// once it is shut down.
+// changes asks for every cluster that is there, and for each that changes or whose Applications do. The queue takes
+// nothing more once it is shut down.
 func (w *rollupWriter) changes() source.TypedSource[rollupRequest] {
 	return source.TypedFunc[rollupRequest](func(_ context.Context, q workqueue.TypedRateLimitingInterface[rollupRequest]) error {
 		add := func(name mcr.ClusterName) { q.Add(rollupRequest{Cluster: name}) }
@@ -129,7 +129,8 @@ func (w *rollupWriter) changes() source.TypedSource[rollupRequest] {
 	})
 }
 
-// reportedCluster is the cluster that a report is about. One that would live elsewhere is about none: it was copied or altered.
+// reportedCluster is the cluster that a report is about. One that would live elsewhere is about none: it was copied or
+// altered.
 func reportedCluster(report *fleetv1alpha1.ApplicationReport) (mcr.ClusterName, bool) {
 	name := mcr.ClusterName(report.Annotations[fleetv1alpha1.ClusterNameAnnotation])
 	key, ok := connection.ParseClusterName(name)
@@ -181,8 +182,8 @@ func (w *rollupWriter) publish(
 	return again, w.applyStatus(ctx, key, cluster.Name, existing, status)
 }
 
-// get returns the report of a cluster, or nil if there is none. What the cache does not show yet of our own last write is
-// what came of that.
+// get returns the report of a cluster, or nil if there is none. What the cache does not show yet of our own last write
+// is what came of that.
 func (w *rollupWriter) get(ctx context.Context, name mcr.ClusterName, key connection.Key) (*fleetv1alpha1.ApplicationReport, error) {
 	report := &fleetv1alpha1.ApplicationReport{}
 	err := w.hub.Get(ctx, key.Published(), report)
@@ -195,8 +196,9 @@ func (w *rollupWriter) get(ctx context.Context, name mcr.ClusterName, key connec
 	return w.own.read(name, report), nil
 }
 
-// remove removes the report of a cluster that is not in the fleet, if the cluster's own source says that it is not enrolled. One that
-// is enrolled and not in the fleet is about to be: there is no moment at which the fleet is known to be complete.
+// remove removes the report of a cluster that is not in the fleet, if the cluster's own source says that it is not
+// enrolled. One that is enrolled and not in the fleet is about to be: there is no moment at which the fleet is known to
+// be complete.
 func (w *rollupWriter) remove(ctx context.Context, name mcr.ClusterName, key connection.Key, existing *fleetv1alpha1.ApplicationReport) error {
 	src, ok := w.sources[key.Source]
 	if !ok {
@@ -235,7 +237,8 @@ func (w *rollupWriter) discard(ctx context.Context, name mcr.ClusterName, report
 	return nil
 }
 
-// reportOwner is the enrolled object: the report goes with it, also while no manager runs. The ClusterProfile has the same owner.
+// reportOwner is the enrolled object: the report goes with it, also while no manager runs. The ClusterProfile has the
+// same owner.
 func reportOwner(cluster connection.Cluster) metav1.OwnerReference {
 	o := cluster.Enrolment.Object
 	return metav1.OwnerReference{APIVersion: o.GroupVersion().String(), Kind: o.Kind, Name: o.Name, UID: o.UID}

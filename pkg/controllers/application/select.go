@@ -34,7 +34,8 @@ type seenKind struct {
 	namedKind
 	objects []object
 
-	// unnamed is whether the Application only discovers objects of the kind, so that an annotation alone makes none its own.
+	// unnamed is whether the Application only discovers objects of the kind, so that an annotation alone makes none its
+	// own.
 	unnamed bool
 }
 
@@ -72,20 +73,21 @@ func selectorOf(app *appsv1alpha1.Application) (selector, error) {
 	}, nil
 }
 
-// isOrphaning is whether an Application is being deleted so that its components stay, as `kubectl delete --cascade=orphan` does it.
+// isOrphaning is whether an Application is being deleted so that its components stay, as `kubectl delete
+// --cascade=orphan` does it.
 func isOrphaning(app *appsv1alpha1.Application) bool {
 	return app.DeletionTimestamp != nil && slices.Contains(app.Finalizers, metav1.FinalizerOrphanDependents)
 }
 
-// belongs is whether an object belongs to the Application: it is in the Application's namespace, its annotation names the Application,
-// and the selector matches its labels. That it is of one of the kinds that the Application names is known before. An Application
-// does not belong to itself: the garbage collector would have nobody to wait for.
+// belongs is whether an object belongs to the Application: it is in the Application's namespace, its annotation names
+// the Application, and the selector matches its labels. That it is of one of the kinds that the Application names is
+// known before. An Application does not belong to itself: the garbage collector would have nobody to wait for.
 func (s selector) belongs(o object) bool {
 	return o.application == s.key && o.entry.Key.Namespace == s.key.Namespace && o.entry.UID != s.uid && s.labels.Matches(o.labels)
 }
 
-// sort decides about the objects of the kinds that an Application names, and of those that it does not name any more. patched says of an
-// object whether its references were written and the watch does not show it yet.
+// sort decides about the objects of the kinds that an Application names, and of those that it does not name any more.
+// patched says of an object whether its references were written and the watch does not show it yet.
 func (s selector) sort(kinds []seenKind, patched func(object) bool) selection {
 	members, undecided := s.members(kinds), unseenKinds(kinds)
 	out := selection{selected: bounded32(len(members))}
@@ -116,8 +118,8 @@ func unseenKinds(kinds []seenKind) sets.Set[schema.GroupKind] {
 	return out
 }
 
-// members are the objects that belong to the Application. One that is seen in several versions of its kind belongs to it if it
-// does in one of them: a spec that names another version than before lets go of nothing.
+// members are the objects that belong to the Application. One that is seen in several versions of its kind belongs to
+// it if it does in one of them: a spec that names another version than before lets go of nothing.
 func (s selector) members(kinds []seenKind) sets.Set[types.UID] {
 	members := sets.New[types.UID]()
 	for _, kind := range kinds {
@@ -132,12 +134,13 @@ func (s selector) members(kinds []seenKind) sets.Set[types.UID] {
 
 // decide decides about one object, seen as one kind.
 //
-// An object that has a controller is deleted with it, so the controller is what the Application owns, as the KEP says of objects that are
-// aggregated by others: the object is selected and not owned. Owned, it would outlive its controller. A reference that it got before it
-// had a controller, or from an earlier version of Masthead, is released.
+// An object that has a controller is deleted with it, so the controller is what the Application owns, as the KEP says
+// of objects that are aggregated by others: the object is selected and not owned. Owned, it would outlive its
+// controller. A reference that it got before it had a controller, or from an earlier version of Masthead, is released.
 //
-// While the Application is being orphaned, everything is released. The garbage collector does that as well, but of an object that was
-// adopted in the moment of the deletion it may not know, and would delete it when the Application is gone.
+// While the Application is being orphaned, everything is released. The garbage collector does that as well, but of an
+// object that was adopted in the moment of the deletion it may not know, and would delete it when the Application is
+// gone.
 func (s selector) decide(out *selection, o object, leaving, member bool, patched func(object) bool) {
 	_, owned := o.ownedBy(s.uid)
 	ownable := member && !s.orphaning && !o.controlledByAnother(s.uid)

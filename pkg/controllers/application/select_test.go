@@ -159,8 +159,8 @@ func TestSelectingComponentsOfTwoVersions(t *testing.T) {
 	}
 }
 
-// A spec that names another version of a kind than before lets go of nothing: an Application that is deleted in that moment would
-// leave its components behind.
+// A spec that names another version of a kind than before lets go of nothing: an Application that is deleted in that
+// moment would leave its components behind.
 func TestSelectingComponentsWhoseVersionChanged(t *testing.T) {
 	s, err := selectorOf(selecting())
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// statusOf is the status that an Application shall have. It depends on nothing but what was observed, of which the status that
-// the Application has now is a part: times stay as they are unless what they are about has changed, so that an Application that
-// has this status already is not written again.
+// statusOf is the status that an Application shall have. It depends on nothing but what was observed, of which the
+// status that the Application has now is a part: times stay as they are unless what they are about has changed, so that
+// an Application that has this status already is not written again.
 //
-// Health is that of the components alone. What the Applications that it depends on say of themselves is shown beside it and
-// does not count: two Applications that depend on each other would otherwise keep each other unhealthy for ever.
+// Health is that of the components alone. What the Applications that it depends on say of themselves is shown beside it
+// and does not count: two Applications that depend on each other would otherwise keep each other unhealthy for ever.
 func statusOf(o observation, now metav1.Time) appsv1alpha1.ApplicationStatus {
 	now = now.Rfc3339Copy() // What the API server keeps.
 	old := o.application.Status
@@ -73,8 +73,8 @@ func equalStatus(a, b appsv1alpha1.ApplicationStatus) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// unseenApplication is what is observed of an Application at which nobody looks any more, or cannot: nothing. The status that follows from
-// it says so of every component, instead of what was true when somebody looked last.
+// unseenApplication is what is observed of an Application at which nobody looks any more, or cannot: nothing. The
+// status that follows from it says so of every component, instead of what was true when somebody looked last.
 func unseenApplication(app *appsv1alpha1.Application, why problem) observation {
 	o := observation{application: app, unseen: &why, ownedKinds: app.Status.OwnedKinds}
 	for name, kind := range app.Spec.Components {
@@ -90,8 +90,8 @@ func unseenApplication(app *appsv1alpha1.Application, why problem) observation {
 	return o
 }
 
-// summaryOf is what the hub is told about an Application, going by its own status: what is summed up is what the users of the
-// cluster read. An Application that has no status yet is Unknown.
+// summaryOf is what the hub is told about an Application, going by its own status: what is summed up is what the users
+// of the cluster read. An Application that has no status yet is Unknown.
 func summaryOf(app *appsv1alpha1.Application) summary {
 	s := summary{
 		applicationType: clean(app.Spec.Type, maxSummaryName),
@@ -121,7 +121,8 @@ const (
 	// maxSummaryName is how many characters of a type or a version the hub is told.
 	maxSummaryName = 63
 
-	// maxSummaryComponents is how many components the hub is told of: more than the schema allows, and few enough to be added up.
+	// maxSummaryComponents is how many components the hub is told of: more than the schema allows, and few enough to be
+	// added up.
 	maxSummaryComponents = 1024
 
 	// maxSummaryMessage is how many characters of a message the hub is told.

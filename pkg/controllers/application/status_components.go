@@ -38,7 +38,8 @@ type componentEntry struct {
 	// unseen is whether Masthead cannot look.
 	unseen bool
 
-	// discovered is whether it was discovered, and namespace then that of the object. elsewhere is whether that is not the Application's.
+	// discovered is whether it was discovered, and namespace then that of the object. elsewhere is whether that is not the
+	// Application's.
 	discovered bool
 	namespace  string
 	elsewhere  bool
@@ -166,8 +167,8 @@ func componentStatus(v componentView) appsv1alpha1.ComponentStatus {
 	return c
 }
 
-// foundHealth is how an object says that it fares. What was found to be wrong with its belonging to the Application is told
-// only if it has nothing worse to say itself; the condition ComponentsWatched says it in any case.
+// foundHealth is how an object says that it fares. What was found to be wrong with its belonging to the Application is
+// told only if it has nothing worse to say itself; the condition ComponentsWatched says it in any case.
 func foundHealth(v componentView) (appsv1alpha1.Health, *problem) {
 	h := v.found.health
 	switch {
@@ -282,8 +283,8 @@ func dependencyStatus(v dependencyView) appsv1alpha1.DependencyStatus {
 	return d
 }
 
-// installedNames are the names of what is installed, as the KEP has them: in one list. A name that both a component and a
-// dependency have is in it when both are installed.
+// installedNames are the names of what is installed, as the KEP has them: in one list. A name that both a component and
+// a dependency have is in it when both are installed.
 func installedNames(components []componentEntry, dependencies []appsv1alpha1.DependencyStatus) []string {
 	installed := map[string]bool{}
 	note := func(name string, status corev1.ConditionStatus) {
@@ -308,8 +309,8 @@ func installedNames(components []componentEntry, dependencies []appsv1alpha1.Dep
 	return names
 }
 
-// clean makes a text that may come from anywhere fit for a status: at most so many characters, and none that moves a terminal's
-// cursor.
+// clean makes a text that may come from anywhere fit for a status: at most so many characters, and none that moves a
+// terminal's cursor.
 func clean(text string, limit int) string {
 	runes := make([]rune, 0, min(len(text), limit+1))
 	for _, c := range text { // What is not valid UTF-8 comes as U+FFFD.

@@ -25,8 +25,8 @@ func setCondition(conditions *[]metav1.Condition, c metav1.Condition) {
 	meta.SetStatusCondition(conditions, c)
 }
 
-// installedCondition says whether everything is installed. What is known to be missing counts for more than what cannot be
-// seen.
+// installedCondition says whether everything is installed. What is known to be missing counts for more than what cannot
+// be seen.
 func installedCondition(components []componentEntry, dependencies []appsv1alpha1.DependencyStatus) metav1.Condition {
 	c := metav1.Condition{Type: appsv1alpha1.ConditionInstalled}
 	missing := componentsWith(components, corev1.ConditionFalse)
@@ -114,8 +114,8 @@ func healthCheckCondition(o observation) metav1.Condition {
 	return c
 }
 
-// healthyCondition says in a condition what the health is. What is suspended or on its way is not healthy now, which is all
-// that the condition says; only what could not be looked at is Unknown.
+// healthyCondition says in a condition what the health is. What is suspended or on its way is not healthy now, which is
+// all that the condition says; only what could not be looked at is Unknown.
 func healthyCondition(health appsv1alpha1.Health, components []componentEntry) metav1.Condition {
 	c := metav1.Condition{Type: appsv1alpha1.ConditionHealthy, Status: metav1.ConditionFalse}
 	switch health {
@@ -149,8 +149,8 @@ func unknownReason(components []componentEntry) string {
 	return appsv1alpha1.ReasonComponentsUnknown
 }
 
-// watchedCondition says whether every component can be seen, and belongs to the Application. It names the worst reason why not:
-// what somebody has to do something about, before what passes by itself.
+// watchedCondition says whether every component can be seen, and belongs to the Application. It names the worst reason
+// why not: what somebody has to do something about, before what passes by itself.
 func watchedCondition(o observation) metav1.Condition {
 	c := metav1.Condition{Type: appsv1alpha1.ConditionComponentsWatched, Status: metav1.ConditionFalse}
 	if o.unseen != nil {
@@ -186,8 +186,8 @@ func watchedCondition(o observation) metav1.Condition {
 	return c
 }
 
-// statusMessage is what is worst first: the components, what the Application depends on, its health check. It is empty if all
-// is well.
+// statusMessage is what is worst first: the components, what the Application depends on, its health check. It is empty
+// if all is well.
 func statusMessage(o observation, components []componentEntry, dependencies []appsv1alpha1.DependencyStatus) string {
 	if o.unseen != nil {
 		return clean(o.unseen.message, maxMessage)
@@ -204,8 +204,8 @@ func statusMessage(o observation, components []componentEntry, dependencies []ap
 	return clean(strings.Join(parts, " "), maxMessage)
 }
 
-// componentsMessage is about the worst of the components, which are sorted, and counts the others. It is empty if all that count
-// are healthy.
+// componentsMessage is about the worst of the components, which are sorted, and counts the others. It is empty if all
+// that count are healthy.
 func componentsMessage(components []componentEntry) string {
 	unwell := 0
 	for unwell < len(components) && !components[unwell].Ignored && components[unwell].Health != appsv1alpha1.HealthHealthy {

@@ -12,9 +12,9 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// setReady sets the condition Ready, which sums the other conditions up, and the condition Stalled, which is there only while
-// somebody has to do something. Both are for people and for tools that know nothing of Applications: kstatus takes an
-// Application for Current if it is Ready, for Failed if it is Stalled, and for InProgress otherwise.
+// setReady sets the condition Ready, which sums the other conditions up, and the condition Stalled, which is there only
+// while somebody has to do something. Both are for people and for tools that know nothing of Applications: kstatus
+// takes an Application for Current if it is Ready, for Failed if it is Stalled, and for InProgress otherwise.
 func setReady(status *appsv1alpha1.ApplicationStatus, o observation, set func(metav1.Condition)) {
 	ready := readyCondition(status, o)
 	set(ready)
@@ -26,8 +26,8 @@ func setReady(status *appsv1alpha1.ApplicationStatus, o observation, set func(me
 	set(*stalled)
 }
 
-// readyCondition is True if everything that the Application names is installed and healthy, and its health check passes.
-// Otherwise it repeats the first of these that is not so.
+// readyCondition is True if everything that the Application names is installed and healthy, and its health check
+// passes. Otherwise it repeats the first of these that is not so.
 func readyCondition(status *appsv1alpha1.ApplicationStatus, o observation) metav1.Condition {
 	c := metav1.Condition{
 		Type: appsv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: appsv1alpha1.ReasonReady,
@@ -55,14 +55,15 @@ func readyCondition(status *appsv1alpha1.ApplicationStatus, o observation) metav
 	return c
 }
 
-// namesSomething is whether there is anything that an Application can be ready with. One that only has dependencies or a health
-// check is ready with these, and one whose components are all left out of its health is ready when they are installed. One that
-// names nothing at all is most likely not finished.
+// namesSomething is whether there is anything that an Application can be ready with. One that only has dependencies or
+// a health check is ready with these, and one whose components are all left out of its health is ready when they are
+// installed. One that names nothing at all is most likely not finished.
 func namesSomething(o observation) bool {
 	return len(o.components) > 0 || len(o.dependencies) > 0 || o.application.Spec.HealthCheck != nil
 }
 
-// stalledCondition says what somebody has to do something about, or is nil if everything that is not so yet may come by itself.
+// stalledCondition says what somebody has to do something about, or is nil if everything that is not so yet may come by
+// itself.
 func stalledCondition(status *appsv1alpha1.ApplicationStatus, o observation) *metav1.Condition {
 	for _, conditionType := range []string{
 		appsv1alpha1.ConditionComponentsWatched, appsv1alpha1.ConditionHealthy, appsv1alpha1.ConditionHealthCheckPassed,
@@ -81,8 +82,8 @@ func stalledCondition(status *appsv1alpha1.ApplicationStatus, o observation) *me
 	return nil
 }
 
-// stallingReasons are those of conditions that do not become True unless somebody does something. Missing components and
-// kinds that are not served are none of them: both may be applied next.
+// stallingReasons are those of conditions that do not become True unless somebody does something. Missing components
+// and kinds that are not served are none of them: both may be applied next.
 func stallingReasons() []string {
 	return []string{
 		appsv1alpha1.ReasonNotEnrolled,

@@ -20,8 +20,8 @@ type texts struct {
 	known map[string]string
 }
 
-// share returns a text that is equal to one, and is shared. When there are too many, what was shared until then is forgotten, not
-// what follows: a cluster full of texts that nobody repeats costs the same as any other.
+// share returns a text that is equal to one, and is shared. When there are too many, what was shared until then is
+// forgotten, not what follows: a cluster full of texts that nobody repeats costs the same as any other.
 func (t *texts) share(text string) string {
 	// A part of a longer text would keep the whole of it in memory.
 	if text == "" || len(text) > maxTextSize {

@@ -35,8 +35,8 @@ func policyOf(class *fleetv1alpha1.EnrollmentClass) policy {
 	}
 }
 
-// sight is what the Applications of a namespace see: that namespace, and what the class lists for it. It depends on the class alone, so
-// that it tells nothing about what there is.
+// sight is what the Applications of a namespace see: that namespace, and what the class lists for it. It depends on the
+// class alone, so that it tells nothing about what there is.
 type sight struct {
 	own string
 	policy
@@ -53,8 +53,8 @@ func (s sight) namespace(name string) bool {
 	return name == s.own || name != "" && s.granted(func(v fleetv1alpha1.ApplicationVisibility) bool { return slices.Contains(v.Namespaces, name) })
 }
 
-// namespaces are those in which objects are found, of those that an Application asks for: its own first, and the empty one, of objects
-// that have none, if any of these are seen.
+// namespaces are those in which objects are found, of those that an Application asks for: its own first, and the empty
+// one, of objects that have none, if any of these are seen.
 func (s sight) namespaces(asked []string) []string {
 	out := []string{s.own}
 	for _, name := range asked {

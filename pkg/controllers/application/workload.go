@@ -53,8 +53,8 @@ type workload struct {
 	wanted         *wantedMarks
 	announcements  *announcements
 
-	// watching is held while it is changed what the watcher is asked for by an Application, so that nothing is asked for on behalf of
-	// one that has gone. It is taken before mu.
+	// watching is held while it is changed what the watcher is asked for by an Application, so that nothing is asked for
+	// on behalf of one that has gone. It is taken before mu.
 	watching sync.Mutex
 
 	mu sync.Mutex
@@ -68,7 +68,8 @@ type workload struct {
 	// dependents are the Applications that depend on one, whether that is there or not.
 	dependents map[applicationKey]sets.Set[applicationKey]
 
-	// users are the Applications that have to do with a kind. It has every kind of components and health checks that is watched.
+	// users are the Applications that have to do with a kind. It has every kind of components and health checks that is
+	// watched.
 	users map[kindwatch.Kind]sets.Set[applicationKey]
 
 	// unansweredUntil is until when a group and version is left alone about which the API server did not answer.
@@ -81,8 +82,8 @@ type workload struct {
 	mode   mode
 	policy policy
 
-	// told are Applications about which the hub was told by the instance that was there before this one, until it is known which of them
-	// are there.
+	// told are Applications about which the hub was told by the instance that was there before this one, until it is known
+	// which of them are there.
 	told map[applicationKey]types.UID
 }
 
@@ -117,9 +118,9 @@ type tracked struct {
 	// settlingSince is since when its status waits for something that is about to be known; zero if it does not.
 	settlingSince time.Time
 
-	// patched are the objects whose owner references were written, with the version that they had before: until the watch shows
-	// another one, it shows what was before the write. Only the reconcile uses it. It is nil when there are none: most of the time
-	// there are none, and an empty map would be kept for each Application.
+	// patched are the objects whose owner references were written, with the version that they had before: until the watch
+	// shows another one, it shows what was before the write. Only the reconcile uses it. It is nil when there are none:
+	// most of the time there are none, and an empty map would be kept for each Application.
 	patched map[types.UID]string
 }
 
@@ -136,10 +137,12 @@ func (w *workload) request(key applicationKey) mcreconcile.Request {
 // enqueue has the cluster itself looked at. It does not block.
 func (w *workload) enqueue() { w.queue.Add(w.request(applicationKey{})) }
 
-// wake has Applications looked at: at once, or as soon as coalescing allows. Applications that the cluster does not have are left out.
+// wake has Applications looked at: at once, or as soon as coalescing allows. Applications that the cluster does not
+// have are left out.
 func (w *workload) wake(keys ...applicationKey) { w.wakeWith(0, keys...) }
 
-// wakeLater has Applications looked at because of something that is true of many. What happens to a single one goes first.
+// wakeLater has Applications looked at because of something that is true of many. What happens to a single one goes
+// first.
 func (w *workload) wakeLater(keys ...applicationKey) { w.wakeWith(handler.LowPriority, keys...) }
 
 func (w *workload) wakeWith(priority int, keys ...applicationKey) {
@@ -162,7 +165,8 @@ func (w *workload) wakeWith(priority int, keys ...applicationKey) {
 	}
 }
 
-// begin notes that a reconcile of an Application begins, and returns what is known of it; nil if the cluster has no such Application.
+// begin notes that a reconcile of an Application begins, and returns what is known of it; nil if the cluster has no
+// such Application.
 func (w *workload) begin(key applicationKey) *tracked {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -193,7 +197,8 @@ func applicationIn(e *kindwatch.Entry) *appsv1alpha1.Application {
 	return rec.application()
 }
 
-// track notes that there is an Application, or that it has changed. What was noted of another one that had its name is forgotten.
+// track notes that there is an Application, or that it has changed. What was noted of another one that had its name is
+// forgotten.
 func (w *workload) track(key applicationKey, app *appsv1alpha1.Application) {
 	if uid, known := w.uidOf(key); known && uid != app.UID {
 		w.untrack(key)
@@ -255,8 +260,8 @@ func (w *workload) untrack(key applicationKey) {
 	w.watcher.Release(key.String())
 }
 
-// watch makes kinds all that are watched because of an Application. A kind beyond the number that a cluster may have is not watched, and
-// is returned.
+// watch makes kinds all that are watched because of an Application. A kind beyond the number that a cluster may have is
+// not watched, and is returned.
 func (w *workload) watch(key applicationKey, t *tracked, kinds sets.Set[kindwatch.Kind], groups sets.Set[string]) (refused sets.Set[kindwatch.Kind]) {
 	w.watching.Lock()
 	defer w.watching.Unlock()
@@ -371,8 +376,8 @@ func (w *workload) has(key applicationKey, uid types.UID) bool {
 	return t != nil && t.uid == uid && w.mode == modeEnabled
 }
 
-// kindsSelected are the kinds that are watched, in whatever form, whose objects may be selected. A version in a selector is not asked for:
-// it is rare, and to look again is harmless.
+// kindsSelected are the kinds that are watched, in whatever form, whose objects may be selected. A version in a
+// selector is not asked for: it is rare, and to look again is harmless.
 func (w *workload) kindsSelected(selectors []health.Selector) []kindwatch.Kind {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -417,7 +422,8 @@ func (w *workload) isUnanswered(gv schema.GroupVersion) bool {
 	return ok && w.clock.Now().Before(until)
 }
 
-// setUnanswered leaves a group and version alone for a while. One that hangs would else hold up every Application that names it.
+// setUnanswered leaves a group and version alone for a while. One that hangs would else hold up every Application that
+// names it.
 func (w *workload) setUnanswered(gv schema.GroupVersion) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

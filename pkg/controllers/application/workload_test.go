@@ -154,8 +154,8 @@ func TestKindsAreBounded(t *testing.T) {
 	}
 }
 
-// What is known of an Application is not what is true of another one that has its name now. That the first has gone may be told later, or
-// never: a watch that was broken shows the second only.
+// What is known of an Application is not what is true of another one that has its name now. That the first has gone may
+// be told later, or never: a watch that was broken shows the second only.
 func TestAnApplicationThatWasMadeAnewIsAnother(t *testing.T) {
 	w, key, _ := shopAndOther(t)
 	w.byUID["a"] = key

@@ -419,7 +419,8 @@ func TestFailureOfOneObjectHindersNoOther(t *testing.T) {
 	f.copy(a, nil)
 }
 
-// A webhook of the cluster that labels everything must not be fought for ever, nor one that removes what it does not know.
+// A webhook of the cluster that labels everything must not be fought for ever, nor one that removes what it does not
+// know.
 func TestClusterThatChangesWhatIsWritten(t *testing.T) {
 	cases := map[string]struct {
 		reason string

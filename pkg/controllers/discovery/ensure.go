@@ -43,8 +43,8 @@ var (
 	}
 )
 
-// ensure makes the cluster have an object as a mirror says. It returns whether the cluster has it, or why it cannot; neither
-// means that something is awaited.
+// ensure makes the cluster have an object as a mirror says. It returns whether the cluster has it, or why it cannot;
+// neither means that something is awaited.
 func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reasons reasonSet) (bool, *problem, error) {
 	have, watched, err := p.w.see(kind, m.name())
 	if problem, waiting := p.unknown(watched, reasons); problem != nil || waiting {
@@ -117,8 +117,8 @@ func refusal(kind kindwatch.Kind, m *mirror, err error) string {
 	return fmt.Sprintf("The cluster refused %s %q: %s", kind.Kind, m.name(), multicluster.BoundedText(err.Error()))
 }
 
-// write creates or replaces a copy, and returns its metadata. The generation that it will have is written into it; where
-// that was wrong, because its content was right already, it is written once more.
+// write creates or replaces a copy, and returns its metadata. The generation that it will have is written into it;
+// where that was wrong, because its content was right already, it is written once more.
 func (p *pass) write(ctx context.Context, kind kindwatch.Kind, m *mirror, have *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	generation := m.nextGeneration(have)
 	for range 2 {
@@ -151,8 +151,8 @@ func (p *pass) put(ctx context.Context, kind kindwatch.Kind, obj *unstructured.U
 	return metadataOf(got), nil
 }
 
-// remove deletes what Masthead put into the cluster, in the state in which it was seen: what was taken over by somebody else
-// meanwhile stays.
+// remove deletes what Masthead put into the cluster, in the state in which it was seen: what was taken over by somebody
+// else meanwhile stays.
 func (p *pass) remove(ctx context.Context, kind kindwatch.Kind, have *unstructured.Unstructured) error {
 	if have.GetDeletionTimestamp() != nil {
 		return nil

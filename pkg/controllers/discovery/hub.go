@@ -20,7 +20,8 @@ const (
 	ownerObjects     = "objects"
 )
 
-// hub is what the hub has of the mirrored kinds. Everything is watched once and turned into mirrors once, for all clusters.
+// hub is what the hub has of the mirrored kinds. Everything is watched once and turned into mirrors once, for all
+// clusters.
 type hub struct {
 	watcher *kindwatch.Watcher
 

@@ -107,8 +107,9 @@ func admissionKind(resource, kind string) kindwatch.Kind {
 	}
 }
 
-// servedKind is how the objects of a mirrored kind are read and written according to its CustomResourceDefinition: in the
-// version in which they are stored if it is served, because no other can hold more than it, else in the first that is.
+// servedKind is how the objects of a mirrored kind are read and written according to its CustomResourceDefinition: in
+// the version in which they are stored if it is served, because no other can hold more than it, else in the first that
+// is.
 func servedKind(crd *unstructured.Unstructured, resource string) (kindwatch.Kind, bool) {
 	spec, _ := crd.Object["spec"].(map[string]any)
 	if text(spec, "group") != crossplaneGroup || text(spec, "names", "plural") != resource || text(spec, "scope") != "Cluster" {

@@ -24,8 +24,9 @@ const (
 	leaveInterval = 200 * time.Millisecond
 )
 
-// leave takes back what was put into a cluster that leaves for good: nobody would keep the copies true, and the policy would
-// be in the way of the cluster's users. It is called while the cluster is still connected and no pass of it runs any more.
+// leave takes back what was put into a cluster that leaves for good: nobody would keep the copies true, and the policy
+// would be in the way of the cluster's users. It is called while the cluster is still connected and no pass of it runs
+// any more.
 func (r *reconciler) leave(ctx context.Context, name mcr.ClusterName) error {
 	w, engaged := r.workloads.Get(name)
 	if !engaged {

@@ -398,7 +398,8 @@ func (f *fixture) leave() {
 	if f.othersPolicy {
 		return
 	}
-	// The API server notices a moment later that the policy is gone. Until then it refuses what the next test writes under another name.
+	// The API server notices a moment later that the policy is gone. Until then it refuses what the next test writes under
+	// another name.
 	f.eventually("the policy is in force no more", func() error {
 		labelled := f.claimCRD("leftovers", map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue})
 		return f.workload.Create(f.ctx, labelled, client.DryRunAll)
@@ -445,8 +446,8 @@ func (f *fixture) eventually(what string, fn func() error) {
 	}
 }
 
-// settled waits until nothing is asked of the workload cluster any more, and all that was asked is answered: what follows from a slow
-// answer is still to come.
+// settled waits until nothing is asked of the workload cluster any more, and all that was asked is answered: what
+// follows from a slow answer is still to come.
 func (f *fixture) settled() {
 	f.t.Helper()
 	quiet, before := 0, -1

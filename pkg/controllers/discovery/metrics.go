@@ -17,9 +17,10 @@ const (
 
 // Metrics publishes what discovery does:
 //
-//   - masthead_discovery_objects{cluster,crd}: copies of the hub's objects that are in the cluster as they are in the hub;
-//   - masthead_discovery_served{cluster,crd}: 1 if the cluster shows everything of a kind that it shall, 0 if something was
-//     refused;
+//   - masthead_discovery_objects{cluster,crd}: copies of the hub's objects that are in the cluster as they are in the
+//     hub;
+//   - masthead_discovery_served{cluster,crd}: 1 if the cluster shows everything of a kind that it shall, 0 if something
+//     was refused;
 //   - masthead_discovery_protected{cluster}: 1 if a policy protects what Masthead put into the cluster, 0 if none can;
 //   - masthead_discovery_writes_total{cluster,write}: writes to the cluster.
 //

@@ -52,9 +52,9 @@ func newMirror(object *unstructured.Unstructured) *mirror {
 	return &mirror{object: object, hash: hashOf(content)}
 }
 
-// mirrorOf returns the read-only copy of an object of the hub: its name, the labels of its users, its spec and its status,
-// which share their content with it. Annotations, owner references and finalizers stay behind, and so does how versions are
-// converted, which names a Service of the hub and its CA.
+// mirrorOf returns the read-only copy of an object of the hub: its name, the labels of its users, its spec and its
+// status, which share their content with it. Annotations, owner references and finalizers stay behind, and so does how
+// versions are converted, which names a Service of the hub and its CA.
 func mirrorOf(kind mirroredKind, hub *unstructured.Unstructured) *mirror {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(hub.GroupVersionKind())
@@ -99,9 +99,9 @@ func withoutConversion(spec map[string]any) map[string]any {
 	return out
 }
 
-// definitionOf returns the CustomResourceDefinition that makes workload clusters serve a kind of the hub: the same names,
-// versions and schemas. There is nobody in a workload cluster who could convert versions, and no separate way to write the
-// status: nobody there reports one, and a copy is written as a whole.
+// definitionOf returns the CustomResourceDefinition that makes workload clusters serve a kind of the hub: the same
+// names, versions and schemas. There is nobody in a workload cluster who could convert versions, and no separate way to
+// write the status: nobody there reports one, and a copy is written as a whole.
 func definitionOf(hub *unstructured.Unstructured) *mirror {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(crdGVK)
@@ -127,9 +127,9 @@ func isMastheads(obj *unstructured.Unstructured) bool {
 	return obj.GetLabels()[fleetv1alpha1.ManagedByLabel] == managedByValue
 }
 
-// record is what the annotation of a copy says: what it was made of, and the generation that it had then. A copy that still
-// has this generation has not been changed since, which need not be found out by reading it, not even after a restart. Its
-// cluster's owner can forge it, and deceives nobody but the users of that cluster.
+// record is what the annotation of a copy says: what it was made of, and the generation that it had then. A copy that
+// still has this generation has not been changed since, which need not be found out by reading it, not even after a
+// restart. Its cluster's owner can forge it, and deceives nobody but the users of that cluster.
 type record struct {
 	hash       string
 	generation int64
@@ -171,9 +171,9 @@ func (m *mirror) labelled(have *unstructured.Unstructured, owner hubidentity.Own
 	return true
 }
 
-// written returns the object to write: over have, whose metadata it keeps as far as they are not about the mirror, or anew
-// if have is nil. It is a whole update rather than a server-side apply: what somebody added to a copy has to go, and an
-// apply leaves what it does not mention.
+// written returns the object to write: over have, whose metadata it keeps as far as they are not about the mirror, or
+// anew if have is nil. It is a whole update rather than a server-side apply: what somebody added to a copy has to go,
+// and an apply leaves what it does not mention.
 func (m *mirror) written(have *unstructured.Unstructured, generation int64, owner hubidentity.Owner) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: maps.Clone(m.object.Object)}
 	metadata := map[string]any{"name": m.name()}

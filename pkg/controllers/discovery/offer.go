@@ -21,8 +21,9 @@ type offer struct {
 	protected bool
 }
 
-// offerOf returns what a class offers. A class from before there was spec.agent.discovery offers everything. The definition of
-// Applications is protected without an agent, too: whoever deletes it deletes every Application, and all that these own.
+// offerOf returns what a class offers. A class from before there was spec.agent.discovery offers everything. The
+// definition of Applications is protected without an agent, too: whoever deletes it deletes every Application, and all
+// that these own.
 func offerOf(class fleetv1alpha1.EnrollmentClassSpec) offer {
 	agent := class.Agent
 	if agent.Mode == fleetv1alpha1.AgentModeDisabled {

@@ -132,7 +132,8 @@ func (p *pass) mirrorAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// ownCrossplane is whether the cluster serves CompositeResourceDefinitions that are not copies, or that this is not known yet.
+// ownCrossplane is whether the cluster serves CompositeResourceDefinitions that are not copies, or that this is not
+// known yet.
 func (p *pass) ownCrossplane() (own *problem, waiting bool) {
 	crd := resourceXRD + "." + crossplaneGroup
 	v := p.views[crd]
@@ -182,8 +183,8 @@ func (p *pass) mirror(ctx context.Context, k mirroredKind) error {
 	return nil
 }
 
-// mirrorObjects makes the cluster have the objects of a kind that its class offers, and no other copies. It returns how many
-// are as they should be, whether that is all that can be done now, and the first of the problems.
+// mirrorObjects makes the cluster have the objects of a kind that its class offers, and no other copies. It returns how
+// many are as they should be, whether that is all that can be done now, and the first of the problems.
 func (p *pass) mirrorObjects(ctx context.Context, v view) (objects int, done bool, first *problem, err error) {
 	kind := mirrorKind(v.kind)
 	if problem, waiting := p.unknown(kind, objectReasons); problem != nil || waiting {

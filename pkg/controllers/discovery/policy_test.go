@@ -50,8 +50,8 @@ func (f *fixture) claimCRD(plural string, labels map[string]string) *apiextensio
 	}
 }
 
-// rejects waits until the cluster rejects something for the reason that Masthead gives. The API server puts a new policy
-// into effect after a moment.
+// rejects waits until the cluster rejects something for the reason that Masthead gives. The API server puts a new
+// policy into effect after a moment.
 func (f *fixture) rejects(what string, try func() error) {
 	f.t.Helper()
 	f.eventually("the cluster rejects "+what, func() error {

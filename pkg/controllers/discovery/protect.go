@@ -18,7 +18,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// protect has the cluster reject changes of what Masthead put there, or takes that back where nothing is wanted any more.
+// protect has the cluster reject changes of what Masthead put there, or takes that back where nothing is wanted any
+// more.
 func (p *pass) protect(ctx context.Context) error {
 	if !p.offer.protected {
 		return p.unprotect(ctx)
@@ -94,9 +95,9 @@ func (p *pass) wrote(kind kindwatch.Kind) {
 // isPolicy is whether a kind is one to which policies do not apply.
 func isPolicy(kind kindwatch.Kind) bool { return kind == policyKind || kind == bindingKind }
 
-// refusedByPolicy is whether a refusal of what was to be done with an object of a kind may come from our own policy, which knows us
-// under the name that we had. Then the cluster is asked for the name, or the policy that has the right one is waited for, and it is no
-// problem. Nothing else is written in this pass.
+// refusedByPolicy is whether a refusal of what was to be done with an object of a kind may come from our own policy,
+// which knows us under the name that we had. Then the cluster is asked for the name, or the policy that has the right
+// one is waited for, and it is no problem. Nothing else is written in this pass.
 func (p *pass) refusedByPolicy(kind kindwatch.Kind) bool {
 	now := p.clock.Now()
 	_, awaited := p.unknown(policyKind, policyReasons)

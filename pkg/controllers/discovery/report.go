@@ -45,7 +45,8 @@ func newReports(recorder events.EventRecorder, reporter DefinitionReporter, metr
 	return &reports{recorder: recorder, reporter: reporter, metrics: metrics, engaged: sets.New[mcr.ClusterName](), told: map[reportKey]string{}}
 }
 
-// kind tells how many objects of a kind the cluster shows, and what hinders it from showing all of them, if anything does.
+// kind tells how many objects of a kind the cluster shows, and what hinders it from showing all of them, if anything
+// does.
 func (r *reports) kind(ctx context.Context, cluster connection.Cluster, crd string, objects int, p *problem) {
 	if !r.tell(cluster.Name, func() { r.metrics.kind(cluster.Name, crd, objects, p == nil) }) {
 		return

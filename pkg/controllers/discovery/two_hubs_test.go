@@ -17,8 +17,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 
-// TestTwoHubsOnOneClusterDoNotFight connects a second hub to a cluster although the marker, which the connection honours, says that it
-// belongs to the first. Then the second takes the cluster over.
+// TestTwoHubsOnOneClusterDoNotFight connects a second hub to a cluster although the marker, which the connection
+// honours, says that it belongs to the first. Then the second takes the cluster over.
 func TestTwoHubsOnOneClusterDoNotFight(t *testing.T) {
 	f := newFixture(t)
 	composition := f.composition("aws", "mysqlinstances")
@@ -67,8 +67,8 @@ func TestTwoHubsOnOneClusterDoNotFight(t *testing.T) {
 	other.gaugeIs(1, "masthead_discovery_protected", string(other.cluster))
 }
 
-// TestUserThatAnotherControllerDoubtsIsAskedFor has another controller be refused by the policy, after the cluster knows Masthead as
-// somebody else.
+// TestUserThatAnotherControllerDoubtsIsAskedFor has another controller be refused by the policy, after the cluster
+// knows Masthead as somebody else.
 func TestUserThatAnotherControllerDoubtsIsAskedFor(t *testing.T) {
 	f := newFixture(t)
 	composition := f.composition("aws", "mysqlinstances")

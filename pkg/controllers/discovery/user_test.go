@@ -44,8 +44,8 @@ func TestARefusedDeletionIsNotTriedAllTheTime(t *testing.T) {
 	f.settled()
 }
 
-// TestPolicyThatHasJustChangedIsWaitedFor refuses what is written as an API server does that has not heard yet of a policy which knows
-// Masthead under its new name.
+// TestPolicyThatHasJustChangedIsWaitedFor refuses what is written as an API server does that has not heard yet of a
+// policy which knows Masthead under its new name.
 func TestPolicyThatHasJustChangedIsWaitedFor(t *testing.T) {
 	f := prepareFixture(t)
 	f.clock = clocktesting.NewFakePassiveClock(time.Now()) // The policy stays new.

@@ -18,8 +18,8 @@ import (
 // listPage is how many objects are read at once.
 const listPage = 500
 
-// withdraw removes a kind that the cluster shall not show, with the copies. Objects that are not copies would go with the
-// definition: while there are any, it stays.
+// withdraw removes a kind that the cluster shall not show, with the copies. Objects that are not copies would go with
+// the definition: while there are any, it stays.
 func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
 	definition := crdKind(k.crd(), true)
 	have, err := p.w.watcher.Get(ownedDefinitionKind, types.NamespacedName{Name: k.crd()})
@@ -80,8 +80,8 @@ func (p *pass) definition(ctx context.Context, k mirroredKind) (*unstructured.Un
 	return crd, nil
 }
 
-// withdrawObjects deletes the copies of a kind, and returns how many objects of it are not copies. They are read from the API
-// server: the watch may know nothing of a kind that is not wanted.
+// withdrawObjects deletes the copies of a kind, and returns how many objects of it are not copies. They are read from
+// the API server: the watch may know nothing of a kind that is not wanted.
 func (p *pass) withdrawObjects(ctx context.Context, k mirroredKind, crd *unstructured.Unstructured) (int, error) {
 	kind, ok := servedKind(crd, k.resource)
 	if !ok {

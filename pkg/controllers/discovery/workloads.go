@@ -48,12 +48,12 @@ type workload struct {
 	// verified are the copies that Masthead wrote or found right, in the state that they had then.
 	verified map[copyKey]verifiedCopy
 
-	// bare are the kinds of which the cluster was seen to have nothing of Masthead's. They are not watched unless something
-	// is wanted there. The definition of a kind is one, as crdKind has it.
+	// bare are the kinds of which the cluster was seen to have nothing of Masthead's. They are not watched unless
+	// something is wanted there. The definition of a kind is one, as crdKind has it.
 	bare sets.Set[kindwatch.Kind]
 
-	// followed are the kinds of copies that are watched, by the name of their definition. They stay as they are while it is
-	// not known what the hub has.
+	// followed are the kinds of copies that are watched, by the name of their definition. They stay as they are while it
+	// is not known what the hub has.
 	followed map[string]kindwatch.Kind
 }
 
@@ -62,8 +62,9 @@ type copyKey struct {
 	name string
 }
 
-// verifiedCopy is what a copy was after it was written as a mirror says, which is right as long as it stays like that. It also ends what could be an endless correction: a webhook of the cluster that labels everything, or an API
-// server that counts generations in another way.
+// verifiedCopy is what a copy was after it was written as a mirror says, which is right as long as it stays like that.
+// It also ends what could be an endless correction: a webhook of the cluster that labels everything, or an API server
+// that counts generations in another way.
 type verifiedCopy struct {
 	want       string
 	uid        types.UID
@@ -81,8 +82,8 @@ func verified(have *unstructured.Unstructured, m *mirror) verifiedCopy {
 // enqueue has the cluster looked at. It does not block.
 func (w *workload) enqueue() { w.queue.Add(mcreconcile.Request{ClusterName: w.name}) }
 
-// settling is how long events of a cluster's objects wait for others. A pass looks at all objects of the kinds: without that, a cluster
-// that never stops to change them would be looked at all the time.
+// settling is how long events of a cluster's objects wait for others. A pass looks at all objects of the kinds: without
+// that, a cluster that never stops to change them would be looked at all the time.
 const settling = 500 * time.Millisecond
 
 // handle is the handler of the cluster's watcher.
@@ -204,8 +205,9 @@ func (w *workload) follow(crd string, kind kindwatch.Kind, wanted bool) {
 	}
 }
 
-// see returns an object of a kind as the watch has it, and which watch that is. A definition that is not among those that bear our label
-// has a watch of its own, as long as it is wanted: there may be none, or one that is somebody else's.
+// see returns an object of a kind as the watch has it, and which watch that is. A definition that is not among those
+// that bear our label has a watch of its own, as long as it is wanted: there may be none, or one that is somebody
+// else's.
 func (w *workload) see(kind kindwatch.Kind, name string) (*unstructured.Unstructured, kindwatch.Kind, error) {
 	key := types.NamespacedName{Name: name}
 	have, err := w.watcher.Get(kind, key)

@@ -33,28 +33,30 @@ import (
 )
 
 const (
-	// clusterTimeout is how long an imported cluster is given for all questions together, and answerTimeout until an answer begins.
+	// clusterTimeout is how long an imported cluster is given for all questions together, and answerTimeout until an
+	// answer begins.
 	clusterTimeout = 30 * time.Second
 	answerTimeout  = 10 * time.Second
-	// maxReview and maxNodePage are how large the answer to a review, and a page of Nodes, may be, in bytes. What a page may take once it
-	// is decoded is bounded, too, by bounded.WithBytes.
+	// maxReview and maxNodePage are how large the answer to a review, and a page of Nodes, may be, in bytes. What a page
+	// may take once it is decoded is bounded, too, by bounded.WithBytes.
 	maxReview   = 256 << 10
 	maxNodePage = 8 << 20
-	// nodesPerPage and maxPages bound how many Nodes are read. A Node with its managed fields and images is a few dozen kilobytes.
+	// nodesPerPage and maxPages bound how many Nodes are read. A Node with its managed fields and images is a few dozen
+	// kilobytes.
 	nodesPerPage = 100
 	maxPages     = 100
 	// maxContinue is how long the name of the next page may be, in bytes. Kubernetes's have a few hundred.
 	maxContinue = 8 << 10
-	// maxNodeText is how long a label's value, and the version of a kubelet, may be, in bytes. What is longer is left out: Kubernetes
-	// accepts no such label, and there is no such version.
+	// maxNodeText is how long a label's value, and the version of a kubelet, may be, in bytes. What is longer is left out:
+	// Kubernetes accepts no such label, and there is no such version.
 	maxNodeText = 63
 )
 
 // clusters is what imported clusters said of themselves, by import.
 type clusters struct {
 	clock clock.Clock
-	// asking has room for as many as may be asked at once: fewer than there are workers, so that clusters that hang never hold up imports
-	// whose clusters do not.
+	// asking has room for as many as may be asked at once: fewer than there are workers, so that clusters that hang never
+	// hold up imports whose clusters do not.
 	asking chan struct{}
 
 	mu    sync.Mutex
@@ -117,8 +119,8 @@ func (c *clusters) forget(key types.NamespacedName) {
 	delete(c.known, key)
 }
 
-// goodFor is how long an answer counts: one with the Nodes until the next resync, one without them until the next retry. A cluster that cannot
-// be asked is left alone twice as long each time.
+// goodFor is how long an answer counts: one with the Nodes until the next resync, one without them until the next
+// retry. A cluster that cannot be asked is left alone twice as long each time.
 func (a clusterAnswer) goodFor() time.Duration {
 	switch {
 	case a.failures > 0:

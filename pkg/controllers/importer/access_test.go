@@ -51,7 +51,8 @@ func items(n int, item string) string {
 	return `{"items":[` + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + `]}`
 }
 
-// TestAnswersOfAnImportedClusterAreBounded: an imported cluster is somebody else's. No answer of it takes much of the manager's memory.
+// TestAnswersOfAnImportedClusterAreBounded: an imported cluster is somebody else's. No answer of it takes much of the
+// manager's memory.
 func TestAnswersOfAnImportedClusterAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		reason string
@@ -124,7 +125,8 @@ func TestOnlyWhatIsReadOfANodeIsKept(t *testing.T) {
 	}
 }
 
-// TestPageOfLargeNodesIsRead: the bounds let pass a whole page of Nodes with all images and managed fields that a kubelet reports.
+// TestPageOfLargeNodesIsRead: the bounds let pass a whole page of Nodes with all images and managed fields that a
+// kubelet reports.
 func TestPageOfLargeNodesIsRead(t *testing.T) {
 	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{}}}
 	var fields strings.Builder

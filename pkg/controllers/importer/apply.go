@@ -23,7 +23,8 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// appliedAnnotation holds a hash of what was applied to an object last, so that a field which is no longer wanted is noticed.
+// appliedAnnotation holds a hash of what was applied to an object last, so that a field which is no longer wanted is
+// noticed.
 const appliedAnnotation = "fleet.masthead.dev/applied"
 
 // stamped is the object with the hash of itself.
@@ -43,8 +44,8 @@ func stamped(want *unstructured.Unstructured) (*unstructured.Unstructured, error
 	return out, nil
 }
 
-// find returns the object of that name if it is there, and stops the pass if it is not the import's. The API server is asked only for
-// what the cache of the imports' objects does not have.
+// find returns the object of that name if it is there, and stops the pass if it is not the import's. The API server is
+// asked only for what the cache of the imports' objects does not have.
 func (r *Reconciler) find(ctx context.Context, p *pass, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	there := &unstructured.Unstructured{}
 	there.SetGroupVersionKind(want.GroupVersionKind())
@@ -111,7 +112,8 @@ func (r *Reconciler) update(ctx context.Context, there, want *unstructured.Unstr
 	return want, nil
 }
 
-// holds says whether everything that is wanted is there. What others added to objects is theirs; lists are as they are wanted.
+// holds says whether everything that is wanted is there. What others added to objects is theirs; lists are as they are
+// wanted.
 func holds(there, want any) bool {
 	switch want := want.(type) {
 	case map[string]any:

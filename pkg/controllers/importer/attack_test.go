@@ -87,8 +87,8 @@ func copied(o *unstructured.Unstructured, namespace, name string) *unstructured.
 	return out
 }
 
-// TestCopyOfAReflectionIsNotDeleted: the attacker copies a reflected Cluster, labels and all, and has the copy refer to the infrastructure
-// of a real cluster, which Cluster API core would delete with it.
+// TestCopyOfAReflectionIsNotDeleted: the attacker copies a reflected Cluster, labels and all, and has the copy refer to
+// the infrastructure of a real cluster, which Cluster API core would delete with it.
 func TestCopyOfAReflectionIsNotDeleted(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()
@@ -129,8 +129,8 @@ func TestCopyOfAReflectionIsNotDeleted(t *testing.T) {
 	}
 }
 
-// TestClusterThatRefersToRealInfrastructureIsNotDeleted: the attacker points the reflected Cluster, or a reflected MachinePool, at
-// infrastructure of a real cluster before un-import.
+// TestClusterThatRefersToRealInfrastructureIsNotDeleted: the attacker points the reflected Cluster, or a reflected
+// MachinePool, at infrastructure of a real cluster before un-import.
 func TestClusterThatRefersToRealInfrastructureIsNotDeleted(t *testing.T) {
 	kinds := reflection.ReflectedKinds(reflection.EKS)
 	foreignKind := map[string]any{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "DockerCluster", "name": "shop"}
@@ -175,8 +175,9 @@ func TestClusterThatRefersToRealInfrastructureIsNotDeleted(t *testing.T) {
 	}
 }
 
-// TestObservationOfAnotherNamespaceIsNotBelieved: a tenant makes a managed resource with the label and the name that an import of another
-// namespace would give it, and with a provider configuration of the tenant's, so that the import's credentials go to the tenant's host.
+// TestObservationOfAnotherNamespaceIsNotBelieved: a tenant makes a managed resource with the label and the name that an
+// import of another namespace would give it, and with a provider configuration of the tenant's, so that the import's
+// credentials go to the tenant's host.
 func TestObservationOfAnotherNamespaceIsNotBelieved(t *testing.T) {
 	imp := anImport()
 	planted := &unstructured.Unstructured{Object: map[string]any{
@@ -204,8 +205,8 @@ func TestObservationOfAnotherNamespaceIsNotBelieved(t *testing.T) {
 	h.object(observedCluster, "tenant", planted.GetName())
 }
 
-// TestClusterIsNotExchanged: the attacker deletes the cluster that was imported, or changes the account, and has another of the same name be
-// observed, which would be given the first one's credentials.
+// TestClusterIsNotExchanged: the attacker deletes the cluster that was imported, or changes the account, and has
+// another of the same name be observed, which would be given the first one's credentials.
 func TestClusterIsNotExchanged(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()
@@ -225,8 +226,8 @@ func TestClusterIsNotExchanged(t *testing.T) {
 	}
 }
 
-// TestNoSecondProviderConfigIsUsed: the hub serves kinds of two generations, whose provider configurations of the same name are two. Only
-// one is held against what the import may use.
+// TestNoSecondProviderConfigIsUsed: the hub serves kinds of two generations, whose provider configurations of the same
+// name are two. Only one is held against what the import may use.
 func TestNoSecondProviderConfigIsUsed(t *testing.T) {
 	all := func(gk func(reflection.Kind) schema.GroupKind) reflection.ServedVersions {
 		served := reflection.ServedVersions{}
@@ -259,8 +260,8 @@ func TestNoSecondProviderConfigIsUsed(t *testing.T) {
 	}
 }
 
-// TestNodesOfAMachinePoolAreKept: somebody unpaused a reflected MachinePool for a while, so that Cluster API core found its Nodes. It would
-// delete them with the MachinePool.
+// TestNodesOfAMachinePoolAreKept: somebody unpaused a reflected MachinePool for a while, so that Cluster API core found
+// its Nodes. It would delete them with the MachinePool.
 func TestNodesOfAMachinePoolAreKept(t *testing.T) {
 	for _, deleted := range []bool{false, true} {
 		h := newHub(t, anImport())
@@ -286,8 +287,8 @@ func TestNodesOfAMachinePoolAreKept(t *testing.T) {
 	}
 }
 
-// TestUnimportWaitsUntilTheKubeconfigIsGone: somebody's finalizer keeps the Secret, with which Cluster API core could act on the cluster
-// while the rest is removed.
+// TestUnimportWaitsUntilTheKubeconfigIsGone: somebody's finalizer keeps the Secret, with which Cluster API core could
+// act on the cluster while the rest is removed.
 func TestUnimportWaitsUntilTheKubeconfigIsGone(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()
@@ -319,8 +320,8 @@ func TestUnimportWaitsUntilTheKubeconfigIsGone(t *testing.T) {
 	h.isGone()
 }
 
-// TestTakenPoolNameHoldsNothingUp: the attacker has an object of the name that a reflected node pool would get, so that the cluster is not
-// reflected at all.
+// TestTakenPoolNameHoldsNothingUp: the attacker has an object of the name that a reflected node pool would get, so that
+// the cluster is not reflected at all.
 func TestTakenPoolNameHoldsNothingUp(t *testing.T) {
 	for _, gvk := range []schema.GroupVersionKind{reflection.ReflectedKinds(reflection.EKS)[3], machinePoolKind} {
 		foreign := &unstructured.Unstructured{}
@@ -350,8 +351,8 @@ func TestTakenPoolNameHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// TestKubeconfigIsKeptWhileTheReflectionStops: the attacker takes the name of an object of the reflection, and waits for the token of the
-// connection to expire.
+// TestKubeconfigIsKeptWhileTheReflectionStops: the attacker takes the name of an object of the reflection, and waits
+// for the token of the connection to expire.
 func TestKubeconfigIsKeptWhileTheReflectionStops(t *testing.T) {
 	imp := anImport()
 	imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{

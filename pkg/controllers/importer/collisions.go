@@ -55,8 +55,9 @@ func (r *Reconciler) collisions(ctx context.Context, p *pass) error {
 	return r.managedByCrossplane(ctx, p)
 }
 
-// foreignMembers finds what names the cluster and makes Cluster API core write to its Nodes. The policies refuse it as soon as the cluster is
-// imported; it may have been there before, or have come while they were not enforced. While it is there, core gets no credentials.
+// foreignMembers finds what names the cluster and makes Cluster API core write to its Nodes. The policies refuse it as
+// soon as the cluster is imported; it may have been there before, or have come while they were not enforced. While it
+// is there, core gets no credentials.
 func (r *Reconciler) foreignMembers(ctx context.Context, p *pass) error {
 	for _, kind := range []string{"MachinePool", "MachineDeployment", "MachineSet", "Machine"} {
 		gvk := clusterv1.GroupVersion.WithKind(kind)
@@ -93,7 +94,8 @@ func isNameTaken(err error) bool {
 	return errors.As(err, &stopped) && stopped.condition.Reason == fleetv1alpha1.ReasonNameTaken
 }
 
-// importedTwice finds an older import of the same cluster. What is said of one in another namespace is only that it is there.
+// importedTwice finds an older import of the same cluster. What is said of one in another namespace is only that it is
+// there.
 func (r *Reconciler) importedTwice(ctx context.Context, p *pass) error {
 	var all fleetv1alpha1.ClusterImportList
 	if err := r.hub.List(ctx, &all); err != nil {
@@ -115,10 +117,10 @@ func (r *Reconciler) importedTwice(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// sameCluster says whether two imports are of the same cluster: by the ID that the cloud gives it, or else by what they name. Only imports
-// that use one provider configuration are compared: with a configuration of one's own, which can lead to a cloud of one's own, the ID of
-// anybody's cluster can be shown, and would keep that cluster from being imported. Provider configurations of one name in two namespaces
-// are two, unless the kind is cluster-scoped.
+// sameCluster says whether two imports are of the same cluster: by the ID that the cloud gives it, or else by what they
+// name. Only imports that use one provider configuration are compared: with a configuration of one's own, which can
+// lead to a cloud of one's own, the ID of anybody's cluster can be shown, and would keep that cluster from being
+// imported. Provider configurations of one name in two namespaces are two, unless the kind is cluster-scoped.
 func sameCluster(a, b *fleetv1alpha1.ClusterImport, configsAreNamespaced bool) bool {
 	if a.UID == b.UID {
 		return false
@@ -152,8 +154,8 @@ func isOlder(a, b *fleetv1alpha1.ClusterImport) bool {
 	return a.UID < b.UID
 }
 
-// managedByCrossplane finds a managed resource of somebody else that stands for the same cluster and may do more than observe. It is
-// asked only until the import has its own: the list of a kind is that of the whole hub.
+// managedByCrossplane finds a managed resource of somebody else that stands for the same cluster and may do more than
+// observe. It is asked only until the import has its own: the list of a kind is that of the whole hub.
 func (r *Reconciler) managedByCrossplane(ctx context.Context, p *pass) error {
 	kind := reflection.Kinds(p.wanted.Cloud)[0]
 	gvk, _, found := p.served.Managed(kind)

@@ -1,46 +1,54 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package importer reflects clusters of EKS, AKS and GKE as objects of Cluster API, as ClusterImports ask for it. What is wanted is decided
-// in pkg/reflection; this package reads and writes.
+// Package importer reflects clusters of EKS, AKS and GKE as objects of Cluster API, as ClusterImports ask for it. What
+// is wanted is decided in pkg/reflection; this package reads and writes.
 //
 // # Guarantees
 //
-//   - Nothing is written to an imported cluster or to its cloud. In the cluster, Nodes are listed and the credentials' rights are asked
-//     for. In the cloud, Crossplane observes.
-//   - Nothing is created while the admission policies of pkg/takeover are not enforced, or while something else manages the cluster.
-//   - A managed resource is created paused, after a dry run of the same object, and released once the API server's reply was held
-//     against the policy Observe. One that has another policy is not touched any more, and is not deleted: with another policy, its
-//     deletion can be that of the cluster.
-//   - An object without the label of this very ClusterImport is never written and never deleted, whatever its name is. With the label, it is
-//     deleted and believed only in the namespace and under the name that the import gives: a copy, such as a restored backup, is told of in
-//     an event.
-//   - A Cluster or a MachinePool that refers to anything that the import did not make is not deleted, because Cluster API core deletes what
-//     they refer to. Neither is a MachinePool with Nodes in its status, because core deletes them.
-//   - The ID of the cluster in the cloud is fixed when it is first observed. Another cluster of the same name is not reflected.
-//   - All managed resources of an import use the one provider configuration that was held against what the import may use.
+//   - Nothing is written to an imported cluster or to its cloud. In the cluster, Nodes are listed and the credentials'
+//     rights are asked for. In the cloud, Crossplane observes.
+//   - Nothing is created while the admission policies of pkg/takeover are not enforced, or while something else manages
+//     the cluster.
+//   - A managed resource is created paused, after a dry run of the same object, and released once the API server's
+//     reply was held against the policy Observe. One that has another policy is not touched any more, and is not
+//     deleted: with another policy, its deletion can be that of the cluster.
+//   - An object without the label of this very ClusterImport is never written and never deleted, whatever its name is.
+//     With the label, it is deleted and believed only in the namespace and under the name that the import gives: a
+//     copy, such as a restored backup, is told of in an event.
+//   - A Cluster or a MachinePool that refers to anything that the import did not make is not deleted, because Cluster
+//     API core deletes what they refer to. Neither is a MachinePool with Nodes in its status, because core deletes
+//     them.
+//   - The ID of the cluster in the cloud is fixed when it is first observed. Another cluster of the same name is not
+//     reflected.
+//   - All managed resources of an import use the one provider configuration that was held against what the import may
+//     use.
 //   - What is deleted is deleted with the UID and the resourceVersion that were looked at, without foreground deletion.
-//   - Un-import goes in the order in which nothing can act on the cluster in between: the kubeconfig, until its Secret is gone, then the provider's objects, then
-//     the Cluster and its MachinePools, then the managed resources, then the finalizer. Finalizers of others are never removed.
-//   - A node pool whose name is taken is left out; nothing else waits for it. A kubeconfig that is there is kept up to date while the
-//     reflection stops.
-//   - An import that may no longer use its provider configuration has nothing. What an import has left whose finalizer somebody took away is
-//     removed the same way, once a ClusterImport of that cloud has been looked after since the manager started.
-//   - While something else names the cluster for which Cluster API core would write to its Nodes, core gets no credentials.
+//   - Un-import goes in the order in which nothing can act on the cluster in between: the kubeconfig, until its Secret
+//     is gone, then the provider's objects, then the Cluster and its MachinePools, then the managed resources, then the
+//     finalizer. Finalizers of others are never removed.
+//   - A node pool whose name is taken is left out; nothing else waits for it. A kubeconfig that is there is kept up to
+//     date while the reflection stops.
+//   - An import that may no longer use its provider configuration has nothing. What an import has left whose finalizer
+//     somebody took away is removed the same way, once a ClusterImport of that cloud has been looked after since the
+//     manager started.
+//   - While something else names the cluster for which Cluster API core would write to its Nodes, core gets no
+//     credentials.
 //   - Each step looks at what is there, so that it makes no difference where the manager was stopped.
 //   - No write when nothing changed.
 //
 // # What does the owner of an imported cluster gain from the hub or another cluster through this?
 //
-// Answers of the cluster are bounded, and of its Nodes only labels, the kubelet's version and readiness are read. Its API server is
-// sent the credentials of its own kubeconfig, and no others. Redirects are not followed. Clusters that hang take half of the workers at most, and
-// are asked less and less often.
+// Answers of the cluster are bounded, and of its Nodes only labels, the kubelet's version and readiness are read. Its
+// API server is sent the credentials of its own kubeconfig, and no others. Redirects are not followed. Clusters that
+// hang take half of the workers at most, and are asked less and less often.
 //
 // # What does whoever writes a ClusterImport gain?
 //
-// The rights of the Crossplane provider configuration, to observe. So a cluster-scoped configuration must allow the namespace. With a
-// configuration of one's own one can show the ID of anybody's cluster, so such an ID keeps nobody else from importing it. Secrets
-// are read in the namespace of the ClusterImport alone, and only with the label that somebody who may write them gives them; a connection Secret only if it is controlled by the managed resource of the
-// import. Tokens are asked for only at endpoints that the operator allows. Kubeconfigs are held against pkg/providers/credentials:
-// exec, auth-provider, impersonation and files are refused.
+// The rights of the Crossplane provider configuration, to observe. So a cluster-scoped configuration must allow the
+// namespace. With a configuration of one's own one can show the ID of anybody's cluster, so such an ID keeps nobody
+// else from importing it. Secrets are read in the namespace of the ClusterImport alone, and only with the label that
+// somebody who may write them gives them; a connection Secret only if it is controlled by the managed resource of the
+// import. Tokens are asked for only at endpoints that the operator allows. Kubeconfigs are held against
+// pkg/providers/credentials: exec, auth-provider, impersonation and files are refused.
 package importer

@@ -61,7 +61,8 @@ func (w *world) api(t *testing.T, name, clusterRole string) fakecloud.API {
 	return api
 }
 
-// addEKS adds a cluster to the cloud. Its name consists of hexadecimal digits, because the identifiers of its network do.
+// addEKS adds a cluster to the cloud. Its name consists of hexadecimal digits, because the identifiers of its network
+// do.
 func (w *world) addEKS(t *testing.T, name string, pools ...string) {
 	t.Helper()
 	cluster := fakecloud.EKS{Region: region, Name: name, API: w.api(t, name, reader), Subnets: []fakecloud.Subnet{

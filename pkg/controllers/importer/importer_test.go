@@ -21,8 +21,8 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// TestImportSurvivesLostReplies has every write be carried out and its reply be lost once, as when the manager is killed after each write,
-// in import and in un-import. Nothing is lost, nothing is doubled.
+// TestImportSurvivesLostReplies has every write be carried out and its reply be lost once, as when the manager is
+// killed after each write, in import and in un-import. Nothing is lost, nothing is doubled.
 func TestImportSurvivesLostReplies(t *testing.T) {
 	modern.cloud.FailOnMutation(t)
 	modern.addEKS(t, "cafe4567", "blue")
@@ -54,7 +54,8 @@ func TestImportSurvivesLostReplies(t *testing.T) {
 	modern.unimport(t, imp)
 }
 
-// TestImportTakesNoOtherNamespacesProviderConfig: the attacker lends the rights of a configuration that was not made for its namespace.
+// TestImportTakesNoOtherNamespacesProviderConfig: the attacker lends the rights of a configuration that was not made
+// for its namespace.
 func TestImportTakesNoOtherNamespacesProviderConfig(t *testing.T) {
 	imp := importOfEKS("stranger", "cafe89ab")
 	imp.Spec.ProviderConfigRef = fleetv1alpha1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "platform"}
@@ -82,7 +83,8 @@ func TestImportOverwritesNoForeignCluster(t *testing.T) {
 	}
 }
 
-// TestImportTakesNoForeignConnectionSecret: the attacker puts a Secret where the provider would write one, with a server of their own.
+// TestImportTakesNoForeignConnectionSecret: the attacker puts a Secret where the provider would write one, with a
+// server of their own.
 func TestImportTakesNoForeignConnectionSecret(t *testing.T) {
 	modern.addEKS(t, "cafe9999")
 	planted := &corev1.Secret{
@@ -116,8 +118,9 @@ func TestImportTwice(t *testing.T) {
 	modern.unimport(t, first)
 }
 
-// TestMachinesOfAnImportedClusterAreRefused: the attacker creates a MachinePool or a Machine that names an imported cluster, with infrastructure
-// of theirs that lists the cluster's Nodes: Cluster API core would annotate and delete them.
+// TestMachinesOfAnImportedClusterAreRefused: the attacker creates a MachinePool or a Machine that names an imported
+// cluster, with infrastructure of theirs that lists the cluster's Nodes: Cluster API core would annotate and delete
+// them.
 func TestMachinesOfAnImportedClusterAreRefused(t *testing.T) {
 	modern.addEKS(t, "cafe5555", "blue")
 	imp := importOfEKS("members", "cafe5555", "blue")

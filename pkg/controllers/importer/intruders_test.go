@@ -30,8 +30,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// TestTokenSecretIsNotAnybodysSecret: the attacker may write ClusterImports and not read Secrets, and has one be sent as a token to a cluster
-// of theirs.
+// TestTokenSecretIsNotAnybodysSecret: the attacker may write ClusterImports and not read Secrets, and has one be sent
+// as a token to a cluster of theirs.
 func TestTokenSecretIsNotAnybodysSecret(t *testing.T) {
 	imp := anImport()
 	imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{
@@ -49,8 +49,8 @@ func TestTokenSecretIsNotAnybodysSecret(t *testing.T) {
 	}
 }
 
-// TestIDOfAClusterIsNotSquatted: the attacker has an older import in another namespace whose provider configuration leads to a cloud of
-// theirs, which shows the ID of somebody else's cluster.
+// TestIDOfAClusterIsNotSquatted: the attacker has an older import in another namespace whose provider configuration
+// leads to a cloud of theirs, which shows the ID of somebody else's cluster.
 func TestIDOfAClusterIsNotSquatted(t *testing.T) {
 	const id = "arn:aws:eks:eu-central-1:123456789012:cluster/prod"
 	older := func(namespace string, config fleetv1alpha1.ProviderConfigReference) *fleetv1alpha1.ClusterImport {
@@ -106,8 +106,8 @@ func (h *hubOfOneImport) allow(namespace string) {
 	}
 }
 
-// TestRevokedConfigurationKeepsNothing: the attacker's namespace may no longer use a configuration, and goes on looking at the cluster, and
-// being connected to it, with what was made before.
+// TestRevokedConfigurationKeepsNothing: the attacker's namespace may no longer use a configuration, and goes on looking
+// at the cluster, and being connected to it, with what was made before.
 func TestRevokedConfigurationKeepsNothing(t *testing.T) {
 	imp := anImport()
 	imp.Spec.ProviderConfigRef = fleetv1alpha1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "platform"}
@@ -133,8 +133,8 @@ func TestRevokedConfigurationKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestNothingIsOrphaned: the attacker takes the finalizer of an import away and deletes it, so that nobody removes what goes on observing the
-// cluster, or what was reflected of it.
+// TestNothingIsOrphaned: the attacker takes the finalizer of an import away and deletes it, so that nobody removes what
+// goes on observing the cluster, or what was reflected of it.
 func TestNothingIsOrphaned(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		t.Run(fmt.Sprintf("CreatedAgain=%v", again), func(t *testing.T) {
@@ -191,8 +191,9 @@ func TestOrphanThatRefersToRealInfrastructureIsNotDeleted(t *testing.T) {
 	}
 }
 
-// TestClusterWithForeignMachinesGetsNoCredentials: the attacker has a MachinePool, or a Machine, name a cluster before it is imported, with
-// infrastructure of theirs that lists the cluster's Nodes: Cluster API core would annotate and delete them.
+// TestClusterWithForeignMachinesGetsNoCredentials: the attacker has a MachinePool, or a Machine, name a cluster before
+// it is imported, with infrastructure of theirs that lists the cluster's Nodes: Cluster API core would annotate and
+// delete them.
 func TestClusterWithForeignMachinesGetsNoCredentials(t *testing.T) {
 	for _, kind := range []string{"MachinePool", "MachineDeployment", "MachineSet", "Machine"} {
 		t.Run(kind, func(t *testing.T) {
@@ -234,7 +235,8 @@ func TestPoolsOfAnEarlierNameGiveWay(t *testing.T) {
 	}
 }
 
-// TestHangingClustersHoldFewWorkers: the attacker imports clusters that never answer, so that nobody else's import is worked on.
+// TestHangingClustersHoldFewWorkers: the attacker imports clusters that never answer, so that nobody else's import is
+// worked on.
 func TestHangingClustersHoldFewWorkers(t *testing.T) {
 	const workers = 4
 	asked, release := make(chan struct{}, 2*workers), make(chan struct{})

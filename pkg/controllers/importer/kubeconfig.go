@@ -63,8 +63,8 @@ func (r *Reconciler) kubeconfig(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// keepKubeconfig keeps a kubeconfig that is there up to date where the pass stopped before it came to it: a reflection that is refused must
-// not end the connection with the next token.
+// keepKubeconfig keeps a kubeconfig that is there up to date where the pass stopped before it came to it: a reflection
+// that is refused must not end the connection with the next token.
 func (r *Reconciler) keepKubeconfig(ctx context.Context, p *pass) error {
 	came := slices.ContainsFunc(p.conditions, func(c metav1.Condition) bool { return c.Type == fleetv1alpha1.ConditionKubeconfigReady })
 	if p.facts == nil || came {
@@ -117,7 +117,8 @@ func (r *Reconciler) credentials(ctx context.Context, p *pass) ([]byte, error) {
 	return r.composed(ctx, p, token)
 }
 
-// sanitised is a kubeconfig that somebody else wrote, without what is not needed. It is refused if it has what is refused everywhere.
+// sanitised is a kubeconfig that somebody else wrote, without what is not needed. It is refused if it has what is
+// refused everywhere.
 func (r *Reconciler) sanitised(given []byte, cloud fleetv1alpha1.ImportCloud) ([]byte, error) {
 	parsed, err := credentials.Parse(given, r.creds)
 	if err != nil {
@@ -177,8 +178,8 @@ func (r *Reconciler) cluster(ctx context.Context, p *pass) (*clientcmdapi.Cluste
 	return cluster, nil
 }
 
-// publishedCluster is that of the kubeconfig that the provider publishes. AKS shows the authority and the port of the API server nowhere else.
-// The kubeconfig's user, which may be a program to run, is not looked at.
+// publishedCluster is that of the kubeconfig that the provider publishes. AKS shows the authority and the port of the
+// API server nowhere else. The kubeconfig's user, which may be a program to run, is not looked at.
 func (r *Reconciler) publishedCluster(ctx context.Context, p *pass) (*clientcmdapi.Cluster, error) {
 	given, err := r.connectionSecret(ctx, p, providerKubeconfigKey)
 	if err != nil {
@@ -213,8 +214,8 @@ func encoded(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) ([]byte
 	return content, nil
 }
 
-// connectionSecret reads a key of the Secret that a managed resource of the import publishes. The Secret counts only if that managed
-// resource controls it: its name alone could be anybody's.
+// connectionSecret reads a key of the Secret that a managed resource of the import publishes. The Secret counts only if
+// that managed resource controls it: its name alone could be anybody's.
 func (r *Reconciler) connectionSecret(ctx context.Context, p *pass, key string) ([]byte, error) {
 	secret := &corev1.Secret{}
 	name := connectionSecretName(p.imp)
@@ -238,8 +239,8 @@ func (r *Reconciler) connectionSecret(ctx context.Context, p *pass, key string) 
 	return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Secret %q is not that of the import's managed resources; it is left alone", name)
 }
 
-// secretKey reads a key of a Secret that the spec names, in the import's own namespace. The Secret has to be there for imports: who writes a
-// ClusterImport may be somebody who cannot read it.
+// secretKey reads a key of a Secret that the spec names, in the import's own namespace. The Secret has to be there for
+// imports: who writes a ClusterImport may be somebody who cannot read it.
 func (r *Reconciler) secretKey(ctx context.Context, p *pass, ref fleetv1alpha1.SecretKeyReference) ([]byte, error) {
 	secret := &corev1.Secret{}
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.imp.Namespace, Name: ref.Name}, secret)
@@ -290,7 +291,8 @@ func (r *Reconciler) minted(ctx context.Context, p *pass, source fleetv1alpha1.K
 	return token.AccessToken, nil
 }
 
-// writeKubeconfig writes the Secret. It is the same object when a token changes, so that who uses it need not connect anew.
+// writeKubeconfig writes the Secret. It is the same object when a token changes, so that who uses it need not connect
+// anew.
 func (r *Reconciler) writeKubeconfig(ctx context.Context, p *pass, content []byte) error {
 	labels := marks(p.imp)
 	labels[clusterv1.ClusterNameLabel] = p.imp.Name

@@ -322,8 +322,8 @@ func schemaUID(o client.Object) types.UID {
 	return types.UID(fmt.Sprintf("uid-%s-%s", strings.ToLower(o.GetObjectKind().GroupVersionKind().Kind), o.GetName()))
 }
 
-// TestImportAndUnimport walks an import through its life in a hub in memory: with and without each reply being lost once, as when the
-// manager is killed after each write. The same is there at the end, and nothing after un-import.
+// TestImportAndUnimport walks an import through its life in a hub in memory: with and without each reply being lost
+// once, as when the manager is killed after each write. The same is there at the end, and nothing after un-import.
 func TestImportAndUnimport(t *testing.T) {
 	var without []string
 	for _, lose := range []bool{false, true} {
@@ -366,7 +366,8 @@ func TestImportAndUnimport(t *testing.T) {
 	}
 }
 
-// nothingCanAct sees that all that is reflected is paused and without finalizers, and that managed resources only observe.
+// nothingCanAct sees that all that is reflected is paused and without finalizers, and that managed resources only
+// observe.
 func (h *hubOfOneImport) nothingCanAct() {
 	h.t.Helper()
 	for _, gvk := range reflection.ReflectedKinds(reflection.EKS) {

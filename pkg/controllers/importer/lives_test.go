@@ -32,14 +32,14 @@ type life struct {
 	shownBy reflection.Kind
 	// changes has the cluster have another version, and its first pool another size, and says which.
 	changes func() (version string, replicas int64)
-	// rotates has the cluster have new credentials; publishedBy is the managed resource whose change the importer looks at. Without it the
-	// credentials change by themselves.
+	// rotates has the cluster have new credentials; publishedBy is the managed resource whose change the importer looks
+	// at. Without it the credentials change by themselves.
 	rotates     func()
 	publishedBy reflection.Kind
 }
 
-// live walks an import through its life: the cluster is reflected with its pools, connected to with credentials that only read, and can be
-// enrolled; the credentials rotate; the cluster changes; a pool goes; un-import leaves nothing.
+// live walks an import through its life: the cluster is reflected with its pools, connected to with credentials that
+// only read, and can be enrolled; the credentials rotate; the cluster changes; a pool goes; un-import leaves nothing.
 func (w *world) live(t *testing.T, l life) {
 	t.Helper()
 	w.cloud.FailOnMutation(t)
@@ -79,7 +79,8 @@ func (w *world) live(t *testing.T, l life) {
 	w.unimport(t, imp)
 }
 
-// changesAreReflected has somebody upgrade the cluster and scale a pool in the cloud, and the user enrol it with another class.
+// changesAreReflected has somebody upgrade the cluster and scale a pool in the cloud, and the user enrol it with
+// another class.
 func (w *world) changesAreReflected(t *testing.T, l life) {
 	t.Helper()
 	imp := l.imp
@@ -117,7 +118,8 @@ func containsAll(all, wanted []string) bool {
 	return !slices.ContainsFunc(wanted, func(s string) bool { return !slices.Contains(all, s) })
 }
 
-// credentialsRotate sees that the same Secret holds the next token, which is no reason to connect anew, and that both tokens work.
+// credentialsRotate sees that the same Secret holds the next token, which is no reason to connect anew, and that both
+// tokens work.
 func (w *world) credentialsRotate(t *testing.T, l life) {
 	t.Helper()
 	secret, before := w.kubeconfig(t, l.imp)
@@ -265,12 +267,14 @@ func TestAKSImportWithEntraID(t *testing.T) {
 	modern.live(t, l)
 }
 
-// entraID has users log in with Entra ID. The address is that of the test's API server, whose port the kubeconfig names.
+// entraID has users log in with Entra ID. The address is that of the test's API server, whose port the kubeconfig
+// names.
 func entraID(cluster *fakecloud.AKS) {
 	cluster.EntraID, cluster.AtProvider = true, map[string]any{"fqdn": "127.0.0.1"}
 }
 
-// TestAdministratorOfAKSIsOnlyUsedOnRequest: the connection Secret always holds the cluster administrator's kubeconfig, too.
+// TestAdministratorOfAKSIsOnlyUsedOnRequest: the connection Secret always holds the cluster administrator's kubeconfig,
+// too.
 func TestAdministratorOfAKSIsOnlyUsedOnRequest(t *testing.T) {
 	modern.cloud.FailOnMutation(t)
 	imp := modern.aksLife(t, "kubelogin", nil, entraID).imp

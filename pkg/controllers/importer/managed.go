@@ -102,8 +102,8 @@ func (r *Reconciler) ensureManaged(ctx context.Context, p *pass, want *unstructu
 	return err
 }
 
-// tryManaged has the API server say what it would make of a managed resource, and refuses what is not what was asked for: a CRD that is
-// too old drops fields, a webhook may add some.
+// tryManaged has the API server say what it would make of a managed resource, and refuses what is not what was asked
+// for: a CRD that is too old drops fields, a webhook may add some.
 func (r *Reconciler) tryManaged(ctx context.Context, want *unstructured.Unstructured) error {
 	reply := want.DeepCopy()
 	err := r.hub.Create(ctx, reply, client.DryRunAll, client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.FieldValidation(metav1.FieldValidationStrict))
@@ -122,7 +122,8 @@ func (r *Reconciler) tryManaged(ctx context.Context, want *unstructured.Unstruct
 	return nil
 }
 
-// isBorn says whether a managed resource is still paused since it was created. One that was observed was paused by somebody else.
+// isBorn says whether a managed resource is still paused since it was created. One that was observed was paused by
+// somebody else.
 func isBorn(m *unstructured.Unstructured) bool {
 	_, observed, _ := unstructured.NestedMap(m.Object, "status", "atProvider")
 	return m.GetAnnotations()[reflection.ManagedPausedAnnotation] == "true" && !observed
@@ -137,8 +138,8 @@ func policiesOf(m *unstructured.Unstructured) []string {
 	return policies
 }
 
-// verifyManaged says what is wrong with a managed resource that must only observe. A ClusterAuth, whose controller knows no policies,
-// writes nothing to the cloud under any.
+// verifyManaged says what is wrong with a managed resource that must only observe. A ClusterAuth, whose controller
+// knows no policies, writes nothing to the cloud under any.
 func verifyManaged(m *unstructured.Unstructured) error {
 	policies := policiesOf(m)
 	if reflection.EKSClusterAuth.Is(m.GroupVersionKind().GroupKind()) {

@@ -20,8 +20,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// sweep removes what imports of a name have left that are gone: somebody took their finalizer away. The one that is there, if there is one, is
-// left alone. It goes the way of un-import, with all of its looks, and says whether something is left.
+// sweep removes what imports of a name have left that are gone: somebody took their finalizer away. The one that is
+// there, if there is one, is left alone. It goes the way of un-import, with all of its looks, and says whether
+// something is left.
 func (r *Reconciler) sweep(ctx context.Context, key types.NamespacedName, there types.UID) (left bool, err error) {
 	orphans, err := r.orphans(ctx, key)
 	if err != nil {
@@ -68,8 +69,8 @@ func (r *Reconciler) former(ctx context.Context, p *pass) error {
 	return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider, "Waiting for what an earlier ClusterImport of this name made to go")
 }
 
-// orphans are the imports of a name, one for each UID, that the labels of the objects tell of. Of their spec there is what un-import needs: the
-// cloud, and the name of the cluster there.
+// orphans are the imports of a name, one for each UID, that the labels of the objects tell of. Of their spec there is
+// what un-import needs: the cloud, and the name of the cluster there.
 func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName) ([]*fleetv1alpha1.ClusterImport, error) {
 	found := map[types.UID]*fleetv1alpha1.ClusterImport{}
 	for _, gvk := range r.watched() {

@@ -20,8 +20,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// own are those objects that the import made, out of those that bear its label. Labels are copied, by people and by the restore of a
-// backup into another namespace. What such a copy refers to can be real, so it is told of, and neither believed nor deleted.
+// own are those objects that the import made, out of those that bear its label. Labels are copied, by people and by the
+// restore of a backup into another namespace. What such a copy refers to can be real, so it is told of, and neither
+// believed nor deleted.
 func (r *Reconciler) own(p *pass, labelled []unstructured.Unstructured) []unstructured.Unstructured {
 	return slices.DeleteFunc(labelled, func(o unstructured.Unstructured) bool {
 		if p.isOurs(&o) && p.wanted.Makes(&o) {
@@ -49,8 +50,8 @@ func cascades(gk schema.GroupKind) [][]string {
 	}
 }
 
-// verifyCascade sees, before an object is deleted or core may end its deletion, that what core deletes together with it is of the import,
-// or is not there.
+// verifyCascade sees, before an object is deleted or core may end its deletion, that what core deletes together with it
+// is of the import, or is not there.
 func (r *Reconciler) verifyCascade(ctx context.Context, p *pass, o *unstructured.Unstructured) error {
 	if nodes, _, _ := unstructured.NestedSlice(o.Object, "status", "nodeRefs"); len(nodes) > 0 && len(cascades(o.GroupVersionKind().GroupKind())) > 0 {
 		return stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused,

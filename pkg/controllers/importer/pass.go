@@ -148,8 +148,8 @@ func marks(imp *fleetv1alpha1.ClusterImport) map[string]string {
 	}
 }
 
-// isOurs says whether an object bears the label of this import. It is enough for an object of the very name that the import gives. What
-// was found by its label has to pass Reconciler.own as well.
+// isOurs says whether an object bears the label of this import. It is enough for an object of the very name that the
+// import gives. What was found by its label has to pass Reconciler.own as well.
 func (p *pass) isOurs(o client.Object) bool {
 	return o.GetLabels()[fleetv1alpha1.ImportUIDLabel] == string(p.imp.UID)
 }

@@ -138,8 +138,9 @@ func (r *Reconciler) look(ctx context.Context, name reflection.Cloud) (*cloudKin
 	return found, nil
 }
 
-// oneGeneration sees that all kinds of a cloud are of the namespaced generation, or none. One of each would use two provider
-// configurations of the same name, and only the one of the cluster's kind is held against what the import may use.
+// oneGeneration sees that all kinds of a cloud are of the namespaced generation, or none. One of each would use two
+// provider configurations of the same name, and only the one of the cluster's kind is held against what the import may
+// use.
 func (r *Reconciler) oneGeneration(ctx context.Context, name reflection.Cloud, served reflection.Served) error {
 	var legacy []reflection.Kind
 	kinds := reflection.Kinds(name)
@@ -239,7 +240,8 @@ func observes(v *apiextensionsv1.CustomResourceValidation) bool {
 	})
 }
 
-// inactive says whether a kind is only there as a ManagedResourceDefinition that is not active. Their plurals are regular.
+// inactive says whether a kind is only there as a ManagedResourceDefinition that is not active. Their plurals are
+// regular.
 func (r *Reconciler) inactive(ctx context.Context, gk schema.GroupKind) bool {
 	mrd := &unstructured.Unstructured{}
 	mrd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1alpha1", Kind: "ManagedResourceDefinition"})
@@ -317,8 +319,8 @@ func allows(list, namespace string) bool {
 	return false
 }
 
-// admission finds out whether the hub refuses what an import must never do. While it does not, no object is created or changed, but
-// the kubeconfig of an import that is already there is kept up to date.
+// admission finds out whether the hub refuses what an import must never do. While it does not, no object is created or
+// changed, but the kubeconfig of an import that is already there is kept up to date.
 func (r *Reconciler) admission(ctx context.Context, p *pass) error {
 	if err := r.verify(ctx, p.imp.Namespace); err != nil {
 		p.requeueSoon(retry)

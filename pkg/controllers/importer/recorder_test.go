@@ -24,8 +24,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file anew")
 
-// onlyAllowedWrites holds what the importer wrote against the golden file, which is all that it may write: no write is missing in the file,
-// and none is in it that no test showed.
+// onlyAllowedWrites holds what the importer wrote against the golden file, which is all that it may write: no write is
+// missing in the file, and none is in it that no test showed.
 func (r *recorder) onlyAllowedWrites() error {
 	r.mu.Lock()
 	got := slices.Sorted(maps.Keys(r.seen))
@@ -56,8 +56,8 @@ func (r *recorder) onlyAllowedWrites() error {
 	return errors.Join(wrong...)
 }
 
-// recorder notes every write of the importer. While it loses replies, the first write of each kind on each object is carried out and then
-// answered with an error, as if the manager had been killed between the write and the next.
+// recorder notes every write of the importer. While it loses replies, the first write of each kind on each object is
+// carried out and then answered with an error, as if the manager had been killed between the write and the next.
 type recorder struct {
 	mu     sync.Mutex
 	seen   map[string]bool

@@ -18,8 +18,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/takeover"
 )
 
-// providerRoles are the objects of Cluster API's providers, which are there before the Cluster: Cluster API core can then only find
-// objects that are annotated.
+// providerRoles are the objects of Cluster API's providers, which are there before the Cluster: Cluster API core can
+// then only find objects that are annotated.
 func isProviders(role reflection.Role) bool {
 	return role != reflection.RoleCluster && role != reflection.RoleMachinePool
 }
@@ -99,8 +99,8 @@ func (r *Reconciler) reflectObject(ctx context.Context, p *pass, o reflection.Ob
 	return r.updateStatus(ctx, there, o.Status)
 }
 
-// refused is what happens when the API server refuses a reflection. One of a pool, whose fields the provider's webhook keeps from being
-// changed, is removed and made anew by the next pass; nothing depends on it. Others are told of.
+// refused is what happens when the API server refuses a reflection. One of a pool, whose fields the provider's webhook
+// keeps from being changed, is removed and made anew by the next pass; nothing depends on it. Others are told of.
 func (r *Reconciler) refused(ctx context.Context, p *pass, o reflection.Object, refusal error) error {
 	p.requeueSoon(resync)
 	there := &unstructured.Unstructured{}

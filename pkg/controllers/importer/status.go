@@ -91,8 +91,8 @@ func statusOf(p *pass, now time.Time) fleetv1alpha1.ClusterImportStatus {
 	return status
 }
 
-// conditionsOf are the conditions of an import after a pass, sorted by type. One that the pass did not come to stays as it was, and
-// keeps the time of its last transition like one that comes out as before.
+// conditionsOf are the conditions of an import after a pass, sorted by type. One that the pass did not come to stays as
+// it was, and keeps the time of its last transition like one that comes out as before.
 func conditionsOf(p *pass, now time.Time) []metav1.Condition {
 	before := p.imp.Status
 	conditions := p.conditions

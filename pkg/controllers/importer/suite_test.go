@@ -42,11 +42,13 @@ const (
 	reader = "import-reader"
 	admin  = "cluster-admin"
 
-	// tokenLifetime is how many seconds a token works that was made. The importer asks for the next one when a third of it is left.
+	// tokenLifetime is how many seconds a token works that was made. The importer asks for the next one when a third of it
+	// is left.
 	tokenLifetime = 15
 )
 
-// world is a hub, which is also the API server of the imported clusters, with the importer and with the providers of a cloud.
+// world is a hub, which is also the API server of the imported clusters, with the importer and with the providers of a
+// cloud.
 type world struct {
 	config *rest.Config
 	hub    client.Client
@@ -54,8 +56,8 @@ type world struct {
 	tokens *fakecloud.TokenEndpoint
 }
 
-// modern is the world of most tests: the managed resources of AWS are namespaced, those of Azure and Google are cluster-scoped, as the
-// providers that are Go modules have them. All worlds share one recorder.
+// modern is the world of most tests: the managed resources of AWS are namespaced, those of Azure and Google are
+// cluster-scoped, as the providers that are Go modules have them. All worlds share one recorder.
 var (
 	modern *world
 	scheme = runtime.NewScheme()

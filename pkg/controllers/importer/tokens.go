@@ -187,8 +187,8 @@ func refusal(err error) error {
 	return errors.New("the token endpoint cannot be reached, or gives no token")
 }
 
-// googleRequest asks for a token with the key file of a service account. Key files of other types name programs, files and URLs to get a
-// token from, and are refused.
+// googleRequest asks for a token with the key file of a service account. Key files of other types name programs, files
+// and URLs to get a token from, and are refused.
 func googleRequest(key []byte) (tokenRequest, error) {
 	var file struct {
 		Type         string `json:"type"`

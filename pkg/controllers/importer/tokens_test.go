@@ -109,7 +109,8 @@ func TestTokensAreRefreshedBeforeTheyExpire(t *testing.T) {
 	}
 }
 
-// TestTokenGoesToNoOtherHost: the attacker names a token endpoint of their own in a key file, or redirects from one that is allowed.
+// TestTokenGoesToNoOtherHost: the attacker names a token endpoint of their own in a key file, or redirects from one
+// that is allowed.
 func TestTokenGoesToNoOtherHost(t *testing.T) {
 	var reached atomic.Int64
 	other, _ := tokenServer(t, func(http.ResponseWriter, *http.Request) { reached.Add(1) })

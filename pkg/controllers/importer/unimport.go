@@ -42,8 +42,8 @@ func (r *Reconciler) unimport(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// revoke removes everything that the import made, because it may no longer use its provider configuration: what is there would go on
-// observing with its rights.
+// revoke removes everything that the import made, because it may no longer use its provider configuration: what is
+// there would go on observing with its rights.
 func (r *Reconciler) revoke(ctx context.Context, p *pass) error {
 	if !controllerutil.ContainsFinalizer(p.imp, fleetv1alpha1.ImportFinalizer) {
 		return nil
@@ -65,9 +65,9 @@ func providerKinds(name reflection.Cloud) []schema.GroupVersionKind {
 	return slices.DeleteFunc(reflection.ReflectedKinds(name), func(k schema.GroupVersionKind) bool { return k.Group == clusterv1.GroupVersion.Group })
 }
 
-// takeEverythingBack removes everything that an import made, in the order in which nothing can act on the cluster in between. It does what can
-// be done, and says how many objects of which kind the rest has to wait for. Everything is read from the API server: what was created a
-// moment ago counts.
+// takeEverythingBack removes everything that an import made, in the order in which nothing can act on the cluster in
+// between. It does what can be done, and says how many objects of which kind the rest has to wait for. Everything is
+// read from the API server: what was created a moment ago counts.
 func (r *Reconciler) takeEverythingBack(ctx context.Context, p *pass) (left int, what string, err error) {
 	core := slices.DeleteFunc(reflection.ReflectedKinds(p.wanted.Cloud), func(k schema.GroupVersionKind) bool { return k.Group != clusterv1.GroupVersion.Group })
 	providers := providerKinds(p.wanted.Cloud)
@@ -159,8 +159,8 @@ func (r *Reconciler) liveOf(ctx context.Context, p *pass, gvk schema.GroupVersio
 	return r.own(p, list.Items), nil
 }
 
-// unpause lets core take its finalizer off an object that is being deleted. The provider's objects are gone by then, and so are the
-// credentials.
+// unpause lets core take its finalizer off an object that is being deleted. The provider's objects are gone by then,
+// and so are the credentials.
 func (r *Reconciler) unpause(ctx context.Context, o *unstructured.Unstructured) error {
 	if o.GroupVersionKind().Group != clusterv1.GroupVersion.Group {
 		return nil
@@ -208,7 +208,8 @@ func (r *Reconciler) removeAllManaged(ctx context.Context, p *pass) (int, error)
 	return left, nil
 }
 
-// removeManaged deletes a managed resource that only observes, as it was looked at: one that may do more would delete the cluster.
+// removeManaged deletes a managed resource that only observes, as it was looked at: one that may do more would delete
+// the cluster.
 func (r *Reconciler) removeManaged(ctx context.Context, m *unstructured.Unstructured) error {
 	if err := verifyManaged(m); err != nil {
 		return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy,

@@ -15,8 +15,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// AccessProviderName is the name of Masthead's access provider in a ClusterProfile (KEP-5339), and of the cluster inventory API's
-// plugin that understands it: it reads a kubeconfig from a Secret of the hub.
+// AccessProviderName is the name of Masthead's access provider in a ClusterProfile (KEP-5339), and of the cluster
+// inventory API's plugin that understands it: it reads a kubeconfig from a Secret of the hub.
 const AccessProviderName = "kubeconfig-secretreader"
 
 // execExtension is the name of the extension of a cluster that an exec plugin is given as its configuration.
@@ -29,7 +29,8 @@ type secretReaderConfig struct {
 	Namespace string `json:"namespace"`
 }
 
-// accessProviders are how other programs reach a cluster: as it is now if there is a connection, else as it was published last.
+// accessProviders are how other programs reach a cluster: as it is now if there is a connection, else as it was
+// published last.
 func accessProviders(
 	cluster connection.Cluster, remembered inventoryv1alpha1.ClusterProfileStatus,
 ) []inventoryv1alpha1.AccessProvider {

@@ -39,8 +39,8 @@ func metadataDiffers(existing, desired *inventoryv1alpha1.ClusterProfile) bool {
 	return !equality.Semantic.DeepEqual(existing.Spec, desired.Spec)
 }
 
-// statusDiffers says whether the status of a profile has to be written. Conditions, properties and access providers of other writers
-// are theirs; a property with our prefix that is not desired has to go.
+// statusDiffers says whether the status of a profile has to be written. Conditions, properties and access providers of
+// other writers are theirs; a property with our prefix that is not desired has to go.
 func statusDiffers(existing *inventoryv1alpha1.ClusterProfile, desired inventoryv1alpha1.ClusterProfileStatus) bool {
 	if existing.Status.Version != desired.Version || accessDiffers(existing.Status.AccessProviders, desired.AccessProviders) {
 		return true
@@ -90,8 +90,8 @@ func applyMetadata(desired *inventoryv1alpha1.ClusterProfile, uid types.UID) *un
 	return u
 }
 
-// applyStatus is what is applied to the status of a profile, in the version that was looked at: its times follow from what was there,
-// so that over another one nothing would be as it should.
+// applyStatus is what is applied to the status of a profile, in the version that was looked at: its times follow from
+// what was there, so that over another one nothing would be as it should.
 func applyStatus(
 	at types.NamespacedName, uid types.UID, version string, status inventoryv1alpha1.ClusterProfileStatus,
 ) *unstructured.Unstructured {

@@ -37,8 +37,8 @@ const (
 	classDelay = time.Second
 )
 
-// allClasses is the one request of the class controller. A change of one cluster can alter two classes, the one it names
-// and the one it named before, and counting once serves all of them.
+// allClasses is the one request of the class controller. A change of one cluster can alter two classes, the one it
+// names and the one it named before, and counting once serves all of them.
 type allClasses struct{}
 
 // classReconciler writes the status of every EnrollmentClass. It counts ClusterProfiles and not the fleet, because they

@@ -49,8 +49,8 @@ func classStatus(class *fleetv1alpha1.EnrollmentClass, n classCount, now time.Ti
 	}
 }
 
-// classReady says whether clusters can be enrolled with a class, which depends on nothing but the class. What the schema
-// refuses is not looked for again.
+// classReady says whether clusters can be enrolled with a class, which depends on nothing but the class. What the
+// schema refuses is not looked for again.
 func classReady(class *fleetv1alpha1.EnrollmentClass) []metav1.Condition {
 	ready := metav1.Condition{
 		Type: fleetv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonAccepted,
@@ -66,8 +66,8 @@ func classReady(class *fleetv1alpha1.EnrollmentClass) []metav1.Condition {
 	return []metav1.Condition{ready, stalled}
 }
 
-// unreadableSelector says which selector of a class cannot be read, and why. The schema of a label selector lets operators and
-// values pass that mean nothing.
+// unreadableSelector says which selector of a class cannot be read, and why. The schema of a label selector lets
+// operators and values pass that mean nothing.
 func unreadableSelector(class *fleetv1alpha1.EnrollmentClass) string {
 	for _, s := range []struct {
 		field   string
@@ -86,8 +86,8 @@ func unreadableSelector(class *fleetv1alpha1.EnrollmentClass) string {
 	return ""
 }
 
-// clustersConnected says how many of the clusters of a class are connected. It is apart from Ready: that one cluster is paused or
-// dead is no fault of the class.
+// clustersConnected says how many of the clusters of a class are connected. It is apart from Ready: that one cluster is
+// paused or dead is no fault of the class.
 func clustersConnected(n classCount) metav1.Condition {
 	c := metav1.Condition{
 		Type: fleetv1alpha1.ConditionClustersConnected, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonAllConnected,

@@ -111,8 +111,8 @@ func kindsServed(cluster connection.Cluster, refused map[string]string) metav1.C
 	return c
 }
 
-// kindsSynced says whether everything that is watched is known. The causes are ours, and kinds are names that the API allows: nothing
-// else that the cluster says is in it.
+// kindsSynced says whether everything that is watched is known. The causes are ours, and kinds are names that the API
+// allows: nothing else that the cluster says is in it.
 func kindsSynced(cluster connection.Cluster) metav1.Condition {
 	c := metav1.Condition{Type: ConditionKindsSynced}
 	switch {

@@ -192,7 +192,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	r.reportRelease(cluster)
 	err = r.publish(ctx, key, cluster, existing)
 	if apierrors.IsConflict(err) {
-		// Somebody wrote in between, who may be ourselves, so that the cache has news for us; it is not a failure that anybody should read about.
+		// Somebody wrote in between, who may be ourselves, so that the cache has news for us; it is not a failure that
+		// anybody should read about.
 		return reconcile.Result{RequeueAfter: conflictDelay}, nil
 	}
 	return reconcile.Result{}, err
@@ -260,8 +261,8 @@ func (r *reconciler) apply(
 	return nil
 }
 
-// remove removes the profile of a cluster that is not in the fleet, if it is ours and the cluster's source says that the
-// cluster is not enrolled. A cluster that is enrolled and not in the fleet is about to be: nothing is done.
+// remove removes the profile of a cluster that is not in the fleet, if it is ours and the cluster's source says that
+// the cluster is not enrolled. A cluster that is enrolled and not in the fleet is about to be: nothing is done.
 func (r *reconciler) remove(
 	ctx context.Context, name mcr.ClusterName, key connection.Key, existing *inventoryv1alpha1.ClusterProfile,
 ) error {

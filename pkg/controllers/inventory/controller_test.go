@@ -165,7 +165,8 @@ type hub struct {
 	client.Client
 	namespace string
 
-	// writes and counted are how often the manager would have written, and how often it began to count the clusters of all classes.
+	// writes and counted are how often the manager would have written, and how often it began to count the clusters of all
+	// classes.
 	writes, counted *atomic.Int64
 }
 
@@ -320,8 +321,8 @@ func TestPublishesAClusterThroughItsLife(t *testing.T) {
 		}
 	}
 
-	// The manager writes the status of a profile when its cache has the profile. The cache follows the order of changes, so
-	// with that of the second cluster it has the status of the first, and has no reason to write it again.
+	// The manager writes the status of a profile when its cache has the profile. The cache follows the order of changes,
+	// so with that of the second cluster it has the status of the first, and has no reason to write it again.
 	published := func(name string) {
 		t.Helper()
 		fleet.set(h.cluster(name))
@@ -557,8 +558,8 @@ func TestPublishesRefusedDefinitions(t *testing.T) {
 	}
 }
 
-// TestForgetsTheDefinitionsOfAClusterThatGoes lets a cluster go while one of its definitions is refused, without anybody
-// who takes that back: whoever reported it has lost the cluster as well.
+// TestForgetsTheDefinitionsOfAClusterThatGoes lets a cluster go while one of its definitions is refused, without
+// anybody who takes that back: whoever reported it has lost the cluster as well.
 func TestForgetsTheDefinitionsOfAClusterThatGoes(t *testing.T) {
 	fleet := newFakeFleet()
 	definitions := &Definitions{}

@@ -13,8 +13,9 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// Definitions collects which definitions of kinds could not be put into which clusters, to be published in the condition
-// KindsServed. Whoever puts definitions into clusters reports to it; it never blocks. It is empty when made with new.
+// Definitions collects which definitions of kinds could not be put into which clusters, to be published in the
+// condition KindsServed. Whoever puts definitions into clusters reports to it; it never blocks. It is empty when made
+// with new.
 type Definitions struct {
 	mu      sync.Mutex
 	refused map[mcr.ClusterName]map[string]string
@@ -37,8 +38,8 @@ func (d *Definitions) DefinitionForgotten(cluster mcr.ClusterName, crd string) {
 	d.set(cluster, crd, "")
 }
 
-// forgetCluster forgets everything about a cluster that left the fleet. Whoever reported it may be gone as well, and what was
-// refused by the cluster that had the name before must not be said of the next.
+// forgetCluster forgets everything about a cluster that left the fleet. Whoever reported it may be gone as well, and
+// what was refused by the cluster that had the name before must not be said of the next.
 func (d *Definitions) forgetCluster(cluster mcr.ClusterName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

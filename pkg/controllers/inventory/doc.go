@@ -10,16 +10,17 @@
 //     enrolled object and named "<source>-<name>". It is owned by the enrolled object, so that it goes with it.
 //   - It is written by server-side apply with the field manager "masthead", and only when something in it differs. A
 //     property's time of observation changes with the property's value and not before.
-//   - What was last seen of a cluster (its version and its identity) stays published while the cluster is not connected,
-//     and is never replaced by what a refused connection led to. Pins reads it back after a restart.
-//   - How other programs reach the cluster (status.accessProviders, KEP-5339) is published as it is for Masthead's own connection, once
-//     that was accepted: the address, the certificates by which the server is recognised, and the name of the Secret with the
-//     kubeconfig. No credentials are published, nor is what could hold any, such as a proxy with a password.
+//   - What was last seen of a cluster (its version and its identity) stays published while the cluster is not
+//     connected, and is never replaced by what a refused connection led to. Pins reads it back after a restart.
+//   - How other programs reach the cluster (status.accessProviders, KEP-5339) is published as it is for Masthead's own
+//     connection, once that was accepted: the address, the certificates by which the server is recognised, and the name
+//     of the Secret with the kubeconfig. No credentials are published, nor is what could hold any, such as a proxy with
+//     a password.
 //   - A restart of the manager changes nothing in it: while a first attempt to connect has no outcome, its conditions
 //     stay as they were.
-//   - One is removed only if it bears Masthead's label, Masthead's name as its cluster manager, and the name of a cluster
-//     that the cluster's own source says is not enrolled. The source answers from a cache that has been filled, so that
-//     a start, or a fleet that looks empty for another reason, never removes one.
+//   - One is removed only if it bears Masthead's label, Masthead's name as its cluster manager, and the name of a
+//     cluster that the cluster's own source says is not enrolled. The source answers from a cache that has been filled,
+//     so that a start, or a fleet that looks empty for another reason, never removes one.
 //   - One that belongs to another cluster manager is neither written nor removed, even if its name is ours; an event on
 //     the enrolled object says so once.
 //

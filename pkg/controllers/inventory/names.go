@@ -25,8 +25,8 @@ func isOurs(profile *inventoryv1alpha1.ClusterProfile) bool {
 		profile.Spec.ClusterManager.Name == fleetv1alpha1.FieldManager
 }
 
-// clusterOf returns the name of the cluster that a ClusterProfile of ours is about. A profile that names a cluster whose
-// profile would live elsewhere is about none: it was copied or altered, and must not speak for that cluster.
+// clusterOf returns the name of the cluster that a ClusterProfile of ours is about. A profile that names a cluster
+// whose profile would live elsewhere is about none: it was copied or altered, and must not speak for that cluster.
 func clusterOf(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, bool) {
 	if !isOurs(profile) {
 		return "", false
@@ -39,8 +39,8 @@ func clusterOf(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, bool
 	return name, true
 }
 
-// clusterAffectedBy returns the cluster whose ClusterProfile has the name of this one, whoever wrote this one. It is how
-// the removal of a foreign profile, or of our marks on one, reaches the cluster that needs the name.
+// clusterAffectedBy returns the cluster whose ClusterProfile has the name of this one, whoever wrote this one. It is
+// how the removal of a foreign profile, or of our marks on one, reaches the cluster that needs the name.
 func clusterAffectedBy(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, bool) {
 	if name, ok := clusterOf(profile); ok {
 		return name, true

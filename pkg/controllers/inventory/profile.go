@@ -62,9 +62,9 @@ func desiredMetadata(key connection.Key, cluster connection.Cluster) *inventoryv
 	}
 }
 
-// desiredStatus is what the status of a cluster's profile has to be, given what it is now. existing is nil if there is no
-// profile yet; generation is the one that the profile has when the status is written; refused are the definitions that
-// could not be put into the cluster.
+// desiredStatus is what the status of a cluster's profile has to be, given what it is now. existing is nil if there is
+// no profile yet; generation is the one that the profile has when the status is written; refused are the definitions
+// that could not be put into the cluster.
 func desiredStatus(
 	key connection.Key, cluster connection.Cluster, refused map[string]string,
 	existing *inventoryv1alpha1.ClusterProfile, generation int64, now time.Time,

@@ -14,15 +14,16 @@ const (
 	// definition that Masthead put there.
 	ConditionKindsServed = "KindsServed"
 
-	// ConditionKindsSynced says whether the objects of every kind that Masthead watches in the cluster are known. When it is False,
-	// some have not been known for two minutes, or their lists or watches keep failing: its reason is the one thing that is wrong with all
-	// of them, see the causes in pkg/kindwatch, or KindsNotSynced, and the message names them. A kind that the cluster does not serve, or
-	// does not let Masthead list, does not make it False.
+	// ConditionKindsSynced says whether the objects of every kind that Masthead watches in the cluster are known. When it
+	// is False, some have not been known for two minutes, or their lists or watches keep failing: its reason is the one
+	// thing that is wrong with all of them, see the causes in pkg/kindwatch, or KindsNotSynced, and the message names
+	// them. A kind that the cluster does not serve, or does not let Masthead list, does not make it False.
 	ConditionKindsSynced = "KindsSynced"
 
-	// ConditionWithinLimits says whether what the cluster sends, and what Masthead keeps of it, is within the limits. When it is
-	// False, its reason is AnswerRefused, MemoryShareExceeded or EventsDelayed, see pkg/providers/connection. With the first two the
-	// kinds that are concerned are not known, and are asked for again with back-off. Everything else goes on.
+	// ConditionWithinLimits says whether what the cluster sends, and what Masthead keeps of it, is within the limits. When
+	// it is False, its reason is AnswerRefused, MemoryShareExceeded or EventsDelayed, see pkg/providers/connection. With
+	// the first two the kinds that are concerned are not known, and are asked for again with back-off. Everything else
+	// goes on.
 	ConditionWithinLimits = "WithinLimits"
 )
 
@@ -49,7 +50,8 @@ const (
 	// ReasonAllSynced: there is no kind of which the objects have not been known for long.
 	ReasonAllSynced = "AllSynced"
 
-	// ReasonKindsNotSynced: the objects of some kinds are not known, for several causes; the message names kinds and causes.
+	// ReasonKindsNotSynced: the objects of some kinds are not known, for several causes; the message names kinds and
+	// causes.
 	ReasonKindsNotSynced = "KindsNotSynced"
 
 	// ReasonDefinitionsRefused: the definitions of some kinds could not be put into the cluster; the message names them,

@@ -37,8 +37,8 @@ const (
 	DefaultReconciliationTimeout   = time.Minute
 )
 
-// slowly is how long what cannot be watched for is left alone before it is looked at again, and seldom how long what is watched for. They
-// are jittered.
+// slowly is how long what cannot be watched for is left alone before it is looked at again, and seldom how long what is
+// watched for. They are jittered.
 const (
 	slowly = time.Minute
 	seldom = 10 * time.Minute

@@ -78,8 +78,8 @@ func mayDeclare(obj *unstructured.Unstructured) bool {
 	})
 }
 
-// declaredBy is the kind of a definition, in the version that is stored if that declares references, and else in the first that does; nil
-// if none does.
+// declaredBy is the kind of a definition, in the version that is stored if that declares references, and else in the
+// first that does; nil if none does.
 func declaredBy(crd *apiextensionsv1.CustomResourceDefinition) *declared {
 	versions := slices.Clone(crd.Spec.Versions)
 	slices.SortStableFunc(versions, func(a, b apiextensionsv1.CustomResourceDefinitionVersion) int {

@@ -17,7 +17,8 @@ import (
 // maxSources is how many sources are watched at most in one cluster.
 const maxSources = 256
 
-// maxSourcesOfNamespace is how many of them the objects of one namespace can have watched, so that no user takes all of them.
+// maxSourcesOfNamespace is how many of them the objects of one namespace can have watched, so that no user takes all of
+// them.
 const maxSourcesOfNamespace = 64
 
 // maxSteps is how many dependencies are followed at most to find out whether an object depends on itself.
@@ -182,8 +183,8 @@ func (d *dependencies) usersOf(kind kindwatch.Kind) []Request {
 	return out
 }
 
-// cycle is the way from an object back to itself, over what objects depend on; nil if there is none. It is not found out if that takes more
-// than maxSteps: people decide how many objects depend on each other, and others wait meanwhile.
+// cycle is the way from an object back to itself, over what objects depend on; nil if there is none. It is not found
+// out if that takes more than maxSteps: people decide how many objects depend on each other, and others wait meanwhile.
 func (d *dependencies) cycle(from objectKey) (way []objectKey, known bool) {
 	cameFrom := map[objectKey]objectKey{}
 	open, steps := []objectKey{from}, 0

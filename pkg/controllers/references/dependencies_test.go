@@ -85,8 +85,8 @@ func TestTakeAllWatches(t *testing.T) {
 	}
 }
 
-// TestExhaustMemoryByLongChain: a chain of objects that depend on each other takes no more memory than it has steps, and no more steps than
-// maxSteps.
+// TestExhaustMemoryByLongChain: a chain of objects that depend on each other takes no more memory than it has steps,
+// and no more steps than maxSteps.
 func TestExhaustMemoryByLongChain(t *testing.T) {
 	d := newDependencies()
 	const length = maxSteps + 2

@@ -43,8 +43,8 @@ func (r *reconciler) instance(name mcr.ClusterName) (*workload, bool) {
 	return r.workloads.Get(name)
 }
 
-// whileLookedAfter calls fn if the cluster is engaged and the kind looked after, and keeps both so meanwhile: what is noted of a cluster that
-// has gone would stay for ever.
+// whileLookedAfter calls fn if the cluster is engaged and the kind looked after, and keeps both so meanwhile: what is
+// noted of a cluster that has gone would stay for ever.
 func (r *reconciler) whileLookedAfter(w *workload, kind kindwatch.Kind, fn func()) {
 	if w.inHub {
 		w.ifLookedAfter(kind, fn)
@@ -69,12 +69,12 @@ func (c classUsers) InClass(class string) []mcr.ClusterName {
 	return names
 }
 
-// hasReferencesOfAnother is whether the references of an object are those of another object, for which they are resolved where that one is, and
-// by what that one may reference.
+// hasReferencesOfAnother is whether the references of an object are those of another object, for which they are
+// resolved where that one is, and by what that one may reference.
 //
-// Crossplane copies the spec of a claim into its composite, which is cluster-scoped. There the references would lead to any namespace,
-// although whoever wrote the claim may reference one. And what bears the source of a claim of a workload cluster, or has borne it, was
-// written by a user of that cluster, who has no rights in the hub at all.
+// Crossplane copies the spec of a claim into its composite, which is cluster-scoped. There the references would lead to
+// any namespace, although whoever wrote the claim may reference one. And what bears the source of a claim of a workload
+// cluster, or has borne it, was written by a user of that cluster, who has no rights in the hub at all.
 func hasReferencesOfAnother(obj *unstructured.Unstructured, inHub bool) bool {
 	if kind, _, _ := unstructured.NestedString(obj.Object, "spec", "claimRef", "kind"); kind != "" {
 		return true

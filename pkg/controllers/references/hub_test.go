@@ -208,7 +208,8 @@ func TestHubResolvesItsOwnObjects(t *testing.T) {
 	}
 }
 
-// TestReadSecretThroughClusterScopedObject: whoever may create cluster-scoped objects may not, by that, read every Secret.
+// TestReadSecretThroughClusterScopedObject: whoever may create cluster-scoped objects may not, by that, read every
+// Secret.
 func TestReadSecretThroughClusterScopedObject(t *testing.T) {
 	c := hub(t)
 	ns := settings(t, c)
@@ -233,7 +234,8 @@ func TestReadSecretThroughClusterScopedObject(t *testing.T) {
 	}
 }
 
-// TestReadHubThroughSyncedClaim: a claim of a workload cluster brings its references to the hub, where whoever wrote it has no rights.
+// TestReadHubThroughSyncedClaim: a claim of a workload cluster brings its references to the hub, where whoever wrote it
+// has no rights.
 func TestReadHubThroughSyncedClaim(t *testing.T) {
 	c := hub(t)
 	ns := settings(t, c)
@@ -251,7 +253,8 @@ func TestReadHubThroughSyncedClaim(t *testing.T) {
 	untouched(t, c, attacks...)
 }
 
-// TestReadOtherNamespaceThroughCompositeOfClaim: Crossplane copies the references of a claim into its composite, which is cluster-scoped.
+// TestReadOtherNamespaceThroughCompositeOfClaim: Crossplane copies the references of a claim into its composite, which
+// is cluster-scoped.
 func TestReadOtherNamespaceThroughCompositeOfClaim(t *testing.T) {
 	c := hub(t)
 	ns := settings(t, c)

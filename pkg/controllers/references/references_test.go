@@ -67,7 +67,8 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
-// run has one API server be the hub and a workload cluster: the controller uses nothing of the hub but EnrollmentClasses.
+// run has one API server be the hub and a workload cluster: the controller uses nothing of the hub but
+// EnrollmentClasses.
 func run(m *testing.M) int {
 	ctrl.SetLogger(logr.Discard())
 	env, err := testenv.New(testenv.CRDs(), filepath.Join(testenv.Root(), "internal", "managedexample", "network.example.org_subnets.yaml"),
@@ -221,7 +222,8 @@ func awaitThat(t *testing.T, ns, name, what string, is func(*managedexample.Subn
 	return s
 }
 
-// TestRegionFromConfigMap is the seed's case: several objects take their region from one ConfigMap, that comes after them.
+// TestRegionFromConfigMap is the seed's case: several objects take their region from one ConfigMap, that comes after
+// them.
 func TestRegionFromConfigMap(t *testing.T) {
 	ns := namespace(t)
 	create(t, subnet(ns, "a", toRegion("configmaps", "settings", "data.region")), subnet(ns, "b", toRegion("configmaps", "settings", "data.region")))
@@ -338,7 +340,8 @@ func grant(by, to, name string) *unstructured.Unstructured {
 	}}
 }
 
-// TestGoOnReadingOtherNamespaceAfterGrantIsRevoked: a field follows its source as long as the owner of the source permits it.
+// TestGoOnReadingOtherNamespaceAfterGrantIsRevoked: a field follows its source as long as the owner of the source
+// permits it.
 func TestGoOnReadingOtherNamespaceAfterGrantIsRevoked(t *testing.T) {
 	ns, owner := namespace(t), namespace(t)
 	follow, once := toRegion("configmaps", "settings", "data.region"), toRegion("configmaps", "settings", "data.region")
@@ -377,7 +380,8 @@ func TestGoOnReadingOtherNamespaceAfterGrantIsRevoked(t *testing.T) {
 	await(t, ns, "once", references.ReasonResolved)
 }
 
-// TestKindThatIsServedLater: who waits for a kind is tried again as soon as it is served, also if he could do without it.
+// TestKindThatIsServedLater: who waits for a kind is tried again as soon as it is served, also if he could do without
+// it.
 func TestKindThatIsServedLater(t *testing.T) {
 	ns, group := namespace(t), "later.example.org"
 	required, optional := toRegion("regions", "main", "spec.name"), toRegion("regions", "main", "spec.name")

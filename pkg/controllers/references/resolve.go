@@ -114,7 +114,8 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 	return reconcile.Result{RequeueAfter: again(o, all, soon)}, nil
 }
 
-// again is when to look again at an object of which all that it waits for is watched, or not, or will be served in a moment.
+// again is when to look again at an object of which all that it waits for is watched, or not, or will be served in a
+// moment.
 func again(o outcome, all, soon bool) time.Duration {
 	switch {
 	case soon:
@@ -130,7 +131,8 @@ func again(o outcome, all, soon bool) time.Duration {
 	return slowRetry()
 }
 
-// isWatchedFor is whether what makes an end to a failure is an event: of the source, of its definition, of a grant, or of the class.
+// isWatchedFor is whether what makes an end to a failure is an event: of the source, of its definition, of a grant, or
+// of the class.
 func isWatchedFor(reason string) bool {
 	switch reason {
 	case references.ReasonSourceNotFound, references.ReasonFieldNotFound, references.ReasonKindNotServed, references.ReasonNotPermitted:
@@ -139,7 +141,8 @@ func isWatchedFor(reason string) bool {
 	return false
 }
 
-// apply writes what was filled in. It returns the object as the API server has it then, or why the API server refuses it.
+// apply writes what was filled in. It returns the object as the API server has it then, or why the API server refuses
+// it.
 func (r *reconciler) apply(
 	ctx context.Context, w *workload, req Request, s resolution, result references.Result,
 ) (*unstructured.Unstructured, *references.Error, error) {

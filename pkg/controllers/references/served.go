@@ -28,7 +28,8 @@ const (
 // changingFor is for how long after a change of a definition an API server may not serve yet what the definition says.
 const changingFor = 30 * time.Second
 
-// served says what an API server calls a resource. It asks for the document of a group and of a version, never for everything.
+// served says what an API server calls a resource. It asks for the document of a group and of a version, never for
+// everything.
 type served struct {
 	client  discovery.DiscoveryInterface
 	answers *cache.LRUExpireCache

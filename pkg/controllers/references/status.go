@@ -69,10 +69,10 @@ func shownCondition(obj *unstructured.Unstructured) map[string]any {
 	return nil
 }
 
-// report tells people what came of it: by the condition, if the status has conditions, and by an event if it is news. Without a status
-// subresource there is the event alone: each write of a condition would make a new generation, of which to tell again. It returns whether the
-// condition is as it should be: if the API server refuses it, which an admission policy of the cluster's owner can have it do, there is the
-// event alone.
+// report tells people what came of it: by the condition, if the status has conditions, and by an event if it is news.
+// Without a status subresource there is the event alone: each write of a condition would make a new generation, of
+// which to tell again. It returns whether the condition is as it should be: if the API server refuses it, which an
+// admission policy of the cluster's owner can have it do, there is the event alone.
 func (r *reconciler) report(
 	ctx context.Context, w *workload, req Request, rules *declared, obj *unstructured.Unstructured, o outcome,
 ) (shows bool, err error) {
@@ -103,8 +103,8 @@ func (r *reconciler) report(
 	return shows, nil
 }
 
-// writeCondition writes the condition if it is another one. Lists are replaced whole by a merge patch, so it holds for the state of the
-// object that was looked at only.
+// writeCondition writes the condition if it is another one. Lists are replaced whole by a merge patch, so it holds for
+// the state of the object that was looked at only.
 func (r *reconciler) writeCondition(
 	ctx context.Context, w *workload, req Request, obj *unstructured.Unstructured, c metav1.Condition,
 ) error {

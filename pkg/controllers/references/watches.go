@@ -16,7 +16,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// nothingKept is an annotation that nobody has: of the metadata of what is watched no annotation is kept, and nothing else that can be large.
+// nothingKept is an annotation that nobody has: of the metadata of what is watched no annotation is kept, and nothing
+// else that can be large.
 const nothingKept = "masthead.dev/none"
 
 // watchOf is the watch of one object: of its metadata, which tells that it changed.
@@ -49,8 +50,9 @@ func watchOfDefinition(gr schema.GroupResource) kindwatch.Kind {
 // isDefinition is whether a watch is that of a definition.
 func isDefinition(kind kindwatch.Kind) bool { return kind.GroupKind() == definitionKind.GroupKind() }
 
-// others are what tells, beside the sources, that a result may be another one now: the grants in the namespaces of others, and the
-// definitions of what is not served. soon is whether one of these has changed just now, so that it may be served in a moment.
+// others are what tells, beside the sources, that a result may be another one now: the grants in the namespaces of
+// others, and the definitions of what is not served. soon is whether one of these has changed just now, so that it may
+// be served in a moment.
 func (w *workload) others(ctx context.Context, result references.Result, g *grants) (watches []kindwatch.Kind, soon bool) {
 	unserved := slices.Clone(result.Unserved)
 	if len(result.Owners) > 0 {

@@ -232,9 +232,9 @@ func (w *workload) rules(kind kindwatch.Kind) (*declared, references.Tenancy) {
 	return w.declared[kind], w.tenancy
 }
 
-// depend makes sources, and what else is watched for it, all that an object depends on. It returns whether all of it is watched, and why the
-// object must not be filled in: it depends on itself, or on so many that it is not known. Of a kind that is not looked after any more nothing
-// is noted.
+// depend makes sources, and what else is watched for it, all that an object depends on. It returns whether all of it is
+// watched, and why the object must not be filled in: it depends on itself, or on so many that it is not known. Of a
+// kind that is not looked after any more nothing is noted.
 func (w *workload) depend(
 	key objectKey, req Request, sources []references.Source, others ...kindwatch.Kind,
 ) (all bool, failed *references.Error) {
@@ -276,16 +276,16 @@ func (w *workload) depend(
 	return change.all, failed
 }
 
-// cyclicDependents are the requests of the objects that depend on another one and were told of a cycle, which may have ended there. The caller
-// holds mu.
+// cyclicDependents are the requests of the objects that depend on another one and were told of a cycle, which may have
+// ended there. The caller holds mu.
 func (w *workload) cyclicDependents(key objectKey) []Request {
 	return w.dependencies.dependentsOf(key, func(k objectKey) bool { return w.told[k] == references.ReasonCycle })
 }
 
 func ownerOf(kind kindwatch.Kind) string { return "source/" + kind.String() + "/" + kind.FieldSelector }
 
-// tell notes the reason that an object is told, and returns the one before; empty if there was none. Of a kind that is not looked after any
-// more nothing is noted.
+// tell notes the reason that an object is told, and returns the one before; empty if there was none. Of a kind that is
+// not looked after any more nothing is noted.
 func (w *workload) tell(req Request, reason string) (before string) {
 	key := req.key()
 	w.mu.Lock()

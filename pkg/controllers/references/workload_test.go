@@ -57,7 +57,8 @@ func queued(w *workload) []string {
 	return names
 }
 
-// TestCycleThatHasEnded: who was told of a cycle is looked at again when it ends, wherever that is, and however the news arrive.
+// TestCycleThatHasEnded: who was told of a cycle is looked at again when it ends, wherever that is, and however the
+// news arrive.
 func TestCycleThatHasEnded(t *testing.T) {
 	_, w := idle(t)
 	ring := func() {

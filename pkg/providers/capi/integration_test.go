@@ -46,13 +46,13 @@ import (
 const (
 	// patience is how long a test waits for what must happen.
 	patience = time.Minute
-	// serverPatience is how long the API server may take to start, to serve its CRDs or to stop: envtest's 20 seconds are for an
-	// idle machine.
+	// serverPatience is how long the API server may take to start, to serve its CRDs or to stop: envtest's 20 seconds are
+	// for an idle machine.
 	serverPatience = 2 * time.Minute
 )
 
-// TestEnrolmentOnARealHub walks enrolments by both sources through a real API server, which is hub and workload cluster in
-// one: the connection is told another UID for the hub.
+// TestEnrolmentOnARealHub walks enrolments by both sources through a real API server, which is hub and workload cluster
+// in one: the connection is told another UID for the hub.
 func TestEnrolmentOnARealHub(t *testing.T) {
 	logf.SetLogger(logr.Discard())
 	cfg := startHub(t)

@@ -45,8 +45,8 @@ type Options struct {
 	// selector for Secrets; a cache of its own lets each source have the selector that it needs. It must be started by
 	// whoever made it.
 	SecretMetadata cache.Cache
-	// Imports reads ClusterImports from the hub's cache, so that the pause that an import keeps on its Cluster is told from a user's. Nil
-	// means that nobody looks after ClusterImports: every pause is a user's.
+	// Imports reads ClusterImports from the hub's cache, so that the pause that an import keeps on its Cluster is told
+	// from a user's. Nil means that nobody looks after ClusterImports: every pause is a user's.
 	Imports client.Reader
 }
 
@@ -107,9 +107,9 @@ func (s *Source) Describe(ctx context.Context, nn types.NamespacedName) (*connec
 	return e, nil
 }
 
-// pausedByImport says whether spec.paused of the Cluster is what its ClusterImport keeps there: the Cluster bears the UID of a
-// ClusterImport of its own name and namespace, and that is there. Anybody can write an annotation, and gains by it what a Cluster
-// that is not paused has anyway. The annotation by which a Cluster is paused is always a user's.
+// pausedByImport says whether spec.paused of the Cluster is what its ClusterImport keeps there: the Cluster bears the
+// UID of a ClusterImport of its own name and namespace, and that is there. Anybody can write an annotation, and gains
+// by it what a Cluster that is not paused has anyway. The annotation by which a Cluster is paused is always a user's.
 func (s *Source) pausedByImport(ctx context.Context, c *clusterv1.Cluster) (bool, error) {
 	uid := c.Annotations[fleetv1alpha1.ImportPausedAnnotation]
 	if s.imports == nil || uid == "" || uid != c.Labels[fleetv1alpha1.ImportUIDLabel] {

@@ -19,8 +19,8 @@ const (
 	laneRetry
 	// laneProbe are probes of connections whose last probe succeeded.
 	laneProbe
-	// laneRecovery are probes of connections whose last probe failed: most likely they cost a time-out each, too, but somebody
-	// waits for the one that does not.
+	// laneRecovery are probes of connections whose last probe failed: most likely they cost a time-out each, too, but
+	// somebody waits for the one that does not.
 	laneRecovery
 	lanes
 )
@@ -47,8 +47,8 @@ func places(workers int) [lanes]int {
 	return [lanes]int{laneFirst: workers, laneRetry: half, laneProbe: workers, laneRecovery: half}
 }
 
-// workersFor returns how many workers it takes for every place of every lane to have one, and some to spare for reconciles that
-// talk to no cluster: so the lanes alone decide who waits, and never the queue.
+// workersFor returns how many workers it takes for every place of every lane to have one, and some to spare for
+// reconciles that talk to no cluster: so the lanes alone decide who waits, and never the queue.
 func workersFor(workers int) int {
 	n := max(1, workers/4)
 	for _, lane := range places(workers) {
@@ -57,9 +57,9 @@ func workersFor(workers int) int {
 	return n
 }
 
-// admission shares out contacts with clusters. In each lane no namespace of the hub, which is what a tenant has, holds more than its
-// share of the places, and who holds the fewest is next. Nobody holds a worker while waiting: who finds no place goes on with what
-// needs none, and is woken when it has one.
+// admission shares out contacts with clusters. In each lane no namespace of the hub, which is what a tenant has, holds
+// more than its share of the places, and who holds the fewest is next. Nobody holds a worker while waiting: who finds
+// no place goes on with what needs none, and is woken when it has one.
 type admission struct {
 	wake  func(Key)
 	lanes [lanes]*fairshare.Places[string]
@@ -75,8 +75,8 @@ type waiter struct {
 	lane lane
 }
 
-// newAdmission makes lanes for that many first attempts at once, of which perNamespace may be of one namespace; the other lanes are
-// shared in proportion.
+// newAdmission makes lanes for that many first attempts at once, of which perNamespace may be of one namespace; the
+// other lanes are shared in proportion.
 func newAdmission(workers, perNamespace int, wake func(Key)) *admission {
 	a := &admission{wake: wake, turns: map[waiter]*fairshare.Turn[string]{}}
 	for lane, n := range places(workers) {
@@ -85,8 +85,8 @@ func newAdmission(workers, perNamespace int, wake func(Key)) *admission {
 	return a
 }
 
-// enter asks for a place for a key. leave has to be called after the contact. If there is no place, the key is woken as soon as it
-// has one; until then it keeps its place in line, unless a reconcile settles without it.
+// enter asks for a place for a key. leave has to be called after the contact. If there is no place, the key is woken as
+// soon as it has one; until then it keeps its place in line, unless a reconcile settles without it.
 func (a *admission) enter(k Key, l lane) (leave func(), ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

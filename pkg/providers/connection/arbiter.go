@@ -11,8 +11,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
-// arbiter decides which enrolment holds a cluster and an identifier. First come, first served, and the holder keeps both as
-// long as it is enrolled, connected or not: a cluster that is down must not lose its identity to a newcomer.
+// arbiter decides which enrolment holds a cluster and an identifier. First come, first served, and the holder keeps
+// both as long as it is enrolled, connected or not: a cluster that is down must not lose its identity to a newcomer.
 type arbiter struct {
 	hubUID string
 
@@ -21,7 +21,8 @@ type arbiter struct {
 	byUID        map[string]Key
 	byIdentifier map[string]Key
 
-	// refused are the enrolments that were refused because of what another one holds, by that one. waitsFor is the inverse.
+	// refused are the enrolments that were refused because of what another one holds, by that one. waitsFor is the
+	// inverse.
 	refused  setmap.Map[Key, Key]
 	waitsFor map[Key]Key
 }

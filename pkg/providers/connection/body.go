@@ -11,7 +11,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/bounded"
 )
 
-// Limits are how much of an API server's answers is read, see package bounded. Numbers that are zero take their default.
+// Limits are how much of an API server's answers is read, see package bounded. Numbers that are zero take their
+// default.
 type Limits struct {
 	// Object is for whatever is neither a list nor a watch: objects, discovery. Default: 8 MiB.
 	Object bounded.Limits
@@ -21,15 +22,16 @@ type Limits struct {
 	Event bounded.Limits
 	// Failure is for an answer that says that something failed. Default: 256 KiB.
 	Failure bounded.Limits
-	// EventsPerSecond is how many events of all watches of a cluster are read in a second, bookmarks and the objects of lists that are
-	// streams included; every 8 KiB of them count as one more. EventBurst is how many are read at once. Who sends more has to wait.
-	// Default: 2,000 and 5,000.
+	// EventsPerSecond is how many events of all watches of a cluster are read in a second, bookmarks and the objects of
+	// lists that are streams included; every 8 KiB of them count as one more. EventBurst is how many are read at once. Who
+	// sends more has to wait. Default: 2,000 and 5,000.
 	EventsPerSecond, EventBurst int
-	// SustainedEventsPerSecond is how many are read in a second in the long run, after SustainedEventBurst. It is lower, because nothing
-	// but a large cluster that is listed has so much to say, and that ends. Default: 500 and 100,000.
+	// SustainedEventsPerSecond is how many are read in a second in the long run, after SustainedEventBurst. It is lower,
+	// because nothing but a large cluster that is listed has so much to say, and that ends. Default: 500 and 100,000.
 	SustainedEventsPerSecond, SustainedEventBurst int
-	// SharedEventsPerSecond is how many are read in a second of all clusters together that have used up half of their EventBurst. Each of
-	// them has an equal share of it, and LeastEventsPerSecond however many they are. Default: 2,000 and 100.
+	// SharedEventsPerSecond is how many are read in a second of all clusters together that have used up half of their
+	// EventBurst. Each of them has an equal share of it, and LeastEventsPerSecond however many they are. Default: 2,000
+	// and 100.
 	SharedEventsPerSecond, LeastEventsPerSecond int
 }
 
@@ -79,8 +81,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// onlyJSON narrows the header Accept of a request to JSON, which is scanned before it is decoded. Clients of client-go would
-// rather have protobuf or CBOR, and understand YAML, whose aliases amplify most of all.
+// onlyJSON narrows the header Accept of a request to JSON, which is scanned before it is decoded. Clients of client-go
+// would rather have protobuf or CBOR, and understand YAML, whose aliases amplify most of all.
 func onlyJSON(h http.Header) {
 	var kept []string
 	for _, v := range h.Values("Accept") {
@@ -98,9 +100,9 @@ func onlyJSON(h http.Header) {
 
 const mediaTypeJSON = "application/json"
 
-// boundAnswer has the body of an answer end with an error where it exceeds a limit, or refuses the answer at once for what its
-// header says. pathPrefix is the path of the API server's address. open opens the
-// account of the answer. refused is told of every refusal.
+// boundAnswer has the body of an answer end with an error where it exceeds a limit, or refuses the answer at once for
+// what its header says. pathPrefix is the path of the API server's address. open opens the account of the answer.
+// refused is told of every refusal.
 func boundAnswer(
 	resp *http.Response, req *http.Request, pathPrefix string, l Limits, open func(abort func(error)) bounded.Account, refused func(error),
 ) error {
@@ -175,14 +177,14 @@ func limitsOf(resp *http.Response, req *http.Request, pathPrefix string, l Limit
 	}
 }
 
-// isCollection says whether a path of an API server names all objects of a kind, in one namespace or in all, and not one
-// object, or discovery:
+// isCollection says whether a path of an API server names all objects of a kind, in one namespace or in all, and not
+// one object, or discovery:
 //
 //	/api/v1/<resource>[/<name>[/<subresource>]]
 //	/apis/<group>/<version>/<resource>[/<name>[/<subresource>]]
 //
-// with namespaces/<namespace>/ before the resource or not. A subresource of a Namespace looks like a collection, and has
-// its limit.
+// with namespaces/<namespace>/ before the resource or not. A subresource of a Namespace looks like a collection, and
+// has its limit.
 func isCollection(path string) bool {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {

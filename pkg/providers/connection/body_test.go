@@ -26,8 +26,8 @@ import (
 )
 
 // TestProxyOfTheEnvironmentIsNotUsed has a proxy in the environment, which would resolve names where CheckAddress does
-// not see them. Go reads the environment at the first request of a process, so that this test stands first, lest it pass
-// whatever the transport does.
+// not see them. Go reads the environment at the first request of a process, so that this test stands first, lest it
+// pass whatever the transport does.
 func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://environment.example.org:3128")
 	creds, err := credentials.Parse(kubeconfigFor(t, "https://api.example.org", nil, "x"), credentials.Options{})
@@ -94,8 +94,8 @@ func send(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// TestAnswersAreBoundedBeforeTheyAreDecoded has servers answer what would take much more memory than its bytes, and what is not what
-// a client of Kubernetes decodes.
+// TestAnswersAreBoundedBeforeTheyAreDecoded has servers answer what would take much more memory than its bytes, and
+// what is not what a client of Kubernetes decodes.
 func TestAnswersAreBoundedBeforeTheyAreDecoded(t *testing.T) {
 	limits := Limits{
 		Object:  bounded.Limits{Bytes: 1000, Cost: 100_000, Depth: 20},

@@ -69,11 +69,11 @@ type fieldIndex struct {
 	extract client.IndexerFunc
 }
 
-// closedCache is a cache in which informers exist because a controller asked for them, and for no other reason: reads of
-// what has no informer fail, and Secrets and ConfigMaps are refused unless only their metadata are asked for.
+// closedCache is a cache in which informers exist because a controller asked for them, and for no other reason: reads
+// of what has no informer fail, and Secrets and ConfigMaps are refused unless only their metadata are asked for.
 //
-// Indexes are added to an informer when it is first asked for. To add them when the cluster is connected, as controller-runtime
-// would, makes every cluster that lacks one of the indexed kinds impossible to connect.
+// Indexes are added to an informer when it is first asked for. To add them when the cluster is connected, as
+// controller-runtime would, makes every cluster that lacks one of the indexed kinds impossible to connect.
 type closedCache struct {
 	cache.Cache
 	scheme  *runtime.Scheme

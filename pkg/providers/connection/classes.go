@@ -46,8 +46,8 @@ type Classes interface {
 
 var _ Classes = &Provider{}
 
-// ClassSource watches the EnrollmentClasses of the hub, and calls changed for each cluster of one that came, changed or went. The status
-// of a class changes with the fleet, and means nothing to a cluster.
+// ClassSource watches the EnrollmentClasses of the hub, and calls changed for each cluster of one that came, changed or
+// went. The status of a class changes with the fleet, and means nothing to a cluster.
 func ClassSource[R comparable](
 	c cache.Cache, fleet Classes, changed func(mcr.ClusterName, workqueue.TypedRateLimitingInterface[R]),
 ) crsource.TypedSource[R] {
@@ -77,7 +77,8 @@ func classHandler[R comparable](
 	}
 }
 
-// EnqueueCluster has a cluster itself looked at: it is a ClassSource's changed for controllers that know no more than clusters.
+// EnqueueCluster has a cluster itself looked at: it is a ClassSource's changed for controllers that know no more than
+// clusters.
 func EnqueueCluster(name mcr.ClusterName, q ClassQueue) {
 	q.Add(mcreconcile.Request{ClusterName: name})
 }

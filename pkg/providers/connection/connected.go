@@ -60,8 +60,8 @@ type connected struct {
 	creds     *credentials.Credentials // changed by swapToken only, by the worker that holds the key
 	uid       string
 	transport *transport
-	// verified is how many TCP connections had been made when the cluster's identity was last asked for. The worker that holds the
-	// key touches it.
+	// verified is how many TCP connections had been made when the cluster's identity was last asked for. The worker that
+	// holds the key touches it.
 	verified int64
 	prober   prober
 	dynamic  dynamic.Interface

@@ -29,21 +29,23 @@ type observation struct {
 
 	// enrolled: the source described the enrolment. sameObject: its object is the one that is known.
 	enrolled, sameObject bool
-	// held says why it must not be connected, or is empty. heldAtOnce: the grace period does not apply. heldSince: since when.
+	// held says why it must not be connected, or is empty. heldAtOnce: the grace period does not apply. heldSince: since
+	// when.
 	held       string
 	heldAtOnce bool
 	heldSince  time.Time
 	grace      time.Duration
 	// conflict: the identifier that the enrolment asks for now belongs to another.
 	conflict bool
-	// changed: the enrolment differs from the one at the last attempt in more than the version of its Secret, or somebody asked for
-	// an attempt.
+	// changed: the enrolment differs from the one at the last attempt in more than the version of its Secret, or somebody
+	// asked for an attempt.
 	changed bool
 
-	// lost: the cache stopped by itself, or something of the cluster made the manager panic. drained: nothing runs any more.
+	// lost: the cache stopped by itself, or something of the cluster made the manager panic. drained: nothing runs any
+	// more.
 	lost, drained bool
-	// credentialsStale: the Secret has a version that was not looked at to the end. credentialsUnread: not even read. retryAt: not
-	// before then, zero for at once.
+	// credentialsStale: the Secret has a version that was not looked at to the end. credentialsUnread: not even read.
+	// retryAt: not before then, zero for at once.
 	credentialsStale, credentialsUnread bool
 	retryAt                             time.Time
 	// settleAt is when the connection will have lasted long enough to forget earlier failures; zero if that was done.
@@ -52,8 +54,8 @@ type observation struct {
 	probeAt time.Time
 	// connectWaits, probeWaits: there is no room to connect or to probe, and it will be woken when there is.
 	connectWaits, probeWaits bool
-	// suspectAt is when a request that was answered 401, or that needs the cluster to be claimed, is to be followed up; zero if there
-	// was none.
+	// suspectAt is when a request that was answered 401, or that needs the cluster to be claimed, is to be followed up;
+	// zero if there was none.
 	suspectAt time.Time
 }
 
@@ -142,8 +144,8 @@ func decideEngaged(o observation) decision {
 	}
 }
 
-// heldRecheck is how often what holds an enrolment is looked at although nothing says that it has changed. It costs reads
-// of a cache, and bounds what an event that was missed could do.
+// heldRecheck is how often what holds an enrolment is looked at although nothing says that it has changed. It costs
+// reads of a cache, and bounds what an event that was missed could do.
 const heldRecheck = 5 * time.Minute
 
 // wakeAfter says after which time an enrolment that waits has to be looked at again; zero if only an event can change

@@ -81,8 +81,8 @@ func (p *Provider) disengage(r *record, ev event) {
 	p.o.Gate.Forget(r.name)
 }
 
-// startDrain closes the gate before it returns, then waits for work in flight, and takes leave, in the background: with many clusters
-// to drain at once, workers would all wait.
+// startDrain closes the gate before it returns, then waits for work in flight, and takes leave, in the background: with
+// many clusters to drain at once, workers would all wait.
 func (p *Provider) startDrain(r *record, logger logr.Logger) {
 	p.o.Gate.Close(r.name)
 	ctx, cancel := context.WithCancel(p.ctx) //nolint:gosec // cancel is called when the drain ends.

@@ -30,7 +30,8 @@ func newHole(t *testing.T) (f *frontend, hang func()) {
 	return f, func() { f.setHang(true) }
 }
 
-// TestTouchedSecretKeepsTheBackOff: otherwise whoever may write a Secret has the manager try a dead cluster as often as he likes.
+// TestTouchedSecretKeepsTheBackOff: otherwise whoever may write a Secret has the manager try a dead cluster as often as
+// he likes.
 func TestTouchedSecretKeepsTheBackOff(t *testing.T) {
 	f, _ := newHole(t)
 	src := newFakeSource()
@@ -89,8 +90,8 @@ func TestNoCredentialsKeepTheBackOff(t *testing.T) {
 	}
 }
 
-// TestOneNamespaceLeavesRoomToOthers has more clusters of one namespace tried at once than there is room for, all of which hang for the
-// whole test.
+// TestOneNamespaceLeavesRoomToOthers has more clusters of one namespace tried at once than there is room for, all of
+// which hang for the whole test.
 func TestOneNamespaceLeavesRoomToOthers(t *testing.T) {
 	f := newFrontend(t, nil)
 	hole, hang := newHole(t)
@@ -106,8 +107,8 @@ func TestOneNamespaceLeavesRoomToOthers(t *testing.T) {
 	h.waitFor(t, "a", StateConnected, "")
 }
 
-// TestRecoveryDoesNotWaitForTheDead has a connected cluster miss a probe while clusters that failed before hold all the room that they
-// may have, for as long as the test runs.
+// TestRecoveryDoesNotWaitForTheDead has a connected cluster miss a probe while clusters that failed before hold all the
+// room that they may have, for as long as the test runs.
 func TestRecoveryDoesNotWaitForTheDead(t *testing.T) {
 	f := newFrontend(t, nil)
 	hole, hang := newHole(t)
@@ -176,7 +177,8 @@ func watchDegraded(h *harness, name, reason string) (seen, lost *atomic.Bool) {
 	return seen, lost
 }
 
-// TestSingleUnauthorizedIsDegradedFirst has an authenticator fail for one probe, and then the hub while a token is rotated.
+// TestSingleUnauthorizedIsDegradedFirst has an authenticator fail for one probe, and then the hub while a token is
+// rotated.
 func TestSingleUnauthorizedIsDegradedFirst(t *testing.T) {
 	f := newFrontend(t, nil)
 	src := newFakeSource()
@@ -251,8 +253,8 @@ func TestNewConnectionIsAskedForItsIdentity(t *testing.T) {
 	h.waitFor(t, "a", StateBackoff, ReasonClusterIdentityChanged)
 }
 
-// TestTokenRotatesWhileDraining has leave taken of a cluster whose first token is not accepted any more, once with the watch of the hub
-// telling of the second, once with the label gone, so that the hub tells nothing.
+// TestTokenRotatesWhileDraining has leave taken of a cluster whose first token is not accepted any more, once with the
+// watch of the hub telling of the second, once with the label gone, so that the hub tells nothing.
 func TestTokenRotatesWhileDraining(t *testing.T) {
 	for name, change := range map[string]func(*entry, []byte){
 		"Forbidden":  func(e *entry, kubeconfig []byte) { e.kubeconfig, e.CredentialsVersion = kubeconfig, "rotated" },

@@ -14,7 +14,8 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// degraded returns a leaver of a connected cluster whose probes fail from then on. answer, if set, answers its other requests.
+// degraded returns a leaver of a connected cluster whose probes fail from then on. answer, if set, answers its other
+// requests.
 func degraded(t *testing.T, answer func(w http.ResponseWriter, r *http.Request) bool) (*leaver, *fakeSource) {
 	t.Helper()
 	s := realServer(t, 0)
@@ -45,7 +46,8 @@ func TestLeaveOfADegradedClusterCanWrite(t *testing.T) {
 	eventually(t, "it is gone", func() bool { _, ok := l.h.Lookup(clusterName("a")); return !ok })
 }
 
-// TestLeaveOfADegradedClusterIsNotTakenBlindly un-enrols a cluster whose probes fail, and which does not say that it is the same.
+// TestLeaveOfADegradedClusterIsNotTakenBlindly un-enrols a cluster whose probes fail, and which does not say that it is
+// the same.
 func TestLeaveOfADegradedClusterIsNotTakenBlindly(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

@@ -27,8 +27,8 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// TestTwentyRoundsLeaveNothingBehind enrols and removes a cluster twenty times, one time in two with an event recorder in use,
-// and holds goroutines and metric series against what there was before.
+// TestTwentyRoundsLeaveNothingBehind enrols and removes a cluster twenty times, one time in two with an event recorder
+// in use, and holds goroutines and metric series against what there was before.
 func TestTwentyRoundsLeaveNothingBehind(t *testing.T) {
 	s := realServer(t, 0)
 	f := newFrontend(t, s)
@@ -103,15 +103,16 @@ func stacks() string {
 	return string(buf[:runtime.Stack(buf, true)])
 }
 
-// TestDeadClustersDelayNobody enrols clusters that never answer, nearly as many as a namespace may have tried at once and as many again
-// in another namespace, before and after a live one, and a live one between them. What is dead stays dead for the whole
-// test: whoever waited for it would wait in vain.
+// TestDeadClustersDelayNobody enrols clusters that never answer, nearly as many as a namespace may have tried at once
+// and as many again in another namespace, before and after a live one, and a live one between them. What is dead stays
+// dead for the whole test: whoever waited for it would wait in vain.
 func TestDeadClustersDelayNobody(t *testing.T) {
 	s0, s1 := realServer(t, 0), realServer(t, 1)
 	f0, f1 := newFrontend(t, s0), newFrontend(t, s1)
 	src := newFakeSource()
 	const dead = 40 // Of 50 at once, 25 in each namespace.
-	// They speak TLS and never answer a request: the time-out of a handshake is fixed, and shorter than this test may take.
+	// They speak TLS and never answer a request: the time-out of a handshake is fixed, and shorter than this test may
+	// take.
 	hole := newFrontend(t, nil)
 	hole.setAnswer(func(w http.ResponseWriter, _ *http.Request) bool { // What still hangs at the end gets this.
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -151,8 +152,8 @@ func TestDeadClustersDelayNobody(t *testing.T) {
 	}
 }
 
-// TestDeadClustersThatFailedBeforeLeaveRoom has more suspects than workers: all of them are tried again and again, and a
-// newcomer connects, and one that is connected is probed, as if they were not there.
+// TestDeadClustersThatFailedBeforeLeaveRoom has more suspects than workers: all of them are tried again and again, and
+// a newcomer connects, and one that is connected is probed, as if they were not there.
 func TestDeadClustersThatFailedBeforeLeaveRoom(t *testing.T) {
 	s0, s1 := realServer(t, 0), realServer(t, 1)
 	f0, f1 := newFrontend(t, s0), newFrontend(t, s1)

@@ -541,8 +541,8 @@ func (h *harness) count(clusterAndObject string) int {
 	return h.reconciled[clusterAndObject]
 }
 
-// newHarness starts a manager with short intervals. The time-out of a probe is long: on a busy machine an API server that is well
-// takes its time, and must not count as ill. A test whose API server never answers sets a short one.
+// newHarness starts a manager with short intervals. The time-out of a probe is long: on a busy machine an API server
+// that is well takes its time, and must not count as ill. A test whose API server never answers sets a short one.
 func newHarness(t testing.TB, src *fakeSource, change ...func(*Options)) *harness { //nolint:thelper // Benchmarks use it, too.
 	t.Helper()
 	return newHarnessWith(t, src, func(*Provider) {}, change...)

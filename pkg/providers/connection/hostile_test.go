@@ -20,8 +20,8 @@ import (
 	"github.com/masthead-dev/masthead/test/hostile"
 )
 
-// maxHostileHeap is what one hostile API server may add to the live heap, with everything that is asked of it at once, and with the
-// server itself, which is in the same process.
+// maxHostileHeap is what one hostile API server may add to the live heap, with everything that is asked of it at once,
+// and with the server itself, which is in the same process.
 const maxHostileHeap = 128 << 20
 
 // hostileCase is what becomes of a connection to a hostile API server.
@@ -111,9 +111,9 @@ func hostileCases() map[string]hostileCase {
 	}
 }
 
-// TestHostileServers connects to each hostile API server beside one that is not, asks it everything at once that a controller could
-// ask, and lets it go. It holds against it the reason in its condition, the memory that it took, and what it left behind. That nothing
-// panics is shown by the test coming to its end.
+// TestHostileServers connects to each hostile API server beside one that is not, asks it everything at once that a
+// controller could ask, and lets it go. It holds against it the reason in its condition, the memory that it took, and
+// what it left behind. That nothing panics is shown by the test coming to its end.
 func TestHostileServers(t *testing.T) {
 	honest, err := hostile.StartHonest(t.Context(), hostile.NewHonest())
 	if err != nil {
@@ -258,7 +258,8 @@ func questions() map[string]func(context.Context, Connected) error {
 	}
 }
 
-// watchHeap follows how much of the heap lives. What it returns ends that, and says by how much it was more at most than at first.
+// watchHeap follows how much of the heap lives. What it returns ends that, and says by how much it was more at most
+// than at first.
 func watchHeap(t *testing.T) func() uint64 {
 	t.Helper()
 	live := func() uint64 {

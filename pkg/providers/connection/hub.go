@@ -17,9 +17,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 
-// A workload cluster belongs to one hub, which the marker in it names; see package hubidentity. The marker is claimed before a
-// cluster is engaged with a class that has something written there, and else before the first write. Until then the transport
-// lets no write through. It is looked at again every Options.HubInterval, and whenever a cluster comes back.
+// A workload cluster belongs to one hub, which the marker in it names; see package hubidentity. The marker is claimed
+// before a cluster is engaged with a class that has something written there, and else before the first write. Until
+// then the transport lets no write through. It is looked at again every Options.HubInterval, and whenever a cluster
+// comes back.
 
 const (
 	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -29,8 +30,8 @@ const (
 	maxClaimAttempts = 3
 )
 
-// holdHub finds out whether a cluster belongs to this hub, and claims it if that is wanted and nobody else has it. It returns
-// whether the cluster is held, or why it cannot be.
+// holdHub finds out whether a cluster belongs to this hub, and claims it if that is wanted and nobody else has it. It
+// returns whether the cluster is held, or why it cannot be.
 func (p *Provider) holdHub(ctx context.Context, r *record, pr prober, token string, claim bool) (bool, *failure) {
 	takeOver, err := hubidentity.Parse(r.enrolment.TakeOverFrom)
 	if err != nil {
@@ -86,7 +87,8 @@ func otherHub(m hubidentity.Marker) *failure {
 		m.Holder, fleetv1alpha1.TakeOverFromAnnotation, m.Holder.ID)}
 }
 
-// hubOf finds out for a new connection whether the cluster belongs to this hub, and sets what the connection lets through.
+// hubOf finds out for a new connection whether the cluster belongs to this hub, and sets what the connection lets
+// through.
 func (p *Provider) hubOf(ctx context.Context, r *record, pr prober, token string) *failure {
 	if p.o.Hub.ID == "" {
 		return nil
@@ -188,8 +190,8 @@ func (p prober) marker(ctx context.Context, token string) (*metav1.ObjectMeta, *
 	return &obj.ObjectMeta, nil
 }
 
-// writeMarker creates the marker, or replaces the one that was read. It returns whether it did, which it has not if somebody
-// else was faster.
+// writeMarker creates the marker, or replaces the one that was read. It returns whether it did, which it has not if
+// somebody else was faster.
 func (p prober) writeMarker(ctx context.Context, token string, m hubidentity.Marker, have *metav1.ObjectMeta) (bool, *failure) {
 	body, err := json.Marshal(m.Object(have))
 	if err != nil {

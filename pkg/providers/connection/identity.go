@@ -12,8 +12,8 @@ import (
 
 // A cluster is identified by the UID of its namespace kube-system, which the cluster says itself, or by the annotation
 // for the cluster identifier, which people in the hub write. Both are used in the same place. So that a cluster can not
-// call itself by an identifier that somebody in the hub gave to another, nor an annotation name a cluster that never had
-// one, the two have no value in common: a UID is a UUID, and an identifier is not.
+// call itself by an identifier that somebody in the hub gave to another, nor an annotation name a cluster that never
+// had one, the two have no value in common: a UID is a UUID, and an identifier is not.
 var (
 	// canonicalUUID is what API servers generate.
 	canonicalUUID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)

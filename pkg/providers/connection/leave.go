@@ -15,10 +15,10 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// A Leaver undoes in a cluster what would be in the way of its users when nobody works on it any more. It is called between
-// the end of the cluster's work and the end of its connection, and returns when it is done, when the cluster does not answer, or
-// when ctx ends, which is also when the enrolment comes back. One that fails although the cluster answers is called again a few
-// times: nobody comes back to what it leaves behind.
+// A Leaver undoes in a cluster what would be in the way of its users when nobody works on it any more. It is called
+// between the end of the cluster's work and the end of its connection, and returns when it is done, when the cluster
+// does not answer, or when ctx ends, which is also when the enrolment comes back. One that fails although the cluster
+// answers is called again a few times: nobody comes back to what it leaves behind.
 type Leaver func(ctx context.Context, name mcr.ClusterName) error
 
 const (
@@ -34,14 +34,14 @@ func (p *Provider) OnLeave(fn Leaver) {
 	p.leavers = append(p.leavers, fn)
 }
 
-// leavesForGood is whether a cluster is drained because somebody ended or forbade its enrolment, as opposed to a pause or
-// something that is missing and may come back.
+// leavesForGood is whether a cluster is drained because somebody ended or forbade its enrolment, as opposed to a pause
+// or something that is missing and may come back.
 func leavesForGood(reason string) bool {
 	return reason == ReasonUnenrolled || reason == ReasonNamespaceNotAllowed || reason == ReasonClassFull
 }
 
-// leave takes leave of a cluster that is still connected. It has a time limit of its own, since it is work that begins here,
-// unlike what a drain waits for; and it delays nobody, as it has a goroutine of its own.
+// leave takes leave of a cluster that is still connected. It has a time limit of its own, since it is work that begins
+// here, unlike what a drain waits for; and it delays nobody, as it has a goroutine of its own.
 func (p *Provider) leave(ctx context.Context, name mcr.ClusterName, logger logr.Logger) {
 	p.mu.RLock()
 	leavers := p.leavers
@@ -56,8 +56,8 @@ func (p *Provider) leave(ctx context.Context, name mcr.ClusterName, logger logr.
 	}
 }
 
-// admitLeave is whether leave can be taken of a cluster. One failed probe, after which writes fail at once, is no reason to leave
-// finalizers behind, if the cluster answers and is still the same; then it can be written to.
+// admitLeave is whether leave can be taken of a cluster. One failed probe, after which writes fail at once, is no
+// reason to leave finalizers behind, if the cluster answers and is still the same; then it can be written to.
 func (p *Provider) admitLeave(ctx context.Context, conn *connected, uid string, logger logr.Logger) bool {
 	if ctx.Err() != nil || mode(conn.transport.mode.Load()) != modeReadOnly {
 		return ctx.Err() == nil
@@ -77,8 +77,8 @@ func (p *Provider) admitLeave(ctx context.Context, conn *connected, uid string, 
 	return true
 }
 
-// persistently calls a Leaver until it succeeds, has been called often enough, nobody answers, or ctx ends. It returns the last
-// error.
+// persistently calls a Leaver until it succeeds, has been called often enough, nobody answers, or ctx ends. It returns
+// the last error.
 func persistently(ctx context.Context, leave Leaver, name mcr.ClusterName) error {
 	var last error
 	err := wait.ExponentialBackoffWithContext(ctx, wait.Backoff{Steps: leaveAttempts, Duration: leaveRetry}, func(ctx context.Context) (bool, error) {

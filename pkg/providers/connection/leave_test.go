@@ -74,7 +74,8 @@ func TestLeaveIsTakenBeforeTheConnectionEnds(t *testing.T) {
 
 	src.remove("a")
 	eventually(t, "leave is taken, and the cluster can be written to", func() bool { return l.wrote.Load() == 1 })
-	// Leave has a goroutine of its own, which may have written before the state is published. The state stays until it is let go.
+	// Leave has a goroutine of its own, which may have written before the state is published. The state stays until it is
+	// let go.
 	l.h.waitFor(t, "a", StateDraining, ReasonUnenrolled)
 	if l.h.gate.IsOpen(clusterName("a")) {
 		t.Error("want no work of the cluster to run meanwhile")

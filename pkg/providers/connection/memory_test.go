@@ -101,7 +101,8 @@ func is(w *kindwatch.Watcher, kind kindwatch.Kind, s kindwatch.State) func() boo
 	return func() bool { got, _ := w.State(kind); return got == s }
 }
 
-// TestSixtyMegabytesOfNothingAreNotDecoded has a server answer lists with 60 MB of empty objects, which were 6 GB once decoded.
+// TestSixtyMegabytesOfNothingAreNotDecoded has a server answer lists with 60 MB of empty objects, which were 6 GB once
+// decoded.
 func TestSixtyMegabytesOfNothingAreNotDecoded(t *testing.T) {
 	const most = 150 << 20
 	var lists atomic.Int64
@@ -203,7 +204,8 @@ func TestHonestGiantsAreRead(t *testing.T) {
 	}
 }
 
-// TestWhoExceedsItsShareIsParkedAndNobodyElse fills a budget with three clusters, and has a fourth come that needs little.
+// TestWhoExceedsItsShareIsParkedAndNobodyElse fills a budget with three clusters, and has a fourth come that needs
+// little.
 func TestWhoExceedsItsShareIsParkedAndNobodyElse(t *testing.T) {
 	const capacity = 32 << 20
 	memory := budget.New(capacity)
@@ -252,7 +254,8 @@ func TestWhoExceedsItsShareIsParkedAndNobodyElse(t *testing.T) {
 	eventually(t, "everything is given back", func() bool { used, all := memory.Used(); return used == 0 && len(all) == 0 })
 }
 
-// TestKindsThatAreNeverSyncedAreTold has a server whose lists end in the middle. Its cluster was Connected, and nothing said what was wrong.
+// TestKindsThatAreNeverSyncedAreTold has a server whose lists end in the middle. Its cluster was Connected, and nothing
+// said what was wrong.
 func TestKindsThatAreNeverSyncedAreTold(t *testing.T) {
 	src := newFakeSource()
 	h := newHarness(t, src)

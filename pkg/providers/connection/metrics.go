@@ -128,8 +128,8 @@ func (m *metrics) waited(name mcr.ClusterName, d time.Duration) {
 	m.throttled.WithLabelValues(string(name)).Add(d.Seconds())
 }
 
-// watchesOf counts the watches of one connection. A request that is still under way when the series is deleted adds to a
-// counter that nobody reads any more; it does not bring the series back.
+// watchesOf counts the watches of one connection. A request that is still under way when the series is deleted adds to
+// a counter that nobody reads any more; it does not bring the series back.
 func (m *metrics) watchesOf(name mcr.ClusterName) prometheus.Counter {
 	return m.watches.WithLabelValues(string(name))
 }

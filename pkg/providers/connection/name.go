@@ -13,7 +13,8 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// ParseClusterName is the reverse of Key.ClusterName. It is false for a name that is not of the form "<source>/<namespace>/<name>".
+// ParseClusterName is the reverse of Key.ClusterName. It is false for a name that is not of the form
+// "<source>/<namespace>/<name>".
 func ParseClusterName(name mcr.ClusterName) (Key, bool) {
 	parts := strings.Split(string(name), "/")
 	if len(parts) != 3 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
@@ -28,8 +29,8 @@ func (k Key) Object() types.NamespacedName {
 }
 
 // Published is where what Masthead publishes about the cluster lives in the hub, whatever the kind: beside the enrolled
-// object, named "<source>-<name>". A name that is too long for an object is cut, and ends in a digest so that two long names
-// stay different.
+// object, named "<source>-<name>". A name that is too long for an object is cut, and ends in a digest so that two long
+// names stay different.
 func (k Key) Published() types.NamespacedName {
 	name := k.Source + "-" + k.Name
 	if len(name) > validation.DNS1123SubdomainMaxLength {

@@ -44,11 +44,11 @@ type Options struct {
 	// from the hub at start.
 	HubUID string
 
-	// Hub is this hub, as it introduces itself to workload clusters. A cluster that belongs to another one is refused. Without an
-	// identity, clusters are neither claimed nor refused.
+	// Hub is this hub, as it introduces itself to workload clusters. A cluster that belongs to another one is refused.
+	// Without an identity, clusters are neither claimed nor refused.
 	Hub hubidentity.Hub
-	// HubInterval is the time between two looks whether a cluster belongs to this hub still, and between attempts to connect
-	// to one that belongs to another. Default 30 s.
+	// HubInterval is the time between two looks whether a cluster belongs to this hub still, and between attempts to
+	// connect to one that belongs to another. Default 30 s.
 	HubInterval time.Duration
 
 	// Credentials are the limits on what kubeconfigs may hold.
@@ -67,12 +67,12 @@ type Options struct {
 	// Random returns numbers in [0, 1) for jitter. It is called concurrently. Default: math/rand.
 	Random func() float64
 
-	// MaxConcurrentReconciles is how many clusters that have not failed yet may be tried at once; at least 50. As many connections
-	// are probed at once, and half as many clusters that failed before are tried and probed again, each apart from the others.
-	// Default 100.
+	// MaxConcurrentReconciles is how many clusters that have not failed yet may be tried at once; at least 50. As many
+	// connections are probed at once, and half as many clusters that failed before are tried and probed again, each apart
+	// from the others. Default 100.
 	MaxConcurrentReconciles int
-	// MaxPerNamespace is how many of these may be of one namespace of the hub, so that a tenant whose clusters do not answer does
-	// not keep the others from being tried; of the rest it is the same share. Default half.
+	// MaxPerNamespace is how many of these may be of one namespace of the hub, so that a tenant whose clusters do not
+	// answer does not keep the others from being tried; of the rest it is the same share. Default half.
 	MaxPerNamespace int
 	// ProbeInterval is the time between two health probes of a cluster. Default 10 s.
 	ProbeInterval time.Duration
@@ -98,17 +98,18 @@ type Options struct {
 	HandoverTimeout time.Duration
 	// RequestTimeout is the deadline of each request that is not a watch. Default 10 s.
 	RequestTimeout time.Duration
-	// QPS and Burst limit the requests to one cluster, over all clients. Default 1000 and 2000: more than work is ever meant to
-	// need, so that it is a defect that meets them. An API server shares itself out among its users (API Priority and
-	// Fairness) and knows how much it can bear, which the client does not; a low limit here only makes claims wait.
+	// QPS and Burst limit the requests to one cluster, over all clients. Default 1000 and 2000: more than work is ever
+	// meant to need, so that it is a defect that meets them. An API server shares itself out among its users (API Priority
+	// and Fairness) and knows how much it can bear, which the client does not; a low limit here only makes claims wait.
 	QPS   float32
 	Burst int
 	// Limits are how much of an API server's answers is read.
 	Limits Limits
-	// Budget is charged with what is kept of the clusters' objects and with answers under way, see package budget. Default: none.
+	// Budget is charged with what is kept of the clusters' objects and with answers under way, see package budget.
+	// Default: none.
 	Budget *budget.Budget
-	// WrapTransport is put around what the clients of workload clusters send and the credentials are added to; it sees neither
-	// these nor the probes. It is called once for each connection. Default: nothing.
+	// WrapTransport is put around what the clients of workload clusters send and the credentials are added to; it sees
+	// neither these nor the probes. It is called once for each connection. Default: nothing.
 	WrapTransport clienttransport.WrapperFunc
 	// UserAgent is sent with each request. Default "masthead".
 	UserAgent string

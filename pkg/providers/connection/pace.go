@@ -18,8 +18,8 @@ const (
 	// bytesPerEvent is how many bytes of events count as one event more.
 	bytesPerEvent = 8 << 10
 
-	// lateAfter is for how long events must have had to wait, without a pause of the cluster, before that is told. The first list of a large cluster may
-	// take so long.
+	// lateAfter is for how long events must have had to wait, without a pause of the cluster, before that is told. The
+	// first list of a large cluster may take so long.
 	lateAfter = time.Minute
 
 	// restedAfter is for how long a cluster must have been silent to be late no more.
@@ -29,8 +29,8 @@ const (
 // errEventsDelayed says that a cluster sends more events than are read.
 var errEventsDelayed = errors.New("the cluster sends more events than are read")
 
-// An allowance is how many events of one enrolled cluster may be read, by all of its connections, so that a cluster does not get more by
-// closing them.
+// An allowance is how many events of one enrolled cluster may be read, by all of its connections, so that a cluster
+// does not get more by closing them.
 type allowance struct {
 	limiters []*rate.Limiter
 	// perSecond is the limit of the first limiter while the cluster has no others to share with.
@@ -38,7 +38,8 @@ type allowance struct {
 	shared    *sharedPace
 
 	mu sync.Mutex
-	// late is since when events have had to wait without a pause of the cluster, zero if they do not, and told when that was last told.
+	// late is since when events have had to wait without a pause of the cluster, zero if they do not, and told when that
+	// was last told.
 	late, told time.Time
 }
 
@@ -60,8 +61,8 @@ func (a *allowance) most() int64 {
 	return int64(n)
 }
 
-// take takes n events, no more than most. It returns for how long these have to wait, and whether it is time to tell that the cluster
-// sends too many.
+// take takes n events, no more than most. It returns for how long these have to wait, and whether it is time to tell
+// that the cluster sends too many.
 func (a *allowance) take(n int64, now time.Time) (wait time.Duration, tell bool) {
 	first := a.limiters[0]
 	first.SetLimitAt(now, rate.Limit(a.shared.share(a, first.TokensAt(now) < float64(first.Burst())/2, a.perSecond, now)))
@@ -86,9 +87,9 @@ func (a *allowance) take(n int64, now time.Time) (wait time.Duration, tell bool)
 	return wait, tell
 }
 
-// pace bounds how fast the events of all watches of one connection are read, so that a cluster which repeats them without end, or sends
-// bookmarks only, has a share of the processor and not all of it. Events are never dropped: what is not read has to wait in the
-// API server, which ends watches that are too slow.
+// pace bounds how fast the events of all watches of one connection are read, so that a cluster which repeats them
+// without end, or sends bookmarks only, has a share of the processor and not all of it. Events are never dropped: what
+// is not read has to wait in the API server, which ends watches that are too slow.
 type pace struct {
 	allowance *allowance
 	clock     clock.Clock

@@ -11,10 +11,12 @@ import (
 // busyFor is for how long a cluster counts as busy after it last was.
 const busyFor = 10 * time.Second
 
-// sharedPace shares out what is read of the clusters that send more than their burst at the same time. A few of them have what each may
-// have for itself; of many, each is read so slowly that all of them together take a bounded part of the processor.
+// sharedPace shares out what is read of the clusters that send more than their burst at the same time. A few of them
+// have what each may have for itself; of many, each is read so slowly that all of them together take a bounded part of
+// the processor.
 //
-// One limiter for all of them was rejected: whoever has many watches would have most of it, and the others would wait behind.
+// One limiter for all of them was rejected: whoever has many watches would have most of it, and the others would wait
+// behind.
 type sharedPace struct {
 	// perSecond is for all busy clusters together, and atLeast what each has however many there are.
 	perSecond, atLeast float64

@@ -22,8 +22,8 @@ import (
 
 const bookmark = `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"1"}}}` + "\n"
 
-// TestWatchesAreReadAtAPace has an API server that sends bookmarks without end to two watches of one connection. They were read as fast
-// as they came.
+// TestWatchesAreReadAtAPace has an API server that sends bookmarks without end to two watches of one connection. They
+// were read as fast as they came.
 func TestWatchesAreReadAtAPace(t *testing.T) {
 	const perSecond, burst = 10, 100
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -121,8 +121,8 @@ func TestPaceCountsBytes(t *testing.T) {
 	}
 }
 
-// TestAllowance is about what a cluster may send in the long run, and when it is told that it sends more. Before, a cluster that sent as
-// fast as it could was read at 2,000 events a second for ever, and no condition said so.
+// TestAllowance is about what a cluster may send in the long run, and when it is told that it sends more. Before, a
+// cluster that sent as fast as it could was read at 2,000 events a second for ever, and no condition said so.
 func TestAllowance(t *testing.T) {
 	limits := Limits{EventsPerSecond: 20, EventBurst: 100, SustainedEventsPerSecond: 5, SustainedEventBurst: 400}
 	a, now := newAllowance(limits, nil), time.Unix(1_000, 0)
@@ -178,7 +178,8 @@ func TestEventsAreReadLate(t *testing.T) {
 	}
 }
 
-// TestBusyClustersShareAPace has clusters that send without end, and one that sends a little. Before, each had 2,000 events a second for itself.
+// TestBusyClustersShareAPace has clusters that send without end, and one that sends a little. Before, each had 2,000
+// events a second for itself.
 func TestBusyClustersShareAPace(t *testing.T) {
 	limits := Limits{
 		EventsPerSecond: 200, EventBurst: 100, SustainedEventsPerSecond: 200, SustainedEventBurst: 1_000_000,

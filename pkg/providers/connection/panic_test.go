@@ -122,8 +122,8 @@ func (a trappedAware) Engage(ctx context.Context, name mcr.ClusterName, cl clust
 	return a.Aware.Engage(ctx, name, cl)
 }
 
-// TestPanicCostsTheClusterItsConnection has whatever handles a cluster panic, once. That the process lives is shown by the test coming
-// to its end.
+// TestPanicCostsTheClusterItsConnection has whatever handles a cluster panic, once. That the process lives is shown by
+// the test coming to its end.
 func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel // Only some of its cases run in parallel.
 	const uid = 31
 	honest := func(w io.Writer, r *http.Request) { honestPage(w, r, 1, 1) }

@@ -14,18 +14,18 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
-// panicWeight is how many failures to connect a panic counts as. What made the manager panic is likely to be there still, and each
-// attempt lists everything in the cluster again.
+// panicWeight is how many failures to connect a panic counts as. What made the manager panic is likely to be there
+// still, and each attempt lists everything in the cluster again.
 const panicWeight = 3
 
-// panicFailure is the failure of a connection that was given up after a panic. What was panicked with is in the log alone, since it can
-// hold text of the cluster.
+// panicFailure is the failure of a connection that was given up after a panic. What was panicked with is in the log
+// alone, since it can hold text of the cluster.
 func panicFailure() *failure {
 	return &failure{ReasonPanicked, "The manager failed unexpectedly while it handled the cluster; see its log"}
 }
 
-// newGuard makes the guard of what handles a cluster through one connection. It sets panicked, and has the cluster reconciled. Only the
-// first panic is logged: what follows until the connection has ended is most likely the same.
+// newGuard makes the guard of what handles a cluster through one connection. It sets panicked, and has the cluster
+// reconciled. Only the first panic is logged: what follows until the connection has ended is most likely the same.
 func (p *Provider) newGuard(ctx context.Context, r *record, panicked *atomic.Bool) *guard.Guard {
 	key, logger, count := r.key, log.FromContext(ctx), p.metrics.panicsOf(r.name)
 	return guard.New(func(what *guard.Panic) {
@@ -64,7 +64,8 @@ func (p *Provider) performGuarded(ctx context.Context, r *record, d decision) er
 	return nil
 }
 
-// guardedBody is the body of an answer. It is read in goroutines that are not ours, where a panic would end the process.
+// guardedBody is the body of an answer. It is read in goroutines that are not ours, where a panic would end the
+// process.
 type guardedBody struct {
 	io.ReadCloser
 	guard *guard.Guard

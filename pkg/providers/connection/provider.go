@@ -154,8 +154,8 @@ func (p *Provider) classWatch(hub cluster.Cluster) source.TypedSource[Key] {
 		predicate.TypedGenerationChangedPredicate[*fleetv1alpha1.EnrollmentClass]{})
 }
 
-// namespaceWatch wakes the enrolments of a namespace of the hub when it comes or its labels change, by which a class may
-// allow it.
+// namespaceWatch wakes the enrolments of a namespace of the hub when it comes or its labels change, by which a class
+// may allow it.
 func (p *Provider) namespaceWatch(hub cluster.Cluster) source.TypedSource[Key] {
 	return source.TypedKind(hub.GetCache(), namespaceMetadata(), handler.TypedEnqueueRequestsFromMapFunc(
 		func(_ context.Context, ns *metav1.PartialObjectMetadata) []Key { return p.enrolmentsIn(ns.Name) }),
@@ -282,8 +282,8 @@ func (p *Provider) Get(_ context.Context, name mcr.ClusterName) (cluster.Cluster
 	return nil, fmt.Errorf("cluster %q: %w", name, mcr.ErrClusterNotFound)
 }
 
-// IndexField adds an index to the caches of all clusters. It must be called before the Provider starts: an index that only
-// some connections have would make reads fail on the others.
+// IndexField adds an index to the caches of all clusters. It must be called before the Provider starts: an index that
+// only some connections have would make reads fail on the others.
 func (p *Provider) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
 	k, err := keyOf(obj, p.o.Scheme)
 	if err != nil {

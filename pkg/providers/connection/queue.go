@@ -10,9 +10,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// newQueue returns a queue without priorities. They are strict: as long as there is something of a higher one, nothing of a lower
-// one is served, so that enough healthy clusters would keep those that failed from coming back, and those of the first list
-// from being connected. What costs something is shared out by the admission.
+// newQueue returns a queue without priorities. They are strict: as long as there is something of a higher one, nothing
+// of a lower one is served, so that enough healthy clusters would keep those that failed from coming back, and those of
+// the first list from being connected. What costs something is shared out by the admission.
 func newQueue(name string, limiter workqueue.TypedRateLimiter[Key]) workqueue.TypedRateLimitingInterface[Key] {
 	q, ok := multicluster.NewHubQueue(name, limiter).(priorityqueue.PriorityQueue[Key])
 	if !ok {

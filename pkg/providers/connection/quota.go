@@ -12,9 +12,10 @@ import (
 
 // quota decides which enrolments have a place in their class, of those that EnrollmentClass.spec.maxClusters leaves.
 //
-// The members of a class are in an order: those that had a place before those that never had one, and within both the older objects
-// first. The first maxClusters of them have a place. A member that gets its first place does so because all that had one before have
-// one still, so that while the limit does not change nobody loses a place to another; when it is lowered, the youngest do.
+// The members of a class are in an order: those that had a place before those that never had one, and within both the
+// older objects first. The first maxClusters of them have a place. A member that gets its first place does so because
+// all that had one before have one still, so that while the limit does not change nobody loses a place to another; when
+// it is lowered, the youngest do.
 type quota struct {
 	wake func(Key)
 
@@ -42,8 +43,8 @@ func newQuota(wake func(Key)) *quota {
 	return &quota{wake: wake, members: map[Key]*member{}, classes: map[string]*roster{}}
 }
 
-// reserve keeps a place for an enrolment that had one before the start, until it asks for it or leaves. Until then it counts as
-// older than any other.
+// reserve keeps a place for an enrolment that had one before the start, until it asks for it or leaves. Until then it
+// counts as older than any other.
 func (q *quota) reserve(k Key, class string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -162,7 +162,8 @@ func TestQuotaOverARestart(t *testing.T) {
 	}
 }
 
-// TestNobodyLosesAPlaceToAnother does random things, and looks that places are lost only by those that leave or when the limit is lowered.
+// TestNobodyLosesAPlaceToAnother does random things, and looks that places are lost only by those that leave or when
+// the limit is lowered.
 func TestNobodyLosesAPlaceToAnother(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	ages := map[string]int{}

@@ -12,8 +12,8 @@ const (
 	ReasonConnecting = "Connecting"
 	// ReasonDialError means: the API server's address cannot be resolved or reached, or does not answer in time.
 	ReasonDialError = "DialError"
-	// ReasonEndpointDenied means: the API server's name leads to an address to which no connections are made, or the operator denies
-	// those to its address.
+	// ReasonEndpointDenied means: the API server's name leads to an address to which no connections are made, or the
+	// operator denies those to its address.
 	ReasonEndpointDenied = "EndpointDenied"
 	// ReasonTLSError means: something answered, but not with a certificate that the kubeconfig's authority signed for that
 	// name, or it does not speak TLS.
@@ -46,11 +46,11 @@ const (
 	ReasonProbeFailed = "ProbeFailed"
 	// ReasonAnswerRefused means: an answer of the API server exceeds a limit or is not JSON, and was not decoded.
 	ReasonAnswerRefused = "AnswerRefused"
-	// ReasonMemoryShareExceeded means: the memory budget of the manager is full, and the cluster asks for more than its share of it. What
-	// would have been kept for it is not.
+	// ReasonMemoryShareExceeded means: the memory budget of the manager is full, and the cluster asks for more than its
+	// share of it. What would have been kept for it is not.
 	ReasonMemoryShareExceeded = "MemoryShareExceeded"
-	// ReasonEventsDelayed means: for more than a minute the cluster has sent more events than are read of one cluster. None is lost, and
-	// all of them are late.
+	// ReasonEventsDelayed means: for more than a minute the cluster has sent more events than are read of one cluster.
+	// None is lost, and all of them are late.
 	ReasonEventsDelayed = "EventsDelayed"
 	// ReasonClassNotFound means: the EnrollmentClass that the enrolment names does not exist.
 	ReasonClassNotFound = "ClassNotFound"
@@ -62,7 +62,8 @@ const (
 	ReasonDraining = "Draining"
 	// ReasonEngageFailed means: a controller refused the cluster, or its cache stopped by itself.
 	ReasonEngageFailed = "EngageFailed"
-	// ReasonPanicked means: the manager panicked while it handled something of the cluster, and disconnected it. It is tried again.
+	// ReasonPanicked means: the manager panicked while it handled something of the cluster, and disconnected it. It is
+	// tried again.
 	ReasonPanicked = "Panicked"
 	// ReasonUnenrolled means: the object is gone or no longer enrolled.
 	ReasonUnenrolled = "Unenrolled"

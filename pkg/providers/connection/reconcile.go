@@ -78,8 +78,8 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 	return reconcile.Result{RequeueAfter: wakeAfter(r.observe(e, p.o.Clock.Now(), p.o.NotReadyGracePeriod))}, nil
 }
 
-// recordOf returns the record of a key, and makes one for an enrolment that has none; nil if there is neither. It notes the
-// class that the enrolment names now.
+// recordOf returns the record of a key, and makes one for an enrolment that has none; nil if there is neither. It notes
+// the class that the enrolment names now.
 func (p *Provider) recordOf(key Key, e *Enrolment) *record {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,9 +117,9 @@ func (p *Provider) hold(ctx context.Context, key Key, e *Enrolment) (*failure, e
 	return firstHold(byClass, e), nil
 }
 
-// firstHold returns the reason that counts of those that hold an enrolment, or nil. Those that take effect at once come first, so
-// that one with a grace period never hides them. Of these, what the class forbids is first: the others are up to the owner
-// of the enrolled object, from whom an administrator may just have taken the cluster.
+// firstHold returns the reason that counts of those that hold an enrolment, or nil. Those that take effect at once come
+// first, so that one with a grace period never hides them. Of these, what the class forbids is first: the others are up
+// to the owner of the enrolled object, from whom an administrator may just have taken the cluster.
 func firstHold(byClass *failure, e *Enrolment) *failure {
 	switch {
 	case byClass != nil && atOnce(byClass.reason):

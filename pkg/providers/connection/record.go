@@ -16,9 +16,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// record is all that is known about one enrolment. Only the worker that holds its key touches it, and a work queue hands a key
-// to one worker at a time; the fields that others touch are atomic and say so. What readers see is a snapshot that the
-// worker publishes.
+// record is all that is known about one enrolment. Only the worker that holds its key touches it, and a work queue
+// hands a key to one worker at a time; the fields that others touch are atomic and say so. What readers see is a
+// snapshot that the worker publishes.
 type record struct {
 	key      Key
 	name     mcr.ClusterName
@@ -72,8 +72,8 @@ type record struct {
 	probedAt, versionAt     time.Time
 	// settleAt is when the connection will have lasted long enough for the attempts to be forgotten.
 	settleAt time.Time
-	// attempted is the enrolment at the last attempt: when it differs in more than the version of its Secret, waiting any longer
-	// is pointless.
+	// attempted is the enrolment at the last attempt: when it differs in more than the version of its Secret, waiting any
+	// longer is pointless.
 	attempted Enrolment
 
 	drain *drain
@@ -119,14 +119,14 @@ func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) obser
 
 // observeConnection adds what the connection says to what a decision needs.
 func (r *record) observeConnection(o *observation) {
-	// A cluster that is left is left as far as it goes, panic or not: nobody comes back to what stays behind. What is missing then
-	// is the end of the drain, if starting it was what panicked.
+	// A cluster that is left is left as far as it goes, panic or not: nobody comes back to what stays behind. What is
+	// missing then is the end of the drain, if starting it was what panicked.
 	o.lost = r.conn.stoppedByItself() || r.conn.transport.panicked.Load() && (r.state != StateDraining || r.drain == nil)
 	if t := r.conn.transport; t.suspect.Load() || r.state != StateDraining && t.claimWanted.Load() {
 		o.suspectAt = r.probedAt.Add(minProbeInterval)
 	}
-	// A request was answered 401, or needs the cluster to be claimed: ask at once, but not again and again. Once a probe has failed,
-	// the next ones come as ever: the threshold is a time, too, for which an API server may be of two minds.
+	// A request was answered 401, or needs the cluster to be claimed: ask at once, but not again and again. Once a probe
+	// has failed, the next ones come as ever: the threshold is a time, too, for which an API server may be of two minds.
 	if !o.suspectAt.IsZero() && r.probeFailures == 0 && o.suspectAt.Before(o.probeAt) {
 		o.probeAt = o.suspectAt
 	}
@@ -135,8 +135,8 @@ func (r *record) observeConnection(o *observation) {
 const (
 	// minProbeInterval limits the probes that requests answered 401 cause.
 	minProbeInterval = time.Second
-	// secondProbe is how soon a connection is probed again when a probe fails for the first time: what was a hiccup is over then, and
-	// writes fail until it is known.
+	// secondProbe is how soon a connection is probed again when a probe fails for the first time: what was a hiccup is
+	// over then, and writes fail until it is known.
 	secondProbe = time.Second
 )
 

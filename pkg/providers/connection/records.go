@@ -5,8 +5,8 @@ package connection
 
 import "github.com/masthead-dev/masthead/pkg/setmap"
 
-// records are the records of all enrolments, with what wakes many of them as indexes: at a start, each class and each namespace of the
-// hub is an event. Provider.mu guards them.
+// records are the records of all enrolments, with what wakes many of them as indexes: at a start, each class and each
+// namespace of the hub is an event. Provider.mu guards them.
 type records struct {
 	byKey                map[Key]*record
 	byClass, byNamespace setmap.Map[string, Key]

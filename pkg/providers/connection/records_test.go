@@ -25,8 +25,8 @@ type countingQueue struct {
 
 func (q *countingQueue) Add(k Key) { q.added = append(q.added, k) }
 
-// TestOneReleaseWakesThoseThatWaitForIt has n enrolments, each refused because of another one. It was n enrolments that were woken by
-// each release, and so n² when n holders went.
+// TestOneReleaseWakesThoseThatWaitForIt has n enrolments, each refused because of another one. It was n enrolments that
+// were woken by each release, and so n² when n holders went.
 func TestOneReleaseWakesThoseThatWaitForIt(t *testing.T) {
 	for _, n := range []int{10, 20} {
 		p, err := New(Options{Sources: []Source{newFakeSource()}, Gate: nopGate{}})
@@ -85,7 +85,8 @@ func TestRecordsAreFoundByClassAndNamespace(t *testing.T) {
 	}
 }
 
-// TestAClassCostsTheSameInAFleetOfAnySize counts memory that is asked for: it was a copy of what is known of each cluster of the fleet.
+// TestAClassCostsTheSameInAFleetOfAnySize counts memory that is asked for: it was a copy of what is known of each
+// cluster of the fleet.
 func TestAClassCostsTheSameInAFleetOfAnySize(t *testing.T) {
 	cost := func(n int) float64 {
 		p, err := New(Options{Sources: []Source{newFakeSource()}, Gate: nopGate{}})

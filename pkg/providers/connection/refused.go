@@ -13,8 +13,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/budget"
 )
 
-// refusalLasts is for how long a refusal is told of. It is longer than any back-off after which the same is asked for again, so
-// that what is told does not come and go.
+// refusalLasts is for how long a refusal is told of. It is longer than any back-off after which the same is asked for
+// again, so that what is told does not come and go.
 const refusalLasts = 10 * time.Minute
 
 // unsyncedAfter is how long a kind of a connected cluster may be without being synced before that is told.
@@ -61,8 +61,8 @@ func (p *Provider) eventsDelayed(name mcr.ClusterName, err error) {
 	p.beyondLimits(name, err, false)
 }
 
-// beyondLimits notes what an engaged cluster has too much of. Of several reasons the first one is told, until it has not been true for a
-// while.
+// beyondLimits notes what an engaged cluster has too much of. Of several reasons the first one is told, until it has
+// not been true for a while.
 func (p *Provider) beyondLimits(name mcr.ClusterName, err error, count bool) {
 	why := refusal(err)
 	if why == nil {

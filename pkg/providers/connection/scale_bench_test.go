@@ -20,9 +20,9 @@ import (
 // further is how many clusters are enrolled, one after the other, beside a fleet that is connected.
 const further = 50
 
-// BenchmarkFleet connects fleets, each twice as large as the one before, and then enrols further clusters one by one. The API servers are
-// in the process, behind one port, and what they do is counted, too. It measures work, not time: what is reported for each cluster must
-// not grow with the fleet.
+// BenchmarkFleet connects fleets, each twice as large as the one before, and then enrols further clusters one by one.
+// The API servers are in the process, behind one port, and what they do is counted, too. It measures work, not time:
+// what is reported for each cluster must not grow with the fleet.
 func BenchmarkFleet(b *testing.B) {
 	for _, n := range []int{1000, 2000, 4000} {
 		b.Run(fmt.Sprintf("clusters=%d", n), func(b *testing.B) {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// throttle is the rate limiter that all clients of one cluster share, across its connections. client-go would make one for
-// each kind, so that the limit would mean nothing. It counts the time that requests wait.
+// throttle is the rate limiter that all clients of one cluster share, across its connections. client-go would make one
+// for each kind, so that the limit would mean nothing. It counts the time that requests wait.
 type throttle struct {
 	flowcontrol.RateLimiter
 	clock clock.PassiveClock

@@ -28,8 +28,8 @@ const (
 	eventProbeSucceeded event = "ProbeSucceeded"
 	// eventProbeFailed: it did not, and has not failed often enough yet.
 	eventProbeFailed event = "ProbeFailed"
-	// eventLost: the connection is of no use any more: too many probes failed, another cluster answers, the cache stopped by
-	// itself, something of the cluster made the manager panic, or a controller refused the cluster.
+	// eventLost: the connection is of no use any more: too many probes failed, another cluster answers, the cache stopped
+	// by itself, something of the cluster made the manager panic, or a controller refused the cluster.
 	eventLost event = "Lost"
 	// eventTokenChanged: the Secret holds another token, and nothing else changed.
 	eventTokenChanged event = "TokenChanged"
@@ -49,8 +49,8 @@ const (
 	actionConnect action = "Connect"
 	// actionConnectShadow does the same beside the connection that serves. It leads to Connected or ConnectFailed.
 	actionConnectShadow action = "ConnectShadow"
-	// actionEngage makes the new connection the one that Get returns and engages the controllers with it. A connection that it
-	// succeeds is ended when the new one's caches are filled. It leads to Lost if a controller refuses.
+	// actionEngage makes the new connection the one that Get returns and engages the controllers with it. A connection
+	// that it succeeds is ended when the new one's caches are filled. It leads to Lost if a controller refuses.
 	actionEngage action = "Engage"
 	// actionDisengage ends the connection and purges the queues.
 	actionDisengage action = "Disengage"
@@ -105,16 +105,16 @@ const (
 //	Pending, Connecting, Backoff   | ObjectReplaced            | Removed    | Release
 //	Connected, Degraded, Draining  | ObjectReplaced            | Removed    | CancelDrain, Disengage, Release
 //
-// What holds an enrolment does not end the back-off either: else a Secret that is taken away and put back, again and again, would have
-// a cluster that does not answer tried as often.
+// What holds an enrolment does not end the back-off either: else a Secret that is taken away and put back, again and
+// again, would have a cluster that does not answer tried as often.
 //
-// That a connection was made does not end the back-off, only that it has lasted does: an API server that answers what is
-// asked to connect, and refuses all else, would have the manager connect and fill caches twice a second for ever.
+// That a connection was made does not end the back-off, only that it has lasted does: an API server that answers what
+// is asked to connect, and refuses all else, would have the manager connect and fill caches twice a second for ever.
 //
 // A drain that was called off goes on as Degraded, and so only opens the gate after a probe: it is not known how the
-// cluster fared meanwhile. A shadow connection that fails, for whatever reason, leaves the connection that serves alone; the
-// probe judges that one. An object that was replaced is not drained: its successor may be another cluster, and must
-// never be served by the predecessor's connection.
+// cluster fared meanwhile. A shadow connection that fails, for whatever reason, leaves the connection that serves
+// alone; the probe judges that one. An object that was replaced is not drained: its successor may be another cluster,
+// and must never be served by the predecessor's connection.
 func transition(s State, e event) (State, []action) {
 	switch s {
 	case StatePending:

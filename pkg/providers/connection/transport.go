@@ -35,8 +35,8 @@ const (
 	// maxResponseHeaderBytes limits what a hostile API server can make the manager hold. client-go needs a few hundred.
 	maxResponseHeaderBytes = 64 << 10
 
-	// What an API server may send before it is read, of one answer and of all that are under way. Go's own limits are 4 MiB and
-	// 1 GiB; 4 MiB is the most that can be asked for.
+	// What an API server may send before it is read, of one answer and of all that are under way. Go's own limits are 4
+	// MiB and 1 GiB; 4 MiB is the most that can be asked for.
 	maxUnreadOfAnswer = 256 << 10
 	maxUnread         = 4<<20 - 1
 )
@@ -52,18 +52,20 @@ const (
 
 // transport carries the requests of one connection to one API server. It is the only place that knows the token.
 //
-//   - The token is put in when a request leaves, so that a swapped token is used from the next request on and nothing has
-//     to be built anew. It is sent to the configured host only.
+//   - The token is put in when a request leaves, so that a swapped token is used from the next request on and nothing
+//     has to be built anew. It is sent to the configured host only.
 //   - Redirects are errors: an API server has no reason to redirect, and following one would let the owner of a
 //     workload cluster have the manager send requests to a host of their choice.
-//   - What a name resolves to is checked when it is dialled, see credentials.Options.CheckAddress. So that this is the API
-//     server's address, the proxy that the environment of this process names is not used: a proxy resolves names itself,
-//     and reaches what the manager must not. The proxy of a kubeconfig is, if the operator allows such kubeconfigs.
-//   - Answers are bounded before they are decoded, see Limits: they are JSON, not compressed, and scanned as they arrive. Neither
-//     protobuf nor compression is asked for: a bound of the bytes would bound neither. Lists cost more traffic for it.
+//   - What a name resolves to is checked when it is dialled, see credentials.Options.CheckAddress. So that this is the
+//     API server's address, the proxy that the environment of this process names is not used: a proxy resolves names
+//     itself, and reaches what the manager must not. The proxy of a kubeconfig is, if the operator allows such
+//     kubeconfigs.
+//   - Answers are bounded before they are decoded, see Limits: they are JSON, not compressed, and scanned as they
+//     arrive. Neither protobuf nor compression is asked for: a bound of the bytes would bound neither. Lists cost more
+//     traffic for it.
 //   - Each connection has an http.Transport of its own, which is not in client-go's shared cache, so that closing it
-//     closes the sockets and ends their goroutines now, not when they time out. HTTP/2 connections are pinged as client-go's
-//     are.
+//     closes the sockets and ends their goroutines now, not when they time out. HTTP/2 connections are pinged as
+//     client-go's are.
 type transport struct {
 	base    *http.Transport
 	tracker *connrotation.ConnectionTracker
@@ -75,8 +77,8 @@ type transport struct {
 	// authorization is the header for the token: once for all requests, since each watch holds on to its own request.
 	authorization atomic.Pointer[string]
 	mode          atomic.Int32
-	// unclaimed is whether the cluster has to be claimed for this hub before something is written to it. claimWanted is set
-	// when a request of a client needs it, for which unauthorized is called, too.
+	// unclaimed is whether the cluster has to be claimed for this hub before something is written to it. claimWanted is
+	// set when a request of a client needs it, for which unauthorized is called, too.
 	unclaimed, claimWanted atomic.Bool
 	// suspect is set when a request of a client is answered 401; unauthorized is called when it becomes set, and must not
 	// block.
@@ -90,8 +92,8 @@ type transport struct {
 	pace *pace
 	// refused is told of each answer that was refused. It must not block.
 	refused func(error)
-	// account is charged with answers under way, and with what is kept of the cluster's objects. It is closed with the transport; nil
-	// if nobody counts.
+	// account is charged with answers under way, and with what is kept of the cluster's objects. It is closed with the
+	// transport; nil if nobody counts.
 	account *budget.Account
 	// guard recovers panics of what handles the cluster, and sets panicked. Without one, nobody is told.
 	guard    *guard.Guard

@@ -45,12 +45,12 @@ var ErrNoCredentials = errors.New("no credentials")
 type Source interface {
 	// Name is the first part of the cluster names, for example "capi". It is constant and holds no slash.
 	Name() string
-	// Describe returns what the hub says about an enrolment now, from the hub's cache; nil and no error if the object is gone or
-	// is not enrolled. It is the only place where enrolment is decided: watches do not filter by the label, so that its removal is
-	// seen.
+	// Describe returns what the hub says about an enrolment now, from the hub's cache; nil and no error if the object is
+	// gone or is not enrolled. It is the only place where enrolment is decided: watches do not filter by the label, so
+	// that its removal is seen.
 	Describe(ctx context.Context, key types.NamespacedName) (*Enrolment, error)
-	// Kubeconfig reads the one Secret of the enrolment from the API server, so that no Secret is ever in a cache. It returns
-	// ErrNoCredentials if there is none.
+	// Kubeconfig reads the one Secret of the enrolment from the API server, so that no Secret is ever in a cache. It
+	// returns ErrNoCredentials if there is none.
 	Kubeconfig(ctx context.Context, e *Enrolment) (Kubeconfig, error)
 	// Watches returns the watches on the hub that wake the connection reconciler.
 	Watches(hub cluster.Cluster) ([]source.TypedSource[Key], error)
@@ -68,8 +68,8 @@ type SecretKey struct {
 	Namespace, Name, Key string
 }
 
-// Access says how a cluster is reached by others than Masthead, and where in the hub the credentials for it are. Nothing in it is
-// secret.
+// Access says how a cluster is reached by others than Masthead, and where in the hub the credentials for it are.
+// Nothing in it is secret.
 type Access struct {
 	Endpoint credentials.Endpoint
 	Secret   SecretKey
@@ -85,7 +85,8 @@ type ObjectReference struct {
 
 // Enrolment is what a source says about one cluster.
 type Enrolment struct {
-	// Object is the enrolled object. Its UID is the enrolment's identity: another UID under the same name is another enrolment.
+	// Object is the enrolled object. Its UID is the enrolment's identity: another UID under the same name is another
+	// enrolment.
 	Object ObjectReference
 	// Class is the name of the EnrollmentClass.
 	Class string
@@ -116,7 +117,8 @@ const (
 	StateConnecting State = "Connecting"
 	// StateConnected means: engaged, and the last probe succeeded.
 	StateConnected State = "Connected"
-	// StateDegraded means: engaged, but the last probes failed. Caches are served, writes fail at once, queued work is held.
+	// StateDegraded means: engaged, but the last probes failed. Caches are served, writes fail at once, queued work is
+	// held.
 	StateDegraded State = "Degraded"
 	// StateBackoff means: not engaged; connecting failed or was refused and is tried again later.
 	StateBackoff State = "Backoff"
@@ -151,21 +153,24 @@ type Cluster struct {
 	Identifier string
 	// Hub is this hub as the owner of what is in the cluster.
 	Hub hubidentity.Owner
-	// Access says how the cluster is reached, while it is engaged; nil if that cannot be published. It must not be changed.
+	// Access says how the cluster is reached, while it is engaged; nil if that cannot be published. It must not be
+	// changed.
 	Access *Access
-	// Unsynced are the kinds that controllers have watched for a while without their being synced, while it is engaged, sorted.
+	// Unsynced are the kinds that controllers have watched for a while without their being synced, while it is engaged,
+	// sorted.
 	Unsynced []kindwatch.Unsynced
 	// Refused says which answers of the cluster were refused lately, while it is engaged.
 	Refused Refusal
 }
 
-// A Refusal says why answers of a cluster were refused, in words that can go into a condition. It is empty if none were.
+// A Refusal says why answers of a cluster were refused, in words that can go into a condition. It is empty if none
+// were.
 type Refusal struct {
 	Reason, Message string
 }
 
-// EffectiveIdentifier is the identifier under which the cluster acts: the one that it was granted or, before that, the one
-// that its enrolment asks for or, without one, its UID.
+// EffectiveIdentifier is the identifier under which the cluster acts: the one that it was granted or, before that, the
+// one that its enrolment asks for or, without one, its UID.
 func (c Cluster) EffectiveIdentifier() string {
 	if c.Identifier != "" {
 		return c.Identifier
@@ -204,8 +209,8 @@ type Pin struct {
 	UID string
 	// Identifier is the effective identifier.
 	Identifier string
-	// ObjectUID is the UID of the enrolled object at that time; a pin of another object of the same name is ignored. Empty if
-	// unknown.
+	// ObjectUID is the UID of the enrolled object at that time; a pin of another object of the same name is ignored. Empty
+	// if unknown.
 	ObjectUID types.UID
 	// Class is the class in which the enrolment had a place; empty if it had none.
 	Class string
@@ -220,12 +225,13 @@ type Pins interface {
 // Connected is implemented by the cluster.Cluster that Provider.Get returns.
 type Connected interface {
 	cluster.Cluster
-	// Dynamic returns a client that goes to the API server, and whose watches are not cut by a client's time-out: callers set
-	// deadlines on requests that are not watches.
+	// Dynamic returns a client that goes to the API server, and whose watches are not cut by a client's time-out: callers
+	// set deadlines on requests that are not watches.
 	Dynamic() dynamic.Interface
 	// Shared watches the kinds that several controllers follow in the cluster, once for all of them.
 	Shared() *kindwatch.Shared
-	// Guard recovers panics of what handles data of the cluster, and ends the connection. Every goroutine that does runs under it.
+	// Guard recovers panics of what handles data of the cluster, and ends the connection. Every goroutine that does runs
+	// under it.
 	Guard() *guard.Guard
 	// Context ends when this connection does, with the reason as its cause.
 	Context() context.Context

@@ -265,7 +265,8 @@ func (p *Provider) checkCredentials(ctx context.Context, r *record) (event, *fai
 	return eventEndpointChanged, nil, nil
 }
 
-// checkUntried ends the back-off if the Secret holds other credentials than those that did not work. That it was touched says nothing.
+// checkUntried ends the back-off if the Secret holds other credentials than those that did not work. That it was
+// touched says nothing.
 func (p *Provider) checkUntried(r *record, creds *credentials.Credentials, why *failure) {
 	switch {
 	case why == nil && creds.Fingerprint() != r.tried:
@@ -276,8 +277,8 @@ func (p *Provider) checkUntried(r *record, creds *credentials.Credentials, why *
 	}
 }
 
-// checkDraining has the rest of a drain use a token that was rotated, or is not accepted any more. Anything else would need a new
-// connection, for which it is too late.
+// checkDraining has the rest of a drain use a token that was rotated, or is not accepted any more. Anything else would
+// need a new connection, for which it is too late.
 func (p *Provider) checkDraining(r *record, creds *credentials.Credentials, version string) event {
 	r.probedAt = p.o.Clock.Now()
 	r.conn.transport.suspect.Store(false)
@@ -288,8 +289,8 @@ func (p *Provider) checkDraining(r *record, creds *credentials.Credentials, vers
 	return eventTokenChanged
 }
 
-// tryToken has a new token used unless the API server says that it does not accept it: then the old one, which may still be
-// good, is kept and the new one tried again later.
+// tryToken has a new token used unless the API server says that it does not accept it: then the old one, which may
+// still be good, is kept and the new one tried again later.
 func (p *Provider) tryToken(ctx context.Context, r *record, creds *credentials.Credentials, version string) (event, *failure, error) {
 	if r.state == StateConnected {
 		leave, err := p.enter(r, probeLane(r.probeFailures))
@@ -351,8 +352,8 @@ func (p *Provider) probe(ctx context.Context, r *record) (event, *failure, error
 	return eventProbeSucceeded, nil, nil
 }
 
-// identify makes sure that it is the same cluster that answers, before anything is written to it: when it was away, and when there are
-// new TCP connections to it, which a name or a load balancer may have led elsewhere.
+// identify makes sure that it is the same cluster that answers, before anything is written to it: when it was away, and
+// when there are new TCP connections to it, which a name or a load balancer may have led elsewhere.
 func (p *Provider) identify(ctx context.Context, r *record) *failure {
 	dials := r.conn.transport.dials.Load()
 	if r.state != StateDegraded && dials == r.conn.verified {
@@ -369,7 +370,8 @@ func (p *Provider) identify(ctx context.Context, r *record) *failure {
 	return nil
 }
 
-// endsConnection is whether what a probe found out ends the connection at once: the cluster answered, and is not to be written to.
+// endsConnection is whether what a probe found out ends the connection at once: the cluster answered, and is not to be
+// written to.
 func endsConnection(reason string) bool {
 	return reason == ReasonClusterIdentityChanged || reason == ReasonOtherHub || reason == ReasonForbidden
 }
@@ -384,8 +386,9 @@ func (p *Provider) probeFailed(r *record, why *failure) (event, *failure) {
 	return eventProbeFailed, why
 }
 
-// reauthorize reads the Secret when the API server does not accept the credentials: most likely they were rotated a moment ago. If
-// the Secret holds nothing new, or cannot be read, the probe has failed like any other: authenticators fail for a moment, too.
+// reauthorize reads the Secret when the API server does not accept the credentials: most likely they were rotated a
+// moment ago. If the Secret holds nothing new, or cannot be read, the probe has failed like any other: authenticators
+// fail for a moment, too.
 func (p *Provider) reauthorize(ctx context.Context, r *record, unauthorized *failure) (event, *failure) {
 	version := r.enrolment.CredentialsVersion
 	if creds, why := p.readCredentials(ctx, r); why == nil {

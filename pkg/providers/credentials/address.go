@@ -27,10 +27,12 @@ var (
 // ErrDenied is what CheckAddress returns for an address in one of Options.DeniedCIDRs.
 var ErrDenied = errors.New("the operator of this manager denies connections to this address")
 
-// deniedMessage tells nothing that the author of a kubeconfig did not know: not the network, and not whether anything is there.
+// deniedMessage tells nothing that the author of a kubeconfig did not know: not the network, and not whether anything
+// is there.
 const deniedMessage = "The kubeconfig's server has an address to which the operator of this manager denies connections"
 
-// ParseCIDR reads a network for Options.DeniedCIDRs. One of IPv4 addresses in IPv6 notation is that of the IPv4 addresses.
+// ParseCIDR reads a network for Options.DeniedCIDRs. One of IPv4 addresses in IPv6 notation is that of the IPv4
+// addresses.
 func ParseCIDR(s string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(s)
 	if err != nil {
@@ -51,8 +53,8 @@ func (o Options) denied(addresses ...netip.Addr) bool {
 	return slices.ContainsFunc(o.DeniedCIDRs, func(p netip.Prefix) bool { return slices.ContainsFunc(addresses, p.Contains) })
 }
 
-// CheckAddress says why an IP address is not connected to, or returns nil. A kubeconfig is written by somebody else, and
-// the manager stands where its author may not: without this check, its connections would be a way to reach the
+// CheckAddress says why an IP address is not connected to, or returns nil. A kubeconfig is written by somebody else,
+// and the manager stands where its author may not: without this check, its connections would be a way to reach the
 // metadata service of the manager's node and what listens on the manager's loopback interface. Dialers call it with the
 // address that a name resolved to, so that DNS is no way around it.
 func (o Options) CheckAddress(a netip.Addr) error {

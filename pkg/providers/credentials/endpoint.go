@@ -15,8 +15,8 @@ import (
 // MaxPublicAuthorities is how many bytes of certificates an Endpoint has at most.
 const MaxPublicAuthorities = 64 << 10
 
-// An Endpoint is how an API server is reached and recognised. It may be published: nothing in it is secret, and nothing is copied
-// from a kubeconfig that was not understood.
+// An Endpoint is how an API server is reached and recognised. It may be published: nothing in it is secret, and nothing
+// is copied from a kubeconfig that was not understood.
 type Endpoint struct {
 	// Server is the address of the API server as a URL, in its normal form.
 	Server string
@@ -34,8 +34,9 @@ type Endpoint struct {
 	ProxyURL string
 }
 
-// Endpoint returns how the API server is reached. It returns nil if that cannot be published: the proxy needs a password, or the
-// certificates are larger than MaxPublicAuthorities. Every call returns the same, which must not be changed.
+// Endpoint returns how the API server is reached. It returns nil if that cannot be published: the proxy needs a
+// password, or the certificates are larger than MaxPublicAuthorities. Every call returns the same, which must not be
+// changed.
 func (c *Credentials) Endpoint() *Endpoint { return c.endpoint }
 
 // endpointOf is what may be published of a cluster that was checked.
@@ -56,7 +57,8 @@ func endpointOf(host string, c *clientcmdv1.Cluster, proxy *url.URL) *Endpoint {
 	return e
 }
 
-// certificatesIn are the certificates of a bundle, without what stands around them: comments, and the headers of PEM blocks.
+// certificatesIn are the certificates of a bundle, without what stands around them: comments, and the headers of PEM
+// blocks.
 func certificatesIn(bundle []byte) []byte {
 	var out bytes.Buffer
 	for rest := bundle; ; {

@@ -37,8 +37,8 @@ type Options struct {
 	// AllowLoopback allows API servers on the manager's own loopback interface, as on a developer's machine. In a
 	// cluster, loopback is the manager's own Pod: nothing that a kubeconfig should reach.
 	AllowLoopback bool
-	// DeniedCIDRs are networks in which no API server and no proxy is connected to, beside those that never are, see CheckAddress. They
-	// win over AllowLoopback.
+	// DeniedCIDRs are networks in which no API server and no proxy is connected to, beside those that never are, see
+	// CheckAddress. They win over AllowLoopback.
 	DeniedCIDRs []netip.Prefix
 }
 

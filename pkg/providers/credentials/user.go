@@ -8,17 +8,18 @@ import (
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
 )
 
-// A User is who a kubeconfig says that its holder is: a bearer token, or a client certificate with its key. It says nothing
-// about where to show them. It is immutable, and prints as nothing.
+// A User is who a kubeconfig says that its holder is: a bearer token, or a client certificate with its key. It says
+// nothing about where to show them. It is immutable, and prints as nothing.
 type User struct {
 	token     string
 	cert, key []byte
 	print     string
 }
 
-// ParseUser reads the user of the current context, or of the only one, of a kubeconfig that somebody else wrote, for an API
-// server that is known already. So the server's address and its authority, which every kubeconfig has, are not used.
-// Whatever else would steer a connection or do more than to say who somebody is, is refused. Its error is an *InvalidError.
+// ParseUser reads the user of the current context, or of the only one, of a kubeconfig that somebody else wrote, for an
+// API server that is known already. So the server's address and its authority, which every kubeconfig has, are not
+// used. Whatever else would steer a connection or do more than to say who somebody is, is refused. Its error is an
+// *InvalidError.
 func ParseUser(kubeconfig []byte) (*User, error) {
 	u, err := parseUser(kubeconfig)
 	if err != nil {
@@ -65,7 +66,8 @@ func parseUser(kubeconfig []byte) (*User, *InvalidError) {
 	}, nil
 }
 
-// checkIgnoredCluster refuses what would steer a connection that is made without it: whoever wrote it expects it to be used.
+// checkIgnoredCluster refuses what would steer a connection that is made without it: whoever wrote it expects it to be
+// used.
 func checkIgnoredCluster(c *clientcmdv1.Cluster) *InvalidError {
 	for _, r := range []struct {
 		set  bool

@@ -124,7 +124,8 @@ func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) (conne
 	}, nil
 }
 
-// keyOf returns the key under which a Secret has its kubeconfig. Two different ones are refused: any choice would be a guess.
+// keyOf returns the key under which a Secret has its kubeconfig. Two different ones are refused: any choice would be a
+// guess.
 func keyOf(secret *corev1.Secret) (string, error) {
 	a, hasA := secret.Data[keyKubeconfig]
 	b, hasB := secret.Data[keyValue]

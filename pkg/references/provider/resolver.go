@@ -19,8 +19,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// A ReferenceResolver resolves the generic references of managed resources, and then those that their type has of its own. It implements
-// managed.ReferenceResolver.
+// A ReferenceResolver resolves the generic references of managed resources, and then those that their type has of its
+// own. It implements managed.ReferenceResolver.
 type ReferenceResolver struct {
 	client   client.Client
 	reader   client.Reader
@@ -39,18 +39,19 @@ type Option func(*ReferenceResolver)
 // WithTenancy says what managed resources may reference. By default it is references.Tenancy{}, the strictest.
 func WithTenancy(t references.Tenancy) Option { return func(r *ReferenceResolver) { r.tenancy = t } }
 
-// WithSchema gives the schema of the managed resource: it says which fields may hold what Secrets hold, and which lists are merged by keys.
-// Without it no field may, and lists are applied whole.
+// WithSchema gives the schema of the managed resource: it says which fields may hold what Secrets hold, and which lists
+// are merged by keys. Without it no field may, and lists are applied whole.
 func WithSchema(s *references.Schema) Option { return func(r *ReferenceResolver) { r.schema = s } }
 
-// WithNext replaces what resolves the references that a type has of its own: by default managed.NewAPISimpleReferenceResolver, as in the
-// managed reconciler.
+// WithNext replaces what resolves the references that a type has of its own: by default
+// managed.NewAPISimpleReferenceResolver, as in the managed reconciler.
 func WithNext(next managed.ReferenceResolver) Option {
 	return func(r *ReferenceResolver) { r.next = next }
 }
 
-// New returns a ReferenceResolver. The client writes managed resources. The reader reads what they reference, and must not cache, as
-// otherwise every object of every kind is watched that is referenced once: use the manager's GetAPIReader().
+// New returns a ReferenceResolver. The client writes managed resources. The reader reads what they reference, and must
+// not cache, as otherwise every object of every kind is watched that is referenced once: use the manager's
+// GetAPIReader().
 func New(c client.Client, reader client.Reader, mapper meta.RESTMapper, options ...Option) *ReferenceResolver {
 	r := &ReferenceResolver{
 		client: c, reader: reader, mapper: references.NewMapper(mapper), resolver: references.NewResolver(),

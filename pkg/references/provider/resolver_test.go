@@ -263,7 +263,8 @@ func TestReadOtherNamespaceWithTheProvidersRights(t *testing.T) {
 	}
 }
 
-// TestStrippedManagedFields: a cache that strips managedFields would have the fields taken away that were filled in before.
+// TestStrippedManagedFields: a cache that strips managedFields would have the fields taken away that were filled in
+// before.
 func TestStrippedManagedFields(t *testing.T) {
 	ctx := context.Background()
 	ns := namespace(t)

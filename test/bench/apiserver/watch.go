@@ -12,7 +12,8 @@ import (
 	"net/http"
 )
 
-// Meta is what is read of the metadata of every object. A type to be watched embeds it, and adds what else is looked at.
+// Meta is what is read of the metadata of every object. A type to be watched embeds it, and adds what else is looked
+// at.
 type Meta struct {
 	Metadata struct {
 		Name            string `json:"name"`
@@ -27,8 +28,8 @@ func (m Meta) Version() string { return m.Metadata.ResourceVersion }
 // Object is what can be watched.
 type Object interface{ Version() string }
 
-// Watch calls a function for every object at a path that is created or changed from now on, until ctx ends or the watch cannot go
-// on, the reason of which is sent to failed. It returns once the watch has begun.
+// Watch calls a function for every object at a path that is created or changed from now on, until ctx ends or the watch
+// cannot go on, the reason of which is sent to failed. It returns once the watch has begun.
 func Watch[T Object](ctx context.Context, c *Client, path string, each func(T), failed chan<- error) error {
 	version, err := c.version(ctx, path)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 // changePatience is how long a change may take to show. The slowest that is known of takes four minutes.
 const changePatience = 10 * time.Minute
 
-// change changes Deployments, each at a random moment, and measures how long it takes until it shows in the Application.
+// change changes Deployments, each at a random moment, and measures how long it takes until it shows in the
+// Application.
 func (w *world) change(ctx context.Context, program running, t *tracker, apps set, r *result) error {
 	if w.settings.changes == 0 {
 		return nil

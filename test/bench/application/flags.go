@@ -16,8 +16,8 @@ import (
 
 // settings are the flags.
 type settings struct {
-	// apps are the numbers of Applications with which everything is measured, in order, each once; peerApps are those of them
-	// with which the peer is.
+	// apps are the numbers of Applications with which everything is measured, in order, each once; peerApps are those of
+	// them with which the peer is.
 	apps, peerApps []int
 
 	// ballast is how many objects of the same kinds there are that belong to no Application.

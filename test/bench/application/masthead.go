@@ -14,7 +14,8 @@ import (
 	"github.com/masthead-dev/masthead/test/harness"
 )
 
-// mastheadSubject is bin/manager, with the rights of config/. It runs over the hub, in which the workload cluster is enrolled.
+// mastheadSubject is bin/manager, with the rights of config/. It runs over the hub, in which the workload cluster is
+// enrolled.
 type mastheadSubject struct {
 	world      *world
 	kubeconfig string

@@ -28,8 +28,8 @@ type component struct {
 	body string
 }
 
-// components are the same in every Application, and the unrelated objects are like them. The Deployment and the ConfigMap have
-// the size that such objects have.
+// components are the same in every Application, and the unrelated objects are like them. The Deployment and the
+// ConfigMap have the size that such objects have.
 func components() []component {
 	return []component{
 		{suffix: "web", group: "apps", version: "v1", kind: "Deployment", plural: "deployments", body: `"spec":{"replicas":1,` +
@@ -106,8 +106,8 @@ func ourApplication(name, selector string, parts []part) []byte {
 		`"selector":%s,"components":{%s}}}`, appsv1alpha1.GroupVersion, name, selector, strings.Join(words, ","))
 }
 
-// theirApplication is the JSON of an Application of app.k8s.io that says the same, as far as it can. addOwnerRef is what makes its
-// components go with it.
+// theirApplication is the JSON of an Application of app.k8s.io that says the same, as far as it can. addOwnerRef is
+// what makes its components go with it.
 func theirApplication(name, selector string, parts []part) []byte {
 	words := make([]string, 0, len(parts))
 	for _, p := range parts {
@@ -117,8 +117,8 @@ func theirApplication(name, selector string, parts []part) []byte {
 		`"addOwnerRef":true,"selector":%s,"componentKinds":[%s]}}`, theirGroup, theirVersion, name, selector, strings.Join(words, ","))
 }
 
-// deploymentStatus is the JSON of a patch that says what Kubernetes' own controller would of a Deployment whose Pod is ready, or
-// is not.
+// deploymentStatus is the JSON of a patch that says what Kubernetes' own controller would of a Deployment whose Pod is
+// ready, or is not.
 func deploymentStatus(ready bool) []byte {
 	if ready {
 		return []byte(`{"status":{"observedGeneration":1,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"unavailableReplicas":0,"conditions":[` +

@@ -22,8 +22,9 @@ type result struct {
 	// problem says why the run did not come to its end.
 	problem string
 
-	// complete is how many Applications had a status when the last did, or patience ended, and first is how long that took since
-	// the program was started. processor is what it ran for that, and requests are what it asked of the workload cluster.
+	// complete is how many Applications had a status when the last did, or patience ended, and first is how long that took
+	// since the program was started. processor is what it ran for that, and requests are what it asked of the workload
+	// cluster.
 	complete  int
 	first     time.Duration
 	processor time.Duration
@@ -162,7 +163,8 @@ func (w *world) first(ctx context.Context, s subject, t *tracker, r *result) (ru
 	return program, r.settle(ctx, tails)
 }
 
-// settle waits until the program has nothing to do any more. One that looks at everything in each period never comes to rest.
+// settle waits until the program has nothing to do any more. One that looks at everything in each period never comes to
+// rest.
 func (s scenario) settle(ctx context.Context, tails *auditlog.Tails) error {
 	if s.period > 0 {
 		return nil

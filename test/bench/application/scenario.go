@@ -36,12 +36,12 @@ func (s scenario) name() string {
 	return fmt.Sprintf("%s, period %.0f s", s.subject, s.period.Seconds())
 }
 
-// shortPeriodApps is up to how many Applications the peer is measured with a period that is not its longest: with more it needs
-// longer than any period for one look at each, and the period does not matter any more.
+// shortPeriodApps is up to how many Applications the peer is measured with a period that is not its longest: with more
+// it needs longer than any period for one look at each, and the period does not matter any more.
 const shortPeriodApps = 100
 
-// scenarios are the runs in their order. Objects that belong to no Application are created before the first run that wants some,
-// and stay.
+// scenarios are the runs in their order. Objects that belong to no Application are created before the first run that
+// wants some, and stay.
 func (s settings) scenarios() []scenario {
 	var out []scenario
 	if s.ballast > 0 {
@@ -72,15 +72,16 @@ func extremes(numbers []int) []int {
 	return []int{numbers[0], numbers[len(numbers)-1]}
 }
 
-// window is the time over which changes are spread: each begins at a random moment of it. It is the period of a program that has
-// one, so that the change comes at any moment between two looks.
+// window is the time over which changes are spread: each begins at a random moment of it. It is the period of a program
+// that has one, so that the change comes at any moment between two looks.
 func (s scenario) window() time.Duration {
 	return max(s.period, minWindow)
 }
 
 const minWindow = 10 * time.Second
 
-// rounds is how often each of the Applications is changed that are, one after the other, when so many changes are wanted.
+// rounds is how often each of the Applications is changed that are, one after the other, when so many changes are
+// wanted.
 func (s scenario) rounds(changes int) int {
 	if s.period > minWindow {
 		// Each round takes a period. With fewer Applications than changes, there are fewer changes.

@@ -88,8 +88,8 @@ func writeManifests(dir string) (map[string]string, error) {
 	return paths, nil
 }
 
-// endControllers ends the controller manager of the workload cluster: the benchmark itself says how Deployments fare, and the
-// controller of these would correct it, since there are no nodes. So there is no garbage collection either.
+// endControllers ends the controller manager of the workload cluster: the benchmark itself says how Deployments fare,
+// and the controller of these would correct it, since there are no nodes. So there is no garbage collection either.
 func (w *world) endControllers() error {
 	processes, err := w.fleet.Processes(w.workload.Cluster)
 	if err != nil {

@@ -126,8 +126,8 @@ type event struct {
 	} `json:"objectRef"`
 }
 
-// Count counts the requests of a user in lines of an audit log. A request that was answered at once has one line; one of a
-// watch has a line when it begins, which is counted, and one when it ends, which is not.
+// Count counts the requests of a user in lines of an audit log. A request that was answered at once has one line; one
+// of a watch has a line when it begins, which is counted, and one when it ends, which is not.
 func Count(lines []byte, user string) (Counts, error) {
 	counts := Counts{}
 	// Most lines are of other users: the administrator who creates the objects, and the control plane itself.

@@ -19,8 +19,8 @@ const (
 	Target    = "bar"
 )
 
-// Kind is the claim kind of one run. Each run has its own, so that none meets what another left behind; all have the same
-// schema.
+// Kind is the claim kind of one run. Each run has its own, so that none meets what another left behind; all have the
+// same schema.
 type Kind struct{ Plural, Name string }
 
 // KindOfRun is the nth kind.

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// writers is how many requests are under way at once when claims are created, or statuses written, as fast as possible.
+	// writers is how many requests are under way at once when claims are created, or statuses written, as fast as
+	// possible.
 	writers = 8
 
 	// patience is how long a phase may take. kube-bind as shipped needs a minute for 300.

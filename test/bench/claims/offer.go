@@ -16,7 +16,8 @@ import (
 //go:embed manifests
 var manifests embed.FS
 
-// Manifests writes what the hub and the workload clusters have besides what every fleet has, and returns the paths of the files.
+// Manifests writes what the hub and the workload clusters have besides what every fleet has, and returns the paths of
+// the files.
 func Manifests(dir string) (hub, workload string, err error) {
 	for name, path := range map[string]*string{"hub": &hub, "workload": &workload} {
 		content, err := manifests.ReadFile("manifests/" + name + ".yaml")

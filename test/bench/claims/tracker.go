@@ -19,8 +19,8 @@ type object struct {
 	} `json:"status"`
 }
 
-// Sample is what happened to one claim, and when. Times are the benchmark's own: of the moment before a request was sent, and
-// of the one in which a watch brought the result.
+// Sample is what happened to one claim, and when. Times are the benchmark's own: of the moment before a request was
+// sent, and of the one in which a watch brought the result.
 type Sample struct {
 	workload  *apiserver.Client
 	namespace string // in the hub

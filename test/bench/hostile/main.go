@@ -1,9 +1,9 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command hostile measures what hostile API servers cost the honest clusters that are enrolled beside them, and the manager: claims
-// are carried at a steady rate without them, with them, and without them again, in one run of bin/manager. docs/benchmarks.md says
-// how. It prints tables in Markdown.
+// Command hostile measures what hostile API servers cost the honest clusters that are enrolled beside them, and the
+// manager: claims are carried at a steady rate without them, with them, and without them again, in one run of
+// bin/manager. docs/benchmarks.md says how. It prints tables in Markdown.
 package main
 
 import (
@@ -42,8 +42,8 @@ func main() {
 	})
 }
 
-// worst are the attacks that are enrolled unless others are chosen: those that took most before there were guards, and at least one of
-// every kind.
+// worst are the attacks that are enrolled unless others are chosen: those that took most before there were guards, and
+// at least one of every kind.
 const worst = "endless-list,empty-elements,endless-array,endless-pages,empty-pages,deep-nesting,enormous-keys,enormous-managed-fields," +
 	"endless-events,repeated-events,endless-bookmarks,endless-event,event-of-elements,endless-streams,changing-objects,drip,gzip-bomb," +
 	"redirects-lists,protobuf-elements,endless-discovery,huge-headers,never-answers,silent,malformed"

@@ -35,7 +35,8 @@ type rest struct {
 // result is what one run showed.
 type result struct {
 	before, after rest
-	// without hostile clusters, from the moment in which they have been enrolled, and when something is said of each of them; in turn.
+	// without hostile clusters, from the moment in which they have been enrolled, and when something is said of each of
+	// them; in turn.
 	without, enrolling, with []phase
 	// peak is the most memory that was occupied from their enrolment until they were un-enrolled.
 	peak []int64
@@ -95,7 +96,8 @@ func (p phase) String() string {
 		p.processor, p.took, report.Mebibytes(p.peak))
 }
 
-// beside carries claims with hostile clusters enrolled, from their enrolment on, and again when something is said of each of them.
+// beside carries claims with hostile clusters enrolled, from their enrolment on, and again when something is said of
+// each of them.
 func (w *world) beside(ctx context.Context, s settings, round int, r *result) (p phase, err error) {
 	servers, err := w.enrol(ctx, s.attacks)
 	defer func() {
@@ -137,8 +139,8 @@ func (w *world) beside(ctx context.Context, s settings, round int, r *result) (p
 	return p, w.unenrol(ctx, servers)
 }
 
-// said waits until a condition says of each hostile cluster what is wrong with it. If that takes too long, it waits no more: the tables
-// show of which nothing is said.
+// said waits until a condition says of each hostile cluster what is wrong with it. If that takes too long, it waits no
+// more: the tables show of which nothing is said.
 func (w *world) said(ctx context.Context, s settings) error {
 	end := time.Now().Add(s.patience)
 	for _, a := range s.attacks {
@@ -216,7 +218,8 @@ func (w *world) rest(ctx context.Context) (r rest, err error) {
 	return r, err
 }
 
-// settled waits until goroutines and descriptors are back, for up to a minute: what is left then is told, whatever it is.
+// settled waits until goroutines and descriptors are back, for up to a minute: what is left then is told, whatever it
+// is.
 func (w *world) settled(ctx context.Context, before rest) (rest, error) {
 	const most = time.Minute
 	begun := time.Now()

@@ -29,7 +29,8 @@ type world struct {
 	kind      claims.Kind
 }
 
-// newWorld starts a hub and honest clusters, enrols these and starts the manager. It returns when a claim could be created.
+// newWorld starts a hub and honest clusters, enrols these and starts the manager. It returns when a claim could be
+// created.
 func newWorld(ctx context.Context, s settings) (*world, error) {
 	repository, err := localfleet.Repository()
 	if err != nil {

@@ -18,12 +18,13 @@ const (
 	metricLastGC = "go_memstats_last_gc_time_seconds"
 )
 
-// InUse is what a program written in Go has of its memory in use, the rest being what it may use next and what is garbage: the objects on its
-// heap, and the stacks of its goroutines.
+// InUse is what a program written in Go has of its memory in use, the rest being what it may use next and what is
+// garbage: the objects on its heap, and the stacks of its goroutines.
 type InUse struct{ Heap, Stacks int64 }
 
-// InUseOf reads the metrics of a program, which makes garbage, until there have been two garbage collections, and returns the least
-// that was on the heap: what it has allocated counts what is garbage as well, but not right after a collection.
+// InUseOf reads the metrics of a program, which makes garbage, until there have been two garbage collections, and
+// returns the least that was on the heap: what it has allocated counts what is garbage as well, but not right after a
+// collection.
 func InUseOf(ctx context.Context, read func(context.Context) (harness.Metrics, error)) (InUse, error) {
 	const patience = time.Minute
 	var smallest, stacks, last float64

@@ -21,8 +21,8 @@ import (
 // Measure returns tables in Markdown, with an error also those of what was measured before it.
 type Measure func(ctx context.Context) (tables string, err error)
 
-// Main is the main function of a benchmark. parse reads the flags: what to measure, and to which file the tables are written beside the
-// standard output, if to any.
+// Main is the main function of a benchmark. parse reads the flags: what to measure, and to which file the tables are
+// written beside the standard output, if to any.
 func Main(name string, parse func(args []string, usage io.Writer) (measure Measure, output string, err error)) {
 	measure, output, err := parse(os.Args[1:], os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {

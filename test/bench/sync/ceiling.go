@@ -15,13 +15,14 @@ import (
 	"github.com/masthead-dev/masthead/test/bench/claims"
 )
 
-// ceilingWriters is how many claims are under way at once when the API servers themselves are measured: enough to keep the
-// cores of the machine busy, and as many as make no queue in front of them.
+// ceilingWriters is how many claims are under way at once when the API servers themselves are measured: enough to keep
+// the cores of the machine busy, and as many as make no queue in front of them.
 const ceilingWriters = 64
 
-// ceiling measures what the API servers of the machine can do at most: the same writes of each claim as when Masthead carries
-// it, sent by the benchmark, which knows what to send without watching, comparing or waiting for anybody. No program that
-// sends these writes can be faster, however it is written, because it has to share the machine with the servers, too.
+// ceiling measures what the API servers of the machine can do at most: the same writes of each claim as when Masthead
+// carries it, sent by the benchmark, which knows what to send without watching, comparing or waiting for anybody. No
+// program that sends these writes can be faster, however it is written, because it has to share the machine with the
+// servers, too.
 func (w *world) ceiling(ctx context.Context, sc scenario) (r result, err error) {
 	r.scenario = sc
 	w.kinds++

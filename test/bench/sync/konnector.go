@@ -22,8 +22,8 @@ import (
 )
 
 // konnectorSubject is kube-bind's konnector, one in each workload cluster (its consumer), with the hub as the provider.
-// What kube-bind's backend would do in the hub is done by hand: the export, the binding, and the pairing of namespaces. Its user
-// may do everything.
+// What kube-bind's backend would do in the hub is done by hand: the export, the binding, and the pairing of namespaces.
+// Its user may do everything.
 type konnectorSubject struct {
 	world     *world
 	program   string
@@ -167,7 +167,8 @@ func (s *konnectorSubject) kubeconfig(cluster, in string) ([]byte, error) {
 }
 
 // stop ends the konnectors. So that their next run does not follow the claims of this one, the definitions are disowned
-// before the binding is deleted, which would delete them and all claims; the lease is deleted, for which the next would wait.
+// before the binding is deleted, which would delete them and all claims; the lease is deleted, for which the next would
+// wait.
 func (s *konnectorSubject) stop(ctx context.Context, k claims.Kind) error {
 	var errs []error
 	for _, p := range s.processes {

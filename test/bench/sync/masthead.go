@@ -80,8 +80,8 @@ func (m *mastheadSubject) stop(ctx context.Context, k claims.Kind) error {
 // bindingPath is what forbids everybody but Masthead to change what it keeps in a workload cluster.
 const bindingPath = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/masthead-read-only"
 
-// disown makes a kind's definition one that is not Masthead's. The API server goes on to forbid that for a moment after the
-// binding has gone.
+// disown makes a kind's definition one that is not Masthead's. The API server goes on to forbid that for a moment after
+// the binding has gone.
 func disown(ctx context.Context, a *apiserver.Client, k claims.Kind) error {
 	if err := a.Remove(ctx, bindingPath); err != nil {
 		return err

@@ -77,7 +77,8 @@ func run(ctx context.Context, s settings) (results []result, err error) {
 		if err := w.grow(ctx, clusters); err != nil {
 			return results, err
 		}
-		// API servers that have just begun are slower for the first thousand writes, which would count against whoever comes first.
+		// API servers that have just begun are slower for the first thousand writes, which would count against whoever comes
+		// first.
 		if _, err := w.ceiling(ctx, scenario{subject: none, clusters: clusters, objects: warmUpObjects}); err != nil {
 			return results, fmt.Errorf("cannot warm up the API servers: %w", err)
 		}
@@ -165,7 +166,8 @@ func (w *world) warmUp(ctx context.Context, k claims.Kind) error {
 	return l.Wait(ctx, func(_, returned int) bool { return returned >= n })
 }
 
-// burst creates all claims as fast as possible and, when they are in the hub, writes their statuses as fast as possible.
+// burst creates all claims as fast as possible and, when they are in the hub, writes their statuses as fast as
+// possible.
 func (w *world) burst(ctx context.Context, s subject, k claims.Kind, r *result) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -221,8 +223,8 @@ func (w *world) burst(ctx context.Context, s subject, k claims.Kind, r *result) 
 	return err
 }
 
-// settle leaves the program alone until its garbage has been collected: one that is written in Go does that every two minutes, if it makes
-// no more of it.
+// settle leaves the program alone until its garbage has been collected: one that is written in Go does that every two
+// minutes, if it makes no more of it.
 func (w *world) settle(ctx context.Context, s subject, r *result) error {
 	select {
 	case <-ctx.Done():

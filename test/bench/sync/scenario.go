@@ -23,7 +23,8 @@ type scenario struct {
 	withLatency bool
 }
 
-// shippedObjects is with how many claims kube-bind as shipped is measured: five a second make more a matter of patience.
+// shippedObjects is with how many claims kube-bind as shipped is measured: five a second make more a matter of
+// patience.
 const shippedObjects = 300
 
 // pacedObjects is the number of claims in whose runs latencies are measured, if it is among those that are asked for.

@@ -21,7 +21,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// resultTTL is how long Crossplane may rely on an answer before it asks again. Changes of the composite wake it earlier.
+// resultTTL is how long Crossplane may rely on an answer before it asks again. Changes of the composite wake it
+// earlier.
 const resultTTL = time.Minute
 
 // Function answers Crossplane's calls.
@@ -73,9 +74,9 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 	return rsp, nil
 }
 
-// ordersOf are the annotations that the step of the Composition has as its input, and over them those of the composite. The
-// input is for composites that cannot have the annotations, because they come from a workload cluster, from which these do not
-// travel: {apiVersion: localfleet.masthead.dev/v1alpha1, kind: Orders, annotations: {...}}.
+// ordersOf are the annotations that the step of the Composition has as its input, and over them those of the composite.
+// The input is for composites that cannot have the annotations, because they come from a workload cluster, from which
+// these do not travel: {apiVersion: localfleet.masthead.dev/v1alpha1, kind: Orders, annotations: {...}}.
 func ordersOf(req *fnv1.RunFunctionRequest, composite *unstructured.Unstructured) map[string]string {
 	input := &unstructured.Unstructured{Object: req.GetInput().AsMap()}
 	orders, _, _ := unstructured.NestedStringMap(input.Object, "annotations")
@@ -108,8 +109,8 @@ func answerComposite(
 	return nil
 }
 
-// connectionDetails returns a value for each key, derived from the identity of the composite and, for the password, from
-// spec.version, so that a new version means a rotated password.
+// connectionDetails returns a value for each key, derived from the identity of the composite and, for the password,
+// from spec.version, so that a new version means a rotated password.
 func connectionDetails(composite *unstructured.Unstructured, keys []string) resource.ConnectionDetails {
 	version, _, _ := unstructured.NestedString(composite.Object, "spec", "version")
 	details := resource.ConnectionDetails{}

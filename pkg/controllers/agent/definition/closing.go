@@ -13,11 +13,11 @@ import (
 )
 
 // A definition that is not offered any more goes when no object of its kind is left. To delete a definition deletes its
-// objects, so that one that is created while we look must not be lost: nothing in the API lets a definition be deleted on
-// condition that it has no objects. So it is closed first: each version gets a rule that refuses every object. After a time in
-// which every API server of the cluster has learnt of that, a live list that shows no object shows that there will be none,
-// and the definition is deleted on condition that it is still the one that was closed. If there is an object after all, the
-// definition is opened again and stays.
+// objects, so that one that is created while we look must not be lost: nothing in the API lets a definition be deleted
+// on condition that it has no objects. So it is closed first: each version gets a rule that refuses every object. After
+// a time in which every API server of the cluster has learnt of that, a live list that shows no object shows that there
+// will be none, and the definition is deleted on condition that it is still the one that was closed. If there is an
+// object after all, the definition is opened again and stays.
 
 // WithdrawnAnnotation is set on a definition in a workload cluster that is closed, and says since when.
 const WithdrawnAnnotation = "agent.masthead.dev/withdrawn-at"

@@ -26,8 +26,8 @@ import (
 //   - Conversion is None, and where the hub's definition has a webhook, only the version that travels is served; see
 //     conversion.go.
 //   - The status of a new object is observedGeneration -1, where the schema lets it be; see observesGeneration.
-//   - Owner references (the XRD is not there), annotations, labels, finalizers and status are the hub's and stay behind. The
-//     labels that say whose it is are those of the cluster's hub; see stamped.
+//   - Owner references (the XRD is not there), annotations, labels, finalizers and status are the hub's and stay
+//     behind. The labels that say whose it is are those of the cluster's hub; see stamped.
 func DefinitionFor(hub *unstructured.Unstructured, travels string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(crossplane.CRDGVK)
@@ -48,11 +48,12 @@ func DefinitionFor(hub *unstructured.Unstructured, travels string) *unstructured
 	return out
 }
 
-// observesGeneration adds the field observedGeneration to the status, and sets it to -1 in an object that has no status yet. Nobody
-// but Masthead writes the field, and there alone: it is how kstatus finds out that nobody has looked at an object, or at its
-// latest change, yet. Otherwise a claim would look ready from its creation until its first status.
+// observesGeneration adds the field observedGeneration to the status, and sets it to -1 in an object that has no status
+// yet. Nobody but Masthead writes the field, and there alone: it is how kstatus finds out that nobody has looked at an
+// object, or at its latest change, yet. Otherwise a claim would look ready from its creation until its first status.
 //
-// It is added only where an object with this field alone is surely valid. A schema that asks for more of a status stays as it is.
+// It is added only where an object with this field alone is surely valid. A schema that asks for more of a status stays
+// as it is.
 func observesGeneration(spec map[string]any) {
 	versions, _ := spec["versions"].([]any)
 	for _, v := range versions {
@@ -109,8 +110,9 @@ func Stamped(crd *unstructured.Unstructured, owner hubidentity.Owner) *unstructu
 	return out
 }
 
-// IsOurs is whether a definition in a workload cluster was put there by the Masthead of a hub. One that has a controller is that
-// one's, although it still bears our label: a Crossplane that is installed in the cluster later, say, has taken it over.
+// IsOurs is whether a definition in a workload cluster was put there by the Masthead of a hub. One that has a
+// controller is that one's, although it still bears our label: a Crossplane that is installed in the cluster later,
+// say, has taken it over.
 func IsOurs(crd *unstructured.Unstructured, owner hubidentity.Owner) bool {
 	return owner.IsManaged(crd) && metav1.GetControllerOfNoCopy(crd) == nil
 }
@@ -129,8 +131,8 @@ func SameDefinition(have, want *unstructured.Unstructured, owner hubidentity.Own
 }
 
 // Corrected returns the definition to write over one that is Masthead's and not what it should be. It is a whole update
-// rather than a server-side apply: what somebody added to the definition has to go, and an apply leaves what it does not
-// mention. The resource version keeps it from undoing what it has not seen.
+// rather than a server-side apply: what somebody added to the definition has to go, and an apply leaves what it does
+// not mention. The resource version keeps it from undoing what it has not seen.
 func Corrected(have, want *unstructured.Unstructured) *unstructured.Unstructured {
 	out := Opened(have)
 	labels := out.GetLabels()

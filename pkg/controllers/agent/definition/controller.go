@@ -145,7 +145,8 @@ func (r *Reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 	return reconcile.Result{}, nil
 }
 
-// offer puts a definition into the cluster, or keeps it as it is in the hub. While the hub's cannot be known, nothing happens.
+// offer puts a definition into the cluster, or keeps it as it is in the hub. While the hub's cannot be known, nothing
+// happens.
 func (r *Reconciler) offer(
 	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, l looked,
 ) (reconcile.Result, error) {
@@ -177,9 +178,9 @@ type looked struct {
 
 // look finds out what watches and caches know of a definition.
 //
-// A definition that is not offered stays in the cluster as long as there are claims of that kind, because deleting it would delete them,
-// which is their owners' decision. Its claims are still watched, so that one that is deleted is deleted in the hub, too, and does not
-// hang on our finalizer.
+// A definition that is not offered stays in the cluster as long as there are claims of that kind, because deleting it
+// would delete them, which is their owners' decision. Its claims are still watched, so that one that is deleted is
+// deleted in the hub, too, and does not hang on our finalizer.
 func (r *Reconciler) look(ctx context.Context, w *view.Cluster, cluster connection.Cluster, name string) (looked, error) {
 	p, offered, known := r.hub.Publication(name)
 	current, err := w.Watcher.Get(view.OwnedCRDKind, types.NamespacedName{Name: name})
@@ -198,7 +199,8 @@ func (r *Reconciler) look(ctx context.Context, w *view.Cluster, cluster connecti
 	if err != nil {
 		return l, err
 	}
-	// A class that does not exist offers nothing. A cluster that is left alone, or of which nobody says what it is offered, keeps what it has.
+	// A class that does not exist offers nothing. A cluster that is left alone, or of which nobody says what it is
+	// offered, keeps what it has.
 	l.Offered = offered && class != nil && view.Offers(class.Spec.Agent, p.Kind.Group)
 	l.Kept = class == nil || class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled
 	l.Followed, l.Following = w.Followed(name)
@@ -244,15 +246,16 @@ func (r *Reconciler) Judge(
 	}
 	w.SetJudged(req.Name, states)
 	if !r.Follow(w, req.Name, f) {
-		// Its claims may have become known in the same instant in which it changed, so that nothing else would tell that there are none.
+		// Its claims may have become known in the same instant in which it changed, so that nothing else would tell that
+		// there are none.
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	}
 	return reconcile.Result{}, nil
 }
 
-// drain treats a definition that has the name of one of ours and is not ours, or not any more. Its claims are left alone,
-// except that those which bear our finalizer, because it was ours once, can be deleted. When there are none, it is not
-// followed any more; only we could add the finalizer.
+// drain treats a definition that has the name of one of ours and is not ours, or not any more. Its claims are left
+// alone, except that those which bear our finalizer, because it was ours once, can be deleted. When there are none, it
+// is not followed any more; only we could add the finalizer.
 func (r *Reconciler) drain(w *view.Cluster, crd string, kind kindwatch.Kind) reconcile.Result {
 	result := reconcile.Result{RequeueAfter: condition.SlowRetry()}
 	if w.IsDrained(crd) {

@@ -12,14 +12,15 @@ import (
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
-// A conversion webhook of a definition is a Service of the hub, which a workload cluster cannot call. Without it, an API
-// server takes an object of one version for one of another by changing its apiVersion, and drops the fields that the other
-// does not have. Where the hub has no webhook that is what the API's author chose, and it is the same in both clusters. Where
-// it has one, no object must ever be taken for one of another version:
+// A conversion webhook of a definition is a Service of the hub, which a workload cluster cannot call. Without it, an
+// API server takes an object of one version for one of another by changing its apiVersion, and drops the fields that
+// the other does not have. Where the hub has no webhook that is what the API's author chose, and it is the same in both
+// clusters. Where it has one, no object must ever be taken for one of another version:
 //
-//   - The workload cluster serves and stores the one version in which requirements travel, and no other. Somebody who writes
-//     another one is told so by the API server; nothing is lost.
-//   - When that version changes in the hub while the workload cluster has objects of the old one, the definition is refused.
+//   - The workload cluster serves and stores the one version in which requirements travel, and no other. Somebody who
+//     writes another one is told so by the API server; nothing is lost.
+//   - When that version changes in the hub while the workload cluster has objects of the old one, the definition is
+//     refused.
 
 // NeedsConversion is whether a definition has a conversion webhook.
 func NeedsConversion(crd *unstructured.Unstructured) bool {
@@ -50,9 +51,9 @@ func StorageVersion(crd *unstructured.Unstructured) string {
 	return ""
 }
 
-// KeepingStored is a wanted definition with the versions that the hub's does not have any more, and in which objects of the
-// workload cluster may still be stored. They are not served. An API server does not let such a version go, and whoever removed
-// it from the hub has converted the objects of the hub only.
+// KeepingStored is a wanted definition with the versions that the hub's does not have any more, and in which objects of
+// the workload cluster may still be stored. They are not served. An API server does not let such a version go, and
+// whoever removed it from the hub has converted the objects of the hub only.
 func KeepingStored(want, have *unstructured.Unstructured) *unstructured.Unstructured {
 	stored, _, _ := unstructured.NestedStringSlice(have.Object, "status", "storedVersions")
 	theirs, ours := crossplane.VersionsOf(have), slices.Clone(crossplane.VersionsOf(want))
@@ -77,8 +78,8 @@ func KeepingStored(want, have *unstructured.Unstructured) *unstructured.Unstruct
 	return out
 }
 
-// preservesExplicitly turns the preserveUnknownFields of a definition from the time of apiextensions.k8s.io/v1beta1, which
-// can be read in v1 and not created, into what replaced it.
+// preservesExplicitly turns the preserveUnknownFields of a definition from the time of apiextensions.k8s.io/v1beta1,
+// which can be read in v1 and not created, into what replaced it.
 func preservesExplicitly(spec map[string]any) {
 	preserve, _ := spec["preserveUnknownFields"].(bool)
 	delete(spec, "preserveUnknownFields")

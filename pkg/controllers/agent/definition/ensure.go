@@ -26,8 +26,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// want returns the definition that workload clusters shall have of a kind that travels in a version, or nil while the hub's
-// cannot be known.
+// want returns the definition that workload clusters shall have of a kind that travels in a version, or nil while the
+// hub's cannot be known.
 func (r *Reconciler) want(ctx context.Context, name, travels string) (*wantedDefinition, error) {
 	meta, err := r.hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: name})
 	if err != nil {
@@ -98,7 +98,8 @@ func (r *Reconciler) ensure(
 	return reconcile.Result{}, nil
 }
 
-// unwritten makes of the answer of a cluster to the write of a definition what is to be told and when it is tried again.
+// unwritten makes of the answer of a cluster to the write of a definition what is to be told and when it is tried
+// again.
 func (r *Reconciler) unwritten(
 	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, err error,
 ) (reconcile.Result, error) {
@@ -188,8 +189,8 @@ func (r *Reconciler) get(ctx context.Context, from client.Reader, name string) (
 	return crd, nil
 }
 
-// Accept synchronises the claims of a kind whose definition is in place. Those that are known already are looked at again:
-// the class or the publication may have changed what they should do.
+// Accept synchronises the claims of a kind whose definition is in place. Those that are known already are looked at
+// again: the class or the publication may have changed what they should do.
 func (r *Reconciler) Accept(ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, kind kindwatch.Kind) {
 	w.SetUnoffered(req.Name, false)
 	// The watch is tried again with back-off, and its coming through makes a new request.

@@ -22,13 +22,14 @@ import (
 // labels more definitions than any hub ever withdrew does so for another purpose.
 const MaxRetainedKinds = 100
 
-// RetainedKind decides how a kind is followed of which a workload cluster has a definition with our label, and which is not
-// offered. The label is no proof, because the owner of the cluster can write it. So the definition counts only if it is of the
-// form of a claim's, and then:
+// RetainedKind decides how a kind is followed of which a workload cluster has a definition with our label, and which is
+// not offered. The label is no proof, because the owner of the cluster can write it. So the definition counts only if
+// it is of the form of a claim's, and then:
 //
-//   - if the hub has a definition of that name, only if that is one that Crossplane made for requirements, of the same kind. Its
-//     kind is then followed in the hub, too, in a version that both serve;
-//   - if the hub has none, there is nothing in the hub to be deleted, and the kind is followed in the workload cluster only.
+//   - if the hub has a definition of that name, only if that is one that Crossplane made for requirements, of the same
+//     kind. Its kind is then followed in the hub, too, in a version that both serve;
+//   - if the hub has none, there is nothing in the hub to be deleted, and the kind is followed in the workload cluster
+//     only.
 func RetainedKind(crd, hub *unstructured.Unstructured) (view.Followed, bool) {
 	kind, ok := ClaimKindOf(crd)
 	if !ok {
@@ -73,17 +74,17 @@ func isPublishedDefinition(crd *unstructured.Unstructured) bool {
 	return false
 }
 
-// IsAnothers is whether a definition with our label is, going by its metadata, what another controller of Masthead puts into clusters:
-// copies of Crossplane's own, and that of Applications. Neither is read, to find that it is no definition of claims. The annotation alone
-// does not say so, since the owner of the cluster can write it on any.
+// IsAnothers is whether a definition with our label is, going by its metadata, what another controller of Masthead puts
+// into clusters: copies of Crossplane's own, and that of Applications. Neither is read, to find that it is no
+// definition of claims. The annotation alone does not say so, since the owner of the cluster can write it on any.
 func IsAnothers(crd *unstructured.Unstructured) bool {
 	_, group, _ := strings.Cut(crd.GetName(), ".")
 	return group == appsv1alpha1.GroupVersion.Group ||
 		group == crossplane.XRDKind.Group && crd.GetAnnotations()[fleetv1alpha1.MirroredAnnotation] != ""
 }
 
-// ClaimKindOf returns the kind that a definition defines, if it could be that of claims. That of Applications, which bears our
-// label as well, never is: it is another controller's, and no hub offers it.
+// ClaimKindOf returns the kind that a definition defines, if it could be that of claims. That of Applications, which
+// bears our label as well, never is: it is another controller's, and no hub offers it.
 func ClaimKindOf(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
 	kind, ok := KindOfDefinition(crd)
 	scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")

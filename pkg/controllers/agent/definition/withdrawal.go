@@ -46,8 +46,8 @@ func (r *Reconciler) withdraw(
 	return r.close(ctx, w, req, marked)
 }
 
-// close has a definition without objects refuse new ones, and removes it when it has for long enough. One that has objects
-// after all is opened again.
+// close has a definition without objects refuse new ones, and removes it when it has for long enough. One that has
+// objects after all is opened again.
 func (r *Reconciler) close(ctx context.Context, w *view.Cluster, req mcreconcile.Request, marked bool) (reconcile.Result, error) {
 	crd, err := r.get(ctx, w.Reader, req.Name)
 	if err != nil || crd == nil || !IsOurs(crd, w.Owner()) {
@@ -97,8 +97,8 @@ func (r *Reconciler) graceLeft(since time.Time) time.Duration {
 	return min(since.Add(r.grace).Sub(r.clock.Now()), r.grace)
 }
 
-// hasNoObjects is whether an API server says that there is no object of the kind of a definition. One that serves no version
-// of it says nothing.
+// hasNoObjects is whether an API server says that there is no object of the kind of a definition. One that serves no
+// version of it says nothing.
 func (r *Reconciler) hasNoObjects(ctx context.Context, w *view.Cluster, crd *unstructured.Unstructured) (bool, error) {
 	kind, ok := KindOfDefinition(crd)
 	if !ok {

@@ -32,9 +32,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// maxIdentities is how many identities of a cluster, and how many ServiceAccounts, are kept. Another one takes the place of
-// the one that was not used for longest, which is made again when it is needed. So a cluster with an identity for each of a
-// thousand namespaces pays for it, and no other.
+// maxIdentities is how many identities of a cluster, and how many ServiceAccounts, are kept. Another one takes the
+// place of the one that was not used for longest, which is made again when it is needed. So a cluster with an identity
+// for each of a thousand namespaces pays for it, and no other.
 const maxIdentities = 64
 
 // identityIdle is after how long an identity that is not used is dropped.
@@ -42,9 +42,9 @@ const identityIdle = 10 * time.Minute
 
 // Clients are the clients of the hub, one for each identity that is in use.
 //
-// Credentials are read from the workload cluster when they are first needed, again when they are used and the last look is
-// older than poll, and at once after the hub has refused them. Nothing is read while nothing is done. They are in memory
-// only, and the connections on which they are sent are closed when the identity is dropped.
+// Credentials are read from the workload cluster when they are first needed, again when they are used and the last look
+// is older than poll, and at once after the hub has refused them. Nothing is read while nothing is done. They are in
+// memory only, and the connections on which they are sent are closed when the identity is dropped.
 type Clients struct {
 	// Manager is the manager itself.
 	Manager *Access
@@ -64,8 +64,8 @@ type Clients struct {
 	swept   time.Time
 }
 
-// New returns the clients of the hub for a manager, which are made when they are needed. poll and retry are how old the last look at
-// a Secret may be that could be used, and at one that could not.
+// New returns the clients of the hub for a manager, which are made when they are needed. poll and retry are how old the
+// last look at a Secret may be that could be used, and at one that could not.
 func New(local manager.Manager, c clock.PassiveClock, poll, retry time.Duration) *Clients {
 	return &Clients{
 		Manager: &Access{reader: local.GetAPIReader(), writer: local.GetClient()},
@@ -96,7 +96,8 @@ type identityEntry struct {
 // RetryAfter is when a claim looks again at an identity that cannot be used.
 func (i *Clients) RetryAfter() time.Duration { return wait.Jitter(i.retry+i.retry/2, 0.5) }
 
-// Use returns the hub with the rights of an identity, or why they cannot be used. secrets reads Secrets of the workload cluster.
+// Use returns the hub with the rights of an identity, or why they cannot be used. secrets reads Secrets of the workload
+// cluster.
 func (i *Clients) Use(ctx context.Context, secrets client.Reader, key Key) (*Access, *condition.Problem, error) {
 	if key.isManager() {
 		return i.Manager, nil, nil
@@ -204,8 +205,8 @@ func (i *Clients) Last(key Key) *Access {
 	return nil
 }
 
-// Reject notes that the hub has refused the credentials of a context's identity. They are read again before they are next
-// used.
+// Reject notes that the hub has refused the credentials of a context's identity. They are read again before they are
+// next used.
 func (i *Clients) Reject(ctx context.Context) {
 	access, err := AccessOf(ctx)
 	if err != nil {
@@ -277,8 +278,9 @@ func (i *Clients) make(key Key, user *credentials.User) (identityEntry, error) {
 
 // connect returns how the hub is reached as an identity.
 //
-// A ServiceAccount is impersonated by its name only: the API server adds the groups of a ServiceAccount by itself, so that
-// Masthead needs the right to impersonate that ServiceAccount and no group. The manager's own connections are used.
+// A ServiceAccount is impersonated by its name only: the API server adds the groups of a ServiceAccount by itself, so
+// that Masthead needs the right to impersonate that ServiceAccount and no group. The manager's own connections are
+// used.
 //
 // Credentials are sent to the hub at the manager's address of it, on connections of their own.
 func (i *Clients) connect(key Key, user *credentials.User) (*rest.Config, *http.Client, func(), error) {
@@ -291,8 +293,8 @@ func (i *Clients) connect(key Key, user *credentials.User) (*rest.Config, *http.
 		return cfg, httpClient, func() {}, err
 	}
 	cfg := user.Authenticate(i.config)
-	// What the manager has put around its own requests, such as what stops them without the lease, is not credentials, which
-	// client-go adds elsewhere.
+	// What the manager has put around its own requests, such as what stops them without the lease, is not credentials,
+	// which client-go adds elsewhere.
 	cfg.WrapTransport = i.config.WrapTransport
 	tlsConfig, err := rest.TLSConfigFor(cfg)
 	if err != nil {

@@ -21,9 +21,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
-// Whose rights are used in the hub for a claim is decided once, when its reconcile begins, and goes with the context. The hub's
-// API can be used with such a context only: a read or a write for which nobody has decided fails, rather than be done with the
-// manager's rights.
+// Whose rights are used in the hub for a claim is decided once, when its reconcile begins, and goes with the context.
+// The hub's API can be used with such a context only: a read or a write for which nobody has decided fails, rather than
+// be done with the manager's rights.
 
 // Key names an identity: a ServiceAccount of the hub, or a Secret of a workload cluster with credentials. The zero
 // value is the manager itself.
@@ -48,8 +48,8 @@ func (k Key) Mark() string {
 
 const markOfSecret = "secret/"
 
-// CreatorOf is the identity that an object of the hub names as its creator, if that is one that the owner of the claim's
-// namespace gave.
+// CreatorOf is the identity that an object of the hub names as its creator, if that is one that the owner of the
+// claim's namespace gave.
 func CreatorOf(obj metav1.Object, cluster mcr.ClusterName, namespace string) (Key, bool) {
 	name, ok := strings.CutPrefix(obj.GetAnnotations()[fleetv1alpha1.CreatedByAnnotation], markOfSecret+namespace+"/")
 	if !ok || namespace == "" || len(validation.IsDNS1123Subdomain(name)) > 0 {
@@ -80,7 +80,8 @@ func ClassIdentity(agent fleetv1alpha1.AgentSpec, cluster mcr.ClusterName) (Key,
 	}, nil
 }
 
-// NamespaceIdentity is the identity that the owner of a namespace of a workload cluster gives to its claims, if he does.
+// NamespaceIdentity is the identity that the owner of a namespace of a workload cluster gives to its claims, if he
+// does.
 func NamespaceIdentity(annotations map[string]string, cluster mcr.ClusterName, namespace string) (Key, bool, *condition.Problem) {
 	name, ok := annotations[fleetv1alpha1.CredentialsSecretNameAnnotation]
 	if !ok {

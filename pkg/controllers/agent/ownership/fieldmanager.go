@@ -15,9 +15,9 @@ import (
 // maxFieldManagerLength is the API server's limit.
 const maxFieldManagerLength = 128
 
-// FieldManager is the field manager of the claims of one cluster. A cluster that takes over the identifier of another takes
-// over its fields, too. Identifiers are free text: what the API server would refuse is replaced, and the hash keeps apart
-// what was apart.
+// FieldManager is the field manager of the claims of one cluster. A cluster that takes over the identifier of another
+// takes over its fields, too. Identifiers are free text: what the API server would refuse is replaced, and the hash
+// keeps apart what was apart.
 func FieldManager(identifier string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r > unicode.MaxASCII || !unicode.IsPrint(r) {
@@ -34,6 +34,6 @@ func FieldManager(identifier string) string {
 	return manager[:min(len(manager), maxFieldManagerLength-len(suffix))] + suffix
 }
 
-// LateInitManager is the field manager of what was filled in late; a hub adds "-" and its identity. The watch of a workload cluster
-// keeps what these manage.
+// LateInitManager is the field manager of what was filled in late; a hub adds "-" and its identity. The watch of a
+// workload cluster keeps what these manage.
 const LateInitManager = "masthead-late-init"

@@ -37,8 +37,8 @@ func (s Source) Annotations() map[string]string {
 // String is the source as annotations name it. A namespace has no slash, so that no two sources are the same text.
 func (s Source) String() string { return s.Identifier + "/" + s.Namespace }
 
-// SourceOf returns the source that an object of the hub names. An object with only one of the annotations names a source
-// that is nobody's.
+// SourceOf returns the source that an object of the hub names. An object with only one of the annotations names a
+// source that is nobody's.
 func SourceOf(obj metav1.Object) (Source, bool) {
 	identifier, hasIdentifier := obj.GetAnnotations()[fleetv1alpha1.SourceUIDAnnotation]
 	namespace, hasNamespace := obj.GetAnnotations()[fleetv1alpha1.SourceNamespaceAnnotation]

@@ -15,13 +15,14 @@ import (
 
 // A claim records which object of the hub is its own. Two questions are answered by the record and by nothing else:
 //
-//   - Is the claim's object in another namespace of the hub than the one to which the claim would go now? Any object of the hub
-//     can name any source, in any namespace: by accident, as when a backup is restored under another name, or on purpose. One
-//     that the claim does not record is not the claim's, wherever it is, as long as the claim has one.
+//   - Is the claim's object in another namespace of the hub than the one to which the claim would go now? Any object of
+//     the hub can name any source, in any namespace: by accident, as when a backup is restored under another name, or
+//     on purpose. One that the claim does not record is not the claim's, wherever it is, as long as the claim has one.
 //   - Was the claim's object deleted, or was there never one?
 //
-// The record is on the claim rather than in memory, so that a restart changes no answer. Its owner can change or remove it,
-// and decides thereby about objects of that same source only: what is in the hub has to name the claim's source, too.
+// The record is on the claim rather than in memory, so that a restart changes no answer. Its owner can change or remove
+// it, and decides thereby about objects of that same source only: what is in the hub has to name the claim's source,
+// too.
 
 // Record says which object of the hub is a claim's.
 type Record struct {
@@ -30,7 +31,8 @@ type Record struct {
 	UID       types.UID
 }
 
-// RecordOf returns what a claim records. What was recorded for another claim, from which this one was copied, does not count.
+// RecordOf returns what a claim records. What was recorded for another claim, from which this one was copied, does not
+// count.
 func RecordOf(claim metav1.Object) (Record, bool) {
 	parts := strings.Split(claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation], "/")
 	if len(parts) != 3 || slices.Contains(parts, "") || types.UID(parts[2]) != claim.GetUID() {

@@ -13,15 +13,15 @@ import (
 )
 
 // AppliedHashAnnotation is set on a claim in the hub and is the hash of what Masthead applied last. The watch does not
-// keep managedFields, and comparing what is wanted with what is there does not show that a field is not wanted any more;
-// the hash does. It says nothing that is not in the object itself.
+// keep managedFields, and comparing what is wanted with what is there does not show that a field is not wanted any
+// more; the hash does. It says nothing that is not in the object itself.
 const AppliedHashAnnotation = "agent.masthead.dev/applied-hash"
 
-// Released returns an object of the hub as nobody's, which says whose it was, and from which namespace. Nothing else of it
-// changes.
+// Released returns an object of the hub as nobody's, which says whose it was, and from which namespace. Nothing else of
+// it changes.
 //
-// Our field manager gives up its fields without removing them. If it kept them, whoever adopts the object later would share
-// them with a manager that never applies again, and could set them but never remove one.
+// Our field manager gives up its fields without removing them. If it kept them, whoever adopts the object later would
+// share them with a manager that never applies again, and could set them but never remove one.
 func Released(obj *unstructured.Unstructured, us Source) *unstructured.Unstructured {
 	out := obj.DeepCopy()
 	annotations := out.GetAnnotations()

@@ -17,8 +17,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
-// Facts are what is known of a claim when it is decided what is done about it. They come from watches and caches; no API server is
-// asked. The exception is unauthenticated: credentials are read from the workload cluster when they are used and the last look is old.
+// Facts are what is known of a claim when it is decided what is done about it. They come from watches and caches; no
+// API server is asked. The exception is unauthenticated: credentials are read from the workload cluster when they are
+// used and the last look is old.
 type Facts struct {
 	request.Request
 
@@ -28,23 +29,25 @@ type Facts struct {
 	// Vanished says that the claim is gone, and claim is its last state.
 	Vanished bool
 
-	// Protected says that the claim had our finalizer when the reconcile began, so that a creation for it may have been sent before.
+	// Protected says that the claim had our finalizer when the reconcile began, so that a creation for it may have been
+	// sent before.
 	Protected bool
 
-	// Us is the source of the claim, as the hub's object shall name it, and home is where that source is now, as far as it is known.
+	// Us is the source of the claim, as the hub's object shall name it, and home is where that source is now, as far as it
+	// is known.
 	Us   ownership.Source
 	Home ownership.Residence
 
-	// NamespaceObject is the claim's namespace in the workload cluster, without what the agent does not use of it; nil if it is not
-	// known, or is gone.
+	// NamespaceObject is the claim's namespace in the workload cluster, without what the agent does not use of it; nil if
+	// it is not known, or is gone.
 	NamespaceObject *unstructured.Unstructured
 
 	// Class is the cluster's EnrollmentClass; nil if there is none of that name.
 	Class     *fleetv1alpha1.EnrollmentClass
 	ClassName string
 
-	// PublishedKnown is whether it is known what the hub publishes, published whether that is the kind, in the version that the claim
-	// is followed in, and offered whether it is published to the cluster. form is what it is published as.
+	// PublishedKnown is whether it is known what the hub publishes, published whether that is the kind, in the version
+	// that the claim is followed in, and offered whether it is published to the cluster. form is what it is published as.
 	PublishedKnown, Published, Offered bool
 	Form                               crossplane.Form
 
@@ -75,11 +78,12 @@ type HubFacts struct {
 	// Gone is whether the hub has no definition of the kind any more, and hence no objects.
 	Gone bool
 
-	// Target is the object at the place where the claim's would be created, and recorded the one where the claim records its object.
+	// Target is the object at the place where the claim's would be created, and recorded the one where the claim records
+	// its object.
 	Target, Recorded *unstructured.Unstructured
 
-	// Named are the objects that name the claim's source, wherever they are. They are looked for only if the claim's object is not where it
-	// is recorded or should be.
+	// Named are the objects that name the claim's source, wherever they are. They are looked for only if the claim's
+	// object is not where it is recorded or should be.
 	Named []NamedObject
 }
 
@@ -120,8 +124,8 @@ func (f *Facts) RecordedPlace() (ownership.Place, bool) {
 	return f.PlaceIn(was.Namespace), ok
 }
 
-// Own is the claim's object in the hub, as far as it is known: the one that it records, else the one where it should be if the kind is
-// offered.
+// Own is the claim's object in the hub, as far as it is known: the one that it records, else the one where it should be
+// if the kind is offered.
 func (f *Facts) Own() *unstructured.Unstructured {
 	if was, ok := ownership.RecordOf(f.Claim); ok && f.Hub.Recorded != nil && f.Hub.Recorded.GetUID() == was.UID && f.Owns(f.Hub.Recorded) {
 		return f.Hub.Recorded
@@ -132,12 +136,12 @@ func (f *Facts) Own() *unstructured.Unstructured {
 	return nil
 }
 
-// elsewhere is where in the hub the claim's object is, if that is not the place where it should be; nil if it is there, or
-// nowhere.
+// elsewhere is where in the hub the claim's object is, if that is not the place where it should be; nil if it is there,
+// or nowhere.
 //
-// What the claim records decides. An object elsewhere that names the claim's source is a stray (package view counts strays). Only a
-// claim without a record of an object that still exists, as from before there were records, is more careful: an object anywhere that
-// names its source keeps another one from being created, and nothing else.
+// What the claim records decides. An object elsewhere that names the claim's source is a stray (package view counts
+// strays). Only a claim without a record of an object that still exists, as from before there were records, is more
+// careful: an object anywhere that names its source keeps another one from being created, and nothing else.
 func (f *Facts) elsewhere() *NamedObject {
 	if at, ok := f.RecordedPlace(); ok && f.Hub.Recorded != nil && f.Owns(f.Hub.Recorded) {
 		if at == *f.Target {
@@ -156,8 +160,8 @@ func (f *Facts) elsewhere() *NamedObject {
 	return nil
 }
 
-// RecordedPlaces are where in the hub the claim's object can be, without the place where it would be created: where the claim
-// records it, else wherever an object names the claim's source.
+// RecordedPlaces are where in the hub the claim's object can be, without the place where it would be created: where the
+// claim records it, else wherever an object names the claim's source.
 func (f *Facts) RecordedPlaces() []NamedObject {
 	if at, ok := f.RecordedPlace(); ok {
 		return []NamedObject{{Place: at, Object: f.Hub.Recorded}}

@@ -33,9 +33,10 @@ type Pairing struct {
 
 // Target returns the namespace of the hub to which the claims go.
 //
-// An annotation and, with matchNamespaces, the name of a namespace are chosen by the owner of a workload cluster. So both
-// lead only to where the class allows, or if it does not say, to where the identity that is used may write; the manager's own
-// identity may write everywhere, and is no limit. Namespaces of the control plane are never a target, whoever names them.
+// An annotation and, with matchNamespaces, the name of a namespace are chosen by the owner of a workload cluster. So
+// both lead only to where the class allows, or if it does not say, to where the identity that is used may write; the
+// manager's own identity may write everywhere, and is no limit. Namespaces of the control plane are never a target,
+// whoever names them.
 func (p *Pairing) Target() (string, *condition.Problem) {
 	classTarget := p.Agent.DefaultTargetNamespace
 	if p.Agent.MatchNamespaces {
@@ -91,8 +92,9 @@ func (p *Pairing) asManager() bool {
 	return !annotated && p.Agent.Identity == nil
 }
 
-// isControlPlane is whether a namespace of the hub is one that by convention holds a part of the control plane: Kubernetes'
-// own, those that end in -system, as Crossplane's, Cluster API's with its providers, and Masthead's do, and cert-manager's.
+// isControlPlane is whether a namespace of the hub is one that by convention holds a part of the control plane:
+// Kubernetes' own, those that end in -system, as Crossplane's, Cluster API's with its providers, and Masthead's do, and
+// cert-manager's.
 func isControlPlane(namespace string) bool {
 	return strings.HasPrefix(namespace, "kube-") || strings.HasSuffix(namespace, "-system") || namespace == "cert-manager"
 }

@@ -54,7 +54,8 @@ const (
 type Step struct {
 	Do Action
 
-	// At is the place in the hub, and saw the object that the plan saw there: what is written is written to that object in that state.
+	// At is the place in the hub, and saw the object that the plan saw there: what is written is written to that object in
+	// that state.
 	At  ownership.Place
 	Saw *unstructured.Unstructured
 
@@ -79,8 +80,8 @@ type Plan struct {
 	Steps []Step
 	Down  Down
 
-	// Silent says that there is nothing to tell when the steps have come through; else problem is told, which is nil for none. holder is
-	// who has the claim's name in the hub, if that is the problem.
+	// Silent says that there is nothing to tell when the steps have come through; else problem is told, which is nil for
+	// none. holder is who has the claim's name in the hub, if that is the problem.
 	Silent  bool
 	Problem *condition.Problem
 	Holder  string
@@ -178,8 +179,8 @@ func decideTaken(f Facts) Plan {
 
 // decideMove decides about a claim whose object is at another place of the hub than the one where it would be created.
 //
-// Nothing moves silently. If somebody has asked for it, the object is let go as for a deletion of the claim, so that it can be created
-// at the other place; and that begins only if the hub would accept it there.
+// Nothing moves silently. If somebody has asked for it, the object is let go as for a deletion of the claim, so that it
+// can be created at the other place; and that begins only if the hub would accept it there.
 func decideMove(f Facts, from NamedObject, moves bool) Plan {
 	stays := Plan{Problem: targetChanged(from.Place, *f.Target), WaitAt: &from.Place}
 	if from.Object != nil && f.Owns(from.Object) {
@@ -204,8 +205,9 @@ func decideMove(f Facts, from NamedObject, moves bool) Plan {
 
 // decideDeletion decides about a claim that is being deleted. It is let go once it is gone from the hub.
 //
-// Its object is deleted, or released, as the policy says, where the claim records it and where it would be created now. Objects that
-// name another source, or none, are not touched, nor are those that name the claim's and are somewhere else.
+// Its object is deleted, or released, as the policy says, where the claim records it and where it would be created now.
+// Objects that name another source, or none, are not touched, nor are those that name the claim's and are somewhere
+// else.
 func decideDeletion(f Facts) Plan {
 	release := Step{Do: Release}
 	switch {
@@ -246,9 +248,9 @@ func decideVanished(f Facts) Plan {
 	return Plan{Silent: true, Steps: append(removals(f, policy), Step{Do: AwaitCreations}, forget)}
 }
 
-// removals remove what the claim has in the hub: where the claim records it, and where the class says that it would be created. A
-// claim without a record has its object wherever the watch knows one that names its source; if there is no class to say where it would
-// be created either, the hub is asked for every object of that name.
+// removals remove what the claim has in the hub: where the claim records it, and where the class says that it would be
+// created. A claim without a record has its object wherever the watch knows one that names its source; if there is no
+// class to say where it would be created either, the hub is asked for every object of that name.
 func removals(f Facts, policy fleetv1alpha1.DeletionPolicy) []Step {
 	places := f.RecordedPlaces()
 	if f.Target != nil {

@@ -23,7 +23,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// offeredClaim are the facts of a claim "foo/db" that goes to the namespace "bar" of the hub, where nothing is known yet.
+// offeredClaim are the facts of a claim "foo/db" that goes to the namespace "bar" of the hub, where nothing is known
+// yet.
 func offeredClaim(claim *unstructured.Unstructured) Facts {
 	at := bar("db")
 	class := &fleetv1alpha1.EnrollmentClass{Spec: fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{

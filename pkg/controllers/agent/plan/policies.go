@@ -14,9 +14,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
-// Recreates is whether a claim is created anew when its target changes. The claim says so, else its namespace. To lose a
-// database because somebody corrected an annotation is worse than to wait; so it has to be said, in so many words, and what
-// means nothing is not taken for consent.
+// Recreates is whether a claim is created anew when its target changes. The claim says so, else its namespace. To lose
+// a database because somebody corrected an annotation is worse than to wait; so it has to be said, in so many words,
+// and what means nothing is not taken for consent.
 func Recreates(claim metav1.Object, namespace map[string]string) bool {
 	value, ok := claim.GetAnnotations()[fleetv1alpha1.OnTargetChangeAnnotation]
 	if !ok {
@@ -27,10 +27,10 @@ func Recreates(claim metav1.Object, namespace map[string]string) bool {
 
 // mayCreate is whether an object may be created for a claim that has none at a place of the hub, or why not.
 //
-// One that was there and is gone was deleted by somebody else: Masthead deletes only when the claim goes or moves. A new
-// object gets new infrastructure. That is an empty database in place of a lost one, of which every condition says that all is
-// well; so the class or the claim's owner has to want it. The owner names the object that was deleted, so that what he said
-// once does not count for the next loss.
+// One that was there and is gone was deleted by somebody else: Masthead deletes only when the claim goes or moves. A
+// new object gets new infrastructure. That is an empty database in place of a lost one, of which every condition says
+// that all is well; so the class or the claim's owner has to want it. The owner names the object that was deleted, so
+// that what he said once does not count for the next loss.
 func mayCreate(claim metav1.Object, policy fleetv1alpha1.RecreatePolicy, moves bool, kind string, place ownership.Place) *condition.Problem {
 	was, recorded := ownership.RecordOf(claim)
 	switch {
@@ -50,9 +50,9 @@ func mayCreate(claim metav1.Object, policy fleetv1alpha1.RecreatePolicy, moves b
 // deletionPolicy decides what happens to a claim's object in the hub when the claim goes.
 //
 // The class decides. A claim can only ask for more care: that infrastructure is kept can be undone, and what is kept is
-// still in the target namespace, counts against its quota and says where it comes from; that it is deleted cannot. So a claim
-// of a class that says Orphan is orphaned whatever it says, and a value that means nothing is not guessed at. Neither is what
-// a class said that is not there any more.
+// still in the target namespace, counts against its quota and says where it comes from; that it is deleted cannot. So a
+// claim of a class that says Orphan is orphaned whatever it says, and a value that means nothing is not guessed at.
+// Neither is what a class said that is not there any more.
 func deletionPolicy(class *fleetv1alpha1.EnrollmentClass, className string, claim metav1.Object) (fleetv1alpha1.DeletionPolicy, *condition.Problem) {
 	asked := fleetv1alpha1.DeletionPolicy(claim.GetAnnotations()[fleetv1alpha1.DeletionPolicyAnnotation])
 	switch {

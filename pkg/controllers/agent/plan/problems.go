@@ -21,7 +21,8 @@ func classNotFound(name string) *condition.Problem {
 	}
 }
 
-// targetChanged is why a claim whose object is in another namespace of the hub than it would go to now is not synchronised.
+// targetChanged is why a claim whose object is in another namespace of the hub than it would go to now is not
+// synchronised.
 func targetChanged(place, key ownership.Place) *condition.Problem {
 	return &condition.Problem{
 		Reason: reason.ReasonTargetNamespaceChanged,
@@ -31,8 +32,9 @@ func targetChanged(place, key ownership.Place) *condition.Problem {
 	}
 }
 
-// conflict is the condition of a claim whose place in the hub is taken. It names the holder by what the hub's administrator
-// chose to let clusters know of each other, the identifier and the namespace, and nothing else of the holder's object.
+// conflict is the condition of a claim whose place in the hub is taken. It names the holder by what the hub's
+// administrator chose to let clusters know of each other, the identifier and the namespace, and nothing else of the
+// holder's object.
 func conflict(kind, target, name, holder string) *condition.Problem {
 	return &condition.Problem{
 		Reason: reason.ReasonConflict,

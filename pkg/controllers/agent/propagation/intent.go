@@ -17,9 +17,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/usermeta"
 )
 
-// Intent returns what the hub shall hold for a claim of a workload cluster: its spec, its labels and its annotations, as
-// far as they may travel and the class does not exclude them, and all annotations of Masthead. What it is called and of which kind it
-// is says the place in the hub, never the claim: the claim is what a workload cluster's API server answered.
+// Intent returns what the hub shall hold for a claim of a workload cluster: its spec, its labels and its annotations,
+// as far as they may travel and the class does not exclude them, and all annotations of Masthead. What it is called and
+// of which kind it is says the place in the hub, never the claim: the claim is what a workload cluster's API server
+// answered.
 func Intent(claim *unstructured.Unstructured, place ownership.Place, marks map[string]string, f crossplane.Form, excluded ...string) *unstructured.Unstructured {
 	intent := &unstructured.Unstructured{Object: map[string]any{}}
 	intent.SetGroupVersionKind(place.Kind.GroupVersionKind)
@@ -77,8 +78,9 @@ func toAny(in map[string]string) map[string]any {
 }
 
 // covers is whether everything that is wanted is there with the same value. Fields that are not mentioned may have any
-// value. Lists must have the same length and cover each other element by element: that allows for fields that were filled
-// in late inside of an element. A null that is wanted is covered by a missing field, since the API server drops it.
+// value. Lists must have the same length and cover each other element by element: that allows for fields that were
+// filled in late inside of an element. A null that is wanted is covered by a missing field, since the API server drops
+// it.
 func covers(have, want any) bool {
 	switch w := want.(type) {
 	case nil:
@@ -127,8 +129,8 @@ func coversList(have any, want []any) bool {
 }
 
 // ForCreation makes an intent one that the API server accepts only if there is no object of that name. In server-side
-// apply a resource version of 0 passes for an object that is to be created, and is refused for one that exists, without a
-// window between looking and writing. An ordinary create would do, too, but what it writes belongs to the manager's
+// apply a resource version of 0 passes for an object that is to be created, and is refused for one that exists, without
+// a window between looking and writing. An ordinary create would do, too, but what it writes belongs to the manager's
 // "Update" fields, and a later apply would not remove them.
 func ForCreation(intent *unstructured.Unstructured) *unstructured.Unstructured {
 	out := intent.DeepCopy()
@@ -136,8 +138,8 @@ func ForCreation(intent *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// ForUpdate makes an intent one that the API server accepts only for the very object that was looked at, in the state in which it
-// was: neither another one of the same name nor one that names another source meanwhile.
+// ForUpdate makes an intent one that the API server accepts only for the very object that was looked at, in the state
+// in which it was: neither another one of the same name nor one that names another source meanwhile.
 func ForUpdate(intent, hub *unstructured.Unstructured) *unstructured.Unstructured {
 	out := intent.DeepCopy()
 	out.SetUID(hub.GetUID())

@@ -21,19 +21,21 @@ import (
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 
-// Crossplane fills in fields of the hub's object late: which composite resource, which composition and which revision of it a
-// claim got. They are shown in the claim's spec, so that the user sees what he would see next to Crossplane, by server-side
-// apply under a field manager of its own and without force. That manager is the whole memory of what was filled in:
+// Crossplane fills in fields of the hub's object late: which composite resource, which composition and which revision
+// of it a claim got. They are shown in the claim's spec, so that the user sees what he would see next to Crossplane, by
+// server-side apply under a field manager of its own and without force. That manager is the whole memory of what was
+// filled in:
 //
-//   - what only it manages is a copy of the hub's, which follows the hub and never travels back as if the user had wished it;
+//   - what only it manages is a copy of the hub's, which follows the hub and never travels back as if the user had
+//     wished it;
 //   - what anybody else manages, even with the same value, is the user's. It is not touched, and travels.
 //
-// Server-side apply tells the two apart at the moment of the write, whoever wrote with which tool, and remembers it in the
-// object itself, over a restart of the manager. A record in an annotation was rejected: it can only compare values, and is lost
-// when a user replaces the object.
+// Server-side apply tells the two apart at the moment of the write, whoever wrote with which tool, and remembers it in
+// the object itself, over a restart of the manager. A record in an annotation was rejected: it can only compare values,
+// and is lost when a user replaces the object.
 
-// LateOwned returns which fields of its spec a claim has from us, in the form of managedFields. What another hub filled in is
-// no more the user's than what this one did.
+// LateOwned returns which fields of its spec a claim has from us, in the form of managedFields. What another hub filled
+// in is no more the user's than what this one did.
 func LateOwned(claim *unstructured.Unstructured) map[string]any {
 	var owned map[string]any
 	for _, fields := range LateEntries(claim) {
@@ -81,8 +83,8 @@ func union(a, b map[string]any) map[string]any {
 	return out
 }
 
-// FormerManagers are the field managers, under which what a claim was filled in with was written before, that manage fields of it
-// still.
+// FormerManagers are the field managers, under which what a claim was filled in with was written before, that manage
+// fields of it still.
 func FormerManagers(claim *unstructured.Unstructured, owner hubidentity.Owner) []string {
 	entries := LateEntries(claim)
 	return slices.DeleteFunc(owner.FormerFieldManagers(ownership.LateInitManager), func(m string) bool { _, there := entries[m]; return !there })
@@ -136,8 +138,8 @@ func OwnedPart(fields map[string]any, value any) any {
 	return out
 }
 
-// UsersSpec is what a user says in the spec of a claim: all of it, without what was filled in late and is still only ours.
-// Where he has changed a part of what was filled in, all of that is what he says.
+// UsersSpec is what a user says in the spec of a claim: all of it, without what was filled in late and is still only
+// ours. Where he has changed a part of what was filled in, all of that is what he says.
 func UsersSpec(claim *unstructured.Unstructured, f crossplane.Form) (map[string]any, bool) {
 	spec, ok := claim.Object["spec"].(map[string]any)
 	if !ok {
@@ -159,9 +161,9 @@ func UsersSpec(claim *unstructured.Unstructured, f crossplane.Form) (map[string]
 	return spec, true
 }
 
-// LateSpec is what we shall manage in the spec of a claim, and whether that changes anything: everything that Crossplane has
-// filled in and the user has not, except for the fields in notOurs. A part that is left to us of what a user has changed stays
-// as it is.
+// LateSpec is what we shall manage in the spec of a claim, and whether that changes anything: everything that
+// Crossplane has filled in and the user has not, except for the fields in notOurs. A part that is left to us of what a
+// user has changed stays as it is.
 func LateSpec(claim, hub *unstructured.Unstructured, f crossplane.Form, notOurs ...string) (spec map[string]any, changes bool) {
 	have, _ := claim.Object["spec"].(map[string]any)
 	want, _ := hub.Object["spec"].(map[string]any)
@@ -195,8 +197,8 @@ func setField(spec map[string]any, value any, path []string) {
 	_ = unstructured.SetNestedField(spec, runtime.DeepCopyJSONValue(value), path...)
 }
 
-// AwaitsLateFields is how much longer the first fields that were filled in should wait for the others, or zero. Crossplane
-// fills them in one after the other until the object is ready; each would be one more write.
+// AwaitsLateFields is how much longer the first fields that were filled in should wait for the others, or zero.
+// Crossplane fills them in one after the other until the object is ready; each would be one more write.
 func AwaitsLateFields(hub *unstructured.Unstructured, now time.Time, patience time.Duration) time.Duration {
 	if crossplane.ConditionTrue(hub, "Ready") {
 		return 0

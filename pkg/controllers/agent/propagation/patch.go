@@ -13,10 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Patches are made of what changes. client.MergeFrom finds that out by writing two whole objects as text, reading both, and
-// comparing everything; it was a fifteenth of the processor time.
+// Patches are made of what changes. client.MergeFrom finds that out by writing two whole objects as text, reading both,
+// and comparing everything; it was a fifteenth of the processor time.
 
-// MetadataPatch makes the metadata of an object those of another state of it, on condition that it has not changed meanwhile.
+// MetadataPatch makes the metadata of an object those of another state of it, on condition that it has not changed
+// meanwhile.
 func MetadataPatch(from, to *unstructured.Unstructured) (client.Patch, error) {
 	had, _ := from.Object["metadata"].(map[string]any)
 	wanted, _ := to.Object["metadata"].(map[string]any)
@@ -25,9 +26,9 @@ func MetadataPatch(from, to *unstructured.Unstructured) (client.Patch, error) {
 	return rawPatch(map[string]any{"metadata": patch})
 }
 
-// StatusPatch makes the status of an object another one, on condition that the object has not changed meanwhile: a merge patch replaces
-// the list of conditions as a whole, and others write some of them (keepReferencesResolved). No other object of the name has the same
-// resource version, so that none gets the status; a UID would be ignored here.
+// StatusPatch makes the status of an object another one, on condition that the object has not changed meanwhile: a
+// merge patch replaces the list of conditions as a whole, and others write some of them (keepReferencesResolved). No
+// other object of the name has the same resource version, so that none gets the status; a UID would be ignored here.
 func StatusPatch(of *unstructured.Unstructured, to map[string]any) (client.Patch, error) {
 	shown, _ := of.Object["status"].(map[string]any)
 	return rawPatch(map[string]any{

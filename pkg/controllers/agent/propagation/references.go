@@ -12,8 +12,8 @@ import (
 // ConditionReferencesResolved is written by whoever resolves the references of claims.
 const ConditionReferencesResolved = commonv1alpha1.ConditionReferencesResolved
 
-// keepReferencesResolved keeps the condition of a claim that says how far its references are resolved. It is about the claim, and not about
-// the hub's object, whose own is left there.
+// keepReferencesResolved keeps the condition of a claim that says how far its references are resolved. It is about the
+// claim, and not about the hub's object, whose own is left there.
 func keepReferencesResolved(claim *unstructured.Unstructured, conditions []any) []any {
 	kept := make([]any, 0, len(conditions)+1)
 	for _, c := range conditions {

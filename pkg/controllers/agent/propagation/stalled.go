@@ -16,11 +16,12 @@ import (
 // Crossplane's and comes from the hub as it is, and beside it two conditions by which kstatus lets anybody say more:
 //
 //   - Stalled is True while the claim is refused until somebody does something.
-//   - Reconciling is True while it is not known yet, or not reported by the hub, whether the claim is ready as it is now.
+//   - Reconciling is True while it is not known yet, or not reported by the hub, whether the claim is ready as it is
+//     now.
 //
-// At most one of them is there because of Masthead, and neither when the claim is synchronised and the hub has observed it.
-// Then what remains is what the hub's object says, these two conditions included. Like AgentSynced they are written to the
-// claim only; nothing of a status travels to the hub.
+// At most one of them is there because of Masthead, and neither when the claim is synchronised and the hub has observed
+// it. Then what remains is what the hub's object says, these two conditions included. Like AgentSynced they are written
+// to the claim only; nothing of a status travels to the hub.
 //
 // Rejected: writing Ready. It is Crossplane's, and two writers of one condition would undo each other's work.
 const (
@@ -29,8 +30,8 @@ const (
 	conditionReconciling = "Reconciling"
 )
 
-// passing are the reasons of AgentSynced that go by themselves. Every other reason for which it is False, also one that is added
-// without a thought of this, waits for somebody.
+// passing are the reasons of AgentSynced that go by themselves. Every other reason for which it is False, also one that
+// is added without a thought of this, waits for somebody.
 func passing() []string {
 	return []string{reason.ReasonMoving, reason.ReasonDeleting, reason.ReasonRecreating, reason.ReasonKindNotServed, reason.ReasonSecretMissing, reason.ReasonReferencesUnresolved}
 }
@@ -40,8 +41,8 @@ func IsOurCondition(conditionType any) bool {
 	return conditionType == reason.ConditionAgentSynced || conditionType == conditionStalled || conditionType == conditionReconciling
 }
 
-// forTools is the condition that tells tools why a claim is not what they wait for, or nil if AgentSynced is no reason. theirs
-// are the conditions from the hub, with the generations of the claim.
+// forTools is the condition that tells tools why a claim is not what they wait for, or nil if AgentSynced is no reason.
+// theirs are the conditions from the hub, with the generations of the claim.
 func forTools(claim *unstructured.Unstructured, synced metav1.Condition, theirs []any) *metav1.Condition {
 	c := synced
 	switch {
@@ -59,8 +60,8 @@ func forTools(claim *unstructured.Unstructured, synced metav1.Condition, theirs 
 	return &c
 }
 
-// observedByHub is whether what the hub says of a claim's readiness is about the claim as it is now. A condition without a
-// generation may be: Crossplane before v1.20 writes none.
+// observedByHub is whether what the hub says of a claim's readiness is about the claim as it is now. A condition
+// without a generation may be: Crossplane before v1.20 writes none.
 func observedByHub(claim *unstructured.Unstructured, theirs []any) bool {
 	for _, c := range theirs {
 		if c, ok := c.(map[string]any); ok && c["type"] == conditionReady {
@@ -72,9 +73,9 @@ func observedByHub(claim *unstructured.Unstructured, theirs []any) bool {
 }
 
 // setObservedGeneration sets the field status.observedGeneration, which the definitions in workload clusters have (see
-// observesGeneration), to the generation of the claim of which the status speaks. One that an API's author has defined counts
-// the hub's generations, and is translated as those of conditions are. A definition that does not know the field does not get
-// it: the claim would never show it.
+// observesGeneration), to the generation of the claim of which the status speaks. One that an API's author has defined
+// counts the hub's generations, and is translated as those of conditions are. A definition that does not know the field
+// does not get it: the claim would never show it.
 func setObservedGeneration(status map[string]any, claim, hub *unstructured.Unstructured, current bool) {
 	_, shown, _ := unstructured.NestedFieldNoCopy(claim.Object, "status", "observedGeneration")
 	if !shown {

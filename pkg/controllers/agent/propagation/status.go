@@ -35,11 +35,11 @@ func Condition(claim *unstructured.Unstructured, p *condition.Problem) metav1.Co
 }
 
 // StatusOf returns the status that a claim in a workload cluster shall have: that of the hub's object, whole, and our
-// conditions: AgentSynced, and what it means for tools. Without an object in the hub of which to speak, it is what the claim
-// shows already, with our conditions.
+// conditions: AgentSynced, and what it means for tools. Without an object in the hub of which to speak, it is what the
+// claim shows already, with our conditions.
 //
-// A condition AgentSynced that the hub's object has is not brought along: it would be about the hub's own enrolment in yet
-// another hub.
+// A condition AgentSynced that the hub's object has is not brought along: it would be about the hub's own enrolment in
+// yet another hub.
 //
 // The generations that conditions of the hub's object have observed are told as generations of the claim. current says
 // whether the hub's object is what the claim says.
@@ -81,10 +81,10 @@ func StatusOf(claim, hub *unstructured.Unstructured, current bool, ours metav1.C
 	return status
 }
 
-// translateGeneration makes the generation that a condition has observed one of the claim. Each side counts its own: the
-// hub's number in the claim would have `kubectl wait` and kstatus wait for ever, or not at all. What has observed the
-// hub's object as it is, has observed the claim as it is, provided that the one is what the other says; everything else
-// is the generation before, which says no more than "not yet".
+// translateGeneration makes the generation that a condition has observed one of the claim. Each side counts its own:
+// the hub's number in the claim would have `kubectl wait` and kstatus wait for ever, or not at all. What has observed
+// the hub's object as it is, has observed the claim as it is, provided that the one is what the other says; everything
+// else is the generation before, which says no more than "not yet".
 func translateGeneration(condition map[string]any, claim, hub *unstructured.Unstructured, current bool) {
 	observed, ok := asInt64(condition["observedGeneration"])
 	if !ok {
@@ -141,8 +141,9 @@ func ShownCondition(claim *unstructured.Unstructured, conditionType string) map[
 	return nil
 }
 
-// transitioned is a condition of ours as it shall be shown. The time of the transition is that of the last change of the status,
-// as everywhere; a field that the definition of the claims does not know, and hence drops, makes no difference.
+// transitioned is a condition of ours as it shall be shown. The time of the transition is that of the last change of
+// the status, as everywhere; a field that the definition of the claims does not know, and hence drops, makes no
+// difference.
 func transitioned(shown map[string]any, c metav1.Condition, now time.Time) map[string]any {
 	since := now.UTC().Format(time.RFC3339)
 	if s, ok := shown["lastTransitionTime"].(string); ok && shown["status"] == string(c.Status) {
@@ -190,8 +191,9 @@ func dropNulls(v any) any {
 
 // AwaitsFirstStatus is how much longer the first status of a claim should wait for the hub's, or zero.
 //
-// A claim that was just created in the hub has no status there for a moment. Writing our condition at once and everything
-// else a moment later would be two writes where one tells the user the same; so our condition waits a little for company.
+// A claim that was just created in the hub has no status there for a moment. Writing our condition at once and
+// everything else a moment later would be two writes where one tells the user the same; so our condition waits a little
+// for company.
 func AwaitsFirstStatus(claim, hub *unstructured.Unstructured, now time.Time, patience time.Duration) time.Duration {
 	if AgentSynced(claim) != nil {
 		return 0
@@ -212,8 +214,8 @@ func hasStatus(hub *unstructured.Unstructured) bool {
 	return len(status) > 0
 }
 
-// IsFirstStatus is whether writing the status of a claim brings it the hub's for the first time. Our condition alone is none: that it is
-// written says that a burst is over.
+// IsFirstStatus is whether writing the status of a claim brings it the hub's for the first time. Our condition alone is
+// none: that it is written says that a burst is over.
 func IsFirstStatus(toldBefore bool, hub *unstructured.Unstructured) bool {
 	return !toldBefore && hasStatus(hub)
 }

@@ -4,8 +4,8 @@
 package reason
 
 // ConditionAgentSynced is the condition that Masthead adds to a claim in a workload cluster, beside those of Crossplane
-// that it brings from the hub. It is True when the hub holds what the claim says and the claim shows what the hub says. What it
-// means for tools that do not know it is said by the conditions Stalled and Reconciling.
+// that it brings from the hub. It is True when the hub holds what the claim says and the claim shows what the hub says.
+// What it means for tools that do not know it is said by the conditions Stalled and Reconciling.
 const ConditionAgentSynced = "AgentSynced"
 
 // Reasons of the condition AgentSynced.
@@ -22,11 +22,12 @@ const (
 	// ReasonTargetNamespaceMissing: the namespace in the hub to which the claim goes does not exist or is being deleted.
 	ReasonTargetNamespaceMissing = "TargetNamespaceMissing"
 
-	// ReasonTargetNamespaceNotAllowed: the namespace in the hub to which the claim would go is reserved for the hub, or not
-	// one that the EnrollmentClass allows to be chosen.
+	// ReasonTargetNamespaceNotAllowed: the namespace in the hub to which the claim would go is reserved for the hub, or
+	// not one that the EnrollmentClass allows to be chosen.
 	ReasonTargetNamespaceNotAllowed = "TargetNamespaceNotAllowed"
 
-	// ReasonTargetNamespaceInvalid: the annotation of the claim's namespace that names the target is not a namespace's name.
+	// ReasonTargetNamespaceInvalid: the annotation of the claim's namespace that names the target is not a namespace's
+	// name.
 	ReasonTargetNamespaceInvalid = "TargetNamespaceInvalid"
 
 	// ReasonTargetNamespaceChanged: the claim is in another namespace of the hub than the one to which it would go now.
@@ -55,7 +56,8 @@ const (
 	// ReasonRejected: the hub refused the claim's content; the message says why.
 	ReasonRejected = "Rejected"
 
-	// ReasonHubUnavailable: the hub could not take the claim, as when one of its webhooks is down. The condition is Unknown.
+	// ReasonHubUnavailable: the hub could not take the claim, as when one of its webhooks is down. The condition is
+	// Unknown.
 	ReasonHubUnavailable = "HubUnavailable"
 
 	// ReasonClassNotFound: the EnrollmentClass that the cluster names does not exist.
@@ -76,13 +78,15 @@ const (
 	// ReasonSecretConflict: the Secret that the claim asks for exists and does not belong to the claim.
 	ReasonSecretConflict = "SecretConflict"
 
-	// ReasonSecretNotControlled: the Secret of that name in the hub does not belong to the hub's claim, and was not copied.
+	// ReasonSecretNotControlled: the Secret of that name in the hub does not belong to the hub's claim, and was not
+	// copied.
 	ReasonSecretNotControlled = "SecretNotControlled"
 
 	// ReasonSecretWithheld: the Secret in the hub bears a label that keeps it there.
 	ReasonSecretWithheld = "SecretWithheld"
 
-	// ReasonSecretMissing: the Secret in the hub of which the claim's connection Secret is a copy is gone. The copy is kept.
+	// ReasonSecretMissing: the Secret in the hub of which the claim's connection Secret is a copy is gone. The copy is
+	// kept.
 	ReasonSecretMissing = "SecretMissing"
 
 	// ReasonSecretRejected: the workload cluster does not take the connection Secret; the message says why.
@@ -101,20 +105,20 @@ const (
 	// ReasonDeleting: the claim is being deleted, and waits until it is gone from the hub.
 	ReasonDeleting = "Deleting"
 
-	// ReasonHubObjectDeleted: somebody else deleted the claim's object in the hub. Another one is created only if the class says
-	// so or the claim's owner asks for it.
+	// ReasonHubObjectDeleted: somebody else deleted the claim's object in the hub. Another one is created only if the
+	// class says so or the claim's owner asks for it.
 	ReasonHubObjectDeleted = "HubObjectDeleted"
 
-	// ReasonSyncFailing: synchronising the claim has failed for a while and is tried again, so that it is not known whether the hub
-	// holds what the claim says. AgentSynced is Unknown then.
+	// ReasonSyncFailing: synchronising the claim has failed for a while and is tried again, so that it is not known
+	// whether the hub holds what the claim says. AgentSynced is Unknown then.
 	ReasonSyncFailing = "SyncFailing"
 
 	// ReasonRecreating: the claim in the hub is being deleted although this claim is not. It is created again afterwards.
 	ReasonRecreating = "Recreating"
 )
 
-// ReasonAwaitingHub of the condition Reconciling: the hub holds what the claim says, and has not reported yet whether that is ready.
-// The other reasons of Reconciling, and those of Stalled, are those of AgentSynced.
+// ReasonAwaitingHub of the condition Reconciling: the hub holds what the claim says, and has not reported yet whether
+// that is ready. The other reasons of Reconciling, and those of Stalled, are those of AgentSynced.
 const ReasonAwaitingHub = "AwaitingHub"
 
 // ReasonAdopted is the reason of the event on a claim that took over an object of the hub.
@@ -131,8 +135,8 @@ const (
 	// ReasonDefinitionForbidden: the cluster does not let Masthead write CustomResourceDefinitions.
 	ReasonDefinitionForbidden = "DefinitionForbidden"
 
-	// ReasonDefinitionConversion: the version in which requirements travel has changed in the hub, and the cluster has objects
-	// of another one, which only the hub's conversion webhook could convert. None of them is synchronised.
+	// ReasonDefinitionConversion: the version in which requirements travel has changed in the hub, and the cluster has
+	// objects of another one, which only the hub's conversion webhook could convert. None of them is synchronised.
 	ReasonDefinitionConversion = "ConversionNeeded"
 
 	// ReasonClaimsForbidden: the definition is there, and the cluster does not let Masthead list and watch its claims.
@@ -142,7 +146,7 @@ const (
 	// synchronised until there are fewer.
 	ReasonClaimsTooLarge = "ClaimsTooLarge"
 
-	// ReasonClaimsStale: for some minutes the cluster has not answered which claims of the kind there are. Nothing that happens to
-	// them is seen until it does.
+	// ReasonClaimsStale: for some minutes the cluster has not answered which claims of the kind there are. Nothing that
+	// happens to them is seen until it does.
 	ReasonClaimsStale = "ClaimsStale"
 )

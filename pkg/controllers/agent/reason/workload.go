@@ -26,8 +26,8 @@ func IsMissingNamespace(err error) bool {
 	return status.Status().Details.Kind == "namespaces"
 }
 
-// OfWorkload turns the answer of a workload cluster that will be the same if the question is repeated into what the user
-// should know, or returns nil.
+// OfWorkload turns the answer of a workload cluster that will be the same if the question is repeated into what the
+// user should know, or returns nil.
 func OfWorkload(err error, what, rejected string) *condition.Problem {
 	switch {
 	case apierrors.IsForbidden(err) && MissingRight.MatchString(err.Error()):

@@ -9,8 +9,8 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// Map holds something about requests, by their cluster: what a cluster leaves behind is forgotten at a cost that depends on that
-// cluster, and not on the fleet. It is not safe for concurrent use, and nil can be read.
+// Map holds something about requests, by their cluster: what a cluster leaves behind is forgotten at a cost that
+// depends on that cluster, and not on the fleet. It is not safe for concurrent use, and nil can be read.
 type Map[V any] map[mcr.ClusterName]map[Request]V
 
 // Get returns what is held about a request.

@@ -20,8 +20,8 @@ func ForDefinition(cluster mcr.ClusterName, crd string) mcreconcile.Request {
 	}
 }
 
-// A Request names one claim in one workload cluster. One controller serves the claims of all kinds, so that a kind that is
-// published later needs no controller of its own, and the fair queue sees everything that a cluster asks for.
+// A Request names one claim in one workload cluster. One controller serves the claims of all kinds, so that a kind that
+// is published later needs no controller of its own, and the fair queue sees everything that a cluster asks for.
 type Request struct {
 	types.NamespacedName
 

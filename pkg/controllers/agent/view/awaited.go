@@ -17,14 +17,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
-// A Secret that is not Masthead's can be in the way of a connection Secret. Masthead does not watch the Secrets of a workload
-// cluster, only those that it wrote. While a claim is refused because of another one, that one is watched by its namespace and
-// name, so that the claim goes on as soon as it is deleted.
+// A Secret that is not Masthead's can be in the way of a connection Secret. Masthead does not watch the Secrets of a
+// workload cluster, only those that it wrote. While a claim is refused because of another one, that one is watched by
+// its namespace and name, so that the claim goes on as soon as it is deleted.
 //
 // What is watched of it is its existence: metadata without labels, and of annotations none but our own.
 
-// maxAwaitedSecrets is how many Secrets of one cluster are watched by their names. Each watch is a request to the cluster's API
-// server and about 40 KiB. What is not watched is looked at again by SlowRetry.
+// maxAwaitedSecrets is how many Secrets of one cluster are watched by their names. Each watch is a request to the
+// cluster's API server and about 40 KiB. What is not watched is looked at again by SlowRetry.
 const maxAwaitedSecrets = 16
 
 // ownerAwaited asks the watcher of a workload cluster for the Secrets that are in the way.
@@ -41,7 +41,8 @@ func AwaitedSecretKind(key types.NamespacedName) kindwatch.Kind {
 	}
 }
 
-// awaitedSecrets are the Secrets of a workload cluster that are in the way of claims. The mutex of the workload guards it.
+// awaitedSecrets are the Secrets of a workload cluster that are in the way of claims. The mutex of the workload guards
+// it.
 type awaitedSecrets struct {
 	// requests are the claims that wait for a Secret to go, and keys is the inverse.
 	requests setmap.Map[types.NamespacedName, request.Request]

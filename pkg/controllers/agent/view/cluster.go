@@ -48,8 +48,8 @@ var NamespaceKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 	}, ","),
 }
 
-// claimOf returns the claim that an object of the hub comes from, or nil if the cluster does not have it. known is false as long as that
-// cannot be told.
+// claimOf returns the claim that an object of the hub comes from, or nil if the cluster does not have it. known is
+// false as long as that cannot be told.
 func (w *Cluster) claimOf(from ownership.Origin) (claim *unstructured.Unstructured, known bool) {
 	kind, followed := w.KindOf(from.Kind.GroupResource().String())
 	if !followed {
@@ -101,8 +101,8 @@ type Cluster struct {
 	// verified are the definitions that were compared with the hub's and found right, in the state that they had then.
 	verified map[string]VerifiedDefinition
 
-	// secrets are the states in which Masthead left the Secrets that it wrote into the cluster, to notice that somebody else
-	// wrote them.
+	// secrets are the states in which Masthead left the Secrets that it wrote into the cluster, to notice that somebody
+	// else wrote them.
 	secrets map[types.NamespacedName]CopyState
 
 	// copies are the names of the Secrets with our label, by the UID of their controller.

@@ -53,8 +53,9 @@ type Clusters struct {
 
 // ClustersOptions say what the engaged clusters need to know, and whom they tell.
 type ClustersOptions struct {
-	// Engaged is told that an instance is the one that counts from now on, and disengaged that a cluster has none any more. Both are
-	// called with the lock held: what they note and forget, they do before another instance of the cluster is known.
+	// Engaged is told that an instance is the one that counts from now on, and disengaged that a cluster has none any
+	// more. Both are called with the lock held: what they note and forget, they do before another instance of the cluster
+	// is known.
 	Engaged    func(*Cluster)
 	Disengaged func(mcr.ClusterName)
 
@@ -176,8 +177,8 @@ func (s *clusterSource) Start(ctx context.Context, _ workqueue.TypedRateLimiting
 	return nil
 }
 
-// WaitForSync implements source.TypedSyncingSource: whoever replaces an instance of the cluster by this one can wait until
-// this one knows what the other knew.
+// WaitForSync implements source.TypedSyncingSource: whoever replaces an instance of the cluster by this one can wait
+// until this one knows what the other knew.
 func (s *clusterSource) WaitForSync(ctx context.Context) error {
 	s.workloads.mu.Lock()
 	w := s.workloads.instance[s.cluster]
@@ -188,9 +189,9 @@ func (s *clusterSource) WaitForSync(ctx context.Context) error {
 	return w.Watcher.WaitForSync(ctx)
 }
 
-// Add makes an instance the one that counts. If it leads to the same cluster as its predecessor, in another way, it starts
-// with what that one knows. If it does not, or if that is not known, nothing is taken over: the predecessor is treated as gone
-// although it may live for a while.
+// Add makes an instance the one that counts. If it leads to the same cluster as its predecessor, in another way, it
+// starts with what that one knows. If it does not, or if that is not known, nothing is taken over: the predecessor is
+// treated as gone although it may live for a while.
 func (s *Clusters) Add(cl cluster.Cluster, w *Cluster) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,16 +15,17 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// A namespaced composite has no connection Secret that Crossplane makes for it. What it is for is in the Secrets that its
-// composition composes beside it, which Crossplane labels with the composite's name and makes the composite the controller
-// of. All of these are brought to the workload cluster, under the names that they have in the hub, but for those that the
-// composition's author keeps in the hub with the label agent.masthead.dev/deliver.
+// A namespaced composite has no connection Secret that Crossplane makes for it. What it is for is in the Secrets that
+// its composition composes beside it, which Crossplane labels with the composite's name and makes the composite the
+// controller of. All of these are brought to the workload cluster, under the names that they have in the hub, but for
+// those that the composition's author keeps in the hub with the label agent.masthead.dev/deliver.
 //
-// The label only narrows what is watched: anybody who can write Secrets in the hub can set it. The controller's UID decides.
+// The label only narrows what is watched: anybody who can write Secrets in the hub can set it. The controller's UID
+// decides.
 
-// HubComposedSecretKind are the Secrets of the hub that were composed, without their data. It is watched only while the hub
-// publishes composites. Tokens of service accounts are not seen at all: they are credentials for the hub itself, whatever
-// a composition made them for.
+// HubComposedSecretKind are the Secrets of the hub that were composed, without their data. It is watched only while the
+// hub publishes composites. Tokens of service accounts are not seen at all: they are credentials for the hub itself,
+// whatever a composition made them for.
 var HubComposedSecretKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
 	Resource:         "secrets",

@@ -36,9 +36,9 @@ func (w *Cluster) ForgetSecret(key types.NamespacedName) {
 	delete(w.secrets, key)
 }
 
-// HubSecretVersionAnnotation is set on a connection Secret in a workload cluster and names the state of the hub's Secret
-// from which its content was copied last, by UID and resource version. Unlike a hash it says nothing about the content, which is often short
-// enough to be guessed.
+// HubSecretVersionAnnotation is set on a connection Secret in a workload cluster and names the state of the hub's
+// Secret from which its content was copied last, by UID and resource version. Unlike a hash it says nothing about the
+// content, which is often short enough to be guessed.
 const HubSecretVersionAnnotation = "agent.masthead.dev/hub-secret-version"
 
 // CopyState is how a copy was left: in which version, and of which state of the hub's Secret.

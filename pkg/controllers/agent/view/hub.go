@@ -32,7 +32,8 @@ type Hub struct {
 	Requirements *request.Queue[request.Request]
 	Definitions  *request.Queue[mcreconcile.Request]
 
-	// refreshing is held while it is found out and noted what the hub offers. It is taken before mu, and so is the lock of the workloads.
+	// refreshing is held while it is found out and noted what the hub offers. It is taken before mu, and so is the lock of
+	// the workloads.
 	refreshing sync.Mutex
 
 	mu sync.Mutex
@@ -44,7 +45,8 @@ type Hub struct {
 	// publishedKnown is whether the XRDs were ever seen.
 	publishedKnown bool
 
-	// watched are the claim kinds that the hub's watcher is asked for, with the clusters because of which it is. wants is the inverse.
+	// watched are the claim kinds that the hub's watcher is asked for, with the clusters because of which it is. wants is
+	// the inverse.
 	watched setmap.Map[kindwatch.Kind, mcr.ClusterName]
 	wants   map[mcr.ClusterName]sets.Set[kindwatch.Kind]
 
@@ -230,8 +232,8 @@ func (h *Hub) Observe(key ownership.Place, obj *unstructured.Unstructured) {
 	h.track(key, kindwatch.Event{Type: kindwatch.Added, Kind: key.Kind, Object: obj})
 }
 
-// PlacesOf returns where in the hub objects name an origin. What the watch does not know, or not any more, is no place: the event that says so
-// can be under way.
+// PlacesOf returns where in the hub objects name an origin. What the watch does not know, or not any more, is no place:
+// the event that says so can be under way.
 func (h *Hub) PlacesOf(o ownership.Origin) []ownership.Place {
 	h.mu.Lock()
 	places := h.origins.places(o)

@@ -38,7 +38,8 @@ func engagedHub(t *testing.T, n int) *Hub {
 	return h
 }
 
-// TestANewKindInOneClusterCostsTheSameInAFleetOfAnySize counts memory that is asked for: it was as much for each cluster of the fleet.
+// TestANewKindInOneClusterCostsTheSameInAFleetOfAnySize counts memory that is asked for: it was as much for each
+// cluster of the fleet.
 func TestANewKindInOneClusterCostsTheSameInAFleetOfAnySize(t *testing.T) {
 	cost := func(n int) float64 {
 		h := engagedHub(t, n)
@@ -91,8 +92,8 @@ func TestTheHubFollowsAKindAsLongAsOneClusterDoes(t *testing.T) {
 	}
 }
 
-// TestAWaitOfANewInstanceOutlivesTheOldOne has a cluster engaged again as soon as its old instance lets it: while the old one was
-// forgotten, the waits of the new one were.
+// TestAWaitOfANewInstanceOutlivesTheOldOne has a cluster engaged again as soon as its old instance lets it: while the
+// old one was forgotten, the waits of the new one were.
 func TestAWaitOfANewInstanceOutlivesTheOldOne(t *testing.T) {
 	h := engagedHub(t, 1)
 	old, _ := h.Clusters.Get("w0")

@@ -194,7 +194,8 @@ func (w *Cluster) SetJudged(crd, states string) {
 	w.judged[crd] = states
 }
 
-// SetUnoffered remembers that a definition is not offered, or not as it is in the cluster, so that the end of each of its objects is a reason to look at it.
+// SetUnoffered remembers that a definition is not offered, or not as it is in the cluster, so that the end of each of
+// its objects is a reason to look at it.
 func (w *Cluster) SetUnoffered(crd string, unoffered bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

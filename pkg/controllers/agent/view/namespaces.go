@@ -12,8 +12,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// HubNamespace is the place in the hub at which a claim waits for a namespace. Namespaces of the hub are not watched by the
-// hub's watcher: the manager's cache has them already, for the classes' allowedNamespaces.
+// HubNamespace is the place in the hub at which a claim waits for a namespace. Namespaces of the hub are not watched by
+// the hub's watcher: the manager's cache has them already, for the classes' allowedNamespaces.
 func HubNamespace(name string) ownership.Place {
 	return ownership.Place{Kind: kindwatch.Kind{GroupVersionKind: namespaceGVK, Resource: "namespaces"}, NamespacedName: types.NamespacedName{Name: name}}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
-// originIndex are the objects of the hub that name an origin, by the identifier of its cluster and by the origin. Whoever asks about one
-// cluster pays for what is of that cluster.
+// originIndex are the objects of the hub that name an origin, by the identifier of its cluster and by the origin.
+// Whoever asks about one cluster pays for what is of that cluster.
 type originIndex map[string]setmap.Map[ownership.Origin, ownership.Place]
 
 func (x originIndex) insert(o ownership.Origin, key ownership.Place) {

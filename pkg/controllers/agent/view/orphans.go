@@ -10,19 +10,20 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 )
 
-// orphans publishes masthead_agent_orphans{cluster}: objects of the hub that name a connected cluster as their source, of kinds that
-// are followed there, and for which there is no claim in it.
+// orphans publishes masthead_agent_orphans{cluster}: objects of the hub that name a connected cluster as their source,
+// of kinds that are followed there, and for which there is no claim in it.
 //
-// There are two ways to such an object. A cluster replaced a lost one and does not have its claims yet: then they are waited for.
-// Or a claim was deleted in the instant in which it got its finalizer, and the manager was killed right then: nobody saw
-// the claim go. The absence of a claim alone is no proof of either, so nothing is deleted because of it (see docs/design/agent.md). Somebody
-// has to know, and decide.
+// There are two ways to such an object. A cluster replaced a lost one and does not have its claims yet: then they are
+// waited for. Or a claim was deleted in the instant in which it got its finalizer, and the manager was killed right
+// then: nobody saw the claim go. The absence of a claim alone is no proof of either, so nothing is deleted because of
+// it (see docs/design/agent.md). Somebody has to know, and decide.
 //
-// It also publishes masthead_agent_strays{cluster}: objects of the hub that name a claim as their source and are not where that claim
-// records its object. Any object of the hub can name any source, by accident or on purpose. A stray is not obeyed; somebody has to know of it.
+// It also publishes masthead_agent_strays{cluster}: objects of the hub that name a claim as their source and are not
+// where that claim records its object. Any object of the hub can name any source, by accident or on purpose. A stray is
+// not obeyed; somebody has to know of it.
 //
-// They are counted when they are asked for, so that the agent's own work costs nothing more. The hub's lock is held for as long as it
-// takes to copy the origins of one cluster.
+// They are counted when they are asked for, so that the agent's own work costs nothing more. The hub's lock is held for
+// as long as it takes to copy the origins of one cluster.
 type orphans struct {
 	hub             *Hub
 	orphans, strays *prometheus.Desc
@@ -66,8 +67,8 @@ func (o *orphans) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// straysOf is how many of the places where objects name a claim are not where the claim records its object. A claim that records none has
-// no strays that could be told from its object.
+// straysOf is how many of the places where objects name a claim are not where the claim records its object. A claim
+// that records none has no strays that could be told from its object.
 func straysOf(claim metav1.Object, places []ownership.Place) int {
 	was, recorded := ownership.RecordOf(claim)
 	if !recorded {

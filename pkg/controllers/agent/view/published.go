@@ -15,8 +15,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// ReadPublications returns what the hub offers now, by the name of the CRD. known is false as long as nobody could look. What
-// an XRD offers goes before what the old API does under the same name.
+// ReadPublications returns what the hub offers now, by the name of the CRD. known is false as long as nobody could
+// look. What an XRD offers goes before what the old API does under the same name.
 func (h *Hub) ReadPublications() (now map[string]crossplane.Publication, known bool) {
 	legacy, known := h.legacyPublications()
 	if !known {

@@ -13,15 +13,17 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// The hub's watcher follows the claim kinds that are published, and those that are not any more but of which a workload cluster may
-// still have claims. Each cluster's part is kept: a change in one cluster costs what that cluster has, whatever the size of the fleet.
+// The hub's watcher follows the claim kinds that are published, and those that are not any more but of which a workload
+// cluster may still have claims. Each cluster's part is kept: a change in one cluster costs what that cluster has,
+// whatever the size of the fleet.
 
 // hubOffers is who wants the kinds that the hub itself publishes. No cluster has this name.
 const hubOffers mcr.ClusterName = ""
 
 // refreshOffered has the hub's watcher follow what is published now.
 func (h *Hub) refreshOffered() {
-	// What is found out and what follows from it are one step: of two refreshes at once, the one that looked later has to win.
+	// What is found out and what follows from it are one step: of two refreshes at once, the one that looked later has to
+	// win.
 	h.refreshing.Lock()
 	defer h.refreshing.Unlock()
 	h.watchComposed()
@@ -32,8 +34,8 @@ func (h *Hub) refreshOffered() {
 	h.Want(hubOffers, kinds...)
 }
 
-// RefreshFollowed has the hub's watcher follow what an instance of a cluster follows now, if it is the one that counts. To look and to
-// want are one step here, too.
+// RefreshFollowed has the hub's watcher follow what an instance of a cluster follows now, if it is the one that counts.
+// To look and to want are one step here, too.
 func (h *Hub) RefreshFollowed(w *Cluster) {
 	h.Clusters.ifCurrent(w, func() { h.Want(w.Name, w.HubKinds()...) })
 }

@@ -1,14 +1,14 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command fakecloud plays three clouds and their Crossplane providers for `make demo-import`. In each cloud there is one cluster, whose API
-// server is that of a real cluster.
+// Command fakecloud plays three clouds and their Crossplane providers for `make demo-import`. In each cloud there is
+// one cluster, whose API server is that of a real cluster.
 //
 //	fakecloud crds DIR
 //	fakecloud run --hub=KUBECONFIG --eks=KUBECONFIG --aks=KUBECONFIG --gke=KUBECONFIG --dir=DIR
 //
-// The first writes the CRDs of the providers. The second runs until its standard input ends, and reads what happens in the clouds from
-// there, a line each: "rotate" and "remove-pool" and "report". It answers with a line, too.
+// The first writes the CRDs of the providers. The second runs until its standard input ends, and reads what happens in
+// the clouds from there, a line each: "rotate" and "remove-pool" and "report". It answers with a line, too.
 package main
 
 import (
@@ -105,7 +105,8 @@ func apiOf(ctx context.Context, kubeconfig string) (fakecloud.API, error) {
 	return fakecloud.ServiceAccountAPI(ctx, config, accountName, clusterRole)
 }
 
-// writeKey writes what an import of GKE needs: the key of a service account, and the CA of the endpoint that gives its tokens.
+// writeKey writes what an import of GKE needs: the key of a service account, and the CA of the endpoint that gives its
+// tokens.
 func writeKey(tokens *fakecloud.TokenEndpoint, api fakecloud.API, dir string) error {
 	key, err := fakecloud.GoogleKey(tokens.Issue("/token", api.Token))
 	if err != nil {
