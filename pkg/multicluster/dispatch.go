@@ -132,8 +132,8 @@ func (q *fairQueue[R]) schedule(sub *subQueue[R], now time.Time) {
 func (q *fairQueue[R]) next() *subQueue[R] {
 	now := q.clock.Now()
 	sub := q.lanes.next(now)
-	if sub == nil && !q.watchesHung {
-		if _, q.watchesHung = q.lanes.untilHung(now); q.watchesHung {
+	if sub == nil && !q.watchesLanes {
+		if _, q.watchesLanes = q.lanes.untilChange(now); q.watchesLanes {
 			q.wakeTimer()
 		}
 	}
@@ -307,12 +307,12 @@ func (q *fairQueue[R]) promoteDelayed(now time.Time) (next time.Duration, some b
 	return 0, false
 }
 
-// promoteBlocked sends items that hang to the slow lane if clusters wait for their workers, and tells how long it is
-// until the next one hangs.
+// promoteBlocked has whatever changes lanes with time do so if clusters wait for workers, and tells how long it is until
+// more does.
 func (q *fairQueue[R]) promoteBlocked(now time.Time) (next time.Duration, some bool) {
 	if q.lanes.next(now) != nil {
 		q.available.Signal()
 	}
-	next, q.watchesHung = q.lanes.untilHung(now)
-	return next, q.watchesHung
+	next, q.watchesLanes = q.lanes.untilChange(now)
+	return next, q.watchesLanes
 }

@@ -152,8 +152,8 @@ type fairQueue[R mcreconcile.ClusterAware[R]] struct {
 	due      int
 	seq      uint64
 	shutdown bool
-	// watchesHung is whether the timer fires when the next item hangs.
-	watchesHung bool
+	// watchesLanes is whether the timer fires when the next item hangs or the next penalty ends.
+	watchesLanes bool
 
 	// earlier tells the timer that the first delayed entry is another one.
 	earlier chan struct{}

@@ -41,6 +41,8 @@ type lanes[R comparable] struct {
 	rings   [2]ring[R]
 	// last is the lane that was served last.
 	last lane
+	// recovers is when the first penalty ends of a cluster that waits in the slow lane; zero if none has one.
+	recovers time.Time
 
 	// hub and slow count the items in flight of the hub and of the slow lane. The hub's never leave the fast lane.
 	hub, slow int
@@ -86,6 +88,31 @@ func (l *lanes[R]) enter(sub *subQueue[R], now time.Time) {
 	if sub.eligible() {
 		sub.lane = which
 		l.rings[which].pushBack(sub)
+		l.noteRecovery(sub, now)
+	}
+}
+
+// noteRecovery notes when the penalty ends of a cluster that waits in the slow lane.
+func (l *lanes[R]) noteRecovery(sub *subQueue[R], now time.Time) {
+	if sub.lane == laneSlow && sub.window.penalised(now) && (l.recovers.IsZero() || sub.window.until.Before(l.recovers)) {
+		l.recovers = sub.window.until
+	}
+}
+
+// moveRecovered moves the clusters whose penalty has ended from the slow lane to the fast one. While the slow lane has a
+// worker left, whoever comes to its front is moved anyway.
+func (l *lanes[R]) moveRecovered(now time.Time) {
+	if l.free(laneSlow) || l.recovers.IsZero() || now.Before(l.recovers) {
+		return
+	}
+	l.recovers = time.Time{}
+	waiting := make([]*subQueue[R], 0)
+	for sub := range l.rings[laneSlow].all() {
+		waiting = append(waiting, sub)
+	}
+	for _, sub := range waiting {
+		l.enter(sub, now)
+		l.noteRecovery(sub, now)
 	}
 }
 
@@ -100,6 +127,7 @@ func (l *lanes[R]) leave(sub *subQueue[R]) {
 // waits for the other.
 func (l *lanes[R]) next(now time.Time) *subQueue[R] {
 	l.moveHung(now)
+	l.moveRecovered(now)
 	// Looking at one lane may send clusters to the one that was looked at before.
 	for range 2 {
 		for _, which := range [2]lane{1 - l.last, l.last} {
@@ -174,6 +202,19 @@ func (l *lanes[R]) moveHung(now time.Time) {
 		l.slow++
 		f.sub.window.hung(f.started.Add(hungAfter), hungAfter)
 	}
+}
+
+// untilChange is how long it takes until a cluster can be served that waits now, although nobody adds anything and no
+// item ends.
+func (l *lanes[R]) untilChange(now time.Time) (left time.Duration, some bool) {
+	left, some = l.untilHung(now)
+	if l.free(laneSlow) || l.recovers.IsZero() || l.rings[laneSlow].front() == nil {
+		return left, some
+	}
+	if recovery := max(0, l.recovers.Sub(now)); !some || recovery < left {
+		return recovery, true
+	}
+	return left, some
 }
 
 // untilHung is how long it takes until an item hangs whose worker a cluster of the fast lane waits for.

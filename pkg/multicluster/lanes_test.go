@@ -129,7 +129,7 @@ func TestClustersThatBeginToHangHoldNoWorkerForLong(t *testing.T) {
 	eventually(t, "the timer does not wait for the first item to hang", func() bool {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		return q.watchesHung && q.clock.HasWaiters()
+		return q.watchesLanes && q.clock.HasWaiters()
 	})
 	if served.Load() {
 		t.Fatal("all workers are taken")
@@ -224,9 +224,24 @@ func TestClustersWithAPenaltyShareTheSlowLane(t *testing.T) {
 		t.Errorf("want turns of all %d clusters, got those of %d", len(hostile), len(seen))
 	}
 
-	// The penalty ends.
+	// The penalty ends, and the slow lane is full of items that hang: whoever recovers does not wait for those.
+	got := make(chan mcr.ClusterName, 1)
+	go func() {
+		item, _ := q.Get()
+		got <- item.ClusterName
+	}()
+	eventually(t, "the timer does not wait for a penalty to end", func() bool {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return q.watchesLanes && q.clock.HasWaiters()
+	})
 	q.clock.Step(maxPenalty + time.Second)
-	if got := q.standings()[hostile[0]]; got.hanging {
+	select {
+	case <-got:
+	case <-time.After(30 * time.Second):
+		t.Error("a cluster that has recovered waits for those that hang")
+	}
+	if q.standings()[hostile[0]].hanging {
 		t.Error("the penalty does not end")
 	}
 }

@@ -4,6 +4,7 @@
 package multicluster
 
 import (
+	"iter"
 	"time"
 
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -68,6 +69,17 @@ func (r *ring[R]) front() *subQueue[R] {
 		return nil
 	}
 	return r.root.next
+}
+
+// all are the clusters in the order of their turns. The ring must not be changed meanwhile.
+func (r *ring[R]) all() iter.Seq[*subQueue[R]] {
+	return func(yield func(*subQueue[R]) bool) {
+		for s := r.root.next; s != &r.root; s = s.next {
+			if !yield(s) {
+				return
+			}
+		}
+	}
 }
 
 func (r *ring[R]) pushBack(s *subQueue[R]) {

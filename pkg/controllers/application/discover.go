@@ -20,6 +20,10 @@ import (
 // namespaceKind is what an entry is about that says that a namespace is not seen.
 var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"} //nolint:gochecknoglobals // A constant.
 
+// maxSought is how many kinds an Application asks for because of what it discovers by. An inventory is written by who
+// writes the Kustomization, and each kind in it costs memory and perhaps a question to the API server.
+const maxSought = 128
+
 // seek notes what the Application discovers by, and returns the kinds of which that may be. Whatever it asks for beyond
 // what it may see is left out here, before anything is looked at.
 func (p *pass) seek(ctx context.Context) map[schema.GroupVersionKind]struct{} {
@@ -44,9 +48,15 @@ func (p *pass) seek(ctx context.Context) map[schema.GroupVersionKind]struct{} {
 		}
 		kinds[gvk] = struct{}{}
 		for _, e := range p.inventory(ctx, gvk, key) {
-			if of, key, ok := e.object(); ok && p.maySee(key.Namespace) {
-				kinds[of] = struct{}{}
+			of, key, ok := e.object()
+			if _, known := kinds[of]; known || !ok || !p.maySee(key.Namespace) {
+				continue
 			}
+			if len(kinds) >= maxSought {
+				p.tooManySought = true
+				break
+			}
+			kinds[of] = struct{}{}
 		}
 	}
 	return kinds
@@ -92,7 +102,9 @@ func (p *pass) discover() {
 		return
 	}
 	d := &discovered{pass: p, at: map[viewKey]int{}, uids: p.installedUIDs()}
+	d.uids[p.app.UID] = struct{}{} // It is never its own.
 	if p.tooManyWanted {
+		p.undiscovered = true
 		d.add(viewOf(applicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &problem{
 			appsv1alpha1.ReasonTooManyDiscovered, "The Applications of the cluster discover by more than Masthead looks for.",
 		}))
@@ -143,7 +155,7 @@ func (p *pass) seen(gvk schema.GroupVersionKind) *seenKind {
 // claim has a discovered object be owned, if the Application asks for that, the class consents, and it can be owned at
 // all.
 func (p *pass) claim(k *seenKind, e kindwatch.Entry, rec *record) {
-	if !p.ownsDiscovered() || e.Key.Namespace != p.key.Namespace {
+	if !p.ownsDiscovered() || e.Key.Namespace != p.key.Namespace || appliesOthers(k.gvk.GroupKind()) {
 		return
 	}
 	same := func(o object) bool { return o.entry.UID == e.UID }
@@ -152,6 +164,12 @@ func (p *pass) claim(k *seenKind, e kindwatch.Entry, rec *record) {
 		return
 	}
 	k.objects = append(k.objects, object{kind: k.kind, entry: e, record: rec, discovered: true})
+}
+
+// appliesOthers is whether objects of a kind apply others, and prune them when they go, also in other namespaces. Such
+// an object is never owned: to be allowed to delete an Application is not to be allowed to have all of that deleted.
+func appliesOthers(gk schema.GroupKind) bool {
+	return gk == kustomizationGVK.GroupKind() || gk == fluxHelmReleaseGVK.GroupKind()
 }
 
 // ownsDiscovered is whether what is discovered is owned.

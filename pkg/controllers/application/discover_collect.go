@@ -5,6 +5,7 @@ package application
 
 import (
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -74,6 +75,7 @@ func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.Namespac
 		}
 		d.expect(gvk, key, "")
 		d.heldAll = d.heldAll || syncing
+		p.undiscovered = true
 		return true
 	}
 	entry, err := p.w.watcher.Entry(k.kind, key)
@@ -85,7 +87,9 @@ func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.Namespac
 	d.expect(gvk, key, "")
 	switch {
 	case err != nil:
+		p.undiscovered = true
 	case !known:
+		p.undiscovered = true
 		d.replace(viewOf(gvk, key, &problem{
 			appsv1alpha1.ReasonNoInventory, "It has no inventory that says what it applied; name the kinds in spec.discover.",
 		}))
@@ -115,7 +119,11 @@ func (d *discovered) entries(i *inventory) {
 		if !ok {
 			continue
 		}
-		if !d.visible(gvk, key) {
+		if gvk.GroupKind() == applicationKind.GroupKind() {
+			// Two Applications that follow one inventory, which names both, would keep each other from becoming healthy.
+			continue
+		}
+		if !d.visible(gvk, key) || d.full {
 			unseen++
 			continue
 		}
@@ -123,7 +131,8 @@ func (d *discovered) entries(i *inventory) {
 	}
 	if unseen > 0 {
 		d.add(viewOf(namespaceKind, types.NamespacedName{}, notAllowed(
-			"Some of what an inventory names is where the EnrollmentClass does not let Applications of the namespace %q look.", d.pass.key.Namespace)))
+			"Some of what an inventory names is where this Application does not look: it is not in the namespace %q, nor in one that spec.discover.namespaces"+
+				" names and the EnrollmentClass lets be seen.", d.pass.key.Namespace)))
 	}
 	if i.more {
 		d.overflow()
@@ -134,7 +143,7 @@ func (d *discovered) entries(i *inventory) {
 // kind is.
 func (d *discovered) visible(gvk schema.GroupVersionKind, key types.NamespacedName) bool {
 	if key.Namespace != "" {
-		return d.pass.sight.namespace(key.Namespace)
+		return slices.Contains(d.pass.sight.namespaces(d.pass.app.Spec.Discover.Namespaces), key.Namespace)
 	}
 	k := d.pass.seen(gvk)
 	return k != nil && (k.unseen == nil || k.unseen.reason != appsv1alpha1.ReasonNotAllowed)
@@ -144,6 +153,10 @@ func (d *discovered) visible(gvk schema.GroupVersionKind, key types.NamespacedNa
 func (d *discovered) expect(gvk schema.GroupVersionKind, key types.NamespacedName, missing string) {
 	p := d.pass
 	k := p.seen(gvk)
+	if k == nil && p.tooManySought {
+		d.overflow()
+		return
+	}
 	if k != nil && k.kind.ClusterScoped {
 		key.Namespace = ""
 	}
@@ -153,14 +166,17 @@ func (d *discovered) expect(gvk schema.GroupVersionKind, key types.NamespacedNam
 		// Nothing else is said of it, whatever is there.
 		view.unseen = notAllowed("The EnrollmentClass of the cluster does not let Applications of the namespace %q see it.", p.key.Namespace)
 	case k == nil || k.unseen == nil && d.pending(k):
+		p.undiscovered = true
 		view.unseen, view.syncing = stateProblem(kindwatch.StateSyncing, gvk), true
 	case k.unseen != nil:
+		p.undiscovered = true
 		view.unseen, view.syncing = k.unseen, k.syncing
 	default:
 		entry, err := p.w.watcher.Entry(k.kind, key)
 		switch rec := componentOf(entry.Record); {
 		case apierrors.IsNotFound(err):
 		case err != nil:
+			p.undiscovered = true
 			view.unseen, view.syncing = stateProblem(kindwatch.StateSyncing, gvk), true
 		case rec != nil:
 			d.found(k, entry, rec)
@@ -213,6 +229,9 @@ func (d *discovered) byMarksIn(namespace string, s appsv1alpha1.DiscoverySource,
 			return false
 		}
 		for _, e := range entries {
+			if d.full {
+				return true
+			}
 			// The record says where the object is, not who wrote the mark.
 			if rec := componentOf(e.Record); rec != nil && e.Key.Namespace == namespace && e.UID != p.app.UID {
 				d.found(k, e, rec)
@@ -229,7 +248,8 @@ func (d *discovered) pending(k *seenKind) bool {
 	if listed >= p.wantedSince {
 		return false
 	}
-	if begun > 0 && begun < p.wantedSince && p.w.wanted.mayRelist(k.kind.GroupKind()) {
+	// A list that is under way is not ended, or none would ever be complete.
+	if begun > 0 && begun == listed && begun < p.wantedSince && p.w.wanted.mayRelist(k.kind.GroupKind()) {
 		p.w.watcher.Relist(func(gk schema.GroupKind) bool { return gk == k.kind.GroupKind() })
 	}
 	// That a list is complete which brought nothing new is no event.
@@ -252,6 +272,7 @@ func (d *discovered) found(k *seenKind, e kindwatch.Entry, rec *record) {
 
 // heldOf has what the status says of the objects of a kind stay for as long as they are not known.
 func (d *discovered) heldOf(gvk schema.GroupVersionKind) {
+	d.pass.undiscovered = true
 	known := false
 	unread := stateProblem(kindwatch.StateSyncing, gvk)
 	for _, was := range d.pass.app.Status.Discovered {

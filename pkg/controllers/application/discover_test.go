@@ -244,6 +244,31 @@ func TestWantedMarks(t *testing.T) {
 	if _, ok := w.want(a, many); ok || len(w.marks) != 0 {
 		t.Errorf("want no more marks than there may be, got %d", len(w.marks))
 	}
+	if _, ok := w.want(a, many[:maxWantedOfNamespace]); !ok {
+		t.Error("want the Applications of a namespace to have its share")
+	}
+	if _, ok := w.want(b, []mark{shop}); ok {
+		t.Error("want a namespace to have no more than its share")
+	}
+	other := applicationKey{Namespace: "other", Name: "a"}
+	if _, ok := w.want(other, []mark{markOf(markPartOf, "other", "shop")}); !ok {
+		t.Error("want what one namespace looks for to leave room for others")
+	}
+	if _, ok := w.want(a, many); ok || len(w.by[a]) != maxWantedOfNamespace {
+		t.Errorf("want what was looked for before to be looked for still, got %d", len(w.by[a]))
+	}
+	for i := range maxUsesOfMark + 1 {
+		_, ok := w.want(applicationKey{Namespace: fmt.Sprint("n", i), Name: "a"}, []mark{shop})
+		if ok != (i < maxUsesOfMark) {
+			t.Fatalf("Application %d: want %d to look for one mark, got %t", i, maxUsesOfMark, ok)
+		}
+	}
+	for key := range w.by {
+		w.want(key, nil)
+	}
+	if len(w.marks) != 0 || len(w.by) != 0 || len(w.uses) != 0 {
+		t.Errorf("want nothing to be left, got %d %d %v", len(w.marks), len(w.by), w.uses)
+	}
 	if !w.mayRelist(gk) {
 		t.Error("the first list is not waited for")
 	}

@@ -20,6 +20,12 @@ const (
 	// how many.
 	maxWanted = 16384
 
+	// maxWantedOfNamespace is how many marks the Applications of one namespace look for, each counted for each Application, so
+	// that nobody takes all that there is. maxUsesOfMark is how many Applications look for one: an object that bears it wakes
+	// them all.
+	maxWantedOfNamespace = maxWanted / 4
+	maxUsesOfMark        = 256
+
 	// relistEvery is how far apart lists of a kind are at least that are begun because marks are looked for that nobody
 	// looked for before. Who changes Applications decides how often that is.
 	relistEvery = 10 * time.Second
@@ -34,6 +40,9 @@ type wantedMarks struct {
 	mu    sync.RWMutex
 	marks map[mark]*wantedMark
 	by    map[applicationKey][]mark
+
+	// uses is how many marks the Applications of a namespace look for.
+	uses map[string]int
 
 	// generation grows when a mark is looked for that was not before, and is 1 at first.
 	generation uint64
@@ -55,12 +64,12 @@ type wantedMark struct {
 
 func newWantedMarks(clk clock.PassiveClock) *wantedMarks {
 	return &wantedMarks{
-		clock: clk, marks: map[mark]*wantedMark{}, by: map[applicationKey][]mark{}, generation: 1, relisted: map[schema.GroupKind]time.Time{},
+		clock: clk, marks: map[mark]*wantedMark{}, by: map[applicationKey][]mark{}, uses: map[string]int{}, generation: 1, relisted: map[schema.GroupKind]time.Time{},
 	}
 }
 
 // want makes some marks all that an Application looks for. It returns the generation of which lists have all objects
-// that bear them, and false if there are too many; then it looks for none.
+// that bear them, and false if there are too many; then it goes on looking for those that it looked for before.
 func (w *wantedMarks) want(key applicationKey, marks []mark) (since uint64, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,35 +84,58 @@ func (w *wantedMarks) want(key applicationKey, marks []mark) (since uint64, ok b
 
 // replace is want for marks that differ. The caller holds mu.
 func (w *wantedMarks) replace(key applicationKey, marks []mark) (ok bool) {
-	for _, m := range w.by[key] {
-		w.marks[m].by.Delete(key)
-	}
 	before := w.by[key]
-	delete(w.by, key)
-	missing := 0
+	missing, ok := w.admits(key, marks)
+	if !ok {
+		return false
+	}
+	if missing > 0 {
+		w.generation++
+	}
+	// What is kept of an Application are the texts that all share, not its own.
+	shared := make([]mark, 0, len(marks))
 	for _, m := range marks {
 		if w.marks[m] == nil {
-			missing++
+			w.marks[m] = &wantedMark{mark: m, since: w.generation, by: sets.New[applicationKey]()}
 		}
-	}
-	if ok = len(w.marks)+missing <= maxWanted; ok && len(marks) > 0 {
-		if missing > 0 {
-			w.generation++
-		}
-		for _, m := range marks {
-			if w.marks[m] == nil {
-				w.marks[m] = &wantedMark{mark: m, since: w.generation, by: sets.New[applicationKey]()}
-			}
-			w.marks[m].by.Insert(key)
-		}
-		w.by[key] = marks
+		w.marks[m].by.Insert(key)
+		shared = append(shared, w.marks[m].mark)
 	}
 	for _, m := range before {
-		if used := w.marks[m]; used != nil && len(used.by) == 0 {
+		if slices.Contains(marks, m) {
+			continue
+		}
+		if w.marks[m].by.Delete(key); len(w.marks[m].by) == 0 {
 			delete(w.marks, m)
 		}
 	}
-	return ok
+	if len(shared) > 0 {
+		w.by[key] = shared
+	} else {
+		delete(w.by, key)
+	}
+	if w.uses[key.Namespace] += len(shared) - len(before); w.uses[key.Namespace] == 0 {
+		delete(w.uses, key.Namespace)
+	}
+	return true
+}
+
+// admits is whether there is room for the marks of an Application instead of those that it has, and how many of them
+// nobody looks for yet. The caller holds mu.
+func (w *wantedMarks) admits(key applicationKey, marks []mark) (missing int, ok bool) {
+	for _, m := range marks {
+		switch used := w.marks[m]; {
+		case used == nil:
+			missing++
+		case len(used.by) >= maxUsesOfMark && !used.by.Has(key):
+			return 0, false
+		}
+	}
+	fewer := len(marks) <= len(w.by[key])
+	if missing > 0 && len(w.marks)+missing > maxWanted {
+		return 0, false
+	}
+	return missing, fewer || w.uses[key.Namespace]+len(marks)-len(w.by[key]) <= maxWantedOfNamespace
 }
 
 // current is the generation that a list has that begins now.
@@ -120,7 +152,9 @@ func (w *wantedMarks) usersOf(marks []mark) []applicationKey {
 	users := sets.New[applicationKey]()
 	for _, m := range marks {
 		if used := w.marks[m]; used != nil {
-			users = users.Union(used.by)
+			for key := range used.by {
+				users.Insert(key)
+			}
 		}
 	}
 	return slices.Collect(maps.Keys(users))

@@ -4,11 +4,13 @@
 package application
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -38,15 +40,11 @@ func (w *workload) componentChanged(e kindwatch.Event) {
 		// That all of them are known is an event of its own.
 		return
 	}
-	var keys []applicationKey
+	keys := sets.New[applicationKey]()
 	for _, entry := range []*kindwatch.Entry{e.Entry, e.OldEntry} {
-		for _, key := range w.applicationsOf(e.Kind, entry) {
-			if !slices.Contains(keys, key) {
-				keys = append(keys, key)
-			}
-		}
+		keys.Insert(w.applicationsOf(e.Kind, entry)...)
 	}
-	w.wake(keys...)
+	w.wake(slices.Collect(maps.Keys(keys))...)
 }
 
 // applicationsOf are the Applications to which an object matters: Retrieving Applications, as the KEP calls it. One

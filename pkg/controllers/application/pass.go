@@ -42,6 +42,9 @@ type pass struct {
 	sight         sight
 	wantedSince   uint64
 	tooManyWanted bool
+	// tooManySought is whether an inventory names more kinds than are asked for, and undiscovered whether something that is
+	// discovered may not be known yet.
+	tooManySought, undiscovered bool
 	discovered    []componentView
 
 	healthCheck healthCheckView
@@ -197,6 +200,11 @@ func (p *pass) choose() {
 	p.selection = p.selector.sort(p.kinds, p.patched)
 	if p.sight.observeOnly {
 		p.selection.adopt, p.selection.release = nil, nil
+	}
+	if p.undiscovered && p.asksToOwn() && !p.selector.orphaning {
+		// What is owned may be what is discovered. To be released, and adopted again in a moment, would be to be left behind if
+		// the Application is deleted in between.
+		p.selection.release = nil
 	}
 	p.prune()
 }

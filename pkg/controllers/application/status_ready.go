@@ -58,7 +58,13 @@ func readyCondition(status *appsv1alpha1.ApplicationStatus, o observation) metav
 // namesSomething is whether there is anything that an Application can be ready with. One that only has dependencies or
 // a health check is ready with these, and one whose components are all left out of its health is ready when they are
 // installed. One that names nothing at all is most likely not finished.
+//
+// One that discovers, and has found nothing, is not ready with anything else: a release that was misspelt, or that has
+// gone, looks like that.
 func namesSomething(o observation) bool {
+	if o.application.Spec.Discover != nil && len(o.components) == 0 {
+		return false
+	}
 	return len(o.components) > 0 || len(o.dependencies) > 0 || o.application.Spec.HealthCheck != nil
 }
 

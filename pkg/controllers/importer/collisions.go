@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -49,15 +50,12 @@ func (r *Reconciler) collisions(ctx context.Context, p *pass) error {
 			return nameTaken(taken.gvk.Kind, taken.name)
 		}
 	}
-	if err := r.foreignMembers(ctx, p); err != nil {
-		return err
-	}
 	return r.managedByCrossplane(ctx, p)
 }
 
 // foreignMembers finds what names the cluster and makes Cluster API core write to its Nodes. The policies refuse it as
 // soon as the cluster is imported; it may have been there before, or have come while they were not enforced. While it
-// is there, core gets no credentials.
+// is there, core gets no credentials. So it is looked for also while nothing else is done because they are not.
 func (r *Reconciler) foreignMembers(ctx context.Context, p *pass) error {
 	for _, kind := range []string{"MachinePool", "MachineDeployment", "MachineSet", "Machine"} {
 		gvk := clusterv1.GroupVersion.WithKind(kind)
@@ -104,7 +102,7 @@ func (r *Reconciler) importedTwice(ctx context.Context, p *pass) error {
 	_, namespaced, _ := p.served.Managed(reflection.Kinds(p.wanted.Cloud)[0])
 	for i := range all.Items {
 		other := &all.Items[i]
-		if !sameCluster(p.imp, other, namespaced) || !isOlder(other, p.imp) || isRevoked(other) {
+		if !sameCluster(p.imp, other, namespaced) || !isOlder(other, p.imp) || isRevoked(other) || !counts(p, other) {
 			continue
 		}
 		which := "in another namespace"
@@ -139,6 +137,15 @@ func sameCluster(a, b *fleetv1alpha1.ClusterImport, configsAreNamespaced bool) b
 func identifiers(imp *fleetv1alpha1.ClusterImport) [5]string {
 	w := wantedImport(imp)
 	return [5]string{string(w.Cloud), w.Region + w.ResourceGroupName + w.Location, w.ClusterName, w.ProviderConfig.Kind, w.ProviderConfig.Name}
+}
+
+// counts says whether an import stands for anything: it may use its provider configuration, and is not held by somebody
+// else's finalizer alone. What its status says of that is not waited for, since it may never come to be said.
+func counts(p *pass, imp *fleetv1alpha1.ClusterImport) bool {
+	if !imp.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(imp, fleetv1alpha1.ImportFinalizer) {
+		return false
+	}
+	return imp.Namespace == p.imp.Namespace || p.configAllows == nil || p.configAllows(imp.Namespace)
 }
 
 // isRevoked says whether an import may no longer use its provider configuration, and so has taken back what it made.

@@ -239,7 +239,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	p := newPass(imp)
 	var err error
 	if imp.DeletionTimestamp.IsZero() {
-		err = r.run(ctx, p, r.preflight, r.former, r.admission, r.collisions, r.finalizer, r.observe, r.read, r.reflectProvider,
+		err = r.run(ctx, p, r.preflight, r.former, r.admission, r.foreignMembers, r.collisions, r.finalizer, r.observe, r.read, r.reflectProvider,
 			r.kubeconfig, r.reflectCluster, r.access, r.prune)
 		err = errors.Join(err, r.run(ctx, p, r.keepKubeconfig))
 	} else {

@@ -28,6 +28,10 @@ type pass struct {
 
 	// frozen means that no managed resource and no reflection is created or changed.
 	frozen bool
+	// reflected means that the pass came to the end of the reflection.
+	reflected bool
+	// configAllows says which namespaces may use the provider configuration; nil before it was read.
+	configAllows func(namespace string) bool
 
 	// served are the kinds of managed resources that the hub serves.
 	served reflection.ServedVersions

@@ -299,6 +299,9 @@ func (r *Reconciler) providerConfig(ctx context.Context, p *pass) error {
 		}
 		return fmt.Errorf("cannot get %s %q: %w", gk, key, err)
 	}
+	p.configAllows = func(namespace string) bool {
+		return !clusterScoped || allows(config.Annotations[fleetv1alpha1.ImportAllowedNamespacesAnnotation], namespace)
+	}
 	if clusterScoped && !allows(config.Annotations[fleetv1alpha1.ImportAllowedNamespacesAnnotation], p.imp.Namespace) {
 		if err := r.revoke(ctx, p); err != nil {
 			return err

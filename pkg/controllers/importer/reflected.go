@@ -41,6 +41,7 @@ func (r *Reconciler) reflectCluster(ctx context.Context, p *pass) error {
 		return err
 	}
 	if !p.frozen {
+		p.reflected = true
 		p.pass(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflected, "The objects of Cluster API say what was observed")
 	}
 	return nil
@@ -53,9 +54,6 @@ func (r *Reconciler) reflect(ctx context.Context, p *pass, selected func(reflect
 			continue
 		}
 		p.wantedReflected[keyOf(o.Object)] = true
-		if !p.skipped[o.Pool] {
-			p.refer(o.Object)
-		}
 		if p.frozen || p.skipped[o.Pool] {
 			continue
 		}
@@ -66,6 +64,9 @@ func (r *Reconciler) reflect(ctx context.Context, p *pass, selected func(reflect
 		}
 		if err != nil {
 			return err
+		}
+		if !p.skipped[o.Pool] {
+			p.refer(o.Object)
 		}
 	}
 	return nil

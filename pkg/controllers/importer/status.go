@@ -74,7 +74,7 @@ func statusOf(p *pass, now time.Time) fleetv1alpha1.ClusterImportStatus {
 		status.Lossy = lossyOf(p.lossy)
 	}
 	if len(p.references) > 0 && len(p.reflection.Objects) > 0 {
-		status.References = p.references[:min(len(p.references), maxReferences)]
+		status.References = referencesOf(p)
 	}
 	if p.kubeconfigNow != nil {
 		status.Kubeconfig = &fleetv1alpha1.ImportKubeconfigStatus{SecretName: kubeconfigName(p.imp)}
@@ -118,6 +118,20 @@ func conditionsOf(p *pass, now time.Time) []metav1.Condition {
 		result = append(result, c)
 	}
 	return result
+}
+
+// referencesOf are the objects that the import has. A pass that ended early does not know of all: the policies go by what
+// the status says of the Cluster, which must not go missing because something else was refused.
+func referencesOf(p *pass) []fleetv1alpha1.ImportReference {
+	all := p.references
+	if !p.reflected {
+		for _, was := range p.imp.Status.References {
+			if !slices.Contains(all, was) {
+				all = append(all, was)
+			}
+		}
+	}
+	return all[:min(len(all), maxReferences)]
 }
 
 // withKept adds those conditions of before that the pass did not come to, but for those that sum up.

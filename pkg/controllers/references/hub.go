@@ -74,13 +74,11 @@ func (c classUsers) InClass(class string) []mcr.ClusterName {
 //
 // Crossplane copies the spec of a claim into its composite, which is cluster-scoped. There the references would lead to
 // any namespace, although whoever wrote the claim may reference one. And what bears the source of a claim of a workload
-// cluster, or has borne it, was written by a user of that cluster, who has no rights in the hub at all.
-func hasReferencesOfAnother(obj *unstructured.Unstructured, inHub bool) bool {
+// cluster, or has borne it, was written by a user of that cluster, who has no rights in the hub at all. A workload
+// cluster may be the hub of others.
+func hasReferencesOfAnother(obj *unstructured.Unstructured) bool {
 	if kind, _, _ := unstructured.NestedString(obj.Object, "spec", "claimRef", "kind"); kind != "" {
 		return true
-	}
-	if !inHub {
-		return false
 	}
 	annotations := obj.GetAnnotations()
 	for _, origin := range [...]string{

@@ -35,7 +35,7 @@ func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Reque
 		return reconcile.Result{}, nil
 	case client.IgnoreNotFound(err) != nil:
 		return reconcile.Result{}, err
-	case err != nil, obj.GetDeletionTimestamp() != nil, hasReferencesOfAnother(obj, w.inHub):
+	case err != nil, obj.GetDeletionTimestamp() != nil, hasReferencesOfAnother(obj):
 		w.forget(req)
 		r.metrics.forget(req)
 		return reconcile.Result{}, nil //nolint:nilerr // Not to be there is no error.

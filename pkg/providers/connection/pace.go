@@ -41,6 +41,8 @@ type allowance struct {
 	// late is since when events have had to wait without a pause of the cluster, zero if they do not, and told when that
 	// was last told.
 	late, told time.Time
+	// last is when events were last taken.
+	last time.Time
 }
 
 // newAllowance returns the allowance of one cluster. shared is nil if it has no others to share with.
@@ -65,6 +67,13 @@ func (a *allowance) most() int64 {
 // that the cluster sends too many.
 func (a *allowance) take(n int64, now time.Time) (wait time.Duration, tell bool) {
 	first := a.limiters[0]
+	a.mu.Lock()
+	if rest := now.Sub(a.last); !a.last.IsZero() && rest >= busyFor {
+		// It was not busy any more, and its burst came back at its own pace from then on.
+		first.SetLimitAt(a.last.Add(busyFor), rate.Limit(a.perSecond))
+	}
+	a.last = now
+	a.mu.Unlock()
 	first.SetLimitAt(now, rate.Limit(a.shared.share(a, first.TokensAt(now) < float64(first.Burst())/2, a.perSecond, now)))
 	rested := true
 	for _, l := range a.limiters {

@@ -234,6 +234,11 @@ func TestBusyClustersShareAPace(t *testing.T) {
 					t.Fatalf("%s\nwant %d events a second of each, got %d", tc.reason, tc.want, got)
 				}
 			}
+			// Who rests for a while has its burst again, however slowly it was read before.
+			rested := start.Add((warm + measured) * time.Second).Add(busyFor + 2*time.Second)
+			if wait, _ := senders[0].take(1, rested); wait > 0 || senders[0].limiters[0].TokensAt(rested) < 90 {
+				t.Errorf("want a cluster that has rested to have its burst again, got %v events", senders[0].limiters[0].TokensAt(rested))
+			}
 			later := start.Add((warm + measured) * time.Second).Add(2 * busyFor)
 			if got := shared.share(modest, false, 200, later); got != 200 || len(shared.busy) != 0 {
 				t.Errorf("want nobody to be busy any more, got %d, and a share of %v", len(shared.busy), got)
