@@ -26,9 +26,13 @@ func TestVerifyNoticesWhatIsMissing(t *testing.T) {
 	for _, policy := range policies {
 		weaker := policy.Policy.DeepCopy()
 		weaker.Spec.Validations = weaker.Spec.Validations[1:]
+		// The one that is ignored when it fails is not to be one that is in the way of a hub.
 		ignoring := policy.Policy.DeepCopy()
-		ignore := admissionregistrationv1.Ignore
-		ignoring.Spec.FailurePolicy = &ignore
+		if *ignoring.Spec.FailurePolicy == admissionregistrationv1.Fail {
+			ignoring.Spec.FailurePolicy = ptr.To(admissionregistrationv1.Ignore)
+		} else {
+			ignoring.Spec.FailurePolicy = ptr.To(admissionregistrationv1.Fail)
+		}
 		conditional := policy.Policy.DeepCopy()
 		conditional.Spec.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "never", Expression: "false"}}
 		excluding := policy.Policy.DeepCopy()
@@ -62,7 +66,7 @@ func TestVerifyNoticesWhatIsMissing(t *testing.T) {
 			{"the policy is gone", policy.Policy, func(ctx context.Context, o client.Object) error { return hub.Delete(ctx, o) }},
 			{"the binding is gone", policy.Binding, func(ctx context.Context, o client.Object) error { return hub.Delete(ctx, o) }},
 			{"the policy lacks a rule", weaker, replace},
-			{"the policy is ignored when it fails", ignoring, replace},
+			{"the policy has another effect when it fails", ignoring, replace},
 			{"the policy has a condition", conditional, replace},
 			{"the policy excludes resources", excluding, replace},
 			{"the policy passes over objects with another label", selective, replace},

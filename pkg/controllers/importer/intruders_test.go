@@ -65,20 +65,24 @@ func TestIDOfAClusterIsNotSquatted(t *testing.T) {
 		reason string
 		config fleetv1alpha1.ProviderConfigReference
 		other  *fleetv1alpha1.ClusterImport
-		want   bool
+		// allowed are the namespaces that may use the shared configuration.
+		allowed string
+		want    bool
 	}{
-		"OtherNamespace":       {"The configuration of the other namespace is another one, of the same name.", own, older("attacker", own), false},
-		"OtherConfiguration":   {"Only one of the two uses the shared configuration.", own, older("attacker", shared), false},
-		"SameNamespace":        {"Who writes in the namespace is one team.", own, older("customers", shared), true},
-		"SharedConfiguration":  {"What the administrator's configuration shows is so.", shared, older("attacker", shared), true},
-		"RevokedConfiguration": {"An import that may not use the configuration any more has nothing.", shared, revoked(older("attacker", shared)), false},
+		"OtherNamespace":       {"The configuration of the other namespace is another one, of the same name.", own, older("attacker", own), "", false},
+		"OtherConfiguration":   {"Only one of the two uses the shared configuration.", own, older("attacker", shared), "", false},
+		"SameNamespace":        {"Who writes in the namespace is one team.", own, older("customers", shared), "", true},
+		"SharedConfiguration":  {"What the administrator's configuration shows is so.", shared, older("attacker", shared), "customers, attacker", true},
+		"RevokedConfiguration": {"An import that may not use the configuration any more has nothing.", shared, revoked(older("attacker", shared)), "customers", false},
+		"NotAllowed":           {"Nor has one that never might, whatever its status says.", shared, older("attacker", shared), "customers", false},
+		"HeldByAnother":        {"One that somebody else's finalizer holds is gone.", shared, going(older("attacker", shared)), "customers, attacker", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			imp := anImport()
 			imp.Spec.ProviderConfigRef, imp.Status.Observed = tc.config, &fleetv1alpha1.ObservedCluster{ID: id}
 			h := newHub(t, imp, tc.other)
 			if tc.config == shared {
-				h.allow("customers")
+				h.allow(tc.allowed)
 			}
 			h.settle()
 			want := fleetv1alpha1.ReasonImported
@@ -89,6 +93,11 @@ func TestIDOfAClusterIsNotSquatted(t *testing.T) {
 			h.want(fleetv1alpha1.ConditionReady, want)
 		})
 	}
+}
+
+func going(imp *fleetv1alpha1.ClusterImport) *fleetv1alpha1.ClusterImport {
+	imp.DeletionTimestamp, imp.Finalizers = new(metav1.Now()), []string{"attacker.example.org/mine"}
+	return imp
 }
 
 func revoked(imp *fleetv1alpha1.ClusterImport) *fleetv1alpha1.ClusterImport {
