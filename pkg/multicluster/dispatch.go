@@ -307,8 +307,8 @@ func (q *fairQueue[R]) promoteDelayed(now time.Time) (next time.Duration, some b
 	return 0, false
 }
 
-// promoteBlocked has whatever changes lanes with time do so if clusters wait for workers, and tells how long it is until
-// more does.
+// promoteBlocked has whatever changes lanes with time do so if clusters wait for workers, and tells how long it is
+// until more does.
 func (q *fairQueue[R]) promoteBlocked(now time.Time) (next time.Duration, some bool) {
 	if q.lanes.next(now) != nil {
 		q.available.Signal()

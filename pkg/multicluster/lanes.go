@@ -99,8 +99,8 @@ func (l *lanes[R]) noteRecovery(sub *subQueue[R], now time.Time) {
 	}
 }
 
-// moveRecovered moves the clusters whose penalty has ended from the slow lane to the fast one. While the slow lane has a
-// worker left, whoever comes to its front is moved anyway.
+// moveRecovered moves the clusters whose penalty has ended from the slow lane to the fast one. While the slow lane has
+// a worker left, whoever comes to its front is moved anyway.
 func (l *lanes[R]) moveRecovered(now time.Time) {
 	if l.free(laneSlow) || l.recovers.IsZero() || now.Before(l.recovers) {
 		return

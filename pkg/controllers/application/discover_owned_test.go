@@ -39,8 +39,8 @@ func TestAKustomizationIsNotOwnedAndTheApplicationIsNotItsOwn(t *testing.T) {
 	f.finds(self)
 }
 
-// What is owned stays owned while it is not known whether it is discovered: a mark that nobody looked for before has the
-// kind listed again first.
+// What is owned stays owned while it is not known whether it is discovered: a mark that nobody looked for before has
+// the kind listed again first.
 func TestWhatIsOwnedIsNotReleasedWhileMarksAreLookedFor(t *testing.T) {
 	f := newFixture(t)
 	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) {

@@ -20,9 +20,9 @@ const (
 	// how many.
 	maxWanted = 16384
 
-	// maxWantedOfNamespace is how many marks the Applications of one namespace look for, each counted for each Application, so
-	// that nobody takes all that there is. maxUsesOfMark is how many Applications look for one: an object that bears it wakes
-	// them all.
+	// maxWantedOfNamespace is how many marks the Applications of one namespace look for, each counted for each
+	// Application, so that nobody takes all that there is. maxUsesOfMark is how many Applications look for one: an object
+	// that bears it wakes them all.
 	maxWantedOfNamespace = maxWanted / 4
 	maxUsesOfMark        = 256
 

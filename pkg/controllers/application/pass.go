@@ -42,10 +42,10 @@ type pass struct {
 	sight         sight
 	wantedSince   uint64
 	tooManyWanted bool
-	// tooManySought is whether an inventory names more kinds than are asked for, and undiscovered whether something that is
-	// discovered may not be known yet.
+	// tooManySought is whether an inventory names more kinds than are asked for, and undiscovered whether something that
+	// is discovered may not be known yet.
 	tooManySought, undiscovered bool
-	discovered    []componentView
+	discovered                  []componentView
 
 	healthCheck healthCheckView
 
@@ -202,8 +202,8 @@ func (p *pass) choose() {
 		p.selection.adopt, p.selection.release = nil, nil
 	}
 	if p.undiscovered && p.asksToOwn() && !p.selector.orphaning {
-		// What is owned may be what is discovered. To be released, and adopted again in a moment, would be to be left behind if
-		// the Application is deleted in between.
+		// What is owned may be what is discovered. To be released, and adopted again in a moment, would be to be left behind
+		// if the Application is deleted in between.
 		p.selection.release = nil
 	}
 	p.prune()

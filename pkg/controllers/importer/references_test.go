@@ -11,10 +11,12 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// TestReferencesOfAPass: the policy about members goes by the Cluster in the status. A pass that a refused node pool ended
-// took it out, and whoever could make Machines for the cluster could do so until the next pass.
+// TestReferencesOfAPass: the policy about members goes by the Cluster in the status. A pass that a refused node pool
+// ended took it out, and whoever could make Machines for the cluster could do so until the next pass.
 func TestReferencesOfAPass(t *testing.T) {
-	ref := func(kind string) fleetv1alpha1.ImportReference { return fleetv1alpha1.ImportReference{Kind: kind, Name: "shop"} }
+	ref := func(kind string) fleetv1alpha1.ImportReference {
+		return fleetv1alpha1.ImportReference{Kind: kind, Name: "shop"}
+	}
 	for name, tc := range map[string]struct {
 		reason      string
 		before, now []fleetv1alpha1.ImportReference

@@ -120,8 +120,8 @@ func conditionsOf(p *pass, now time.Time) []metav1.Condition {
 	return result
 }
 
-// referencesOf are the objects that the import has. A pass that ended early does not know of all: the policies go by what
-// the status says of the Cluster, which must not go missing because something else was refused.
+// referencesOf are the objects that the import has. A pass that ended early does not know of all: the policies go by
+// what the status says of the Cluster, which must not go missing because something else was refused.
 func referencesOf(p *pass) []fleetv1alpha1.ImportReference {
 	all := p.references
 	if !p.reflected {
