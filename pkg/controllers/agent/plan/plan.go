@@ -112,8 +112,9 @@ func Decide(f Facts) Plan {
 	case !f.PublishedKnown:
 		return Plan{Silent: true}
 	case f.Target == nil || !f.Offered:
-		// Nobody says whose rights to use without a class, nor what the fields of a kind are that is not published.
-		return Plan{Problem: f.cause(), Down: Down{Object: f.Own(), All: f.Class != nil && f.Published}}
+		// Nobody says whose rights to use without a class, nor what the fields of a kind are that is not published. No
+		// password flows once a claim may not have its target: it is how an administrator takes a namespace away from it.
+		return Plan{Problem: f.cause(), Down: Down{Object: f.Own(), All: f.Class != nil && f.Published && f.Untargeted == nil}}
 	case !f.Hub.Known:
 		return Plan{Silent: f.Hub.Unknown == nil, Problem: f.Hub.Unknown, WaitAt: f.Target}
 	}

@@ -106,6 +106,9 @@ func TestDecide(t *testing.T) {
 		unknown   = func(f *Facts) {
 			f.Hub.Known, f.Hub.Unknown = false, &condition.Problem{Reason: reason.ReasonKindNotServed}
 		}
+		notAllowed = func(f *Facts) {
+			f.Target, f.Hub.Target, f.Untargeted = nil, nil, &condition.Problem{Reason: reason.ReasonTargetNamespaceNotAllowed}
+		}
 		misspelt = func(f *Facts) { annotate(f, fleetv1alpha1.DeletionPolicyAnnotation, "Keep") }
 	)
 	const (
@@ -167,11 +170,14 @@ func TestDecide(t *testing.T) {
 			given:   []func(*Facts){synced, withdrawn}, tells: reason.ReasonKindNotOffered, Down: status,
 		},
 		"NotAllowed": {
-			because: "A target that is not allowed stops what goes up, and nothing else.",
-			given: []func(*Facts){synced, func(f *Facts) {
-				f.Target, f.Hub.Target, f.Untargeted = nil, nil, &condition.Problem{Reason: reason.ReasonTargetNamespaceNotAllowed}
-			}},
-			tells: reason.ReasonTargetNamespaceNotAllowed, Down: all,
+			because: "A target that is not allowed stops what goes up, and Secrets. The status comes back.",
+			given:   []func(*Facts){synced, notAllowed},
+			tells:   reason.ReasonTargetNamespaceNotAllowed, Down: status,
+		},
+		"NotAllowedNorOffered": {
+			because: "That the kind is not offered either does not have Secrets flow again.",
+			given:   []func(*Facts){synced, notAllowed, func(f *Facts) { f.Offered = false }},
+			tells:   reason.ReasonKindNotOffered, Down: status,
 		},
 		"HubUnknown":   {because: "Nothing is decided while the hub's objects are not known.", given: []func(*Facts){func(f *Facts) { f.Hub.Known = false }}, tells: "silent", waits: "bar"},
 		"HubForbidden": {because: "If they will not be known in a moment, it is told.", given: []func(*Facts){unknown}, tells: reason.ReasonKindNotServed, waits: "bar"},
