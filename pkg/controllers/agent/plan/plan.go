@@ -198,6 +198,11 @@ func decideMove(f Facts, from NamedObject, moves bool) Plan {
 	move := Plan{Silent: true, Again: condition.Soon, WaitAt: &from.Place, Down: stays.Down}
 	begun := from.Object != nil && from.Object.GetDeletionTimestamp() != nil
 	if arrived := f.Hub.Target != nil && f.Owns(f.Hub.Target); !begun && !arrived {
+		if f.Unresolved != nil {
+			// It would be let go, and not be created again.
+			stays.Problem = f.Unresolved
+			return stays
+		}
 		move.Steps = append(move.Steps, Step{Do: Rehearse, At: *f.Target})
 	}
 	move.Steps = append(move.Steps, Step{Do: Remove, At: from.Place, Saw: from.Object, Policy: policy, To: f.Target})

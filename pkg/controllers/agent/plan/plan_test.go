@@ -106,6 +106,7 @@ func TestDecide(t *testing.T) {
 		unknown   = func(f *Facts) {
 			f.Hub.Known, f.Hub.Unknown = false, &condition.Problem{Reason: reason.ReasonKindNotServed}
 		}
+		unresolved = func(f *Facts) { f.Unresolved = &condition.Problem{Reason: reason.ReasonReferencesUnresolved} }
 		notAllowed = func(f *Facts) {
 			f.Target, f.Hub.Target, f.Untargeted = nil, nil, &condition.Problem{Reason: reason.ReasonTargetNamespaceNotAllowed}
 		}
@@ -132,10 +133,8 @@ func TestDecide(t *testing.T) {
 		},
 		"References": {
 			because: "A claim whose references are not resolved is not carried. What the hub has of it comes back.",
-			given: []func(*Facts){synced, func(f *Facts) {
-				f.Unresolved = &condition.Problem{Reason: reason.ReasonReferencesUnresolved}
-			}},
-			tells: reason.ReasonReferencesUnresolved, Down: all,
+			given:   []func(*Facts){synced, unresolved},
+			tells:   reason.ReasonReferencesUnresolved, Down: all,
 		},
 		"NamespacesUnknown": {
 			because: "Nothing is pushed while it is not known where claims go; the status comes back.",
@@ -246,6 +245,16 @@ func TestDecide(t *testing.T) {
 		"MovesAndHasArrived": {
 			because: "Nor what has arrived.",
 			given:   []func(*Facts){movedAway, recreate, func(f *Facts) { f.Hub.Target = mine("bar") }},
+			steps:   []Action{Remove}, removes: []string{"old"}, tells: "silent", Down: all, waits: "old",
+		},
+		"MovesWithReferences": {
+			because: "What could not be created at the other place is not let go.",
+			given:   []func(*Facts){movedAway, recreate, unresolved},
+			tells:   reason.ReasonReferencesUnresolved, Down: all, waits: "old",
+		},
+		"MovesWithReferencesAndHasBegun": {
+			because: "What has begun goes on.",
+			given:   []func(*Facts){movedAway, recreate, unresolved, func(f *Facts) { going(f.Hub.Recorded) }},
 			steps:   []Action{Remove}, removes: []string{"old"}, tells: "silent", Down: all, waits: "old",
 		},
 		"MovesToATakenName": {
