@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
@@ -28,7 +27,7 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 	if ctx, err = r.authenticate(ctx, s); err == nil {
 		o, err = r.apply(ctx, s, plan.Decide(s.Facts))
 	}
-	if !isUnauthorized(err) && !apierrors.IsConflict(err) {
+	if !isUnauthorized(err) && !isConflict(err) {
 		err = errors.Join(err, r.bringDown(ctx, s, &o))
 	}
 	result, err := r.tell(ctx, s, o, err)

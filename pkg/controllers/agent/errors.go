@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -101,10 +102,34 @@ func lacking(err error, verb, resource, target string) *condition.Problem {
 	}
 }
 
-// isUnauthorized is whether the hub does not know the user of an identity that is not the manager's.
+// isUnauthorized is whether the hub does not know the user of an identity that is not the manager's. Of several errors,
+// one that says so is enough. What a workload cluster answers says nothing about that user.
 func isUnauthorized(err error) bool {
-	var refused hubaccess.RefusalError
-	return apierrors.IsUnauthorized(err) && errors.As(err, &refused)
+	return slices.ContainsFunc(joined(err), func(err error) bool {
+		var refused hubaccess.RefusalError
+		return errors.As(err, &refused) && apierrors.IsUnauthorized(refused.Answer)
+	})
+}
+
+// isConflict is whether an error is a conflict, which passes by itself. Several errors are if all of them are.
+func isConflict(err error) bool {
+	return err != nil && !slices.ContainsFunc(joined(err), func(err error) bool { return !apierrors.IsConflict(err) })
+}
+
+// joined are the errors of which an error consists, or it alone. The functions of apierrors look at the first only that
+// has an answer.
+func joined(err error) []error {
+	var several interface{ Unwrap() []error }
+	if !errors.As(err, &several) {
+		return []error{err}
+	}
+	var out []error
+	for _, err := range several.Unwrap() {
+		if err != nil {
+			out = append(out, joined(err)...)
+		}
+	}
+	return out
 }
 
 // isMissingObject recognises the answer that there is no such object, as opposed to no such kind, for which a server

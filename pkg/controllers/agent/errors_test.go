@@ -110,3 +110,33 @@ func TestProblemOf(t *testing.T) {
 		t.Error("want a missing object to be told apart from a missing kind")
 	}
 }
+
+func TestErrorsThatAreJoined(t *testing.T) {
+	resource := schema.GroupResource{Resource: "dbs"}
+	conflict, down := apierrors.NewConflict(resource, "db", errors.New("x")), apierrors.NewInternalError(errors.New("x"))
+	unknown := apierrors.NewUnauthorized("x")
+	refused := func(err error) error { return fmt.Errorf("cannot: %w", hubaccess.RefusalError{Answer: err}) }
+	for name, tc := range map[string]struct {
+		reason                 string
+		err                    error
+		unauthorized, conflict bool
+	}{
+		"None":               {reason: "There is no error.", err: nil},
+		"Refused":            {reason: "The hub does not know the user.", err: refused(unknown), unauthorized: true},
+		"RefusedAfterOthers": {reason: "It is not the first error that counts.", err: errors.Join(down, refused(down), refused(unknown)), unauthorized: true},
+		"WorkloadsUser":      {reason: "It is the workload cluster that does not know the manager.", err: errors.Join(unknown, refused(down))},
+		"Conflict":           {reason: "It passes.", err: fmt.Errorf("cannot: %w", conflict), conflict: true},
+		"Conflicts":          {reason: "They pass.", err: errors.Join(conflict, errors.Join(nil, refused(conflict))), conflict: true},
+		"ConflictAndFailure": {reason: "The other does not.", err: errors.Join(conflict, down)},
+		"ConflictAndSilence": {reason: "Nor does one without an answer.", err: fmt.Errorf("cannot: %w", errors.Join(conflict, errors.New("EOF")))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := isUnauthorized(tc.err); got != tc.unauthorized {
+				t.Errorf("%s want unauthorized %v, got %v", tc.reason, tc.unauthorized, got)
+			}
+			if got := isConflict(tc.err); got != tc.conflict {
+				t.Errorf("%s want a conflict: %v, got %v", tc.reason, tc.conflict, got)
+			}
+		})
+	}
+}
