@@ -96,12 +96,15 @@ func (r *requirementReconciler) do(ctx context.Context, s *scope, st plan.Step) 
 
 // bringDown brings what the hub has made of a claim to the workload cluster: late fields and Secrets. Neither waits for
 // the other, nor for what goes up: a password that was rotated in the hub is needed whatever became of an edit that the
-// hub rejects.
+// hub rejects. But a cluster that does not answer is not asked again.
 func (r *requirementReconciler) bringDown(ctx context.Context, s *scope, o *outcome) error {
 	if o.silent || !o.all || o.hub == nil || o.hub.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	late, lateAfter, lateErr := r.late.lateInitialise(ctx, s, o.hub)
+	if isUnanswered(lateErr) {
+		return lateErr
+	}
 	p, secretsAfter, secretsErr := r.secrets.pullSecrets(ctx, s, o.hub)
 	for _, told := range []*condition.Problem{p, late} {
 		if o.problem == nil {

@@ -30,7 +30,7 @@ func (r *requirementReconciler) authenticate(ctx context.Context, s *scope) (con
 	}
 	access, p, err := r.identityOf(ctx, s)
 	if err != nil {
-		return ctx, err
+		return ctx, ofWorkload(err) // Credentials are read there.
 	}
 	if p != nil {
 		s.Unauthenticated, s.RetryAfter = p, r.identities.RetryAfter()

@@ -27,7 +27,7 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 	if ctx, err = r.authenticate(ctx, s); err == nil {
 		o, err = r.apply(ctx, s, plan.Decide(s.Facts))
 	}
-	if !isUnauthorized(err) && !isConflict(err) {
+	if !isUnauthorized(err) && !isConflict(err) && !isUnanswered(err) {
 		err = errors.Join(err, r.bringDown(ctx, s, &o))
 	}
 	result, err := r.tell(ctx, s, o, err)
@@ -35,7 +35,8 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 }
 
 // tell tells the user what came of a reconcile, and says when it is tried again. An error of the reconcile is told if
-// it lasts. While it may pass, the status of the hub is shown beside the condition that is there.
+// it lasts. While it may pass, the status of the hub is shown beside the condition that is there; but a cluster that has
+// just not answered is not asked again.
 func (r *requirementReconciler) tell(ctx context.Context, s *scope, o outcome, err error) (reconcile.Result, error) {
 	switch {
 	case isUnauthorized(err):
@@ -44,7 +45,7 @@ func (r *requirementReconciler) tell(ctx context.Context, s *scope, o outcome, e
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	case err != nil:
 		lasting, tellable := r.reports.failed(ctx, s, err)
-		if !tellable {
+		if !tellable || lasting == nil && isUnanswered(err) {
 			return reconcile.Result{}, err
 		}
 		o.silent, o.problem, o.asShown = false, lasting, lasting == nil

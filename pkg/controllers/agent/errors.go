@@ -132,6 +132,27 @@ func joined(err error) []error {
 	return out
 }
 
+// unansweredError is an error of a workload cluster that did not answer. To ask it again at once costs another timeout.
+type unansweredError struct{ error }
+
+// Unwrap is the error itself.
+func (e unansweredError) Unwrap() error { return e.error }
+
+// ofWorkload marks the error of a request to a workload cluster if it is no answer.
+func ofWorkload(err error) error {
+	var answer apierrors.APIStatus
+	if err == nil || errors.As(err, &answer) {
+		return err
+	}
+	return unansweredError{err}
+}
+
+// isUnanswered is whether a workload cluster did not answer. Of several errors, one that says so is enough.
+func isUnanswered(err error) bool {
+	var e unansweredError
+	return errors.As(err, &e)
+}
+
 // isMissingObject recognises the answer that there is no such object, as opposed to no such kind, for which a server
 // has the same code.
 func isMissingObject(err error) bool {

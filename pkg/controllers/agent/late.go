@@ -148,7 +148,7 @@ func (r *lateFields) applyLate(
 	}
 	err := s.workload.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(claim), client.FieldOwner(manager))
 	if err != nil {
-		return nil, err
+		return nil, ofWorkload(err)
 	}
 	if claim.GetUID() != s.Claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
 		return nil, fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)

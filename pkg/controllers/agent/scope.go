@@ -39,7 +39,7 @@ func patchClaim(ctx context.Context, s *scope, claim *unstructured.Unstructured,
 	}
 	claim = propagation.Shell(s.Claim)
 	if err := s.workload.Client.Patch(ctx, claim, patch, s.workload.FieldOwner()); err != nil {
-		return err
+		return ofWorkload(err)
 	}
 	m.wrote(s.ClusterName, what)
 	if claim.GetUID() != s.Claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {

@@ -64,7 +64,7 @@ func isCopy(have *unstructured.Unstructured, claim *unstructured.Unstructured) b
 func secretProblem(err error, verb string, key types.NamespacedName, cluster mcr.ClusterName) (*condition.Problem, time.Duration, error) {
 	p := reason.OfWorkload(err, fmt.Sprintf("%s the Secret %q", verb, key.Name), reason.ReasonSecretRejected)
 	if p == nil {
-		return nil, 0, fmt.Errorf("cannot %s Secret %q in cluster %q: %w", verb, key, cluster, err)
+		return nil, 0, fmt.Errorf("cannot %s Secret %q in cluster %q: %w", verb, key, cluster, ofWorkload(err))
 	}
 	return p, condition.SlowRetry(), nil
 }
