@@ -50,7 +50,11 @@ func (r *reporter) report(ctx context.Context, s *scope, o outcome) (reconcile.R
 	} else if err := r.noteConflict(ctx, s, o.holder); err != nil {
 		return reconcile.Result{}, err
 	}
-	r.metrics.requirement(s.Request, c.Reason)
+	if !o.asShown {
+		// What the claim shows is the workload cluster's to write, and its words make no series. The last reason that was
+		// found stays counted.
+		r.metrics.requirement(s.Request, c.Reason)
+	}
 	now := r.clock.Now()
 	if o.problem == nil && !o.asShown {
 		patience := r.bursts.patience(s.ClusterName, r.patience)
