@@ -47,6 +47,8 @@ func (r *reporter) report(ctx context.Context, s *scope, o outcome) (reconcile.R
 			return result, nil
 		}
 		c = shown
+		// The hub's object is still what the claim says if it was, and the claim has not changed since.
+		o.current = o.current || shown.Status == metav1.ConditionTrue && shown.ObservedGeneration == s.Claim.GetGeneration()
 	} else if err := r.noteConflict(ctx, s, o.holder); err != nil {
 		return reconcile.Result{}, err
 	}
