@@ -37,6 +37,8 @@ func (r *requirementReconciler) apply(ctx context.Context, s *scope, p plan.Plan
 		object, stopped, err := r.do(ctx, s, st)
 		switch {
 		case err != nil:
+			// Whether the problem may be told was for the steps to find out.
+			o.problem, o.holder = nil, ""
 			return o, err
 		case stopped != nil:
 			return o.stoppedBy(st, *stopped), nil

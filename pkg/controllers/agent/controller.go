@@ -48,7 +48,7 @@ func (r *requirementReconciler) tell(ctx context.Context, s *scope, o outcome, e
 		if !tellable || lasting == nil && isUnanswered(err) {
 			return reconcile.Result{}, err
 		}
-		o.silent, o.problem, o.asShown = false, lasting, lasting == nil
+		o.silent, o.problem, o.holder, o.asShown = false, lasting, "", lasting == nil
 		_, reportErr := r.reports.report(ctx, s, o)
 		return reconcile.Result{}, errors.Join(err, reportErr)
 	}
