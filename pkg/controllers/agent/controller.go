@@ -53,6 +53,7 @@ func (r *requirementReconciler) tell(ctx context.Context, s *scope, o outcome, e
 		return reconcile.Result{}, errors.Join(err, reportErr)
 	}
 	r.reports.succeeded(s.Request)
+	o.silent = o.silent || s.Vanished // There is nobody to tell.
 	result, err := r.reports.report(ctx, s, o)
 	if err == nil && o.err != nil {
 		return reconcile.Result{}, o.err

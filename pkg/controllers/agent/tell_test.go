@@ -1,0 +1,273 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
+)
+
+// apiServer notes what it is asked to write, and has one answer to everything.
+type apiServer struct {
+	client.Client
+
+	answer error
+	asked  []string
+}
+
+func (a *apiServer) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return a.answer
+}
+
+func (a *apiServer) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	return a.note("claim", obj, patch)
+}
+
+func (a *apiServer) Apply(context.Context, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+	a.asked = append(a.asked, "late fields")
+	return a.answer
+}
+
+func (a *apiServer) Status() client.SubResourceWriter { return statusWriter{server: a} }
+
+func (a *apiServer) note(what string, obj client.Object, patch client.Patch) error {
+	data, err := patch.Data(obj)
+	if err != nil {
+		return err
+	}
+	a.asked = append(a.asked, what+" "+string(data))
+	return a.answer
+}
+
+// statusWriter writes the status of objects to an apiServer.
+type statusWriter struct {
+	client.SubResourceWriter
+
+	server *apiServer
+}
+
+func (w statusWriter) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+	return w.server.note("status", obj, patch)
+}
+
+// teller is a reconciler without API servers but the workload cluster's of its scope, which knows no object.
+func teller(t *testing.T, claim *unstructured.Unstructured) (*requirementReconciler, *scope, *apiServer, *testingclock.FakePassiveClock) {
+	t.Helper()
+	now := testingclock.NewFakePassiveClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	server := &apiServer{answer: apierrors.NewNotFound(bar("").Kind.GroupResource(), "db")}
+	w := idleWorkload(t, "w1", view.Identity{})
+	w.Client, w.Reader = server, server
+	w.Owner = func() hubidentity.Owner { return hubidentity.Owner{ID: agenttest.OurHub} }
+	h := idleHub()
+	h.Watcher = idleWorkload(t, "hub", view.Identity{}).Watcher
+	r := newRequirementReconciler(requirementOptions{hub: h, clock: now, metrics: NewMetrics(prometheus.NewRegistry())})
+	s := &scope{workload: w, Facts: offeredClaim(claim)}
+	return r, s, server, now
+}
+
+// carried is a claim as it is shown once it was carried, and its object in the hub.
+func carried(t *testing.T) (claim, hub *unstructured.Unstructured) {
+	t.Helper()
+	claim = agenttest.Parse(t, `{'metadata':{'namespace':'foo','name':'db','uid':'1','generation':3},'spec':{}}`)
+	hub = agenttest.Parse(t, `{'metadata':{'namespace':'bar','name':'db','uid':'2','generation':7},'spec':{},`+
+		`'status':{'address':'a','conditions':[{'type':'Ready','status':'True','observedGeneration':7}]}}`)
+	hub.SetAnnotations(ownership.Source{Identifier: "w1", Namespace: "foo"}.Annotations())
+	shown := propagation.StatusOf(claim, hub, true, propagation.Condition(claim, nil), time.Date(2026, 5, 1, 11, 0, 0, 0, time.UTC))
+	claim.Object["status"] = shown
+	claim.SetAnnotations(map[string]string{fleetv1alpha1.HubObjectAnnotation: ownership.RecordFor(claim, hub)})
+	return claim, hub
+}
+
+func TestClaimThatIsReconciledTooEarlyIsNotWritten(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		edit   func(claim, hub *unstructured.Unstructured)
+		writes int
+	}{
+		"Unchanged": {reason: "What the hub has observed stays observed.", edit: func(_, _ *unstructured.Unstructured) {}},
+		"HubChanged": {
+			reason: "What the hub says meanwhile is shown.", writes: 1,
+			edit: func(_, hub *unstructured.Unstructured) {
+				_ = unstructured.SetNestedField(hub.Object, "b", "status", "address")
+			},
+		},
+		"Edited": {
+			reason: "The hub has not observed an edit that was not carried.", writes: 1,
+			edit: func(claim, _ *unstructured.Unstructured) { claim.SetGeneration(4) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim, hub := carried(t)
+			tc.edit(claim, hub)
+			r, s, server, _ := teller(t, claim)
+			s.Pairing, s.Target, s.Hub.Recorded = nil, nil, hub
+			p := plan.Decide(s.Facts)
+			if !p.Silent || p.Down.Object == nil {
+				t.Fatalf("want a plan that shows the status and tells nothing, got %+v", p)
+			}
+			o, err := r.apply(t.Context(), s, p)
+			if _, err = r.tell(t.Context(), s, o, err); err != nil {
+				t.Fatal(err)
+			}
+			if len(server.asked) != tc.writes {
+				t.Errorf("%s want %d writes, got %v", tc.reason, tc.writes, server.asked)
+			}
+		})
+	}
+}
+
+// TestReasonThatAClaimShowsMakesNoSeries: whoever may write a claim's status chooses it.
+func TestReasonThatAClaimShowsMakesNoSeries(t *testing.T) {
+	claim, hub := carried(t)
+	r, s, _, _ := teller(t, claim)
+	r.metrics.requirement(s.Request, reason.ReasonSynced)
+	for _, chosen := range []string{"a", "b", "c"} {
+		shown := propagation.Condition(claim, &condition.Problem{Reason: chosen})
+		claim.Object["status"] = propagation.StatusOf(claim, hub, true, shown, r.clock.Now())
+		if _, err := r.reports.report(t.Context(), s, outcome{hub: hub, asShown: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := testutil.ToFloat64(r.metrics.requirements.WithLabelValues("w1", reason.ReasonSynced)); got != 1 {
+		t.Errorf("want what was counted to stay counted, got %v", got)
+	}
+	if got := testutil.CollectAndCount(r.metrics.requirements); got != 1 {
+		t.Errorf("want no other series, got %d", got)
+	}
+}
+
+// TestHolderIsNotToldBeforeItMayBe has the check fail whether the claim's identity may know who has the name.
+func TestHolderIsNotToldBeforeItMayBe(t *testing.T) {
+	const holder = "w2/theirs"
+	claim, _ := carried(t)
+	r, s, server, now := teller(t, claim)
+	r.hubReader = &apiServer{answer: errors.New("dial tcp 10.0.0.1:443: i/o timeout")}
+	problem := &condition.Problem{Reason: reason.ReasonConflict, Message: holder}
+	p := plan.Plan{Problem: problem, Holder: holder, Steps: []plan.Step{{Do: plan.Disclose, At: bar("db")}}}
+	o, failure := r.apply(t.Context(), s, p)
+	if failure == nil || o.problem != nil || o.holder != "" {
+		t.Errorf("want nothing to be told, got %+v, %v", o, failure)
+	}
+	for _, o := range []outcome{o, {problem: problem, holder: holder}} {
+		for range 2 {
+			if _, err := r.tell(t.Context(), s, o, failure); err == nil {
+				t.Error("want it to be tried again")
+			}
+			now.SetTime(now.Now().Add(failurePatience))
+		}
+	}
+	if got := strings.Join(server.asked, "\n"); !strings.Contains(got, reason.ReasonSyncFailing) || strings.Contains(got, holder) {
+		t.Errorf("want the failure to be told and not the holder, got %s", got)
+	}
+}
+
+func TestClusterThatDoesNotAnswerIsNotAskedAgain(t *testing.T) {
+	unanswered, answered := errors.New("context deadline exceeded"), apierrors.NewInternalError(errors.New("etcd"))
+	for name, tc := range map[string]struct {
+		reason  string
+		answer  error
+		secrets bool
+		asked   int // While the failure may pass.
+		lasting int
+	}{
+		"Unanswered": {reason: "One timeout is enough; it is told when it lasts.", answer: unanswered, asked: 1, lasting: 1},
+		"Answered":   {reason: "Neither Secrets nor the status wait for late fields.", answer: answered, secrets: true, asked: 2, lasting: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim, hub := carried(t)
+			claim.SetAnnotations(nil)
+			_ = unstructured.SetNestedField(hub.Object, "b", "status", "address")
+			r, s, server, now := teller(t, claim)
+			server.answer = tc.answer
+			// Whoever looks at the Secrets begins with what is in their way.
+			s.inTheWay = []types.NamespacedName{{Name: "not-looked-at"}}
+			o := outcome{hub: hub, all: true}
+			failure := r.bringDown(t.Context(), s, &o)
+			if failure == nil || (s.inTheWay == nil) != tc.secrets {
+				t.Errorf("%s want the Secrets to be looked at: %v, got %v in the way and %v", tc.reason, tc.secrets, s.inTheWay, failure)
+			}
+			_, _ = r.tell(t.Context(), s, o, failure)
+			if len(server.asked) != tc.asked {
+				t.Errorf("%s want %d requests, got %v", tc.reason, tc.asked, server.asked)
+			}
+			before := len(server.asked)
+			now.SetTime(now.Now().Add(failurePatience))
+			_, _ = r.tell(t.Context(), s, o, failure)
+			if got := server.asked[before:]; len(got) != tc.lasting || !strings.Contains(got[0], reason.ReasonSyncFailing) {
+				t.Errorf("%s want the failure to be told, got %v", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestRequestsThatAreNotAnsweredAreMarked(t *testing.T) {
+	claim, hub := carried(t)
+	claim.SetAnnotations(nil)
+	for name, ask := range map[string]func(*requirementReconciler, *scope) error{
+		"Finalizer": func(r *requirementReconciler, s *scope) error {
+			_, err := r.protect(t.Context(), s)
+			return err
+		},
+		"Release": func(r *requirementReconciler, s *scope) error {
+			_, err := r.release(t.Context(), s)
+			return err
+		},
+		"LateFields": func(r *requirementReconciler, s *scope) error {
+			_, _, err := r.late.lateInitialise(t.Context(), s, hub)
+			return err
+		},
+		"Secret": func(_ *requirementReconciler, _ *scope) error {
+			_, _, err := secretProblem(errors.New("EOF"), "write", types.NamespacedName{}, "w1")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, s, server, _ := teller(t, claim)
+			server.answer = errors.New("EOF")
+			if err := ask(r, s); !isUnanswered(err) {
+				t.Errorf("want an error that says so, got %v", err)
+			}
+			server.answer = apierrors.NewInternalError(errors.New("etcd"))
+			if err := ask(r, s); name != "Secret" && (err == nil || isUnanswered(err)) {
+				t.Errorf("want an answer to be one, got %v", err)
+			}
+		})
+	}
+}
+
+func TestNobodyIsToldOfAClaimThatVanished(t *testing.T) {
+	claim, hub := carried(t)
+	r, s, server, _ := teller(t, claim)
+	s.Vanished = true
+	o := outcome{hub: hub, problem: plan.Deleting("MySQLInstance", "bar", "db"), retryAfter: time.Second}
+	result, err := r.tell(t.Context(), s, o, nil)
+	if err != nil || result.RequeueAfter != time.Second {
+		t.Errorf("want it to be looked at again after a second, got %v, %v", result, err)
+	}
+	if got := testutil.CollectAndCount(r.metrics.requirements); len(server.asked) != 0 || got != 0 {
+		t.Errorf("want nothing to be written or counted, got %v and %d series", server.asked, got)
+	}
+}
