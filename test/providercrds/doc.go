@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package providercrds gives tests the real CRDs of the Crossplane providers and of the Cluster API providers for AWS,
-// Azure and Google Cloud, and those of Cluster API core. They are read out of the source of the Go modules that
-// hack/providers/go.mod and the repository's go.mod pin; nothing of the providers is compiled and nothing is copied
+// Azure and Google Cloud, and those of Cluster API core. They are read out of the source of the Go modules that the
+// go.mod files of hack/providers and of the repository pin; nothing of the providers is compiled, and nothing is copied
 // into the repository.
 //
 // # Guarantees

@@ -35,8 +35,8 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 }
 
 // tell tells the user what came of a reconcile, and says when it is tried again. An error of the reconcile is told if
-// it lasts. While it may pass, the status of the hub is shown beside the condition that is there; but a cluster that has
-// just not answered is not asked again.
+// it lasts. While it may pass, the status of the hub is shown beside the condition that is there; but a cluster that
+// has just not answered is not asked again.
 func (r *requirementReconciler) tell(ctx context.Context, s *scope, o outcome, err error) (reconcile.Result, error) {
 	switch {
 	case isUnauthorized(err):
