@@ -35,6 +35,10 @@ type Options struct {
 	// else masthead-system.
 	Namespace string `json:"namespace"`
 
+	// Sources are where enrolled clusters come from: "capi", the Clusters of Cluster API, and "kubeconfig", Secrets. What is
+	// not named is not watched, and need not be there.
+	Sources []string `json:"sources"`
+
 	// Hub is how this hub is told from others.
 	Hub HubOptions `json:"hub"`
 
@@ -229,6 +233,7 @@ func defaultOptions(env func(string) string) Options {
 	duration := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
 	o := Options{
 		Namespace:               env("POD_NAMESPACE"),
+		Sources:                 sourceNames(),
 		GracefulShutdownTimeout: duration(30 * time.Second),
 		Log:                     LogOptions{Level: "info", Format: "json"},
 		Metrics:                 MetricsOptions{BindAddress: ":8443", Secure: true},
@@ -324,6 +329,7 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	toggle(&in.Version, "version", "print the version and exit")
 	text(&o.Kubeconfig, "kubeconfig", "kubeconfig of the hub (default: $KUBECONFIG, else the Pod's ServiceAccount, else ~/.kube/config)")
 	text(&o.Namespace, "namespace", "namespace that the manager runs in, and in which it holds its lease")
+	o.bindSources(f)
 	text(&o.Hub.Identity, "hub-identity", "what tells this hub from others in workload clusters; a hub that replaces another sets that one's (default: the UID of its namespace kube-system)")
 	text(&o.Hub.Name, "hub-name", "name of this hub for people, which other hubs are told that are refused")
 	span(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", "how long work that runs is given to end when the manager is stopped")
@@ -454,6 +460,7 @@ func (o *Options) Validate() error {
 	o.Applications.validate(problem)
 	o.References.validate(problem)
 	o.Imports.validate(problem)
+	o.validateSources(problem)
 
 	// Some come out of a map: a stable order makes one message out of one mistake.
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })

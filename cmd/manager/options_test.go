@@ -58,6 +58,11 @@ func TestParse(t *testing.T) {
 				o.Applications = ApplicationOptions{Workers: 6, Lists: 2, Metrics: metricsPerApplication, HealthLibrary: true}
 			},
 		},
+		"Sources": {
+			reason: "A hub without Cluster API says so.",
+			args:   []string{"--sources=kubeconfig"},
+			modify: func(o *Options) { o.Sources = []string{"kubeconfig"} },
+		},
 		"References": {
 			reason: "The hub's own objects are looked after by a class that a flag or the file names.",
 			file:   "references: {hubClass: other}\n",
@@ -142,6 +147,18 @@ func TestParseRefuses(t *testing.T) {
 		"PprofOnAnotherAddress": {
 			reason: "Nor may a name that could be anything stand for loopback.",
 			args:   []string{"--pprof-bind-address=myhost:6060"}, want: "not a loopback address",
+		},
+		"UnknownSource": {
+			reason: "A source that does not exist enrols nothing.",
+			args:   []string{"--sources=capi,secrets"}, want: `sources: "secrets" is none of capi, kubeconfig`,
+		},
+		"NoSource": {
+			reason: "A manager without clusters has nothing to do.",
+			file:   "sources: []\n", want: "sources: at least one of capi, kubeconfig is needed",
+		},
+		"ImportsWithoutClusters": {
+			reason: "What is imported becomes a Cluster of Cluster API.",
+			args:   []string{"--imports", "--sources=kubeconfig"}, want: "imports: needs capi among the sources",
 		},
 		"TooFewWorkers": {
 			reason: "Dead clusters must leave room for live ones.",

@@ -117,10 +117,7 @@ func split(lacks []missing) (required, optional []missing) {
 // preflight waits until the hub has everything that the manager needs. What it lacks is logged once, and again when it
 // changes, and is what /readyz answers meanwhile. What the manager can do without is logged once, at the end.
 func preflight(ctx context.Context, hub hubQuestions, o Options, h *health, log logr.Logger) error {
-	kinds, rights := requiredKinds(), requiredRights(o.Namespace)
-	if o.Imports.Enabled {
-		kinds, rights = append(kinds, importKinds()...), append(rights, importRights()...)
-	}
+	kinds, rights := requiredKinds(o), requiredRights(o)
 	said := ""
 	again := wait.Backoff{Duration: time.Second, Factor: 1.5, Jitter: 0.1, Steps: 10, Cap: 15 * time.Second}
 	return again.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {

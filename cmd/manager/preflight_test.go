@@ -42,6 +42,7 @@ func TestLacking(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		hub     fakeHub
+		sources []string
 		want    string
 		wantErr bool
 	}{
@@ -61,10 +62,10 @@ func TestLacking(t *testing.T) {
 				"create leases": true,
 			}},
 			want: "the hub lacks what Masthead needs, and Masthead waits for it; install " +
-				"the right to list, watch clusters.cluster.x-k8s.io and " +
 				`the right to get namespaces "kube-system" and ` +
 				"the right to patch the status of clusterprofiles.multicluster.x-k8s.io and " +
-				`the right to create leases.coordination.k8s.io in namespace "masthead-system" with: ` + installRights,
+				`the right to create leases.coordination.k8s.io in namespace "masthead-system" and ` +
+				"the right to list, watch clusters.cluster.x-k8s.io with: " + installRights,
 		},
 		"CRDAndRight": {
 			reason: "Everything that is missing is in one message.",
@@ -74,6 +75,11 @@ func TestLacking(t *testing.T) {
 			want: "the hub lacks what Masthead needs, and Masthead waits for it; " +
 				"install the CRD clusters.cluster.x-k8s.io in version v1beta2 with: " + installClusterAPI +
 				"; install the right to list secrets with: " + installRights,
+		},
+		"SecretsOnly": {
+			reason:  "A manager whose clusters come from Secrets needs no Cluster API.",
+			sources: []string{"kubeconfig"},
+			hub:     fakeHub{lacksKind: map[string]bool{"clusters": true}, lacksRight: map[string]bool{"list clusters": true}},
 		},
 		"SecretsOfSomeNamespacesOnly": {
 			reason: "Roles in the namespaces that matter are a choice: the manager does not wait for the right to read all Secrets.",
@@ -87,7 +93,11 @@ func TestLacking(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			lacks, err := lacking(t.Context(), tc.hub, requiredKinds(), requiredRights(defaultNamespace))
+			options := defaultOptions(noEnv)
+			if tc.sources != nil {
+				options.Sources = tc.sources
+			}
+			lacks, err := lacking(t.Context(), tc.hub, requiredKinds(options), requiredRights(options))
 			if (err != nil) != tc.wantErr {
 				t.Fatalf("%s\nwant an error: %v, got %v", tc.reason, tc.wantErr, err)
 			}
@@ -121,7 +131,7 @@ func TestPreflightGoesOnWithoutWhatIsOptional(t *testing.T) {
 // granted and not asked for is one that nothing needs; one that is asked for and not granted keeps the manager waiting.
 func TestRightsAreThoseOfTheManifests(t *testing.T) {
 	var want []string
-	for _, r := range requiredRights(defaultNamespace) {
+	for _, r := range requiredRights(defaultOptions(noEnv)) {
 		want = append(want, grants(r.namespace, rbacv1.PolicyRule{
 			APIGroups: []string{r.group}, Resources: []string{r.resource}, ResourceNames: nonEmpty(r.name), Verbs: r.verbs,
 		})...)

@@ -7,16 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/capi"
 )
 
 // How to install what can be missing.
 const (
-	installOurCRDs  = "kubectl apply --server-side -k config/crd"
-	installRights   = "kubectl apply --server-side -k config/rbac"
-	installProfiles = "kubectl apply --server-side -f https://raw.githubusercontent.com/kubernetes-sigs/cluster-inventory-api/" +
-		"v0.1.2/config/crd/bases/multicluster.x-k8s.io_clusterprofiles.yaml"
+	installOurCRDs    = "kubectl apply --server-side -k config/crd"
+	installRights     = "kubectl apply --server-side -k config/rbac"
+	installProfiles   = "kubectl apply --server-side -k config/clusterprofiles"
 	installImports    = "kubectl apply --server-side -k config/imports"
-	installClusterAPI = "clusterctl init, see https://cluster-api.sigs.k8s.io"
+	installClusterAPI = "clusterctl init, see https://cluster-api.sigs.k8s.io, or do without it by the flag --sources=kubeconfig"
 )
 
 // requiredKind is a kind that the hub must serve before the manager can work.
@@ -26,19 +26,26 @@ type requiredKind struct {
 }
 
 // requiredKinds are the kinds without which the manager cannot work. Crossplane is not among them: the agent waits for
-// its XRDs, so that a hub can have a fleet before it has anything to offer to it.
-func requiredKinds() []requiredKind {
-	return []requiredKind{
+// its XRDs, so that a hub can have a fleet before it has anything to offer to it. Cluster API is among them if clusters
+// come from it.
+func requiredKinds(o Options) []requiredKind {
+	kinds := []requiredKind{
 		{fleetv1alpha1.GroupVersion.WithResource("enrollmentclasses"), installOurCRDs},
 		{fleetv1alpha1.GroupVersion.WithResource("applicationreports"), installOurCRDs},
 		{fleetv1alpha1.GroupVersion.WithResource("healthrules"), installOurCRDs},
 		{schema.GroupVersionResource{
 			Group: "multicluster.x-k8s.io", Version: "v1alpha1", Resource: "clusterprofiles",
 		}, installProfiles},
-		{schema.GroupVersionResource{
-			Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "clusters",
-		}, installClusterAPI},
 	}
+	if o.uses(capi.SourceName) {
+		kinds = append(kinds, requiredKind{schema.GroupVersionResource{
+			Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "clusters",
+		}, installClusterAPI})
+	}
+	if o.Imports.Enabled {
+		kinds = append(kinds, importKinds()...)
+	}
+	return kinds
 }
 
 // right is what the manager must be allowed to do with one resource.
@@ -58,10 +65,9 @@ type right struct {
 // requiredRights are the rights without which some part of the manager would fail later. They are those of config/rbac,
 // no more and no fewer; a test compares the two. Rights on claims are not among them: they are granted one API group at
 // a time, and a claim whose group is not granted says so.
-func requiredRights(namespace string) []right {
-	watch := []string{"list", "watch"}
-	return []right{
-		{group: "cluster.x-k8s.io", resource: "clusters", verbs: watch},
+func requiredRights(o Options) []right {
+	namespace, watch := o.Namespace, []string{"list", "watch"}
+	rights := []right{
 		{group: "", resource: "secrets", verbs: watch},
 		{
 			group: "", resource: "secrets", verbs: []string{"get"},
@@ -101,6 +107,13 @@ func requiredRights(namespace string) []right {
 		},
 		{group: "", resource: "events", namespace: namespace, verbs: []string{"create", "patch"}},
 	}
+	if o.uses(capi.SourceName) {
+		rights = append(rights, right{group: "cluster.x-k8s.io", resource: "clusters", verbs: watch})
+	}
+	if o.Imports.Enabled {
+		rights = append(rights, importRights()...)
+	}
+	return rights
 }
 
 // importKinds are those that the importer needs beside what it looks for itself, cloud by cloud.

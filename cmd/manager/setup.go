@@ -111,7 +111,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	if err != nil {
 		return nil, err
 	}
-	sources, err := newSources(local, o.Imports)
+	sources, err := newSources(local, o)
 	if err != nil {
 		return nil, err
 	}
@@ -214,26 +214,33 @@ func setupControllers(
 
 // newSources makes the sources of clusters. Each sees the metadata of the Secrets that it needs and of no others: a
 // manager's own cache has one selector for each kind, so that it would have to hold those of every Secret.
-func newSources(local manager.Manager, imports ImportOptions) ([]connection.Source, error) {
-	ofClusters, err := secretMetadata(local, clusterv1.ClusterNameLabel)
-	if err != nil {
-		return nil, err
+func newSources(local manager.Manager, o Options) ([]connection.Source, error) {
+	var sources []connection.Source
+	if o.uses(capi.SourceName) {
+		ofClusters, err := secretMetadata(local, clusterv1.ClusterNameLabel)
+		if err != nil {
+			return nil, err
+		}
+		fromCAPI, err := capi.New(capi.Options{
+			Cached: local.GetClient(), Live: local.GetAPIReader(), SecretMetadata: ofClusters, Imports: importsOf(local, o.Imports),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("cannot make the source of Cluster API's clusters: %w", err)
+		}
+		sources = append(sources, fromCAPI)
 	}
-	enrolled, err := secretMetadata(local, fleetv1alpha1.EnrollLabel)
-	if err != nil {
-		return nil, err
+	if o.uses(kubeconfig.SourceName) {
+		enrolled, err := secretMetadata(local, fleetv1alpha1.EnrollLabel)
+		if err != nil {
+			return nil, err
+		}
+		fromSecrets, err := kubeconfig.New(kubeconfig.Options{Live: local.GetAPIReader(), SecretMetadata: enrolled})
+		if err != nil {
+			return nil, fmt.Errorf("cannot make the source of enrolled Secrets: %w", err)
+		}
+		sources = append(sources, fromSecrets)
 	}
-	fromCAPI, err := capi.New(capi.Options{
-		Cached: local.GetClient(), Live: local.GetAPIReader(), SecretMetadata: ofClusters, Imports: importsOf(local, imports),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("cannot make the source of Cluster API's clusters: %w", err)
-	}
-	fromSecrets, err := kubeconfig.New(kubeconfig.Options{Live: local.GetAPIReader(), SecretMetadata: enrolled})
-	if err != nil {
-		return nil, fmt.Errorf("cannot make the source of enrolled Secrets: %w", err)
-	}
-	return []connection.Source{fromCAPI, fromSecrets}, nil
+	return sources, nil
 }
 
 // secretMetadata is a cache of the metadata of Secrets that have a label. A Secret that loses it leaves the cache,
