@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Regenerates what is generated: deep copies beside the types, the CRDs of the hub in config/crd/bases and those of workload
-# clusters, which the manager installs itself, in config/crd/workload, the schema of spec.references for authors, and the page that lists the library of health rules.
+# clusters, which the manager installs itself, in config/crd/workload, the schema of spec.references for authors, the page that lists the library of
+# health rules, the vendored definition of ClusterProfile, and what the charts install.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tool=$(hack/tool.sh controller-gen)
@@ -16,3 +17,6 @@ cat "$page" >config/references/schema.yaml
 go run ./hack/healthlibrary >"$page"
 cat "$page" >docs/health-library.md
 rm -f "$page"
+inventory=$(go list -m -f '{{.Dir}}' sigs.k8s.io/cluster-inventory-api)
+install -m 0644 "$inventory/config/crd/bases/multicluster.x-k8s.io_clusterprofiles.yaml" config/clusterprofiles/
+hack/charts.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes everything that a release publishes, into dist/: the image, install.yaml with that image, the list of what is in it
-# (SPDX), the licences, and the notes out of CHANGELOG.md. Nothing is pushed or tagged.
+# Makes everything that a release publishes, into dist/: the image, install.yaml and the Helm charts with that image, the list of
+# what is in it (SPDX), the licences, and the notes out of CHANGELOG.md. Nothing is pushed or tagged.
 #   VERSION=v1.2.3  must have a section in CHANGELOG.md      IMAGE=registry/name
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,5 +26,7 @@ echo "== install.yaml" >&2
 digest=$(<"$dist/masthead.digest")
 "${KUBECTL:-kubectl}" kustomize config/default | sed "s|image: masthead:dev\$|image: $image:$version@$digest|" >"$dist/install.yaml"
 grep -q "image: $image:$version@$digest" "$dist/install.yaml" || { echo "release: config/default does not name the image masthead:dev" >&2; exit 1; }
-(cd "$dist" && sha256sum masthead.tar install.yaml ./*.spdx.json >SHA256SUMS)
+echo "== charts" >&2
+hack/package-charts.sh "$version" "$image" "$digest" "$dist"
+(cd "$dist" && sha256sum masthead.tar install.yaml ./*"-${version#v}.tgz" ./*.spdx.json >SHA256SUMS)
 ls -l "$dist"

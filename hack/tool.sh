@@ -7,6 +7,7 @@ case $name in
   controller-gen) module=hack/tools package=sigs.k8s.io/controller-tools/cmd/controller-gen path=sigs.k8s.io/controller-tools ;;
   deadcode) module=hack/tools package=golang.org/x/tools/cmd/deadcode path=golang.org/x/tools ;;
   gotestsum) module=hack/tools package=gotest.tools/gotestsum path=gotest.tools/gotestsum ;;
+  helm) module=hack/tools/helm package=helm.sh/helm/v4/cmd/helm path=helm.sh/helm/v4 ;;
   golangci-lint) module=hack/tools/golangci-lint package=github.com/golangci/golangci-lint/v2/cmd/golangci-lint path=github.com/golangci/golangci-lint/v2 ;;
   *) echo "tool.sh: no tool is called \"$name\"" >&2; exit 2 ;;
 esac
@@ -15,6 +16,7 @@ binary=$PWD/bin/tools/$name-$version
 if [[ ! -x $binary ]]; then
   echo "building $name $version into bin/tools (once; some minutes with an empty cache)" >&2
   mkdir -p bin/tools
-  (cd "$module" && go build -trimpath -o "$binary" "$package")
+  # Without cgo, as bin/manager: what both are made of is compiled once.
+  (cd "$module" && CGO_ENABLED=0 go build -trimpath -o "$binary" "$package")
 fi
 echo "$binary"
