@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,9 +49,15 @@ func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
 		// The watch will say what happened to it.
 		return err
 	}
-	foreign, err := p.withdrawObjects(ctx, k, crd)
+	foreign, known, err := p.withdrawObjects(ctx, k, crd)
 	if err != nil {
 		return err
+	}
+	if !known {
+		p.within(soon)
+	}
+	if !known && foreign == 0 {
+		return nil
 	}
 	if foreign > 0 {
 		p.kept.Insert(k.crd())
@@ -80,22 +87,24 @@ func (p *pass) definition(ctx context.Context, k mirroredKind) (*unstructured.Un
 	return crd, nil
 }
 
-// withdrawObjects deletes the copies of a kind, and returns how many objects of it are not copies. They are read from
-// the API server: the watch may know nothing of a kind that is not wanted.
-func (p *pass) withdrawObjects(ctx context.Context, k mirroredKind, crd *unstructured.Unstructured) (int, error) {
+// withdrawObjects deletes the copies of a kind, and returns how many objects of it are not copies, and whether that is
+// all of them. They are read from the API server: the watch may know nothing of a kind that is not wanted.
+//
+// An API server that does not serve the kind has not said that there are no objects. One of several that has not heard
+// of the definition's last change, which may have another version stored, answers so, too.
+func (p *pass) withdrawObjects(ctx context.Context, k mirroredKind, crd *unstructured.Unstructured) (foreign int, known bool, err error) {
 	kind, ok := servedKind(crd, k.resource)
 	if !ok {
-		return 0, fmt.Errorf("cannot tell what objects CustomResourceDefinition %q in cluster %q has: it serves no version", k.crd(), p.w.name)
+		return 0, false, fmt.Errorf("cannot tell what objects CustomResourceDefinition %q in cluster %q has: it serves no version", k.crd(), p.w.name)
 	}
-	foreign, more := 0, ""
+	more := ""
 	for {
 		page, err := p.page(ctx, kind, more)
 		if apierrors.IsNotFound(err) {
-			// It is not served yet, so that nobody could create objects.
-			return 0, nil
+			return foreign, more == "" && neverServed(crd), nil
 		}
 		if err != nil {
-			return 0, fmt.Errorf("cannot list %s in cluster %q: %w", kind, p.w.name, err)
+			return foreign, false, fmt.Errorf("cannot list %s in cluster %q: %w", kind, p.w.name, err)
 		}
 		for i := range page.Items {
 			obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
@@ -107,13 +116,32 @@ func (p *pass) withdrawObjects(ctx context.Context, k mirroredKind, crd *unstruc
 				continue
 			}
 			if err := p.remove(ctx, kind, obj); err != nil {
-				return 0, err
+				return foreign, false, err
 			}
 		}
 		if more = page.Continue; more == "" {
-			return foreign, nil
+			return foreign, true, nil
 		}
 	}
+}
+
+// neverServed is whether the status of a definition says that no API server has ever served it, so that nobody could
+// create objects. Established never becomes false again. Names that were accepted are served even before that. A status
+// that says nothing yet is not an answer.
+func neverServed(crd *unstructured.Unstructured) bool {
+	return conditionOf(crd, string(apiextensionsv1.Established))["status"] == string(metav1.ConditionFalse) &&
+		conditionOf(crd, string(apiextensionsv1.NamesAccepted))["status"] == string(metav1.ConditionFalse)
+}
+
+// conditionOf returns a condition of an object as it is written there; nil if it has none of that type.
+func conditionOf(obj *unstructured.Unstructured, conditionType string) map[string]any {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == conditionType {
+			return c
+		}
+	}
+	return nil
 }
 
 func (p *pass) page(ctx context.Context, kind kindwatch.Kind, more string) (*metav1.PartialObjectMetadataList, error) {

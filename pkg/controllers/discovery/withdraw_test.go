@@ -1,0 +1,135 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+func TestNeverServed(t *testing.T) {
+	status := func(conditions ...string) map[string]any {
+		var list []any
+		for i := 0; i < len(conditions); i += 2 {
+			list = append(list, map[string]any{"type": conditions[i], "status": conditions[i+1]})
+		}
+		return map[string]any{"conditions": list}
+	}
+	cases := map[string]struct {
+		reason string
+		status any
+		want   bool
+	}{
+		"Refused": {
+			"What was never established, and has names that belong to another definition, has no objects.",
+			status("NamesAccepted", "False", "Established", "False"), true,
+		},
+		"Established": {"It is served, by another API server than the one that was asked.", status("NamesAccepted", "True", "Established", "True"), false},
+		"Installing":  {"API servers serve what has its names before it is established.", status("NamesAccepted", "True", "Established", "False"), false},
+		"Conflict":    {"What was established stays so when its names do not.", status("NamesAccepted", "False", "Established", "True"), false},
+		"New":         {"No word is no answer.", nil, false},
+		"Half":        {"Half a word is none.", status("Established", "False"), false},
+		"Lies":        {"What has another shape says nothing.", []any{"x"}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := neverServed(&unstructured.Unstructured{Object: map[string]any{"status": tc.status}}); got != tc.want {
+				t.Errorf("%s Want %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// theirs creates a Composition in the workload cluster that is not Masthead's.
+func (f *fixture) theirs() *unstructured.Unstructured {
+	f.t.Helper()
+	u := object(compositionGVK, "theirs."+f.group)
+	u.Object["spec"] = map[string]any{
+		"compositeTypeRef": map[string]any{"apiVersion": "theirs.org/v1", "kind": "Theirs"}, "mode": "Pipeline",
+		"pipeline": []any{map[string]any{"step": "compose", "functionRef": map[string]any{"name": "theirs"}}},
+	}
+	f.create(f.workload, u)
+	f.t.Cleanup(func() { f.delete(f.workload, u) })
+	return u
+}
+
+func (f *fixture) answering(answer func(*http.Request) *http.Response) {
+	f.asked.mu.Lock()
+	defer f.asked.mu.Unlock()
+	f.asked.answer = answer
+}
+
+// TestDefinitionStaysWhileAnAPIServerDoesNotServeIt asks an API server for objects that has not heard yet of what the
+// definition has come to be, as one of several. Objects that are not copies would go with the definition.
+func TestDefinitionStaysWhileAnAPIServerDoesNotServeIt(t *testing.T) {
+	f := newFixture(t)
+	f.copy(f.composition("aws", "mysqlinstances"), nil)
+	theirs := f.theirs()
+	f.settled()
+
+	var asked atomic.Int32
+	lists := func(req *http.Request) bool {
+		return req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/compositions") && !strings.Contains(req.URL.RawQuery, "watch=true")
+	}
+	f.answering(func(req *http.Request) *http.Response {
+		if !lists(req) {
+			return nil
+		}
+		asked.Add(1)
+		return answer(http.StatusNotFound, "404 page not found")
+	})
+	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Discovery = fleetv1alpha1.DiscoveryModeNone })
+	f.eventually("it is looked at again", func() error {
+		if asked.Load() < 2 {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	f.stays(theirs)
+
+	t.Log("what was counted before counts")
+	f.answering(func(req *http.Request) *http.Response {
+		switch {
+		case !lists(req):
+			return nil
+		case req.URL.Query().Get("continue") != "":
+			return answer(http.StatusNotFound, "404 page not found")
+		}
+		return answer(http.StatusOK, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"continue":"more"},
+			"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"theirs","uid":"1","resourceVersion":"1"}}]}`)
+	})
+	f.reported(compositionCRD, ReasonForeignObjectsLeft)
+	f.stays(theirs)
+
+	t.Log("when it is served everywhere, there is an answer")
+	f.answering(nil)
+	f.delete(f.workload, theirs)
+	f.reconciler.enqueueAll()
+	f.eventually("the definition goes", func() error {
+		if _, err := f.crd(f.workload, compositionCRD); err == nil {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+}
+
+// stays is whether an object of somebody else is there as it was, and so is the definition of Compositions.
+func (f *fixture) stays(theirs *unstructured.Unstructured) {
+	f.t.Helper()
+	if crd, err := f.crd(f.workload, compositionCRD); err != nil || crd.DeletionTimestamp != nil {
+		f.t.Fatalf("want the definition to stay, got %v (%v)", crd.ObjectMeta, err)
+	}
+	now := object(theirs.GroupVersionKind(), theirs.GetName())
+	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(now), now); err != nil || now.GetUID() != theirs.GetUID() {
+		f.t.Fatalf("want what is not a copy to stay, got %v (%v)", now.Object, err)
+	}
+}
