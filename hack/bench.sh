@@ -6,7 +6,8 @@ export MASTHEAD_CONTROLPLANE_BIN=${MASTHEAD_CONTROLPLANE_BIN:-$PWD/bin/controlpl
 export KUBEBUILDER_ASSETS=$MASTHEAD_CONTROLPLANE_BIN
 if [[ ${ONLY:-} != fleet ]]; then
   mapfile -t packages < <(grep -rlE '^func Benchmark' --include='*_test.go' pkg | xargs -n1 dirname | sort -u | sed 's#^#./#')
-  go test -run '^$' -bench . -benchmem "${packages[@]}"
+  # All of a package together take longer than what go test gives them by itself.
+  go test -run '^$' -bench . -benchmem -timeout 30m "${packages[@]}"
 fi
 table=$(mktemp)
 trap 'rm -f "$table"' EXIT

@@ -47,6 +47,9 @@ func FuzzResolve(f *testing.F) {
 			})
 		}
 		result, err := resolve(obj)
+		if settledWith(t, dst, ref) && (err != nil || len(result.Filled)+len(server.reads) > 0) {
+			t.Fatalf("want nothing to be done for what is settled, got %v, filled %v, read %v", err, result.Filled, server.reads)
+		}
 		if same(before, dst) == false {
 			t.Fatal("the object was changed")
 		}
@@ -78,6 +81,18 @@ func FuzzResolve(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// settledWith is whether an object is settled with a reference.
+func settledWith(tb testing.TB, object map[string]any, ref commonv1alpha1.GenericReference) bool {
+	tb.Helper()
+	with := runtime.DeepCopyJSON(object)
+	spec, ok := with["spec"].(map[string]any)
+	if !ok {
+		return false
+	}
+	spec["references"] = content(tb, `{"references":`+asText(tb, []any{ref})+`}`)["references"]
+	return Settled(with)
 }
 
 func same(a, b any) bool {

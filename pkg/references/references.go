@@ -82,6 +82,21 @@ func Pending(object map[string]any) []int {
 	return pending
 }
 
+// Settled is whether Resolve has nothing to do for an object, whatever else there is: every field that its references
+// fill has a value, and none of them follows its source. It looks at the object alone.
+func Settled(object map[string]any) bool {
+	refs, err := Of(object)
+	if err != nil {
+		return false
+	}
+	for i := range refs {
+		if refs[i].FollowsSource() || !hasValue(object, refs[i].ToFieldPath) {
+			return false
+		}
+	}
+	return true
+}
+
 // isResolved is whether the condition of an object says that its references are resolved, of the object as it is.
 func isResolved(object map[string]any) bool {
 	metadata, _ := object["metadata"].(map[string]any)

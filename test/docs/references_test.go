@@ -35,6 +35,7 @@ var notForUsers = map[string]string{
 	"cannot watch the definitions of cluster …":            "when a cluster is engaged",
 	"cannot watch cluster …":                               "when a cluster is engaged",
 	"cannot make a patch of the condition":                 "a program's mistake",
+	"cannot read what is kept of … of …":                   "a program's mistake",
 	"cannot write the condition of …":                      "there is no place to show it",
 	"cannot apply what references filled in to …":          "tried again, and logged",
 	"cluster … answered with another object than …":        "tried again, and logged",

@@ -57,12 +57,12 @@ var _ = Describe("A composite with references", func() {
 		DeferCleanup(func(ctx context.Context) { mode(ctx, "Disabled") })
 		enrolAll(ctx, "w1")
 		sample := referencesSample("composite.yaml")
-		cache, configMap := sample[0], sample[1]
+		cache, configMap, another := sample[0], sample[1], sample[2]
 
 		By("keeping it back as long as what it references is missing")
 		Eventually(func() error { return harness.Apply(ctx, fleet, "w1", cache) }).WithContext(ctx).Should(Succeed())
 		DeferCleanup(func(ctx context.Context) {
-			kubectl(ctx, "w1", "delete", caches, "sessions")
+			kubectl(ctx, "w1", "delete", caches, "sessions", "pages", "--ignore-not-found")
 			kubectl(ctx, "w1", "delete", "configmap", "versions", "--ignore-not-found")
 		})
 		Eventually(resolvedFor).WithArguments(ctx, "w1", "default").WithContext(ctx).Should(Equal("False/SourceNotFound"))
@@ -79,17 +79,24 @@ var _ = Describe("A composite with references", func() {
 			WithContext(ctx).Should(Equal("True"))
 		Expect(resolvedFor(ctx, "w1", "default")).To(Equal("True/Resolved"), "the hub's status leaves the condition of references")
 
-		By("doing the same for a composite of the hub itself")
+		By("doing the same for another one with the same source")
+		Expect(harness.Apply(ctx, fleet, "w1", another)).To(Succeed())
+		Eventually(tryGet).WithArguments(ctx, hub, version, "configmap", "pages-configmap-0", "--namespace", "bar").
+			WithContext(ctx).Should(Equal("7.2"))
+
+		By("doing the same for composites of the hub itself")
 		for _, document := range sample {
 			Expect(harness.Apply(ctx, fleet, hub, document)).To(Succeed())
 		}
 		DeferCleanup(func(ctx context.Context) {
-			kubectl(ctx, hub, "delete", caches, "sessions", "--namespace", "default")
+			kubectl(ctx, hub, "delete", caches, "sessions", "pages", "--namespace", "default")
 			kubectl(ctx, hub, "delete", "configmap", "versions", "--namespace", "default")
 		})
 		Eventually(resolvedFor).WithArguments(ctx, hub, "default").WithContext(ctx).Should(Equal("True/Resolved"))
-		Eventually(tryGet).WithArguments(ctx, hub, version, "configmap", "sessions-configmap-0", "--namespace", "default").
-			WithContext(ctx).Should(Equal("7.2"))
+		for _, composed := range []string{"sessions-configmap-0", "pages-configmap-0"} {
+			Eventually(tryGet).WithArguments(ctx, hub, version, "configmap", composed, "--namespace", "default").
+				WithContext(ctx).Should(Equal("7.2"))
+		}
 
 		By("leaving alone in the hub what came from a workload cluster")
 		Expect(resolvedFor(ctx, hub, "bar")).To(BeEmpty())

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -120,6 +121,15 @@ type reconciler struct {
 	metrics  *Metrics
 	lists    *kindwatch.ListGate
 	clock    clock.WithTicker
+	logs     func(*Request) logr.Logger
+}
+
+// logOf names a cluster in what is logged of it outside of a reconcile.
+func (r *reconciler) logOf(name mcr.ClusterName) logr.Logger {
+	if r.logs == nil {
+		return logr.Discard()
+	}
+	return r.logs(&Request{ClusterName: name})
 }
 
 // Setup adds the controller to a manager.
@@ -129,10 +139,14 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 	}
 	local := mgr.GetLocalManager()
 	r := &reconciler{fleet: o.Fleet, hubClass: o.HubClass, classes: local.GetClient(), resolver: references.NewResolver(), lists: o.Lists, clock: o.Clock}
+	r.logs = multicluster.LogConstructor[Request](local.GetLogger(), controllerName)
 	if o.Registerer != nil {
 		r.metrics = NewMetrics(o.Registerer)
 	}
 	r.workloads = newWorkloads(r)
+	if o.Registerer != nil {
+		o.Registerer.MustRegister(newKinds(r))
+	}
 	c, err := multicluster.NewController(controllerName, mgr, multicluster.ControllerOptions[Request]{
 		Reconciler: r, Gate: o.Gate, MaxConcurrentReconciles: o.MaxConcurrentReconciles, Clock: o.Clock,
 		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
@@ -204,12 +218,12 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) error {
 		return nil
 	}
 	w.definitions.Set(ownerDefinitions, definitionKind)
-	kinds, err := w.kinds()
+	kinds, leftOut, err := w.kinds()
 	if err != nil {
 		// They are not known yet. When they are is an event.
 		return nil //nolint:nilerr // The comment says so.
 	}
-	w.lookAfter(kinds, tenancyOf(class.Spec.References))
+	w.lookAfter(kinds, leftOut, tenancyOf(class.Spec.References))
 	return nil
 }
 

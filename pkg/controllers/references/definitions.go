@@ -54,8 +54,8 @@ func (d *declared) IndexKeys() []string { return nil }
 // Size implements kindwatch.Record.
 func (d *declared) Size() int64 { return d.size }
 
-// reduce keeps of definitions those that declare references.
-func reduce(_ kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Record, bool) {
+// reduceDefinition keeps of definitions those that declare references.
+func reduceDefinition(_ kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Record, bool) {
 	if !mayDeclare(obj) {
 		return nil, false
 	}

@@ -16,7 +16,7 @@ type Metrics struct {
 	fields  *prometheus.CounterVec
 
 	mu      sync.Mutex
-	reasons map[mcr.ClusterName]map[Request]string
+	reasons map[mcr.ClusterName]map[objectKey]string
 }
 
 // NewMetrics registers the metrics.
@@ -30,7 +30,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "masthead_references_filled_fields_total",
 			Help: "How many fields were filled in by references, by cluster.",
 		}, []string{"cluster"}),
-		reasons: map[mcr.ClusterName]map[Request]string{},
+		reasons: map[mcr.ClusterName]map[objectKey]string{},
 	}
 	registerer.MustRegister(m.objects, m.fields)
 	return m
@@ -53,17 +53,17 @@ func (m *Metrics) object(req Request, reason string) {
 	defer m.mu.Unlock()
 	m.leave(req)
 	if m.reasons[req.ClusterName] == nil {
-		m.reasons[req.ClusterName] = map[Request]string{}
+		m.reasons[req.ClusterName] = map[objectKey]string{}
 	}
-	m.reasons[req.ClusterName][req] = reason
+	m.reasons[req.ClusterName][req.key()] = reason
 	m.objects.WithLabelValues(label(req.ClusterName), reason).Inc()
 }
 
 // leave takes an object out of what is counted. The caller holds mu.
 func (m *Metrics) leave(req Request) {
-	if before := m.reasons[req.ClusterName][req]; before != "" {
+	if before := m.reasons[req.ClusterName][req.key()]; before != "" {
 		m.objects.WithLabelValues(label(req.ClusterName), before).Dec()
-		delete(m.reasons[req.ClusterName], req)
+		delete(m.reasons[req.ClusterName], req.key())
 	}
 }
 
@@ -95,4 +95,35 @@ func (m *Metrics) forgetCluster(cluster mcr.ClusterName) {
 	labels := prometheus.Labels{"cluster": label(cluster)}
 	m.objects.DeletePartialMatch(labels)
 	m.fields.DeletePartialMatch(labels)
+}
+
+// stateLeftOut is the state of kinds that are more than are looked after. The other states are those of kindwatch.
+const stateLeftOut = "LeftOut"
+
+// kinds publishes masthead_references_kinds: of a kind that cannot be watched, no object says that its references are
+// not resolved. They are counted when they are asked for.
+type kinds struct {
+	r    *reconciler
+	desc *prometheus.Desc
+}
+
+func newKinds(r *reconciler) prometheus.Collector {
+	return &kinds{r: r, desc: prometheus.NewDesc("masthead_references_kinds",
+		"How many kinds of a cluster declare references, by the state of their watch.", []string{"cluster", "state"}, nil)}
+}
+
+// Describe implements prometheus.Collector.
+func (k *kinds) Describe(out chan<- *prometheus.Desc) { out <- k.desc }
+
+// Collect implements prometheus.Collector.
+func (k *kinds) Collect(out chan<- prometheus.Metric) {
+	all := k.r.workloads.All()
+	if hub := k.r.hub.Load(); hub != nil {
+		all = append(all, hub)
+	}
+	for _, w := range all {
+		for state, n := range w.states() {
+			out <- prometheus.MustNewConstMetric(k.desc, prometheus.GaugeValue, float64(n), label(w.name), state)
+		}
+	}
 }

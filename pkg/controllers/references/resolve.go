@@ -24,21 +24,29 @@ import (
 // reconcileObject resolves the references of one object.
 func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Request) (reconcile.Result, error) {
 	rules, tenancy := w.rules(req.Kind)
-	obj, err := w.watcher.Get(req.Kind, req.NamespacedName)
+	entry, err := w.watcher.Entry(req.Kind, req.NamespacedName)
 	switch {
 	case rules == nil:
-		w.forget(req)
-		r.metrics.forget(req)
+		r.forget(w, req)
 		return reconcile.Result{}, nil
 	case errors.Is(err, kindwatch.ErrNotSynced), errors.Is(err, kindwatch.ErrNotWatched):
 		// Its coming makes a new request.
 		return reconcile.Result{}, nil
 	case client.IgnoreNotFound(err) != nil:
 		return reconcile.Result{}, err
-	case err != nil, obj.GetDeletionTimestamp() != nil, hasReferencesOfAnother(obj):
-		w.forget(req)
-		r.metrics.forget(req)
-		return reconcile.Result{}, nil //nolint:nilerr // Not to be there is no error.
+	case err != nil:
+		r.forget(w, req)
+		return reconcile.Result{}, nil //nolint:nilerr // Not to be there, or to have no references, is no error.
+	}
+	obj, isSettled, err := objectOf(req.Kind, entry)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if isSettled {
+		_, _ = w.depend(req.key(), req, nil)
+		r.whileLookedAfter(w, req.Kind, func() { r.metrics.object(req, references.ReasonResolved) })
+		r.tell(w, req, obj, references.ReasonResolved, condition(0, outcome{}))
+		return reconcile.Result{}, nil
 	}
 	refs, err := references.Of(obj.Object)
 	if err != nil {
@@ -51,12 +59,14 @@ func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Reque
 		}
 		return reconcile.Result{RequeueAfter: slowRetry()}, nil
 	}
-	if len(refs) == 0 && shownCondition(obj) == nil {
-		w.forget(req)
-		r.metrics.forget(req)
-		return reconcile.Result{}, nil
-	}
 	return r.resolve(ctx, w, req, resolution{rules: rules, tenancy: tenancy, obj: obj, refs: refs})
+}
+
+// forget forgets an object that is gone, or not looked after any more.
+func (r *reconciler) forget(w *workload, req Request) {
+	if w.forget(req) {
+		r.metrics.forget(req)
+	}
 }
 
 // resolution is what there is to know to resolve the references of one object.

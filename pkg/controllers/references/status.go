@@ -87,20 +87,26 @@ func (r *reconciler) report(
 		}
 		shows = !refused
 	}
+	reason, _ := shown["reason"].(string)
+	r.tell(w, req, obj, reason, c)
+	return shows, nil
+}
+
+// tell notes what an object is told by its condition, and tells it by an event if that is news. shown is the reason of
+// the condition before: after a start, the object says what it was told.
+func (r *reconciler) tell(w *workload, req Request, obj *unstructured.Unstructured, shown string, c metav1.Condition) {
 	before := w.tell(req, c.Reason)
 	if before == "" {
-		// After a start, the object says what it was told.
-		before, _ = shown["reason"].(string)
+		before = shown
 	}
 	if before == c.Reason || before == "" && c.Status == metav1.ConditionTrue {
-		return shows, nil
+		return
 	}
 	kind := corev1.EventTypeWarning
 	if c.Status == metav1.ConditionTrue {
 		kind = corev1.EventTypeNormal
 	}
 	w.recorder.Eventf(obj, nil, kind, c.Reason, "ResolveReferences", "%s", c.Message)
-	return shows, nil
 }
 
 // writeCondition writes the condition if it is another one. Lists are replaced whole by a merge patch, so it holds for

@@ -6,11 +6,14 @@ package references
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -38,8 +41,10 @@ type workload struct {
 	recorder events.EventRecorder
 	mapper   *served
 	queue    workqueue.TypedRateLimitingInterface[Request]
+	log      logr.Logger
 
-	// definitions watches definitions, of which little is kept, and watcher objects and what they depend on.
+	// definitions watches definitions, and watcher objects and what they depend on. Little is kept of either: see declared,
+	// content and version.
 	definitions *kindwatch.Watcher
 	watcher     *kindwatch.Watcher
 
@@ -53,6 +58,9 @@ type workload struct {
 	tenancy      references.Tenancy
 	declared     map[kindwatch.Kind]*declared
 	dependencies *dependencies
+
+	// leftOut is how many kinds more declare references than are looked after.
+	leftOut int
 
 	// told is the reason that an object was told last.
 	told map[objectKey]string
@@ -80,7 +88,7 @@ func (r *reconciler) newWorkload(
 	}
 	w := &workload{
 		name: name, inHub: name == hubName, client: cl.GetClient(), reader: cl.GetAPIReader(), recorder: cl.GetEventRecorder(controllerName),
-		mapper: newServed(client, r.clock), queue: queue,
+		mapper: newServed(client, r.clock), queue: queue, log: r.logOf(name),
 		declared: map[kindwatch.Kind]*declared{}, dependencies: newDependencies(), told: map[objectKey]string{},
 	}
 	watched, err := multicluster.WatchOptions(cl)
@@ -88,9 +96,13 @@ func (r *reconciler) newWorkload(
 		return nil, fmt.Errorf("cannot make clients for cluster %q: %w", name, err)
 	}
 	watched.Clock, watched.Lists = r.clock, r.lists
+	if w.inHub {
+		// What is in the hub is its administrator's: what users of workload clusters brought is not kept.
+		watched.PerKind, watched.Total, watched.Listed = kindwatch.Unlimited, kindwatch.Unlimited, -1
+	}
 	definitions, objects := watched, watched
-	definitions.Reduce, definitions.Handler = reduce, w.definitionChanged
-	objects.KeepManager, objects.Handler = references.FieldManager, w.changed
+	definitions.Reduce, definitions.Handler = reduceDefinition, w.definitionChanged
+	objects.Reduce, objects.KeepManager, objects.Handler = reduce, references.FieldManager, w.changed
 	if w.definitions, err = kindwatch.New(definitions); err != nil {
 		return nil, fmt.Errorf("cannot watch the definitions of cluster %q: %w", name, err)
 	}
@@ -134,8 +146,8 @@ func (w *workload) definitionChanged(e kindwatch.Event) {
 // changed is the handler of objects, and of what they depend on.
 func (w *workload) changed(e kindwatch.Event) {
 	if e.Kind.FieldSelector != "" {
-		if isDefinition(e.Kind) && e.Object != nil && !e.Initial {
-			_, group, _ := strings.Cut(e.Object.GetName(), ".")
+		if isDefinition(e.Kind) && e.Entry != nil && !e.Initial {
+			_, group, _ := strings.Cut(e.Entry.Key.Name, ".")
 			w.mapper.changed(group)
 		}
 		w.mu.Lock()
@@ -146,17 +158,23 @@ func (w *workload) changed(e kindwatch.Event) {
 		}
 		return
 	}
-	if e.Object != nil {
-		w.queue.Add(w.request(e.Kind, e.Object))
+	if e.Entry != nil {
+		w.queue.Add(w.request(e.Kind, e.Entry.Key))
+		return
+	}
+	if e.State != kindwatch.StateSynced {
+		// Nobody else can tell: it is not known of which objects.
+		_, why := w.watcher.State(e.Kind)
+		w.log.Info("The references of a kind are not resolved", "kind", e.Kind.String(), "state", e.State, "message", why)
 	}
 }
 
-func (w *workload) request(kind kindwatch.Kind, obj client.Object) Request {
-	return Request{ClusterName: w.name, Kind: kind, NamespacedName: client.ObjectKeyFromObject(obj)}
+func (w *workload) request(kind kindwatch.Kind, key types.NamespacedName) Request {
+	return Request{ClusterName: w.name, Kind: kind, NamespacedName: key}
 }
 
-// lookAfter makes kinds all that are looked after, by rules.
-func (w *workload) lookAfter(kinds []*declared, tenancy references.Tenancy) {
+// lookAfter makes kinds all that are looked after, by rules. leftOut more would have to be.
+func (w *workload) lookAfter(kinds []*declared, leftOut int, tenancy references.Tenancy) {
 	byKind := make(map[kindwatch.Kind]*declared, len(kinds))
 	watched := make([]kindwatch.Kind, 0, len(kinds))
 	for _, d := range kinds {
@@ -164,13 +182,13 @@ func (w *workload) lookAfter(kinds []*declared, tenancy references.Tenancy) {
 		watched = append(watched, d.kind)
 	}
 	w.mu.Lock()
-	before := w.declared
-	w.declared, w.tenancy = byKind, tenancy
+	before, leftOutBefore := w.declared, w.leftOut
+	w.declared, w.tenancy, w.leftOut = byKind, tenancy, leftOut
 	var orphaned []Request
 	for key := range w.told {
 		for kind := range before {
 			if byKind[kind] == nil && kind.GroupKind() == key.GroupKind {
-				orphaned = append(orphaned, Request{ClusterName: w.name, Kind: kind, NamespacedName: key.NamespacedName})
+				orphaned = append(orphaned, w.request(kind, key.NamespacedName))
 			}
 		}
 	}
@@ -179,25 +197,30 @@ func (w *workload) lookAfter(kinds []*declared, tenancy references.Tenancy) {
 		// It is forgotten: of a kind that is not watched any more, nothing is reported.
 		w.queue.Add(req)
 	}
+	if leftOut > 0 && leftOut != leftOutBefore {
+		w.log.Info("More kinds declare references than are looked after", "lookedAfter", len(kinds), "leftOut", leftOut)
+	}
 	w.watcher.Set(ownerObjects, watched...)
 	for kind := range byKind {
 		if before[kind] == nil {
 			continue
 		}
 		// Its schema, or what is permitted, may have changed.
-		objects, err := w.watcher.List(kind)
+		objects, err := w.watcher.Entries(kind)
 		if err != nil {
 			continue
 		}
-		for _, obj := range objects {
-			w.queue.Add(w.request(kind, obj))
+		for i := range objects {
+			if objects[i].Record != kindwatch.Record(settled) {
+				w.queue.Add(w.request(kind, objects[i].Key))
+			}
 		}
 	}
 }
 
 // ignore looks after nothing any more.
 func (w *workload) ignore() {
-	w.lookAfter(nil, references.Tenancy{})
+	w.lookAfter(nil, 0, references.Tenancy{})
 	w.watching.Lock()
 	defer w.watching.Unlock()
 	w.mu.Lock()
@@ -209,20 +232,36 @@ func (w *workload) ignore() {
 	}
 }
 
-// kinds are those whose definitions declare references, the first of them by name if there are too many.
-func (w *workload) kinds() ([]*declared, error) {
+// kinds are those whose definitions declare references, the first of them by name if there are too many, and how many
+// are left out.
+func (w *workload) kinds() (kinds []*declared, leftOut int, err error) {
 	entries, err := w.definitions.Entries(definitionKind)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	slices.SortFunc(entries, func(a, b kindwatch.Entry) int { return strings.Compare(a.Key.Name, b.Key.Name) })
-	var out []*declared
 	for i := range entries {
-		if d, ok := entries[i].Record.(*declared); ok && len(out) < maxKinds {
-			out = append(out, d)
+		if d, ok := entries[i].Record.(*declared); ok {
+			kinds = append(kinds, d)
 		}
 	}
-	return out, nil
+	leftOut = max(0, len(kinds)-maxKinds)
+	return kinds[:len(kinds)-leftOut], leftOut, nil
+}
+
+// states are how many of the kinds that declare references are in each state.
+func (w *workload) states() map[string]int {
+	w.mu.Lock()
+	kinds, leftOut := slices.Collect(maps.Keys(w.declared)), w.leftOut
+	w.mu.Unlock()
+	out := map[string]int{}
+	for _, kind := range kinds {
+		state, _ := w.watcher.State(kind)
+		out[string(state)]++
+	}
+	if leftOut > 0 {
+		out[stateLeftOut] = leftOut
+	}
+	return out
 }
 
 // rules are how an object of a kind is to be looked after; nil if it is not.
@@ -241,6 +280,10 @@ func (w *workload) depend(
 	w.watching.Lock()
 	defer w.watching.Unlock()
 	w.mu.Lock()
+	if w.isOfAnotherVersion(req.Kind) {
+		w.mu.Unlock()
+		return true, nil
+	}
 	if w.declared[req.Kind] == nil {
 		sources, others = nil, nil
 	}
@@ -303,12 +346,30 @@ func (w *workload) tell(req Request, reason string) (before string) {
 	return before
 }
 
-// forget forgets an object.
-func (w *workload) forget(req Request) {
+// forget forgets an object, and returns whether there is nothing of it any more.
+func (w *workload) forget(req Request) bool {
 	_, _ = w.depend(req.key(), req, nil)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.isOfAnotherVersion(req.Kind) {
+		return false
+	}
 	delete(w.told, req.key())
+	return true
+}
+
+// isOfAnotherVersion is whether a kind is looked after in another version only: who comes late with the old one has
+// nothing to say of its objects any more. The caller holds mu.
+func (w *workload) isOfAnotherVersion(kind kindwatch.Kind) bool {
+	if w.declared[kind] != nil {
+		return false
+	}
+	for other := range w.declared {
+		if other.GroupKind() == kind.GroupKind() {
+			return true
+		}
+	}
+	return false
 }
 
 // ifLookedAfter calls fn if a kind is looked after, and keeps it so meanwhile.

@@ -4,15 +4,25 @@
 package references
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/references"
@@ -29,19 +39,25 @@ func thing(name string) Request {
 // idle is an instance that looks after Things, and does nothing by itself.
 func idle(t *testing.T) (*reconciler, *workload) {
 	t.Helper()
+	return idleIn(t, apiConfig, workloadA)
+}
+
+// idleIn is idle for a cluster.
+func idleIn(t *testing.T, cfg *rest.Config, name mcr.ClusterName) (*reconciler, *workload) {
+	t.Helper()
 	r := &reconciler{clock: clock.RealClock{}, metrics: NewMetrics(prometheus.NewRegistry())}
 	r.workloads = newWorkloads(r)
-	cl, err := cluster.New(apiConfig)
+	cl, err := cluster.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[Request]())
 	t.Cleanup(queue.ShutDown)
-	w, err := r.newWorkload(workloadA, cl, queue)
+	w, err := r.newWorkload(name, cl, queue)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.lookAfter([]*declared{{kind: thingKind}}, references.Tenancy{})
+	w.lookAfter([]*declared{{kind: thingKind}}, 0, references.Tenancy{})
 	return r, w
 }
 
@@ -113,9 +129,163 @@ func TestStateOfAClusterThatIsNotLookedAfterAnyMore(t *testing.T) {
 	}
 
 	// The cluster is gone: there is no instance of it.
-	w.lookAfter([]*declared{{kind: thingKind}}, references.Tenancy{})
+	w.lookAfter([]*declared{{kind: thingKind}}, 0, references.Tenancy{})
 	late()
 	if len(r.metrics.reasons) > 0 {
 		t.Errorf("want no series of a cluster that is gone, got %v", r.metrics.reasons)
+	}
+}
+
+// TestOldVersionComesLate: an object that is looked after in another version by now is not forgotten because of who
+// comes late with the old one.
+func TestOldVersionComesLate(t *testing.T) {
+	r, w := idle(t)
+	before, after := thing("a"), thing("a")
+	after.Kind.Version = "v2"
+	waits := func(req Request) {
+		_, _ = w.depend(req.key(), req, []references.Source{sourceNamed("b")})
+		w.tell(req, references.ReasonSourceNotFound)
+		r.metrics.object(req, references.ReasonSourceNotFound)
+	}
+	waits(before)
+	w.lookAfter([]*declared{{kind: after.Kind}}, 0, references.Tenancy{})
+	waits(after)
+	if _, err := r.reconcileObject(t.Context(), w, before); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.dependencies.users) != 1 || w.told[after.key()] == "" || len(r.metrics.reasons[workloadA]) != 1 {
+		t.Errorf("want the object to wait still, got %v, %v, %v", w.dependencies.users, w.told, r.metrics.reasons)
+	}
+	w.lookAfter(nil, 0, references.Tenancy{})
+	if _, err := r.reconcileObject(t.Context(), w, after); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.dependencies.users)+len(w.told)+len(r.metrics.reasons[workloadA]) > 0 {
+		t.Errorf("want nothing to be left, got %v, %v, %v", w.dependencies.users, w.told, r.metrics.reasons)
+	}
+}
+
+// things serves so many Things, of which the last ones have references.
+func things(t *testing.T, without, with int) *rest.Config {
+	t.Helper()
+	return serves(t, func(w io.Writer) {
+		_, _ = fmt.Fprint(w, `{"apiVersion":"example.org/v1","kind":"ThingList","metadata":{"resourceVersion":"1"},"items":[`)
+		for i := range without + with {
+			item, separator := `"spec":{"size":1}`, ","
+			if i >= without {
+				item = `"spec":{"references":[{"resource":"configmaps","name":"s","fromFieldPath":"data.a","toFieldPath":"spec.a"}]}`
+			}
+			if i == 0 {
+				separator = ""
+			}
+			_, _ = fmt.Fprintf(w, `%s{"metadata":{"namespace":"team-a","name":"thing-%d","uid":"u%d","resourceVersion":"1"},%s}`, separator, i, i, item)
+		}
+		_, _ = fmt.Fprint(w, `]}`)
+	})
+}
+
+// serves answers each list with what is written, and lets watches hang.
+func serves(t *testing.T, list func(io.Writer)) *rest.Config {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch query := req.URL.Query(); {
+		case query.Get("sendInitialEvents") != "":
+			http.Error(w, "", http.StatusBadRequest)
+		case query.Get("watch") != "":
+			<-req.Context().Done()
+		default:
+			list(w)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return &rest.Config{Host: server.URL, QPS: -1}
+}
+
+// TestKindWithManyObjects: how many objects of a kind there are does not end the resolution of the kind. In a workload
+// cluster, of which the owner is not trusted, how many of them have references does.
+func TestKindWithManyObjects(t *testing.T) {
+	const many = kindwatch.DefaultObjectsPerKind + 1
+	cases := map[string]struct {
+		reason        string
+		in            mcr.ClusterName
+		without, with int
+		want          kindwatch.State
+	}{
+		"HubWithout":      {reason: "What has no references is not kept.", in: hubName, without: many, with: 1, want: kindwatch.StateSynced},
+		"HubWith":         {reason: "The hub's objects are its administrator's.", in: hubName, with: many, want: kindwatch.StateSynced},
+		"WorkloadWithout": {reason: "What has no references is not kept.", in: workloadA, without: many, with: 1, want: kindwatch.StateSynced},
+		"WorkloadWith":    {reason: "What is kept of a workload cluster is bounded.", in: workloadA, with: many, want: kindwatch.StateTooLarge},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r, w := idleIn(t, things(t, tc.without, tc.with), tc.in)
+			if tc.in == hubName {
+				r.hub.Store(w)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_ = w.watcher.Start(ctx)
+			}()
+			defer func() { cancel(); <-ended }()
+			if err := w.watcher.WaitForSync(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if got, why := w.watcher.State(thingKind); got != tc.want {
+				t.Errorf("%s Want the kind to be %s, got %s: %s", tc.reason, tc.want, got, why)
+			}
+			want := 0
+			if tc.want == kindwatch.StateSynced {
+				want = tc.with
+			}
+			if got := len(queued(w)); got != want {
+				t.Errorf("want the %d objects with references to be looked at, got %d", want, got)
+			}
+			if got := w.states(); got[string(tc.want)] != 1 {
+				t.Errorf("want the state to be published, got %v", got)
+			}
+		})
+	}
+}
+
+// TestMoreKindsThanAreLookedAfter: what is left out is said, in the metric.
+func TestMoreKindsThanAreLookedAfter(t *testing.T) {
+	list := apiextensionsv1.CustomResourceDefinitionList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
+	list.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
+	for i := range maxKinds + 3 {
+		crd, err := withReferences("Network", apiextensionsv1.NamespaceScoped)
+		if err != nil {
+			t.Fatal(err)
+		}
+		crd.UID, crd.ResourceVersion = types.UID(fmt.Sprint("u", i)), "1"
+		crd.Spec.Names.Plural = fmt.Sprintf("networks%03d", i)
+		crd.Spec.Names.Kind, crd.Name = fmt.Sprint("Network", i), crd.Spec.Names.Plural+"."+crd.Spec.Group
+		list.Items = append(list.Items, *crd)
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, w := idleIn(t, serves(t, func(out io.Writer) { _, _ = out.Write(data) }), hubName)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	w.definitions.Set(ownerDefinitions, definitionKind)
+	go func() {
+		defer close(ended)
+		_ = w.definitions.Start(ctx)
+	}()
+	defer func() { cancel(); <-ended }()
+	if err := w.definitions.WaitForSync(ctx); err != nil {
+		t.Fatal(err)
+	}
+	kinds, leftOut, err := w.kinds()
+	if err != nil || len(kinds) != maxKinds || leftOut != 3 || kinds[0].kind.Resource != "networks000" {
+		t.Fatalf("want the first %d kinds by name, and 3 to be left out, got %d, %d, %v", maxKinds, len(kinds), leftOut, err)
+	}
+	w.lookAfter(kinds, leftOut, references.Tenancy{})
+	if got := w.states(); got[stateLeftOut] != 3 || got[string(kindwatch.StateSyncing)] != maxKinds {
+		t.Errorf("want what is left out to be published, got %v", got)
 	}
 }

@@ -1,0 +1,305 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/test/fakefleet"
+	"github.com/masthead-dev/masthead/test/testenv"
+)
+
+// BenchmarkController has the controller resolve 1, 10 and 100 references, each to a ConfigMap of its own, of 1,000
+// objects on a real API server. An operation is from when it begins to look at them until the last condition is written.
+// Then it counts the requests that these objects cost at rest: while each of them changes in a way that does not
+// matter, and when the controller looks at all of them anew, as after a start. Watches, lists of a whole kind, and the
+// question what the API server serves, once a minute, are not counted.
+func BenchmarkController(b *testing.B) {
+	const objects = 1000
+	s := newBenchServer(b)
+	for _, n := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("references=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				s.disable(b)
+				ns := s.fill(b, objects, n)
+				before := s.traffic.seen()
+				b.StartTimer()
+				s.setMode(b, fleetv1alpha1.ReferencesModeEnabled)
+				s.waitFor(b, before.resolved+objects)
+				b.StopTimer()
+				first := s.traffic.seen()
+
+				s.eachObject(b, ns, objects, func(ctx context.Context, u *unstructured.Unstructured) error {
+					return s.client.Patch(ctx, u, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"changed":"true"}}}`)))
+				})
+				s.resolveAnother(b, ns)
+				changed := s.traffic.seen()
+
+				s.disable(b)
+				s.setMode(b, fleetv1alpha1.ReferencesModeEnabled)
+				// The first may be among those that are listed, the second comes after all of these.
+				s.resolveAnother(b, ns)
+				s.resolveAnother(b, ns)
+				anew := s.traffic.seen()
+
+				b.ReportMetric(float64(first.requests-before.requests)/objects, "requests/object")
+				b.ReportMetric(float64(changed.requests-first.requests), "requests-changed")
+				b.ReportMetric(float64(anew.requests-changed.requests), "requests-anew")
+				s.empty(b, ns)
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// another is the name of what is resolved to see that everything before it has been looked at. It is not counted.
+const another = "another"
+
+// traffic counts what the controller asks of the workload cluster.
+type traffic struct{ requests, resolved atomic.Int64 }
+
+type seen struct{ requests, resolved int64 }
+
+func (t *traffic) seen() seen { return seen{t.requests.Load(), t.resolved.Load()} }
+
+// through counts what goes through a transport.
+func (t *traffic) through(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(req *http.Request) (*http.Response, error) {
+		path := req.URL.Path
+		list := req.Method == http.MethodGet && (strings.HasSuffix(path, "/networks") || strings.HasSuffix(path, "/customresourcedefinitions"))
+		discovery := strings.Count(path, "/") <= 3
+		if req.URL.Query().Get("watch") == "" && !list && !discovery && !strings.Contains(path, another) {
+			t.requests.Add(1)
+		}
+		resp, err := next.RoundTrip(req)
+		if err == nil && resp.StatusCode == http.StatusOK && req.Method == http.MethodPatch && strings.HasSuffix(path, "/status") {
+			t.resolved.Add(1)
+		}
+		return resp, err
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (r roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return r(req) }
+
+// benchServer is an API server with Networks, and the controller, for which it is a workload cluster.
+type benchServer struct {
+	client  client.Client
+	traffic traffic
+	series  *prometheus.Registry
+	class   *fleetv1alpha1.EnrollmentClass
+	others  int
+}
+
+func newBenchServer(b *testing.B) *benchServer {
+	b.Helper()
+	env, err := testenv.New(testenv.CRDs())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = env.Stop() })
+	cfg, err := env.Start()
+	if err != nil {
+		b.Fatal(err)
+	}
+	cfg.QPS = -1
+	s := &benchServer{series: prometheus.NewRegistry(), class: &fleetv1alpha1.EnrollmentClass{
+		ObjectMeta: metav1.ObjectMeta{Name: className},
+		Spec:       fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{Mode: fleetv1alpha1.AgentModeDisabled}},
+	}}
+	if s.client, err = client.New(cfg, client.Options{Scheme: scheme()}); err != nil {
+		b.Fatal(err)
+	}
+	crd, err := withReferences("Network", apiextensionsv1.NamespaceScoped)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, obj := range []client.Object{s.class, crd} {
+		if err := s.client.Create(b.Context(), obj); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := s.start(b.Context(), cfg); err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+// start has the controller look after the API server until ctx ends.
+func (s *benchServer) start(ctx context.Context, cfg *rest.Config) error {
+	mgr, err := newManager(cfg)
+	if err != nil {
+		return err
+	}
+	gate, fleet := multicluster.NewGate(), &fakefleet.Fleet{}
+	fleet.Set(connection.Cluster{Name: workloadA, State: connection.StateConnected, Enrolment: connection.Enrolment{Class: className}})
+	if err := Setup(mgr, Options{Fleet: fleet, Gate: gate, Registerer: s.series, SkipNameValidation: new(true)}); err != nil {
+		return err
+	}
+	go func() { _ = mgr.Start(ctx) }()
+	counted := rest.CopyConfig(cfg)
+	counted.Wrap(s.traffic.through)
+	cl, err := cluster.New(counted, func(o *cluster.Options) { o.Scheme = scheme() })
+	if err != nil {
+		return err
+	}
+	go func() { _ = cl.Start(ctx) }()
+	gate.Open(workloadA)
+	return mgr.Engage(ctx, workloadA, cl)
+}
+
+func (s *benchServer) setMode(b *testing.B, mode fleetv1alpha1.ReferencesMode) {
+	b.Helper()
+	s.class.Spec.References.Mode = mode
+	if err := s.client.Update(b.Context(), s.class); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// disable has the controller forget everything.
+func (s *benchServer) disable(b *testing.B) {
+	b.Helper()
+	s.setMode(b, fleetv1alpha1.ReferencesModeDisabled)
+	for {
+		families, err := s.series.Gather()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if !slices.ContainsFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "masthead_references_objects" }) {
+			return
+		}
+		select {
+		case <-b.Context().Done():
+			b.Fatal("the controller did not stop to look after the cluster")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// fill makes a namespace with so many objects of n references.
+func (s *benchServer) fill(b *testing.B, objects, n int) string {
+	b.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}}
+	if err := s.client.Create(b.Context(), ns); err != nil {
+		b.Fatal(err)
+	}
+	for i := range n {
+		source := configMap(ns.Name, fmt.Sprintf("source-%d", i), map[string]string{"region": "eu-west-1"})
+		if err := s.client.Create(b.Context(), source); err != nil {
+			b.Fatal(err)
+		}
+	}
+	s.eachObject(b, ns.Name, objects, func(ctx context.Context, u *unstructured.Unstructured) error {
+		u.Object["spec"] = specOf("source", n)
+		return s.createServed(ctx, u)
+	})
+	return ns.Name
+}
+
+// createServed creates an object as soon as its kind is served.
+func (s *benchServer) createServed(ctx context.Context, u *unstructured.Unstructured) error {
+	for {
+		err := s.client.Create(ctx, u)
+		if !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// specOf has n references, each to a ConfigMap of its own.
+func specOf(source string, n int) map[string]any {
+	references := make([]any, n)
+	for i := range references {
+		references[i] = map[string]any{
+			"resource": "configmaps", "name": fmt.Sprintf("%s-%d", source, i), "fromFieldPath": "data.region", "toFieldPath": fmt.Sprintf("spec.values.v%d", i),
+		}
+	}
+	return map[string]any{"references": references}
+}
+
+// eachObject calls fn for each object of a namespace, for several at once.
+func (s *benchServer) eachObject(b *testing.B, ns string, objects int, fn func(context.Context, *unstructured.Unstructured) error) {
+	b.Helper()
+	group, ctx := errgroup.WithContext(b.Context())
+	group.SetLimit(16)
+	for i := range objects {
+		group.Go(func() error { return fn(ctx, benchNetwork(ns, fmt.Sprintf("network-%d", i))) })
+	}
+	if err := group.Wait(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func benchNetwork(ns, name string) *unstructured.Unstructured {
+	u := network("Network", ns, name, "")
+	delete(u.Object, "spec")
+	return u
+}
+
+// resolveAnother has one object more resolved.
+func (s *benchServer) resolveAnother(b *testing.B, ns string) {
+	b.Helper()
+	s.others++
+	before, name := s.traffic.seen(), fmt.Sprintf("%s-%d", another, s.others)
+	source := configMap(ns, name+"-0", map[string]string{"region": "eu-west-1"})
+	u := benchNetwork(ns, name)
+	u.Object["spec"] = specOf(name, 1)
+	for _, obj := range []client.Object{source, u} {
+		if err := s.client.Create(b.Context(), obj); err != nil {
+			b.Fatal(err)
+		}
+	}
+	s.waitFor(b, before.resolved+1)
+}
+
+// waitFor waits until so many conditions were written.
+func (s *benchServer) waitFor(b *testing.B, resolved int64) {
+	b.Helper()
+	for s.traffic.seen().resolved < resolved {
+		select {
+		case <-b.Context().Done():
+			b.Fatalf("%d of %d conditions were written", s.traffic.seen().resolved, resolved)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// empty deletes the objects of a namespace.
+func (s *benchServer) empty(b *testing.B, ns string) {
+	b.Helper()
+	if err := s.client.DeleteAllOf(b.Context(), benchNetwork("", ""), client.InNamespace(ns)); err != nil {
+		b.Fatal(err)
+	}
+}
