@@ -28,10 +28,11 @@ demo-down: ## Stop everything that a demo left running and remove its data.
 	@hack/demo-down.sh
 
 .PHONY: build
-build: ## Build bin/manager and bin/localfleet.
+build: ## Build bin/manager, bin/kubectl-masthead and bin/localfleet.
 	@mkdir -p $(BIN)
-	@echo "building bin/manager and bin/localfleet"
+	@echo "building bin/manager, bin/kubectl-masthead and bin/localfleet"
 	@CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/manager ./cmd/manager
+	@CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/kubectl-masthead ./cmd/kubectl-masthead
 	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/localfleet ./cmd/localfleet
 
 .PHONY: controlplane

@@ -1,0 +1,235 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
+	"github.com/masthead-dev/masthead/pkg/providers/capi"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
+)
+
+// State is how a cluster fares, in one word.
+type State string
+
+const (
+	// StateConnected means that Masthead works in the cluster.
+	StateConnected State = "Connected"
+
+	// StateDegraded means that probes fail, and that it is not decided yet whether the cluster is lost.
+	StateDegraded State = "Degraded"
+
+	// StateNotConnected means that there is no working connection.
+	StateNotConnected State = "NotConnected"
+
+	// StateUnknown means that no Masthead has published anything of the cluster.
+	StateUnknown State = "Unknown"
+)
+
+// ReasonNotPublished is why a state is Unknown: there is no ClusterProfile of the enrolled object.
+const ReasonNotPublished = "NotPublished"
+
+// A Cluster is what the hub says of an enrolled cluster.
+type Cluster struct {
+	// Name is <source>/<namespace>/<name>.
+	Name string `json:"name"`
+
+	State State `json:"state"`
+
+	// Reason is that of the condition Connected or, of a connected cluster, of the first condition that is False.
+	Reason string `json:"reason,omitempty"`
+
+	// Message belongs to the reason.
+	Message string `json:"message,omitempty"`
+
+	// Class is the EnrollmentClass that the cluster names.
+	Class string `json:"class,omitempty"`
+
+	// Version is that of Kubernetes, as it was last seen.
+	Version string `json:"version,omitempty"`
+
+	// Identifier is what the claims of the cluster bear in the hub.
+	Identifier string `json:"identifier,omitempty"`
+
+	// LastSeen is when the cluster was last known to be reachable. It is absent for one that is connected, and where
+	// nobody recorded it.
+	LastSeen *time.Time `json:"lastSeen,omitempty"`
+
+	// Profile names the ClusterProfile.
+	Profile string `json:"profile,omitempty"`
+
+	key        connection.Key
+	conditions []metav1.Condition
+}
+
+// Key names the enrolled object.
+func (c *Cluster) Key() connection.Key { return c.key }
+
+// Conditions are those of the ClusterProfile.
+func (c *Cluster) Conditions() []metav1.Condition { return c.conditions }
+
+// EnrolledObject is the metadata of a Cluster or a Secret that bears the label of an enrolment.
+type EnrolledObject struct {
+	Source string
+	Object metav1.Object
+}
+
+// Clusters brings together what the hub has of its clusters: the enrolled objects, the ClusterProfiles, and the
+// ApplicationReports, which know when a cluster was last seen.
+func Clusters(
+	enrolled []EnrolledObject, profiles []inventoryv1alpha1.ClusterProfile, reports []fleetv1alpha1.ApplicationReport,
+) []Cluster {
+	byName := map[string]*Cluster{}
+	for _, e := range enrolled {
+		class, ok := connection.EnrolledClass(e.Object.GetLabels())
+		if !ok {
+			continue
+		}
+		key := connection.Key{Source: e.Source, Namespace: e.Object.GetNamespace(), Name: e.Object.GetName()}
+		byName[key.String()] = &Cluster{
+			Name: key.String(), Class: class, State: StateUnknown, Reason: ReasonNotPublished, key: key,
+			Message: "There is no ClusterProfile of it. Does the manager run?",
+		}
+	}
+	for i := range profiles {
+		if c, ok := clusterOf(&profiles[i]); ok {
+			byName[c.Name] = c
+		}
+	}
+	seen := map[types.NamespacedName]*metav1.Time{}
+	for i := range reports {
+		seen[types.NamespacedName{Namespace: reports[i].Namespace, Name: reports[i].Name}] = reports[i].Status.LastSeen
+	}
+	out := make([]Cluster, 0, len(byName))
+	for _, c := range byName {
+		if at := seen[c.key.Published()]; at != nil && c.State != StateConnected {
+			c.LastSeen = &at.Time
+		}
+		out = append(out, *c)
+	}
+	slices.SortFunc(out, func(a, b Cluster) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// clusterOf reads a ClusterProfile of Masthead's. One that stands elsewhere than that of the cluster which it names was
+// copied, and says nothing.
+func clusterOf(p *inventoryv1alpha1.ClusterProfile) (*Cluster, bool) {
+	if p.Spec.ClusterManager.Name != fleetv1alpha1.FieldManager {
+		return nil, false
+	}
+	name := p.Annotations[fleetv1alpha1.ClusterNameAnnotation]
+	key, ok := keyOf(name)
+	at := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+	if !ok || key.Published() != at {
+		return nil, false
+	}
+	c := &Cluster{
+		Name: name, Profile: at.String(), Version: p.Status.Version.Kubernetes, key: key, conditions: p.Status.Conditions,
+	}
+	for _, property := range p.Status.Properties {
+		switch property.Name {
+		case inventory.PropertyEnrollmentClass:
+			c.Class = property.Value
+		case inventory.PropertyClusterIdentifier:
+			c.Identifier = property.Value
+		}
+	}
+	c.State, c.Reason, c.Message = stateOf(p.Status.Conditions)
+	return c, true
+}
+
+func stateOf(conditions []metav1.Condition) (_ State, reason, message string) {
+	connected := meta.FindStatusCondition(conditions, inventory.ConditionConnected)
+	if connected == nil {
+		return StateUnknown, ReasonNotPublished, "Its ClusterProfile says nothing yet. Does the manager run?"
+	}
+	switch connected.Status {
+	case metav1.ConditionTrue:
+		for _, c := range conditions {
+			if c.Status == metav1.ConditionFalse {
+				return StateConnected, c.Reason, c.Message
+			}
+		}
+		return StateConnected, connected.Reason, connected.Message
+	case metav1.ConditionUnknown:
+		return StateDegraded, connected.Reason, connected.Message
+	default:
+		return StateNotConnected, connected.Reason, connected.Message
+	}
+}
+
+func keyOf(name string) (connection.Key, bool) {
+	parts := strings.Split(name, "/")
+	if len(parts) != 3 || slices.Contains(parts, "") {
+		return connection.Key{}, false
+	}
+	return connection.Key{Source: parts[0], Namespace: parts[1], Name: parts[2]}, true
+}
+
+// Find returns the cluster that somebody means: by its name (capi/default/w1), by the name of its ClusterProfile
+// (capi-w1), by namespace and name (default/w1), or by the name of the enrolled object alone, if there is one such cluster.
+func Find(clusters []Cluster, word string) (*Cluster, error) {
+	var found []*Cluster
+	for i := range clusters {
+		c := &clusters[i]
+		switch word {
+		case c.Name:
+			return c, nil
+		case c.key.Name, c.key.Namespace + "/" + c.key.Name, c.key.Published().Name:
+			found = append(found, c)
+		}
+	}
+	names := make([]string, 0, len(clusters))
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		for _, c := range clusters {
+			names = append(names, c.Name)
+		}
+		if len(names) == 0 {
+			return nil, fmt.Errorf("there is no cluster %q: no cluster is enrolled", word)
+		}
+		return nil, fmt.Errorf("there is no cluster %q; there are: %s", word, strings.Join(names, ", "))
+	default:
+		for _, c := range found {
+			names = append(names, c.Name)
+		}
+		return nil, fmt.Errorf("%q can be several clusters, name one of them: %s", word, strings.Join(names, ", "))
+	}
+}
+
+// ByIdentifier returns the cluster whose claims bear an identifier in the hub, or nil.
+func ByIdentifier(clusters []Cluster, identifier string) *Cluster {
+	for i := range clusters {
+		if identifier != "" && clusters[i].Identifier == identifier {
+			return &clusters[i]
+		}
+	}
+	return nil
+}
+
+// secretOf names the Secret with the kubeconfig of a cluster.
+func secretOf(key connection.Key) (types.NamespacedName, error) {
+	switch key.Source {
+	case capi.SourceName:
+		return types.NamespacedName{Namespace: key.Namespace, Name: key.Name + "-kubeconfig"}, nil
+	case kubeconfig.SourceName:
+		return key.Object(), nil
+	default:
+		return types.NamespacedName{}, fmt.Errorf("the source %q of the cluster is none that this program knows", key.Source)
+	}
+}

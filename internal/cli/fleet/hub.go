@@ -1,0 +1,81 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/capi"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
+)
+
+// A Hub is the management cluster, and the way to its workload clusters.
+type Hub struct {
+	*Side
+
+	allow credentials.Options
+
+	mu        sync.Mutex
+	workloads map[string]*reached
+}
+
+// reached is what came of the way to a workload cluster.
+type reached struct {
+	once sync.Once
+	side *Side
+	err  error
+}
+
+// NewHub returns the hub that a configuration leads to. allow is what the kubeconfigs of workload clusters may hold.
+func NewHub(cfg *rest.Config, allow credentials.Options) (*Hub, error) {
+	side, err := NewSide(HubName, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Hub{Side: side, allow: allow, workloads: map[string]*reached{}}, nil
+}
+
+// Client writes to the hub, for the commands that do.
+func (h *Hub) Client() client.Client { return h.client }
+
+// Clusters lists the fleet. The enrolled objects that the user may not list are left out: their ClusterProfiles say more.
+func (h *Hub) Clusters(ctx context.Context) ([]Cluster, error) {
+	profiles := &inventoryv1alpha1.ClusterProfileList{}
+	err := h.client.List(ctx, profiles, client.MatchingLabels{inventoryv1alpha1.LabelClusterManagerKey: fleetv1alpha1.FieldManager})
+	if meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("there are no ClusterProfiles where the kubeconfig leads: is it the hub's? (%w)", ErrNoSuchKind)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the ClusterProfiles of the hub: %w", err)
+	}
+	var enrolled []EnrolledObject
+	for _, source := range []struct{ name, kind, group string }{
+		{capi.SourceName, "Cluster", clusterv1.GroupVersion.String()}, {kubeconfig.SourceName, "Secret", corev1.SchemeGroupVersion.String()},
+	} {
+		list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: source.group, Kind: source.kind + "List"}}
+		if err := h.client.List(ctx, list, client.HasLabels{fleetv1alpha1.EnrollLabel}); err != nil {
+			continue // What is enrolled and not published is all that is missed.
+		}
+		for i := range list.Items {
+			enrolled = append(enrolled, EnrolledObject{Source: source.name, Object: &list.Items[i]})
+		}
+	}
+	reports := &fleetv1alpha1.ApplicationReportList{}
+	if err := h.client.List(ctx, reports); err != nil {
+		reports.Items = nil // When clusters were last seen is all that is missed.
+	}
+	return Clusters(enrolled, profiles.Items, reports.Items), nil
+}

@@ -1,0 +1,151 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+const (
+	// answerDeadline is how long a workload cluster may take for one answer.
+	answerDeadline = 10 * time.Second
+
+	// maxAnswer is how large one answer may be.
+	maxAnswer = 32 << 20
+)
+
+// Workload returns the way to a cluster. It makes it once, and does not connect yet.
+func (h *Hub) Workload(ctx context.Context, c *Cluster) (*Side, error) {
+	h.mu.Lock()
+	r := h.workloads[c.Name]
+	if r == nil {
+		r = &reached{}
+		h.workloads[c.Name] = r
+	}
+	h.mu.Unlock()
+	r.once.Do(func() { r.side, r.err = h.workload(ctx, c) })
+	return r.side, r.err
+}
+
+func (h *Hub) workload(ctx context.Context, c *Cluster) (*Side, error) {
+	nn, err := secretOf(c.key)
+	if err != nil {
+		return nil, err
+	}
+	secret := &corev1.Secret{}
+	switch err := h.client.Get(ctx, nn, secret); {
+	case apierrors.IsForbidden(err):
+		return nil, fmt.Errorf("you may not read the Secret %q of the hub, which has the kubeconfig of the cluster", nn)
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("the Secret %q of the hub, which has the kubeconfig of the cluster, does not exist", nn)
+	case err != nil:
+		return nil, fmt.Errorf("cannot read the Secret %q of the hub: %w", nn, err)
+	}
+	data := secret.Data["value"]
+	if data == nil {
+		data = secret.Data["kubeconfig"]
+	}
+	cfg, err := configOf(data, h.allow)
+	if err != nil {
+		return nil, fmt.Errorf("the kubeconfig in the Secret %q of the hub is not used: %w", nn, err)
+	}
+	return NewSide(c.Name, cfg)
+}
+
+// configOf makes a configuration of a kubeconfig that somebody else wrote.
+func configOf(kubeconfig []byte, allow credentials.Options) (*rest.Config, error) {
+	creds, err := credentials.Parse(kubeconfig, allow)
+	if err != nil {
+		return nil, err
+	}
+	cfg := creds.RESTConfig()
+	server, err := url.Parse(creds.Host())
+	if err != nil {
+		return nil, errors.New("cannot read the server's address")
+	}
+	cfg.BearerToken = creds.Token()
+	cfg.Timeout = answerDeadline
+	cfg.DisableCompression = true
+	cfg.ContentType, cfg.AcceptContentTypes = "application/json", "application/json"
+	if cfg.Proxy == nil {
+		// Not nil, for which the environment's proxy would be used: it resolves names itself.
+		cfg.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // No proxy, as http.Transport has it.
+	}
+	dialer := &net.Dialer{
+		Timeout: answerDeadline / 2,
+		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+			ap, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return errors.New("not an IP address and port")
+			}
+			return allow.CheckAddress(ap.Addr())
+		},
+	}
+	cfg.Dial = dialer.DialContext
+	cfg.Wrap(func(base http.RoundTripper) http.RoundTripper { return &guarded{base: base, server: server} })
+	return cfg, nil
+}
+
+// guarded lets nothing through to another host, and bounds what comes back before it is decoded.
+type guarded struct {
+	base   http.RoundTripper
+	server *url.URL
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme != g.server.Scheme || req.URL.Host != g.server.Host {
+		return nil, errors.New("a request to another host than the API server was refused")
+	}
+	resp, err := g.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if mediaType, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err == nil && mediaType == "application/json" {
+		resp.Body = bounded.NewBody(req.Context(), resp.Body, bounded.NewScanner("answer", bounded.WithBytes(maxAnswer)), nil, nil)
+	} else {
+		resp.Body = bounded.Text(resp.Body, maxText)
+	}
+	return resp, nil
+}
+
+// maxText is how much is read of an answer that is not JSON.
+const maxText = 64 << 10
+
+// refuseRedirects is for http.Client: an API server has no reason to redirect.
+func refuseRedirects(*http.Request, []*http.Request) error {
+	return errors.New("a redirect was refused")
+}
+
+// Explain says in words why a side could not be asked. Errors of the transport repeat addresses, which belong to whoever
+// asks, and nothing of the credentials.
+func Explain(err error) string {
+	var status apierrors.APIStatus
+	switch {
+	case apierrors.IsForbidden(err):
+		return "you lack the right: " + err.Error()
+	case errors.As(err, &status), err == nil:
+		return fmt.Sprint(err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it did not answer in time"
+	default:
+		return err.Error()
+	}
+}

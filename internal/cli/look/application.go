@@ -1,0 +1,131 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package look
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/cli/fleet"
+	"github.com/masthead-dev/masthead/internal/cli/why"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+)
+
+func podKind() schema.GroupVersionKind { return schema.GroupVersionKind{Version: "v1", Kind: "Pod"} }
+
+// application follows an Application to those of its components that are not well.
+func (l *Looker) application(ctx context.Context, c *fleet.Cluster, side *fleet.Side, t *why.Thing) *why.Thing {
+	leave, ok := l.enter(t.Ref)
+	if !ok {
+		return t
+	}
+	defer leave()
+	t.Role = why.RoleApplication
+	t.Needs = append(t.Needs, l.cluster(ctx, c, why.For{Use: why.UseApplications, Definition: "applications." + appsv1alpha1.GroupVersion.Group}))
+	if t.Object == nil {
+		return t
+	}
+	app := &appsv1alpha1.Application{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(t.Object.Object, app); err != nil {
+		t.Told = append(t.Told, why.Finding{Severity: why.Unseen, Reason: why.ReasonNotLookedAt, Message: "Its status cannot be read."})
+		return t
+	}
+	for _, entry := range app.Status.Components {
+		if entry.Health == appsv1alpha1.HealthHealthy || entry.Ignored {
+			continue
+		}
+		name := entry.Name
+		if other := app.Spec.Components[entry.Name].Name; other != "" {
+			name = other
+		}
+		kind := schema.GroupVersionKind{Group: entry.Group, Version: entry.Version, Kind: entry.Kind}
+		t.Needs = append(t.Needs, l.component(ctx, c, side, kind, app.Namespace, name, why.ComponentFinding(entry.Health, entry.Reason, entry.Message)))
+	}
+	for _, entry := range app.Status.Discovered {
+		if entry.Health == appsv1alpha1.HealthHealthy || entry.Ignored || entry.Name == "" {
+			continue
+		}
+		kind := schema.GroupVersionKind{Group: entry.Group, Version: entry.Version, Kind: entry.Kind}
+		t.Needs = append(t.Needs, l.component(ctx, c, side, kind, entry.Namespace, entry.Name, why.ComponentFinding(entry.Health, entry.Reason, entry.Message)))
+	}
+	for _, d := range app.Status.Dependencies {
+		if d.Ready != "True" {
+			t.Needs = append(t.Needs, l.application(ctx, c, side, l.thing(ctx, side, why.RoleApplication, applicationKind(), app.Namespace, d.Name)))
+		}
+	}
+	if app.Status.HealthCheckPod != "" {
+		t.Needs = append(t.Needs, l.thing(ctx, side, why.RoleObject, podKind(), app.Namespace, app.Status.HealthCheckPod))
+	}
+	return t
+}
+
+func applicationKind() schema.GroupVersionKind {
+	return appsv1alpha1.GroupVersion.WithKind("Application")
+}
+
+// component looks at a component of an Application: a claim goes on into the hub, a workload to its Pods.
+func (l *Looker) component(
+	ctx context.Context, c *fleet.Cluster, side *fleet.Side, kind schema.GroupVersionKind, namespace, name string, told why.Finding,
+) *why.Thing {
+	t := l.thing(ctx, side, why.RoleObject, kind, namespace, name)
+	t.Told = append(t.Told, told)
+	if t.Object == nil {
+		return t
+	}
+	if conditionReason(t.Object, reason.ConditionAgentSynced) != "" {
+		return l.claim(ctx, c, side, t.Object.GroupVersionKind(), t)
+	}
+	t.Needs = append(t.Needs, l.sources(ctx, side, t.Object)...)
+	return l.owned(ctx, side, t)
+}
+
+// owned adds what the workload kinds of Kubernetes own: ReplicaSets that are wanted, and Pods.
+func (l *Looker) owned(ctx context.Context, side *fleet.Side, t *why.Thing) *why.Thing {
+	needs, err := OwnedBy(ctx, side, t.Object)
+	if err != nil {
+		t.Needs = append(t.Needs, absent(&why.Thing{Ref: refOf(side, "Pod", t.Ref.Namespace, "*"), Role: why.RoleObject}, why.NotLooked, fleet.Explain(err)))
+	}
+	for _, obj := range needs {
+		l.looked++
+		need := &why.Thing{Ref: refOf(side, obj.GetKind(), obj.GetNamespace(), obj.GetName()), Role: why.RoleObject, Object: obj}
+		t.Needs = append(t.Needs, l.owned(ctx, side, need))
+	}
+	return t
+}
+
+// OwnedBy lists what a workload of Kubernetes owns.
+func OwnedBy(ctx context.Context, side *fleet.Side, obj *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	var kinds []schema.GroupVersionKind
+	switch obj.GroupVersionKind().GroupKind() {
+	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
+		kinds = []schema.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "ReplicaSet"}}
+	case schema.GroupKind{Group: "batch", Kind: "CronJob"}:
+		kinds = []schema.GroupVersionKind{{Group: "batch", Version: "v1", Kind: "Job"}}
+	case schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, schema.GroupKind{Group: "apps", Kind: "StatefulSet"},
+		schema.GroupKind{Group: "apps", Kind: "DaemonSet"}, schema.GroupKind{Group: "batch", Kind: "Job"}, schema.GroupKind{Kind: "ReplicationController"}:
+		kinds = []schema.GroupVersionKind{podKind()}
+	}
+	var out []*unstructured.Unstructured
+	for _, kind := range kinds {
+		list, err := side.List(ctx, kind, inNamespace(obj.GetNamespace()))
+		if err != nil {
+			return out, err
+		}
+		for _, item := range list {
+			if replicas, found, _ := unstructured.NestedInt64(item.Object, "spec", "replicas"); found && replicas == 0 {
+				continue // A revision of a Deployment that is not wanted any more.
+			}
+			for _, owner := range item.GetOwnerReferences() {
+				if owner.UID == obj.GetUID() && owner.UID != "" {
+					out = append(out, item)
+				}
+			}
+		}
+	}
+	return out, nil
+}

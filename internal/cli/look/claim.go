@@ -1,0 +1,152 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package look
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/cli/fleet"
+	"github.com/masthead-dev/masthead/internal/cli/why"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
+)
+
+// claim follows a claim from its cluster into the hub.
+func (l *Looker) claim(ctx context.Context, c *fleet.Cluster, side *fleet.Side, kind schema.GroupVersionKind, t *why.Thing) *why.Thing {
+	t.Role = why.RoleClaim
+	publisher, crd := l.publisherOf(ctx, kind.GroupKind())
+	t.Needs = append(t.Needs, l.cluster(ctx, c, why.For{Use: why.UseClaims, Definition: crd}))
+	if publisher != nil && (t.Object == nil || !synced(t.Object)) {
+		t.Needs = append(t.Needs, publisher)
+	}
+	if t.Object != nil && side != nil {
+		t.Needs = append(t.Needs, l.sources(ctx, side, t.Object)...)
+	}
+	return l.counterpart(ctx, c, side, kind, t)
+}
+
+// counterpart adds what the hub has under the claim's name, where the claim is or would go.
+func (l *Looker) counterpart(ctx context.Context, c *fleet.Cluster, side *fleet.Side, kind schema.GroupVersionKind, t *why.Thing) *why.Thing {
+	namespace := l.targetOf(ctx, c, side, t)
+	if namespace == "" {
+		return t
+	}
+	if t.Object != nil && conditionReason(t.Object, reason.ConditionAgentSynced) == reason.ReasonTargetNamespaceMissing {
+		t.Needs = append(t.Needs, l.thing(ctx, l.hub.Side, why.RoleNamespace, corev1.SchemeGroupVersion.WithKind("Namespace"), "", namespace))
+		return t
+	}
+	in := l.thing(ctx, l.hub.Side, why.RoleHub, schema.GroupVersionKind{Group: kind.Group, Kind: kind.Kind}, namespace, t.Ref.Name)
+	if in.Object == nil {
+		if in.Absent == why.NotLooked || t.Object != nil && synced(t.Object) {
+			t.Needs = append(t.Needs, in)
+		}
+		return t
+	}
+	if source, named := ownership.SourceOf(in.Object); !named || source.Identifier != c.Identifier || source.Namespace != t.Ref.Namespace {
+		in.Role, in.Note = why.RoleHolder, "has the name: "+l.Holder(in.Object)
+		t.Needs = append(t.Needs, in)
+		return t
+	}
+	t.Needs = append(t.Needs, l.composed(ctx, in))
+	return t
+}
+
+// Holder says whose an object of the hub is.
+func (l *Looker) Holder(obj *unstructured.Unstructured) string {
+	source, named := ownership.SourceOf(obj)
+	if !named {
+		return ownership.HolderOf(obj)
+	}
+	if c := fleet.ByIdentifier(l.clusters, source.Identifier); c != nil {
+		return fmt.Sprintf("the namespace %q of the cluster %s", source.Namespace, c.Name)
+	}
+	return ownership.HolderOf(obj)
+}
+
+// targetOf is the namespace of the hub in which a claim is or, as far as can be seen, would go.
+func (l *Looker) targetOf(ctx context.Context, c *fleet.Cluster, side *fleet.Side, t *why.Thing) string {
+	if t.Object != nil {
+		if record, ok := ownership.RecordOf(t.Object); ok {
+			return record.Namespace
+		}
+	}
+	if side != nil && t.Object != nil {
+		ns := l.thing(ctx, side, why.RoleNamespace, corev1.SchemeGroupVersion.WithKind("Namespace"), "", t.Ref.Namespace)
+		if ns.Object != nil && ns.Object.GetAnnotations()[fleetv1alpha1.TargetNamespaceAnnotation] != "" {
+			return ns.Object.GetAnnotations()[fleetv1alpha1.TargetNamespaceAnnotation]
+		}
+	}
+	class := l.thing(ctx, l.hub.Side, why.RoleClass, classKind(), "", c.Class)
+	if class.Object == nil {
+		return ""
+	}
+	if match, _, _ := unstructured.NestedBool(class.Object.Object, "spec", "agent", "matchNamespaces"); match {
+		return t.Ref.Namespace
+	}
+	target, _, _ := unstructured.NestedString(class.Object.Object, "spec", "agent", "defaultTargetNamespace")
+	return target
+}
+
+// publisherOf finds the CompositeResourceDefinition of a kind, and the name of the kind's CustomResourceDefinition.
+func (l *Looker) publisherOf(ctx context.Context, kind schema.GroupKind) (_ *why.Thing, crd string) {
+	list, err := l.hub.List(ctx, crossplane.XRDKind.GroupVersionKind)
+	if err != nil {
+		return nil, ""
+	}
+	for _, xrd := range list {
+		group, _, _ := unstructured.NestedString(xrd.Object, "spec", "group")
+		for _, field := range []string{"claimNames", "names"} {
+			name, _, _ := unstructured.NestedString(xrd.Object, "spec", field, "kind")
+			plural, _, _ := unstructured.NestedString(xrd.Object, "spec", field, "plural")
+			if group == kind.Group && name == kind.Kind {
+				t := &why.Thing{Ref: refOf(l.hub.Side, xrd.GetKind(), "", xrd.GetName()), Role: why.RolePublisher, Object: xrd}
+				return t, plural + "." + group
+			}
+		}
+	}
+	return nil, ""
+}
+
+// publisher looks at a CompositeResourceDefinition, and at the clusters that refuse its definition.
+func (l *Looker) publisher(ctx context.Context, t *why.Thing) *why.Thing {
+	if t.Object == nil {
+		return t
+	}
+	group, _, _ := unstructured.NestedString(t.Object.Object, "spec", "group")
+	for _, field := range []string{"claimNames", "names"} {
+		plural, _, _ := unstructured.NestedString(t.Object.Object, "spec", field, "plural")
+		if plural == "" {
+			continue
+		}
+		for i := range l.clusters {
+			if l.clusters[i].State == fleet.StateConnected {
+				t.Needs = append(t.Needs, l.cluster(ctx, &l.clusters[i], why.For{Definition: plural + "." + group}))
+			}
+		}
+		return t
+	}
+	return t
+}
+
+func synced(claim *unstructured.Unstructured) bool {
+	return crossplane.ConditionTrue(claim, reason.ConditionAgentSynced)
+}
+
+func conditionReason(obj *unstructured.Unstructured, conditionType string) string {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == conditionType {
+			text, _ := c["reason"].(string)
+			return text
+		}
+	}
+	return ""
+}

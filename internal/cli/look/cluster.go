@@ -1,0 +1,91 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package look
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/cli/fleet"
+	"github.com/masthead-dev/masthead/internal/cli/why"
+	"github.com/masthead-dev/masthead/pkg/providers/capi"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+func isNoMatch(err error) bool { return meta.IsNoMatchError(err) }
+
+func profileKind() schema.GroupVersionKind {
+	return inventoryv1alpha1.GroupVersion.WithKind("ClusterProfile")
+}
+
+func classKind() schema.GroupVersionKind {
+	return fleetv1alpha1.GroupVersion.WithKind("EnrollmentClass")
+}
+
+func secretKind() schema.GroupVersionKind { return corev1.SchemeGroupVersion.WithKind("Secret") }
+
+func clusterKind() schema.GroupVersionKind { return clusterv1.GroupVersion.WithKind("Cluster") }
+
+// cluster is what an enrolled cluster needs: its class, the object that stands for it, and the kubeconfig. What is asked
+// about because of something in a cluster to which there is a connection needs the class alone.
+func (l *Looker) cluster(ctx context.Context, c *fleet.Cluster, f why.For) *why.Thing {
+	key := c.Key()
+	at := key.Published()
+	t := l.thing(ctx, l.hub.Side, why.RoleCluster, profileKind(), at.Namespace, at.Name)
+	t.For = f
+	if t.Absent == why.NotFound {
+		t.Told = append(t.Told, why.Finding{
+			Severity: why.Blocked, Derived: true, Reason: fleet.ReasonNotPublished, Message: "The enrolled object has no ClusterProfile. Does the manager run?",
+		})
+		t.Absent = why.Present
+	}
+	if c.Class != "" && (f == why.For{} || f.Use != "" || c.Reason == connection.ReasonClassNotFound) {
+		class := l.thing(ctx, l.hub.Side, why.RoleClass, classKind(), "", c.Class)
+		class.For = f
+		t.Needs = append(t.Needs, class)
+	}
+	if c.State == fleet.StateConnected {
+		return t
+	}
+	if key.Source == capi.SourceName {
+		t.Needs = append(t.Needs,
+			l.thing(ctx, l.hub.Side, why.RoleEnrolled, clusterKind(), key.Namespace, key.Name),
+			l.thing(ctx, l.hub.Side, why.RoleKubeconfig, secretKind(), key.Namespace, key.Name+"-kubeconfig"))
+	} else {
+		t.Needs = append(t.Needs, l.thing(ctx, l.hub.Side, why.RoleEnrolled, secretKind(), key.Namespace, key.Name))
+	}
+	return t
+}
+
+// Cluster looks at a cluster by a name that somebody gives it: an enrolled one, or a Cluster of Cluster API that is not.
+func (l *Looker) Cluster(ctx context.Context, word, namespace string) (*why.Thing, error) {
+	c, err := fleet.Find(l.clusters, word)
+	if err == nil {
+		return l.cluster(ctx, c, why.For{}), nil
+	}
+	t := l.thing(ctx, l.hub.Side, why.RoleEnrolled, clusterKind(), namespace, word)
+	if t.Object == nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Class looks at an EnrollmentClass, and at those of its clusters that are not connected.
+func (l *Looker) class(ctx context.Context, t *why.Thing) *why.Thing {
+	for i := range l.clusters {
+		if c := &l.clusters[i]; c.Class == t.Ref.Name && c.State != fleet.StateConnected {
+			need := l.cluster(ctx, c, why.For{})
+			need.Needs = need.Needs[min(1, len(need.Needs)):] // The class itself.
+			t.Needs = append(t.Needs, need)
+		}
+	}
+	return t
+}

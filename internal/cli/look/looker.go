@@ -1,0 +1,85 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package look
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/masthead-dev/masthead/internal/cli/fleet"
+	"github.com/masthead-dev/masthead/internal/cli/why"
+)
+
+// maxThings is how many objects one walk looks at.
+const maxThings = 500
+
+// A Looker looks for one question. It is used by one goroutine.
+type Looker struct {
+	hub      *fleet.Hub
+	clusters []fleet.Cluster
+
+	looked int
+	onWay  map[why.Ref]bool
+}
+
+// New returns a Looker for a fleet.
+func New(hub *fleet.Hub, clusters []fleet.Cluster) *Looker {
+	return &Looker{hub: hub, clusters: clusters, onWay: map[why.Ref]bool{}}
+}
+
+// refOf names an object.
+func refOf(side *fleet.Side, kind, namespace, name string) why.Ref {
+	return why.Ref{Where: side.Name, Kind: kind, Namespace: namespace, Name: name}
+}
+
+// thing fetches an object. A namespace is left out for a kind that has none.
+func (l *Looker) thing(ctx context.Context, side *fleet.Side, role why.Role, kind schema.GroupVersionKind, namespace, name string) *why.Thing {
+	if kind.Version == "" {
+		if m, err := side.Mapping(kind); err == nil {
+			kind = m.GroupVersionKind
+		}
+	}
+	if namespaced, err := side.IsNamespaced(kind); err == nil && !namespaced {
+		namespace = ""
+	}
+	t := &why.Thing{Ref: refOf(side, kind.Kind, namespace, name), Role: role}
+	if l.looked++; l.looked > maxThings {
+		return absent(t, why.NotLooked, "Too much belongs to it: no more is looked at.")
+	}
+	obj, err := side.Get(ctx, kind, types.NamespacedName{Namespace: namespace, Name: name})
+	return present(t, obj, err)
+}
+
+func present(t *why.Thing, obj *unstructured.Unstructured, err error) *why.Thing {
+	switch {
+	case err == nil:
+		t.Object = obj
+		return t
+	case errors.Is(err, fleet.ErrNoSuchKind), isNoMatch(err):
+		return absent(t, why.NotServed, "")
+	case apierrors.IsNotFound(err):
+		return absent(t, why.NotFound, "")
+	default:
+		return absent(t, why.NotLooked, fleet.Explain(err))
+	}
+}
+
+func absent(t *why.Thing, why why.Absence, message string) *why.Thing {
+	t.Absent, t.Message = why, message
+	return t
+}
+
+// enter notes that an object is on the way, and is false if it is already: what needs itself is not followed.
+func (l *Looker) enter(ref why.Ref) (leave func(), ok bool) {
+	if l.onWay[ref] {
+		return nil, false
+	}
+	l.onWay[ref] = true
+	return func() { delete(l.onWay, ref) }, true
+}

@@ -1,0 +1,140 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/masthead-dev/masthead/internal/cli/fleet"
+	"github.com/masthead-dev/masthead/internal/cli/terminal"
+	"github.com/masthead-dev/masthead/internal/version"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+// Exit codes.
+const (
+	exitFailed  = 1
+	exitMisused = 2
+)
+
+// Options are what a run uses of its surroundings.
+type Options struct {
+	Arguments []string
+	Streams   genericiooptions.IOStreams
+	Getenv    func(string) string
+	Clock     clock.PassiveClock
+}
+
+// Run runs one command, and returns the exit code.
+func Run(ctx context.Context, o Options) int {
+	root := newRoot(o)
+	root.SetArgs(o.Arguments)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	_, _ = fmt.Fprintln(o.Streams.ErrOut, "error:", terminal.Clean(err.Error()))
+	var misused *misusedError
+	if errors.As(err, &misused) {
+		return exitMisused
+	}
+	return exitFailed
+}
+
+// misusedError is about what was typed.
+type misusedError struct{ err error }
+
+func (e *misusedError) Error() string { return e.err.Error() }
+
+func (e *misusedError) Unwrap() error { return e.err }
+
+func misused(format string, arguments ...any) error {
+	return &misusedError{err: fmt.Errorf(format, arguments...)}
+}
+
+// app is what the commands share.
+type app struct {
+	Options
+
+	kube   *genericclioptions.ConfigFlags
+	output string
+	allow  credentials.Options
+}
+
+func newRoot(o Options) *cobra.Command {
+	a := &app{Options: o, kube: kubeFlags()}
+	root := &cobra.Command{
+		Use:   "kubectl-masthead",
+		Short: "See the fleet of workload clusters, and why something in it does not work",
+		Long: `kubectl masthead shows the workload clusters that are enrolled in a hub, and what is in them, and says why something does
+not work. The kubeconfig and its context are those of the hub. What commands look at in workload clusters they reach with
+the kubeconfigs in the hub, if you may read these Secrets, and say so if not.`,
+		Version:           version.Version,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl masthead"},
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+	}
+	root.SetIn(o.Streams.In)
+	root.SetOut(o.Streams.Out)
+	root.SetErr(o.Streams.ErrOut)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misused("%w", err) })
+	flags := root.PersistentFlags()
+	a.kube.AddFlags(flags)
+	addAllowed(flags, &a.allow)
+	for _, add := range commands() {
+		root.AddCommand(add(a))
+	}
+	return root
+}
+
+// commands makes the commands, in the order in which help lists them within a group.
+func commands() []func(*app) *cobra.Command {
+	return []func(*app) *cobra.Command{newClusters, newWhy}
+}
+
+// kubeFlags are kubectl's own flags, without those that a look at a fleet has no use for.
+func kubeFlags() *genericclioptions.ConfigFlags {
+	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryQPS(50).WithDiscoveryBurst(300)
+	flags.ClusterName, flags.AuthInfoName, flags.Username, flags.Password = nil, nil, nil, nil
+	flags.APIServer, flags.CertFile, flags.KeyFile, flags.BearerToken, flags.CAFile, flags.TLSServerName = nil, nil, nil, nil, nil, nil
+	flags.Insecure, flags.CacheDir, flags.DisableCompression, flags.ImpersonateUID, flags.ImpersonateUserExtra = nil, nil, nil, nil, nil
+	return flags
+}
+
+// addAllowed are the manager's flags for kubeconfigs: what it connects to with one, this program has to be told, too.
+func addAllowed(flags *pflag.FlagSet, allow *credentials.Options) {
+	flags.BoolVar(&allow.AllowLoopback, "allow-loopback-endpoints", false,
+		"Reach workload clusters whose kubeconfig in the hub names a loopback address, as on a developer's machine")
+	flags.BoolVar(&allow.AllowInsecureTLS, "allow-insecure-kubeconfig-tls", false,
+		"Reach workload clusters whose kubeconfig in the hub says insecure-skip-tls-verify")
+	flags.BoolVar(&allow.AllowProxy, "allow-kubeconfig-proxy", false,
+		"Reach workload clusters whose kubeconfig in the hub says proxy-url")
+}
+
+// hub is where the kubeconfig leads.
+func (a *app) hub() (*fleet.Hub, error) {
+	cfg, err := a.kube.ToRESTConfig()
+	if err != nil {
+		return nil, misused("cannot use the kubeconfig: %w", err)
+	}
+	return fleet.NewHub(cfg, a.allow)
+}
+
+// namespace is the one that -n or the kubeconfig's context names.
+func (a *app) namespace() (string, error) {
+	namespace, _, err := a.kube.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", misused("cannot use the kubeconfig: %w", err)
+	}
+	return namespace, nil
+}

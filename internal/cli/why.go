@@ -1,0 +1,154 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/masthead-dev/masthead/internal/cli/look"
+	"github.com/masthead-dev/masthead/internal/cli/terminal"
+	"github.com/masthead-dev/masthead/internal/cli/why"
+)
+
+func newWhy(a *app) *cobra.Command {
+	var cluster string
+	cmd := a.withOutput(&cobra.Command{
+		Use:   "why KIND NAME",
+		Short: "Say why something does not work, the true cause first",
+		Long: `Say why something does not work. It walks from the object to what that needs, in the workload cluster and in the hub, down
+to the deepest failure, and names that first: the provider's error rather than "not ready".
+
+KIND is cluster, import, class, app, or any kind that kubectl knows: a claim, a CompositeResourceDefinition, an object with
+references. An object of a workload cluster is looked for in all of them if --cluster does not name one. What you may not
+look at, or does not answer, is said.`,
+		Example: `  # Why is there no connection to w1?
+  kubectl masthead why cluster w1
+
+  # Why is the claim sqldb of the namespace default in w1 not ready?
+  kubectl masthead why mysqlinstancerequirement sqldb -n default --cluster w1
+
+  # Why is the Application shop degraded, wherever it is?
+  kubectl masthead why app/shop -n shop
+
+  # The first cause, for a script
+  kubectl masthead why cluster w1 -o json | jq -r '.causes[0].reason'`,
+		Args: func(_ *cobra.Command, arguments []string) error {
+			if _, _, err := kindAndName(arguments); err != nil {
+				return err
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.FixedCompletions([]string{"cluster", "import", "class", "app", "compositeresourcedefinition"}, cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(cmd *cobra.Command, arguments []string) error {
+			kind, name, err := kindAndName(arguments)
+			if err != nil {
+				return err
+			}
+			hub, err := a.hub()
+			if err != nil {
+				return err
+			}
+			namespace, err := a.namespace()
+			if err != nil {
+				return err
+			}
+			clusters, err := hub.Clusters(cmd.Context())
+			if err != nil {
+				return err
+			}
+			question := look.Question{Kind: kind, Namespace: namespace, Name: name, Cluster: cluster}
+			thing, err := look.New(hub, clusters).Find(cmd.Context(), question)
+			if err != nil {
+				return err
+			}
+			answer := why.Explain(thing)
+			return a.print(answer, func(bool) error { return a.writeAnswer(answer) })
+		},
+	})
+	cmd.Flags().StringVar(&cluster, "cluster", "", "The workload cluster that has the object")
+	_ = cmd.RegisterFlagCompletionFunc("cluster", a.completeClusterFlag)
+	return cmd
+}
+
+// kindAndName takes KIND NAME and KIND/NAME, as kubectl does.
+func kindAndName(arguments []string) (kind, name string, err error) {
+	switch len(arguments) {
+	case 1:
+		if kind, name, ok := strings.Cut(arguments[0], "/"); ok && kind != "" && name != "" {
+			return kind, name, nil
+		}
+	case 2:
+		return arguments[0], arguments[1], nil
+	}
+	return "", "", misused("say which object: KIND NAME, or KIND/NAME")
+}
+
+// writeAnswer writes an answer for people: what to look at first, then the walk.
+func (a *app) writeAnswer(answer why.Answer) error {
+	colours := terminal.ColoursFor(a.Streams.Out, a.Getenv)
+	var b strings.Builder
+	switch {
+	case len(answer.Causes) > 0:
+		writeCause(&b, colours, answer.Causes[0])
+	case len(answer.NotLookedAt) > 0:
+		b.WriteString("Nothing wrong was found in what could be looked at.\n")
+	default:
+		fmt.Fprintf(&b, "%s: nothing wrong was found.\n", terminal.Clean(answer.Walk.Ref.String()))
+	}
+	if len(answer.Causes) > 1 {
+		b.WriteString("\nAlso:\n\n")
+		for _, c := range answer.Causes[1:] {
+			writeCause(&b, colours, c)
+		}
+	}
+	if len(answer.NotLookedAt) > 0 {
+		b.WriteString("\nCould not be looked at:\n")
+		for _, c := range answer.NotLookedAt {
+			fmt.Fprintf(&b, "  %s in %s: %s\n", terminal.Clean(c.Ref.String()), terminal.Clean(c.Where), terminal.Clean(c.Message))
+		}
+	}
+	b.WriteString("\n")
+	if _, err := fmt.Fprint(a.Streams.Out, b.String()); err != nil {
+		return fmt.Errorf("cannot write: %w", err)
+	}
+	return branchOf(colours, answer.Walk).Write(a.Streams.Out)
+}
+
+func writeCause(b *strings.Builder, colours terminal.Colours, c why.Cause) {
+	fmt.Fprintf(b, "%s: %s in %s: %s\n", colourOf(colours, c.State)(c.State), terminal.Clean(c.Ref.String()), terminal.Clean(c.Where), terminal.Clean(c.Reason))
+	for _, line := range []string{c.Message, c.Advice} {
+		if line = terminal.Clean(line); line != "" {
+			fmt.Fprintf(b, "  %s\n", line)
+		}
+	}
+}
+
+// branchOf is a part of the walk as a line of a tree.
+func branchOf(colours terminal.Colours, n why.Node) terminal.Branch {
+	line := terminal.Clean(n.Ref.String()) + " " + colours.Faint("("+terminal.Clean(n.Where)+")") + " " + colourOf(colours, n.State)(n.State)
+	for _, more := range []string{n.Reason, n.Note} {
+		if more = terminal.Clean(more); more != "" {
+			line += " " + more
+		}
+	}
+	b := terminal.Branch{Line: line}
+	for _, need := range n.Needs {
+		b.Branches = append(b.Branches, branchOf(colours, need))
+	}
+	return b
+}
+
+func colourOf(colours terminal.Colours, state string) func(string) string {
+	switch state {
+	case why.Fine.String():
+		return colours.Good
+	case why.Failed.String():
+		return colours.Bad
+	default:
+		return colours.Middling
+	}
+}

@@ -1,0 +1,76 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/pkg/references"
+)
+
+// advice is what to do about a reason, in one sentence; docs has more. It is empty where the message says it, and for
+// reasons of others.
+//
+//nolint:gocyclo // A table.
+func advice(why string) string {
+	switch why {
+	case connection.ReasonDialError:
+		return "Look at the cluster's API server, the network between the hub and it, and the address in the kubeconfig."
+	case connection.ReasonTLSError:
+		return "Correct the authority, the server name or the certificate."
+	case connection.ReasonUnauthorized:
+		return "Renew the credentials in the kubeconfig's Secret."
+	case connection.ReasonBadKubeconfig:
+		return "Correct the kubeconfig in the Secret."
+	case connection.ReasonNamespaceNotAllowed:
+		return "Add the namespace to the class's spec.allowedNamespaces, or name another class."
+	case connection.ReasonClassFull:
+		return "Raise the class's spec.maxClusters, un-enrol another cluster, or name another class."
+	case connection.ReasonPaused:
+		return "Unpause it."
+	case connection.ReasonDuplicateCluster:
+		return "Un-enrol one of the two, or give them different identifiers."
+	case connection.ReasonClusterIdentityChanged:
+		return "If that is intended, remove the label masthead.dev/enroll and put it back."
+	case ReasonNotEnrolled:
+		return "Enrol it by the label masthead.dev/enroll."
+	case ReasonSwitchedOff:
+		return "Change the class, or name another one."
+	case reason.ReasonConflict:
+		return "Choose another name, or have the holder deleted."
+	case reason.ReasonForbidden:
+		return "Grant the right that the message names, in the hub."
+	case reason.ReasonWorkloadForbidden, reason.ReasonDefinitionForbidden:
+		return "Apply config/workload in the workload cluster."
+	case reason.ReasonClaimsForbidden:
+		return "Grant the API group in the workload cluster (config/samples/workload/claims-rights.yaml)."
+	case reason.ReasonDefinitionForeign:
+		return "Remove the definition from the workload cluster, or label it masthead.dev/managed-by=masthead to hand it over."
+	case reason.ReasonRejected:
+		return "Correct the claim: the hub refuses it as it is."
+	case reason.ReasonHubObjectDeleted:
+		return "Restore the object in the hub, ask for a new one with the annotation agent.masthead.dev/recreate, or delete the claim."
+	case reason.ReasonSyncFailing:
+		return "Look at the manager's log, which has the error."
+	case reason.ReasonTargetNamespaceNotAllowed:
+		return "Name another namespace, or have it added to the class's spec.agent.allowedTargetNamespaces."
+	case reason.ReasonCredentialsMissing:
+		return "Create the Secret with the credentials."
+	case reason.ReasonSecretConflict:
+		return "Remove the Secret that is in the way, or ask for another name."
+	case references.ReasonFieldNotFound:
+		return "Wait until the field has a value, or correct the path."
+	case fleetv1alpha1.ReasonCanaryFailed:
+		return "Apply config/policies in the hub."
+	case fleetv1alpha1.ReasonRightsMissing:
+		return "Apply config/imports in the hub."
+	case appsv1alpha1.ReasonKindForbidden:
+		return "Grant the kind in the workload cluster (config/samples/workload/components-rights.yaml)."
+	case appsv1alpha1.ReasonLabelsDoNotMatch:
+		return "Label the object as the Application's selector asks for."
+	}
+	return ""
+}

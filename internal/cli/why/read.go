@@ -1,0 +1,209 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/health"
+	"github.com/masthead-dev/masthead/pkg/references"
+)
+
+// Reasons that are this package's own; all others are those of the objects.
+const (
+	// ReasonNotFound: the object does not exist.
+	ReasonNotFound = "NotFound"
+
+	// ReasonKindNotServed: its kind is not served.
+	ReasonKindNotServed = "KindNotServed"
+
+	// ReasonNotLookedAt: it could not be looked at.
+	ReasonNotLookedAt = "NotLookedAt"
+
+	// ReasonNobodyLooked: what should report on the object has not done so.
+	ReasonNobodyLooked = "NobodyLooked"
+
+	// ReasonDeletionWaits: the object is being deleted and waits for finalizers.
+	ReasonDeletionWaits = "DeletionWaits"
+
+	// ReasonSwitchedOff: the EnrollmentClass has what is needed switched off.
+	ReasonSwitchedOff = "SwitchedOff"
+
+	// ReasonNotEnrolled: the object is not enrolled.
+	ReasonNotEnrolled = "NotEnrolled"
+)
+
+// findings reads a thing.
+func findings(t *Thing) []Finding {
+	out := append([]Finding(nil), t.Told...)
+	if t.Absent != Present {
+		return append(out, absent(t)...)
+	}
+	if t.Object == nil {
+		return out
+	}
+	switch t.Role {
+	case RoleClaim:
+		out = append(out, claim(t.Object)...)
+	case RoleHub:
+		out = append(out, crossplaned(t.Object)...)
+	case RoleCluster:
+		out = append(out, cluster(t)...)
+	case RoleEnrolled:
+		out = append(out, enrolled(t)...)
+	case RoleClass:
+		out = append(out, class(t)...)
+	case RolePublisher:
+		out = append(out, publisher(t.Object)...)
+	case RoleApplication:
+		out = append(out, application(t.Object)...)
+	case RoleImport:
+		out = append(out, imported(t.Object)...)
+	case RoleNamespace:
+		if t.Object.GetDeletionTimestamp() != nil {
+			out = append(out, Finding{Severity: Failed, Reason: "Terminating", Message: "The namespace is being deleted."})
+		}
+	case RoleObject:
+		out = append(out, object(t.Object)...)
+	case RoleHolder, RoleKubeconfig, RoleSource:
+		// That they are there is what counts.
+	}
+	return append(out, unresolved(t.Object)...)
+}
+
+// absent reads what is not there.
+func absent(t *Thing) []Finding {
+	message := func(ours string) string {
+		if t.Message != "" {
+			return t.Message
+		}
+		return ours
+	}
+	switch {
+	case t.Absent == NotLooked:
+		return []Finding{{Severity: Unseen, Reason: ReasonNotLookedAt, Message: message("It could not be looked at.")}}
+	case t.Absent == NotServed:
+		// What serves it, or should, is below.
+		return []Finding{{Severity: Failed, Derived: true, Reason: ReasonKindNotServed, Message: message("The kind is not served there.")}}
+	case t.Role == RoleHolder:
+		return nil
+	case t.Role == RoleKubeconfig, t.Role == RoleClass, t.Role == RoleEnrolled:
+		return []Finding{{Severity: Blocked, Reason: ReasonNotFound, Message: message("It does not exist.")}}
+	case t.Role == RoleHub, t.Role == RoleObject && len(t.Told) > 0:
+		// Whatever needs it says why it is not there.
+		return []Finding{{Severity: Waiting, Derived: true, Reason: ReasonNotFound, Message: message("It does not exist.")}}
+	default:
+		return []Finding{{Severity: Failed, Reason: ReasonNotFound, Message: message("It does not exist.")}}
+	}
+}
+
+// condition is a condition of any object.
+type condition struct{ Type, Status, Reason, Message string }
+
+func conditionsOf(obj *unstructured.Unstructured) []condition {
+	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	var out []condition
+	for _, c := range list {
+		m, ok := c.(map[string]any)
+		if !ok {
+			continue
+		}
+		text := func(key string) string { s, _ := m[key].(string); return s }
+		out = append(out, condition{Type: text("type"), Status: text("status"), Reason: text("reason"), Message: text("message")})
+	}
+	return out
+}
+
+func conditionOf(obj *unstructured.Unstructured, conditionType string) (condition, bool) {
+	for _, c := range conditionsOf(obj) {
+		if c.Type == conditionType {
+			return c, true
+		}
+	}
+	return condition{Type: conditionType}, false
+}
+
+// finding is what a condition that is not True says.
+func (c condition) finding(severity Severity, derived bool) Finding {
+	reason := c.Reason
+	if reason == "" {
+		reason = c.Type + "=" + c.Status
+	}
+	return Finding{Severity: severity, Derived: derived, Reason: reason, Message: c.Message}
+}
+
+// crossplaned reads what Crossplane and its providers look after. Synced is about the object's own reconciliation. Ready of
+// a composite says that something below is not, and Ready of a managed resource follows from what the provider said.
+func crossplaned(obj *unstructured.Unstructured) []Finding {
+	var out []Finding
+	for _, conditionType := range []string{"Synced", "LastAsyncOperation", "Responsive"} {
+		if c, ok := conditionOf(obj, conditionType); ok && c.Status == "False" {
+			out = append(out, c.finding(Failed, false))
+		}
+	}
+	if c, ok := conditionOf(obj, "Ready"); ok && c.Status != "True" && len(out) == 0 {
+		severity := Failed
+		switch c.Reason {
+		case "Creating", "Waiting", "Deleting", "":
+			severity = Waiting
+		}
+		out = append(out, c.finding(severity, true))
+	}
+	if len(conditionsOf(obj)) == 0 && obj.GetDeletionTimestamp() == nil {
+		out = append(out, Finding{
+			Severity: Waiting, Derived: true, Reason: ReasonNobodyLooked,
+			Message: "It has no conditions yet. Do Crossplane and the provider of the kind run?",
+		})
+	}
+	return append(out, deleting(obj)...)
+}
+
+// deleting tells what a deletion waits for.
+func deleting(obj *unstructured.Unstructured) []Finding {
+	if obj.GetDeletionTimestamp() == nil || len(obj.GetFinalizers()) == 0 {
+		return nil
+	}
+	return []Finding{{
+		Severity: Waiting, Derived: true, Reason: ReasonDeletionWaits,
+		Message: "It is being deleted and waits for its finalizers: " + strings.Join(obj.GetFinalizers(), ", ") + ".",
+	}}
+}
+
+// object reads what nothing else is known about, as Applications judge their components.
+func object(obj *unstructured.Unstructured) []Finding {
+	if _, ok := conditionOf(obj, "Synced"); ok {
+		return crossplaned(obj)
+	}
+	library, err := health.NewLibrary()
+	if err != nil {
+		return []Finding{{Severity: Unseen, Reason: ReasonNotLookedAt, Message: err.Error()}}
+	}
+	result := library.New().Assess(obj, false)
+	f := Finding{Derived: true, Reason: result.Reason, Message: result.Message}
+	switch result.Health {
+	case appsv1alpha1.HealthDegraded, appsv1alpha1.HealthMissing:
+		f.Severity = Failed
+	case appsv1alpha1.HealthProgressing, appsv1alpha1.HealthSuspended:
+		f.Severity = Waiting
+	default:
+		return nil
+	}
+	return []Finding{f}
+}
+
+// unresolved tells of references. What a reference takes its value from is below.
+func unresolved(obj *unstructured.Unstructured) []Finding {
+	c, ok := conditionOf(obj, commonv1alpha1.ConditionReferencesResolved)
+	if !ok || c.Status == "True" {
+		return nil
+	}
+	return []Finding{c.finding(Failed, c.Reason == references.ReasonSourceNotFound || c.Reason == references.ReasonKindNotServed)}
+}
+
+func sentence(format string, arguments ...any) string { return fmt.Sprintf(format, arguments...) }

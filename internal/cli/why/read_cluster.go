@@ -1,0 +1,160 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// cluster reads a ClusterProfile. Without a connection nothing works behind it. Of the definitions that a cluster refuses,
+// and of the kinds that are not known, only those count that have to do with the question.
+func cluster(t *Thing) []Finding {
+	c, ok := conditionOf(t.Object, inventory.ConditionConnected)
+	switch {
+	case !ok:
+		return []Finding{{
+			Severity: Blocked, Derived: true, Reason: ReasonNobodyLooked,
+			Message: "The ClusterProfile says nothing yet. Does the manager run?",
+		}}
+	case c.Status == "False":
+		return []Finding{c.finding(Blocked, explainedBelow(c.Reason))}
+	case c.Status == "Unknown":
+		return []Finding{c.finding(Blocked, false)}
+	}
+	var out []Finding
+	for _, conditionType := range []string{
+		inventoryv1alpha1.ClusterConditionControlPlaneHealthy, inventory.ConditionKindsServed, inventory.ConditionKindsSynced,
+		inventory.ConditionWithinLimits,
+	} {
+		c, ok := conditionOf(t.Object, conditionType)
+		if !ok || c.Status != "False" || !concerns(c, t.For) {
+			continue
+		}
+		f := c.finding(Failed, false)
+		if why := refusalOf(c.Message, t.For.Definition); why != "" {
+			f.Reason = why
+			f.Message = sentence("Masthead could not put the definition %s into the cluster.", t.For.Definition)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// explainedBelow is whether the enrolled object, the class or the Secret says more than the reason.
+func explainedBelow(reason string) bool {
+	switch reason {
+	case connection.ReasonNoCredentials, connection.ReasonNotReady, connection.ReasonPaused, connection.ReasonClassNotFound:
+		return true
+	}
+	return false
+}
+
+// concerns is whether a condition has to do with what was asked about.
+func concerns(c condition, f For) bool {
+	switch {
+	case f == For{}:
+		return true
+	case c.Type == inventory.ConditionKindsServed:
+		return refusalOf(c.Message, f.Definition) != ""
+	case c.Type == inventory.ConditionKindsSynced:
+		return f.Definition != "" && strings.Contains(c.Message, f.Definition)
+	}
+	return true
+}
+
+// refusalOf finds why a definition was refused in the message of KindsServed, which lists them as "name (reason)".
+func refusalOf(message, definition string) string {
+	if definition == "" {
+		return ""
+	}
+	_, list, _ := strings.Cut(message, ": ")
+	for entry := range strings.SplitSeq(list, ", ") {
+		if rest, ok := strings.CutPrefix(entry, definition+" ("); ok {
+			why, _, _ := strings.Cut(rest, ")")
+			return why
+		}
+	}
+	return ""
+}
+
+// enrolled reads a Cluster of Cluster API, or a Secret with a kubeconfig.
+func enrolled(t *Thing) []Finding {
+	var out []Finding
+	if _, ok := connection.EnrolledClass(t.Object.GetLabels()); !ok {
+		out = append(out, Finding{
+			Severity: Blocked, Reason: ReasonNotEnrolled,
+			Message: sentence("It is not enrolled: it has no label %s.", fleetv1alpha1.EnrollLabel),
+		})
+	}
+	if t.Object.GetKind() != "Cluster" {
+		return out
+	}
+	paused, _, _ := unstructured.NestedBool(t.Object.Object, "spec", "paused")
+	_, annotated := t.Object.GetAnnotations()[clusterv1.PausedAnnotation]
+	importer := t.Object.GetAnnotations()[fleetv1alpha1.ImportPausedAnnotation] != ""
+	if annotated || paused && !importer {
+		out = append(out, Finding{Severity: Blocked, Reason: connection.ReasonPaused, Message: "The Cluster is paused."})
+	}
+	initialized, _, _ := unstructured.NestedBool(t.Object.Object, "status", "initialization", "controlPlaneInitialized")
+	if initialized {
+		return out
+	}
+	for _, conditionType := range []string{
+		clusterv1.ClusterInfrastructureReadyCondition, clusterv1.ClusterControlPlaneInitializedCondition, clusterv1.ClusterAvailableCondition,
+	} {
+		if c, ok := conditionOf(t.Object, conditionType); ok && c.Status != "True" {
+			return append(out, c.finding(Failed, false))
+		}
+	}
+	return out
+}
+
+// class reads an EnrollmentClass.
+func class(t *Thing) []Finding {
+	var out []Finding
+	if c, ok := conditionOf(t.Object, fleetv1alpha1.ConditionReady); ok && c.Status == "False" {
+		out = append(out, c.finding(Failed, false))
+	}
+	path := map[Use]string{UseClaims: "agent", UseApplications: "applications", UseReferences: "references"}[t.For.Use]
+	if path == "" {
+		return out
+	}
+	mode, _, _ := unstructured.NestedString(t.Object.Object, "spec", path, "mode")
+	if mode == "Disabled" {
+		out = append(out, Finding{
+			Severity: Blocked, Reason: ReasonSwitchedOff,
+			Message: sentence("The EnrollmentClass has spec.%s.mode: Disabled, so that nothing is done about %s in the cluster.", path, t.For.Use),
+		})
+	}
+	return out
+}
+
+// publisher reads a CompositeResourceDefinition.
+func publisher(obj *unstructured.Unstructured) []Finding {
+	if obj.GetDeletionTimestamp() != nil {
+		return []Finding{{
+			Severity: Failed, Reason: "Terminating", Message: "The definition is being deleted, so that its kind is not offered any more.",
+		}}
+	}
+	var out []Finding
+	for _, conditionType := range []string{"Established", "Offered"} {
+		if c, ok := conditionOf(obj, conditionType); ok && c.Status != "True" {
+			out = append(out, c.finding(Failed, false))
+		}
+	}
+	if _, ok := conditionOf(obj, "Established"); !ok {
+		out = append(out, Finding{
+			Severity: Waiting, Reason: ReasonNobodyLooked, Message: "The definition is not established yet. Does Crossplane run?",
+		})
+	}
+	return out
+}

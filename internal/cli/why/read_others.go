@@ -1,0 +1,86 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// application reads an Application. Its components are below.
+func application(obj *unstructured.Unstructured) []Finding {
+	c, ok := conditionOf(obj, appsv1alpha1.ConditionReady)
+	seen, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
+	switch {
+	case !ok, seen != obj.GetGeneration():
+		return []Finding{{
+			Severity: Waiting, Derived: true, Reason: ReasonNobodyLooked, Message: "Masthead has not looked at the Application as it is now.",
+		}}
+	case c.Status == "True":
+		return nil
+	}
+	severity, derived := Failed, false
+	switch c.Reason {
+	case appsv1alpha1.ReasonComponentsDegraded, appsv1alpha1.ReasonComponentsMissing, appsv1alpha1.ReasonComponentsUnknown,
+		appsv1alpha1.ReasonComponentsNotWatched, appsv1alpha1.ReasonDependenciesMissing, appsv1alpha1.ReasonHealthCheckNotReady:
+		derived = true
+	case appsv1alpha1.ReasonComponentsProgressing, appsv1alpha1.ReasonComponentsSuspended, appsv1alpha1.ReasonSyncing,
+		appsv1alpha1.ReasonHealthCheckStarting, appsv1alpha1.ReasonNoComponents:
+		severity, derived = Waiting, true
+	}
+	return []Finding{c.finding(severity, derived)}
+}
+
+// ComponentFinding is what an Application says of a component. That an object is degraded is said better by the object.
+func ComponentFinding(health appsv1alpha1.Health, reason, message string) Finding {
+	f := Finding{Reason: reason, Message: message}
+	switch health {
+	case appsv1alpha1.HealthHealthy:
+		return Finding{}
+	case appsv1alpha1.HealthMissing:
+		f.Severity = Failed
+	case appsv1alpha1.HealthDegraded:
+		f.Severity, f.Derived = Failed, true
+	case appsv1alpha1.HealthProgressing, appsv1alpha1.HealthSuspended:
+		f.Severity, f.Derived = Waiting, true
+	default:
+		f.Severity, f.Derived = Waiting, true
+		switch reason {
+		case appsv1alpha1.ReasonKindForbidden, appsv1alpha1.ReasonKindNotServed, appsv1alpha1.ReasonKindTooLarge, appsv1alpha1.ReasonKindStale,
+			appsv1alpha1.ReasonClusterScoped, appsv1alpha1.ReasonNotAllowed, appsv1alpha1.ReasonTooManyDiscovered, appsv1alpha1.ReasonNoInventory,
+			appsv1alpha1.ReasonNotEnrolled:
+			f.Severity, f.Derived = Failed, false
+		}
+	}
+	if f.Reason == "" {
+		f.Reason = string(health)
+	}
+	return f
+}
+
+// imported reads a ClusterImport. What it waits for in the hub are managed resources, which are below.
+func imported(obj *unstructured.Unstructured) []Finding {
+	if managed, ok := conditionOf(obj, fleetv1alpha1.ConditionAlreadyManaged); ok && managed.Status == "True" {
+		return []Finding{managed.finding(Blocked, false)}
+	}
+	ready, ok := conditionOf(obj, fleetv1alpha1.ConditionReady)
+	switch {
+	case !ok:
+		return []Finding{{
+			Severity: Failed, Reason: ReasonNobodyLooked,
+			Message: "Nobody has looked at this ClusterImport. Does the manager run with --imports?",
+		}}
+	case ready.Status == "True":
+		return nil
+	}
+	switch ready.Reason {
+	case fleetv1alpha1.ReasonProviderError:
+		return []Finding{ready.finding(Failed, true)}
+	case fleetv1alpha1.ReasonWaitingForProvider, fleetv1alpha1.ReasonUnimporting:
+		return []Finding{ready.finding(Waiting, true)}
+	}
+	return []Finding{ready.finding(Failed, false)}
+}
