@@ -57,6 +57,8 @@ func mapper() Mapper {
 		{schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, meta.RESTScopeNamespace},
 		{schema.GroupVersionKind{Version: "v1", Kind: "Node"}, meta.RESTScopeRoot},
 		{schema.GroupVersionKind{Group: "ec2.aws.crossplane.io", Version: "v1alpha1", Kind: "Vpc"}, meta.RESTScopeNamespace},
+		{schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"}, meta.RESTScopeNamespace},
+		{schema.GroupVersionKind{Group: "example.org", Version: "v2", Kind: "Thing"}, meta.RESTScopeNamespace},
 		{schema.GroupVersionKind{Group: "evil.example.org", Version: "v1", Kind: "Deployment"}, meta.RESTScopeNamespace},
 	} {
 		m.Add(k.GroupVersionKind, k.scope)

@@ -313,6 +313,18 @@ func TestResolve(t *testing.T) {
 			references: `[{group: evil, resource: deployments, name: a, fromFieldPath: data.region, toFieldPath: spec.a}]`,
 			want:       `{}`, wantReason: ReasonKindNotServed,
 		},
+		"SameInAnotherWriting": {
+			reason: "With its version or without, it is the same object, and read once.",
+			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.a},
+				{` + settings + `, version: v1, namespace: team-a, fromFieldPath: data.region, toFieldPath: spec.b}]`,
+			want: `{"a":"eu-west-1","b":"eu-west-1"}`, wantReads: 1,
+		},
+		"FollowItselfInAnotherVersion": {
+			reason:     "In another version it is the same object.",
+			references: `[{group: example.org, version: v2, resource: things, name: thing, fromFieldPath: spec.a, toFieldPath: spec.b}]`,
+			want:       `{}`, wantReason: ReasonInvalidReference,
+			wantError: `cannot resolve spec.references[0]: things.example.org "thing" in the namespace "team-a": an object cannot reference itself`,
+		},
 		"NotServed": {
 			reason:     "The version is not served.",
 			references: `[{group: ec2.aws.crossplane.io, version: v9, resource: vpcs, name: main-vpc, fromFieldPath: data.region, toFieldPath: spec.a}]`,
