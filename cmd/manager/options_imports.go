@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer"
 )
 
@@ -52,13 +53,13 @@ func (o *ImportOptions) validate(problem func(wrong bool, format string, args ..
 }
 
 // setupImports adds the importer, if it is asked for.
-func setupImports(local manager.Manager, o Options, registerer prometheus.Registerer) error {
+func setupImports(local manager.Manager, o Options, registerer prometheus.Registerer, memory *budget.Budget) error {
 	if !o.Imports.Enabled {
 		return nil
 	}
 	err := importer.SetupWithManager(local, importer.Options{
 		Credentials: o.Connections.credentials(), AllowedTokenEndpoints: o.Imports.AllowedTokenEndpoints,
-		MaxConcurrentReconciles: o.Imports.Workers, Registerer: registerer,
+		MaxConcurrentReconciles: o.Imports.Workers, Registerer: registerer, Budget: memory,
 	})
 	if err != nil {
 		return fmt.Errorf("cannot set up imports: %w", err)

@@ -134,6 +134,9 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	if err := setupControllers(local, mgr, o, provider, gate, sources); err != nil {
 		return nil, err
 	}
+	if err := setupImports(local, o, metrics.Registry, memory); err != nil {
+		return nil, err
+	}
 	if err := registerBuildInfo(metrics.Registry); err != nil {
 		return nil, err
 	}
@@ -209,7 +212,7 @@ func setupControllers(
 	if err != nil {
 		return fmt.Errorf("cannot set up references: %w", err)
 	}
-	return setupImports(local, o, metrics.Registry)
+	return nil
 }
 
 // newSources makes the sources of clusters. Each sees the metadata of the Secrets that it needs and of no others: a

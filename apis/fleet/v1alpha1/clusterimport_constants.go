@@ -31,8 +31,9 @@ const (
 	// namespace. Without it no ClusterImport may: it would lend the rights of the configuration to anybody who can write one.
 	ImportAllowedNamespacesAnnotation = "fleet.masthead.dev/allowed-import-namespaces"
 
-	// ImportCredentialsLabel with the value "true" is on Secrets that ClusterImports of their namespace may name. Whoever may write a
-	// ClusterImport need not be allowed to read Secrets, and would otherwise have any of them be sent to a cluster as a token.
+	// ImportCredentialsLabel is on Secrets that ClusterImports of their namespace may name: with the value "true" all of
+	// them, with the UID of a ClusterImport that one. Whoever may write a ClusterImport need not be allowed to read Secrets,
+	// and would otherwise have any of them be sent to a cluster as a token. Without the label the kubeconfig is withdrawn.
 	ImportCredentialsLabel = "fleet.masthead.dev/import-credentials" //nolint:gosec // The name of a label, not a credential.
 
 	// ImportFieldManager is the server-side apply field manager of what the importer writes.

@@ -28,6 +28,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -54,10 +55,8 @@ const (
 
 // clusters is what imported clusters said of themselves, by import.
 type clusters struct {
-	clock clock.Clock
-	// asking has room for as many as may be asked at once: fewer than there are workers, so that clusters that hang never
-	// hold up imports whose clusters do not.
-	asking chan struct{}
+	clock  clock.Clock
+	memory *accounts
 
 	mu    sync.Mutex
 	known map[types.NamespacedName]clusterAnswer
@@ -74,21 +73,14 @@ type clusterAnswer struct {
 	access     metav1.Condition
 	// failures is how often in a row the cluster could not be asked.
 	failures int
+	// tooMuch means that there is no memory for the Nodes.
+	tooMuch bool
+	// memory is what is held for the Nodes.
+	memory *holding
 }
 
-// newClusters is for an importer with so many workers.
-func newClusters(c clock.Clock, workers int) *clusters {
-	return &clusters{clock: c, asking: make(chan struct{}, max(1, workers/2)), known: map[types.NamespacedName]clusterAnswer{}}
-}
-
-// mayAsk takes a place among those who ask, if there is one. done gives it back.
-func (c *clusters) mayAsk() (done func(), ok bool) {
-	select {
-	case c.asking <- struct{}{}:
-		return func() { <-c.asking }, true
-	default:
-		return nil, false
-	}
+func newClusters(c clock.Clock, b *budget.Budget) *clusters {
+	return &clusters{clock: c, memory: newAccounts(b), known: map[types.NamespacedName]clusterAnswer{}}
 }
 
 // last is the last answer of a cluster to the same import.
@@ -101,10 +93,33 @@ func (c *clusters) last(key types.NamespacedName, uid types.UID) clusterAnswer {
 	return clusterAnswer{uid: uid}
 }
 
-func (c *clusters) remember(key types.NamespacedName, a clusterAnswer) {
+// remember keeps an answer, and returns what is kept of it: without the Nodes, where there is no memory for them.
+func (c *clusters) remember(key types.NamespacedName, a clusterAnswer) clusterAnswer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if a.memory = c.known[key].memory; a.memory == nil {
+		a.memory = c.memory.hold(key.Namespace, func(error) { c.dropNodes(key) })
+	}
+	if err := a.memory.Hold(sizeOf(a.nodes)); err != nil {
+		a = a.withoutNodes()
+	}
 	c.known[key] = a
+	return a
+}
+
+// dropNodes gives back the memory of the Nodes of an import: others need it.
+func (c *clusters) dropNodes(key types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if a, ok := c.known[key]; ok {
+		c.known[key] = a.withoutNodes()
+	}
+}
+
+func (a clusterAnswer) withoutNodes() clusterAnswer {
+	_ = a.memory.Hold(0) // Less is always granted.
+	a.nodes, a.nodesKnown, a.tooMuch = nil, false, true
+	return a
 }
 
 // nodes are those of the cluster, if they were read.
@@ -116,6 +131,7 @@ func (c *clusters) nodes(key types.NamespacedName, uid types.UID) ([]reflection.
 func (c *clusters) forget(key types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.known[key].memory.Close()
 	delete(c.known, key)
 }
 
@@ -125,7 +141,7 @@ func (a clusterAnswer) goodFor() time.Duration {
 	switch {
 	case a.failures > 0:
 		return min(resync, retry<<min(a.failures-1, 10))
-	case a.nodesKnown:
+	case a.nodesKnown || a.tooMuch:
 		return resync
 	default:
 		return retry
@@ -134,28 +150,27 @@ func (a clusterAnswer) goodFor() time.Duration {
 
 // access asks the imported cluster what the credentials may do, and which Nodes it has.
 func (r *Reconciler) access(ctx context.Context, p *pass) error {
+	if p.kubeconfigNow == nil && p.waits {
+		return nil // A kubeconfig is on its way.
+	}
 	if p.kubeconfigNow == nil {
-		p.set(metav1.Condition{
-			Type: fleetv1alpha1.ConditionWorkloadAccess, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonAccessNone,
-			Message: "There is no kubeconfig",
-		})
+		p.set(noKubeconfigAccess())
 		return nil
 	}
 	who := sha256.Sum256(p.kubeconfigNow)
 	before := r.clusters.last(p.key(), p.imp.UID)
 	now := r.clusters.clock.Now()
 	if good := before.goodFor() - now.Sub(before.at); before.who == who && good > 0 {
-		p.set(before.access)
+		p.set(before.condition())
 		p.requeueSoon(good)
 		return nil
 	}
-	done, ok := r.clusters.mayAsk()
+	leave, ok := r.enter(p)
 	if !ok {
-		p.requeueSoon(retry)
 		return nil
 	}
-	defer done()
-	answer, err := r.ask(ctx, p.kubeconfigNow)
+	defer leave()
+	answer, err := r.ask(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -167,8 +182,8 @@ func (r *Reconciler) access(ctx context.Context, p *pass) error {
 			answer.nodes, answer.nodesKnown = before.nodes, before.nodesKnown
 		}
 	}
-	r.clusters.remember(p.key(), answer)
-	p.set(answer.access)
+	answer = r.clusters.remember(p.key(), answer)
+	p.set(answer.condition())
 	p.requeueSoon(answer.goodFor())
 	if answer.nodesKnown != before.nodesKnown {
 		p.requeueSoon(time.Second) // The Nodes may show pools.
@@ -176,13 +191,30 @@ func (r *Reconciler) access(ctx context.Context, p *pass) error {
 	return nil
 }
 
+func noKubeconfigAccess() metav1.Condition {
+	return metav1.Condition{
+		Type: fleetv1alpha1.ConditionWorkloadAccess, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonAccessNone,
+		Message: "There is no kubeconfig",
+	}
+}
+
+// condition is what users are told of an answer.
+func (a clusterAnswer) condition() metav1.Condition {
+	c := a.access
+	if a.tooMuch {
+		c.Message += "; its Nodes are not kept, because the imports of this namespace need more than their share of the manager's memory"
+	}
+	return c
+}
+
 // ask asks a cluster for the rights of the credentials and for its Nodes.
-func (r *Reconciler) ask(ctx context.Context, kubeconfig []byte) (clusterAnswer, error) {
-	w, err := newWorkload(kubeconfig, r.creds)
+func (r *Reconciler) ask(ctx context.Context, p *pass) (clusterAnswer, error) {
+	w, err := newWorkload(p.kubeconfigNow, r.creds)
 	if err != nil {
 		return clusterAnswer{}, err
 	}
 	defer w.close()
+	w.open = func(abort func(error)) bounded.Account { return r.clusters.memory.hold(p.imp.Namespace, abort) }
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
 	answer := clusterAnswer{access: w.access(ctx)}
@@ -199,6 +231,8 @@ type workload struct {
 	base   *http.Transport
 	server string
 	token  string
+	// open opens an account for the memory that an answer takes; nil for none.
+	open func(abort func(error)) bounded.Account
 }
 
 func newWorkload(kubeconfig []byte, o credentials.Options) (*workload, error) {
@@ -267,7 +301,8 @@ func (w *workload) ask(ctx context.Context, method, path string, body, into any,
 	case resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated:
 		return fmt.Errorf("the API server answers with the status %d", resp.StatusCode)
 	}
-	answer := bounded.NewBody(ctx, resp.Body, bounded.NewScanner("answer", bounded.WithBytes(most)), nil, nil)
+	answer := bounded.NewBody(ctx, resp.Body, bounded.NewScanner("answer", bounded.WithBytes(most)), w.open, nil)
+	defer func() { _ = answer.Close() }() // Which gives back the memory.
 	if err := json.NewDecoder(answer).Decode(into); err != nil {
 		if refused := (*bounded.Error)(nil); errors.As(err, &refused) {
 			return refused

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,35 +50,6 @@ func (r *Reconciler) collisions(ctx context.Context, p *pass) error {
 		}
 	}
 	return r.managedByCrossplane(ctx, p)
-}
-
-// foreignMembers finds what names the cluster and makes Cluster API core write to its Nodes. The policies refuse it as
-// soon as the cluster is imported; it may have been there before, or have come while they were not enforced. While it
-// is there, core gets no credentials. So it is looked for also while nothing else is done because they are not.
-func (r *Reconciler) foreignMembers(ctx context.Context, p *pass) error {
-	for _, kind := range []string{"MachinePool", "MachineDeployment", "MachineSet", "Machine"} {
-		gvk := clusterv1.GroupVersion.WithKind(kind)
-		if _, err := r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version); meta.IsNoMatchError(err) {
-			continue
-		}
-		list := unstructuredList(gvk)
-		if err := r.live.List(ctx, list, client.InNamespace(p.imp.Namespace)); err != nil {
-			return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
-		}
-		for i := range list.Items {
-			o := &list.Items[i]
-			if named, _, _ := unstructured.NestedString(o.Object, "spec", "clusterName"); named != p.imp.Name || kind == "MachinePool" && p.isOurs(o) {
-				continue
-			}
-			if _, err := r.removeKubeconfig(ctx, p); err != nil {
-				return err
-			}
-			p.requeueSoon(retry)
-			return stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken,
-				"The %s %q names this cluster, and this import did not make it: Cluster API core would write to the cluster's Nodes", kind, o.GetName())
-		}
-	}
-	return nil
 }
 
 func nameTaken(kind, name string) error {
@@ -159,74 +129,6 @@ func isOlder(a, b *fleetv1alpha1.ClusterImport) bool {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)
 	}
 	return a.UID < b.UID
-}
-
-// managedByCrossplane finds a managed resource of somebody else that stands for the same cluster and may do more than
-// observe. It is asked only until the import has its own: the list of a kind is that of the whole hub.
-func (r *Reconciler) managedByCrossplane(ctx context.Context, p *pass) error {
-	kind := reflection.Kinds(p.wanted.Cloud)[0]
-	gvk, _, found := p.served.Managed(kind)
-	if !found {
-		return nil
-	}
-	ours := unstructuredList(gvk)
-	if err := r.owned.List(ctx, ours, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.imp.UID)}); err != nil {
-		return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
-	}
-	if len(r.own(p, ours.Items)) > 0 {
-		return nil
-	}
-	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
-		mapping, err := r.mapper.RESTMapping(gk)
-		if err != nil {
-			continue // It is not served.
-		}
-		all := &metav1.PartialObjectMetadataList{}
-		all.SetGroupVersionKind(mapping.GroupVersionKind)
-		if err := r.live.List(ctx, all); err != nil {
-			if apierrors.IsForbidden(err) {
-				continue // Only the group that is used was asked for in the preflight.
-			}
-			return fmt.Errorf("cannot list %s: %w", gk, err)
-		}
-		for i := range all.Items {
-			if err := r.managedElsewhere(ctx, p, mapping.GroupVersionKind, &all.Items[i]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (r *Reconciler) managedElsewhere(ctx context.Context, p *pass, gvk schema.GroupVersionKind, m *metav1.PartialObjectMetadata) error {
-	name := m.Annotations[reflection.ExternalNameAnnotation]
-	if name == "" {
-		name = m.Name
-	}
-	if name != p.wanted.ClusterName || m.Labels[fleetv1alpha1.ImportUIDLabel] != "" {
-		return nil
-	}
-	other := &unstructured.Unstructured{}
-	other.SetGroupVersionKind(gvk)
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(m), other); err != nil {
-		return client.IgnoreNotFound(err) //nolint:wrapcheck // It was there a moment ago.
-	}
-	if slices.Equal(policiesOf(other), []string{"Observe"}) || !samePlace(other, p.wanted) {
-		return nil
-	}
-	return stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByCrossplane,
-		"Another %s of Crossplane stands for this cluster and may change it", gvk.Kind)
-}
-
-// samePlace says whether a managed resource is for the place of the import, or does not say for which.
-func samePlace(m *unstructured.Unstructured, w reflection.Import) bool {
-	for field, want := range map[string]string{"region": w.Region, "resourceGroupName": w.ResourceGroupName, "location": w.Location} {
-		got, _, err := unstructured.NestedString(m.Object, "spec", "forProvider", field)
-		if want != "" && err == nil && got != "" && got != want {
-			return false
-		}
-	}
-	return true
 }
 
 func unstructuredList(gvk schema.GroupVersionKind) *unstructured.UnstructuredList {

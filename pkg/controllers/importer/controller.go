@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/takeover"
@@ -73,6 +74,9 @@ type Options struct {
 	// Verify finds out whether the hub enforces the admission policies. Nil means takeover.Verify.
 	Verify func(ctx context.Context, namespace string) error
 
+	// Budget is the memory that imports share with the clusters that are connected to; nil means no limit.
+	Budget *budget.Budget
+
 	// Clock; nil means the real one.
 	Clock clock.Clock
 
@@ -89,9 +93,13 @@ type Reconciler struct {
 	// owned holds the objects that bear the label of an import, and no others.
 	owned client.Reader
 	// watch has changes of the objects of a kind that bear the label of an import lead to their ClusterImport.
-	watch func(schema.GroupVersionKind) error
+	watch func(context.Context, schema.GroupVersionKind) error
 	// watched are those kinds.
 	watched func() []schema.GroupVersionKind
+	// members holds what names a cluster, by clusterNameField. watchMembers has changes of a kind of it lead to the import
+	// of that cluster.
+	members      client.Reader
+	watchMembers func(context.Context, schema.GroupVersionKind) error
 
 	mapper   meta.RESTMapper
 	recorder events.EventRecorder
@@ -102,6 +110,7 @@ type Reconciler struct {
 	kinds    *kinds
 	tokens   *tokens
 	clusters *clusters
+	places   *places
 	states   *states
 }
 
@@ -129,7 +138,7 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	r := &Reconciler{
 		hub: mgr.GetClient(), live: mgr.GetAPIReader(), owned: owned, mapper: mgr.GetRESTMapper(),
 		recorder: mgr.GetEventRecorder(fleetv1alpha1.FieldManager), clock: o.Clock, verify: o.Verify, creds: o.Credentials,
-		kinds: newKinds(o.Clock), tokens: minted, clusters: newClusters(o.Clock, o.MaxConcurrentReconciles), states: newStates(),
+		kinds: newKinds(o.Clock), tokens: minted, clusters: newClusters(o.Clock, o.Budget), states: newStates(),
 	}
 	if o.Registerer != nil {
 		if err := o.Registerer.Register(r.states); err != nil {
@@ -143,6 +152,11 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("cannot make the controller of ClusterImports: %w", err)
 	}
+	woken := &wakes{}
+	r.places = newPlaces(o.MaxConcurrentReconciles, woken.wake)
+	if err := c.Watch(source.TypedFunc[reconcile.Request](woken.start)); err != nil {
+		return fmt.Errorf("cannot have ClusterImports be woken: %w", err)
+	}
 	imports := source.TypedKind(mgr.GetCache(), &fleetv1alpha1.ClusterImport{}, handler.TypedEnqueueRequestsFromMapFunc(
 		func(_ context.Context, i *fleetv1alpha1.ClusterImport) []reconcile.Request {
 			return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(i)}}
@@ -150,8 +164,22 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	if err := c.Watch(imports); err != nil {
 		return fmt.Errorf("cannot watch ClusterImports: %w", err)
 	}
-	of := &watches{controller: c, owned: owned, on: map[schema.GroupVersionKind]bool{}}
+	of := &watches{controller: c, cache: owned, toImports: importOfLabels, on: map[schema.GroupVersionKind]bool{}}
 	r.watch, r.watched = of.ensure, of.kinds
+	return r.setupMembers(mgr, c)
+}
+
+// setupMembers has changes of what names a cluster lead to the import of that cluster.
+func (r *Reconciler) setupMembers(mgr manager.Manager, c controller.TypedController[reconcile.Request]) error {
+	members, err := newMembers(mgr)
+	if err != nil {
+		return err
+	}
+	of := &watches{controller: c, cache: members, toImports: r.importOfMember, on: map[schema.GroupVersionKind]bool{}}
+	of.before = func(ctx context.Context, object client.Object) error {
+		return members.IndexField(ctx, object, clusterNameField, byClusterName)
+	}
+	r.members, r.watchMembers = members, of.ensure
 	return nil
 }
 
@@ -194,13 +222,23 @@ func newOwned(mgr manager.Manager) (cache.Cache, error) {
 // watches are those of the kinds that imports have needed so far.
 type watches struct {
 	controller controller.TypedController[reconcile.Request]
-	owned      cache.Cache
+	cache      cache.Cache
+	toImports  handler.MapFunc
+	// before, if there is one, prepares the cache for a kind.
+	before func(context.Context, client.Object) error
 
 	mu sync.Mutex
 	on map[schema.GroupVersionKind]bool
 }
 
-func (w *watches) ensure(gvk schema.GroupVersionKind) error {
+// importOfLabels is the import whose labels an object bears.
+func importOfLabels(_ context.Context, o client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{
+		Namespace: o.GetLabels()[fleetv1alpha1.ImportNamespaceLabel], Name: o.GetLabels()[fleetv1alpha1.ImportNameLabel],
+	}}}
+}
+
+func (w *watches) ensure(ctx context.Context, gvk schema.GroupVersionKind) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.on[gvk] {
@@ -208,13 +246,12 @@ func (w *watches) ensure(gvk schema.GroupVersionKind) error {
 	}
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(gvk)
-	toImport := func(_ context.Context, o client.Object) []reconcile.Request {
-		key := types.NamespacedName{
-			Namespace: o.GetLabels()[fleetv1alpha1.ImportNamespaceLabel], Name: o.GetLabels()[fleetv1alpha1.ImportNameLabel],
+	if w.before != nil {
+		if err := w.before(ctx, object); err != nil {
+			return fmt.Errorf("cannot prepare to watch %s: %w", gvk.GroupKind(), err)
 		}
-		return []reconcile.Request{{NamespacedName: key}}
 	}
-	if err := w.controller.Watch(source.Kind[client.Object](w.owned, object, handler.EnqueueRequestsFromMapFunc(toImport))); err != nil {
+	if err := w.controller.Watch(source.Kind[client.Object](w.cache, object, handler.EnqueueRequestsFromMapFunc(w.toImports))); err != nil {
 		return fmt.Errorf("cannot watch %s: %w", gvk.GroupKind(), err)
 	}
 	w.on[gvk] = true
@@ -237,10 +274,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("cannot get ClusterImport %q: %w", req, err)
 	}
 	p := newPass(imp)
+	defer func() {
+		if !p.waits {
+			r.places.settle(req.NamespacedName)
+		}
+	}()
 	var err error
 	if imp.DeletionTimestamp.IsZero() {
-		err = r.run(ctx, p, r.preflight, r.former, r.admission, r.foreignMembers, r.collisions, r.finalizer, r.observe, r.read, r.reflectProvider,
-			r.kubeconfig, r.reflectCluster, r.access, r.prune)
+		err = r.run(ctx, p, r.preflight, r.former, r.admission, r.foreignMembers, r.collisions, r.finalizer, r.observe, r.read, r.observedElsewhere,
+			r.reflectProvider, r.kubeconfig, r.reflectCluster, r.access, r.prune)
 		err = errors.Join(err, r.run(ctx, p, r.keepKubeconfig))
 	} else {
 		err = r.run(ctx, p, r.unimport)
@@ -248,7 +290,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil && apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
-	if gone := p.gone; gone {
+	if p.gone {
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
@@ -295,6 +337,7 @@ func (r *Reconciler) setFinalizer(ctx context.Context, p *pass, want bool) error
 
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.states.forget(key)
+	r.places.settle(key)
 	r.clusters.forget(key)
 	r.tokens.forget(key)
 }

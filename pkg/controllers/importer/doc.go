@@ -32,6 +32,8 @@
 //   - An import that may no longer use its provider configuration has nothing. What an import has left whose finalizer
 //     somebody took away is removed the same way, once a ClusterImport of that cloud has been looked after since the
 //     manager started.
+//   - Credentials are withdrawn with the label or the Secret that gave them, whatever else stops the import.
+//   - The status names what is there, and nothing that is gone: the admission policies go by it.
 //   - While something else names the cluster for which Cluster API core would write to its Nodes, core gets no
 //     credentials.
 //   - Each step looks at what is there, so that it makes no difference where the manager was stopped.
@@ -41,14 +43,16 @@
 //
 // Answers of the cluster are bounded, and of its Nodes only labels, the kubelet's version and readiness are read. Its
 // API server is sent the credentials of its own kubeconfig, and no others. Redirects are not followed. Clusters that
-// hang take half of the workers at most, and are asked less and less often.
+// hang take half of the workers at most, those of one namespace half of that, and are asked less and less often. What
+// is kept of Nodes is charged to the budget of the process.
 //
 // # What does whoever writes a ClusterImport gain?
 //
 // The rights of the Crossplane provider configuration, to observe. So a cluster-scoped configuration must allow the
-// namespace. With a configuration of one's own one can show the ID of anybody's cluster, so such an ID keeps nobody
-// else from importing it. Secrets are read in the namespace of the ClusterImport alone, and only with the label that
-// somebody who may write them gives them; a connection Secret only if it is controlled by the managed resource of the
-// import. Tokens are asked for only at endpoints that the operator allows. Kubeconfigs are held against
-// pkg/providers/credentials: exec, auth-provider, impersonation and files are refused.
+// namespace. With a configuration of one's own one can show the ID of anybody's cluster, so such an ID, and all the
+// more a name, keeps nobody else from importing it. Secrets are read in the namespace of the ClusterImport alone, and
+// only with the label that somebody who may write them gives them, for the namespace or for one import; a connection
+// Secret only if it is controlled by the managed resource of the import. Tokens are asked for only at endpoints that
+// the operator allows. Kubeconfigs are held against pkg/providers/credentials: exec, auth-provider, impersonation and
+// files are refused.
 package importer

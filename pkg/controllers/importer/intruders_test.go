@@ -245,9 +245,9 @@ func TestPoolsOfAnEarlierNameGiveWay(t *testing.T) {
 }
 
 // TestHangingClustersHoldFewWorkers: the attacker imports clusters that never answer, so that nobody else's import is
-// worked on.
+// worked on, or asks its cluster.
 func TestHangingClustersHoldFewWorkers(t *testing.T) {
-	const workers = 4
+	const workers = 8 // So there are four places, of which a namespace can have two.
 	asked, release := make(chan struct{}, 2*workers), make(chan struct{})
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		asked <- struct{}{}
@@ -255,16 +255,20 @@ func TestHangingClustersHoldFewWorkers(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	clock := clocktesting.NewFakeClock(time.Now())
-	r := &Reconciler{clusters: newClusters(clock, workers), creds: credentials.Options{AllowLoopback: true}}
+	woken := make(chan types.NamespacedName, workers)
+	r := &Reconciler{
+		clusters: newClusters(clock, nil), creds: credentials.Options{AllowLoopback: true},
+		places: newPlaces(workers, func(key types.NamespacedName) { woken <- key }),
+	}
 	kubeconfig, err := encoded(&clientcmdapi.Cluster{
 		Server: server.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
 	}, &clientcmdapi.AuthInfo{Token: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	look := func(i int) *pass {
+	look := func(namespace string, i int) *pass {
 		imp := anImport()
-		imp.Name, imp.UID = fmt.Sprint("import-", i), types.UID(fmt.Sprint(i))
+		imp.Namespace, imp.Name, imp.UID = namespace, fmt.Sprint("import-", i), types.UID(fmt.Sprint(namespace, i))
 		p := newPass(imp)
 		p.kubeconfigNow = kubeconfig
 		if err := r.access(t.Context(), p); err != nil {
@@ -272,25 +276,45 @@ func TestHangingClustersHoldFewWorkers(t *testing.T) {
 		}
 		return p
 	}
-	var hanging sync.WaitGroup
-	for i := range workers / 2 {
-		hanging.Go(func() { look(i) })
+	waits := func(p *pass) {
+		t.Helper()
+		if !p.waits || len(p.conditions) > 0 {
+			t.Errorf("want a further import to wait for its turn without a worker, got %v", p.conditions)
+		}
 	}
-	for range workers / 2 {
+	var hanging sync.WaitGroup
+	for i := range 2 {
+		hanging.Go(func() { look("attacker", i) })
 		<-asked
 	}
-	if p := look(workers); p.again != retry || len(p.conditions) > 0 {
-		t.Errorf("want a further import to wait for its turn without a worker, got it looked at after %s: %v", p.again, p.conditions)
+	waits(look("attacker", 2))
+	for i := range 2 {
+		hanging.Go(func() { look("customers", i) })
+		<-asked // Though the attacker's import has waited for longer.
+	}
+	waits(look("others", 0))
+	if len(woken) > 0 {
+		t.Errorf("%s is woken while nobody has given a place back", <-woken)
 	}
 	close(release)
 	hanging.Wait()
+	for _, of := range []string{"attacker", "others"} { // In any order.
+		if key := <-woken; key.Namespace != "attacker" && key.Namespace != "others" {
+			t.Errorf("want the import of %s be woken, got %s", of, key)
+		}
+	}
+	r.places.settle(types.NamespacedName{Namespace: "others", Name: "import-0"})
 	last := time.Duration(0)
 	for i := range 5 {
 		clock.Step(last)
-		p := look(0)
+		p := look("attacker", 0)
 		if p.again <= last && last < resync {
 			t.Errorf("time %d: want the cluster to be left alone for longer than %s, got %s", i, last, p.again)
 		}
 		last = p.again
+	}
+	r.places.settle(types.NamespacedName{Namespace: "attacker", Name: "import-2"})
+	if free, waiting, parties := r.places.shared.Usage(); free != workers/2 || waiting > 0 || parties > 0 {
+		t.Errorf("want every place given back, got %d free, %d waiting, %d parties", free, waiting, parties)
 	}
 }

@@ -42,15 +42,15 @@ func kubeconfigName(imp *fleetv1alpha1.ClusterImport) string { return imp.Name +
 func (r *Reconciler) kubeconfig(ctx context.Context, p *pass) error {
 	if p.imp.Spec.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceNone {
 		p.fail(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested, "The spec asks for no kubeconfig")
-		_, err := r.removeKubeconfig(ctx, p)
-		return err
+		return r.withdrawKubeconfig(ctx, p)
 	}
 	content, err := r.credentials(ctx, p)
 	var refused *stopError
 	if errors.As(err, &refused) {
-		p.set(refused.condition)
-		p.requeueSoon(retry)
-		return nil
+		return r.noCredentials(ctx, p, refused)
+	}
+	if errors.Is(err, errNoPlace) {
+		return nil // It is woken. What was said of the kubeconfig before stays.
 	}
 	if err != nil {
 		return err
@@ -63,11 +63,36 @@ func (r *Reconciler) kubeconfig(ctx context.Context, p *pass) error {
 	return nil
 }
 
+// noCredentials tells why there are none, and takes back what was made with those that may no longer be used.
+func (r *Reconciler) noCredentials(ctx context.Context, p *pass, why *stopError) error {
+	p.set(why.condition)
+	p.requeueSoon(retry)
+	if !why.withdrawn {
+		return nil
+	}
+	return r.withdrawKubeconfig(ctx, p)
+}
+
+// withdrawKubeconfig takes the credentials from whoever uses them: Cluster API core, and Masthead itself if the cluster
+// is enrolled.
+func (r *Reconciler) withdrawKubeconfig(ctx context.Context, p *pass) error {
+	r.tokens.forget(p.key())
+	left, err := r.removeKubeconfig(ctx, p)
+	if err != nil || left > 0 {
+		return err
+	}
+	p.removed[corev1.SchemeGroupVersion.WithKind("Secret").GroupKind()] = true
+	p.set(noKubeconfigAccess())
+	return nil
+}
+
 // keepKubeconfig keeps a kubeconfig that is there up to date where the pass stopped before it came to it: a reflection
-// that is refused must not end the connection with the next token.
+// that is refused must not end the connection with the next token. And credentials that are withdrawn are withdrawn
+// whatever else stops the import.
 func (r *Reconciler) keepKubeconfig(ctx context.Context, p *pass) error {
 	came := slices.ContainsFunc(p.conditions, func(c metav1.Condition) bool { return c.Type == fleetv1alpha1.ConditionKubeconfigReady })
-	if p.facts == nil || came {
+	named := namedSecret(p.imp.Spec)
+	if came || p.emptied || p.facts == nil && named == nil {
 		return nil
 	}
 	secret := &corev1.Secret{}
@@ -78,7 +103,33 @@ func (r *Reconciler) keepKubeconfig(ctx context.Context, p *pass) error {
 	if err != nil {
 		return fmt.Errorf("cannot get Secret %q: %w", kubeconfigName(p.imp), err)
 	}
-	return r.kubeconfig(ctx, p)
+	if p.facts != nil {
+		return r.kubeconfig(ctx, p)
+	}
+	var refused *stopError
+	_, err = r.secretKey(ctx, p, *named)
+	switch {
+	case !errors.As(err, &refused):
+		return err
+	case refused.withdrawn:
+		return r.noCredentials(ctx, p, refused)
+	default:
+		return nil
+	}
+}
+
+// namedSecret is the Secret of the user's that a spec names, if it names one.
+func namedSecret(s fleetv1alpha1.ClusterImportSpec) *fleetv1alpha1.SecretKeyReference {
+	switch source := s.KubeconfigSource(); {
+	case source == fleetv1alpha1.KubeconfigSourceToken:
+		return s.Kubeconfig.TokenSecretRef
+	case source == fleetv1alpha1.KubeconfigSourceGoogleServiceAccount && s.Kubeconfig.Google != nil:
+		return &s.Kubeconfig.Google.KeySecretRef
+	case source == fleetv1alpha1.KubeconfigSourceAzureServicePrincipal && s.Kubeconfig.Azure != nil:
+		return &s.Kubeconfig.Azure.ClientSecretRef
+	default:
+		return nil
+	}
 }
 
 func noKubeconfig(reason, format string, args ...any) error {
@@ -240,24 +291,38 @@ func (r *Reconciler) connectionSecret(ctx context.Context, p *pass, key string) 
 }
 
 // secretKey reads a key of a Secret that the spec names, in the import's own namespace. The Secret has to be there for
-// imports: who writes a ClusterImport may be somebody who cannot read it.
+// imports: who writes a ClusterImport may be somebody who cannot read it. Whoever may write the Secret withdraws it with
+// the label, or with the Secret itself.
 func (r *Reconciler) secretKey(ctx context.Context, p *pass, ref fleetv1alpha1.SecretKeyReference) ([]byte, error) {
+	withdrawn := func(reason, format string, args ...any) error {
+		return &stopError{withdrawn: true, condition: metav1.Condition{
+			Type: fleetv1alpha1.ConditionKubeconfigReady, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...),
+		}}
+	}
 	secret := &corev1.Secret{}
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.imp.Namespace, Name: ref.Name}, secret)
 	if apierrors.IsNotFound(err) {
-		return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "There is no Secret %q in the namespace of the ClusterImport", ref.Name)
+		return nil, withdrawn(fleetv1alpha1.ReasonCredentialsNotFound, "There is no Secret %q in the namespace of the ClusterImport", ref.Name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot get Secret %q: %w", ref.Name, err)
 	}
-	if secret.Labels[fleetv1alpha1.ImportCredentialsLabel] != "true" {
-		return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotAllowed, "The Secret %q does not bear the label %s=true, and is not read",
-			ref.Name, fleetv1alpha1.ImportCredentialsLabel)
+	if !mayUse(secret, p.imp) {
+		return nil, withdrawn(fleetv1alpha1.ReasonCredentialsNotAllowed,
+			"The label %s of the Secret %q is neither \"true\" nor the UID of this ClusterImport; the Secret is not used",
+			fleetv1alpha1.ImportCredentialsLabel, ref.Name)
 	}
 	if len(secret.Data[ref.Key]) == 0 {
 		return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Secret %q has nothing under the key that is named", ref.Name)
 	}
 	return secret.Data[ref.Key], nil
+}
+
+// mayUse says whether a Secret is for an import: for all of its namespace, or for this one. A name was rejected in
+// place of the UID: somebody who may write ClusterImports could make one of that name for a cluster of theirs.
+func mayUse(secret *corev1.Secret, imp *fleetv1alpha1.ClusterImport) bool {
+	value := secret.Labels[fleetv1alpha1.ImportCredentialsLabel]
+	return value == "true" || value != "" && value == string(imp.UID)
 }
 
 // minted is a token that is made with a service account's or a service principal's secret.
@@ -279,8 +344,10 @@ func (r *Reconciler) minted(ctx context.Context, p *pass, source fleetv1alpha1.K
 		}
 		request = azureRequest(k.Azure, secret)
 	}
-	token, refreshIn, err := r.tokens.get(ctx, p.key(), request)
+	token, refreshIn, err := r.tokens.get(ctx, p.key(), request, func() (func(), bool) { return r.enter(p) })
 	switch {
+	case errors.Is(err, errNoPlace):
+		return "", err
 	case errors.Is(err, errEndpointNotAllowed):
 		return "", noKubeconfig(fleetv1alpha1.ReasonEndpointNotAllowed, "%s", err)
 	case err != nil:

@@ -99,7 +99,13 @@ func newHub(t *testing.T, imp *fleetv1alpha1.ClusterImport, others ...client.Obj
 		status.SetGroupVersionKind(gvk)
 		statuses = append(statuses, status)
 	}
-	h.c = fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).WithStatusSubresource(statuses...).Build()
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).WithStatusSubresource(statuses...)
+	for _, gvk := range memberKinds() {
+		member := &unstructured.Unstructured{}
+		member.SetGroupVersionKind(gvk)
+		builder.WithIndex(member, clusterNameField, byClusterName)
+	}
+	h.c = builder.Build()
 	clock := clocktesting.NewFakeClock(time.Now())
 	minted, err := newTokens(nil, nil, clock)
 	if err != nil {
@@ -107,17 +113,20 @@ func newHub(t *testing.T, imp *fleetv1alpha1.ClusterImport, others ...client.Obj
 	}
 	h.r = &Reconciler{
 		hub: interceptor.NewClient(h.c, h.funcs()), live: h.c, owned: h.c, mapper: mapper, recorder: events.NewFakeRecorder(1000), clock: clock,
-		watch: func(schema.GroupVersionKind) error { return nil }, watched: kindsOfEKS,
+		watch: noWatch, watched: kindsOfEKS, members: h.c, watchMembers: noWatch,
 		verify: func(context.Context, string) error {
 			if h.enforced {
 				return nil
 			}
 			return errors.New("a policy is missing")
 		},
-		kinds: newKinds(clock), tokens: minted, clusters: newClusters(clock, DefaultMaxConcurrentReconciles), states: newStates(),
+		kinds: newKinds(clock), tokens: minted, clusters: newClusters(clock, nil), states: newStates(),
+		places: newPlaces(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
 	}
 	return h
 }
+
+func noWatch(context.Context, schema.GroupVersionKind) error { return nil }
 
 // kindsOfEKS are those of all that an import of EKS makes, but for the Secret.
 func kindsOfEKS() []schema.GroupVersionKind {

@@ -225,11 +225,11 @@ func resourceOf(o client.Object) schema.GroupResource {
 func (r *Reconciler) read(_ context.Context, p *pass) error {
 	cluster := slices.IndexFunc(p.managed, isCluster)
 	if cluster < 0 {
-		return &stopError{waitingForFirst(p)}
+		return &stopError{condition: waitingForFirst(p)}
 	}
 	facts, err := reflection.Read(p.wanted, r.observed(p))
 	if errors.Is(err, reflection.ErrNotObserved) {
-		return &stopError{waitingForFirst(p)}
+		return &stopError{condition: waitingForFirst(p)}
 	}
 	if err != nil {
 		return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity, "What is observed is not reflected: %s", err)

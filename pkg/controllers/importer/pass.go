@@ -55,8 +55,12 @@ type pass struct {
 	references []fleetv1alpha1.ImportReference
 	lossy      []reflection.Lossy
 	again      time.Duration
-	// revoked means that what the import made was removed, because it may no longer use its provider configuration.
-	revoked bool
+	// removed are the kinds of which the import has nothing any more, and emptied means that it has nothing at all: it is
+	// deleted, or may no longer use its provider configuration.
+	removed map[schema.GroupKind]bool
+	emptied bool
+	// waits means that the import is woken when it may ask what it did not find a place for.
+	waits bool
 	// gone means that the import itself is gone.
 	gone bool
 }
@@ -76,6 +80,7 @@ func newPass(imp *fleetv1alpha1.ClusterImport) *pass {
 	return &pass{
 		imp: imp, wanted: wantedImport(imp),
 		wantedManaged: map[objectKey]bool{}, wantedReflected: map[objectKey]bool{}, strangers: map[objectKey]bool{}, skipped: map[string]bool{},
+		removed: map[schema.GroupKind]bool{},
 	}
 }
 
@@ -126,7 +131,11 @@ func (p *pass) skip(o reflection.Object) {
 }
 
 // stopError ends a pass with a condition: what follows cannot be done.
-type stopError struct{ condition metav1.Condition }
+type stopError struct {
+	condition metav1.Condition
+	// withdrawn means that the kubeconfig is made with what may no longer be used.
+	withdrawn bool
+}
 
 func (e *stopError) Error() string { return e.condition.Message }
 
@@ -135,7 +144,9 @@ func stop(condition, reason, format string, args ...any) error {
 	if condition == fleetv1alpha1.ConditionAlreadyManaged {
 		status = metav1.ConditionTrue
 	}
-	return &stopError{metav1.Condition{Type: condition, Status: status, Reason: reason, Message: fmt.Sprintf(format, args...)}}
+	return &stopError{condition: metav1.Condition{
+		Type: condition, Status: status, Reason: reason, Message: fmt.Sprintf(format, args...),
+	}}
 }
 
 func changeFinalizer(imp *fleetv1alpha1.ClusterImport, want bool) bool {

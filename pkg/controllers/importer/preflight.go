@@ -81,7 +81,7 @@ func (r *Reconciler) preflight(ctx context.Context, p *pass) error {
 	}
 	p.served, p.schemas = known.versions, known.schemas
 	for _, gvk := range r.allKinds(p) {
-		if err := r.watch(gvk); err != nil {
+		if err := r.watch(ctx, gvk); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -83,7 +84,13 @@ func statusOf(p *pass, now time.Time) fleetv1alpha1.ClusterImportStatus {
 			status.Kubeconfig.ExpirationTime = &at
 		}
 	}
-	if p.revoked {
+	status.References = slices.DeleteFunc(status.References, func(ref fleetv1alpha1.ImportReference) bool {
+		return p.removed[schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()]
+	})
+	if p.removed[corev1.SchemeGroupVersion.WithKind("Secret").GroupKind()] {
+		status.Kubeconfig = nil
+	}
+	if p.emptied {
 		// Which cluster it was stays: it must not become another one.
 		status.References, status.Lossy, status.Kubeconfig = nil, nil, nil
 	}
@@ -96,7 +103,7 @@ func statusOf(p *pass, now time.Time) fleetv1alpha1.ClusterImportStatus {
 func conditionsOf(p *pass, now time.Time) []metav1.Condition {
 	before := p.imp.Status
 	conditions := p.conditions
-	if !p.revoked {
+	if !p.emptied {
 		conditions = withKept(conditions, before.Conditions)
 	}
 	ready := meta.FindStatusCondition(conditions, fleetv1alpha1.ConditionKubeconfigReady)

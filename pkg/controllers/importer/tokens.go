@@ -130,7 +130,10 @@ func (t *tokens) allows(endpoint string) bool {
 }
 
 // get returns a token and how soon it should be asked for again. One that still works is kept if there is no other.
-func (t *tokens) get(ctx context.Context, key types.NamespacedName, r tokenRequest) (*oauth2.Token, time.Duration, error) {
+// enter asks for a place; without one no endpoint is asked.
+func (t *tokens) get(
+	ctx context.Context, key types.NamespacedName, r tokenRequest, enter func() (leave func(), ok bool),
+) (*oauth2.Token, time.Duration, error) {
 	if !t.allows(r.endpoint) {
 		return nil, 0, errEndpointNotAllowed
 	}
@@ -144,11 +147,20 @@ func (t *tokens) get(ctx context.Context, key types.NamespacedName, r tokenReque
 	if made.token != nil && now.Before(made.refresh()) {
 		return made.token, made.refresh().Sub(now), nil
 	}
+	works := made.token != nil && now.Before(made.token.Expiry)
+	leave, ok := enter()
+	switch {
+	case !ok && works:
+		return made.token, retry, nil
+	case !ok:
+		return nil, 0, errNoPlace
+	}
+	defer leave()
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, t.client), tokenTimeout)
 	defer cancel()
 	token, err := r.ask(ctx)
 	if err != nil || token.AccessToken == "" {
-		if made.token != nil && now.Before(made.token.Expiry) {
+		if works {
 			return made.token, retry, nil
 		}
 		return nil, 0, refusal(err)

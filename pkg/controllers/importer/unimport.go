@@ -21,9 +21,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// unimport removes everything that the import made, and then the finalizer.
+// unimport removes everything that the import made, says so, and then removes the finalizer. Somebody else's finalizer
+// can keep the import for ever, and the policy about members goes by what its status says. For the same reason an import
+// whose finalizer somebody took away is looked at as long as its status names anything.
 func (r *Reconciler) unimport(ctx context.Context, p *pass) error {
-	if !controllerutil.ContainsFinalizer(p.imp, fleetv1alpha1.ImportFinalizer) {
+	if !mayHave(p.imp) {
 		p.gone = true
 		return nil
 	}
@@ -35,6 +37,19 @@ func (r *Reconciler) unimport(ctx context.Context, p *pass) error {
 	if left > 0 {
 		return stop(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonUnimporting, "Waiting for %d objects to go: %s", left, what)
 	}
+	p.emptied = true
+	if err := r.report(ctx, p); err != nil {
+		return err
+	}
+	now := &fleetv1alpha1.ClusterImport{} // The report gave it another version.
+	switch err := r.live.Get(ctx, p.key(), now); {
+	case apierrors.IsNotFound(err) || err == nil && now.UID != p.imp.UID:
+		p.gone = true
+		return nil
+	case err != nil:
+		return fmt.Errorf("cannot get ClusterImport %q: %w", p.key(), err)
+	}
+	p.imp = now
 	if err := r.setFinalizer(ctx, p, false); err != nil {
 		return err
 	}
@@ -42,10 +57,16 @@ func (r *Reconciler) unimport(ctx context.Context, p *pass) error {
 	return nil
 }
 
+// mayHave says whether there can be anything that an import made: the finalizer is there before everything else, and
+// the status tells of what is there without it.
+func mayHave(imp *fleetv1alpha1.ClusterImport) bool {
+	return controllerutil.ContainsFinalizer(imp, fleetv1alpha1.ImportFinalizer) || len(imp.Status.References) > 0 || imp.Status.Kubeconfig != nil
+}
+
 // revoke removes everything that the import made, because it may no longer use its provider configuration: what is
 // there would go on observing with its rights.
 func (r *Reconciler) revoke(ctx context.Context, p *pass) error {
-	if !controllerutil.ContainsFinalizer(p.imp, fleetv1alpha1.ImportFinalizer) {
+	if !mayHave(p.imp) {
 		return nil
 	}
 	left, _, err := r.takeEverythingBack(ctx, p)
@@ -56,7 +77,7 @@ func (r *Reconciler) revoke(ctx context.Context, p *pass) error {
 		p.requeueSoon(retry)
 		return nil
 	}
-	p.revoked = true
+	p.emptied = true
 	return r.setFinalizer(ctx, p, false)
 }
 
@@ -73,17 +94,21 @@ func (r *Reconciler) takeEverythingBack(ctx context.Context, p *pass) (left int,
 	providers := providerKinds(p.wanted.Cloud)
 	slices.Reverse(providers)
 	steps := []struct {
-		what string
-		do   func(context.Context, *pass) (left int, err error)
+		what  string
+		do    func(context.Context, *pass) (left int, err error)
+		kinds []schema.GroupVersionKind
 	}{
-		{"the Secret with the kubeconfig", r.removeKubeconfig},
-		{"the objects of Cluster API's provider", r.takeBackAll(providers...)},
-		{"the Cluster and its MachinePools, for which Cluster API core has to remove its finalizers", r.takeBackAll(core...)},
-		{"the managed resources, for which the Crossplane provider has to remove its finalizers", r.removeAllManaged},
+		{"the Secret with the kubeconfig", r.removeKubeconfig, []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Secret")}},
+		{"the objects of Cluster API's provider", r.takeBackAll(providers...), providers},
+		{"the Cluster and its MachinePools, for which Cluster API core has to remove its finalizers", r.takeBackAll(core...), core},
+		{"the managed resources, for which the Crossplane provider has to remove its finalizers", r.removeAllManaged, nil},
 	}
 	for _, step := range steps {
 		if left, err = step.do(ctx, p); err != nil || left > 0 {
 			return left, step.what, err
+		}
+		for _, gvk := range step.kinds {
+			p.removed[gvk.GroupKind()] = true
 		}
 	}
 	return 0, "", nil

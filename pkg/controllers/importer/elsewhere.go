@@ -1,0 +1,187 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/pager"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+// managedByCrossplane finds a managed resource of somebody else that stands for the same cluster and may do more than
+// observe. It is asked only until the import has its own: the list of a kind is that of the whole hub.
+func (r *Reconciler) managedByCrossplane(ctx context.Context, p *pass) error {
+	gvk, _, found := p.served.Managed(reflection.Kinds(p.wanted.Cloud)[0])
+	if !found {
+		return nil
+	}
+	ours := unstructuredList(gvk)
+	if err := r.owned.List(ctx, ours, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.imp.UID)}); err != nil {
+		return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
+	}
+	if len(r.own(p, ours.Items)) > 0 {
+		return nil
+	}
+	return r.noOtherManages(ctx, p, "")
+}
+
+// observedElsewhere looks once more, with the ID that the cloud gives the cluster, before the cluster is reflected for
+// the first time: a managed resource can stand for it under another provider configuration.
+func (r *Reconciler) observedElsewhere(ctx context.Context, p *pass) error {
+	if p.frozen {
+		return nil
+	}
+	cluster := &unstructured.Unstructured{}
+	cluster.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Cluster"))
+	switch err := r.owned.Get(ctx, p.key(), cluster); {
+	case err == nil:
+		return nil
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("cannot get Cluster %q: %w", p.key(), err)
+	}
+	return r.noOtherManages(ctx, p, p.facts.ID)
+}
+
+// noOtherManages stops the pass if somebody else's managed resource stands for the cluster, whose ID may not be known,
+// and may do more than observe.
+func (r *Reconciler) noOtherManages(ctx context.Context, p *pass, id string) error {
+	kind := reflection.Kinds(p.wanted.Cloud)[0]
+	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
+		mapping, err := r.mapper.RESTMapping(gk)
+		if err != nil {
+			continue // It is not served.
+		}
+		alike, err := r.ofThatName(ctx, mapping.GroupVersionKind, p.wanted.ClusterName)
+		if apierrors.IsForbidden(err) {
+			continue // Only the group that is used was asked for in the preflight.
+		}
+		if err != nil {
+			return fmt.Errorf("cannot list %s: %w", gk, err)
+		}
+		for _, key := range alike {
+			other := &unstructured.Unstructured{}
+			other.SetGroupVersionKind(mapping.GroupVersionKind)
+			err := r.live.Get(ctx, key, other)
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("cannot get %s %q: %w", gk, key, err)
+			}
+			if manages(other, p, id) {
+				p.requeueSoon(retry)
+				return stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByCrossplane,
+					"Another %s of Crossplane stands for this cluster and may change it", gk.Kind)
+			}
+		}
+	}
+	return nil
+}
+
+// ofThatName are the managed resources of a kind that stand for something of a name, but for those of imports. Only
+// metadata is read, a page at a time.
+func (r *Reconciler) ofThatName(ctx context.Context, gvk schema.GroupVersionKind, name string) ([]client.ObjectKey, error) {
+	var found []client.ObjectKey
+	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		page := &metav1.PartialObjectMetadataList{}
+		page.SetGroupVersionKind(gvk)
+		err := r.live.List(ctx, page, &client.ListOptions{Limit: o.Limit, Continue: o.Continue})
+		return page, err //nolint:wrapcheck // The caller's caller says what was listed.
+	})
+	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
+		m, ok := o.(*metav1.PartialObjectMetadata)
+		if ok && m.Labels[fleetv1alpha1.ImportUIDLabel] == "" && externalName(m) == name {
+			found = append(found, client.ObjectKeyFromObject(m))
+		}
+		return nil
+	})
+	return found, err //nolint:wrapcheck // The caller says what was listed.
+}
+
+// externalName is what a managed resource stands for in its cloud.
+func externalName(m client.Object) string {
+	return cmp.Or(m.GetAnnotations()[reflection.ExternalNameAnnotation], m.GetName())
+}
+
+// manages says whether a managed resource of somebody else, with the cluster's name, stands for the cluster and may do
+// more than observe. A name means nothing without the account, which is the provider configuration's: a tenant who has
+// another configuration could keep everybody's cluster from being imported by its name. By the ID that was observed it
+// counts also with another configuration, but not in another namespace: with a configuration of one's own, which can
+// lead to a cloud of one's own, anybody's ID can be shown. See sameCluster.
+func manages(other *unstructured.Unstructured, p *pass, id string) bool {
+	if slices.Equal(policiesOf(other), []string{"Observe"}) || externalName(other) != p.wanted.ClusterName {
+		return false
+	}
+	_, namespaced, _ := p.served.Managed(reflection.Kinds(p.wanted.Cloud)[0])
+	if configOf(other) == configOfImport(p.wanted, namespaced) {
+		return samePlace(other, p.wanted)
+	}
+	near := other.GetNamespace() == "" || other.GetNamespace() == p.imp.Namespace
+	return near && id != "" && strings.EqualFold(observedID(other), id)
+}
+
+// observedID is the ID of the cluster that a managed resource shows.
+func observedID(m *unstructured.Unstructured) string {
+	field := "id"
+	if reflection.EKSCluster.Is(m.GroupVersionKind().GroupKind()) {
+		field = "arn" // The id is the name.
+	}
+	id, _, _ := unstructured.NestedString(m.Object, "status", "atProvider", field)
+	return id
+}
+
+// configKey is which provider configuration something uses.
+type configKey struct {
+	// legacy ones are of another API group than the others.
+	legacy                bool
+	kind, namespace, name string
+}
+
+// configOf is the provider configuration that a managed resource uses: what it leaves out is what Crossplane's
+// providers take it for.
+func configOf(m *unstructured.Unstructured) configKey {
+	ref, _, _ := unstructured.NestedStringMap(m.Object, "spec", "providerConfigRef")
+	c := configKey{kind: "ProviderConfig", name: cmp.Or(ref["name"], "default")}
+	if c.legacy = !strings.Contains(m.GroupVersionKind().Group, ".m."); c.legacy {
+		return c
+	}
+	if c.kind = cmp.Or(ref["kind"], "ClusterProviderConfig"); c.kind == "ProviderConfig" {
+		c.namespace = m.GetNamespace()
+	}
+	return c
+}
+
+// configOfImport is the provider configuration of an import whose managed resources are namespaced, or not.
+func configOfImport(w reflection.Import, namespaced bool) configKey {
+	c := configKey{legacy: !namespaced, kind: w.ProviderConfig.Kind, name: w.ProviderConfig.Name}
+	if namespaced && c.kind == "ProviderConfig" {
+		c.namespace = w.Namespace
+	}
+	return c
+}
+
+// samePlace says whether a managed resource is for the place of the import, or does not say for which.
+func samePlace(m *unstructured.Unstructured, w reflection.Import) bool {
+	for field, want := range map[string]string{"region": w.Region, "resourceGroupName": w.ResourceGroupName, "location": w.Location} {
+		got, _, err := unstructured.NestedString(m.Object, "spec", "forProvider", field)
+		if want != "" && err == nil && got != "" && !strings.EqualFold(got, want) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,176 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+// managedOfOthers is a managed resource for a cluster of EKS that the import's name names.
+func managedOfOthers(gk schema.GroupKind, namespace, configKind, config string, change func(map[string]any)) *unstructured.Unstructured {
+	ref := map[string]any{"name": config}
+	if configKind != "" {
+		ref["kind"] = configKind
+	}
+	spec := map[string]any{"forProvider": map[string]any{"region": "eu-central-1"}, "providerConfigRef": ref}
+	m := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	m.SetGroupVersionKind(gk.WithVersion("v1beta1"))
+	m.SetNamespace(namespace)
+	m.SetName("theirs")
+	m.SetAnnotations(map[string]string{reflection.ExternalNameAnnotation: "prod"})
+	if change != nil {
+		change(m.Object)
+	}
+	return m
+}
+
+// idOfAnImport is what the provider shows for anImport.
+const idOfAnImport = "arn:aws:eks:eu-central-1:123456789012:cluster/prod"
+
+func showsID(id string) func(map[string]any) {
+	return func(o map[string]any) { o["status"] = map[string]any{"atProvider": map[string]any{"arn": id}} }
+}
+
+// TestManages: a name means nothing without the account. A tenant who makes a resource of a name in an account of their
+// own must not keep others from importing theirs; a resource that is the same cluster must.
+func TestManages(t *testing.T) {
+	namespaced, legacy := reflection.EKSCluster.Namespaced(), reflection.EKSCluster.Legacy()
+	platform := fleetv1alpha1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "platform"}
+	for name, tc := range map[string]struct {
+		reason string
+		config fleetv1alpha1.ProviderConfigReference
+		other  *unstructured.Unstructured
+		id     string
+		legacy bool
+		want   bool
+	}{
+		"SameConfig": {
+			reason: "The configuration, the name and the place are the import's.",
+			other:  managedOfOthers(namespaced, "customers", "ProviderConfig", "customer", nil), want: true,
+		},
+		"SameConfigOtherPlace": {
+			reason: "The region is another one.",
+			other: managedOfOthers(namespaced, "customers", "ProviderConfig", "customer", func(o map[string]any) {
+				o["spec"].(map[string]any)["forProvider"] = map[string]any{"region": "eu-west-1"}
+			}),
+		},
+		"SameConfigObserves": {
+			reason: "What only observes changes nothing.",
+			other: managedOfOthers(namespaced, "customers", "ProviderConfig", "customer", func(o map[string]any) {
+				o["spec"].(map[string]any)["managementPolicies"] = []any{"Observe"}
+			}),
+		},
+		"ConfigOfTheSameNameElsewhere": {
+			reason: "A configuration of that name in the tenant's namespace is the tenant's.",
+			other:  managedOfOthers(namespaced, "tenant", "ProviderConfig", "customer", nil),
+		},
+		"SharedConfig": {
+			reason: "A cluster-scoped configuration is the same in every namespace.", config: platform,
+			other: managedOfOthers(namespaced, "tenant", "ClusterProviderConfig", "platform", nil), want: true,
+		},
+		"SharedConfigByDefault": {
+			reason: "Crossplane takes no kind for a cluster-scoped configuration.", config: platform,
+			other: managedOfOthers(namespaced, "tenant", "", "platform", nil), want: true,
+		},
+		"OtherKindOfConfig": {
+			reason: "A namespaced configuration of the name is another one.", config: platform,
+			other: managedOfOthers(namespaced, "tenant", "ProviderConfig", "platform", nil),
+		},
+		"OtherGeneration": {
+			reason: "Configurations of two groups are two.",
+			other:  managedOfOthers(legacy, "", "", "customer", nil),
+		},
+		"Legacy": {
+			reason: "In a hub with cluster-scoped resources alone the configuration is cluster-scoped.", legacy: true,
+			other: managedOfOthers(legacy, "", "", "customer", nil), want: true,
+		},
+		"SameIDNearby": {
+			reason: "Another configuration of the namespace leads to the same cluster.", id: idOfAnImport,
+			other: managedOfOthers(namespaced, "customers", "ProviderConfig", "another", showsID(idOfAnImport)), want: true,
+		},
+		"SameIDOfAnAdministrator": {
+			reason: "Only administrators make cluster-scoped configurations.", id: idOfAnImport,
+			other: managedOfOthers(legacy, "", "", "another", showsID(idOfAnImport)), want: true,
+		},
+		"SameIDElsewhere": {
+			reason: "With a cloud of one's own anybody's ID can be shown.", id: idOfAnImport,
+			other: managedOfOthers(namespaced, "tenant", "ProviderConfig", "another", showsID(idOfAnImport)),
+		},
+		"OtherID": {
+			reason: "The account is another one.", id: idOfAnImport,
+			other: managedOfOthers(namespaced, "customers", "ProviderConfig", "another", showsID("arn:aws:eks:eu-central-1:999999999999:cluster/prod")),
+		},
+		"NoIDs": {
+			reason: "Two that show nothing are not the same.",
+			other:  managedOfOthers(namespaced, "customers", "ProviderConfig", "another", nil),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			imp := anImport()
+			if tc.config.Name != "" {
+				imp.Spec.ProviderConfigRef = tc.config
+			}
+			p := newPass(imp)
+			p.served = reflection.ServedVersions{namespaced: {"v1beta1"}}
+			if tc.legacy {
+				p.served = reflection.ServedVersions{legacy: {"v1beta1"}}
+			}
+			if got := manages(tc.other, p, tc.id); got != tc.want {
+				t.Errorf("%s\nmanages(): want %v, got %v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// TestTenantBlocksNobodysImport: the attacker makes a managed resource, with a configuration of their own, of the name
+// of a cluster that somebody wants to import.
+func TestTenantBlocksNobodysImport(t *testing.T) {
+	theirs := managedOfOthers(reflection.EKSCluster.Namespaced(), "tenant", "ProviderConfig", "customer", showsID(idOfAnImport))
+	h := newHub(t, anImport(), theirs)
+	h.settle()
+	h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+}
+
+// TestClusterThatCrossplaneManagesIsNotImported: what truly stands for the cluster stops the import, before it makes
+// anything or, where only the ID tells, before it reflects anything.
+func TestClusterThatCrossplaneManagesIsNotImported(t *testing.T) {
+	for name, tc := range map[string]struct {
+		config string
+		made   []string
+	}{
+		"SameConfig":    {config: "customer"},
+		"AnotherConfig": {config: "another", made: []string{"Cluster", "ClusterAuth", "NodeGroup", "Subnet", "VPC"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := managedOfOthers(reflection.EKSCluster.Namespaced(), "customers", "ProviderConfig", tc.config, showsID(idOfAnImport))
+			h := newHub(t, anImport(), other)
+			h.settle()
+			h.want(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByCrossplane)
+			made := map[string]bool{}
+			for _, gvk := range kindsOfEKS() {
+				for _, o := range h.list(gvk) {
+					if bears := o.GetLabels()[fleetv1alpha1.ImportUIDLabel]; bears != "" && !reflection.EKSClusterAuth.Is(gvk.GroupKind()) {
+						made[gvk.Group+"/"+gvk.Kind] = true
+					}
+				}
+			}
+			for kind := range made {
+				if slices.ContainsFunc(reflection.ReflectedKinds(reflection.EKS), func(k schema.GroupVersionKind) bool { return k.Group+"/"+k.Kind == kind }) {
+					t.Errorf("want nothing reflected, got %v", slices.Sorted(maps.Keys(made)))
+				}
+			}
+			if len(tc.made) == 0 && len(made) > 0 {
+				t.Errorf("want nothing made, got %v", slices.Sorted(maps.Keys(made)))
+			}
+		})
+	}
+}

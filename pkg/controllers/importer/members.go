@@ -1,0 +1,129 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// clusterNameField is the field by which members of a cluster are looked up.
+const clusterNameField = "spec.clusterName"
+
+// memberKinds are those for which Cluster API core writes to the Nodes of the cluster that they name.
+func memberKinds() []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, kind := range []string{"MachinePool", "MachineDeployment", "MachineSet", "Machine"} {
+		kinds = append(kinds, clusterv1.GroupVersion.WithKind(kind))
+	}
+	return kinds
+}
+
+// newMembers is a cache of what names a cluster, whosever it is. To list it in each pass of each import was rejected:
+// that reads all Machines of a namespace whole, and sees a new one minutes later. It holds of each object what
+// foreignMembers needs, which is less than a kilobyte, and starts an informer for a kind when an import first asks.
+func newMembers(mgr manager.Manager) (cache.Cache, error) {
+	c, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: slimMember,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a cache of Machines: %w", err)
+	}
+	if err := mgr.Add(c); err != nil {
+		return nil, fmt.Errorf("cannot add a cache of Machines: %w", err)
+	}
+	return c, nil
+}
+
+// slimMember leaves of an object what foreignMembers needs.
+func slimMember(in any) (any, error) {
+	o, ok := in.(*unstructured.Unstructured)
+	if !ok {
+		return in, nil
+	}
+	slim := &unstructured.Unstructured{}
+	slim.SetGroupVersionKind(o.GroupVersionKind())
+	slim.SetNamespace(o.GetNamespace())
+	slim.SetName(o.GetName())
+	slim.SetUID(o.GetUID())
+	slim.SetResourceVersion(o.GetResourceVersion())
+	if uid := o.GetLabels()[fleetv1alpha1.ImportUIDLabel]; uid != "" {
+		slim.SetLabels(map[string]string{fleetv1alpha1.ImportUIDLabel: uid})
+	}
+	if err := unstructured.SetNestedField(slim.Object, clusterNameOf(o), "spec", "clusterName"); err != nil {
+		return nil, fmt.Errorf("cannot keep the cluster's name of a %s: %w", o.GetKind(), err)
+	}
+	return slim, nil
+}
+
+// clusterNameOf is the cluster that an object names.
+func clusterNameOf(o *unstructured.Unstructured) string {
+	name, _, _ := unstructured.NestedString(o.Object, "spec", "clusterName")
+	return name
+}
+
+// byClusterName indexes members.
+func byClusterName(o client.Object) []string {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		return []string{clusterNameOf(u)}
+	}
+	return nil
+}
+
+// importOfMember is the import whose cluster an object names, if there is one: Machines of all other clusters are
+// nobody's concern here.
+func (r *Reconciler) importOfMember(ctx context.Context, o client.Object) []reconcile.Request {
+	u, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	key := types.NamespacedName{Namespace: u.GetNamespace(), Name: clusterNameOf(u)}
+	if err := r.hub.Get(ctx, key, &fleetv1alpha1.ClusterImport{}); err != nil {
+		return nil // One that comes later looks for itself.
+	}
+	return []reconcile.Request{{NamespacedName: key}}
+}
+
+// foreignMembers finds what names the cluster and makes Cluster API core write to its Nodes. The policies refuse it as
+// soon as the cluster is imported; it may have been there before, or have come while they were not enforced. While it
+// is there, core gets no credentials. So it is looked for also while nothing else is done because they are not.
+func (r *Reconciler) foreignMembers(ctx context.Context, p *pass) error {
+	for _, gvk := range memberKinds() {
+		if _, err := r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version); meta.IsNoMatchError(err) {
+			continue
+		}
+		if err := r.watchMembers(ctx, gvk); err != nil {
+			return err
+		}
+		list := unstructuredList(gvk)
+		if err := r.members.List(ctx, list, client.InNamespace(p.imp.Namespace), client.MatchingFields{clusterNameField: p.imp.Name}); err != nil {
+			return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			if gvk.Kind == "MachinePool" && p.isOurs(o) {
+				continue
+			}
+			if err := r.withdrawKubeconfig(ctx, p); err != nil {
+				return err
+			}
+			p.requeueSoon(retry)
+			return stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken,
+				"The %s %q names this cluster, and this import did not make it: Cluster API core would write to the cluster's Nodes", gvk.Kind, o.GetName())
+		}
+	}
+	return nil
+}

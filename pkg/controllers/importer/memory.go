@@ -1,0 +1,92 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"sync"
+
+	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+// budgetClass is where the memory for imports counts: all of them have the share of one EnrollmentClass, and in it
+// every namespace an equal part. The class that an import names was rejected: whether it allows the namespace is not
+// known here, so whoever writes a ClusterImport could use up the share of somebody else's class. No EnrollmentClass, and
+// no namespace, can have this name.
+const budgetClass = "ClusterImports"
+
+// accounts are those of the namespaces for whose imports there is memory in use.
+type accounts struct {
+	budget *budget.Budget
+
+	mu   sync.Mutex
+	open map[string]*account
+}
+
+// account is guarded by the lock of the accounts.
+type account struct {
+	*budget.Account
+
+	// holdings counts those that are not closed.
+	holdings int
+}
+
+func newAccounts(b *budget.Budget) *accounts {
+	return &accounts{budget: b, open: map[string]*account{}}
+}
+
+// hold returns a holding of the account of a namespace, which holds nothing yet. See budget.Account.Holder for yield.
+func (a *accounts) hold(namespace string, yield func(error)) *holding {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	of := a.open[namespace]
+	if of == nil {
+		of = &account{Account: a.budget.Account(budgetClass, budgetClass+"/"+namespace, nil)}
+		a.open[namespace] = of
+	}
+	of.holdings++
+	return &holding{Holder: of.Holder(yield), end: sync.OnceFunc(func() { a.leave(namespace) })}
+}
+
+// leave closes the account of a namespace with its last holding.
+func (a *accounts) leave(namespace string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	of := a.open[namespace]
+	if of.holdings--; of.holdings == 0 {
+		of.Close()
+		delete(a.open, namespace)
+	}
+}
+
+// holding is a Holder of an account that is closed with its last holding. A nil one holds nothing.
+type holding struct {
+	*budget.Holder
+
+	end func()
+}
+
+// Close gives back everything, for good.
+func (h *holding) Close() {
+	if h == nil {
+		return
+	}
+	h.Holder.Close()
+	h.end()
+}
+
+// What a Node takes beside its texts, in bytes: the struct, and the smallest map.
+const nodeSize = 400
+
+// sizeOf is about how many bytes Nodes take.
+func sizeOf(nodes []reflection.Node) int64 {
+	size := int64(0)
+	for _, n := range nodes {
+		size += nodeSize + int64(len(n.KubeletVersion))
+		for _, value := range n.Labels {
+			size += int64(len(value)) // The keys are constants.
+		}
+	}
+	return size
+}
