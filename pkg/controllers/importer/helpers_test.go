@@ -28,7 +28,7 @@ import (
 const region = "eu-central-1"
 
 // eventually waits until a check passes.
-func eventually(t *testing.T, what string, check func() (bool, string)) {
+func eventually(t testing.TB, what string, check func() (bool, string)) {
 	t.Helper()
 	last := ""
 	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 4*time.Minute, true, func(context.Context) (bool, error) {
@@ -40,7 +40,7 @@ func eventually(t *testing.T, what string, check func() (bool, string)) {
 	}
 }
 
-func (w *world) waitFor(t *testing.T, imp *fleetv1alpha1.ClusterImport, conditionType, reason string) {
+func (w *world) waitFor(t testing.TB, imp *fleetv1alpha1.ClusterImport, conditionType, reason string) {
 	t.Helper()
 	eventually(t, conditionType+" "+reason, func() (bool, string) {
 		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), imp); err != nil {
@@ -52,7 +52,7 @@ func (w *world) waitFor(t *testing.T, imp *fleetv1alpha1.ClusterImport, conditio
 }
 
 // api gives an imported cluster the API server of the hub, with credentials that have a ClusterRole.
-func (w *world) api(t *testing.T, name, clusterRole string) fakecloud.API {
+func (w *world) api(t testing.TB, name, clusterRole string) fakecloud.API {
 	t.Helper()
 	api, err := fakecloud.ServiceAccountAPI(t.Context(), w.config, "imported-"+name, clusterRole)
 	if err != nil {
@@ -63,7 +63,7 @@ func (w *world) api(t *testing.T, name, clusterRole string) fakecloud.API {
 
 // addEKS adds a cluster to the cloud. Its name consists of hexadecimal digits, because the identifiers of its network
 // do.
-func (w *world) addEKS(t *testing.T, name string, pools ...string) {
+func (w *world) addEKS(t testing.TB, name string, pools ...string) {
 	t.Helper()
 	cluster := fakecloud.EKS{Region: region, Name: name, API: w.api(t, name, reader), Subnets: []fakecloud.Subnet{
 		{ID: "subnet-0a1b2c3d", Zone: region + "a", CIDR: "10.20.0.0/20", Public: true}, {ID: "subnet-1a1b2c3d", Zone: region + "b", CIDR: "10.20.16.0/20"},
@@ -86,7 +86,7 @@ func importOfEKS(name, cluster string, pools ...string) *fleetv1alpha1.ClusterIm
 	})
 }
 
-func (w *world) create(t *testing.T, o client.Object) {
+func (w *world) create(t testing.TB, o client.Object) {
 	t.Helper()
 	if err := w.hub.Create(t.Context(), o); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func (w *world) create(t *testing.T, o client.Object) {
 }
 
 // unimport deletes an import, and sees that nothing of it is left.
-func (w *world) unimport(t *testing.T, imp *fleetv1alpha1.ClusterImport) {
+func (w *world) unimport(t testing.TB, imp *fleetv1alpha1.ClusterImport) {
 	t.Helper()
 	if err := w.hub.Delete(t.Context(), imp); err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func (w *world) unimport(t *testing.T, imp *fleetv1alpha1.ClusterImport) {
 }
 
 // managed is the kind of managed resource as the hub serves it.
-func (w *world) managed(t *testing.T, kind reflection.Kind) schema.GroupVersionKind {
+func (w *world) managed(t testing.TB, kind reflection.Kind) schema.GroupVersionKind {
 	t.Helper()
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
 		mapping, err := w.hub.RESTMapper().RESTMapping(gk)
@@ -126,7 +126,7 @@ func (w *world) managed(t *testing.T, kind reflection.Kind) schema.GroupVersionK
 }
 
 // labelled are the objects of a kind that bear the label of an import.
-func (w *world) labelled(t *testing.T, imp *fleetv1alpha1.ClusterImport, gvk schema.GroupVersionKind) []unstructured.Unstructured {
+func (w *world) labelled(t testing.TB, imp *fleetv1alpha1.ClusterImport, gvk schema.GroupVersionKind) []unstructured.Unstructured {
 	t.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk)
@@ -137,7 +137,7 @@ func (w *world) labelled(t *testing.T, imp *fleetv1alpha1.ClusterImport, gvk sch
 }
 
 // made is everything that bears the label of an import.
-func (w *world) made(t *testing.T, imp *fleetv1alpha1.ClusterImport) []string {
+func (w *world) made(t testing.TB, imp *fleetv1alpha1.ClusterImport) []string {
 	t.Helper()
 	var all []string
 	name := reflection.Cloud(imp.Spec.Cloud())
@@ -154,7 +154,7 @@ func (w *world) made(t *testing.T, imp *fleetv1alpha1.ClusterImport) []string {
 }
 
 // touch has the providers look at the managed resources of a kind at once.
-func (w *world) touch(t *testing.T, imp *fleetv1alpha1.ClusterImport, kind reflection.Kind) {
+func (w *world) touch(t testing.TB, imp *fleetv1alpha1.ClusterImport, kind reflection.Kind) {
 	t.Helper()
 	for _, m := range w.labelled(t, imp, w.managed(t, kind)) {
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%s"}}}`, m.GetResourceVersion())
@@ -165,7 +165,7 @@ func (w *world) touch(t *testing.T, imp *fleetv1alpha1.ClusterImport, kind refle
 }
 
 // everythingIsPausedAndOnlyObserves sees that nothing that an import made can act on its cluster.
-func (w *world) everythingIsPausedAndOnlyObserves(t *testing.T, imp *fleetv1alpha1.ClusterImport) {
+func (w *world) everythingIsPausedAndOnlyObserves(t testing.TB, imp *fleetv1alpha1.ClusterImport) {
 	t.Helper()
 	name := reflection.Cloud(imp.Spec.Cloud())
 	unpaused := []string{"Cluster", "AWSClusterStaticIdentity", "AzureClusterIdentity"}

@@ -24,20 +24,20 @@ import (
 // TestImportSurvivesLostReplies has every write be carried out and its reply be lost once, as when the manager is
 // killed after each write, in import and in un-import. Nothing is lost, nothing is doubled.
 func TestImportSurvivesLostReplies(t *testing.T) {
-	modern.cloud.FailOnMutation(t)
-	modern.addEKS(t, "cafe4567", "blue")
+	modern(t).cloud.FailOnMutation(t)
+	modern(t).addEKS(t, "cafe4567", "blue")
 	writes.lose(true)
 	defer writes.lose(false)
 	imp := importOfEKS("killed", "cafe4567", "blue")
 	imp.Spec.Pause = fleetv1alpha1.ImportPauseStrict
-	modern.create(t, imp)
-	modern.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
-	all := modern.made(t, imp)
+	modern(t).create(t, imp)
+	modern(t).waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	all := modern(t).made(t, imp)
 	slices.Sort(all)
 	for _, want := range []string{"Cluster/killed", "MachinePool/killed-blue-f7ad15de19d0", "AWSManagedControlPlane/killed", "Secret/killed-kubeconfig"} {
 		if !slices.Contains(all, want) {
 			eventually(t, want, func() (bool, string) {
-				return slices.Contains(modern.made(t, imp), want), fmt.Sprint(modern.made(t, imp))
+				return slices.Contains(modern(t).made(t, imp), want), fmt.Sprint(modern(t).made(t, imp))
 			})
 		}
 	}
@@ -45,13 +45,13 @@ func TestImportSurvivesLostReplies(t *testing.T) {
 		t.Errorf("something is doubled: %v", all)
 	}
 	capi := &clusterv1.Cluster{}
-	if err := modern.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), capi); err != nil {
+	if err := modern(t).hub.Get(t.Context(), client.ObjectKeyFromObject(imp), capi); err != nil {
 		t.Fatal(err)
 	}
 	if capi.Spec.Paused == nil || !*capi.Spec.Paused || capi.Annotations[fleetv1alpha1.ImportPausedAnnotation] != string(imp.UID) {
 		t.Errorf("the Cluster is not paused by its import: %v %v", capi.Spec.Paused, capi.Annotations)
 	}
-	modern.unimport(t, imp)
+	modern(t).unimport(t, imp)
 }
 
 // TestImportTakesNoOtherNamespacesProviderConfig: the attacker lends the rights of a configuration that was not made
@@ -59,26 +59,26 @@ func TestImportSurvivesLostReplies(t *testing.T) {
 func TestImportTakesNoOtherNamespacesProviderConfig(t *testing.T) {
 	imp := importOfEKS("stranger", "cafe89ab")
 	imp.Spec.ProviderConfigRef = fleetv1alpha1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "platform"}
-	modern.create(t, imp)
-	modern.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonProviderConfigNotAllowed)
-	if left := modern.made(t, imp); len(left) > 0 {
+	modern(t).create(t, imp)
+	modern(t).waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonProviderConfigNotAllowed)
+	if left := modern(t).made(t, imp); len(left) > 0 {
 		t.Errorf("something was created: %v", left)
 	}
-	modern.unimport(t, imp)
+	modern(t).unimport(t, imp)
 }
 
 // TestImportOverwritesNoForeignCluster: the attacker names an import like somebody else's Cluster.
 func TestImportOverwritesNoForeignCluster(t *testing.T) {
-	modern.addEKS(t, "cafecdef")
+	modern(t).addEKS(t, "cafecdef")
 	foreign := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "taken"}}
 	foreign.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "foreign.example.org", Port: 443}
-	modern.create(t, foreign)
+	modern(t).create(t, foreign)
 	imp := importOfEKS("taken", "cafecdef")
-	modern.create(t, imp)
-	modern.waitFor(t, imp, fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken)
-	modern.unimport(t, imp)
+	modern(t).create(t, imp)
+	modern(t).waitFor(t, imp, fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken)
+	modern(t).unimport(t, imp)
 	now := &clusterv1.Cluster{}
-	if err := modern.hub.Get(t.Context(), client.ObjectKeyFromObject(foreign), now); err != nil || now.ResourceVersion != foreign.ResourceVersion {
+	if err := modern(t).hub.Get(t.Context(), client.ObjectKeyFromObject(foreign), now); err != nil || now.ResourceVersion != foreign.ResourceVersion {
 		t.Errorf("somebody else's Cluster was touched: %v %v", err, now.ObjectMeta)
 	}
 }
@@ -86,46 +86,46 @@ func TestImportOverwritesNoForeignCluster(t *testing.T) {
 // TestImportTakesNoForeignConnectionSecret: the attacker puts a Secret where the provider would write one, with a
 // server of their own.
 func TestImportTakesNoForeignConnectionSecret(t *testing.T) {
-	modern.addEKS(t, "cafe9999")
+	modern(t).addEKS(t, "cafe9999")
 	planted := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "planted-import-connection"},
 		Data:       map[string][]byte{"kubeconfig": []byte("apiVersion: v1\nkind: Config\n")},
 	}
-	modern.create(t, planted)
+	modern(t).create(t, planted)
 	imp := importOfEKS("planted", "cafe9999")
-	modern.create(t, imp)
-	modern.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonCredentialsNotFound)
-	err := modern.hub.Get(t.Context(), client.ObjectKey{Namespace: imp.Namespace, Name: "planted-kubeconfig"}, &corev1.Secret{})
+	modern(t).create(t, imp)
+	modern(t).waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonCredentialsNotFound)
+	err := modern(t).hub.Get(t.Context(), client.ObjectKey{Namespace: imp.Namespace, Name: "planted-kubeconfig"}, &corev1.Secret{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("a planted kubeconfig was taken: %v", err)
 	}
-	modern.unimport(t, imp)
+	modern(t).unimport(t, imp)
 }
 
 // TestImportTwice: the same cluster is imported once.
 func TestImportTwice(t *testing.T) {
-	modern.addEKS(t, "cafe7777")
+	modern(t).addEKS(t, "cafe7777")
 	first := importOfEKS("first", "cafe7777")
-	modern.create(t, first)
-	modern.waitFor(t, first, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	modern(t).create(t, first)
+	modern(t).waitFor(t, first, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 	second := importOfEKS("second", "cafe7777")
-	modern.create(t, second)
-	modern.waitFor(t, second, fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonImportedTwice)
+	modern(t).create(t, second)
+	modern(t).waitFor(t, second, fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonImportedTwice)
 	if !meta.IsStatusConditionTrue(second.Status.Conditions, fleetv1alpha1.ConditionStalled) {
 		t.Errorf("the second import does not say that it has stopped: %v", second.Status.Conditions)
 	}
-	modern.unimport(t, second)
-	modern.unimport(t, first)
+	modern(t).unimport(t, second)
+	modern(t).unimport(t, first)
 }
 
 // TestMachinesOfAnImportedClusterAreRefused: the attacker creates a MachinePool or a Machine that names an imported
 // cluster, with infrastructure of theirs that lists the cluster's Nodes: Cluster API core would annotate and delete
 // them.
 func TestMachinesOfAnImportedClusterAreRefused(t *testing.T) {
-	modern.addEKS(t, "cafe5555", "blue")
+	modern(t).addEKS(t, "cafe5555", "blue")
 	imp := importOfEKS("members", "cafe5555", "blue")
-	modern.create(t, imp)
-	modern.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	modern(t).create(t, imp)
+	modern(t).waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 	infrastructure := map[string]any{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AWSManagedMachinePool", "name": "theirs"}
 	template := map[string]any{"spec": map[string]any{
 		"clusterName": imp.Name, "bootstrap": map[string]any{"dataSecretName": "theirs"}, "infrastructureRef": infrastructure,
@@ -143,17 +143,78 @@ func TestMachinesOfAnImportedClusterAreRefused(t *testing.T) {
 			member.SetNamespace(imp.Namespace)
 			member.SetName("theirs")
 			eventually(t, "the hub refuses it", func() (bool, string) {
-				err := modern.hub.Create(t.Context(), member.DeepCopy(), client.DryRunAll)
+				err := modern(t).hub.Create(t.Context(), member.DeepCopy(), client.DryRunAll)
 				return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "members.imports.masthead.dev"), fmt.Sprint(err)
 			})
 			_ = unstructured.SetNestedField(member.Object, "another", "spec", "clusterName")
 			if kind != "Machine" {
 				_ = unstructured.SetNestedField(member.Object, "another", "spec", "template", "spec", "clusterName")
 			}
-			if err := modern.hub.Create(t.Context(), member, client.DryRunAll); err != nil {
+			if err := modern(t).hub.Create(t.Context(), member, client.DryRunAll); err != nil {
 				t.Errorf("for another cluster it is nobody's concern: %v", err)
 			}
 		})
 	}
-	modern.unimport(t, imp)
+	modern(t).machinesAreAcceptedOnceItIsGone(t, imp, machineOf(imp.Name))
+}
+
+// machinesAreAcceptedOnceItIsGone un-imports a cluster while somebody else's finalizer keeps the ClusterImport.
+func (w *world) machinesAreAcceptedOnceItIsGone(t *testing.T, imp *fleetv1alpha1.ClusterImport, machine *unstructured.Unstructured) {
+	t.Helper()
+	finalizers := func(change func([]string) []string) {
+		t.Helper()
+		eventually(t, "the finalizers change", func() (bool, string) {
+			if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), imp); err != nil {
+				return false, err.Error()
+			}
+			imp.Finalizers = change(imp.Finalizers)
+			err := w.hub.Update(t.Context(), imp)
+			return err == nil, fmt.Sprint(err)
+		})
+	}
+	const theirs = "example.org/kept"
+	finalizers(func(all []string) []string { return append(all, theirs) })
+	if err := w.hub.Delete(t.Context(), imp); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the hub accepts Machines of that name", func() (bool, string) {
+		err := w.hub.Create(t.Context(), machine.DeepCopy(), client.DryRunAll)
+		return err == nil, fmt.Sprint(err)
+	})
+	finalizers(func(all []string) []string { return slices.DeleteFunc(all, func(f string) bool { return f == theirs }) })
+	eventually(t, "the import is gone", func() (bool, string) {
+		err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), imp.DeepCopy())
+		return apierrors.IsNotFound(err), fmt.Sprint(err)
+	})
+}
+
+// machineOf is a Machine of somebody else's that names a cluster.
+func machineOf(cluster string) *unstructured.Unstructured {
+	m := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"clusterName": cluster, "bootstrap": map[string]any{"dataSecretName": "theirs"},
+		"infrastructureRef": map[string]any{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AWSManagedMachinePool", "name": "theirs"},
+	}}}
+	m.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Machine"))
+	m.SetNamespace(metav1.NamespaceDefault)
+	m.SetName("theirs-" + cluster)
+	return m
+}
+
+// TestImportWaitsForMachinesOfOthers: a Machine named the cluster before it was imported. When it goes, the import goes
+// on: it is told of it.
+func TestImportWaitsForMachinesOfOthers(t *testing.T) {
+	modern(t).addEKS(t, "cafe5556")
+	machine := machineOf("early")
+	modern(t).create(t, machine)
+	imp := importOfEKS("early", "cafe5556")
+	modern(t).create(t, imp)
+	modern(t).waitFor(t, imp, fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken)
+	if left := modern(t).made(t, imp); len(left) > 0 {
+		t.Errorf("something was created: %v", left)
+	}
+	if err := modern(t).hub.Delete(t.Context(), machine); err != nil {
+		t.Fatal(err)
+	}
+	modern(t).waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	modern(t).unimport(t, imp)
 }

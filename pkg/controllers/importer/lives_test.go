@@ -179,7 +179,7 @@ func (w *world) eksLife(t *testing.T, name, cluster string) life {
 	t.Helper()
 	w.addEKS(t, cluster, "blue", "green")
 	return life{
-		imp:   importOfEKS(name, cluster, "blue", "green"),
+		imp:   withRouteTable(importOfEKS(name, cluster, "blue", "green")),
 		pools: [2]string{"blue", "green"},
 		goes:  func() bool { return w.cloud.RemoveNodeGroup(region, cluster, "green") }, shownBy: reflection.EKSNodeGroup,
 		changes: func() (string, int64) {
@@ -191,7 +191,13 @@ func (w *world) eksLife(t *testing.T, name, cluster string) life {
 	}
 }
 
-func TestEKSImport(t *testing.T) { modern.live(t, modern.eksLife(t, "shop", "cafe0123")) }
+// withRouteTable has the route table of a subnet say whether that is public.
+func withRouteTable(imp *fleetv1alpha1.ClusterImport) *fleetv1alpha1.ClusterImport {
+	imp.Spec.Subnets = &fleetv1alpha1.SubnetHints{Overrides: []fleetv1alpha1.SubnetOverride{{ID: "subnet-0a1b2c3d", RouteTableID: "rtb-0a1b2c3d"}}}
+	return imp
+}
+
+func TestEKSImport(t *testing.T) { modern(t).live(t, modern(t).eksLife(t, "shop", "cafe0123")) }
 
 // TestLegacyEKSImport: a hub with the cluster-scoped managed resources of AWS alone.
 func TestLegacyEKSImport(t *testing.T) {
@@ -248,23 +254,23 @@ func (w *world) aksLife(t *testing.T, name string, k *fleetv1alpha1.ImportKubeco
 	}
 }
 
-func TestAKSImport(t *testing.T) { modern.live(t, modern.aksLife(t, "aks", nil, nil)) }
+func TestAKSImport(t *testing.T) { modern(t).live(t, modern(t).aksLife(t, "aks", nil, nil)) }
 
 // TestAKSImportWithEntraID: the provider's kubeconfig runs kubelogin, so the token is made with a service principal.
 func TestAKSImportWithEntraID(t *testing.T) {
 	const name, tenant = "entra", "11111111-2222-3333-4444-555555555555"
-	api := modern.api(t, name, reader)
-	modern.tokens.Issue("/"+tenant+"/oauth2/v2.0/token", api.Token)
-	modern.create(t, credentialsSecret("principal", map[string][]byte{"secret": []byte(fakecloud.ClientSecret)}))
-	l := modern.aksLife(t, name, &fleetv1alpha1.ImportKubeconfig{
+	api := modern(t).api(t, name, reader)
+	modern(t).tokens.Issue("/"+tenant+"/oauth2/v2.0/token", api.Token)
+	modern(t).create(t, credentialsSecret("principal", map[string][]byte{"secret": []byte(fakecloud.ClientSecret)}))
+	l := modern(t).aksLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceAzureServicePrincipal,
 		Azure: &fleetv1alpha1.AzureServicePrincipal{
-			TenantID: tenant, ClientID: "22222222-2222-3333-4444-555555555555", AuthorityHost: modern.tokens.URL(),
+			TenantID: tenant, ClientID: "22222222-2222-3333-4444-555555555555", AuthorityHost: modern(t).tokens.URL(),
 			ClientSecretRef: fleetv1alpha1.SecretKeyReference{Name: "principal", Key: "secret"},
 		},
 	}, entraID)
 	l.rotates, l.publishedBy = nil, reflection.Kind{}
-	modern.live(t, l)
+	modern(t).live(t, l)
 }
 
 // entraID has users log in with Entra ID. The address is that of the test's API server, whose port the kubeconfig
@@ -276,21 +282,21 @@ func entraID(cluster *fakecloud.AKS) {
 // TestAdministratorOfAKSIsOnlyUsedOnRequest: the connection Secret always holds the cluster administrator's kubeconfig,
 // too.
 func TestAdministratorOfAKSIsOnlyUsedOnRequest(t *testing.T) {
-	modern.cloud.FailOnMutation(t)
-	imp := modern.aksLife(t, "kubelogin", nil, entraID).imp
-	modern.create(t, imp)
-	modern.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigRefused)
+	modern(t).cloud.FailOnMutation(t)
+	imp := modern(t).aksLife(t, "kubelogin", nil, entraID).imp
+	modern(t).create(t, imp)
+	modern(t).waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigRefused)
 	key := client.ObjectKey{Namespace: imp.Namespace, Name: "kubelogin-kubeconfig"}
-	if err := modern.hub.Get(t.Context(), key, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+	if err := modern(t).hub.Get(t.Context(), key, &corev1.Secret{}); !apierrors.IsNotFound(err) {
 		t.Errorf("want no kubeconfig where the user's is refused, got %v", err)
 	}
 	before := imp.DeepCopy()
 	imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{User: fleetv1alpha1.KubeconfigUserAdmin}
-	if err := modern.hub.Patch(t.Context(), imp, client.MergeFrom(before)); err != nil {
+	if err := modern(t).hub.Patch(t.Context(), imp, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	modern.waitFor(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessAdmin)
-	modern.unimport(t, imp)
+	modern(t).waitFor(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessAdmin)
+	modern(t).unimport(t, imp)
 }
 
 // gkeLife is a cluster of GKE, which lists its pools itself.
@@ -319,13 +325,13 @@ func (w *world) gkeLife(t *testing.T, name string, k *fleetv1alpha1.ImportKubeco
 
 func TestGKEImport(t *testing.T) {
 	const name = "gke"
-	uri := modern.tokens.Issue("/google/"+name, modern.api(t, name, reader).Token)
+	uri := modern(t).tokens.Issue("/google/"+name, modern(t).api(t, name, reader).Token)
 	key, err := fakecloud.GoogleKey(uri)
 	if err != nil {
 		t.Fatal(err)
 	}
-	modern.create(t, credentialsSecret("google", map[string][]byte{"key.json": key}))
-	modern.live(t, modern.gkeLife(t, name, &fleetv1alpha1.ImportKubeconfig{
+	modern(t).create(t, credentialsSecret("google", map[string][]byte{"key.json": key}))
+	modern(t).live(t, modern(t).gkeLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceGoogleServiceAccount,
 		Google: &fleetv1alpha1.GoogleServiceAccount{KeySecretRef: fleetv1alpha1.SecretKeyReference{Name: "google", Key: "key.json"}},
 	}))
@@ -334,7 +340,7 @@ func TestGKEImport(t *testing.T) {
 // TestImportWithATokenOfTheUser: somebody keeps a token in a Secret.
 func TestImportWithATokenOfTheUser(t *testing.T) {
 	const name = "token"
-	api := modern.api(t, name, reader)
+	api := modern(t).api(t, name, reader)
 	token := func() map[string][]byte {
 		value, err := api.Token(t.Context())
 		if err != nil {
@@ -343,16 +349,16 @@ func TestImportWithATokenOfTheUser(t *testing.T) {
 		return map[string][]byte{"token": []byte(value)}
 	}
 	secret := credentialsSecret("of-the-user", token())
-	modern.create(t, secret)
-	l := modern.gkeLife(t, name, &fleetv1alpha1.ImportKubeconfig{
+	modern(t).create(t, secret)
+	l := modern(t).gkeLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceToken, TokenSecretRef: &fleetv1alpha1.SecretKeyReference{Name: secret.Name, Key: "token"},
 	})
 	l.publishedBy = reflection.GKECluster
 	l.rotates = func() {
 		secret.Data = token()
-		if err := modern.hub.Update(t.Context(), secret); err != nil {
+		if err := modern(t).hub.Update(t.Context(), secret); err != nil {
 			t.Fatal(err)
 		}
 	}
-	modern.live(t, l)
+	modern(t).live(t, l)
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
@@ -67,9 +68,8 @@ type recorder struct {
 
 func (r *recorder) after(verb string, obj client.Object, err error) error {
 	gvk := obj.GetObjectKind().GroupVersionKind()
-	if gvk.Empty() {
-		gvk.Kind = fmt.Sprintf("%T", obj)
-		gvk.Kind = gvk.Kind[strings.LastIndex(gvk.Kind, ".")+1:]
+	if known, err := apiutil.GVKForObject(obj, scheme); gvk.Empty() && err == nil {
+		gvk = known
 	}
 	if strings.HasPrefix(gvk.Kind, "SelfSubject") {
 		return err

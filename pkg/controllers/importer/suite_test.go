@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,15 +55,36 @@ type world struct {
 	hub    client.Client
 	cloud  *fakecloud.Cloud
 	tokens *fakecloud.TokenEndpoint
+	// stopCloud and stopImporter end one of what runs in it, and say what went wrong.
+	stopCloud, stopImporter func() error
+}
+
+// All worlds share what records.
+var (
+	shared sharedWorld
+	scheme = runtime.NewScheme()
+	writes = &recorder{seen: map[string]bool{}, lost: map[string]bool{}}
+	rights = &usage{seen: map[string]bool{}}
+)
+
+// sharedWorld is started by the first test that needs it.
+type sharedWorld struct {
+	once  sync.Once
+	world *world
+	stop  func() error
+	err   error
 }
 
 // modern is the world of most tests: the managed resources of AWS are namespaced, those of Azure and Google are
-// cluster-scoped, as the providers that are Go modules have them. All worlds share one recorder.
-var (
-	modern *world
-	scheme = runtime.NewScheme()
-	writes = &recorder{seen: map[string]bool{}, lost: map[string]bool{}}
-)
+// cluster-scoped, as the providers that are Go modules have them.
+func modern(t testing.TB) *world {
+	t.Helper()
+	shared.once.Do(func() { shared.world, shared.stop, shared.err = startWorld(context.Background(), modernKinds()) })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.world
+}
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -76,13 +98,13 @@ func run(m *testing.M) int {
 			return fail(err)
 		}
 	}
-	var stop func() error
-	var err error
-	if modern, stop, err = startWorld(context.Background(), modernKinds()); err != nil {
-		return fail(err)
-	}
 	code := m.Run()
-	if err := errors.Join(stop(), writes.onlyAllowedWrites()); err != nil {
+	if shared.stop != nil {
+		if err := shared.stop(); err != nil {
+			code = fail(err)
+		}
+	}
+	if err := errors.Join(writes.onlyAllowedWrites(), rights.rightsAreMinimal()); err != nil {
 		code = fail(err)
 	}
 	return code
@@ -128,16 +150,33 @@ func startWorld(ctx context.Context, kinds []schema.GroupKind) (w *world, stop f
 	if err := w.prepare(ctx, kinds); err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan error, 2)
-	go func() { done <- w.cloud.Run(ctx, w.config) }()
-	go func() { done <- w.runImporter(ctx) }()
+	cloud := w.cloud
+	w.stopCloud = inBackground(ctx, func(ctx context.Context) error { return cloud.Run(ctx, w.config) })
+	w.stopImporter = inBackground(ctx, w.runImporter)
 	return w, func() error {
-		cancel()
-		err := errors.Join(<-done, <-done)
+		err := errors.Join(w.stopCloud(), w.stopImporter())
 		w.tokens.Close()
 		return errors.Join(err, env.Stop())
 	}, nil
+}
+
+// inBackground runs something until stop is called, which says what went wrong.
+func inBackground(ctx context.Context, run func(context.Context) error) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- run(ctx) }()
+	return sync.OnceValue(func() error {
+		cancel()
+		return unlessCanceled(<-done)
+	})
+}
+
+// unlessCanceled is nil for the error of what was stopped before it had come to run: a short test can be over by then.
+func unlessCanceled(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
 
 // prepare installs the admission policies and the provider configurations.
@@ -163,6 +202,9 @@ func (w *world) prepare(ctx context.Context, kinds []schema.GroupKind) error {
 	}}
 	if err := w.hub.Create(ctx, reader); err != nil {
 		return fmt.Errorf("cannot create a ClusterRole: %w", err)
+	}
+	if err := w.grant(ctx); err != nil {
+		return err
 	}
 	// A policy is enforced a moment after it was created.
 	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
@@ -195,7 +237,7 @@ func providerConfig(gk schema.GroupKind) *unstructured.Unstructured {
 }
 
 func (w *world) runImporter(ctx context.Context) error {
-	mgr, err := ctrl.NewManager(w.config, ctrl.Options{
+	mgr, err := ctrl.NewManager(rights.asServiceAccount(w.config), ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
 		NewClient: func(cfg *rest.Config, o client.Options) (client.Client, error) {
