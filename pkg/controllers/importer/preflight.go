@@ -99,7 +99,7 @@ func (r *Reconciler) allKinds(p *pass) []schema.GroupVersionKind {
 
 func (r *Reconciler) managedKinds(p *pass) []schema.GroupVersionKind {
 	var all []schema.GroupVersionKind
-	for _, kind := range reflection.Kinds(p.wanted.Cloud) {
+	for _, kind := range madeKinds(p.wanted.Cloud) {
 		if gvk, _, found := p.served.Managed(kind); found {
 			all = append(all, gvk)
 		}
@@ -107,10 +107,16 @@ func (r *Reconciler) managedKinds(p *pass) []schema.GroupVersionKind {
 	return all
 }
 
+// madeKinds are the kinds of managed resources that imports of a cloud make, the cluster's first. No ClusterImport can
+// name Fargate profiles, which pkg/reflection could observe, so a hub need not serve them, nor grant rights to them.
+func madeKinds(name reflection.Cloud) []reflection.Kind {
+	return slices.DeleteFunc(reflection.Kinds(name), func(k reflection.Kind) bool { return k == reflection.EKSFargateProfile })
+}
+
 // look asks the hub for the kinds of a cloud, and for the manager's rights to them.
 func (r *Reconciler) look(ctx context.Context, name reflection.Cloud) (*cloudKinds, error) {
 	found := &cloudKinds{versions: reflection.ServedVersions{}, schemas: reflection.Schemas{}}
-	for _, kind := range reflection.Kinds(name) {
+	for _, kind := range madeKinds(name) {
 		if err := r.lookManaged(ctx, kind, found.versions); err != nil {
 			return nil, err
 		}
@@ -143,7 +149,7 @@ func (r *Reconciler) look(ctx context.Context, name reflection.Cloud) (*cloudKin
 // use.
 func (r *Reconciler) oneGeneration(ctx context.Context, name reflection.Cloud, served reflection.Served) error {
 	var legacy []reflection.Kind
-	kinds := reflection.Kinds(name)
+	kinds := madeKinds(name)
 	for _, kind := range kinds {
 		if _, namespaced, _ := served.Managed(kind); !namespaced {
 			legacy = append(legacy, kind)

@@ -206,7 +206,7 @@ func (r *Reconciler) unpause(ctx context.Context, o *unstructured.Unstructured) 
 // removeAllManaged removes the managed resources, each after a look at its policy, and says how many are left.
 func (r *Reconciler) removeAllManaged(ctx context.Context, p *pass) (int, error) {
 	left := 0
-	for _, kind := range reflection.Kinds(p.wanted.Cloud) {
+	for _, kind := range madeKinds(p.wanted.Cloud) {
 		for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
 			mapping, err := r.mapper.RESTMapping(gk)
 			if meta.IsNoMatchError(err) {
