@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -21,7 +22,7 @@ func TestNothingIsDeletedBeforeTheHubIsKnown(t *testing.T) {
 	// The watch of the hub has not begun. There are no clients: whoever asked or wrote anything would panic.
 	h := idleHub()
 	h.Watcher = idleWorkload(t, "hub", view.Identity{}).Watcher
-	kind := bar("").Kind
+	kind := ownershiptest.InBar("").Kind
 	h.Watcher.Set(view.OwnerClaims, kind)
 	r := &requirementReconciler{hub: h}
 	claim := agenttest.Parse(t, `{'metadata': {'name': 'db', 'namespace': 'foo', 'finalizers': ['agent.masthead.dev/requirement']}}`)

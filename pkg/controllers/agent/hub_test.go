@@ -22,6 +22,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
@@ -44,7 +45,7 @@ func fakeHub(t *testing.T, handle func(*view.Hub, kindwatch.Event), objs ...runt
 	t.Helper()
 	h := idleHub()
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-		bar("").Kind.GroupVersionResource(): "MySQLInstanceList",
+		ownershiptest.InBar("").Kind.GroupVersionResource(): "MySQLInstanceList",
 	}, objs...)
 	var err error
 	h.Watcher, err = kindwatch.New(kindwatch.Options{Client: client, Handler: func(e kindwatch.Event) { handle(h, e) }})
@@ -60,7 +61,7 @@ func fakeHub(t *testing.T, handle func(*view.Hub, kindwatch.Event), objs ...runt
 
 func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 	us := ownership.Source{Identifier: "w1", Namespace: "foo"}
-	old := propagation.Intent(agenttest.Parse(t, `{'metadata':{'name':'db'},'spec':{}}`), bar("db"), us.Annotations(), crossplane.FormClaim)
+	old := propagation.Intent(agenttest.Parse(t, `{'metadata':{'name':'db'},'spec':{}}`), ownershiptest.InBar("db"), us.Annotations(), crossplane.FormClaim)
 	old.SetNamespace("before")
 	listed, goOn := make(chan struct{}), make(chan struct{})
 	h := fakeHub(t, func(h *view.Hub, e kindwatch.Event) {
@@ -70,7 +71,7 @@ func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 		}
 		h.Handle(e)
 	}, old)
-	kind := bar("").Kind
+	kind := ownershiptest.InBar("").Kind
 	h.Want("w1", kind)
 	<-listed
 	r := &requirementReconciler{hub: h}
@@ -137,7 +138,7 @@ func TestDeletionWithoutAClassWaitsAndWithoutATargetLeavesNothing(t *testing.T) 
 // offeredClaim are the facts of a claim "foo/db" that goes to the namespace "bar" of the hub, where nothing is known
 // yet.
 func offeredClaim(claim *unstructured.Unstructured) plan.Facts {
-	at := bar("db")
+	at := ownershiptest.InBar("db")
 	return plan.Facts{
 		Request: request.Request{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: at.Kind},
 		Claim:   claim, Us: ownership.Source{Identifier: "w1", Namespace: "foo"},

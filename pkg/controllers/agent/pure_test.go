@@ -6,24 +6,9 @@ package agent
 import (
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
-	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
-
-// Bar is a place in the namespace "bar" of the hub.
-func bar(name string) ownership.Place {
-	return ownership.Place{
-		Kind: kindwatch.Kind{
-			GroupVersionKind: schema.GroupVersionKind{Group: "db.acmeco.org", Version: "v1", Kind: "MySQLInstance"}, Resource: "mysqlinstances",
-		},
-		NamespacedName: types.NamespacedName{Namespace: "bar", Name: name},
-	}
-}
 
 func TestOffers(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -21,6 +21,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -42,7 +43,7 @@ func engagedFleet(t *testing.T, n int) *agent {
 	for i := range n {
 		w := idleWorkload(t, mcr.ClusterName(fmt.Sprint("w", i)), view.Identity{})
 		h.Clusters.Add(nil, w)
-		w.Follow("first", view.Followed{Kind: bar("").Kind, InHub: true})
+		w.Follow("first", view.Followed{Kind: ownershiptest.InBar("").Kind, InHub: true})
 		h.RefreshFollowed(w)
 	}
 	return a
@@ -94,8 +95,8 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 	}
 	const clusters, claims = 50, 3
 	for i := range clusters * claims {
-		req := request.Request{ClusterName: mcr.ClusterName(fmt.Sprint("w", i/claims)), Kind: bar("").Kind, NamespacedName: bar(fmt.Sprint(i)).NamespacedName}
-		h.Wait(bar(fmt.Sprint(i)), req)
+		req := request.Request{ClusterName: mcr.ClusterName(fmt.Sprint("w", i/claims)), Kind: ownershiptest.InBar("").Kind, NamespacedName: ownershiptest.InBar(fmt.Sprint(i)).NamespacedName}
+		h.Wait(ownershiptest.InBar(fmt.Sprint(i)), req)
 		r.metrics.requirement(req, reason.ReasonSynced)
 		r.ledger.edit(req, func(e *entry) { e.shown = "x" })
 	}
@@ -114,7 +115,7 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 	}
 	waiting := 0
 	for i := range clusters * claims {
-		waiting += len(h.WaitingFor(bar(fmt.Sprint(i))))
+		waiting += len(h.WaitingFor(ownershiptest.InBar(fmt.Sprint(i))))
 	}
 	if others := (clusters - 1) * claims; waiting != others || len(r.ledger.entries) != clusters-1 {
 		t.Errorf("want those of others to stay, got %d and %d", waiting, len(r.ledger.entries))

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -282,7 +283,7 @@ func TestWatchThatIsBehindIsWaitedForWithBackOff(t *testing.T) {
 		"another object was looked at":                               before,
 		"no object was looked at, and the watch has caught up since": nil,
 	} {
-		o, err := r.explain(t.Context(), s, bar("db"), looked, "patch", conflict)
+		o, err := r.explain(t.Context(), s, ownershiptest.InBar("db"), looked, "patch", conflict)
 		if o != nil || !apierrors.IsConflict(err) {
 			t.Errorf("%s: want a conflict, which is retried silently and with back-off, got %v, %v", name, o, err)
 		}

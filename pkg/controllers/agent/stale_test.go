@@ -13,6 +13,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
@@ -35,7 +36,7 @@ func (r refusals) DefinitionRefused(_ mcr.ClusterName, crd, reason, _ string) {
 // TestWhatIsStaleIsNotBelieved is about kinds that can be neither listed nor watched any more: what was known of them
 // last is not known to be true, and whoever needs it says so.
 func TestWhatIsStaleIsNotBelieved(t *testing.T) {
-	claims := bar("").Kind
+	claims := ownershiptest.InBar("").Kind
 	w := idleWorkload(t, "w1", view.Identity{})
 	w.Watcher = stalekind.Watcher(t, claims, view.NamespaceKind, view.OwnedSecretKind)
 	s := &scope{Facts: offeredClaim(agenttest.Parse(t, `{}`)), workload: w}

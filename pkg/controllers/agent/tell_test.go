@@ -23,6 +23,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
@@ -77,7 +78,7 @@ func (w statusWriter) Patch(_ context.Context, obj client.Object, patch client.P
 func teller(t *testing.T, claim *unstructured.Unstructured) (*requirementReconciler, *scope, *apiServer, *testingclock.FakePassiveClock) {
 	t.Helper()
 	now := testingclock.NewFakePassiveClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
-	server := &apiServer{answer: apierrors.NewNotFound(bar("").Kind.GroupResource(), "db")}
+	server := &apiServer{answer: apierrors.NewNotFound(ownershiptest.InBar("").Kind.GroupResource(), "db")}
 	w := idleWorkload(t, "w1", view.Identity{})
 	w.Client, w.Reader = server, server
 	w.Owner = func() hubidentity.Owner { return hubidentity.Owner{ID: agenttest.OurHub} }
@@ -166,7 +167,7 @@ func TestHolderIsNotToldBeforeItMayBe(t *testing.T) {
 	r, s, server, now := teller(t, claim)
 	r.hubReader = &apiServer{answer: errors.New("dial tcp 10.0.0.1:443: i/o timeout")}
 	problem := &condition.Problem{Reason: reason.ReasonConflict, Message: holder}
-	p := plan.Plan{Problem: problem, Holder: holder, Steps: []plan.Step{{Do: plan.Disclose, At: bar("db")}}}
+	p := plan.Plan{Problem: problem, Holder: holder, Steps: []plan.Step{{Do: plan.Disclose, At: ownershiptest.InBar("db")}}}
 	o, failure := r.apply(t.Context(), s, p)
 	if failure == nil || o.problem != nil || o.holder != "" {
 		t.Errorf("want nothing to be told, got %+v, %v", o, failure)

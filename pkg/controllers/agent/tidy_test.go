@@ -16,6 +16,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -33,7 +34,7 @@ func idleWorkload(t *testing.T, name mcr.ClusterName, id view.Identity) *view.Cl
 }
 
 func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
-	kind := bar("").Kind
+	kind := ownershiptest.InBar("").Kind
 	crd := kind.GroupResource().String()
 	newer := kind
 	newer.Version = "v2"
@@ -63,13 +64,13 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			d.Follow(w, crd, view.Followed{Kind: kind})
 			req := request.Request{ClusterName: "w1", Kind: kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
 			work := func() {
-				h.Wait(bar("db"), req)
+				h.Wait(ownershiptest.InBar("db"), req)
 				r.ledger.edit(req, func(e *entry) { e.shown = "x" })
 				r.bursts.sign(req.ClusterName)
 				r.metrics.requirement(req, reason.ReasonSynced)
 			}
 			left := func() int {
-				n := len(h.WaitingFor(bar("db"))) + len(r.ledger.entries) + len(r.metrics.reasons)
+				n := len(h.WaitingFor(ownershiptest.InBar("db"))) + len(r.ledger.entries) + len(r.metrics.reasons)
 				return n + int(testutil.ToFloat64(r.metrics.requirements.WithLabelValues("w1", reason.ReasonSynced)))
 			}
 			work()

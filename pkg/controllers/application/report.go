@@ -6,16 +6,15 @@ package application
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/mergepatch"
 )
 
 // report computes the status of the Application, writes it if it is another one than the Application has, and tells the
@@ -49,8 +48,13 @@ func (p *pass) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationS
 	defer cancel()
 	live, err := p.w.client.Resource(applicationKind.GroupVersionResource()).Namespace(p.key.Namespace).
 		Patch(ctx, p.key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: p.r.fieldManagerIn(p.w)}, "status")
-	if apierrors.IsNotFound(err) || isOtherUID(err) {
+	if apierrors.IsNotFound(err) {
 		// The watch will say that it has gone.
+		return nil
+	}
+	if apierrors.IsConflict(err) {
+		// Somebody was faster. That is no event if it changed nothing of what is kept of an Application.
+		p.lookAgain(catchUp)
 		return nil
 	}
 	if err != nil {
@@ -61,8 +65,11 @@ func (p *pass) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationS
 	return nil
 }
 
-// statusPatch is the JSON merge patch that gives an Application a status, if it is still the same Application. It holds
-// what changes and nothing else. Server-side apply would do as well, and send the whole status each time.
+// statusPatch is the JSON merge patch that gives an Application a status, on condition that the Application has not
+// changed meanwhile: no other one of its name has the same resource version, so that none gets the status. A UID would
+// be ignored here: an API server takes nothing of the metadata of a custom resource into account when its status is
+// patched, but for the resource version. The patch holds what changes and nothing else; server-side apply would send the
+// whole status each time.
 func statusPatch(app *appsv1alpha1.Application, status appsv1alpha1.ApplicationStatus) ([]byte, error) {
 	have, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&app.Status)
 	if err != nil {
@@ -72,45 +79,7 @@ func statusPatch(app *appsv1alpha1.Application, status appsv1alpha1.ApplicationS
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": app.UID}, "status": mergePatch(have, want)})
-}
-
-// mergePatch is the JSON merge patch (RFC 7386) that makes one object another, which must not hold nulls.
-func mergePatch(have, want map[string]any) map[string]any {
-	patch := map[string]any{}
-	for k := range have {
-		if _, kept := want[k]; !kept {
-			patch[k] = nil
-		}
-	}
-	for k, wanted := range want {
-		had, known := have[k]
-		a, wasObject := had.(map[string]any)
-		b, isObject := wanted.(map[string]any)
-		switch {
-		case known && wasObject && isObject:
-			if inner := mergePatch(a, b); len(inner) > 0 {
-				patch[k] = inner
-			}
-		case !known || !equality.Semantic.DeepEqual(had, wanted):
-			patch[k] = wanted
-		}
-	}
-	return patch
-}
-
-// isOtherUID recognises the answer to a patch that names another UID than the object has.
-func isOtherUID(err error) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
-		return false
-	}
-	for _, cause := range status.Status().Details.Causes {
-		if cause.Field == "metadata.uid" {
-			return true
-		}
-	}
-	return false
+	return json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": app.ResourceVersion}, "status": mergepatch.Between(have, want)})
 }
 
 // observe tells the hub how an Application fares.

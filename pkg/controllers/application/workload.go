@@ -194,7 +194,11 @@ func applicationIn(e *kindwatch.Entry) *appsv1alpha1.Application {
 	if !ok {
 		return nil
 	}
-	return rec.application()
+	app := rec.application()
+	if app != nil {
+		app.ResourceVersion = e.ResourceVersion
+	}
+	return app
 }
 
 // track notes that there is an Application, or that it has changed. What was noted of another one that had its name is

@@ -40,7 +40,7 @@ const (
 	// RemoveNamed is Remove for every object that names the claim, wherever a live list finds one.
 	RemoveNamed Action = "RemoveNamed"
 
-	// AwaitCreations ends the plan for now if an object could still be created for the claim.
+	// AwaitCreations ends the plan, to be made again, if an object could still be created for the claim.
 	AwaitCreations Action = "AwaitCreations"
 
 	// Release removes our finalizer and the record from the claim.

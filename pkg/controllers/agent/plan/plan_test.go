@@ -10,23 +10,22 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
-	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // offeredClaim are the facts of a claim "foo/db" that goes to the namespace "bar" of the hub, where nothing is known
 // yet.
 func offeredClaim(claim *unstructured.Unstructured) Facts {
-	at := bar("db")
+	at := ownershiptest.InBar("db")
 	class := &fleetv1alpha1.EnrollmentClass{Spec: fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{
 		Mode: fleetv1alpha1.AgentModeReadWrite, DefaultTargetNamespace: "bar",
 	}}}
@@ -385,16 +384,5 @@ func TestDecide(t *testing.T) {
 				t.Errorf("%s want nothing of others to flow down, got %v", tc.because, p.Down.Object)
 			}
 		})
-	}
-}
-
-// bar is a place of a claim in the namespace "bar" of the hub.
-func bar(name string) ownership.Place {
-	return ownership.Place{
-		Kind: kindwatch.Kind{
-			GroupVersionKind: schema.GroupVersionKind{Group: "db.acmeco.org", Version: "v1alpha1", Kind: "MySQLInstance"},
-			Resource:         "mysqlinstances",
-		},
-		NamespacedName: types.NamespacedName{Namespace: "bar", Name: name},
 	}
 }

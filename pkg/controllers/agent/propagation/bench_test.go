@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
@@ -35,10 +36,10 @@ func benchmarkClaim(b *testing.B) *unstructured.Unstructured {
 // BenchmarkPush is what finding out whether a claim has to be pushed costs.
 func BenchmarkPush(b *testing.B) {
 	claim, us := benchmarkClaim(b), ownership.Source{Identifier: "w1", Namespace: "foo"}
-	hub := intentOf(claim, bar("db"), us, crossplane.FormClaim)
+	hub := intentOf(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim)
 	b.ReportAllocs()
 	for b.Loop() {
-		if !Applied(intentOf(claim, bar("db"), us, crossplane.FormClaim), hub, crossplane.FormClaim) {
+		if !Applied(intentOf(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim), hub, crossplane.FormClaim) {
 			b.Fatal("it is there already")
 		}
 	}

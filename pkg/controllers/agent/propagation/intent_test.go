@@ -14,13 +14,14 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
 func TestIntentIsOfTheKindAndNameThatWereAskedFor(t *testing.T) {
 	forged := agenttest.Parse(t, `{'apiVersion':'v1','kind':'Secret','metadata':{'name':'other','namespace':'kube-system'},'spec':{}}`)
-	got := intentOf(forged, bar("db"), ownership.Source{Identifier: "w1", Namespace: "foo"}, crossplane.FormClaim)
-	if got.GroupVersionKind() != bar("").Kind.GroupVersionKind || got.GetNamespace() != "bar" || got.GetName() != "db" {
+	got := intentOf(forged, ownershiptest.InBar("db"), ownership.Source{Identifier: "w1", Namespace: "foo"}, crossplane.FormClaim)
+	if got.GroupVersionKind() != ownershiptest.InBar("").Kind.GroupVersionKind || got.GetNamespace() != "bar" || got.GetName() != "db" {
 		t.Errorf("want the kind and name of the request whatever the claim says, got %v", got.Object)
 	}
 }
@@ -90,7 +91,7 @@ func TestApplied(t *testing.T) {
 		}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			intent := intentOf(agenttest.Parse(t, claim), bar("db"), us, crossplane.FormClaim)
+			intent := intentOf(agenttest.Parse(t, claim), ownershiptest.InBar("db"), us, crossplane.FormClaim)
 			hub := intent.DeepCopy()
 			unstructured.RemoveNestedField(hub.Object, "spec", "nothing")
 			tc.change(hub)
@@ -108,7 +109,7 @@ func set(u *unstructured.Unstructured, value string, path ...string) {
 func TestIntentChangesWithTheClaimOnly(t *testing.T) {
 	us := ownership.Source{Identifier: "w1", Namespace: "foo"}
 	claim := agenttest.Parse(t, `{'metadata':{'name':'db','labels':{'team':'a'}},'spec':{'version':'5.7'}}`)
-	before := intentOf(claim, bar("db"), us, crossplane.FormClaim).GetAnnotations()[ownership.AppliedHashAnnotation]
+	before := intentOf(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim).GetAnnotations()[ownership.AppliedHashAnnotation]
 
 	// What happens to the claim in the workload cluster that does not travel makes no other intent.
 	claim.SetFinalizers([]string{"x"})
@@ -118,7 +119,7 @@ func TestIntentChangesWithTheClaimOnly(t *testing.T) {
 	claim.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}", "crossplane.io/paused": "true"})
 	set(claim, "x", "status", "address")
 	set(claim, "x", "spec", "resourceRef", "name")
-	intent := intentOf(claim, bar("db"), us, crossplane.FormClaim)
+	intent := intentOf(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim)
 	if got := intent.GetAnnotations()[ownership.AppliedHashAnnotation]; got != before {
 		t.Errorf("want the same hash, got %q and %q", before, got)
 	}
@@ -127,7 +128,7 @@ func TestIntentChangesWithTheClaimOnly(t *testing.T) {
 	}
 
 	unstructured.RemoveNestedField(claim.Object, "spec", "version")
-	if got := intentOf(claim, bar("db"), us, crossplane.FormClaim).GetAnnotations()[ownership.AppliedHashAnnotation]; got == before {
+	if got := intentOf(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim).GetAnnotations()[ownership.AppliedHashAnnotation]; got == before {
 		t.Error("want another hash when a field is removed")
 	}
 }
@@ -153,7 +154,7 @@ func FuzzIntentOf(f *testing.F) {
 		}
 		us := ownership.Source{Identifier: "w1", Namespace: "foo"}
 		before := claim.DeepCopy()
-		intent := intentOf(claim, bar("db"), us, crossplane.FormClaim)
+		intent := intentOf(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim)
 		if diff := cmp.Diff(before.Object, claim.Object); diff != "" {
 			t.Errorf("want the claim unchanged (-before +after):\n%s", diff)
 		}

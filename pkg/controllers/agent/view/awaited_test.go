@@ -9,12 +9,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 )
 
 func TestFewAwaitedSecretsAreWatched(t *testing.T) {
 	w := idleCluster(t, "w1", Identity{})
-	kind := bar("").Kind
+	kind := ownershiptest.InBar("").Kind
 	asking := func(i int) request.Request {
 		return request.Request{ClusterName: "w1", Kind: kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: fmt.Sprint(i)}}
 	}

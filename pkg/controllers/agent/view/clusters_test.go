@@ -11,7 +11,7 @@ import (
 )
 
 func TestNothingIsTakenOverFromAnotherCluster(t *testing.T) {
-	kind := bar("").Kind
+	kind := ownershiptest.InBar("").Kind
 	crd := kind.GroupResource().String()
 	for name, tc := range map[string]struct {
 		reason   string

@@ -11,27 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
-
-// bar is a place of a claim in the namespace "bar" of the hub.
-func bar(name string) ownership.Place {
-	return ownership.Place{
-		Kind: kindwatch.Kind{
-			GroupVersionKind: schema.GroupVersionKind{Group: "db.acmeco.org", Version: "v1alpha1", Kind: "MySQLInstance"},
-			Resource:         "mysqlinstances",
-		},
-		NamespacedName: types.NamespacedName{Namespace: "bar", Name: name},
-	}
-}
 
 // objectAt is an object of the hub that names a source.
 func objectAt(place ownership.Place, us ownership.Source) *unstructured.Unstructured {
@@ -64,7 +53,7 @@ func fakeHub(t *testing.T) *Hub {
 	t.Helper()
 	h := idleHub()
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-		bar("").Kind.GroupVersionResource(): "MySQLInstanceList",
+		ownershiptest.InBar("").Kind.GroupVersionResource(): "MySQLInstanceList",
 	})
 	var err error
 	if h.Watcher, err = kindwatch.New(kindwatch.Options{Client: client, Handler: h.Handle}); err != nil {

@@ -14,6 +14,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -32,7 +33,7 @@ func engagedHub(t *testing.T, n int) *Hub {
 	for i := range n {
 		w := idleCluster(t, mcr.ClusterName(fmt.Sprint("w", i)), Identity{})
 		h.Clusters.Add(nil, w)
-		w.Follow("first", Followed{Kind: bar("").Kind, InHub: true})
+		w.Follow("first", Followed{Kind: ownershiptest.InBar("").Kind, InHub: true})
 		h.RefreshFollowed(w)
 	}
 	return h
@@ -44,7 +45,7 @@ func TestANewKindInOneClusterCostsTheSameInAFleetOfAnySize(t *testing.T) {
 	cost := func(n int) float64 {
 		h := engagedHub(t, n)
 		w, _ := h.Clusters.Get("w0")
-		kind := bar("").Kind
+		kind := ownershiptest.InBar("").Kind
 		kind.Resource = "other"
 		return testing.AllocsPerRun(100, func() {
 			w.Follow("other", Followed{Kind: kind, InHub: true})
@@ -60,9 +61,9 @@ func TestANewKindInOneClusterCostsTheSameInAFleetOfAnySize(t *testing.T) {
 
 func TestTheHubFollowsAKindAsLongAsOneClusterDoes(t *testing.T) {
 	h := engagedHub(t, 2)
-	kind := bar("").Kind
+	kind := ownershiptest.InBar("").Kind
 	o := ownership.Origin{Source: ownership.Source{Identifier: "id", Namespace: "foo"}, Kind: kind, Name: "db"}
-	h.origins.insert(o, bar("db"))
+	h.origins.insert(o, ownershiptest.InBar("db"))
 	expect := func(reason string, want ...kindwatch.Kind) {
 		t.Helper()
 		if !sets.New(want...).Equal(sets.New(h.WatchedKinds()...)) {
@@ -97,10 +98,10 @@ func TestTheHubFollowsAKindAsLongAsOneClusterDoes(t *testing.T) {
 func TestAWaitOfANewInstanceOutlivesTheOldOne(t *testing.T) {
 	h := engagedHub(t, 1)
 	old, _ := h.Clusters.Get("w0")
-	req := request.Request{ClusterName: "w0", Kind: bar("").Kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
+	req := request.Request{ClusterName: "w0", Kind: ownershiptest.InBar("").Kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
 	again := sync.OnceFunc(func() {
 		h.Clusters.Add(nil, idleCluster(t, "w0", Identity{}))
-		h.Wait(bar("db"), req)
+		h.Wait(ownershiptest.InBar("db"), req)
 	})
 	leave := h.Clusters.Disengaged
 	h.Clusters.Disengaged = func(name mcr.ClusterName) {
@@ -112,7 +113,7 @@ func TestAWaitOfANewInstanceOutlivesTheOldOne(t *testing.T) {
 	}
 	h.Clusters.Remove(nil, old)
 	again()
-	if waiting := h.WaitingFor(bar("db")); len(waiting) != 1 {
+	if waiting := h.WaitingFor(ownershiptest.InBar("db")); len(waiting) != 1 {
 		t.Errorf("want the new instance's claim to wait, got %v", waiting)
 	}
 }
@@ -120,7 +121,7 @@ func TestAWaitOfANewInstanceOutlivesTheOldOne(t *testing.T) {
 // TestInstancesThatComeAndGoAtOnceKeepTheWaitsOfTheLast is the same with many at once.
 func TestInstancesThatComeAndGoAtOnceKeepTheWaitsOfTheLast(t *testing.T) {
 	h := engagedHub(t, 1)
-	req := request.Request{ClusterName: "w0", Kind: bar("").Kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
+	req := request.Request{ClusterName: "w0", Kind: ownershiptest.InBar("").Kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
 	for range 200 {
 		old, _ := h.Clusters.Get("w0")
 		now := idleCluster(t, "w0", Identity{})
@@ -128,13 +129,13 @@ func TestInstancesThatComeAndGoAtOnceKeepTheWaitsOfTheLast(t *testing.T) {
 		running.Go(func() { h.Clusters.Remove(nil, old) })
 		running.Go(func() {
 			h.Clusters.Add(nil, now)
-			h.Wait(bar("db"), req)
+			h.Wait(ownershiptest.InBar("db"), req)
 		})
 		running.Go(func() {
 			h.Clusters.IfGone("w0", func() { h.ForgetRequests("w0", func(request.Request) bool { return true }) })
 		})
 		running.Wait()
-		if waiting := h.WaitingFor(bar("db")); len(waiting) != 1 {
+		if waiting := h.WaitingFor(ownershiptest.InBar("db")); len(waiting) != 1 {
 			t.Fatalf("want the last instance's claim to wait, got %v", waiting)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -31,7 +32,7 @@ func TestRefreshesAtOnceEndWithWhatIsThere(t *testing.T) {
 	var running sync.WaitGroup
 	for i := range 8 {
 		running.Go(func() {
-			kind := bar("").Kind
+			kind := ownershiptest.InBar("").Kind
 			kind.Resource = fmt.Sprintf("r%d", i)
 			for range 200 {
 				w.Follow(kind.Resource, Followed{Kind: kind, InHub: true})
@@ -54,23 +55,23 @@ func TestRefreshesAtOnceEndWithWhatIsThere(t *testing.T) {
 func TestObservedObjectsAreInTheIndexOfOrigins(t *testing.T) {
 	us := ownership.Source{Identifier: "w1", Namespace: "foo"}
 	h := fakeHub(t)
-	kind := bar("").Kind
+	kind := ownershiptest.InBar("").Kind
 	h.published["mysqlinstances.db.acmeco.org"] = crossplane.Publication{Kind: kind}
 	h.refreshOffered()
 	if err := h.Watcher.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	obj := objectAt(bar("db"), us)
+	obj := objectAt(ownershiptest.InBar("db"), us)
 	obj.SetResourceVersion("1000")
-	h.Observe(bar("db"), obj)
+	h.Observe(ownershiptest.InBar("db"), obj)
 	o := ownership.Origin{Source: us, Kind: kind, Name: "db"}
-	if diff := cmp.Diff([]ownership.Place{bar("db")}, h.PlacesOf(o), cmp.AllowUnexported(ownership.Place{})); diff != "" {
+	if diff := cmp.Diff([]ownership.Place{ownershiptest.InBar("db")}, h.PlacesOf(o), cmp.AllowUnexported(ownership.Place{})); diff != "" {
 		t.Errorf("want what was written to be known (-want +got):\n%s", diff)
 	}
 	gone := obj.DeepCopy()
 	gone.SetNamespace("gone")
 	h.track(ownership.Place{Kind: kind, NamespacedName: types.NamespacedName{Namespace: "gone", Name: "db"}}, kindwatch.Event{Type: kindwatch.Added, Kind: kind, Object: gone})
-	if diff := cmp.Diff([]ownership.Place{bar("db")}, h.PlacesOf(o), cmp.AllowUnexported(ownership.Place{})); diff != "" {
+	if diff := cmp.Diff([]ownership.Place{ownershiptest.InBar("db")}, h.PlacesOf(o), cmp.AllowUnexported(ownership.Place{})); diff != "" {
 		t.Errorf("want what the watch does not know to be no place (-want +got):\n%s", diff)
 	}
 }

@@ -10,20 +10,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 )
 
 func TestOriginsAreFoundByCluster(t *testing.T) {
 	x := originIndex{}
-	a := ownership.Origin{Source: ownership.Source{Identifier: "a", Namespace: "foo"}, Kind: bar("").Kind, Name: "db"}
-	b := ownership.Origin{Source: ownership.Source{Identifier: "b", Namespace: "foo"}, Kind: bar("").Kind, Name: "db"}
-	x.insert(a, bar("db"))
-	x.insert(b, bar("db"))
+	a := ownership.Origin{Source: ownership.Source{Identifier: "a", Namespace: "foo"}, Kind: ownershiptest.InBar("").Kind, Name: "db"}
+	b := ownership.Origin{Source: ownership.Source{Identifier: "b", Namespace: "foo"}, Kind: ownershiptest.InBar("").Kind, Name: "db"}
+	x.insert(a, ownershiptest.InBar("db"))
+	x.insert(b, ownershiptest.InBar("db"))
 	if len(x["a"]) != 1 || len(x["b"]) != 1 || len(x.places(a)) != 1 {
 		t.Errorf("want each origin with its cluster, got %v", x)
 	}
-	x.remove(a, bar("db"))
-	x.forgetKinds(sets.New(bar("").Kind))
-	x.remove(b, bar("db"))
+	x.remove(a, ownershiptest.InBar("db"))
+	x.forgetKinds(sets.New(ownershiptest.InBar("").Kind))
+	x.remove(b, ownershiptest.InBar("db"))
 	if len(x) != 0 {
 		t.Errorf("want nothing to be left, got %v", x)
 	}
@@ -35,7 +36,7 @@ func BenchmarkOrphans(b *testing.B) {
 		b.Run(fmt.Sprintf("clusters=%d", n), func(b *testing.B) {
 			h := NewHub(nil, NewClusters(ClustersOptions{}), nil, nil)
 			for i := range n {
-				h.origins.insert(ownership.Origin{Source: ownership.Source{Identifier: fmt.Sprint(i), Namespace: "foo"}, Kind: bar("").Kind, Name: "db"}, bar("db"))
+				h.origins.insert(ownership.Origin{Source: ownership.Source{Identifier: fmt.Sprint(i), Namespace: "foo"}, Kind: ownershiptest.InBar("").Kind, Name: "db"}, ownershiptest.InBar("db"))
 			}
 			for b.Loop() {
 				for i := range n {

@@ -1,7 +1,8 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package propagation
+// Package ownershiptest has the places that tests of the agent use.
+package ownershiptest
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -11,8 +12,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// bar is a place of a claim in the namespace "bar" of the hub.
-func bar(name string) ownership.Place {
+// InBar is a place of a claim in the namespace "bar" of the hub.
+func InBar(name string) ownership.Place {
 	return ownership.Place{
 		Kind: kindwatch.Kind{
 			GroupVersionKind: schema.GroupVersionKind{Group: "db.acmeco.org", Version: "v1alpha1", Kind: "MySQLInstance"},
