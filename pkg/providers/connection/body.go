@@ -22,17 +22,59 @@ type Limits struct {
 	Event bounded.Limits
 	// Failure is for an answer that says that something failed. Default: 256 KiB.
 	Failure bounded.Limits
-	// EventsPerSecond is how many events of all watches of a cluster are read in a second, bookmarks and the objects of
-	// lists that are streams included; every 8 KiB of them count as one more. EventBurst is how many are read at once. Who
-	// sends more has to wait. Default: 2,000 and 5,000.
-	EventsPerSecond, EventBurst int
-	// SustainedEventsPerSecond is how many are read in a second in the long run, after SustainedEventBurst. It is lower,
-	// because nothing but a large cluster that is listed has so much to say, and that ends. Default: 500 and 100,000.
-	SustainedEventsPerSecond, SustainedEventBurst int
-	// SharedEventsPerSecond is how many are read in a second of all clusters together that have used up half of their
-	// EventBurst. Each of them has an equal share of it, and LeastEventsPerSecond however many they are. Default: 2,000
-	// and 100.
-	SharedEventsPerSecond, LeastEventsPerSecond int
+	// Events is the pace of all watches of a cluster: of their events, bookmarks and the objects of lists that are streams
+	// included. See DefaultEventPace.
+	Events Pace
+	// Answers is the pace of all other answers that the clients of a cluster get; probes are not held up. See
+	// DefaultAnswerPace.
+	Answers Pace
+}
+
+// Pace is how many things are read of a cluster: events, or answers. Every 8 KiB of them count as one more. Who sends
+// more has to wait. Numbers that are zero take their default.
+type Pace struct {
+	// PerSecond is how many are read in a second, and Burst how many at once.
+	PerSecond, Burst int
+	// SustainedPerSecond is how many are read in a second in the long run, after SustainedBurst. It is lower, because
+	// nothing but a large cluster that is listed has so much to say, and that ends.
+	SustainedPerSecond, SustainedBurst int
+	// SharedPerSecond is how many are read in a second of all clusters together that have used up half of their Burst. Each
+	// of them has an equal share of it, and LeastPerSecond however many they are. Who has not paused for two minutes has a
+	// fifth of that.
+	SharedPerSecond, LeastPerSecond int
+}
+
+// DefaultEventPace is the pace of watches. An honest cluster of 50,000 objects is listed at this pace in 25 seconds.
+func DefaultEventPace() Pace {
+	return Pace{
+		PerSecond: 2_000, Burst: 5_000, SustainedPerSecond: 500, SustainedBurst: 100_000, SharedPerSecond: 2_000, LeastPerSecond: 100,
+	}
+}
+
+// DefaultAnswerPace is the pace of answers: 80 MiB at once, and 8 MiB a second. A claim costs three of them.
+func DefaultAnswerPace() Pace {
+	return Pace{
+		PerSecond: 1_000, Burst: 10_000, SustainedPerSecond: 500, SustainedBurst: 50_000, SharedPerSecond: 1_000, LeastPerSecond: 50,
+	}
+}
+
+func (p Pace) or(defaults Pace) Pace {
+	for _, n := range []struct {
+		is       *int
+		standard int
+	}{
+		{&p.PerSecond, defaults.PerSecond},
+		{&p.Burst, defaults.Burst},
+		{&p.SustainedPerSecond, defaults.SustainedPerSecond},
+		{&p.SustainedBurst, defaults.SustainedBurst},
+		{&p.SharedPerSecond, defaults.SharedPerSecond},
+		{&p.LeastPerSecond, defaults.LeastPerSecond},
+	} {
+		if *n.is <= 0 {
+			*n.is = n.standard
+		}
+	}
+	return p
 }
 
 // Default limits of bytes. Other limits are bounded's own.
@@ -41,15 +83,6 @@ const (
 	DefaultListLimit    = 16 << 20
 	DefaultEventLimit   = 8 << 20
 	DefaultFailureLimit = 256 << 10
-
-	DefaultEventsPerSecond = 2_000
-	DefaultEventBurst      = 5_000
-
-	DefaultSustainedEventsPerSecond = 500
-	DefaultSustainedEventBurst      = 100_000
-
-	DefaultSharedEventsPerSecond = 2_000
-	DefaultLeastEventsPerSecond  = 100
 
 	// maxText is how much is read of an answer in plain text, which nobody decodes.
 	maxText = 64 << 10
@@ -60,24 +93,7 @@ func (l Limits) withDefaults() Limits {
 	l.List = l.List.Or(bounded.WithBytes(DefaultListLimit))
 	l.Event = l.Event.Or(bounded.WithBytes(DefaultEventLimit))
 	l.Failure = l.Failure.Or(bounded.WithBytes(DefaultFailureLimit))
-	if l.EventsPerSecond <= 0 {
-		l.EventsPerSecond = DefaultEventsPerSecond
-	}
-	if l.EventBurst <= 0 {
-		l.EventBurst = DefaultEventBurst
-	}
-	if l.SustainedEventsPerSecond <= 0 {
-		l.SustainedEventsPerSecond = DefaultSustainedEventsPerSecond
-	}
-	if l.SustainedEventBurst <= 0 {
-		l.SustainedEventBurst = DefaultSustainedEventBurst
-	}
-	if l.SharedEventsPerSecond <= 0 {
-		l.SharedEventsPerSecond = DefaultSharedEventsPerSecond
-	}
-	if l.LeastEventsPerSecond <= 0 {
-		l.LeastEventsPerSecond = DefaultLeastEventsPerSecond
-	}
+	l.Events, l.Answers = l.Events.or(DefaultEventPace()), l.Answers.or(DefaultAnswerPace())
 	return l
 }
 

@@ -242,7 +242,7 @@ func (p prober) exchange(ctx context.Context, method, path, token string, body [
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := p.transport.send(req, bearer(token))
+	resp, err := p.transport.send(req, bearer(token), nil)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -61,7 +61,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}, []string{"cluster"}),
 		paused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "masthead_cluster_watches_paused_seconds_total",
-			Help: "Time that watches of a cluster were not read because it sends more events than are read in a second.",
+			Help: "Time that watches and answers of a cluster were not read because it sends more than is read in a second.",
 		}, []string{"cluster"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "masthead_cluster_answers_refused_total",

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// bytesPerEvent is how many bytes of events count as one event more.
+	// bytesPerEvent is how many bytes of events, or of answers, count as one more.
 	bytesPerEvent = 8 << 10
 
 	// lateAfter is for how long events must have had to wait, without a pause of the cluster, before that is told. The
@@ -26,11 +26,11 @@ const (
 	restedAfter = 10 * time.Second
 )
 
-// errEventsDelayed says that a cluster sends more events than are read.
-var errEventsDelayed = errors.New("the cluster sends more events than are read")
+// errEventsDelayed says that a cluster sends more than is read.
+var errEventsDelayed = errors.New("the cluster sends more than is read")
 
-// An allowance is how many events of one enrolled cluster may be read, by all of its connections, so that a cluster
-// does not get more by closing them.
+// An allowance is how many events, or answers, of one enrolled cluster may be read, by all of its connections, so that a
+// cluster does not get more by closing them.
 type allowance struct {
 	limiters []*rate.Limiter
 	// perSecond is the limit of the first limiter while the cluster has no others to share with.
@@ -46,11 +46,10 @@ type allowance struct {
 }
 
 // newAllowance returns the allowance of one cluster. shared is nil if it has no others to share with.
-func newAllowance(l Limits, shared *sharedPace) *allowance {
-	l = l.withDefaults()
-	return &allowance{perSecond: float64(l.EventsPerSecond), shared: shared, limiters: []*rate.Limiter{
-		rate.NewLimiter(rate.Limit(l.EventsPerSecond), l.EventBurst),
-		rate.NewLimiter(rate.Limit(l.SustainedEventsPerSecond), l.SustainedEventBurst),
+func newAllowance(p Pace, shared *sharedPace) *allowance {
+	return &allowance{perSecond: float64(p.PerSecond), shared: shared, limiters: []*rate.Limiter{
+		rate.NewLimiter(rate.Limit(p.PerSecond), p.Burst),
+		rate.NewLimiter(rate.Limit(p.SustainedPerSecond), p.SustainedBurst),
 	}}
 }
 
@@ -96,20 +95,34 @@ func (a *allowance) take(n int64, now time.Time) (wait time.Duration, tell bool)
 	return wait, tell
 }
 
-// pace bounds how fast the events of all watches of one connection are read, so that a cluster which repeats them
-// without end, or sends bookmarks only, has a share of the processor and not all of it. Events are never dropped: what
-// is not read has to wait in the API server, which ends watches that are too slow.
+// pace bounds how fast one connection is read, so that a cluster which repeats its events without end, sends bookmarks
+// only, or answers with as much as is read, has a share of the processor and not all of it. Nothing is dropped: what is
+// not read has to wait in the API server, which ends watches that are too slow.
+//
+// Events and answers are counted apart: a cluster whose watches have much to say is not late to be written to.
 type pace struct {
-	allowance *allowance
-	clock     clock.Clock
-	paused    prometheus.Counter
-	// delayed, which may be nil, is called while the cluster sends more events than are read, once a minute.
+	events, answers *allowance
+	clock           clock.Clock
+	paused          prometheus.Counter
+	// delayed, which may be nil, is called while the cluster sends more than is read, once a minute.
 	delayed func(error)
 }
 
 // ofWatch returns what bounded.Body.Pace takes, for one watch that ends with ctx.
 func (p *pace) ofWatch(ctx context.Context) func(stop <-chan struct{}, events, bytes int64) {
-	unpaid, most := int64(0), p.allowance.most()
+	return p.of(ctx, p.events, 0)
+}
+
+// ofAnswer returns what bounded.Body.Pace takes, for one answer to a request that ends with ctx. It counts as one
+// however small it is.
+func (p *pace) ofAnswer(ctx context.Context) func(stop <-chan struct{}, texts, bytes int64) {
+	wait := p.of(ctx, p.answers, bytesPerEvent)
+	return func(stop <-chan struct{}, _, bytes int64) { wait(stop, 0, bytes) }
+}
+
+// of returns what waits for an allowance. unpaid is how many bytes are counted before the first is read.
+func (p *pace) of(ctx context.Context, a *allowance, unpaid int64) func(stop <-chan struct{}, events, bytes int64) {
+	most := a.most()
 	return func(stop <-chan struct{}, events, bytes int64) {
 		unpaid += bytes
 		events += unpaid / bytesPerEvent
@@ -117,7 +130,7 @@ func (p *pace) ofWatch(ctx context.Context) func(stop <-chan struct{}, events, b
 		for events > 0 {
 			n := min(events, most)
 			events -= n
-			wait, tell := p.allowance.take(n, p.clock.Now())
+			wait, tell := a.take(n, p.clock.Now())
 			if tell && p.delayed != nil {
 				p.delayed(errEventsDelayed)
 			}
@@ -128,7 +141,7 @@ func (p *pace) ofWatch(ctx context.Context) func(stop <-chan struct{}, events, b
 	}
 }
 
-// wait is false if the watch ended meanwhile.
+// wait is false if the watch, or the request, ended meanwhile.
 func (p *pace) wait(ctx context.Context, stop <-chan struct{}, d time.Duration) bool {
 	if d <= 0 {
 		return true

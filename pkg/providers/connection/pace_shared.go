@@ -8,8 +8,15 @@ import (
 	"time"
 )
 
-// busyFor is for how long a cluster counts as busy after it last was.
-const busyFor = 10 * time.Second
+const (
+	// busyFor is for how long a cluster counts as busy after it last was.
+	busyFor = 10 * time.Second
+
+	// longBusyAfter is after what time without a pause a cluster has longBusyShare of its share. The lists of a large
+	// cluster that has just been connected are read by then.
+	longBusyAfter = 2 * time.Minute
+	longBusyShare = 0.2
+)
 
 // sharedPace shares out what is read of the clusters that send more than their burst at the same time. A few of them
 // have what each may have for itself; of many, each is read so slowly that all of them together take a bounded part of
@@ -22,19 +29,19 @@ type sharedPace struct {
 	perSecond, atLeast float64
 
 	mu   sync.Mutex
-	busy map[*allowance]time.Time
+	busy map[*allowance]busyTime
 	// swept is when clusters that were not busy any more were last removed.
 	swept time.Time
 }
 
-func newSharedPace(l Limits) *sharedPace {
-	l = l.withDefaults()
-	return &sharedPace{
-		perSecond: float64(l.SharedEventsPerSecond), atLeast: float64(l.LeastEventsPerSecond), busy: map[*allowance]time.Time{},
-	}
+// busyTime is since when a cluster has been busy, and when it last was.
+type busyTime struct{ since, last time.Time }
+
+func newSharedPace(p Pace) *sharedPace {
+	return &sharedPace{perSecond: float64(p.SharedPerSecond), atLeast: float64(p.LeastPerSecond), busy: map[*allowance]busyTime{}}
 }
 
-// share notes whether a cluster is busy, and returns how many of its events may be read in a second.
+// share notes whether a cluster is busy, and returns how many events of it may be read in a second.
 func (s *sharedPace) share(a *allowance, isBusy bool, alone float64, now time.Time) float64 {
 	if s == nil {
 		return alone
@@ -43,17 +50,26 @@ func (s *sharedPace) share(a *allowance, isBusy bool, alone float64, now time.Ti
 	defer s.mu.Unlock()
 	if now.Sub(s.swept) >= time.Second {
 		s.swept = now
-		for other, at := range s.busy {
-			if now.Sub(at) >= busyFor {
+		for other, t := range s.busy {
+			if now.Sub(t.last) >= busyFor {
 				delete(s.busy, other)
 			}
 		}
 	}
+	t, wasBusy := s.busy[a]
 	if isBusy {
-		s.busy[a] = now
+		t.last = now
+		if !wasBusy {
+			t.since = now
+		}
+		s.busy[a] = t
 	}
-	if _, ok := s.busy[a]; !ok {
+	if !isBusy && !wasBusy {
 		return alone
 	}
-	return min(alone, max(s.atLeast, s.perSecond/float64(len(s.busy))))
+	share := max(s.atLeast, s.perSecond/float64(len(s.busy)))
+	if now.Sub(t.since) >= longBusyAfter {
+		share *= longBusyShare
+	}
+	return min(alone, share)
 }

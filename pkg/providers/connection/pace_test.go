@@ -4,7 +4,9 @@
 package connection
 
 import (
+	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -48,7 +50,7 @@ func TestWatchesAreReadAtAPace(t *testing.T) {
 	defer tr.close()
 	clk := clocktesting.NewFakeClock(time.Now())
 	paused := prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}) //nolint:promlinter // A counter of the test.
-	tr.pace = &pace{allowance: newAllowance(Limits{EventsPerSecond: perSecond, EventBurst: burst}, nil), clock: clk, paused: paused}
+	tr.pace = &pace{events: newAllowance(Pace{PerSecond: perSecond, Burst: burst}.or(DefaultEventPace()), nil), clock: clk, paused: paused}
 
 	var events atomic.Int64
 	var bodies []io.Closer
@@ -96,14 +98,92 @@ func TestWatchesAreReadAtAPace(t *testing.T) {
 	}
 }
 
+// TestAnswersAreReadAtAPace has an API server whose answers are as long as is read. They were read as fast as they came,
+// so that clusters which let much be listed had the processor to themselves.
+func TestAnswersAreReadAtAPace(t *testing.T) {
+	const size = 100 * bytesPerEvent
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"kind":"ConfigMapList","items":[`+strings.Repeat(" ", size)+`]}`)
+	}))
+	s.StartTLS()
+	defer s.Close()
+	creds, err := credentials.Parse(kubeconfigFor(t, s.URL, caOf(s), "token"), credentials.Options{AllowLoopback: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := newTransport("a", creds, credentials.Options{AllowLoopback: true}, "test", func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.close()
+	clk := clocktesting.NewFakeClock(time.Now())
+	tr.pace = &pace{
+		events:  newAllowance(DefaultEventPace(), nil),
+		answers: newAllowance(Pace{PerSecond: 10, Burst: 50}.or(DefaultAnswerPace()), nil),
+		clock:   clk, paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v1/configmaps", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := tr.send(req, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		t.Fatalf("A probe is never held up: %v.", err)
+	}
+	_ = resp.Body.Close()
+
+	resp, err = tr.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read atomic.Int64
+	ended := make(chan error, 1)
+	go func() {
+		defer func() { _ = resp.Body.Close() }()
+		p := make([]byte, bytesPerEvent)
+		for {
+			n, err := resp.Body.Read(p)
+			read.Add(int64(n))
+			if err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	for seconds := range int64(5) {
+		eventually(t, "the answer waits", func() bool { return clk.Waiters() == 1 })
+		if got, most := read.Load(), (50+10*seconds)*bytesPerEvent; got > most {
+			t.Errorf("After %d s want at most %d bytes to be read, got %d.", seconds, most, got)
+		}
+		clk.Step(time.Second)
+	}
+	eventually(t, "the answer is read to its end", func() bool {
+		select {
+		case err := <-ended:
+			if !errors.Is(err, io.EOF) {
+				t.Errorf("An answer that is read slowly is not refused. Got %v.", err)
+			}
+			return true
+		default:
+			clk.Step(time.Second)
+			return false
+		}
+	})
+}
+
 // TestPaceCountsBytes is about events that are large: they cost more to decode than many small ones.
 func TestPaceCountsBytes(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	p := &pace{
-		allowance: newAllowance(Limits{EventsPerSecond: 1, EventBurst: 10}, nil), clock: clk,
+		events:  newAllowance(Pace{PerSecond: 1, Burst: 10}.or(DefaultEventPace()), nil),
+		answers: newAllowance(Pace{PerSecond: 1, Burst: 10}.or(DefaultAnswerPace()), nil), clock: clk,
 		paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
 	}
-	limiter := p.allowance.limiters[0]
+	limiter := p.events.limiters[0]
 	wait := p.ofWatch(t.Context())
 	stop := make(chan struct{})
 	close(stop)
@@ -119,12 +199,21 @@ func TestPaceCountsBytes(t *testing.T) {
 	if got := limiter.TokensAt(clk.Now()); got != 0 {
 		t.Errorf("want it to be counted, got %v left", got)
 	}
+	if got := p.answers.limiters[0].TokensAt(clk.Now()); got != 10 {
+		t.Errorf("want events not to count as answers, got %v of ten left", got)
+	}
+	wait = p.ofAnswer(t.Context())
+	wait(stop, 0, 100)
+	wait(stop, 7, 2*bytesPerEvent)
+	if got := p.answers.limiters[0].TokensAt(clk.Now()); got != 7 {
+		t.Errorf("want an answer to count as one, and one more for each 8 KiB, got %v of ten left", got)
+	}
 }
 
 // TestAllowance is about what a cluster may send in the long run, and when it is told that it sends more. Before, a
 // cluster that sent as fast as it could was read at 2,000 events a second for ever, and no condition said so.
 func TestAllowance(t *testing.T) {
-	limits := Limits{EventsPerSecond: 20, EventBurst: 100, SustainedEventsPerSecond: 5, SustainedEventBurst: 400}
+	limits := Pace{PerSecond: 20, Burst: 100, SustainedPerSecond: 5, SustainedBurst: 400}
 	a, now := newAllowance(limits, nil), time.Unix(1_000, 0)
 	wokenLate := time.Duration(0)
 	read := func(d time.Duration) (events int64, told int) {
@@ -179,44 +268,46 @@ func TestEventsAreReadLate(t *testing.T) {
 }
 
 // TestBusyClustersShareAPace has clusters that send without end, and one that sends a little. Before, each had 2,000
-// events a second for itself.
+// events a second for itself, and later as much in the hundredth minute as in the first.
 func TestBusyClustersShareAPace(t *testing.T) {
-	limits := Limits{
-		EventsPerSecond: 200, EventBurst: 100, SustainedEventsPerSecond: 200, SustainedEventBurst: 1_000_000,
-		SharedEventsPerSecond: 240, LeastEventsPerSecond: 5,
+	limits := Pace{
+		PerSecond: 200, Burst: 100, SustainedPerSecond: 200, SustainedBurst: 1_000_000, SharedPerSecond: 240, LeastPerSecond: 5,
 	}
 	for name, tc := range map[string]struct {
 		reason string
 		busy   int
-		// want is how many events a second are read of each.
-		want int64
+		// want is how many events a second are read of each, and wantLater after two minutes without a pause.
+		want, wantLater float64
 	}{
-		"One":      {reason: "One has what each may have for itself.", busy: 1, want: 200},
-		"Three":    {reason: "Three have a third of what there is for all.", busy: 3, want: 80},
-		"Hundred":  {reason: "Of many, each has the least.", busy: 100, want: 5},
-		"TwentyOf": {reason: "Twenty have a twentieth.", busy: 20, want: 12},
+		"One":      {reason: "One has what each may have for itself, and a fifth of what there is for all later.", busy: 1, want: 200, wantLater: 48},
+		"Three":    {reason: "Three have a third of what there is for all.", busy: 3, want: 80, wantLater: 16},
+		"Hundred":  {reason: "Of many, each has the least.", busy: 100, want: 5, wantLater: 1},
+		"TwentyOf": {reason: "Twenty have a twentieth.", busy: 20, want: 12, wantLater: 2.4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			shared, start := newSharedPace(limits), time.Unix(1_000, 0)
 			type sender struct {
 				*allowance
-				next   time.Time
-				events int64
+				next         time.Time
+				first, later int64
 			}
 			senders := make([]*sender, tc.busy)
 			for i := range senders {
 				senders[i] = &sender{allowance: newAllowance(limits, shared), next: start}
 			}
 			modest := newAllowance(limits, shared)
-			const warm, measured = 100, 100
-			for ms := 0; ms < (warm+measured)*1000; ms += 20 {
+			const all = 220 // seconds
+			for ms := 0; ms < all*1000; ms += 20 {
 				now := start.Add(time.Duration(ms) * time.Millisecond)
 				for _, s := range senders {
 					for !s.next.After(now) {
 						wait, _ := s.take(1, now)
 						s.next = now.Add(wait)
-						if ms >= warm*1000 {
-							s.events++
+						switch {
+						case ms >= 20_000 && ms < 110_000:
+							s.first++
+						case ms >= 130_000:
+							s.later++
 						}
 						if wait == 0 {
 							s.next = now
@@ -230,16 +321,17 @@ func TestBusyClustersShareAPace(t *testing.T) {
 				}
 			}
 			for _, s := range senders {
-				if got := s.events / measured; got < tc.want-tc.want/10-1 || got > tc.want+tc.want/10+1 {
-					t.Fatalf("%s\nwant %d events a second of each, got %d", tc.reason, tc.want, got)
+				first, later := float64(s.first)/90, float64(s.later)/90
+				if math.Abs(first-tc.want) > tc.want/10+0.5 || math.Abs(later-tc.wantLater) > tc.wantLater/10+0.5 {
+					t.Fatalf("%s\nwant %v events a second of each, and %v later, got %v and %v", tc.reason, tc.want, tc.wantLater, first, later)
 				}
 			}
 			// Who rests for a while has its burst again, however slowly it was read before.
-			rested := start.Add((warm + measured) * time.Second).Add(busyFor + 2*time.Second)
+			rested := start.Add(all * time.Second).Add(busyFor + 2*time.Second)
 			if wait, _ := senders[0].take(1, rested); wait > 0 || senders[0].limiters[0].TokensAt(rested) < 90 {
 				t.Errorf("want a cluster that has rested to have its burst again, got %v events", senders[0].limiters[0].TokensAt(rested))
 			}
-			later := start.Add((warm + measured) * time.Second).Add(2 * busyFor)
+			later := start.Add(all * time.Second).Add(2 * busyFor)
 			if got := shared.share(modest, false, 200, later); got != 200 || len(shared.busy) != 0 {
 				t.Errorf("want nobody to be busy any more, got %d, and a share of %v", len(shared.busy), got)
 			}

@@ -111,7 +111,7 @@ func (p prober) get(ctx context.Context, path, token string) (int, []byte, error
 		return 0, nil, err
 	}
 	req.Header.Set("Accept", "application/json")
-	resp, err := p.transport.send(req, bearer(token))
+	resp, err := p.transport.send(req, bearer(token), nil)
 	if err != nil {
 		return 0, nil, err
 	}

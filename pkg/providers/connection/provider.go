@@ -33,15 +33,16 @@ import (
 // Provider connects the manager to every cluster that its sources enrol. Its methods are safe for concurrent use, and
 // none that reads waits for anything but a short lock that is never held during I/O.
 type Provider struct {
-	o          Options
-	sources    map[string]Source
-	metrics    *metrics
-	admission  *admission
-	arbiter    *arbiter
-	quota      *quota
-	events     *sharedPace
-	hub        cluster.Cluster
-	controller controller.TypedController[Key]
+	o         Options
+	sources   map[string]Source
+	metrics   *metrics
+	admission *admission
+	arbiter   *arbiter
+	quota     *quota
+	// events and answers are what the clusters that send much share.
+	events, answers *sharedPace
+	hub             cluster.Cluster
+	controller      controller.TypedController[Key]
 
 	// Set by Start, before the first reconcile.
 	aware mcr.Aware
@@ -82,7 +83,8 @@ func New(o Options) (*Provider, error) {
 		sources:   map[string]Source{},
 		metrics:   newMetrics(o.Registerer),
 		arbiter:   newArbiter(),
-		events:    newSharedPace(o.Limits),
+		events:    newSharedPace(o.Limits.Events.or(DefaultEventPace())),
+		answers:   newSharedPace(o.Limits.Answers.or(DefaultAnswerPace())),
 		indexes:   map[informerKey][]fieldIndex{},
 		records:   newRecords(),
 		published: map[mcr.ClusterName]Cluster{},

@@ -91,12 +91,13 @@ func (p *Provider) recordOf(key Key, e *Enrolment) *record {
 		p.records.setClass(r, e.Class)
 		return r
 	}
-	name := key.ClusterName()
+	name, limits := key.ClusterName(), p.o.Limits.withDefaults()
 	r = &record{
 		key: key, name: name, class: e.Class, enrolment: *e, state: StatePending, reason: ReasonConnecting,
 		health: metav1.ConditionUnknown, cause: causeFirst, hub: hubidentity.Owner{ID: p.o.Hub.ID},
 		throttle: newThrottle(p.o.QPS, p.o.Burst, p.o.Clock, func(d time.Duration) { p.metrics.waited(name, d) }),
-		events:   newAllowance(p.o.Limits, p.events),
+		events:   newAllowance(limits.Events, p.events),
+		answers:  newAllowance(limits.Answers, p.answers),
 	}
 	p.records.add(r)
 	return r

@@ -23,7 +23,8 @@ type record struct {
 	key      Key
 	name     mcr.ClusterName
 	throttle *throttle
-	events   *allowance
+	// events and answers are how much of the cluster is read.
+	events, answers *allowance
 	// class is the class that the enrolment named when it was last described. Provider.mu guards it: watches read it.
 	class string
 

@@ -37,7 +37,7 @@ func refusal(err error) *failure {
 		return &failure{ReasonMemoryShareExceeded, "Some kinds are not watched: " + share.Error()}
 	}
 	if errors.Is(err, errEventsDelayed) {
-		return &failure{ReasonEventsDelayed, "Events are read late: the cluster sends more of them than are read in the long run"}
+		return &failure{ReasonEventsDelayed, "Events or answers are read late: the cluster sends more of them than are read in the long run"}
 	}
 	return nil
 }

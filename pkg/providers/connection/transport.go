@@ -88,7 +88,7 @@ type transport struct {
 	dials atomic.Int64
 	// watches counts the WATCH requests; nil if nobody asks.
 	watches prometheus.Counter
-	// pace is that of the events of all watches; nil if nobody counts.
+	// pace is that of all that clients are answered; nil if nobody counts.
 	pace *pace
 	// refused is told of each answer that was refused. It must not block.
 	refused func(error)
@@ -239,7 +239,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.watches != nil && isWatch(req) {
 		t.watches.Inc()
 	}
-	resp, err := t.send(req, *t.authorization.Load())
+	resp, err := t.send(req, *t.authorization.Load(), t.pace)
 	if err == nil && resp.StatusCode == http.StatusUnauthorized && t.suspect.CompareAndSwap(false, true) {
 		t.unauthorized()
 	}
@@ -249,8 +249,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go close idle connections.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.base }
 
-// send is what clients and probes share.
-func (t *transport) send(req *http.Request, authorization string) (*http.Response, error) {
+// send is what clients and probes share. pace is nil if the answer is to be read at once.
+func (t *transport) send(req *http.Request, authorization string, pace *pace) (*http.Response, error) {
 	if req.URL.Scheme != t.server.Scheme || req.URL.Host != t.server.Host {
 		closeBody(req)
 		return nil, fmt.Errorf("cluster %q: a request to another host than the API server was refused", t.name)
@@ -276,8 +276,12 @@ func (t *transport) send(req *http.Request, authorization string) (*http.Respons
 	if err := boundAnswer(resp, req, t.server.Path, t.limits, open, refused); err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", t.name, err)
 	}
-	if body, ok := resp.Body.(*bounded.Body); ok && t.pace != nil && isWatch(req) {
-		body.Pace(t.pace.ofWatch(req.Context()))
+	if body, ok := resp.Body.(*bounded.Body); ok && pace != nil {
+		wait := pace.ofAnswer
+		if isWatch(req) {
+			wait = pace.ofWatch
+		}
+		body.Pace(wait(req.Context()))
 	}
 	resp.Body = &guardedBody{ReadCloser: resp.Body, guard: t.guard}
 	return resp, nil

@@ -99,7 +99,8 @@ func (p *Provider) dial(ctx context.Context, r *record) (conn *connected, why *f
 	t.watches, t.limits = p.metrics.watchesOf(r.name), p.o.Limits
 	name := r.name
 	t.pace = &pace{
-		allowance: r.events, clock: clock.RealClock{}, paused: p.metrics.pausesOf(name), delayed: func(err error) { p.eventsDelayed(name, err) },
+		events: r.events, answers: r.answers, clock: clock.RealClock{}, paused: p.metrics.pausesOf(name),
+		delayed: func(err error) { p.eventsDelayed(name, err) },
 	}
 	t.refused = func(err error) { p.answerRefused(name, err) }
 	t.account = p.o.Budget.Account(r.enrolment.Class, string(name), func(err error) {
