@@ -7,23 +7,26 @@ export MASTHEAD_CONTROLPLANE_BIN=${MASTHEAD_CONTROLPLANE_BIN:-$PWD/bin/controlpl
 export KUBEBUILDER_ASSETS=$MASTHEAD_CONTROLPLANE_BIN
 # For a busy machine; envtest allows 20 seconds each.
 export KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=2m KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT=2m
-reports=bin/test
+reports=$PWD/bin/test
 rm -rf "$reports"
 mkdir -p "$reports"
 
-if [[ $what != e2e ]]; then
+unit() {
   echo "== unit and integration tests, with the race detector (the first run compiles everything twice: allow some minutes)"
+  local packages gotestsum
   mapfile -t packages < <(go list ./... | grep -v '/test/e2e$')
   # Packages run four at a time, on two cores too: most of what they do is wait for API servers, which some start for themselves.
   gotestsum=$(hack/tool.sh gotestsum)
   hack/tool.sh helm >/dev/null # For test/charts, whose tests would wait for the compiler.
-  "$gotestsum" --format=pkgname-and-test-fails --jsonfile="$reports/packages.json" -- -race -p 4 -timeout 40m "${packages[@]}"
-  (cd hack/release && go test ./...)
+  "$gotestsum" --format=pkgname-and-test-fails --jsonfile="$reports/packages.json" -- -race -p 4 -timeout 40m "${packages[@]}" || return
+  (cd hack/release && go test ./...) || return
   # The managed resources of the importer in the typed structs of the AWS provider: a module of its own, which compiles for minutes once.
   (cd test/providertypes && go test ./...)
-fi
-if [[ $what != unit ]]; then
-  # What is tested is what is released: the manager out of the image.
+}
+
+# What is tested end to end is what is released: the manager out of the image.
+prepare_e2e() {
+  local platform
   platform=linux/$(go env GOARCH)
   echo "== a release for $platform, and the manager unpacked from its image"
   VERSION=$(awk '/^## [0-9]/ {print "v" $2; exit}' CHANGELOG.md) PLATFORMS=$platform DIST=$PWD/bin/dist \
@@ -31,8 +34,36 @@ if [[ $what != unit ]]; then
   rm -rf bin/image
   bin/tools/release unpack --image=bin/dist/masthead.tar --platform="$platform" --out=bin/image
   export MASTHEAD_MANAGER_BIN=${MASTHEAD_MANAGER_BIN:-$PWD/bin/image/manager}
+  go test -c -o "$reports/e2e.test" ./test/e2e
+}
+
+# A program, and not `go test`, which would not pass on the signal that ends it.
+e2e() {
   echo "== end-to-end tests: a real hub, real workload clusters, and bin/manager as a process"
-  go test -timeout 60m -count=1 ./test/e2e -v -ginkgo.v=${VERBOSE:-false} ${FOCUS:+-ginkgo.focus="$FOCUS"} \
-    -ginkgo.json-report="$PWD/$reports/e2e.json"
-fi
+  cd test/e2e
+  exec "$reports/e2e.test" -test.timeout 60m -test.v -ginkgo.v="${VERBOSE:-false}" ${FOCUS:+-ginkgo.focus="$FOCUS"} \
+    -ginkgo.json-report="$reports/e2e.json"
+}
+
+case $what in
+unit) unit ;;
+e2e)
+  prepare_e2e
+  (e2e)
+  ;;
+*)
+  # Both at the same time: each waits for API servers for most of its time.
+  prepare_e2e
+  echo "== the end-to-end tests run beside the others; what they print follows"
+  (e2e) >"$reports/e2e.log" 2>&1 &
+  e2e=$!
+  trap 'kill -TERM $e2e 2>/dev/null && wait $e2e' EXIT # It takes its fleets along.
+  failed=0
+  unit || failed=$?
+  wait $e2e || failed=$?
+  trap - EXIT
+  cat "$reports/e2e.log"
+  [[ $failed == 0 ]] || exit "$failed"
+  ;;
+esac
 go run ./hack/slowest "$reports"/*.json

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 )
 
 func TestNothingIsTakenOverFromAnotherCluster(t *testing.T) {
