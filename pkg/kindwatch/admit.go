@@ -60,7 +60,7 @@ func (k Kind) admitted(obj any, keep string) (*unstructured.Unstructured, bool) 
 		}
 		u = &unstructured.Unstructured{Object: map[string]any{"metadata": fields}}
 	}
-	if u == nil || u.Object == nil || !isSegment(u.GetName()) {
+	if u == nil || u.Object == nil || !isSegment(u.GetName()) || len(u.GetUID()) > maxUID || len(u.GetResourceVersion()) > maxVersion {
 		return nil, false
 	}
 	if namespace := u.GetNamespace(); k.ClusterScoped && namespace != "" || !k.ClusterScoped && !isSegment(namespace) {
@@ -84,6 +84,10 @@ func (k Kind) reduced(in *metav1.ObjectMeta) metav1.ObjectMeta {
 	}
 	return out
 }
+
+// maxVersion and maxUID are how many bytes a resource version and a UID may have. API servers write numbers of 64 bits
+// and 36 characters. Both are compared again and again, a version as a number of however many digits it has.
+const maxVersion, maxUID = 128, 128
 
 // maxName is how many bytes the name of an object or a namespace may have. Most kinds allow 253; for some any segment
 // of a path will do. A name is written into keys of queues, lines of logs and messages without being cut.

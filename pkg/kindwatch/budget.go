@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/masthead-dev/masthead/pkg/budget"
@@ -95,7 +96,7 @@ func (b *allowance) charge() error { return b.holder.Hold(b.bytes + b.arriving) 
 // arrive changes what a list that is under way has brought.
 func (b *allowance) arrive(m *meter) error {
 	const perPassed = 100
-	b.arriving = m.bytes + m.passed*perPassed
+	b.arriving = m.bytes + m.passed*perPassed + m.names
 	return b.charge()
 }
 
@@ -110,7 +111,7 @@ func (b *allowance) admits(m *meter) error {
 	switch {
 	case b.listed >= 0 && m.passed > b.listed:
 		return errTooMany
-	case !b.fits(int64(len(m.sizes)), m.bytes):
+	case !b.fits(int64(len(m.sizes)), m.bytes+m.names):
 		return errTooLarge
 	}
 	return b.arrive(m)
@@ -125,8 +126,8 @@ type meter struct {
 	pages int
 	bytes int64
 
-	// passed is how many objects were not kept.
-	passed int64
+	// passed is how many objects were not kept, and names how long their names are beyond what is usual.
+	passed, names int64
 }
 
 func newMeter() meter { return meter{sizes: map[types.NamespacedName]int64{}} }
@@ -136,6 +137,15 @@ func (m *meter) reset() { *m = newMeter() }
 func (m *meter) add(key types.NamespacedName, size int64) {
 	m.bytes += size - m.sizes[key]
 	m.sizes[key] = size
+}
+
+// pass counts an object of a stream that is not kept. It may have a name that no object can have.
+func (m *meter) pass(sent any) {
+	const usual = 64
+	m.passed++
+	if o, ok := sent.(metav1.Object); ok {
+		m.names += max(0, int64(len(o.GetNamespace())+len(o.GetName()))-usual)
+	}
 }
 
 // page counts a page. Names of objects have no slash.

@@ -3,7 +3,10 @@
 
 package kindwatch
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // maxObserved is how many objects wait at once for the watch to catch up.
 const maxObserved = 10_000
@@ -30,7 +33,29 @@ func (s *store) observe(obj *unstructured.Unstructured) {
 	if s.closed || len(s.observed.items) >= maxObserved {
 		return
 	}
+	s.keepObserved(i)
+}
+
+// keepObserved charges what is observed like what is known, since an API server decides how large its answers are and
+// how long its watch is behind them. What is too much is not kept. The caller holds mu.
+func (s *store) keepObserved(i *item) {
+	s.forgetObserved(i.Key)
+	if i.size == 0 {
+		i.size = i.sizeOfPlace()
+	}
+	if err := s.budget.hold(1, i.size); err != nil {
+		_ = s.budget.hold(-1, -i.size)
+		return
+	}
 	s.observed.put(i)
+}
+
+// forgetObserved has what is known of an object be seen again. The caller holds mu.
+func (s *store) forgetObserved(key types.NamespacedName) {
+	if old := s.observed.items[key]; old != nil {
+		_ = s.budget.hold(-1, -old.size)
+		s.observed.remove(key)
+	}
 }
 
 // caughtUp is told what the watch says of an object. It forgets what was observed of it up to there, and returns
@@ -41,7 +66,7 @@ func (s *store) caughtUp(i *item) (echo bool) {
 		return false
 	}
 	if o.UID != i.UID || !newer(o, i) {
-		s.observed.remove(i.Key)
+		s.forgetObserved(i.Key)
 	}
 	return o.UID == i.UID && o.ResourceVersion == i.ResourceVersion
 }
@@ -49,12 +74,23 @@ func (s *store) caughtUp(i *item) (echo bool) {
 // reach notes how far the watch has come, and forgets what was observed up to there: the watch has reported it, or it
 // was replaced or deleted before the watch could. The caller holds mu.
 func (s *store) reach(version string) {
-	s.reached = version
+	s.reached, s.unswept = version, 0
 	for key, o := range s.observed.items {
 		if !newerVersion(o.ResourceVersion, version) {
-			s.observed.remove(key)
+			s.forgetObserved(key)
 		}
 	}
+}
+
+// advance is reach for one event of a watch. Of what was observed, most goes when the watch reports it; to look through
+// all of it at every event would be quadratic when much is written. The caller holds mu.
+func (s *store) advance(version string) {
+	const few = 64
+	if s.unswept++; len(s.observed.items) > few && s.unswept < len(s.observed.items)/few {
+		s.reached = version
+		return
+	}
+	s.reach(version)
 }
 
 // missed are the items that were observed, and of which neither what is known nor a list that is newer has anything:

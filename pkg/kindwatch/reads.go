@@ -162,11 +162,12 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// Observe tells the Watcher of an object that the caller got from the API server in answer to a write. Get and List, or
-// Entry, Entries and Lookup, return it, or the record of it, until the watch has caught up with it; if nothing is kept
-// of it, they do without it so long. Objects of kinds that are not watched are ignored.
-func (w *Watcher) Observe(kind Kind, obj *unstructured.Unstructured) {
-	if k := w.kind(kind); k != nil {
+// Observe tells the Watcher what the API server answered when the caller wrote an object. Get and List, or Entry,
+// Entries and Lookup, return it, or the record of it, until the watch has caught up with it; if nothing is kept of it,
+// they do without it so long. An answer about another object than was written is ignored, and so are objects of kinds
+// that are not watched, and what is more than the budget holds.
+func (w *Watcher) Observe(kind Kind, written types.NamespacedName, obj *unstructured.Unstructured) {
+	if k := w.kind(kind); k != nil && keyOf(obj) == written {
 		k.store.observe(obj)
 	}
 }

@@ -127,10 +127,16 @@ func (h holder) hold(obj any) (*item, bool) {
 	return i, true
 }
 
+// sizeOfPlace is about what an item takes in memory of which nothing is kept: itself, and its places in the maps.
+func (i *item) sizeOfPlace() int64 {
+	const own = 256
+	return own + int64(len(i.Key.Namespace)+len(i.Key.Name)+len(i.UID)+len(i.ResourceVersion))
+}
+
 // sizeOfEntry is about what an item with a record takes in memory: itself, its places in the maps, and the record.
 func (i *item) sizeOfEntry() int64 {
-	const own, perIndexKey = 256, 112
-	size := own + int64(len(i.Key.Namespace)+len(i.Key.Name)+len(i.UID)+len(i.ResourceVersion)) + max(0, i.Record.Size())
+	const perIndexKey = 112
+	size := i.sizeOfPlace() + max(0, i.Record.Size())
 	for _, k := range i.indexKeys {
 		size += perIndexKey + int64(len(k))
 	}

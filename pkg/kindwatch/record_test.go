@@ -283,8 +283,10 @@ func sameAsComputed(t *testing.T, s *store) {
 	if diff := cmp.Diff(index, got); diff != "" {
 		t.Errorf("index (-computed +got):\n%s", diff)
 	}
-	if s.budget.objects != int64(len(s.known.items)) || s.budget.bytes != bytes {
-		t.Errorf("want %d objects of %d bytes counted, got %d of %d", len(s.known.items), bytes, s.budget.objects, s.budget.bytes)
+	objects := int64(len(s.known.items) + len(s.observed.items))
+	bytes += s.observed.bytes()
+	if s.budget.objects != objects || s.budget.bytes != bytes {
+		t.Errorf("want %d objects of %d bytes counted, got %d of %d", objects, bytes, s.budget.objects, s.budget.bytes)
 	}
 }
 

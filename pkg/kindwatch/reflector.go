@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -24,6 +25,9 @@ import (
 
 // healthyAfter is how long a watch must have lasted for the next failure to start with the shortest back-off again.
 const healthyAfter = 2 * time.Minute
+
+// pokesAtOnce is how often a kind is tried again at once because something about it has changed.
+const pokesAtOnce = 5
 
 // errRelist ends an attempt because everything shall be listed again.
 var errRelist = errors.New("the kind is listed again")
@@ -80,7 +84,7 @@ func newKindWatch(kind Kind, o *Options, used *usage) *kindWatch {
 	k.store.budget = allowance{
 		perKind: o.PerKind, total: o.Total, listed: o.Listed, all: used, holder: o.Account.Holder(k.yield),
 	}
-	k.store.overflow = k.endAttempt
+	k.store.overflow = func(why error) { k.endAttempt(why) }
 	if !kind.Shared {
 		k.store.keepManager, k.store.reduce = o.KeepManager, o.Reduce
 	}
@@ -112,25 +116,27 @@ func (k *kindWatch) stop() {
 	k.store.close()
 }
 
-// endAttempt ends the attempt under way, for one of our own reasons.
-func (k *kindWatch) endAttempt(why error) {
+// endAttempt ends the attempt under way, for one of our own reasons. It is false if none is.
+func (k *kindWatch) endAttempt(why error) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.abort != nil {
-		k.abort(why)
+	if k.abort == nil {
+		return false
 	}
+	k.abort(why)
+	return true
 }
 
 // yield gives back everything that is held, since others need it.
 func (k *kindWatch) yield(why error) {
-	k.mu.Lock()
-	abort := k.abort
-	k.mu.Unlock()
-	if abort != nil {
-		abort(why) // The loop that runs drops everything once nothing more can arrive.
-		return
+	if k.endAttempt(why) {
+		return // The loop that runs drops everything once nothing more can arrive.
 	}
 	k.store.drop() // Kept from before, to be compared with what is there when the kind is served again.
+	if s, _ := k.currentState(); s == StateSynced {
+		// Nothing is known any more, and whoever looks has to be woken when it is known again.
+		k.setState(StateTooLarge, k.tooLarge(why))
+	}
 }
 
 // attempt lists and watches once, and says why that ended. leave gives back the place among the lists.
@@ -144,12 +150,11 @@ func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, lea
 		k.begun = k.o.Generation()
 	}
 	k.mu.Unlock()
-	defer func() {
-		k.mu.Lock()
-		k.abort = nil
-		k.mu.Unlock()
-	}()
 	err := k.o.Guard.Run("watching a kind", func() error { return reflector.ListAndWatchWithContext(attempt) })
+	// Whoever ends an attempt from now on has ended none, and is told so.
+	k.mu.Lock()
+	k.abort = nil
+	k.mu.Unlock()
 	if panicked(err) {
 		return err
 	}
@@ -227,6 +232,9 @@ func (k *kindWatch) run(ctx context.Context) {
 	defer k.o.Progress.follow(k)()
 	backoff := k.newBackoff()
 	reflector := k.newReflector()
+	// A cluster decides how often something about a kind changes. A few pokes are obeyed at once; then one as often as the
+	// shortest back-off lets.
+	pokes := rate.NewLimiter(rate.Every(k.o.MinBackoff), pokesAtOnce)
 
 	for {
 		leave := k.o.Lists.enter(ctx, k.used, k.o.Clock)
@@ -255,14 +263,34 @@ func (k *kindWatch) run(ctx context.Context) {
 			backoff = k.newBackoff()
 		}
 
-		timer := k.o.Clock.NewTimer(backoff.Step())
-		select {
-		case <-ctx.Done():
-		case <-k.poked:
+		if k.pause(ctx, backoff.Step()) && pokes.AllowN(k.o.Clock.Now(), 1) {
 			backoff = k.newBackoff()
-		case <-timer.C():
+		} else if rest := k.o.MinBackoff - k.o.Clock.Since(started); rest > 0 {
+			k.rest(ctx, rest)
 		}
-		timer.Stop()
+	}
+}
+
+// pause waits for the next attempt, and says whether it was poked meanwhile.
+func (k *kindWatch) pause(ctx context.Context, d time.Duration) (poked bool) {
+	timer := k.o.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-k.poked:
+		return true
+	case <-timer.C():
+	}
+	return false
+}
+
+// rest waits for whoever is poked too often.
+func (k *kindWatch) rest(ctx context.Context, d time.Duration) {
+	timer := k.o.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C():
 	}
 }
 

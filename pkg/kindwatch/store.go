@@ -41,8 +41,10 @@ type store struct {
 	// listed is whether a list has ever arrived.
 	listed bool
 
-	// reached is the resource version up to which the watch has reported everything.
+	// reached is the resource version up to which the watch has reported everything, and unswept how many events have come
+	// since all of what was observed was compared with it.
 	reached string
+	unswept int
 }
 
 var (
@@ -71,7 +73,7 @@ func keyOf(obj *unstructured.Unstructured) types.NamespacedName {
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		i, _ := s.hold(obj)
-		if err := s.arrived(i); err != nil {
+		if err := s.arrived(i, obj); err != nil {
 			return nil, err
 		}
 		if !i.kept() {
@@ -100,13 +102,14 @@ func (s *store) arrivedPage(items []*item, passed int) error {
 	return s.unlockUnlessOver()
 }
 
-// arrived is arrivedPage for one object of a stream.
-func (s *store) arrived(i *item) error {
+// arrived is arrivedPage for one object of a stream, as it was sent: the reflector keeps its name until the list is
+// complete, also if nothing else is kept of it.
+func (s *store) arrived(i *item, sent any) error {
 	s.mu.Lock()
 	if i.kept() {
 		s.arriving.add(i.Key, i.size)
 	} else {
-		s.arriving.passed++
+		s.arriving.pass(sent)
 	}
 	return s.unlockUnlessOver()
 }
@@ -218,7 +221,7 @@ func (s *store) Delete(obj any) error {
 	old := s.known.items[key]
 	s.remove(key)
 	if o := s.observed.items[key]; o != nil && o.UID == u.GetUID() {
-		s.observed.remove(key)
+		s.forgetObserved(key)
 	}
 	s.mu.Unlock()
 
@@ -239,15 +242,16 @@ func (s *store) Replace(objs []any, listVersion string) error {
 		}
 	}
 	fresh := shelve(all)
-	objects, bytes := int64(len(fresh.items)), fresh.bytes()
 
 	s.mu.Lock()
 	s.forgetArriving()
+	objects, bytes := s.together(fresh)
 	var err error
 	if s.closed || !s.budget.fits(objects, bytes) {
 		err = errTooLarge
 	} else if err = s.budget.hold(objects-s.budget.objects, bytes-s.budget.bytes); err != nil {
-		_ = s.budget.hold(int64(len(s.known.items))-s.budget.objects, s.known.bytes()-s.budget.bytes)
+		objects, bytes = s.together(s.known)
+		_ = s.budget.hold(objects-s.budget.objects, bytes-s.budget.bytes)
 	}
 	if err != nil {
 		s.mu.Unlock()
@@ -278,11 +282,16 @@ func (s *store) Replace(objs []any, listVersion string) error {
 	return nil
 }
 
+// together is how much is held with these items and what was observed. The caller holds mu.
+func (s *store) together(items shelf) (objects, bytes int64) {
+	return int64(len(items.items) + len(s.observed.items)), items.bytes() + s.observed.bytes()
+}
+
 // UpdateResourceVersion is called by the reflector after every event and bookmark.
 func (s *store) UpdateResourceVersion(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reach(version)
+	s.advance(version)
 }
 
 // Resync is called by reflectors that resync, which ours do not.
@@ -404,6 +413,9 @@ func newer(a, b *item) bool { return newerVersion(a.ResourceVersion, b.ResourceV
 // newerVersion is whether resource version a is later than b. Versions that cannot be compared are not: then the watch
 // is believed.
 func newerVersion(a, b string) bool {
+	if len(a) > maxVersion || len(b) > maxVersion {
+		return false
+	}
 	c, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && c > 0
 }

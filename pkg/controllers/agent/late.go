@@ -75,7 +75,7 @@ func (r *lateFields) lateInitialise(ctx context.Context, s *scope, hub *unstruct
 		return nil, 0, fmt.Errorf("cannot show in %s what Crossplane filled in: %w", s.Request, err)
 	}
 	r.metrics.wrote(s.ClusterName, writeLateFields)
-	s.workload.Watcher.Observe(s.Kind, claim)
+	s.workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 	s.Claim = claim
 	r.rememberShown(s, spec, hub)
 	return nil, again, nil
@@ -109,7 +109,7 @@ func (r *lateFields) inheritLate(ctx context.Context, s *scope) error {
 		return fmt.Errorf("cannot take over in %s what was filled in before: %w", s.Request, err)
 	}
 	r.metrics.wrote(s.ClusterName, writeLateFields)
-	s.workload.Watcher.Observe(s.Kind, claim)
+	s.workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 	s.Claim = claim
 	return nil
 }

@@ -104,7 +104,7 @@ func (r *reporter) writeStatus(
 		r.bursts.sign(s.ClusterName)
 	}
 	r.rememberTold(s, after, c, status)
-	s.workload.Watcher.Observe(s.Kind, after)
+	s.workload.Watcher.Observe(s.Kind, s.NamespacedName, after)
 	r.metrics.wrote(s.ClusterName, writeStatus)
 
 	switch {

@@ -45,7 +45,7 @@ func patchClaim(ctx context.Context, s *scope, claim *unstructured.Unstructured,
 	if claim.GetUID() != s.Claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
 		return fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)
 	}
-	s.workload.Watcher.Observe(s.Kind, claim)
+	s.workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 	s.Claim = claim
 	return nil
 }

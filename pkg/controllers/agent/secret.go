@@ -219,7 +219,7 @@ func (r *secretCopier) writeSecret(ctx context.Context, s *scope, to types.Names
 		return secretProblem(err, "write", to, s.ClusterName)
 	}
 	s.workload.Wrote(to, view.CopyState{Of: ownership.VersionOf(from), Version: want.GetResourceVersion()})
-	s.workload.Watcher.Observe(view.OwnedSecretKind, metadataOf(want))
+	s.workload.Watcher.Observe(view.OwnedSecretKind, to, metadataOf(want))
 	r.metrics.wrote(s.ClusterName, writeSecret)
 	return nil, 0, nil
 }

@@ -61,7 +61,7 @@ func (p *pass) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationS
 		return fmt.Errorf("cannot patch the status of Application %q in cluster %q: %w", p.key, p.w.name, err)
 	}
 	p.r.metrics.wrote(p.w.name, writeStatus)
-	p.w.watcher.Observe(applicationKind, live)
+	p.w.watcher.Observe(applicationKind, p.key, live)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -92,7 +93,7 @@ func (p *pass) written(
 	switch {
 	case err == nil:
 		p.w.setVerified(copyKey{kind, m.name()}, verified(got, m))
-		p.w.watcher.Observe(kind, got)
+		p.w.watcher.Observe(kind, types.NamespacedName{Name: m.name()}, got)
 		p.wrote(kind)
 		return true, nil, nil
 	case apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):

@@ -175,7 +175,7 @@ func (r *reconciler) apply(
 		return nil, nil, fmt.Errorf("cluster %q answered with another object than %s", w.name, req)
 	}
 	r.whileLookedAfter(w, req.Kind, func() { r.metrics.filled(w.name, len(result.Filled)) })
-	w.watcher.Observe(req.Kind, desired)
+	w.watcher.Observe(req.Kind, req.NamespacedName, desired)
 	return desired, nil, nil
 }
 

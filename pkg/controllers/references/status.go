@@ -137,7 +137,7 @@ func (r *reconciler) writeCondition(
 		return fmt.Errorf("cannot write the condition of %s: %w", req, err)
 	}
 	if err == nil && after.GetUID() == obj.GetUID() {
-		w.watcher.Observe(req.Kind, after)
+		w.watcher.Observe(req.Kind, req.NamespacedName, after)
 	}
 	return nil
 }

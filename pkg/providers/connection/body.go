@@ -25,8 +25,8 @@ type Limits struct {
 	// Events is the pace of all watches of a cluster: of their events, bookmarks and the objects of lists that are streams
 	// included. See DefaultEventPace.
 	Events Pace
-	// Answers is the pace of all other answers that the clients of a cluster get; probes are not held up. See
-	// DefaultAnswerPace.
+	// Answers is the pace of all other answers that the clients of a cluster get. What is not a list waits only for what is
+	// over 64 KiB, and probes are not held up. See DefaultAnswerPace.
 	Answers Pace
 }
 
@@ -38,9 +38,8 @@ type Pace struct {
 	// SustainedPerSecond is how many are read in a second in the long run, after SustainedBurst. It is lower, because
 	// nothing but a large cluster that is listed has so much to say, and that ends.
 	SustainedPerSecond, SustainedBurst int
-	// SharedPerSecond is how many are read in a second of all clusters together that have used up half of their Burst. Each
-	// of them has an equal share of it, and LeastPerSecond however many they are. Who has not paused for two minutes has a
-	// fifth of that.
+	// SharedPerSecond is how many are read in a second of all busy clusters together: those that have sent half of Burst on
+	// top of LeastPerSecond. Each of them has an equal share of it, and LeastPerSecond however many they are.
 	SharedPerSecond, LeastPerSecond int
 }
 
@@ -51,10 +50,10 @@ func DefaultEventPace() Pace {
 	}
 }
 
-// DefaultAnswerPace is the pace of answers: 80 MiB at once, and 8 MiB a second. A claim costs three of them.
+// DefaultAnswerPace is the pace of answers: 40 MiB at once, and 8 MiB a second. A claim costs three of them.
 func DefaultAnswerPace() Pace {
 	return Pace{
-		PerSecond: 1_000, Burst: 10_000, SustainedPerSecond: 500, SustainedBurst: 50_000, SharedPerSecond: 1_000, LeastPerSecond: 50,
+		PerSecond: 1_000, Burst: 5_000, SustainedPerSecond: 500, SustainedBurst: 50_000, SharedPerSecond: 1_000, LeastPerSecond: 50,
 	}
 }
 
@@ -180,17 +179,21 @@ const (
 
 // limitsOf says what an answer is, and which limits it has.
 func limitsOf(resp *http.Response, req *http.Request, pathPrefix string, l Limits) (string, bounded.Limits) {
-	path := strings.TrimPrefix(req.URL.Path, strings.TrimSuffix(pathPrefix, "/"))
 	switch {
 	case resp.StatusCode >= 300:
 		return subjectAnswer, l.Failure
 	case isWatch(req):
 		return subjectEvent, l.Event
-	case req.Method == http.MethodGet && isCollection(path):
+	case isList(req, pathPrefix):
 		return subjectList, l.List
 	default:
 		return subjectAnswer, l.Object
 	}
+}
+
+// isList is whether a request asks for all objects of a kind.
+func isList(req *http.Request, pathPrefix string) bool {
+	return req.Method == http.MethodGet && isCollection(strings.TrimPrefix(req.URL.Path, strings.TrimSuffix(pathPrefix, "/")))
 }
 
 // isCollection says whether a path of an API server names all objects of a kind, in one namespace or in all, and not

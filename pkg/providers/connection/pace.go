@@ -6,6 +6,7 @@ package connection
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"time"
 
@@ -38,19 +39,21 @@ type allowance struct {
 	shared    *sharedPace
 
 	mu sync.Mutex
+	// load says whether the cluster is busy.
+	load load
 	// late is since when events have had to wait without a pause of the cluster, zero if they do not, and told when that
 	// was last told.
 	late, told time.Time
-	// last is when events were last taken.
-	last time.Time
 }
 
 // newAllowance returns the allowance of one cluster. shared is nil if it has no others to share with.
 func newAllowance(p Pace, shared *sharedPace) *allowance {
-	return &allowance{perSecond: float64(p.PerSecond), shared: shared, limiters: []*rate.Limiter{
-		rate.NewLimiter(rate.Limit(p.PerSecond), p.Burst),
-		rate.NewLimiter(rate.Limit(p.SustainedPerSecond), p.SustainedBurst),
-	}}
+	return &allowance{
+		perSecond: float64(p.PerSecond), shared: shared, load: newLoad(p), limiters: []*rate.Limiter{
+			rate.NewLimiter(rate.Limit(p.PerSecond), p.Burst),
+			rate.NewLimiter(rate.Limit(p.SustainedPerSecond), p.SustainedBurst),
+		},
+	}
 }
 
 // most is how many events can be taken at once.
@@ -62,23 +65,36 @@ func (a *allowance) most() int64 {
 	return int64(n)
 }
 
-// take takes n events, no more than most. It returns for how long these have to wait, and whether it is time to tell
-// that the cluster sends too many.
-func (a *allowance) take(n int64, now time.Time) (wait time.Duration, tell bool) {
+// taken are events that were taken of an allowance.
+type taken struct {
+	// wait is for how long they have to wait.
+	wait time.Duration
+	// tell is whether it is time to tell that the cluster sends too many.
+	tell         bool
+	reservations []*rate.Reservation
+}
+
+// giveBack is for events that are not read after all, as far as nobody else waits for their turn already.
+func (t taken) giveBack(now time.Time) {
+	for _, r := range t.reservations {
+		r.CancelAt(now)
+	}
+}
+
+// take takes n events, no more than most.
+func (a *allowance) take(n int64, now time.Time) taken {
 	first := a.limiters[0]
 	a.mu.Lock()
-	if rest := now.Sub(a.last); !a.last.IsZero() && rest >= busyFor {
-		// It was not busy any more, and its burst came back at its own pace from then on.
-		first.SetLimitAt(a.last.Add(busyFor), rate.Limit(a.perSecond))
-	}
-	a.last = now
+	busy := a.load.add(n, now)
 	a.mu.Unlock()
-	first.SetLimitAt(now, rate.Limit(a.shared.share(a, first.TokensAt(now) < float64(first.Burst())/2, a.perSecond, now)))
+	first.SetLimitAt(now, rate.Limit(a.shared.share(a, busy, a.perSecond, now)))
 	rested := true
+	var t taken
 	for _, l := range a.limiters {
 		// Whoever waits may be woken late, so that a little is left although the cluster sends all the time.
 		rested = rested && l.TokensAt(now) >= min(float64(l.Limit())*restedAfter.Seconds(), float64(l.Burst())/2)
-		wait = max(wait, l.ReserveN(now, int(n)).DelayFrom(now))
+		r := l.ReserveN(now, int(n))
+		t.wait, t.reservations = max(t.wait, r.DelayFrom(now)), append(t.reservations, r)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -86,13 +102,13 @@ func (a *allowance) take(n int64, now time.Time) (wait time.Duration, tell bool)
 		a.late = time.Time{}
 	}
 	switch {
-	case wait > 0 && a.late.IsZero():
+	case t.wait > 0 && a.late.IsZero():
 		a.late = now
-	case wait <= 0 || a.late.IsZero():
+	case t.wait <= 0 || a.late.IsZero():
 	case now.Sub(a.late) >= lateAfter && now.Sub(a.told) >= lateAfter:
-		a.told, tell = now, true
+		a.told, t.tell = now, true
 	}
-	return wait, tell
+	return t
 }
 
 // pace bounds how fast one connection is read, so that a cluster which repeats its events without end, sends bookmarks
@@ -108,21 +124,53 @@ type pace struct {
 	delayed func(error)
 }
 
+// freeOfAnswer is how many bytes of an answer about one object are read without waiting. They count. An object is
+// written by a worker, for which a write is either answered or not.
+const freeOfAnswer = 64 << 10
+
 // ofWatch returns what bounded.Body.Pace takes, for one watch that ends with ctx.
 func (p *pace) ofWatch(ctx context.Context) func(stop <-chan struct{}, events, bytes int64) {
-	return p.of(ctx, p.events, 0)
+	return p.of(ctx, p.events)
 }
 
-// ofAnswer returns what bounded.Body.Pace takes, for one answer to a request that ends with ctx. It counts as one
-// however small it is.
-func (p *pace) ofAnswer(ctx context.Context) func(stop <-chan struct{}, texts, bytes int64) {
-	wait := p.of(ctx, p.answers, bytesPerEvent)
+// ofList returns what bounded.Body.Pace takes, for one list, or a page of one.
+func (p *pace) ofList(ctx context.Context) func(stop <-chan struct{}, texts, bytes int64) {
+	wait := p.of(ctx, p.answers)
 	return func(stop <-chan struct{}, _, bytes int64) { wait(stop, 0, bytes) }
 }
 
-// of returns what waits for an allowance. unpaid is how many bytes are counted before the first is read.
-func (p *pace) of(ctx context.Context, a *allowance, unpaid int64) func(stop <-chan struct{}, events, bytes int64) {
-	most := a.most()
+// ofAnswer returns what bounded.Body.Pace takes, for an answer that is neither.
+func (p *pace) ofAnswer(ctx context.Context) func(stop <-chan struct{}, texts, bytes int64) {
+	wait, free := p.of(ctx, p.answers), int64(freeOfAnswer)
+	return func(stop <-chan struct{}, _, bytes int64) {
+		now := min(free, bytes)
+		free -= now
+		if now > 0 {
+			p.answers.take(max(1, now/bytesPerEvent), p.clock.Now())
+		}
+		if bytes > now {
+			wait(stop, 0, bytes-now)
+		}
+	}
+}
+
+// ofBody is what bounded.Body.Pace takes for the answer to a request. pathPrefix is the path of the API server's address.
+func (p *pace) ofBody(req *http.Request, pathPrefix string) func(stop <-chan struct{}, texts, bytes int64) {
+	switch {
+	case isWatch(req):
+		return p.ofWatch(req.Context())
+	case isList(req, pathPrefix):
+		return p.ofList(req.Context())
+	}
+	return p.ofAnswer(req.Context())
+}
+
+// begun counts an answer when its header has come, however small it is.
+func (p *pace) begun() { p.answers.take(1, p.clock.Now()) }
+
+// of returns what waits for an allowance.
+func (p *pace) of(ctx context.Context, a *allowance) func(stop <-chan struct{}, events, bytes int64) {
+	unpaid, most := int64(0), a.most()
 	return func(stop <-chan struct{}, events, bytes int64) {
 		unpaid += bytes
 		events += unpaid / bytesPerEvent
@@ -130,11 +178,12 @@ func (p *pace) of(ctx context.Context, a *allowance, unpaid int64) func(stop <-c
 		for events > 0 {
 			n := min(events, most)
 			events -= n
-			wait, tell := a.take(n, p.clock.Now())
-			if tell && p.delayed != nil {
+			t := a.take(n, p.clock.Now())
+			if t.tell && p.delayed != nil {
 				p.delayed(errEventsDelayed)
 			}
-			if !p.wait(ctx, stop, wait) {
+			if !p.wait(ctx, stop, t.wait) {
+				t.giveBack(p.clock.Now())
 				return
 			}
 		}

@@ -8,15 +8,40 @@ import (
 	"time"
 )
 
-const (
-	// busyFor is for how long a cluster counts as busy after it last was.
-	busyFor = 10 * time.Second
+// busyFor is for how long a cluster counts as busy after it last was.
+const busyFor = 10 * time.Second
 
-	// longBusyAfter is after what time without a pause a cluster has longBusyShare of its share. The lists of a large
-	// cluster that has just been connected are read by then.
-	longBusyAfter = 2 * time.Minute
-	longBusyShare = 0.2
-)
+// load says whether a cluster is busy: whether it has sent half of a burst on top of what each cluster may send
+// whatever the others do. That is measured apart from the limits, by which a cluster that sends just as much as it may,
+// or that rests until its burst has come back, would never be busy.
+type load struct {
+	perSecond, capacity float64
+
+	level float64
+	at    time.Time
+	busy  bool
+}
+
+func newLoad(p Pace) load {
+	capacity := float64(p.Burst) / 2
+	return load{perSecond: float64(p.LeastPerSecond), capacity: capacity, level: capacity}
+}
+
+// add counts n events, and says whether the cluster is busy.
+func (l *load) add(n int64, now time.Time) bool {
+	if !l.at.IsZero() {
+		l.level = min(l.capacity, l.level+l.perSecond*now.Sub(l.at).Seconds())
+	}
+	if l.level >= l.capacity/2 {
+		l.busy = false
+	}
+	l.at, l.level = now, l.level-float64(n)
+	if l.level <= 0 {
+		// There is no debt: it is about what comes, not about what came.
+		l.level, l.busy = 0, true
+	}
+	return l.busy
+}
 
 // sharedPace shares out what is read of the clusters that send more than their burst at the same time. A few of them
 // have what each may have for itself; of many, each is read so slowly that all of them together take a bounded part of
@@ -29,16 +54,13 @@ type sharedPace struct {
 	perSecond, atLeast float64
 
 	mu   sync.Mutex
-	busy map[*allowance]busyTime
+	busy map[*allowance]time.Time
 	// swept is when clusters that were not busy any more were last removed.
 	swept time.Time
 }
 
-// busyTime is since when a cluster has been busy, and when it last was.
-type busyTime struct{ since, last time.Time }
-
 func newSharedPace(p Pace) *sharedPace {
-	return &sharedPace{perSecond: float64(p.SharedPerSecond), atLeast: float64(p.LeastPerSecond), busy: map[*allowance]busyTime{}}
+	return &sharedPace{perSecond: float64(p.SharedPerSecond), atLeast: float64(p.LeastPerSecond), busy: map[*allowance]time.Time{}}
 }
 
 // share notes whether a cluster is busy, and returns how many events of it may be read in a second.
@@ -50,26 +72,16 @@ func (s *sharedPace) share(a *allowance, isBusy bool, alone float64, now time.Ti
 	defer s.mu.Unlock()
 	if now.Sub(s.swept) >= time.Second {
 		s.swept = now
-		for other, t := range s.busy {
-			if now.Sub(t.last) >= busyFor {
+		for other, at := range s.busy {
+			if now.Sub(at) >= busyFor {
 				delete(s.busy, other)
 			}
 		}
 	}
-	t, wasBusy := s.busy[a]
-	if isBusy {
-		t.last = now
-		if !wasBusy {
-			t.since = now
-		}
-		s.busy[a] = t
-	}
-	if !isBusy && !wasBusy {
+	if !isBusy {
+		delete(s.busy, a)
 		return alone
 	}
-	share := max(s.atLeast, s.perSecond/float64(len(s.busy)))
-	if now.Sub(t.since) >= longBusyAfter {
-		share *= longBusyShare
-	}
-	return min(alone, share)
+	s.busy[a] = now
+	return min(alone, max(s.atLeast, s.perSecond/float64(len(s.busy))))
 }

@@ -50,7 +50,10 @@ func TestWatchesAreReadAtAPace(t *testing.T) {
 	defer tr.close()
 	clk := clocktesting.NewFakeClock(time.Now())
 	paused := prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}) //nolint:promlinter // A counter of the test.
-	tr.pace = &pace{events: newAllowance(Pace{PerSecond: perSecond, Burst: burst}.or(DefaultEventPace()), nil), clock: clk, paused: paused}
+	tr.pace = &pace{
+		events:  newAllowance(Pace{PerSecond: perSecond, Burst: burst}.or(DefaultEventPace()), nil),
+		answers: newAllowance(DefaultAnswerPace(), nil), clock: clk, paused: paused,
+	}
 
 	var events atomic.Int64
 	var bodies []io.Closer
@@ -202,11 +205,38 @@ func TestPaceCountsBytes(t *testing.T) {
 	if got := p.answers.limiters[0].TokensAt(clk.Now()); got != 10 {
 		t.Errorf("want events not to count as answers, got %v of ten left", got)
 	}
-	wait = p.ofAnswer(t.Context())
-	wait(stop, 0, 100)
+	p.begun()
+	wait = p.ofList(t.Context())
 	wait(stop, 7, 2*bytesPerEvent)
 	if got := p.answers.limiters[0].TokensAt(clk.Now()); got != 7 {
-		t.Errorf("want an answer to count as one, and one more for each 8 KiB, got %v of ten left", got)
+		t.Errorf("want a list to count as one, and one more for each 8 KiB, got %v of ten left", got)
+	}
+}
+
+// TestAnswersAboutOneObjectDoNotWait is about requests of workers, which have a time limit: an object that was written
+// and is not read looks as if it had not been written.
+func TestAnswersAboutOneObjectDoNotWait(t *testing.T) {
+	clk := clocktesting.NewFakeClock(time.Now())
+	p := &pace{
+		answers: newAllowance(Pace{PerSecond: 1, Burst: 10}.or(DefaultAnswerPace()), nil), clock: clk,
+		paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
+	}
+	for range 100 {
+		p.begun()
+	}
+	wait := p.ofAnswer(t.Context())
+	wait(nil, 0, freeOfAnswer-1) // It would hang.
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		wait(stop, 0, 10*bytesPerEvent)
+	}()
+	eventually(t, "what is over 64 KiB waits", clk.HasWaiters)
+	before := p.answers.limiters[0].TokensAt(clk.Now())
+	close(stop)
+	<-done
+	if after := p.answers.limiters[0].TokensAt(clk.Now()); after <= before {
+		t.Errorf("want what is not read to be given back, got %v before and %v after", before, after)
 	}
 }
 
@@ -218,13 +248,13 @@ func TestAllowance(t *testing.T) {
 	wokenLate := time.Duration(0)
 	read := func(d time.Duration) (events int64, told int) {
 		for end := now.Add(d); now.Before(end); {
-			wait, tell := a.take(a.most()/10, now)
-			if tell {
+			took := a.take(a.most()/10, now)
+			if took.tell {
 				told++
 			}
 			events += a.most() / 10
-			if wait > 0 {
-				now = now.Add(wait + wokenLate)
+			if took.wait > 0 {
+				now = now.Add(took.wait + wokenLate)
 			}
 		}
 		return events, told
@@ -245,8 +275,13 @@ func TestAllowance(t *testing.T) {
 		t.Errorf("want it to be told on a busy machine, too, got %d, told %d times", events, told)
 	}
 	now = now.Add(time.Minute)
-	if wait, tell := a.take(a.most(), now); wait > 0 || tell {
-		t.Errorf("want who was silent for a minute to be read at once, got %s, told %t", wait, tell)
+	took := a.take(a.most(), now)
+	if took.wait > 0 || took.tell {
+		t.Errorf("want who was silent for a minute to be read at once, got %s, told %t", took.wait, took.tell)
+	}
+	took.giveBack(now)
+	if again := a.take(a.most(), now); again.wait > 0 {
+		t.Errorf("want what was not read to be given back, got a wait of %s", again.wait)
 	}
 }
 
@@ -267,8 +302,41 @@ func TestEventsAreReadLate(t *testing.T) {
 	}
 }
 
+// TestLoad is about which clusters are busy. Before, a cluster that sent just as much as it may, or that rested until its
+// burst had come back, never was, and many of them had the processor to themselves.
+func TestLoad(t *testing.T) {
+	p := Pace{Burst: 5_000, LeastPerSecond: 100}
+	for name, tc := range map[string]struct {
+		reason string
+		// each second, sent is what the cluster sends.
+		sent func(second int) int64
+		// busy is whether it is busy for most of the last minute.
+		busy bool
+	}{
+		"Nothing":      {reason: "Who sends nothing is not busy.", sent: func(int) int64 { return 0 }},
+		"Least":        {reason: "Who sends what each may send is not busy.", sent: func(int) int64 { return 100 }},
+		"First list":   {reason: "Who has sent a list and rests is not busy.", sent: func(s int) int64 { return map[int]int64{0: 50_000}[s] }},
+		"Steady":       {reason: "Who sends as much as is read in the long run is busy.", sent: func(int) int64 { return 499 }, busy: true},
+		"In bursts":    {reason: "Who rests until its burst has come back is busy when it sends.", sent: func(s int) int64 { return []int64{5_000, 0, 0, 0, 0}[s%5] }, busy: true},
+		"Without rest": {reason: "Who sends all the time is busy.", sent: func(int) int64 { return 2_000 }, busy: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, busy := newLoad(p), 0
+			for s := range 240 {
+				now := time.Unix(int64(1_000+s), 0)
+				if l.add(tc.sent(s), now) && s >= 180 {
+					busy++
+				}
+			}
+			if got := busy > 30; got != tc.busy {
+				t.Errorf("%s It is busy in %d of 60 seconds.", tc.reason, busy)
+			}
+		})
+	}
+}
+
 // TestBusyClustersShareAPace has clusters that send without end, and one that sends a little. Before, each had 2,000
-// events a second for itself, and later as much in the hundredth minute as in the first.
+// events a second for itself.
 func TestBusyClustersShareAPace(t *testing.T) {
 	limits := Pace{
 		PerSecond: 200, Burst: 100, SustainedPerSecond: 200, SustainedBurst: 1_000_000, SharedPerSecond: 240, LeastPerSecond: 5,
@@ -276,38 +344,35 @@ func TestBusyClustersShareAPace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		busy   int
-		// want is how many events a second are read of each, and wantLater after two minutes without a pause.
-		want, wantLater float64
+		// want is how many events a second are read of each.
+		want float64
 	}{
-		"One":      {reason: "One has what each may have for itself, and a fifth of what there is for all later.", busy: 1, want: 200, wantLater: 48},
-		"Three":    {reason: "Three have a third of what there is for all.", busy: 3, want: 80, wantLater: 16},
-		"Hundred":  {reason: "Of many, each has the least.", busy: 100, want: 5, wantLater: 1},
-		"TwentyOf": {reason: "Twenty have a twentieth.", busy: 20, want: 12, wantLater: 2.4},
+		"One":      {reason: "One has what each may have for itself.", busy: 1, want: 200},
+		"Three":    {reason: "Three have a third of what there is for all.", busy: 3, want: 80},
+		"Hundred":  {reason: "Of many, each has the least.", busy: 100, want: 5},
+		"TwentyOf": {reason: "Twenty have a twentieth.", busy: 20, want: 12},
 	} {
 		t.Run(name, func(t *testing.T) {
 			shared, start := newSharedPace(limits), time.Unix(1_000, 0)
 			type sender struct {
 				*allowance
-				next         time.Time
-				first, later int64
+				next   time.Time
+				events int64
 			}
 			senders := make([]*sender, tc.busy)
 			for i := range senders {
 				senders[i] = &sender{allowance: newAllowance(limits, shared), next: start}
 			}
 			modest := newAllowance(limits, shared)
-			const all = 220 // seconds
-			for ms := 0; ms < all*1000; ms += 20 {
+			const warm, measured = 100, 100
+			for ms := 0; ms < (warm+measured)*1000; ms += 20 {
 				now := start.Add(time.Duration(ms) * time.Millisecond)
 				for _, s := range senders {
 					for !s.next.After(now) {
-						wait, _ := s.take(1, now)
+						wait := s.take(1, now).wait
 						s.next = now.Add(wait)
-						switch {
-						case ms >= 20_000 && ms < 110_000:
-							s.first++
-						case ms >= 130_000:
-							s.later++
+						if ms >= warm*1000 {
+							s.events++
 						}
 						if wait == 0 {
 							s.next = now
@@ -315,23 +380,22 @@ func TestBusyClustersShareAPace(t *testing.T) {
 					}
 				}
 				if ms%1000 == 0 {
-					if wait, _ := modest.take(1, now); wait > 0 {
-						t.Fatalf("%s\nwho sends a little waits %s", tc.reason, wait)
+					if took := modest.take(1, now); took.wait > 0 {
+						t.Fatalf("%s\nwho sends a little waits %s", tc.reason, took.wait)
 					}
 				}
 			}
 			for _, s := range senders {
-				first, later := float64(s.first)/90, float64(s.later)/90
-				if math.Abs(first-tc.want) > tc.want/10+0.5 || math.Abs(later-tc.wantLater) > tc.wantLater/10+0.5 {
-					t.Fatalf("%s\nwant %v events a second of each, and %v later, got %v and %v", tc.reason, tc.want, tc.wantLater, first, later)
+				if got := float64(s.events) / measured; math.Abs(got-tc.want) > tc.want/10+0.5 {
+					t.Fatalf("%s\nwant %v events a second of each, got %v", tc.reason, tc.want, got)
 				}
 			}
-			// Who rests for a while has its burst again, however slowly it was read before.
-			rested := start.Add(all * time.Second).Add(busyFor + 2*time.Second)
-			if wait, _ := senders[0].take(1, rested); wait > 0 || senders[0].limiters[0].TokensAt(rested) < 90 {
+			// Who rests has its burst again, however slowly it was read before.
+			rested := start.Add((warm + measured + 30) * time.Second)
+			if took := senders[0].take(1, rested); took.wait > 0 || senders[0].limiters[0].TokensAt(rested) < 90 {
 				t.Errorf("want a cluster that has rested to have its burst again, got %v events", senders[0].limiters[0].TokensAt(rested))
 			}
-			later := start.Add(all * time.Second).Add(2 * busyFor)
+			later := rested.Add(2 * busyFor)
 			if got := shared.share(modest, false, 200, later); got != 200 || len(shared.busy) != 0 {
 				t.Errorf("want nobody to be busy any more, got %d, and a share of %v", len(shared.busy), got)
 			}

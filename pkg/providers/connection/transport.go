@@ -276,12 +276,11 @@ func (t *transport) send(req *http.Request, authorization string, pace *pace) (*
 	if err := boundAnswer(resp, req, t.server.Path, t.limits, open, refused); err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", t.name, err)
 	}
-	if body, ok := resp.Body.(*bounded.Body); ok && pace != nil {
-		wait := pace.ofAnswer
-		if isWatch(req) {
-			wait = pace.ofWatch
+	if pace != nil {
+		pace.begun()
+		if body, ok := resp.Body.(*bounded.Body); ok {
+			body.Pace(pace.ofBody(req, t.server.Path))
 		}
-		body.Pace(wait(req.Context()))
 	}
 	resp.Body = &guardedBody{ReadCloser: resp.Body, guard: t.guard}
 	return resp, nil

@@ -228,7 +228,7 @@ func (h *Hub) untrack(key ownership.Place, obj *unstructured.Unstructured) {
 
 // Observe takes in what the hub answered to a write or a live read, before the watch reports it.
 func (h *Hub) Observe(key ownership.Place, obj *unstructured.Unstructured) {
-	h.Watcher.Observe(key.Kind, obj)
+	h.Watcher.Observe(key.Kind, key.NamespacedName, obj)
 	h.track(key, kindwatch.Event{Type: kindwatch.Added, Kind: key.Kind, Object: obj})
 }
 
