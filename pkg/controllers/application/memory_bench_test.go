@@ -47,7 +47,7 @@ func heapInUse() uint64 {
 }
 
 // keptOf is what is kept of an Application and its components.
-func keptOf(b *testing.B, r reducer, i, components int, discovered bool) []kindwatch.Record {
+func keptOf(b testing.TB, r reducer, i, components int, discovered bool) []kindwatch.Record {
 	b.Helper()
 	name := fmt.Sprintf("shop-%d", i)
 	app := &appsv1alpha1.Application{

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +50,23 @@ func TestPackingChangesNothing(t *testing.T) {
 		if want := fmt.Sprint(fields); fmt.Sprint(got) != want {
 			t.Errorf("want %s\ngot %v", want, got)
 		}
+	}
+}
+
+// What is kept of each of thousands of Applications is weighed: a field more of a record, or something that every
+// status says and the vocabulary does not, is seen here.
+func TestAnApplicationTakesNoMoreThanItDid(t *testing.T) {
+	kept := keptOf(t, reducerOfACluster(), 7, 3, false)
+	app, ok := kept[len(kept)-1].(*applicationRecord)
+	if !ok {
+		t.Fatalf("want the record of an Application that nobody discovers to have no marks, got %T", kept[len(kept)-1])
+	}
+	const most, record = 176, 32
+	if size := len(app.packed); size > most {
+		t.Errorf("a healthy Application of three components is packed to %d bytes, and took %d: add what is new to vocabulary.json", size, most)
+	}
+	if size := unsafe.Sizeof(*app); size > record {
+		t.Errorf("the record of an Application takes %d bytes, and took %d, as many as Go reserves at once", size, record)
 	}
 }
 

@@ -98,7 +98,8 @@ func (r *record) controlledByAnother(uid types.UID) bool {
 	return r.controller != "" && r.controller != uid
 }
 
-// markings are what an object bears by which Applications discover it. Most records have none, so they are apart.
+// markings are what an object bears by which Applications discover it. Records with markings are types of their own:
+// most have none, and pay nothing for them.
 type markings struct {
 	// marks are those that somebody looks for.
 	marks []mark
@@ -108,16 +109,10 @@ type markings struct {
 }
 
 func (m *markings) equal(other *markings) bool {
-	if m == nil || other == nil {
-		return m == other
-	}
 	return slices.Equal(m.marks, other.marks) && m.inventory.equal(other.inventory)
 }
 
 func (m *markings) indexKeys() []string {
-	if m == nil {
-		return nil
-	}
 	keys := make([]string, 0, len(m.marks))
 	for _, k := range m.marks {
 		keys = append(keys, string(k))
@@ -126,9 +121,6 @@ func (m *markings) indexKeys() []string {
 }
 
 func (m *markings) size() int64 {
-	if m == nil {
-		return 0
-	}
 	const fixed, each, entry = 32, 16, 48
 	size := int64(fixed + each*len(m.marks))
 	if m.inventory != nil {
@@ -173,9 +165,6 @@ type applicationRecord struct {
 
 	packed packed
 	packer *packer
-
-	// markings are those by which another Application discovers it; nil if none does.
-	markings *markings
 }
 
 var _ kindwatch.Record = &applicationRecord{}
@@ -192,19 +181,39 @@ func (r *applicationRecord) application() *appsv1alpha1.Application {
 // Equal implements kindwatch.Record. Labels, annotations and finalizers of an Application mean nothing for itself.
 func (r *applicationRecord) Equal(other kindwatch.Record) bool {
 	o, ok := other.(*applicationRecord)
-	return ok && r.packed == o.packed && r.component.Equal(o.component) && r.markings.equal(o.markings)
+	return ok && r.packed == o.packed && r.component.Equal(o.component)
 }
 
 // IndexKeys implements kindwatch.Record.
-func (r *applicationRecord) IndexKeys() []string {
-	return append(r.component.IndexKeys(), r.markings.indexKeys()...)
-}
+func (r *applicationRecord) IndexKeys() []string { return r.component.IndexKeys() }
 
 // Size implements kindwatch.Record.
 func (r *applicationRecord) Size() int64 {
-	const fixed = 56
-	return fixed + int64(len(r.packed)) + r.component.Size() + r.markings.size()
+	const fixed = 48
+	return fixed + int64(len(r.packed)) + r.component.Size()
 }
+
+// markedApplicationRecord is what is kept of an Application that another one discovers.
+type markedApplicationRecord struct {
+	applicationRecord
+	*markings
+}
+
+var _ kindwatch.Record = &markedApplicationRecord{}
+
+// Equal implements kindwatch.Record.
+func (r *markedApplicationRecord) Equal(other kindwatch.Record) bool {
+	o, ok := other.(*markedApplicationRecord)
+	return ok && r.applicationRecord.Equal(&o.applicationRecord) && r.equal(o.markings)
+}
+
+// IndexKeys implements kindwatch.Record.
+func (r *markedApplicationRecord) IndexKeys() []string {
+	return append(r.applicationRecord.IndexKeys(), r.indexKeys()...)
+}
+
+// Size implements kindwatch.Record.
+func (r *markedApplicationRecord) Size() int64 { return r.applicationRecord.Size() + r.size() }
 
 // definitionRecord is what is kept of a definition, or of the registration of an API group: that something about it
 // changed, and for a definition of Applications that is somebody else's what its metadata says.
@@ -257,8 +266,20 @@ func componentOf(r kindwatch.Record) *record {
 		return r
 	case *markedRecord:
 		return &r.record
+	}
+	if app := applicationRecordOf(r); app != nil {
+		return app.component
+	}
+	return nil
+}
+
+// applicationRecordOf returns what is kept of an Application; nil if the record is of something else.
+func applicationRecordOf(r kindwatch.Record) *applicationRecord {
+	switch r := r.(type) {
 	case *applicationRecord:
-		return r.component
+		return r
+	case *markedApplicationRecord:
+		return &r.applicationRecord
 	}
 	return nil
 }
@@ -268,7 +289,7 @@ func markingsOf(r kindwatch.Record) *markings {
 	switch r := r.(type) {
 	case *markedRecord:
 		return r.markings
-	case *applicationRecord:
+	case *markedApplicationRecord:
 		return r.markings
 	}
 	return nil

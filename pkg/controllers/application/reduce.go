@@ -87,7 +87,11 @@ func (r reducer) application(kind kindwatch.Kind, obj *unstructured.Unstructured
 	}
 	rec, _ := membership(obj)
 	r.assess(kind, obj, rec)
-	return &applicationRecord{component: rec, packed: text, packer: r.packer, markings: r.wanted.on(kind.GroupKind(), obj)}, true
+	kept := applicationRecord{component: rec, packed: text, packer: r.packer}
+	if markings := r.wanted.on(kind.GroupKind(), obj); markings != nil {
+		return &markedApplicationRecord{applicationRecord: kept, markings: markings}, true
+	}
+	return &kept, true
 }
 
 // membership is what says whether an object belongs to an Application, and whether anything does say so.
