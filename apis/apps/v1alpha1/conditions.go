@@ -121,6 +121,9 @@ const (
 	// ReasonNoInventory: what applied the objects has no inventory, and spec.discover names no kinds.
 	ReasonNoInventory = "NoInventory"
 
+	// ReasonInventoryNotUnderstood: an inventory has entries of which nobody knows what they name.
+	ReasonInventoryNotUnderstood = "InventoryNotUnderstood"
+
 	// ReasonNotEnrolled: the cluster was un-enrolled, and nobody looks any more.
 	ReasonNotEnrolled = "NotEnrolled"
 )

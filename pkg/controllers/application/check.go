@@ -5,6 +5,7 @@ package application
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +43,9 @@ func (p *pass) check(ctx context.Context) {
 		return
 	}
 	view, again, err := p.w.healthChecks.ensure(ctx, podClient{p}, p.app, pods)
+	if errors.Is(err, errSuperseded) {
+		return
+	}
 	if err != nil {
 		p.fail(fmt.Errorf("cannot check the health of Application %q in cluster %q: %w", p.key, p.w.name, err))
 	}
@@ -93,6 +97,9 @@ func (c podClient) applicationUID(ctx context.Context, key applicationKey) (type
 }
 
 func (c podClient) createPod(ctx context.Context, pod *corev1.Pod) error {
+	if c.p.superseded() {
+		return errSuperseded
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.p.r.requestTimeout)
 	defer cancel()
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
@@ -119,6 +126,9 @@ func (c podClient) getPod(ctx context.Context, key types.NamespacedName) (podRec
 }
 
 func (c podClient) deletePod(ctx context.Context, pod podRecord) error {
+	if c.p.superseded() {
+		return errSuperseded
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.p.r.requestTimeout)
 	defer cancel()
 	err := c.pods(pod.key.Namespace).Delete(ctx, pod.key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.uid}})

@@ -31,10 +31,10 @@ func (p *pass) seek(ctx context.Context) map[schema.GroupVersionKind]struct{} {
 	since, ok := p.w.wanted.want(p.key, marksWanted(p.app, p.sight))
 	p.wantedSince, p.tooManyWanted = since, !ok
 	kinds := map[schema.GroupVersionKind]struct{}{}
-	d := p.app.Spec.Discover
-	if d == nil {
+	if p.app.Spec.Discover == nil {
 		return kinds
 	}
+	d := distinct(p.app.Spec.Discover, p.key.Namespace)
 	for _, k := range d.Kinds {
 		kinds[schema.GroupVersionKind(k)] = struct{}{}
 	}
@@ -48,8 +48,8 @@ func (p *pass) seek(ctx context.Context) map[schema.GroupVersionKind]struct{} {
 		}
 		kinds[gvk] = struct{}{}
 		for _, e := range p.inventory(ctx, gvk, key) {
-			of, key, ok := e.object()
-			if _, known := kinds[of]; known || !ok || !p.maySee(key.Namespace) {
+			of, key, _ := e.object() // Of others nothing is kept.
+			if _, known := kinds[of]; known || !p.maySee(key.Namespace) {
 				continue
 			}
 			if len(kinds) >= maxSought {
@@ -97,10 +97,10 @@ func notAllowed(format string, args ...any) *problem {
 
 // discover finds what the Application discovers, after what it names was looked at.
 func (p *pass) discover() {
-	spec := p.app.Spec.Discover
-	if spec == nil {
+	if p.app.Spec.Discover == nil {
 		return
 	}
+	spec := distinct(p.app.Spec.Discover, p.key.Namespace)
 	d := &discovered{pass: p, at: map[viewKey]int{}, uids: p.installedUIDs()}
 	d.uids[p.app.UID] = struct{}{} // It is never its own.
 	if p.tooManyWanted {

@@ -95,6 +95,10 @@ func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.Namespac
 		}))
 	default:
 		d.entries(m.inventory)
+		if strange := m.inventory.strange.problem(key.Name, p.sight.namespace); strange != nil {
+			p.undiscovered = true
+			d.add(viewOf(gvk, types.NamespacedName{Namespace: key.Namespace}, strange))
+		}
 	}
 	return true
 }
@@ -115,10 +119,7 @@ func (d *discovered) listed(k *seenKind) (listed, syncing bool) {
 func (d *discovered) entries(i *inventory) {
 	unseen := 0
 	for _, e := range i.entries {
-		gvk, key, ok := e.object()
-		if !ok {
-			continue
-		}
+		gvk, key, _ := e.object() // Of others nothing is kept.
 		if gvk.GroupKind() == applicationKind.GroupKind() {
 			// Two Applications that follow one inventory, which names both, would keep each other from becoming healthy.
 			continue
@@ -294,9 +295,8 @@ func (d *discovered) held() {
 		return
 	}
 	for _, was := range d.pass.app.Status.Discovered {
-		if was.Name != "" {
-			d.hold(was, &problem{appsv1alpha1.ReasonSyncing, "The inventory has not been read yet."})
-		}
+		// What has no name says what could not be followed in the inventory. Without it, all would be well for a moment.
+		d.hold(was, &problem{appsv1alpha1.ReasonSyncing, "The inventory has not been read yet."})
 	}
 }
 

@@ -4,6 +4,7 @@
 package application
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -44,13 +45,26 @@ type inventory struct {
 
 	// more is whether it names more than is kept.
 	more bool
+
+	// strange are entries that are not understood.
+	strange strangeEntries
 }
+
+// strangeEntries are the entries of an inventory of which it is not understood what they name: how many there are of
+// how many, where in the list the first one stands, counted from 1, and what that says, cleaned and bounded.
+type strangeEntries struct {
+	count, of, first int
+	says             string
+}
+
+// maxStrange is how many characters of an entry are repeated that is not understood.
+const maxStrange = 64
 
 func (i *inventory) equal(other *inventory) bool {
 	if i == nil || other == nil {
 		return i == other
 	}
-	return i.more == other.more && slices.Equal(i.entries, other.entries)
+	return i.more == other.more && i.strange == other.strange && slices.Equal(i.entries, other.entries)
 }
 
 // inventoryEntry is an object in an inventory, as Flux writes it: "<namespace>_<name>_<group>_<kind>", and the version
@@ -86,18 +100,45 @@ func inventoryIn(gk schema.GroupKind, obj *unstructured.Unstructured) *inventory
 	}
 	out := &inventory{}
 	for i := range list {
-		entry, _ := list[i].(map[string]any)
-		id, _ := entry["id"].(string)
-		version, _ := entry["v"].(string)
-		const longest = 4 * maxName
-		if id == "" || len(id) > longest || len(version) > maxName {
-			continue
-		}
-		if len(out.entries) == appsv1alpha1.MaxDiscovered {
+		field, _ := list[i].(map[string]any)
+		id, _ := field["id"].(string)
+		version, _ := field["v"].(string)
+		entry := inventoryEntry{id, version}
+		switch {
+		case !entry.understood():
+			out.strange.add(i, len(list), id)
+		case len(out.entries) == appsv1alpha1.MaxDiscovered:
 			out.more = true
-			break
+		default:
+			out.entries = append(out.entries, inventoryEntry{strings.Clone(id), strings.Clone(version)})
 		}
-		out.entries = append(out.entries, inventoryEntry{strings.Clone(id), strings.Clone(version)})
 	}
 	return out
+}
+
+// understood is whether it is known what an entry names.
+func (e inventoryEntry) understood() bool {
+	const longest = 4 * maxName
+	_, _, ok := e.object()
+	return ok && len(e.id) <= longest && len(e.version) <= maxName
+}
+
+func (s *strangeEntries) add(position, of int, id string) {
+	if s.count++; s.count == 1 {
+		s.of, s.first, s.says = of, position+1, clean(id, maxStrange)
+	}
+}
+
+// problem is what is told about them; nil if there are none. What is not understood may be about any namespace, so it is
+// repeated only if it begins with one that is seen, as entries do.
+func (s strangeEntries) problem(holder string, seen func(namespace string) bool) *problem {
+	if s.count == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("%d of %d entries of the inventory of %q are not understood, so it is not known how what they name fares. The first is number %d",
+		s.count, s.of, holder, s.first)
+	if namespace, _, ok := strings.Cut(s.says, "_"); ok && seen(namespace) {
+		text += fmt.Sprintf(": %q", s.says)
+	}
+	return &problem{appsv1alpha1.ReasonInventoryNotUnderstood, text + "."}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
@@ -114,13 +115,63 @@ func orOwn(namespace, application string) string {
 	return namespace
 }
 
+// distinct is what a spec says of discovery, each source and each kind once: what is repeated is looked for once.
+func distinct(d *appsv1alpha1.Discovery, application string) *appsv1alpha1.Discovery {
+	out := *d
+	sources, kinds := sets.New[sourceKey](), sets.New[appsv1alpha1.DiscoveredKind]()
+	out.Sources, out.Kinds = nil, nil
+	for _, s := range d.Sources {
+		if key := keyOfSource(s, application); !sources.Has(key) {
+			sources.Insert(key)
+			out.Sources = append(out.Sources, s)
+		}
+	}
+	for _, k := range d.Kinds {
+		if !kinds.Has(k) {
+			kinds.Insert(k)
+			out.Kinds = append(out.Kinds, k)
+		}
+	}
+	return &out
+}
+
+// sourceKey is the same for sources that say the same. A namespace that is not named is that of the Application, but
+// for an Application of Argo CD.
+type sourceKey struct {
+	partOf, instance                 string
+	helm, kustomization, helmRelease appsv1alpha1.DiscoveredRelease
+	argo                             appsv1alpha1.ArgoApplication
+	object                           appsv1alpha1.DiscoveredObject
+}
+
+func keyOfSource(s appsv1alpha1.DiscoverySource, application string) sourceKey {
+	release := func(r *appsv1alpha1.DiscoveredRelease) (key appsv1alpha1.DiscoveredRelease) {
+		if r != nil {
+			key = appsv1alpha1.DiscoveredRelease{Namespace: orOwn(r.Namespace, application), Name: r.Name}
+		}
+		return key
+	}
+	key := sourceKey{
+		partOf: s.PartOf, instance: s.Instance,
+		helm: release(s.HelmRelease), kustomization: release(s.FluxKustomization), helmRelease: release(s.FluxHelmRelease),
+	}
+	if s.ArgoApplication != nil {
+		key.argo = *s.ArgoApplication
+	}
+	if s.Object != nil {
+		key.object = *s.Object
+		key.object.Namespace = orOwn(s.Object.Namespace, application)
+	}
+	return key
+}
+
 // marksWanted are all marks that an Application may look for, in the namespaces that it sees. What it sees does not
 // depend on what is there.
 func marksWanted(app *appsv1alpha1.Application, s sight) []mark {
-	d := app.Spec.Discover
-	if d == nil {
+	if app.Spec.Discover == nil {
 		return nil
 	}
+	d := distinct(app.Spec.Discover, app.Namespace)
 	var marks []mark
 	for _, source := range d.Sources {
 		for _, namespace := range s.namespaces(d.Namespaces) {

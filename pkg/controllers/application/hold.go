@@ -33,6 +33,10 @@ func (p *pass) settle(o *observation) (wait bool) {
 	if !waiting || since >= statusPatience {
 		return false
 	}
+	if o.listsPart() {
+		p.lookAgain(statusPatience - since)
+		return true
+	}
 	if !o.hold() && since < patience {
 		p.lookAgain(patience - since)
 		return true
@@ -61,6 +65,26 @@ func (w *workload) settling(t *tracked, waiting bool) time.Duration {
 	return since
 }
 
+// listsPart is whether the status lists only a part of what is not known yet. What it says of the rest are counts, which
+// cannot be held for one kind alone: the status stays as it is, whole, or it would say for a moment that there is no
+// more than it lists.
+func (o *observation) listsPart() bool {
+	old := o.application.Status
+	if old.Counts == nil {
+		return false
+	}
+	before := saidBefore(old)
+	found := int(old.Counts.Discovered) > len(old.Discovered)
+	named := int(old.Counts.Total-old.Counts.Discovered) > len(old.Components)
+	return slices.ContainsFunc(o.components, func(v componentView) bool {
+		if v.discovered {
+			return v.syncing && found
+		}
+		_, listed := before[v.key()]
+		return v.syncing && named && !listed
+	})
+}
+
 // hold makes what is not known yet what the status says of it. It returns false if the status says nothing of some of
 // it.
 func (o *observation) hold() (all bool) {
@@ -68,7 +92,10 @@ func (o *observation) hold() (all bool) {
 	before := saidBefore(old)
 	if old.ObservedGeneration == o.application.Generation {
 		// Nothing was found of such a kind, so nothing is said of it.
-		o.components = slices.DeleteFunc(o.components, func(v componentView) bool { return v.syncing && v.discovered && v.name == "" })
+		o.components = slices.DeleteFunc(o.components, func(v componentView) bool {
+			_, said := before[v.key()]
+			return v.syncing && v.discovered && v.name == "" && !said
+		})
 	}
 	for i := range o.components {
 		v := &o.components[i]

@@ -72,6 +72,14 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 			},
 		},
 		{
+			name: "what an inventory names elsewhere", reason: "Without it, all would be well for a moment.",
+			before: []func(*observation){with(component("db", appsv1alpha1.HealthHealthy), viewOf(
+				namespaceKind, types.NamespacedName{}, &problem{appsv1alpha1.ReasonNotAllowed, "It is elsewhere."}))},
+			hide: func(o *observation) {
+				notSeen(appsv1alpha1.ReasonSyncing)(&o.components[1])
+			},
+		},
+		{
 			name: "nothing discovered", reason: "A kind of which nothing was found is not news because it is read again.",
 			before: []func(*observation){with(component("db", appsv1alpha1.HealthHealthy))},
 			hide: func(o *observation) {

@@ -101,6 +101,9 @@ func (p *pass) own(ctx context.Context) {
 		return written <= maxWrites
 	}
 	for _, o := range p.selection.release {
+		if p.superseded() {
+			return
+		}
 		if p.refused(o) == nil && within() {
 			p.write(ctx, o, "release", releasing(o, p.app.UID))
 		}
@@ -109,7 +112,7 @@ func (p *pass) own(ctx context.Context) {
 		if p.refused(o) != nil || !within() {
 			continue
 		}
-		if !p.mayAdopt(ctx) {
+		if !p.mayAdopt(ctx) || p.superseded() {
 			return
 		}
 		p.write(ctx, o, "adopt", adoption(o, p.app))

@@ -34,6 +34,9 @@ type pass struct {
 	selector selector
 	assessor health.Assessor
 
+	// regime is that under which the look began. Under another one it writes nothing any more: see superseded.
+	regime uint64
+
 	kinds     []seenKind
 	selection selection
 
@@ -74,6 +77,9 @@ func (r *reconciler) reconcileApplication(ctx context.Context, w *workload, key 
 		return p.result()
 	}
 	p.check(ctx)
+	if p.superseded() {
+		return p.result()
+	}
 	p.report(ctx)
 	p.letGo()
 	return p.result()
@@ -82,6 +88,7 @@ func (r *reconciler) reconcileApplication(ctx context.Context, w *workload, key 
 // newPass returns nil if there is nothing to look at: no Application, or one that the garbage collector deletes with
 // its components.
 func (r *reconciler) newPass(w *workload, key applicationKey) (*pass, error) {
+	regime := w.currentRegime() // Before anything is decided by it.
 	t, app := w.begin(key), w.application(key)
 	if state, _ := w.watcher.State(applicationKind); t != nil && app == nil && state == kindwatch.StateSynced {
 		// It went while it was noted that it is there.
@@ -94,8 +101,17 @@ func (r *reconciler) newPass(w *workload, key applicationKey) (*pass, error) {
 	if err != nil {
 		return nil, reconcile.TerminalError(err)
 	}
-	return &pass{r: r, w: w, key: key, t: t, app: app, selector: s, assessor: r.assessor()}, nil
+	return &pass{r: r, w: w, key: key, t: t, app: app, selector: s, assessor: r.assessor(), regime: regime}, nil
 }
+
+// errSuperseded is why a write was not begun.
+var errSuperseded = errors.New("what the class says of Applications has changed")
+
+// superseded is whether the mode or the policy of the cluster is another one than when the look began. It is asked
+// before each write of a component or a Pod: a look can take minutes where the API server is slow, and whoever sets
+// ObserveOnly, or takes a consent back, means from now on. At most the one request that is under way is still carried
+// out. The change has every Application looked at again, so that nothing is lost.
+func (p *pass) superseded() bool { return p.w.currentRegime() != p.regime }
 
 // lookAgain has the Application looked at again after d at the latest.
 func (p *pass) lookAgain(d time.Duration) {

@@ -124,6 +124,7 @@ func (m *markings) size() int64 {
 	const fixed, each, entry = 32, 16, 48
 	size := int64(fixed + each*len(m.marks))
 	if m.inventory != nil {
+		size += int64(entry + len(m.inventory.strange.says))
 		for _, e := range m.inventory.entries {
 			size += int64(entry + len(e.id) + len(e.version))
 		}

@@ -95,6 +95,7 @@ func stallingReasons() []string {
 		appsv1alpha1.ReasonNotEnrolled,
 		appsv1alpha1.ReasonKindForbidden, appsv1alpha1.ReasonKindTooLarge, appsv1alpha1.ReasonClusterScoped,
 		appsv1alpha1.ReasonNotAllowed, appsv1alpha1.ReasonTooManyDiscovered, appsv1alpha1.ReasonNoInventory,
+		appsv1alpha1.ReasonInventoryNotUnderstood,
 		appsv1alpha1.ReasonComponentsDegraded,
 		appsv1alpha1.ReasonHealthCheckRefused, appsv1alpha1.ReasonHealthCheckForbidden, appsv1alpha1.ReasonObserveOnly,
 	}

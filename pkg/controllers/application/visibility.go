@@ -90,6 +90,9 @@ func (w *workload) setPolicy(p policy) bool {
 	w.policy = p
 	news := before.observeOnly != p.observeOnly || before.ownsDiscovered != p.ownsDiscovered ||
 		!equality.Semantic.DeepEqual(before.visibility, p.visibility)
+	if news {
+		w.regime++
+	}
 	return news
 }
 

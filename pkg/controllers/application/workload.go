@@ -78,9 +78,11 @@ type workload struct {
 	// refusals are the writes of owner references that the cluster refused.
 	refusals map[refusalKey]refusal
 
-	// mode is what is done about the Applications of the cluster, and policy what may be.
+	// mode is what is done about the Applications of the cluster, and policy what may be. Each of their changes makes
+	// another regime.
 	mode   mode
 	policy policy
+	regime uint64
 
 	// told are Applications about which the hub was told by the instance that was there before this one, until it is known
 	// which of them are there.
@@ -190,8 +192,8 @@ func applicationIn(e *kindwatch.Entry) *appsv1alpha1.Application {
 	if e == nil {
 		return nil
 	}
-	rec, ok := e.Record.(*applicationRecord)
-	if !ok {
+	rec := applicationRecordOf(e.Record)
+	if rec == nil {
 		return nil
 	}
 	app := rec.application()
@@ -363,7 +365,17 @@ func (w *workload) setMode(m mode) bool {
 	defer w.mu.Unlock()
 	news := w.mode != m
 	w.mode = m
+	if news {
+		w.regime++
+	}
 	return news
+}
+
+// currentRegime is the number of the mode and the policy that are in force.
+func (w *workload) currentRegime() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.regime
 }
 
 func (w *workload) currentMode() mode {

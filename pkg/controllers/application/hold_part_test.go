@@ -1,0 +1,90 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+// A status lists 64 of what there is, and counts the rest. What it does not list cannot be held, so it is not written
+// before all of it is known again, or nobody is to be patient any more.
+func TestAStatusThatListsAPartIsNotWrittenBeforeAllIsKnown(t *testing.T) {
+	views := func(of, hidden int, view func(string) componentView) []componentView {
+		var out []componentView
+		for i := range of {
+			v := view(fmt.Sprintf("c-%03d", i))
+			if i < hidden {
+				notSeen(appsv1alpha1.ReasonSyncing)(&v)
+				v.syncing = true
+			}
+			out = append(out, v)
+		}
+		return out
+	}
+	found := func(name string) componentView { return foundElsewhere(name, appsv1alpha1.HealthHealthy) }
+	named := func(name string) componentView { return component(name, appsv1alpha1.HealthHealthy) }
+	unread := viewOf(configMapKind.GroupVersionKind, types.NamespacedName{}, &problem{appsv1alpha1.ReasonSyncing, "Not yet."})
+	unread.syncing = true
+	for name, tc := range map[string]struct {
+		reason      string
+		before, now []componentView
+		since       time.Duration
+		want        bool
+	}{
+		"AllListed":  {reason: "What is listed is held.", before: views(64, 0, found), now: views(64, 64, found)},
+		"Discovered": {reason: "Only what is listed is known of, so there seem to be 64.", before: views(70, 0, found), now: views(64, 64, found), want: true},
+		"NoneListed": {reason: "All of the kind are beyond what is listed.", before: views(70, 0, found), now: append(views(64, 0, found), unread), want: true},
+		"Known":      {reason: "There is nothing to wait for.", before: views(70, 0, found), now: views(70, 0, found)},
+		"Named":      {reason: "How the others fare is not known.", before: views(70, 0, named), now: views(70, 70, named), want: true},
+		"ListedOnly": {reason: "Those that are not known are listed.", before: views(70, 0, named), now: views(70, 64, named)},
+		"Impatient":  {reason: "Nobody knows any more.", before: views(70, 0, found), now: views(64, 64, found), since: statusPatience},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observed(with(tc.before...))
+			o.application.Status = statusOf(o, statusTime(0))
+			o.components = tc.now
+			clk := clocktesting.NewFakeClock(statusTime(0).Time)
+			p := &pass{w: &workload{clock: clk}, t: &tracked{}}
+			p.w.settling(p.t, true)
+			clk.Step(tc.since)
+			if got := p.settle(&o); got != tc.want {
+				t.Errorf("%s Want to wait: %t, got %t", tc.reason, tc.want, got)
+			}
+			if tc.want && p.again != statusPatience {
+				t.Errorf("want it to be looked at again, got %s", p.again)
+			}
+		})
+	}
+}
+
+// After a restart nothing is known of what is discovered until its kinds are read, and no more than 64 of it are listed.
+func TestMoreThanIsListedIsNotMiscountedAfterARestart(t *testing.T) {
+	const many = appsv1alpha1.MaxStatusEntries + 8
+	f := newFixture(t)
+	for i := range many {
+		f.marked(fmt.Sprintf("settings-%d", i), partOf("shop"), nil)
+	}
+	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if s.Counts.Discovered != many || !s.Truncated {
+			return fmt.Errorf("got %+v", s.Counts)
+		}
+		return nil
+	})
+	f.settled()
+	before := f.asked.count()
+	f.restart()
+	f.eventually("the ConfigMaps are read, and the Application is looked at", func() error { return f.looked(app.Name) })
+	f.settled()
+	for _, request := range f.asked.since(before, writes()...) {
+		t.Errorf("after a restart nothing is written, got %s", request)
+	}
+}

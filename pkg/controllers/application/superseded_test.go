@@ -1,0 +1,143 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// A look that has begun when the class comes to say ObserveOnly, or takes its consent back, begins no write any more.
+func TestALookThatIsSupersededWritesNoMore(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+
+		// upTo is a part of the path of the request that has its answer when the class changes.
+		method, upTo string
+		before, say  func(*fleetv1alpha1.ApplicationsSpec)
+		change       func(*appsv1alpha1.Application)
+
+		// writes is how many requests may write components or Pods.
+		writes int
+	}{
+		"BeforeTheFirstAdoption": {
+			reason: "It was asked whether the Application is there.", method: http.MethodGet, upTo: "/applications/shop", say: observeOnly,
+		},
+		"BetweenAdoptions": {
+			reason: "One was written already.", method: http.MethodPatch, upTo: "/configmaps/", say: observeOnly, writes: 1,
+		},
+		"BeforeThePod": {
+			reason: "It was asked whether the Application is there.", method: http.MethodGet, upTo: "/applications/shop", say: observeOnly,
+			change: func(app *appsv1alpha1.Application) {
+				app.Spec.Components = nil
+				app.Spec.HealthCheck = &appsv1alpha1.ApplicationHealthCheck{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+					Name: "check", Image: "busybox", ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}},
+				}}}}}
+			},
+		},
+		"Consent": {
+			reason: "What is discovered may not be owned any more.", method: http.MethodGet, upTo: "/applications/shop",
+			before: func(s *fleetv1alpha1.ApplicationsSpec) {
+				s.DiscoveredOwnership = fleetv1alpha1.DiscoveredOwnershipAllowed
+			},
+			say: func(s *fleetv1alpha1.ApplicationsSpec) { s.DiscoveredOwnership = "" },
+			change: func(app *appsv1alpha1.Application) {
+				app.Spec.Components = nil
+				app.Spec.Discover = &appsv1alpha1.Discovery{
+					Sources: []appsv1alpha1.DiscoverySource{{PartOf: "shop"}}, Kinds: discoveredConfigMaps, Ownership: appsv1alpha1.DiscoveryOwnershipOwned,
+				}
+			},
+		},
+		"Disabled": {
+			reason: "Nobody looks after Applications any more.", method: http.MethodPatch, upTo: "/configmaps/", writes: 1,
+			say: func(s *fleetv1alpha1.ApplicationsSpec) { s.Mode = fleetv1alpha1.ApplicationsModeDisabled },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.served()
+			if tc.before != nil {
+				f.comesToSay(tc.before)
+			}
+			for _, cm := range []string{"a", "b", "c"} {
+				f.configMap(cm, "shop", func(cm *corev1.ConfigMap) { cm.Labels[appsv1alpha1.PartOfLabel] = "shop" })
+			}
+			reached, goOn := make(chan struct{}), make(chan struct{})
+			once := sync.OnceFunc(func() {
+				close(reached)
+				<-goOn
+			})
+			f.asked.setAfter(func(req *http.Request) {
+				if req.Method == tc.method && strings.Contains(req.URL.Path, f.namespace+tc.upTo) {
+					once()
+				}
+			})
+			release := sync.OnceFunc(func() { close(goOn) })
+			t.Cleanup(release)
+			before := f.asked.count()
+			f.application("shop", components(configMaps, "a", "b", "c"), func(app *appsv1alpha1.Application) {
+				if tc.change != nil {
+					tc.change(app)
+				}
+			})
+			<-reached
+			f.comesToSay(tc.say)
+			release()
+			f.settled()
+			var got []string
+			for _, request := range f.asked.since(before, writes()...) {
+				if strings.Contains(request, "/configmaps/") || strings.Contains(request, "/pods") {
+					got = append(got, request)
+				}
+			}
+			if len(got) != tc.writes {
+				t.Errorf("%s Want %d writes, got %q", tc.reason, tc.writes, got)
+			}
+		})
+	}
+}
+
+func observeOnly(s *fleetv1alpha1.ApplicationsSpec) {
+	s.Mode = fleetv1alpha1.ApplicationsModeObserveOnly
+}
+
+// comesToSay changes what the class says, and waits until that is in force.
+func (f *fixture) comesToSay(change func(*fleetv1alpha1.ApplicationsSpec)) {
+	f.t.Helper()
+	w, ok := f.reconciler.workloads.Get(f.cluster)
+	if !ok {
+		f.t.Fatal("the cluster is not engaged")
+	}
+	before := w.currentRegime()
+	f.classSays(change)
+	f.eventually("the class counts", func() error {
+		if w.currentRegime() == before {
+			return errors.New("it does not yet")
+		}
+		return nil
+	})
+}
+
+// looked waits until an Application was looked at, and does not wait for anything.
+func (f *fixture) looked(name string) error {
+	w, ok := f.reconciler.workloads.Get(f.cluster)
+	if !ok {
+		return errors.New("the cluster is not engaged")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.applications[applicationKey{Namespace: f.namespace, Name: name}]
+	if t == nil || t.started.IsZero() || !t.settlingSince.IsZero() {
+		return errors.New("it was not looked at, or waits")
+	}
+	return nil
+}
