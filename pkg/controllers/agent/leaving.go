@@ -7,18 +7,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // A cluster that leaves keeps its claims, and the hub keeps their objects, with their source: whoever enrols the
@@ -26,6 +35,10 @@ import (
 // a claim is deleted, and the record of the claim's object: what happens in the hub while the cluster is away is not a
 // loss. Leave is taken while the cluster is still connected and when no reconcile of it runs any more, so that no
 // finalizer comes back.
+//
+// A cluster can leave before anybody has looked at it: the manager has just started, or the cluster was connected a
+// moment ago. What no watch knows by then is listed, in pages. Nothing is waited for that might come only after a
+// reconcile.
 
 // Bounds of taking leave. The rate of requests is that of the cluster's connection.
 const (
@@ -33,46 +46,140 @@ const (
 	maxLeavingAttempts = 5
 )
 
-func (r *requirementReconciler) leave(ctx context.Context, w *view.Cluster) error {
-	var unknown []error
-	var left, kept atomic.Int64
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxLeavingAtOnce)
-	for _, kind := range w.ClaimKinds() {
-		claims, err := w.Watcher.List(kind)
-		if err != nil {
-			unknown = append(unknown, fmt.Errorf("cannot tell which %s of cluster %q have our finalizer: %w", kind, w.Name, err))
-			continue
-		}
-		for _, claim := range claims {
-			if !w.BearsFinalizer(claim) {
-				continue
-			}
-			s := &scope{workload: w, Facts: plan.Facts{Request: w.Request(kind, claim), Claim: claim}}
-			group.Go(func() error {
-				err := w.Guard.Run("leaving a claim", func() error { return r.leaveClaim(ctx, s) })
-				if p := reason.OfWorkload(err, "", ""); err == nil || p != nil || apierrors.IsConflict(err) {
-					count(&left, &kept, err)
-					return nil
-				}
-				return err
-			})
-		}
-	}
-	err := group.Wait()
-	log.FromContext(ctx).Info("Took leave of a cluster", "claims", left.Load(), "refused", kept.Load())
-	if n := kept.Load(); n > 0 {
-		unknown = append(unknown, fmt.Errorf("cluster %q refused to have the finalizers of %d claims removed", w.Name, n))
-	}
-	return errors.Join(append(unknown, err)...)
+// leaveBackoff is how long a cluster is left alone that could not answer for now. How long that goes on is for whoever
+// called: the provider ends it after LeaveTimeout, or when the cluster is enrolled again.
+func leaveBackoff() wait.Backoff {
+	return wait.Backoff{Duration: time.Second, Factor: 2, Cap: 15 * time.Second, Steps: 10, Jitter: 0.1}
 }
 
-func count(done, refused *atomic.Int64, err error) {
+// leave removes our finalizer from every claim of a cluster. It goes on as long as the cluster says that it cannot
+// answer now, and gives up as soon as the cluster does not answer.
+func (a *agent) leave(ctx context.Context, name mcr.ClusterName) error {
+	w, ok := a.workloads.Get(name)
+	if !ok {
+		return nil
+	}
+	var last error
+	err := leaveBackoff().DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+		last = a.requirements.leave(ctx, w, a.definitions.EachKind)
+		return !mayPass(last), nil
+	})
+	if last == nil {
+		last = err
+	}
+	return multicluster.AsForeign(last)
+}
+
+// mayPass is whether one of the answers of a cluster says that another one may follow if the question is repeated.
+func mayPass(err error) bool {
+	return err != nil && slices.ContainsFunc(joined(err), func(err error) bool {
+		return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) ||
+			apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsResourceExpired(err)
+	})
+}
+
+// leaving is one attempt at taking leave of a cluster.
+type leaving struct {
+	r *requirementReconciler
+	w *view.Cluster
+
+	group *errgroup.Group
+	left  atomic.Int64
+
+	mu sync.Mutex
+	// refused is how many claims the cluster did not let us change, unknown how many kinds or definitions it did not tell
+	// us about. Of each, one answer is kept; of those that may pass, one goes before the others.
+	refused, unknown       int
+	whyRefused, whyUnknown error
+}
+
+// leave removes our finalizer from every claim of each kind of a cluster.
+func (r *requirementReconciler) leave(
+	ctx context.Context, w *view.Cluster, each func(context.Context, *view.Cluster, definition.KindFunc) error,
+) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxLeavingAtOnce)
+	l := &leaving{r: r, w: w, group: group}
+	err := each(ctx, w, func(kind kindwatch.Kind, known bool, err error) error {
+		if err == nil {
+			err = l.claims(ctx, kind, known)
+		}
+		return l.note(err)
+	})
+	// If the cluster does not answer, the request that found out says why, and others only that they were given up.
+	if first := group.Wait(); first != nil {
+		err = first
+	}
+	log.FromContext(ctx).Info("Took leave of a cluster", "claims", l.left.Load(), "refused", l.refused, "unknown", l.unknown)
 	if err != nil {
-		refused.Add(1)
+		return err
+	}
+	var all []error
+	if l.unknown > 0 {
+		all = append(all, fmt.Errorf("cannot tell which claims of %d kinds of cluster %q have our finalizer: %w", l.unknown, w.Name, l.whyUnknown))
+	}
+	if l.refused > 0 {
+		all = append(all, fmt.Errorf("cluster %q refused to have the finalizers of %d claims removed: %w", w.Name, l.refused, l.whyRefused))
+	}
+	return errors.Join(all...)
+}
+
+// note notes an answer by which something stays unknown, and returns an error that is none.
+func (l *leaving) note(err error) error {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) && !errors.Is(err, bounded.ErrRefused) {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unknown++
+	keep(&l.whyUnknown, err)
+	return nil
+}
+
+// keep keeps one answer of several.
+func keep(kept *error, err error) {
+	if *kept == nil || !mayPass(*kept) {
+		*kept = err
+	}
+}
+
+// claims lets go of the claims of a kind.
+func (l *leaving) claims(ctx context.Context, kind kindwatch.Kind, known bool) error {
+	if !known {
+		return l.w.EachLive(ctx, kind, func(claim *unstructured.Unstructured) error {
+			l.claim(ctx, kind, claim)
+			return nil
+		})
+	}
+	claims, err := l.w.Watcher.List(kind)
+	for _, claim := range claims {
+		l.claim(ctx, kind, claim)
+	}
+	return err
+}
+
+// claim lets go of a claim, if it has our finalizer.
+func (l *leaving) claim(ctx context.Context, kind kindwatch.Kind, claim *unstructured.Unstructured) {
+	if !l.w.BearsFinalizer(claim) {
 		return
 	}
-	done.Add(1)
+	s := &scope{workload: l.w, Facts: plan.Facts{Request: l.w.Request(kind, claim), Claim: claim}}
+	l.group.Go(func() error {
+		err := l.w.Guard.Run("leaving a claim", func() error { return l.r.leaveClaim(ctx, s) })
+		switch p := reason.OfWorkload(err, "", ""); {
+		case err == nil:
+			l.left.Add(1)
+		case p != nil, apierrors.IsConflict(err), mayPass(err):
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.refused++
+			keep(&l.whyRefused, err)
+		default:
+			return err
+		}
+		return nil
+	})
 }
 
 // leaveClaim removes our finalizer from a claim, whoever else changes it meanwhile.

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +23,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
@@ -120,7 +123,7 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 			return dead
 		},
 	})
-	if err := f.agent.requirements.leave(f.ctx, w); !errors.Is(err, dead) {
+	if err := f.agent.requirements.leave(f.ctx, w, f.agent.definitions.EachKind); !errors.Is(err, dead) {
 		t.Errorf("want to be told, got %v", err)
 	}
 	if n := most.Load(); n != 1 {
@@ -129,11 +132,79 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 	w.Client = healthy
 	ctx, cancel := context.WithCancel(f.ctx)
 	cancel()
-	if err := f.agent.requirements.leave(ctx, w); err == nil {
+	if err := f.agent.requirements.leave(ctx, w, f.agent.definitions.EachKind); err == nil {
 		t.Error("want nothing to be written, and to be told, when the time is over")
 	}
 	if u, err := f.get(f.workload, f.namespace, "db-0"); err != nil || !hasOurFinalizer(u) {
 		t.Errorf("want the finalizer where it was, got %v (%v)", u.GetFinalizers(), err)
+	}
+}
+
+// passing is a reader that is told a few times to come again before it gets a list.
+type passing struct {
+	client.Reader
+	answers atomic.Int32
+}
+
+func (p *passing) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if p.answers.Add(-1) >= 0 {
+		return apierrors.NewServiceUnavailable("come again")
+	}
+	return p.Reader.List(ctx, list, opts...)
+}
+
+// TestLeavingBeforeAnybodyHasLooked is about a cluster that leaves right after the manager has started, or after it was
+// connected: no watch knows anything, and no reconcile will run any more.
+func TestLeavingBeforeAnybodyHasLooked(t *testing.T) {
+	f := newFixture(t)
+	for name, tc := range map[string]struct {
+		reason string
+		given  func(*view.Cluster, view.Followed)
+	}{
+		"Nothing":  {reason: "Nothing is known.", given: func(*view.Cluster, view.Followed) {}},
+		"Followed": {reason: "The kind is followed, and its claims are not known.", given: func(w *view.Cluster, kind view.Followed) { w.Follow(f.crd().Name, kind) }},
+		"OldVersion": {reason: "The kind is followed in a version that is not served any more.", given: func(w *view.Cluster, kind view.Followed) {
+			kind.Kind.Version = "v1alpha0"
+			w.Follow(f.crd().Name, kind)
+		}},
+		"Busy": {reason: "The cluster cannot answer for a moment.", given: func(w *view.Cluster, _ view.Followed) {
+			busy := &passing{Reader: w.Reader}
+			busy.answers.Store(2)
+			w.Reader = busy
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := strings.ToLower(name)
+			f.claim(claim)
+			f.synced(claim, reason.ReasonSynced)
+			old, ok := f.agent.workloads.Get(f.cluster)
+			if !ok {
+				t.Fatal("the cluster is not engaged")
+			}
+			kind, _ := old.Followed(f.crd().Name)
+			fakefleet.Drain(t, f.gate, f.cluster)
+			connection := old.Connection
+			connection.Watcher, connection.Identity = idleWorkload(t, f.cluster, view.Identity{}).Watcher, view.Identity{}
+			w := view.NewCluster(connection)
+			f.agent.workloads.Add(nil, w)
+			tc.given(w, kind)
+
+			if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
+				t.Errorf("%s want no error, got %v", tc.reason, err)
+			}
+			f.finalizersAre(claim)
+
+			f.agent.workloads.Remove(nil, w)
+			f.disengageCluster()
+			f.eventually("the cluster is disengaged", func() error {
+				if _, ok := f.agent.workloads.Get(f.cluster); ok {
+					return errors.New("it is not")
+				}
+				return nil
+			})
+			f.engage()
+			f.finalizersAre(claim, agenttest.OurFinalizer)
+		})
 	}
 }
 

@@ -4,7 +4,6 @@
 package agent
 
 import (
-	"context"
 	"fmt"
 	"sync"
 
@@ -23,15 +22,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
-
-// leave removes our finalizer from every claim of a cluster. It gives up as soon as the cluster does not answer.
-func (a *agent) leave(ctx context.Context, name mcr.ClusterName) error {
-	w, ok := a.workloads.Get(name)
-	if !ok {
-		return nil
-	}
-	return multicluster.AsForeign(a.requirements.leave(ctx, w))
-}
 
 // definitionControllerName is the name of the controller of definitions, in metrics, logs and events.
 const definitionControllerName = "agent-definitions"

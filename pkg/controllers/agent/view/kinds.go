@@ -4,6 +4,9 @@
 package view
 
 import (
+	"maps"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -69,14 +72,16 @@ func (w *Cluster) SetAccepted(crd string) {
 	delete(w.judged, crd)
 }
 
+// FollowedNames are the names of the CRDs of the claim kinds that are followed in the cluster.
+func (w *Cluster) FollowedNames() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.kinds))
+}
+
 // definitionNames are the names of the CRDs that Masthead has to do with in this cluster, whether published or not.
 func (w *Cluster) definitionNames() []string {
-	names := []string{}
-	w.mu.Lock()
-	for name := range w.kinds {
-		names = append(names, name)
-	}
-	w.mu.Unlock()
+	names := w.FollowedNames()
 	crds, err := w.Watcher.List(OwnedCRDKind)
 	if err != nil {
 		return names

@@ -1,0 +1,53 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// livePage is how many objects a page of a live list has. Two pages at most are in memory at once.
+const livePage = 100
+
+// EachLive calls fn with the metadata of each object of a kind that the API server of the cluster lists now, page by
+// page: for what no watch knows, however much there is of it. An error of fn ends it and is returned. Of a kind that the
+// cluster does not serve there are no objects.
+func (w *Cluster) EachLive(ctx context.Context, kind kindwatch.Kind, fn func(*unstructured.Unstructured) error) error {
+	pages := pager.New(func(ctx context.Context, page metav1.ListOptions) (runtime.Object, error) {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		options := &client.ListOptions{Limit: page.Limit, Continue: page.Continue, Raw: &metav1.ListOptions{LabelSelector: kind.LabelSelector}}
+		// The pager has a goroutine of its own.
+		err := w.Guard.Run("listing "+kind.Resource, func() error { return w.Reader.List(ctx, list, options) })
+		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || meta.IsNoMatchError(err) {
+			return &metav1.PartialObjectMetadataList{}, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot list %s in cluster %q: %w", kind, w.Name, err)
+		}
+		return list, nil
+	})
+	// All at once, to which it would fall back, is what must not be in memory.
+	pages.PageSize, pages.PageBufferSize, pages.FullListIfExpired = livePage, 0, false
+	return pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(item)
+		if err != nil {
+			return fmt.Errorf("cannot read an item of %s in cluster %q: %w", kind, w.Name, err)
+		}
+		obj := &unstructured.Unstructured{Object: content}
+		obj.SetGroupVersionKind(kind.GroupVersionKind)
+		return fn(obj)
+	})
+}
