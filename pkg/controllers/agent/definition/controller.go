@@ -128,7 +128,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 	}
 	phase := PhaseOf(l.Facts)
 	if l.PublishedKnown && l.ClusterKnown && !l.Offered {
-		r.forget(w, req)
+		r.forget(w, req, l.Facts)
 	}
 	if l.Following && (phase == Retained || phase == Withdrawn) {
 		r.hub.EnqueueKind(w, l.Followed.Kind.GroupResource(), r.hub.Requirements.Add)
@@ -157,9 +157,15 @@ func (r *Reconciler) offer(
 	return r.ensure(ctx, w, cluster, req, l.publication, l.Current, want)
 }
 
-// forget drops what is told of a definition that is not offered.
-func (r *Reconciler) forget(w *view.Cluster, req mcreconcile.Request) {
-	w.SetUnoffered(req.Name, true)
+// forget drops what is told of a definition that is not offered; and what is noted of it, if it is none of ours. Whoever
+// can write definitions in the cluster decides how many names there are.
+func (r *Reconciler) forget(w *view.Cluster, req mcreconcile.Request, f Facts) {
+	switch {
+	case f.Following || f.Current != nil && IsOurs(f.Current, f.Owner):
+		w.SetUnoffered(req.Name, true)
+	case f.Current == nil:
+		w.ForgetDefinition(req.Name)
+	}
 	r.told(req, "")
 	r.reporter.DefinitionForgotten(req.ClusterName, req.Name)
 	r.metrics.ForgetDefinition(req.ClusterName, req.Name)

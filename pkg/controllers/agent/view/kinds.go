@@ -199,6 +199,17 @@ func (w *Cluster) SetJudged(crd, states string) {
 	w.judged[crd] = states
 }
 
+// ForgetDefinition drops what was noted of a definition that is gone. Names of definitions are as many as the cluster
+// ever shows.
+func (w *Cluster) ForgetDefinition(crd string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.judged, crd)
+	delete(w.unoffered, crd)
+	delete(w.verified, crd)
+	w.drained.Delete(crd)
+}
+
 // SetUnoffered remembers that a definition is not offered, or not as it is in the cluster, so that the end of each of
 // its objects is a reason to look at it.
 func (w *Cluster) SetUnoffered(crd string, unoffered bool) {
