@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +85,73 @@ func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 	got, err := f.agent.definitions.Judge(f.ctx, w, req, before, following, "another state")
 	if err != nil || !following || got.RequeueAfter == 0 {
 		t.Errorf("want it to be looked at again, got %+v (%v, followed %t)", got, err, following)
+	}
+}
+
+// TestForgedDefinitionsCostNothingThatLasts is about the owner of a cluster who puts definitions with our label there,
+// changes and removes them, as often and under as many names as he likes.
+func TestForgedDefinitionsCostNothingThatLasts(t *testing.T) {
+	f := prepareFixture(t)
+	f.grace = time.Hour
+	f.start()
+	f.served()
+	w, ok := f.agent.workloads.Get(f.cluster)
+	if !ok {
+		t.Fatal("the cluster is not engaged")
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		scope  apiextensionsv1.ResourceScope
+		reads  int
+	}{
+		"claims": {reason: "One of the form of a claim's is compared with the hub's, which is read once.", scope: apiextensionsv1.NamespaceScoped, reads: 1},
+		"other":  {reason: "For every other one the hub's does not matter.", scope: apiextensionsv1.ClusterScoped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			crd := (&fixture{group: name + "." + f.group}).crd()
+			crd.OwnerReferences = nil
+			f.create(f.hub, crd.DeepCopy())
+			crd.Spec.Scope = tc.scope
+			crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: view.ManagedByValue}
+			f.create(f.workload, crd)
+			judged := func() (states string, ok bool) {
+				meta, err := w.Watcher.Get(view.OwnedCRDKind, client.ObjectKey{Name: crd.Name})
+				if err != nil {
+					return "", false
+				}
+				states, known := f.agent.hub.Judgement(meta, crd.Name)
+				return states, known && w.IsJudged(crd.Name, states)
+			}
+			var states string
+			for n := range 3 {
+				f.edit(f.workload, crd, func() { crd.Annotations = map[string]string{"example.org/change": strconv.Itoa(n)} })
+				f.eventually("it is judged as it is now", func() error {
+					meta, err := w.Watcher.Get(view.OwnedCRDKind, client.ObjectKey{Name: crd.Name})
+					if err != nil || meta.GetAnnotations()["example.org/change"] != strconv.Itoa(n) {
+						return fmt.Errorf("the watch has %v (%w)", meta, err)
+					}
+					if states, ok = judged(); !ok {
+						return errors.New("it is not")
+					}
+					return nil
+				})
+			}
+			if got := f.hubRequests.about(http.MethodGet, "customresourcedefinitions/"+crd.Name); len(got) != tc.reads {
+				t.Errorf("%s got %d reads of the hub", tc.reason, len(got))
+			}
+			if !w.IsUnoffered(crd.Name) {
+				t.Error("want a definition that is not offered to be noted as that")
+			}
+			if err := f.workload.Delete(f.ctx, crd); err != nil {
+				t.Fatal(err)
+			}
+			f.eventually("nothing is noted of it when it is gone", func() error {
+				if w.IsUnoffered(crd.Name) || w.IsJudged(crd.Name, states) {
+					return fmt.Errorf("unoffered: %t, judged: %t", w.IsUnoffered(crd.Name), w.IsJudged(crd.Name, states))
+				}
+				return nil
+			})
+		})
 	}
 }
 

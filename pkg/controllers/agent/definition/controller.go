@@ -66,6 +66,9 @@ type Reconciler struct {
 	// wanted are the definitions that the hub's ones lead to, read once for all clusters.
 	wanted map[string]wantedDefinition
 
+	// judgeable is what is needed of the hub's definitions to judge those of clusters, read once for all clusters.
+	judgeable map[string]HubDefinition
+
 	// refused is the reason that was last told about a definition that could not be put into a cluster.
 	refused map[mcreconcile.Request]string
 }
@@ -91,7 +94,7 @@ func New(o Options) *Reconciler {
 	return &Reconciler{
 		hub: o.Hub, workloads: o.Workloads, fleet: o.Fleet, classes: o.Classes, hubReader: o.HubReader, recorder: o.Recorder,
 		reporter: o.Reporter, metrics: o.Metrics, clock: o.Clock, users: o.Users, grace: o.Grace, kindGone: o.KindGone,
-		wanted: map[string]wantedDefinition{}, refused: map[mcreconcile.Request]string{},
+		wanted: map[string]wantedDefinition{}, judgeable: map[string]HubDefinition{}, refused: map[mcreconcile.Request]string{},
 	}
 }
 
@@ -237,11 +240,14 @@ func (r *Reconciler) Judge(
 		}
 		return r.drain(w, req.Name, before.Kind), nil
 	}
-	hub, err := r.get(ctx, r.hubReader, req.Name)
-	if err != nil {
-		return reconcile.Result{}, err
+	f, ok := view.Followed{}, false
+	if _, could := ClaimKindOf(crd); could {
+		hub, known, err := r.hubDefinition(ctx, req.Name)
+		if err != nil || !known {
+			return reconcile.Result{}, err
+		}
+		f, ok = RetainedKind(crd, hub)
 	}
-	f, ok := RetainedKind(crd, hub)
 	if !ok {
 		r.Unfollow(w, req.Name)
 		w.SetJudged(req.Name, states)

@@ -4,15 +4,19 @@
 package definition
 
 import (
+	"context"
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -30,7 +34,7 @@ const MaxRetainedKinds = 100
 //     kind. Its kind is then followed in the hub, too, in a version that both serve;
 //   - if the hub has none, there is nothing in the hub to be deleted, and the kind is followed in the workload cluster
 //     only.
-func RetainedKind(crd, hub *unstructured.Unstructured) (view.Followed, bool) {
+func RetainedKind(crd *unstructured.Unstructured, hub *HubDefinition) (view.Followed, bool) {
 	kind, ok := ClaimKindOf(crd)
 	if !ok {
 		return view.Followed{}, false
@@ -38,18 +42,69 @@ func RetainedKind(crd, hub *unstructured.Unstructured) (view.Followed, bool) {
 	if hub == nil {
 		return view.Followed{Kind: kind, Retained: true}, true
 	}
-	theirs, ok := ClaimKindOf(hub)
-	if !ok || !isPublishedDefinition(hub) || theirs.GroupKind() != kind.GroupKind() || theirs.Resource != kind.Resource {
+	theirs := hub.kind
+	if !hub.published || theirs.GroupKind() != kind.GroupKind() || theirs.Resource != kind.Resource {
 		return view.Followed{}, false
 	}
 	both := servedVersions(crd)
-	for _, version := range append([]string{theirs.Version}, servedVersions(hub)...) {
+	for _, version := range append([]string{theirs.Version}, hub.served...) {
 		if slices.Contains(both, version) {
 			theirs.Version = version
 			return view.Followed{Kind: theirs, InHub: true, Retained: true}, true
 		}
 	}
 	return view.Followed{}, false
+}
+
+// HubDefinition is what is needed of a definition of the hub to judge one of a cluster.
+type HubDefinition struct {
+	// of is the state that was read.
+	of string
+
+	// kind is that of its objects, and published whether Crossplane made it for requirements.
+	kind      kindwatch.Kind
+	published bool
+	served    []string
+}
+
+// HubDefinitionOf is what is needed of a definition of the hub; nil if there is none.
+func HubDefinitionOf(hub *unstructured.Unstructured) *HubDefinition {
+	if hub == nil {
+		return nil
+	}
+	kind, ok := ClaimKindOf(hub)
+	return &HubDefinition{of: ownership.VersionOf(hub), kind: kind, published: ok && isPublishedDefinition(hub), served: servedVersions(hub)}
+}
+
+// hubDefinition returns what is needed of the hub's definition of a name, nil if the hub has none, as the watch says. A
+// definition can be large, and the owner of a cluster says how often one of its name is judged: it is read once in each
+// of its states, for all clusters. known is false as long as nobody could look.
+func (r *Reconciler) hubDefinition(ctx context.Context, name string) (hub *HubDefinition, known bool, err error) {
+	meta, err := r.hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: name})
+	if apierrors.IsNotFound(err) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.judgeable, name)
+		return nil, true, nil
+	}
+	if err != nil {
+		return nil, false, nil //nolint:nilerr // Its becoming known queues the definition again.
+	}
+	r.mu.Lock()
+	kept, ok := r.judgeable[name]
+	r.mu.Unlock()
+	if ok && kept.of == ownership.VersionOf(meta) {
+		return &kept, true, nil
+	}
+	crd, err := r.get(ctx, r.hubReader, name)
+	if err != nil || crd == nil {
+		return nil, false, err // The watch is about to tell that it is gone.
+	}
+	hub = HubDefinitionOf(crd)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.judgeable[name] = *hub
+	return hub, true, nil
 }
 
 // isPublishedDefinition is whether Crossplane made a definition in the hub for requirements: for claims, for namespaced
