@@ -14,6 +14,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -118,6 +119,31 @@ func TestForeignDefinitionIsLeftAlone(t *testing.T) {
 	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(foreign), got); err != nil || got.Generation != foreign.Generation || len(got.Labels) != 0 {
 		t.Errorf("want the definition as it was, got %v (%v)", got.ObjectMeta, err)
 	}
+}
+
+// TestDefinitionWhoseNamesAreTakenIsTold is about an API server that takes a definition and never serves its kind.
+func TestDefinitionWhoseNamesAreTakenIsTold(t *testing.T) {
+	f := prepareFixture(t)
+	taken := f.crd()
+	taken.Name, taken.Spec.Names.Plural, taken.Spec.Names.Singular = "others."+f.group, "others", "other"
+	taken.OwnerReferences, taken.Annotations = nil, nil
+	f.create(f.workload, taken)
+	f.eventually("the names are taken", func() error { return f.workload.List(f.ctx, f.list()) })
+	f.start()
+	f.told(reason.ReasonDefinitionNotServed)
+	if err := f.workload.Delete(f.ctx, taken); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("the other definition goes", func() error {
+		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(taken), taken); !apierrors.IsNotFound(err) {
+			return errors.Join(errors.New("it is there"), err)
+		}
+		return nil
+	})
+	f.workload = mustClient(t, workloadConfig) // This one does not know what had the names before.
+	f.claim("db")
+	f.pushed("db")
+	f.synced("db", reason.ReasonSynced)
 }
 
 func TestWithdrawnKindKeepsItsDefinitionWhileItHasClaims(t *testing.T) {

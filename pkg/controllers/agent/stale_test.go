@@ -68,7 +68,9 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 	recorder := events.NewFakeRecorder(1)
 	d := definition.New(definition.Options{Hub: h, Workloads: h.Clusters, Reporter: reporter, Recorder: recorder, Metrics: (*Metrics)(nil)})
 	crd := claims.GroupResource().String()
-	d.Accept(t.Context(), w, connection.Cluster{Name: "w1"}, request.ForDefinition("w1", crd), claims)
+	if _, err := d.Accept(t.Context(), w, connection.Cluster{Name: "w1"}, request.ForDefinition("w1", crd), claims); err != nil {
+		t.Fatal(err)
+	}
 	if got := reporter.reasons[crd]; got != reason.ReasonClaimsStale {
 		t.Errorf("want the definition to be refused with %s, got %q", reason.ReasonClaimsStale, got)
 	}

@@ -62,8 +62,7 @@ func (r *Reconciler) ensure(
 ) (reconcile.Result, error) {
 	owner := w.Owner()
 	if current != nil && IsOurs(current, owner) && owner.IsStamped(current) && w.IsVerified(req.Name, view.VerifiedState(current, want.hash)) {
-		r.Accept(ctx, w, cluster, req, p.Kind)
-		return reconcile.Result{}, nil
+		return r.Accept(ctx, w, cluster, req, p.Kind)
 	}
 	have, err := r.get(ctx, w.Reader, req.Name)
 	if err != nil {
@@ -94,8 +93,7 @@ func (r *Reconciler) ensure(
 		return r.unwritten(ctx, w, cluster, req, err)
 	}
 	w.SetVerified(req.Name, view.VerifiedState(have, want.hash))
-	r.Accept(ctx, w, cluster, req, p.Kind)
-	return reconcile.Result{}, nil
+	return r.Accept(ctx, w, cluster, req, p.Kind)
 }
 
 // unwritten makes of the answer of a cluster to the write of a definition what is to be told and when it is tried
@@ -191,8 +189,11 @@ func (r *Reconciler) get(ctx context.Context, from client.Reader, name string) (
 
 // Accept synchronises the claims of a kind whose definition is in place. Those that are known already are looked at
 // again: the class or the publication may have changed what they should do.
-func (r *Reconciler) Accept(ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, kind kindwatch.Kind) {
+func (r *Reconciler) Accept(
+	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, kind kindwatch.Kind,
+) (reconcile.Result, error) {
 	w.SetUnoffered(req.Name, false)
+	var result reconcile.Result
 	// The watch is tried again with back-off, and its coming through makes a new request.
 	switch state, message := w.Watcher.State(kind); state {
 	case kindwatch.StateForbidden:
@@ -200,14 +201,26 @@ func (r *Reconciler) Accept(ctx context.Context, w *view.Cluster, cluster connec
 			Reason:  reason.ReasonClaimsForbidden,
 			Message: fmt.Sprintf("Masthead lacks the right to list and watch %s in the cluster.", req.Name),
 		})
-		return
+		return result, nil
 	case kindwatch.StateTooLarge:
 		r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonClaimsTooLarge, Message: "Claims are not synchronised: " + message + "."})
-		return
+		return result, nil
 	case kindwatch.StateStale:
 		r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonClaimsStale, Message: "What happens to claims is not seen: " + message + "."})
-		return
-	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateNotServed, kindwatch.StateUnwatched:
+		return result, nil
+	case kindwatch.StateNotServed:
+		again, p, err := r.unserved(ctx, w, req, kind)
+		if err != nil {
+			return result, err
+		}
+		result.RequeueAfter = again
+		if p != nil {
+			r.refuse(ctx, cluster, req, p)
+			return result, nil
+		}
+	case kindwatch.StateSynced:
+		w.SetServed(req.Name)
+	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
 	}
 	r.told(req, "")
 	r.reporter.DefinitionServed(req.ClusterName, req.Name)
@@ -216,4 +229,5 @@ func (r *Reconciler) Accept(ctx context.Context, w *view.Cluster, cluster connec
 	if !r.Follow(w, req.Name, view.Followed{Kind: kind, InHub: true}) {
 		r.hub.EnqueueKind(w, kind.GroupResource(), r.hub.Requirements.AddInitial)
 	}
+	return result, nil
 }

@@ -139,6 +139,10 @@ const (
 	// objects of another one, which only the hub's conversion webhook could convert. None of them is synchronised.
 	ReasonDefinitionConversion = "ConversionNeeded"
 
+	// ReasonDefinitionNotServed: the definition is there, and the cluster does not serve its kind, as when another
+	// definition has its names; the message says why.
+	ReasonDefinitionNotServed = "DefinitionNotServed"
+
 	// ReasonClaimsForbidden: the definition is there, and the cluster does not let Masthead list and watch its claims.
 	ReasonClaimsForbidden = "ClaimsForbidden"
 

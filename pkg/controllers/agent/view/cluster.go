@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -98,6 +99,9 @@ type Cluster struct {
 	// unoffered are the definitions that the hub does not offer to the cluster, or not in the version that it has.
 	unoffered map[string]struct{}
 
+	// unserved are the definitions that are in place and whose kinds are not served, with since when that is known.
+	unserved map[string]time.Time
+
 	// verified are the definitions that were compared with the hub's and found right, in the state that they had then.
 	verified map[string]VerifiedDefinition
 
@@ -133,6 +137,7 @@ func NewCluster(c Connection) *Cluster {
 		kinds:      map[string]Followed{},
 		judged:     map[string]string{},
 		drained:    sets.New[string](),
+		unserved:   map[string]time.Time{},
 		verified:   map[string]VerifiedDefinition{},
 		secrets:    map[types.NamespacedName]CopyState{},
 		copies:     map[types.UID]sets.Set[string]{},

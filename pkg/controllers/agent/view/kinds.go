@@ -6,6 +6,7 @@ package view
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -166,6 +167,25 @@ func (w *Cluster) SetVerified(crd string, v VerifiedDefinition) {
 	w.verified[crd] = v
 }
 
+// UnservedSince notes that the kind of a definition that is in place is not served, and returns since when that is known.
+func (w *Cluster) UnservedSince(crd string, now time.Time) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	since, noted := w.unserved[crd]
+	if !noted {
+		since = now
+		w.unserved[crd] = now
+	}
+	return since
+}
+
+// SetServed notes that the kind of a definition is served.
+func (w *Cluster) SetServed(crd string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.unserved, crd)
+}
+
 // Followed is a kind of claims that is followed in a workload cluster.
 type Followed struct {
 	Kind kindwatch.Kind
@@ -207,6 +227,7 @@ func (w *Cluster) ForgetDefinition(crd string) {
 	delete(w.judged, crd)
 	delete(w.unoffered, crd)
 	delete(w.verified, crd)
+	delete(w.unserved, crd)
 	w.drained.Delete(crd)
 }
 

@@ -1,0 +1,72 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package definition
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+)
+
+// servedPatience is how long an API server may take to serve a kind whose definition it has taken.
+const servedPatience = 5 * time.Second
+
+// unserved finds out why a kind is not served whose definition is in place, and when that is to be looked at again. An
+// API server takes a definition whose names another one has, and never serves its kind. A moment after it was written,
+// it is no problem; nor is it if the definition says that the kind is served: then the watch is behind.
+func (r *Reconciler) unserved(
+	ctx context.Context, w *view.Cluster, req mcreconcile.Request, kind kindwatch.Kind,
+) (again time.Duration, p *condition.Problem, err error) {
+	now := r.clock.Now()
+	if left := w.UnservedSince(req.Name, now).Add(servedPatience).Sub(now); left > 0 {
+		return left, nil, nil
+	}
+	crd, err := r.get(ctx, w.Reader, req.Name)
+	if err != nil {
+		return 0, nil, err
+	}
+	if crd == nil {
+		return condition.SlowRetry(), nil, nil // Its end makes a new request.
+	}
+	why, not := NotEstablished(crd)
+	if !not {
+		w.Watcher.Poke(kind.GroupResource())
+		return condition.SlowRetry(), nil, nil
+	}
+	return condition.SlowRetry(), &condition.Problem{
+		Reason: reason.ReasonDefinitionNotServed,
+		Message: fmt.Sprintf("The cluster has the CustomResourceDefinition %q and does not serve its kind: %s",
+			req.Name, multicluster.BoundedText(why)),
+	}, nil
+}
+
+// NotEstablished is whether a definition says that its kind is not served, and why.
+func NotEstablished(crd *unstructured.Unstructured) (why string, not bool) {
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	find := func(name string) (status, message string) {
+		for _, c := range conditions {
+			if c, _ := c.(map[string]any); c["type"] == name {
+				status, _ = c["status"].(string)
+				message, _ = c["message"].(string)
+			}
+		}
+		return status, message
+	}
+	if status, message := find("NamesAccepted"); status == "False" {
+		return "its names are not accepted: " + message, true
+	}
+	if status, message := find("Established"); status != "True" {
+		return "it is not established: " + message, true
+	}
+	return "", false
+}
