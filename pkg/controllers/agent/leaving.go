@@ -61,7 +61,7 @@ func (a *agent) leave(ctx context.Context, name mcr.ClusterName) error {
 	}
 	var last error
 	err := leaveBackoff().DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
-		last = a.requirements.leave(ctx, w, a.definitions.EachKind)
+		last = a.requirements.leave(ctx, w, a.definitions.Leave)
 		return !mayPass(last), nil
 	})
 	if last == nil {

@@ -123,7 +123,7 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 			return dead
 		},
 	})
-	if err := f.agent.requirements.leave(f.ctx, w, f.agent.definitions.EachKind); !errors.Is(err, dead) {
+	if err := f.agent.requirements.leave(f.ctx, w, f.agent.definitions.Leave); !errors.Is(err, dead) {
 		t.Errorf("want to be told, got %v", err)
 	}
 	if n := most.Load(); n != 1 {
@@ -132,7 +132,7 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 	w.Client = healthy
 	ctx, cancel := context.WithCancel(f.ctx)
 	cancel()
-	if err := f.agent.requirements.leave(ctx, w, f.agent.definitions.EachKind); err == nil {
+	if err := f.agent.requirements.leave(ctx, w, f.agent.definitions.Leave); err == nil {
 		t.Error("want nothing to be written, and to be told, when the time is over")
 	}
 	if u, err := f.get(f.workload, f.namespace, "db-0"); err != nil || !hasOurFinalizer(u) {

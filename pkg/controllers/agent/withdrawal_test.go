@@ -19,6 +19,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
 // withdraw deletes the XRD that offers the claim kind.
@@ -174,4 +175,46 @@ func TestDefinitionThatIsOfferedAgainIsOpened(t *testing.T) {
 		return f.workload.Create(f.ctx, u)
 	})
 	f.pushed("db")
+}
+
+func TestClosedDefinitionIsOpenedWhenNobodyWouldDoSoLater(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		goes   func(*fixture)
+	}{
+		"Leaves": {reason: "A cluster that leaves.", goes: func(f *fixture) {
+			fakefleet.Drain(t, f.gate, f.cluster)
+			if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
+				t.Error(err)
+			}
+		}},
+		"Disabled": {reason: "A cluster that is left alone from now on.", goes: func(f *fixture) {
+			class := &fleetv1alpha1.EnrollmentClass{}
+			class.Name = f.class
+			f.edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled })
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := prepareFixture(t)
+			f.grace = time.Hour
+			f.start()
+			f.served()
+			f.withdraw()
+			crd := f.crd()
+			f.closed(crd)
+			f.settled()
+			tc.goes(f)
+			f.eventually("claims are taken again: "+tc.reason, func() error {
+				if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+					return err
+				}
+				if _, marked := crd.Annotations[definition.WithdrawnAnnotation]; marked {
+					return errors.New("the definition says that it is closed")
+				}
+				u := f.object(f.namespace, "db")
+				u.Object["spec"] = map[string]any{"version": "8"}
+				return f.workload.Create(f.ctx, u)
+			})
+		})
+	}
 }

@@ -143,7 +143,11 @@ func (r *Reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 		return r.withdraw(ctx, w, req, l.Followed.Kind, l.Current)
 	case Unjudged:
 		return r.Judge(ctx, w, req, l.Followed, l.Following, l.states)
-	case Unknown, Unrelated, Retained:
+	case Retained:
+		if l.Kept && l.ours() && isMarked(l.Current, l.Owner) {
+			return r.reopen(ctx, w, req)
+		}
+	case Unknown, Unrelated:
 	}
 	return reconcile.Result{}, nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -116,10 +117,33 @@ func (r *Reconciler) hasNoObjects(ctx context.Context, w *view.Cluster, crd *uns
 	return len(list.Items) == 0 && list.GetContinue() == "", nil
 }
 
-// rewrite writes a definition over the one that it was made of.
+// reopen opens a definition that stays because its cluster is left alone, and that was closed before.
+func (r *Reconciler) reopen(ctx context.Context, w *view.Cluster, req mcreconcile.Request) (reconcile.Result, error) {
+	crd, err := r.get(ctx, w.Reader, req.Name)
+	if err != nil || crd == nil || !isMarked(crd, w.Owner()) {
+		return reconcile.Result{}, err
+	}
+	// What it is written is an event; if it is refused, nothing is.
+	return reconcile.Result{RequeueAfter: condition.SlowRetry()}, r.rewrite(ctx, w, Opened(crd))
+}
+
+// isMarked is whether a definition of ours says that it was closed. Its metadata are enough to know.
+func isMarked(crd *unstructured.Unstructured, owner hubidentity.Owner) bool {
+	_, marked := crd.GetAnnotations()[WithdrawnAnnotation]
+	return marked && IsOurs(crd, owner)
+}
+
+// rewrite writes a definition over the one that it was made of. That the cluster refuses it is no error.
 func (r *Reconciler) rewrite(ctx context.Context, w *view.Cluster, crd *unstructured.Unstructured) error {
-	err := w.Client.Update(ctx, crd, w.FieldOwner())
-	if client.IgnoreNotFound(err) != nil && !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
+	err := write(ctx, w, crd)
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+		return nil
+	}
+	return err
+}
+
+func write(ctx context.Context, w *view.Cluster, crd *unstructured.Unstructured) error {
+	if err := w.Client.Update(ctx, crd, w.FieldOwner()); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", crd.GetName(), w.Name, err)
 	}
 	return nil
