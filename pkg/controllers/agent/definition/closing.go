@@ -17,8 +17,8 @@ import (
 // on condition that it has no objects. So it is closed first: each version gets a rule that refuses every object. After
 // a time in which every API server of the cluster has learnt of that, a live list that shows no object shows that there
 // will be none, and the definition is deleted on condition that it is still the one that was closed. If there is an
-// object after all, the definition is opened again and stays. So is one whose cluster leaves or is left alone meanwhile:
-// nobody would ever remove or open it.
+// object after all, the definition is opened again and stays. So is one whose cluster leaves or is left alone
+// meanwhile: nobody would ever remove or open it.
 
 // WithdrawnAnnotation is set on a definition in a workload cluster that is closed, and says since when.
 const WithdrawnAnnotation = "agent.masthead.dev/withdrawn-at"

@@ -164,8 +164,8 @@ func (r *Reconciler) offer(
 	return r.ensure(ctx, w, cluster, req, l.publication, l.Current, want)
 }
 
-// forget drops what is told of a definition that is not offered; and what is noted of it, if it is none of ours. Whoever
-// can write definitions in the cluster decides how many names there are.
+// forget drops what is told of a definition that is not offered; and what is noted of it, if it is none of ours.
+// Whoever can write definitions in the cluster decides how many names there are.
 func (r *Reconciler) forget(w *view.Cluster, req mcreconcile.Request, f Facts) {
 	switch {
 	case f.Following || f.Current != nil && IsOurs(f.Current, f.Owner):

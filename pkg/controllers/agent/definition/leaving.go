@@ -20,14 +20,14 @@ import (
 // called unless the others are to follow nevertheless.
 type KindFunc func(kind kindwatch.Kind, known bool, err error) error
 
-// Leave opens what is closed of the definitions of a cluster, and calls fn for each kind of which claims can
-// bear our finalizer: those that are followed, and then those of definitions of ours of which that is not decided, as in
-// the moment after a restart, or that are too many to be followed. A definition comes before its claims: an API server
-// lets no claim of a closed one be changed.
+// Leave opens what is closed of the definitions of a cluster, and calls fn for each kind of which claims can bear our
+// finalizer: those that are followed, and then those of definitions of ours of which that is not decided, as in the
+// moment after a restart, or that are too many to be followed. A definition comes before its claims: an API server lets
+// no claim of a closed one be changed.
 //
-// It is for a cluster that leaves, in which nothing is reconciled any more and to which nobody comes back: what no watch
-// knows is read now, and not kept. There can be as many definitions with our label as the cluster's owner likes, so that
-// the kinds that are followed go first.
+// It is for a cluster that leaves, in which nothing is reconciled any more and to which nobody comes back: what no
+// watch knows is read now, and not kept. There can be as many definitions with our label as the cluster's owner likes,
+// so that the kinds that are followed go first.
 func (r *Reconciler) Leave(ctx context.Context, w *view.Cluster, fn KindFunc) error {
 	followed := w.FollowedNames()
 	for _, crd := range followed {

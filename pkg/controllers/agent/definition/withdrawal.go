@@ -123,7 +123,7 @@ func (r *Reconciler) reopen(ctx context.Context, w *view.Cluster, req mcreconcil
 	if err != nil || crd == nil || !isMarked(crd, w.Owner()) {
 		return reconcile.Result{}, err
 	}
-	// What it is written is an event; if it is refused, nothing is.
+	// That it was written is an event; that it was refused is none.
 	return reconcile.Result{RequeueAfter: condition.SlowRetry()}, r.rewrite(ctx, w, Opened(crd))
 }
 

@@ -167,7 +167,8 @@ func (w *Cluster) SetVerified(crd string, v VerifiedDefinition) {
 	w.verified[crd] = v
 }
 
-// UnservedSince notes that the kind of a definition that is in place is not served, and returns since when that is known.
+// UnservedSince notes that the kind of a definition that is in place is not served, and returns since when that is
+// known.
 func (w *Cluster) UnservedSince(crd string, now time.Time) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -22,8 +22,8 @@ import (
 const livePage = 100
 
 // EachLive calls fn with the metadata of each object of a kind that the API server of the cluster lists now, page by
-// page: for what no watch knows, however much there is of it. An error of fn ends it and is returned. Of a kind that the
-// cluster does not serve there are no objects.
+// page: for what no watch knows, however much there is of it. An error of fn ends it and is returned. Of a kind that
+// the cluster does not serve there are no objects.
 func (w *Cluster) EachLive(ctx context.Context, kind kindwatch.Kind, fn func(*unstructured.Unstructured) error) error {
 	pages := pager.New(func(ctx context.Context, page metav1.ListOptions) (runtime.Object, error) {
 		list := &metav1.PartialObjectMetadataList{}
