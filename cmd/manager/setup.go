@@ -258,7 +258,7 @@ func secretMetadata(local manager.Manager, label string) (cache.Cache, error) {
 	c, err := cache.New(local.GetConfig(), cache.Options{
 		HTTPClient: local.GetHTTPClient(), Scheme: local.GetScheme(), Mapper: local.GetRESTMapper(),
 		ByObject:                    map[client.Object]cache.ByObject{secret: {Label: labels.NewSelector().Add(*labelled)}},
-		DefaultTransform:            trim,
+		DefaultTransform:            onlyWhatSourcesRead,
 		ReaderFailOnMissingInformer: true,
 	})
 	if err != nil {

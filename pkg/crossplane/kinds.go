@@ -6,6 +6,7 @@ package crossplane
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -26,14 +27,22 @@ var (
 		MetadataOnly:     true,
 	}
 
-	// HubSecretKind are the connection Secrets of the hub, without their data. Other Secrets are not seen at all.
+	// HubSecretKind are the connection Secrets of the hub, without their data. Other Secrets are not seen at all. Of their
+	// metadata only whose they are and whether they stay in the hub is kept: tenants of the hub write the rest, up to
+	// 256 KiB of annotations for each Secret.
 	HubSecretKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
 		Resource:         "secrets",
 		MetadataOnly:     true,
+		OnlyAnnotations:  nothingKept,
+		OnlyLabels:       fleetv1alpha1.DeliverLabel,
+		KeepController:   true,
 		FieldSelector:    "type=" + string(SecretTypeConnection),
 	}
 )
+
+// nothingKept is an annotation that nobody has.
+const nothingKept = "masthead.dev/none"
 
 // CRDGVK is the kind of CustomResourceDefinitions.
 var CRDGVK = schema.GroupVersionKind{ //nolint:gochecknoglobals // A constant.

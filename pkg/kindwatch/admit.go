@@ -82,6 +82,14 @@ func (k Kind) reduced(in *metav1.ObjectMeta) metav1.ObjectMeta {
 			metav1.SetMetaDataAnnotation(&out, name, v)
 		}
 	}
+	for name := range strings.SplitSeq(k.OnlyLabels, ",") {
+		if v, ok := in.Labels[name]; ok {
+			metav1.SetMetaDataLabel(&out, name, v)
+		}
+	}
+	if c := metav1.GetControllerOf(in); k.KeepController && c != nil && max(len(c.APIVersion), len(c.Kind), len(c.Name), len(c.UID)) <= maxName {
+		out.OwnerReferences = []metav1.OwnerReference{*c}
+	}
 	return out
 }
 

@@ -166,6 +166,48 @@ func TestOnlyAnnotationsKeepsNothingElse(t *testing.T) {
 	}
 }
 
+func TestLabelsAndControllerThatAreKept(t *testing.T) {
+	owner := func(name string, controller bool) metav1.OwnerReference {
+		return metav1.OwnerReference{APIVersion: "db.acmeco.org/v1", Kind: "MySQL", Name: name, UID: "7", Controller: &controller}
+	}
+	cases := map[string]struct {
+		reason string
+		owners []metav1.OwnerReference
+		want   []any
+	}{
+		"Controller": {
+			"Only the controller is read.", []metav1.OwnerReference{owner("other", false), owner("db", true)},
+			[]any{map[string]any{"apiVersion": "db.acmeco.org/v1", "kind": "MySQL", "name": "db", "uid": "7", "controller": true}},
+		},
+		"TooLong": {"No object has such a name.", []metav1.OwnerReference{owner(strings.Repeat("x", maxName+1), true)}, nil},
+		"None":    {"There may be none.", nil, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			kind := Kind{
+				GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, Resource: "secrets",
+				MetadataOnly: true, OnlyAnnotations: "example.org/none", OnlyLabels: "example.org/a,example.org/b", KeepController: true,
+			}
+			got, ok := kind.admitted(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "foo", Name: "bar", UID: "1", ResourceVersion: "5", OwnerReferences: tc.owners,
+				Labels: map[string]string{"example.org/a": "kept", "big": "x"}, Annotations: map[string]string{"big": "x"},
+			}}, "")
+			if !ok {
+				t.Fatal("want it kept")
+			}
+			want := map[string]any{
+				"namespace": "foo", "name": "bar", "uid": "1", "resourceVersion": "5", "labels": map[string]any{"example.org/a": "kept"},
+			}
+			if tc.want != nil {
+				want["ownerReferences"] = tc.want
+			}
+			if diff := cmp.Diff(want, got.Object["metadata"]); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 func TestOnlyTheFieldsOfOneManagerAreKept(t *testing.T) {
 	managed := func(managers ...string) *unstructured.Unstructured {
 		u := object("a", "1", "12")

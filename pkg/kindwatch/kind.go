@@ -33,6 +33,11 @@ type Kind struct {
 	// the rest is.
 	OnlyAnnotations string
 
+	// OnlyLabels, for OnlyAnnotations, names labels that are kept beside the annotations, separated by commas, and
+	// KeepController keeps the reference to the controller.
+	OnlyLabels     string
+	KeepController bool
+
 	// Shared has the kind watched once for all Watchers of the cluster that have the same Options.Shared. Of such a kind
 	// objects are kept, without anything that Options.KeepManager or Reduce would do about them.
 	Shared bool

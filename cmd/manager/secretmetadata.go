@@ -1,0 +1,53 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// maxSourceText bounds a text in the metadata of a Secret. The identifier of a cluster is published as a property of its
+// ClusterProfile, which may have no more.
+const maxSourceText = 1024
+
+// onlyWhatSourcesRead leaves of the metadata of a Secret what the sources of clusters read: what identifies it and its
+// state, two labels, and two annotations. Tenants of the hub write the rest: an API server lets each Secret have 256 KiB
+// of annotations, and any number of labels.
+func onlyWhatSourcesRead(in any) (any, error) {
+	m, ok := in.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return in, nil // A tombstone, for example.
+	}
+	return &metav1.PartialObjectMetadata{TypeMeta: m.TypeMeta, ObjectMeta: metav1.ObjectMeta{
+		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
+		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
+		Labels:      only(m.Labels, fleetv1alpha1.EnrollLabel, clusterv1.ClusterNameLabel),
+		Annotations: only(m.Annotations, fleetv1alpha1.ClusterIdentifierAnnotation, fleetv1alpha1.TakeOverFromAnnotation),
+	}}, nil
+}
+
+// only returns some of the texts, each cut if it is too long.
+func only(texts map[string]string, names ...string) map[string]string {
+	var out map[string]string
+	for _, name := range names {
+		text, ok := texts[name]
+		if !ok {
+			continue
+		}
+		if len(text) > maxSourceText {
+			text = strings.ToValidUTF8(text[:maxSourceText], "")
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		// What is cut would keep the whole text in memory.
+		out[name] = strings.Clone(text)
+	}
+	return out
+}
