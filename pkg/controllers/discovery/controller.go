@@ -200,17 +200,7 @@ func (r *reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 // enrolmentChanged is told about every change of every cluster. Other credentials, or a cluster that was away, can mean
 // that the cluster knows Masthead as another user.
 func (r *reconciler) enrolmentChanged(name mcr.ClusterName) {
-	c, enrolled := r.fleet.Lookup(name)
-	now := enrolment{class: c.Enrolment.Class, credentials: c.Enrolment.CredentialsVersion, state: c.State}
-	r.mu.Lock()
-	before := r.enrolments[name]
-	if enrolled {
-		r.enrolments[name] = now
-	} else {
-		delete(r.enrolments, name)
-	}
-	r.mu.Unlock()
-
+	before, now, enrolled := r.noteEnrolment(name)
 	w, engaged := r.workloads.Get(name)
 	if !enrolled || !engaged || before == now {
 		return
@@ -219,6 +209,22 @@ func (r *reconciler) enrolmentChanged(name mcr.ClusterName) {
 		w.user.Doubt(r.clock.Now())
 	}
 	w.enqueue()
+}
+
+// noteEnrolment notes how a cluster is enrolled now, and returns what was noted before. Of two at once, the one that
+// notes last has looked last.
+func (r *reconciler) noteEnrolment(name mcr.ClusterName) (before, now enrolment, enrolled bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, enrolled := r.fleet.Lookup(name)
+	before = r.enrolments[name]
+	if !enrolled {
+		delete(r.enrolments, name)
+		return before, enrolment{}, false
+	}
+	now = enrolment{class: c.Enrolment.Class, credentials: c.Enrolment.CredentialsVersion, state: c.State}
+	r.enrolments[name] = now
+	return before, now, true
 }
 
 // ask has a cluster asked as whom it knows Masthead.

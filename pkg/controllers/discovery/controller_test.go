@@ -1,0 +1,65 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"testing"
+	"time"
+
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
+	"github.com/masthead-dev/masthead/test/fakefleet"
+)
+
+// slowFleet does something between a look and its answer, once.
+type slowFleet struct {
+	*fakefleet.Fleet
+	meanwhile func()
+}
+
+// Lookup implements Fleet.
+func (f *slowFleet) Lookup(name mcr.ClusterName) (connection.Cluster, bool) {
+	c, ok := f.Fleet.Lookup(name)
+	if meanwhile := f.meanwhile; meanwhile != nil {
+		f.meanwhile = nil
+		meanwhile()
+	}
+	return c, ok
+}
+
+// TestWhatIsKnownOfAClusterIsNotOverwrittenByWhatWasKnownBefore has a cluster change between a look and its being
+// noted. Who is told of that change is another goroutine.
+func TestWhatIsKnownOfAClusterIsNotOverwrittenByWhatWasKnownBefore(t *testing.T) {
+	const name = mcr.ClusterName("capi/fleet/w1")
+	fleet := &slowFleet{Fleet: &fakefleet.Fleet{}}
+	r := &reconciler{
+		fleet: fleet, enrolments: map[mcr.ClusterName]enrolment{},
+		workloads: newWorkloads(newReports(nil, nopReporter{}, nil), &readonlypolicy.Users{}, time.Now),
+	}
+	fleet.Set(connection.Cluster{Name: name, State: connection.StateConnecting})
+	told := make(chan struct{})
+	fleet.meanwhile = func() {
+		fleet.Set(connection.Cluster{Name: name, State: connection.StateConnected})
+		tell := func() {
+			r.enrolmentChanged(name)
+			close(told)
+		}
+		if !r.mu.TryLock() {
+			// It waits until the first is noted.
+			go tell()
+			return
+		}
+		r.mu.Unlock()
+		tell()
+	}
+	r.enrolmentChanged(name)
+	<-told
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if got := r.enrolments[name].state; got != connection.StateConnected {
+		t.Errorf("want what is known last, got %s", got)
+	}
+}
