@@ -129,7 +129,7 @@ func setupProfiles(mgr manager.Manager, o Options) error {
 	if err := c.Watch(fleetSource(o.Fleet)); err != nil {
 		return fmt.Errorf("cannot watch the fleet: %w", err)
 	}
-	if err := c.Watch(o.Definitions.source()); err != nil {
+	if err := c.Watch(o.Definitions.source(o.Clock)); err != nil {
 		return fmt.Errorf("cannot watch definitions: %w", err)
 	}
 	profiles := source.TypedKind(mgr.GetCache(), &inventoryv1alpha1.ClusterProfile{}, profileHandler())
@@ -190,13 +190,13 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		return reconcile.Result{}, nil
 	}
 	r.reportRelease(cluster)
-	err = r.publish(ctx, key, cluster, existing)
+	again, err := r.publish(ctx, key, cluster, existing)
 	if apierrors.IsConflict(err) {
 		// Somebody wrote in between, who may be ourselves, so that the cache has news for us; it is not a failure that
 		// anybody should read about.
 		return reconcile.Result{RequeueAfter: conflictDelay}, nil
 	}
-	return reconcile.Result{}, err
+	return reconcile.Result{RequeueAfter: again}, err
 }
 
 func (r *reconciler) get(ctx context.Context, key connection.Key) (*inventoryv1alpha1.ClusterProfile, error) {
@@ -212,43 +212,45 @@ func (r *reconciler) get(ctx context.Context, key connection.Key) (*inventoryv1a
 	return &profile, nil
 }
 
-// publish writes what differs, and nothing if nothing does.
+// publish writes what differs, and nothing if nothing does. It returns when there is more to publish, if there is.
 func (r *reconciler) publish(
 	ctx context.Context, key connection.Key, cluster connection.Cluster, existing *inventoryv1alpha1.ClusterProfile,
-) error {
+) (again time.Duration, err error) {
 	at := key.Published()
 	desired := desiredMetadata(key, cluster)
 	if existing == nil {
 		// This is not forced: if somebody else created it in between, the API server says so, and the cache soon will. The
 		// status follows when the cache has the profile: written from here it would be written twice, since the cache's
 		// first word of the profile comes without it.
-		return r.apply(ctx, at, applyMetadata(desired, ""))
+		return 0, r.apply(ctx, at, applyMetadata(desired, ""))
 	}
 	generation, version := existing.Generation, existing.ResourceVersion
 	if metadataDiffers(existing, desired) {
 		// Ours was altered, and is put back; its UID makes sure that it is still the one that was looked at.
 		u := applyMetadata(desired, existing.UID)
 		if err := r.apply(ctx, at, u, client.ForceOwnership); err != nil {
-			return err
+			return 0, err
 		}
 		generation, version = u.GetGeneration(), u.GetResourceVersion()
 	}
 
-	status := desiredStatus(key, cluster, r.definitions.refusedBy(cluster.Name), existing, generation, r.clock.Now())
+	now := r.clock.Now()
+	refused, again := r.definitions.toPublish(cluster.Name, now)
+	status := desiredStatus(key, cluster, refused, existing, generation, now)
 	if !statusDiffers(existing, status) {
-		return nil
+		return again, nil
 	}
 	u := applyStatus(at, existing.UID, version, status)
-	err := r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
+	err = r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
 		client.FieldOwner(fleetv1alpha1.FieldManager), client.ForceOwnership)
 	if apierrors.IsNotFound(err) {
 		// Somebody deleted it in between, which the watch says. It is then made anew.
-		return nil
+		return 0, nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot apply the status of ClusterProfile %q: %w", at, err)
+		return 0, fmt.Errorf("cannot apply the status of ClusterProfile %q: %w", at, err)
 	}
-	return nil
+	return again, nil
 }
 
 func (r *reconciler) apply(

@@ -553,9 +553,17 @@ func TestPublishesRefusedDefinitions(t *testing.T) {
 	eventually(t, "the definition being refused", func() bool { return reason() == ReasonDefinitionsRefused })
 	definitions.DefinitionForgotten(c.Name, crd)
 	eventually(t, "the definition being forgotten", func() bool { return reason() == ReasonAllServed })
-	if got := definitions.refusedBy(c.Name); got != nil {
+	if got := definitions.refused[c.Name]; got != nil {
 		t.Errorf("Nothing may be kept about a cluster without refused definitions, got %v", got)
 	}
+}
+
+// knows is whether anything is kept about a cluster.
+func (d *Definitions) knows(name mcr.ClusterName) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, published := d.published[name]
+	return published || len(d.refused[name]) > 0
 }
 
 // TestForgetsTheDefinitionsOfAClusterThatGoes lets a cluster go while one of its definitions is refused, without
@@ -577,10 +585,10 @@ func TestForgetsTheDefinitionsOfAClusterThatGoes(t *testing.T) {
 	definitions.DefinitionRefused(c.Name, "mysqls.database.acmeco.org", "ForeignDefinition", "")
 	eventually(t, "the refused definition", func() bool { return kindsServed() == ReasonDefinitionsRefused })
 	fleet.remove(c.Name)
-	eventually(t, "nothing kept about the cluster", func() bool { return len(definitions.refusedBy(c.Name)) == 0 })
+	eventually(t, "nothing kept about the cluster", func() bool { return !definitions.knows(c.Name) })
 	// A report that was under way comes late.
 	definitions.DefinitionRefused(c.Name, "mysqls.database.acmeco.org", "ForeignDefinition", "")
-	eventually(t, "nothing kept about the cluster", func() bool { return len(definitions.refusedBy(c.Name)) == 0 })
+	eventually(t, "nothing kept about the cluster", func() bool { return !definitions.knows(c.Name) })
 	fleet.set(c)
 	eventually(t, "a cluster that came back, of which nothing is known", func() bool { return kindsServed() == ReasonAllServed })
 }

@@ -7,11 +7,18 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
+
+// publishInterval is how often what is told about the definitions of one cluster is published anew, at the most. The
+// first change is published at once. The owner of a workload cluster can have a definition be refused and served in
+// turn, as fast as they can write, and each change would be a write to the hub.
+const publishInterval = 2 * time.Second
 
 // Definitions collects which definitions of kinds could not be put into which clusters, to be published in the
 // condition KindsServed. Whoever puts definitions into clusters reports to it; it never blocks. It is empty when made
@@ -20,6 +27,20 @@ type Definitions struct {
 	mu      sync.Mutex
 	refused map[mcr.ClusterName]map[string]string
 	changed func(mcr.ClusterName)
+
+	// published is what was last published about clusters of which something was to be told.
+	published map[mcr.ClusterName]publishedDefinitions
+}
+
+// publishedDefinitions are the definitions of a cluster that were refused when they were published.
+type publishedDefinitions struct {
+	refused map[string]string
+	at      time.Time
+}
+
+// left is how much longer nothing else is published.
+func (p publishedDefinitions) left(now time.Time) time.Duration {
+	return max(0, min(p.at.Add(publishInterval).Sub(now), publishInterval))
 }
 
 // DefinitionServed says that the definition is in the cluster.
@@ -44,6 +65,7 @@ func (d *Definitions) forgetCluster(cluster mcr.ClusterName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.refused, cluster)
+	delete(d.published, cluster)
 }
 
 // set notes the reason for which a definition is refused; no reason means that it is not.
@@ -74,19 +96,42 @@ func (d *Definitions) set(cluster mcr.ClusterName, crd, reason string) {
 	}
 }
 
-// refusedBy returns the refused definitions of a cluster, and why each of them is.
-func (d *Definitions) refusedBy(cluster mcr.ClusterName) map[string]string {
+// toPublish returns the refused definitions of a cluster that are to be published now, and why each of them is. If that
+// is not all that is known, it returns when to publish that.
+func (d *Definitions) toPublish(cluster mcr.ClusterName, now time.Time) (refused map[string]string, again time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return maps.Clone(d.refused[cluster])
+	last := d.published[cluster]
+	left := last.left(now)
+	switch {
+	case maps.Equal(last.refused, d.refused[cluster]):
+		if len(last.refused) == 0 && left == 0 {
+			delete(d.published, cluster)
+		}
+		return maps.Clone(last.refused), 0
+	case left > 0:
+		return maps.Clone(last.refused), left
+	}
+	if d.published == nil {
+		d.published = map[mcr.ClusterName]publishedDefinitions{}
+	}
+	d.published[cluster] = publishedDefinitions{refused: maps.Clone(d.refused[cluster]), at: now}
+	return maps.Clone(d.refused[cluster]), 0
+}
+
+// delay is how long a change that is reported now waits until it is published.
+func (d *Definitions) delay(cluster mcr.ClusterName, now time.Time) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.published[cluster].left(now)
 }
 
 // source asks for each cluster whose definitions change. What was reported before is seen when the cluster is.
-func (d *Definitions) source() source.TypedSource[request] {
+func (d *Definitions) source(c clock.PassiveClock) source.TypedSource[request] {
 	return source.TypedFunc[request](func(_ context.Context, q workqueue.TypedRateLimitingInterface[request]) error {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.changed = func(name mcr.ClusterName) { q.Add(request{Cluster: name}) }
+		d.changed = func(name mcr.ClusterName) { q.AddAfter(request{Cluster: name}, d.delay(name, c.Now())) }
 		return nil
 	})
 }
