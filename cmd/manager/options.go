@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/leaderelection"
 	"sigs.k8s.io/yaml"
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
@@ -429,8 +430,11 @@ func (o *Options) Validate() error {
 	problem(o.Pprof.BindAddress != "" && !isLoopback(o.Pprof.BindAddress),
 		"pprof-bind-address: %q is not a loopback address, and profiles have no authentication", o.Pprof.BindAddress)
 	le := o.LeaderElection
-	problem(le.LeaseDuration.Duration <= le.RenewDeadline.Duration || le.RenewDeadline.Duration <= le.RetryPeriod.Duration,
-		"leader-elect-lease-duration must be longer than leader-elect-renew-deadline, and that longer than leader-elect-retry-period")
+	// As client-go demands, which says so only when the manager starts, and does not name the flags.
+	problem(le.LeaseDuration.Duration <= le.RenewDeadline.Duration,
+		"leader-elect-lease-duration must be longer than leader-elect-renew-deadline")
+	problem(le.RenewDeadline.Duration <= time.Duration(leaderelection.JitterFactor*float64(le.RetryPeriod.Duration)),
+		"leader-elect-renew-deadline must be longer than %v times leader-elect-retry-period", leaderelection.JitterFactor)
 
 	c := o.Connections
 	for name, d := range map[string]metav1.Duration{

@@ -180,6 +180,11 @@ func TestParseRefuses(t *testing.T) {
 			reason: "A leader that renews for longer than its lease lasts is one of two leaders.",
 			args:   []string{"--leader-elect-lease-duration=5s"}, want: "leader-elect-lease-duration must be longer",
 		},
+		"RetryPeriodTooLong": {
+			reason: "A retry is jittered, and must come before the deadline all the same.",
+			args:   []string{"--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=9s"},
+			want:   "leader-elect-renew-deadline must be longer than 1.2 times leader-elect-retry-period",
+		},
 		"ZeroTimeout": {
 			reason: "No time-out at all would let a dead cluster hold a worker for ever.",
 			args:   []string{"--request-timeout=0s"}, want: "request-timeout: must be longer than zero",
