@@ -17,7 +17,9 @@ unit() {
   mapfile -t packages < <(go list ./... | grep -v '/test/e2e$')
   # Packages run four at a time, on two cores too: most of what they do is wait for API servers, which some start for themselves.
   gotestsum=$(hack/tool.sh gotestsum)
-  hack/tool.sh helm >/dev/null # For test/charts, whose tests would wait for the compiler.
+  # For test/charts and test/printed, which would wait for the compiler.
+  hack/tool.sh helm >/dev/null || return
+  hack/tool.sh gojq >/dev/null || return
   "$gotestsum" --format=pkgname-and-test-fails --jsonfile="$reports/packages.json" -- -race -p 4 -timeout 40m "${packages[@]}" || return
   (cd hack/release && go test ./...) || return
   # The managed resources of the importer in the typed structs of the AWS provider: a module of its own, which compiles for minutes once.

@@ -6,6 +6,7 @@ name=${1:?which tool}
 case $name in
   controller-gen) module=hack/tools package=sigs.k8s.io/controller-tools/cmd/controller-gen path=sigs.k8s.io/controller-tools ;;
   deadcode) module=hack/tools package=golang.org/x/tools/cmd/deadcode path=golang.org/x/tools ;;
+  gojq) module=hack/tools package=github.com/itchyny/gojq/cmd/gojq path=github.com/itchyny/gojq ;;
   gotestsum) module=hack/tools package=gotest.tools/gotestsum path=gotest.tools/gotestsum ;;
   helm) module=hack/tools/helm package=helm.sh/helm/v4/cmd/helm path=helm.sh/helm/v4 ;;
   golangci-lint) module=hack/tools/golangci-lint package=github.com/golangci/golangci-lint/v2/cmd/golangci-lint path=github.com/golangci/golangci-lint/v2 ;;

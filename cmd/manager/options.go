@@ -36,8 +36,8 @@ type Options struct {
 	// else masthead-system.
 	Namespace string `json:"namespace"`
 
-	// Sources are where enrolled clusters come from: "capi", the Clusters of Cluster API, and "kubeconfig", Secrets. What is
-	// not named is not watched, and need not be there.
+	// Sources are where enrolled clusters come from: "capi", the Clusters of Cluster API, and "kubeconfig", Secrets. What
+	// is not named is not watched, and need not be there.
 	Sources []string `json:"sources"`
 
 	// Hub is how this hub is told from others.

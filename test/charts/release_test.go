@@ -81,8 +81,8 @@ func startHub(t *testing.T) hub {
 	return hub{Client: c, helm: newHelm(t, write(t, string(kubeconfig))), config: config}
 }
 
-// TestInstalledUpgradedRemoved walks the charts through their life on one API server, twice: from a version that lacks a
-// field of a definition and a right, which is made from this one, and from the version before this one in git.
+// TestInstalledUpgradedRemoved walks the charts through their life on one API server, twice: from a version that lacks
+// a field of a definition and a right, which is made from this one, and from the version before this one in git.
 func TestInstalledUpgradedRemoved(t *testing.T) {
 	h := startHub(t)
 	for _, name := range []string{namespace, "bar"} {

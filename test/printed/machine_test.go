@@ -1,0 +1,230 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package printed
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/masthead-dev/masthead/test/testenv"
+)
+
+// machine is the reader's: a folder that looks like a checkout, kubectl, helm, the manager and clusters.
+type machine struct {
+	folder string
+	path   string
+
+	// kubeconfigs are those of the administrators of the clusters, by the names in prompts.
+	kubeconfigs map[string]string
+
+	// replace are addresses on the pages that are other ones here.
+	replace *strings.Replacer
+
+	// health is where the manager answers.
+	health string
+}
+
+// newMachine prepares a machine without clusters.
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	folder, bin := t.TempDir(), t.TempDir()
+	for _, name := range []string{"config", "charts"} {
+		if err := os.Symlink(filepath.Join(testenv.Root(), name), filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tools := os.Getenv(testenv.BinEnv)
+	if tools == "" {
+		tools = filepath.Join(testenv.Root(), "bin", "controlplane")
+	}
+	if err := os.Mkdir(filepath.Join(folder, "bin"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	manager := filepath.Join(folder, "bin", "manager")
+	// As `make build` builds it, so that most of it is in the cache.
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", manager, "./cmd/manager")
+	build.Dir, build.Env = testenv.Root(), append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build the manager: %v: %s", err, out)
+	}
+	// The reader has jq and curl; the machine of whoever tests need not.
+	for name, target := range map[string]string{"kubectl": filepath.Join(tools, "kubectl"), "helm": tool(t, "helm"), "jq": tool(t, "gojq")} {
+		if err := os.Symlink(target, filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(bin, "curl"), []byte(curl), 0o700); err != nil { //nolint:gosec // To be run.
+		t.Fatal(err)
+	}
+	health := freeAddress(t)
+	return &machine{
+		folder: folder, path: bin + ":" + os.Getenv("PATH"), kubeconfigs: map[string]string{}, health: health,
+		replace: strings.NewReplacer("127.0.0.1:18081", health),
+	}
+}
+
+// curl prints what is at the last of its arguments, which is of the form http://host:port/path.
+const curl = `#!/usr/bin/env bash
+set -euo pipefail
+url=${*: -1}
+rest=${url#http://} && address=${rest%%/*}
+exec 3<>"/dev/tcp/${address%:*}/${address##*:}"
+printf 'GET /%s HTTP/1.0\r\n\r\n' "${rest#*/}" >&3
+sed $'1,/^\r$/d' <&3
+`
+
+// tool builds a tool, or finds it built.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(testenv.Root(), "hack", "tool.sh"), name)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("cannot build %s: %v", name, err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// start starts an API server that has nothing, and gives its administrator's kubeconfig to whoever has one of the
+// prompts.
+func (m *machine) start(t *testing.T, prompts ...string) {
+	t.Helper()
+	env, err := testenv.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = env.Stop() }) // Also what a start that fails has left.
+	if _, err := env.Start(); err != nil {
+		t.Fatalf("cannot start the API server: %v", err)
+	}
+	admin, err := env.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := admin.KubeConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range prompts {
+		m.kubeconfigs[name] = path
+	}
+}
+
+// run runs a command as somebody who has a cluster's kubeconfig, and returns its standard output. What it assigns to
+// variables is there for the next command of the same administrator.
+func (m *machine) run(t *testing.T, where, command string) (string, error) {
+	t.Helper()
+	if where == "" {
+		where = "hub"
+	}
+	variables := filepath.Join(m.folder, "."+where)
+	script := fmt.Sprintf("set -o pipefail; [[ ! -e %[1]s ]] || source %[1]s\n%[2]s\n{ rc=$?; declare -p id server token 2>/dev/null; } >%[1]s; exit $rc",
+		variables, m.replace.Replace(command))
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", script) //nolint:gosec // Our own pages.
+	var out, problems bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr = m.folder, &out, &problems
+	cmd.Env = append(os.Environ(), "PATH="+m.path, "KUBECONFIG="+m.kubeconfigs[where], "HOME="+m.folder)
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("%w: %s", err, problems.String())
+	}
+	return out.String(), nil
+}
+
+func (m *machine) must(t *testing.T, where, command string) string {
+	t.Helper()
+	out, err := m.run(t, where, command)
+	if err != nil {
+		t.Fatalf("%s$ %s\n%s%v", where, command, out, err)
+	}
+	return out
+}
+
+// follow runs the steps of blocks, and compares what they print.
+func (m *machine) follow(t *testing.T, list ...block) {
+	t.Helper()
+	for _, b := range list {
+		for _, s := range b.steps {
+			out, err := m.run(t, s.where, s.command)
+			if err != nil {
+				t.Fatalf("%s: %s$ %s\n%s%v", b.place, s.where, s.command, out, err)
+			}
+			if !matches(s.prints, out) {
+				t.Errorf("%s: %s$ %s\nThe page says:\n%s\nIt prints:\n%s", b.place, s.where, s.command, strings.Join(s.prints, "\n"), out)
+			}
+		}
+	}
+}
+
+// await runs a command until its output is as wanted.
+func (m *machine) await(t *testing.T, where, command, want string) {
+	t.Helper()
+	last := ""
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 3*time.Minute, true, func(context.Context) (bool, error) {
+		out, err := m.run(t, where, command)
+		last = fmt.Sprint(out, err)
+		return err == nil && strings.Contains(out, want), nil
+	})
+	if err != nil {
+		t.Fatalf("%s$ %s\nwant %q in what it prints, last:\n%s", where, command, want, last)
+	}
+}
+
+// launch starts what the Deployment would start: the manager with the Deployment's arguments, as its ServiceAccount. The
+// flags that are added are for clusters on this machine.
+func (m *machine) launch(t *testing.T) (stop func()) {
+	t.Helper()
+	token := m.must(t, "hub", "kubectl create token masthead --namespace masthead-system --duration 24h")
+	args := strings.Fields(m.must(t, "hub", `kubectl get deployment masthead --namespace masthead-system -o jsonpath='{.spec.template.spec.containers[0].args[*]}'`))
+	m.must(t, "hub", `kubectl config view --raw >hub.kubeconfig && kubectl config --kubeconfig hub.kubeconfig set-credentials admin-out --token "`+
+		strings.TrimSpace(token)+`" && kubectl config --kubeconfig hub.kubeconfig set-context --current --user admin-out`)
+	cmd := exec.Command(filepath.Join(m.folder, "bin", "manager"), append(args, //nolint:noctx,gosec // Ours, and stopped by a signal.
+		"--kubeconfig", filepath.Join(m.folder, "hub.kubeconfig"), "--health-bind-address", m.health, "--metrics-bind-address", "0",
+		"--allow-loopback-endpoints")...)
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("the manager:\n%s", log.String())
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// freeAddress is an address of this machine at which nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	var config net.ListenConfig
+	l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
