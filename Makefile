@@ -92,7 +92,7 @@ lint: ## Run golangci-lint and check that the generated files, go.mod and format
 ##@ Change it
 
 .PHONY: generate
-generate: ## Regenerate deep copies and CRDs from the Go types in apis/.
+generate: ## Regenerate deep copies and CRDs from the Go types in apis/, and from config/ what the charts install.
 	@hack/generate.sh
 
 .PHONY: clean
