@@ -31,6 +31,7 @@
 //     there already. While a kind is being read for the first time, its components stay as the status has them, for up
 //     to two minutes, and all others are shown as they are. A status that says nothing of a component yet waits for it,
 //     for up to five seconds.
+//     A status that lists only a part of what it counts stays whole for that long.
 //   - When an Application comes, goes or fares otherwise, those that depend on it are looked at.
 //   - What an Application discovers is counted and shown, and not changed: it is found by what Helm, Flux and Argo CD
 //     write, by labels, or by name. Of an object that bears no mark that an Application looks for nothing is kept. When
@@ -38,7 +39,8 @@
 //     until then nothing is said to be missing. An inventory of Flux decides, where it can be read, over the labels of
 //     objects.
 //   - Where the class says ObserveOnly, nothing is written to components and no Pod is made: no right to that is
-//     needed. What is owned from before stays so.
+//     needed. What is owned from before stays so. A look that is under way begins no write any more once the class says
+//     so, or takes a consent back.
 //   - A change of health is kept in the status, ten of them, and told by an Event: at most five in ten minutes of an
 //     Application, and one a second of a cluster. An Event that cannot be written is lost.
 //   - When a cluster is un-enrolled, or its class disables Applications, each Application is told that nobody looks any
