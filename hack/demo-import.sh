@@ -78,6 +78,7 @@ for name in "${imports[@]}"; do
 {{end}}'
 done
 show hub get managed -o custom-columns=KIND:.kind,NAME:.metadata.name,POLICIES:.spec.managementPolicies
+say "(ClusterAuth knows no policies: it reads the cluster and signs a token, and writes nothing to the cloud)"
 refused hub delete cluster.cluster.x-k8s.io in-eks
 
 step "8. They are enrolled, each with the label of its import"
