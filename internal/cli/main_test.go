@@ -33,8 +33,8 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// The API servers of a hub and of a workload cluster, started by the first test that needs them. Each test has namespaces
-// of its own in them.
+// The API servers of a hub and of a workload cluster, started by the first test that needs them. Each test has
+// namespaces of its own in them.
 var (
 	servers      []*envtest.Environment
 	startServers = sync.OnceValues(func() (*testFleet, error) {
@@ -235,7 +235,8 @@ func apply(t *testing.T, c client.Client, documents ...string) {
 	}
 }
 
-// enroll creates a kubeconfig Secret that leads to the workload cluster, and the ClusterProfile that Masthead makes of it.
+// enroll creates a kubeconfig Secret that leads to the workload cluster, and the ClusterProfile that Masthead makes of
+// it.
 func (f *testFleet) enroll(t *testing.T, namespace, name string, conditions ...metav1.Condition) {
 	t.Helper()
 	secret := &corev1.Secret{

@@ -37,7 +37,7 @@ const (
  spec: {allowedNamespaces: {list: [NS]}, agent: {defaultTargetNamespace: NS}, applications: {mode: Enabled}}}`
 
 	arrangedXRD = `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, metadata: {name: xdatabases.db.test.dev},
- spec: {group: db.test.dev, claimNames: {kind: Database, plural: databases}, names: {kind: XDatabase, plural: xdatabases}},
+ spec: {group: db.test.dev, claimNames: {kind: Database, plural: databases}, names: {kind: XDatabase, plural: xdatabases}, versions: [{name: v1, served: true, referenceable: true}]},
  status: {conditions: [{type: Established, status: "True"}, {type: Offered, status: "True"}]}}`
 
 	arrangedSyncedClaim = `{apiVersion: db.test.dev/v1, kind: Database, metadata: {name: sql, namespace: NS},

@@ -71,15 +71,11 @@ type Cluster struct {
 	// Profile names the ClusterProfile.
 	Profile string `json:"profile,omitempty"`
 
-	key        connection.Key
-	conditions []metav1.Condition
+	key connection.Key
 }
 
 // Key names the enrolled object.
 func (c *Cluster) Key() connection.Key { return c.key }
-
-// Conditions are those of the ClusterProfile.
-func (c *Cluster) Conditions() []metav1.Condition { return c.conditions }
 
 // EnrolledObject is the metadata of a Cluster or a Secret that bears the label of an enrolment.
 type EnrolledObject struct {
@@ -137,7 +133,7 @@ func clusterOf(p *inventoryv1alpha1.ClusterProfile) (*Cluster, bool) {
 		return nil, false
 	}
 	c := &Cluster{
-		Name: name, Profile: at.String(), Version: p.Status.Version.Kubernetes, key: key, conditions: p.Status.Conditions,
+		Name: name, Profile: at.String(), Version: p.Status.Version.Kubernetes, key: key,
 	}
 	for _, property := range p.Status.Properties {
 		switch property.Name {
@@ -180,7 +176,8 @@ func keyOf(name string) (connection.Key, bool) {
 }
 
 // Find returns the cluster that somebody means: by its name (capi/default/w1), by the name of its ClusterProfile
-// (capi-w1), by namespace and name (default/w1), or by the name of the enrolled object alone, if there is one such cluster.
+// (capi-w1), by namespace and name (default/w1), or by the name of the enrolled object alone, if there is one such
+// cluster.
 func Find(clusters []Cluster, word string) (*Cluster, error) {
 	var found []*Cluster
 	for i := range clusters {

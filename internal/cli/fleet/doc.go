@@ -4,8 +4,8 @@
 // Package fleet is how the command line reaches the hub and the workload clusters, with the rights of whoever runs it.
 //
 // The hub is where the user's kubeconfig leads. A workload cluster is reached with the kubeconfig in the hub that
-// Masthead itself uses, if the user may read that Secret; the user then has there what Masthead has. Who may not is told
-// so, and the rest of the answer is given all the same.
+// Masthead itself uses, if the user may read that Secret; the user then has there what Masthead has. Who may not is
+// told so, and the rest of the answer is given all the same.
 //
 // It guarantees:
 //
@@ -17,6 +17,6 @@
 //   - A cluster that does not answer costs a deadline, not the answer about the others.
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? What their API server
-// answers is shown to whoever asked about it, cleaned (package terminal). It learns that somebody looked, and from which
-// address.
+// answers is shown to whoever asked about it, cleaned (package terminal). It learns that somebody looked, and from
+// which address.
 package fleet

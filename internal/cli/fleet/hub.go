@@ -51,7 +51,8 @@ func NewHub(cfg *rest.Config, allow credentials.Options) (*Hub, error) {
 // Client writes to the hub, for the commands that do.
 func (h *Hub) Client() client.Client { return h.client }
 
-// Clusters lists the fleet. The enrolled objects that the user may not list are left out: their ClusterProfiles say more.
+// Clusters lists the fleet. The enrolled objects that the user may not list are left out: their ClusterProfiles say
+// more.
 func (h *Hub) Clusters(ctx context.Context) ([]Cluster, error) {
 	profiles := &inventoryv1alpha1.ClusterProfileList{}
 	err := h.client.List(ctx, profiles, client.MatchingLabels{inventoryv1alpha1.LabelClusterManagerKey: fleetv1alpha1.FieldManager})

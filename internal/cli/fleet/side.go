@@ -189,8 +189,8 @@ func unstructuredOf(m *metav1.PartialObjectMetadata) (*unstructured.Unstructured
 	return withoutNoise(&unstructured.Unstructured{Object: object}), nil
 }
 
-// withoutNoise leaves out what nobody reads, and the annotation in which kubectl keeps the whole object: that of a Secret
-// holds its data.
+// withoutNoise leaves out what nobody reads, and the annotation in which kubectl keeps the whole object: that of a
+// Secret holds its data.
 func withoutNoise(u *unstructured.Unstructured) *unstructured.Unstructured {
 	u.SetManagedFields(nil)
 	annotations := u.GetAnnotations()

@@ -134,8 +134,8 @@ func refuseRedirects(*http.Request, []*http.Request) error {
 	return errors.New("a redirect was refused")
 }
 
-// Explain says in words why a side could not be asked. Errors of the transport repeat addresses, which belong to whoever
-// asks, and nothing of the credentials.
+// Explain says in words why a side could not be asked. Errors of the transport repeat addresses, which belong to
+// whoever asks, and nothing of the credentials.
 func Explain(err error) string {
 	var status apierrors.APIStatus
 	switch {

@@ -55,7 +55,7 @@ func (l *Looker) application(ctx context.Context, c *fleet.Cluster, side *fleet.
 	}
 	for _, d := range app.Status.Dependencies {
 		if d.Ready != "True" {
-			t.Needs = append(t.Needs, l.application(ctx, c, side, l.thing(ctx, side, why.RoleApplication, applicationKind(), app.Namespace, d.Name)))
+			t.Needs = append(t.Needs, l.application(ctx, c, side, l.thing(ctx, side, why.RoleApplication, ApplicationKind(), app.Namespace, d.Name)))
 		}
 	}
 	if app.Status.HealthCheckPod != "" {
@@ -64,7 +64,8 @@ func (l *Looker) application(ctx context.Context, c *fleet.Cluster, side *fleet.
 	return t
 }
 
-func applicationKind() schema.GroupVersionKind {
+// ApplicationKind is the kind of Applications.
+func ApplicationKind() schema.GroupVersionKind {
 	return appsv1alpha1.GroupVersion.WithKind("Application")
 }
 
@@ -100,18 +101,8 @@ func (l *Looker) owned(ctx context.Context, side *fleet.Side, t *why.Thing) *why
 
 // OwnedBy lists what a workload of Kubernetes owns.
 func OwnedBy(ctx context.Context, side *fleet.Side, obj *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	var kinds []schema.GroupVersionKind
-	switch obj.GroupVersionKind().GroupKind() {
-	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
-		kinds = []schema.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "ReplicaSet"}}
-	case schema.GroupKind{Group: "batch", Kind: "CronJob"}:
-		kinds = []schema.GroupVersionKind{{Group: "batch", Version: "v1", Kind: "Job"}}
-	case schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, schema.GroupKind{Group: "apps", Kind: "StatefulSet"},
-		schema.GroupKind{Group: "apps", Kind: "DaemonSet"}, schema.GroupKind{Group: "batch", Kind: "Job"}, schema.GroupKind{Kind: "ReplicationController"}:
-		kinds = []schema.GroupVersionKind{podKind()}
-	}
 	var out []*unstructured.Unstructured
-	for _, kind := range kinds {
+	for _, kind := range ownedKinds(obj.GroupVersionKind().GroupKind()) {
 		list, err := side.List(ctx, kind, inNamespace(obj.GetNamespace()))
 		if err != nil {
 			return out, err
@@ -128,4 +119,19 @@ func OwnedBy(ctx context.Context, side *fleet.Side, obj *unstructured.Unstructur
 		}
 	}
 	return out, nil
+}
+
+// ownedKinds are the kinds of what a workload of Kubernetes owns, down to Pods.
+func ownedKinds(owner schema.GroupKind) []schema.GroupVersionKind {
+	switch owner {
+	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
+		return []schema.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "ReplicaSet"}}
+	case schema.GroupKind{Group: "batch", Kind: "CronJob"}:
+		return []schema.GroupVersionKind{{Group: "batch", Version: "v1", Kind: "Job"}}
+	case schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, schema.GroupKind{Group: "apps", Kind: "StatefulSet"},
+		schema.GroupKind{Group: "apps", Kind: "DaemonSet"}, schema.GroupKind{Group: "batch", Kind: "Job"},
+		schema.GroupKind{Kind: "ReplicationController"}:
+		return []schema.GroupVersionKind{podKind()}
+	}
+	return nil
 }

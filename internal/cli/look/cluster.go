@@ -8,10 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
@@ -34,8 +33,8 @@ func secretKind() schema.GroupVersionKind { return corev1.SchemeGroupVersion.Wit
 
 func clusterKind() schema.GroupVersionKind { return clusterv1.GroupVersion.WithKind("Cluster") }
 
-// cluster is what an enrolled cluster needs: its class, the object that stands for it, and the kubeconfig. What is asked
-// about because of something in a cluster to which there is a connection needs the class alone.
+// cluster is what an enrolled cluster needs: its class, the object that stands for it, and the kubeconfig. What is
+// asked about because of something in a cluster to which there is a connection needs the class alone.
 func (l *Looker) cluster(ctx context.Context, c *fleet.Cluster, f why.For) *why.Thing {
 	key := c.Key()
 	at := key.Published()
@@ -65,7 +64,8 @@ func (l *Looker) cluster(ctx context.Context, c *fleet.Cluster, f why.For) *why.
 	return t
 }
 
-// Cluster looks at a cluster by a name that somebody gives it: an enrolled one, or a Cluster of Cluster API that is not.
+// Cluster looks at a cluster by a name that somebody gives it: an enrolled one, or a Cluster of Cluster API that is
+// not.
 func (l *Looker) Cluster(ctx context.Context, word, namespace string) (*why.Thing, error) {
 	c, err := fleet.Find(l.clusters, word)
 	if err == nil {
@@ -78,7 +78,7 @@ func (l *Looker) Cluster(ctx context.Context, word, namespace string) (*why.Thin
 	return t, nil
 }
 
-// Class looks at an EnrollmentClass, and at those of its clusters that are not connected.
+// class looks at an EnrollmentClass, and at those of its clusters that are not connected.
 func (l *Looker) class(ctx context.Context, t *why.Thing) *why.Thing {
 	for i := range l.clusters {
 		if c := &l.clusters[i]; c.Class == t.Ref.Name && c.State != fleet.StateConnected {

@@ -41,7 +41,7 @@ func (l *Looker) Find(ctx context.Context, q Question) (*why.Thing, error) {
 	case "class", "classes":
 		q.Kind = "enrollmentclasses.fleet.masthead.dev"
 	case "app", "apps", "application":
-		q.Kind = "applications." + applicationKind().Group
+		q.Kind = "applications." + ApplicationKind().Group
 	}
 	if q.Cluster != "" {
 		c, err := fleet.Find(l.clusters, q.Cluster)
@@ -75,7 +75,7 @@ func (l *Looker) inCluster(ctx context.Context, c *fleet.Cluster, q Question) (*
 
 // walk goes from an object of a workload cluster to what it needs.
 func (l *Looker) walk(ctx context.Context, c *fleet.Cluster, side *fleet.Side, kind schema.GroupVersionKind, t *why.Thing) *why.Thing {
-	if kind.GroupKind() == applicationKind().GroupKind() {
+	if kind.GroupKind() == ApplicationKind().GroupKind() {
 		return l.application(ctx, c, side, t)
 	}
 	if publisher, _ := l.publisherOf(ctx, kind.GroupKind()); publisher != nil ||
@@ -116,7 +116,7 @@ func (l *Looker) unreachable(ctx context.Context, c *fleet.Cluster, q Question, 
 }
 
 func useOfKind(kind string) why.Use {
-	if strings.HasSuffix(kind, applicationKind().Group) {
+	if strings.HasSuffix(kind, ApplicationKind().Group) {
 		return why.UseApplications
 	}
 	return ""
@@ -128,7 +128,7 @@ func (l *Looker) unserved(ctx context.Context, c *fleet.Cluster, q Question) (*w
 		Ref: why.Ref{Where: c.Name, Kind: q.Kind, Namespace: q.Namespace, Name: q.Name}, Role: why.RoleObject,
 	}, why.NotServed, "")
 	if useOfKind(q.Kind) != "" {
-		t.Ref.Kind = applicationKind().Kind
+		t.Ref.Kind = ApplicationKind().Kind
 		return l.application(ctx, c, nil, t), nil
 	}
 	kind, err := l.hub.KindOf(q.Kind)

@@ -12,13 +12,13 @@ import (
 // Colours are on or off. The zero value is off.
 type Colours struct{ on bool }
 
-// ColoursFor returns colours for a writer: on if it is a terminal, and neither NO_COLOR (no-color.org) nor TERM=dumb asks
-// for none.
+// ColoursFor returns colours for a writer: on if it is a terminal, and neither NO_COLOR (no-color.org) nor TERM=dumb
+// asks for none.
 func ColoursFor(w io.Writer, getenv func(string) string) Colours {
 	return Colours{on: printers.IsTerminal(w) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
 }
 
-// Good, Bad, Middling and Faint colour a text, which must be clean.
+// Good is for what is well. The text must be clean, as for the others.
 func (c Colours) Good(text string) string { return c.paint("32", text) }
 
 // Bad is for what has failed.

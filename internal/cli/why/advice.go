@@ -36,7 +36,7 @@ func advice(why string) string {
 	case connection.ReasonClusterIdentityChanged:
 		return "If that is intended, remove the label masthead.dev/enroll and put it back."
 	case ReasonNotEnrolled:
-		return "Enrol it by the label masthead.dev/enroll."
+		return "Enrol it: kubectl masthead enroll."
 	case ReasonSwitchedOff:
 		return "Change the class, or name another one."
 	case reason.ReasonConflict:

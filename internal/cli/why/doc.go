@@ -3,11 +3,11 @@
 
 // Package why says why something does not work, from what was fetched about it. There is no I/O in it.
 //
-// What was fetched is a graph of Things: the object that was asked about, what it needs, what that needs, across the hub
-// and a workload cluster. Each Thing is read by its role into findings. A finding is either the thing's own (a right is
-// missing, the provider cannot create a bucket) or derived: it only says that something below is not well (a composite is
-// not ready because a bucket is not). A derived finding is explained by any finding below it. What is left are the causes,
-// the worst first, and of those that are equally bad the deepest.
+// What was fetched is a graph of Things: the object that was asked about, what it needs, what that needs, across the
+// hub and a workload cluster. Each Thing is read by its role into findings. A finding is either the thing's own (a
+// right is missing, the provider cannot create a bucket) or derived: it only says that something below is not well (a
+// composite is not ready because a bucket is not). A derived finding is explained by any finding below it. What is left
+// are the causes, the worst first, and of those that are equally bad the deepest.
 //
 // It guarantees:
 //

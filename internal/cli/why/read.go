@@ -138,8 +138,9 @@ func (c condition) finding(severity Severity, derived bool) Finding {
 	return Finding{Severity: severity, Derived: derived, Reason: reason, Message: c.Message}
 }
 
-// crossplaned reads what Crossplane and its providers look after. Synced is about the object's own reconciliation. Ready of
-// a composite says that something below is not, and Ready of a managed resource follows from what the provider said.
+// crossplaned reads what Crossplane and its providers look after. Synced is about the object's own reconciliation.
+// Ready of a composite says that something below is not, and Ready of a managed resource follows from what the provider
+// said.
 func crossplaned(obj *unstructured.Unstructured) []Finding {
 	var out []Finding
 	for _, conditionType := range []string{"Synced", "LastAsyncOperation", "Responsive"} {

@@ -9,8 +9,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
-// claim reads a claim in a workload cluster. AgentSynced is Masthead's own word about it; the other conditions come from the
-// hub's object, which is below.
+// claim reads a claim in a workload cluster. AgentSynced is Masthead's own word about it; the other conditions come
+// from the hub's object, which is below.
 func claim(obj *unstructured.Unstructured) []Finding {
 	c, ok := conditionOf(obj, reason.ConditionAgentSynced)
 	if !ok {

@@ -15,8 +15,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// cluster reads a ClusterProfile. Without a connection nothing works behind it. Of the definitions that a cluster refuses,
-// and of the kinds that are not known, only those count that have to do with the question.
+// cluster reads a ClusterProfile. Without a connection nothing works behind it. Of the definitions that a cluster
+// refuses, and of the kinds that are not known, only those count that have to do with the question.
 func cluster(t *Thing) []Finding {
 	c, ok := conditionOf(t.Object, inventory.ConditionConnected)
 	switch {

@@ -1,0 +1,150 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/internal/cli/fleet"
+	"github.com/masthead-dev/masthead/internal/cli/requirements"
+	"github.com/masthead-dev/masthead/internal/cli/terminal"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
+)
+
+// claimsAnswer is what the command knows.
+type claimsAnswer struct {
+	Claims   []requirements.Row `json:"claims"`
+	NotAsked []unasked          `json:"notAsked,omitempty"`
+}
+
+func newClaims(a *app) *cobra.Command {
+	var cluster string
+	cmd := a.withOutput(&cobra.Command{
+		Use:     "claims",
+		Aliases: []string{"claim"},
+		Short:   "Show the claims of the fleet, where each is in the hub, and who holds a name",
+		Long: `Show the claims, and namespaced composites, of all workload clusters: where each one is in the hub, whether the hub holds
+what it says, and whether it is ready. Of a claim whose name is taken it says by whom. Objects of the hub that come from a
+cluster which has no such claim are shown, too; of a cluster that cannot be asked, the hub's objects are all that is known.`,
+		Example: `  # All claims
+  kubectl masthead claims
+
+  # Those of the namespace shop in w1
+  kubectl masthead claims --cluster w1 -n shop
+
+  # Those whose name is taken, and by whom
+  kubectl masthead claims -o json | jq '.claims[] | select(.state == "Conflict") | {cluster, namespace, name, holder}'`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			hub, err := a.hub()
+			if err != nil {
+				return err
+			}
+			answer, err := a.claims(cmd.Context(), hub, cluster)
+			if err != nil {
+				return err
+			}
+			return a.print(answer, func(wide bool) error {
+				a.tellUnasked(answer.NotAsked)
+				if len(answer.Claims) == 0 {
+					a.note("There are no claims.")
+					return nil
+				}
+				return claimTable(answer.Claims, wide).Write(a.Streams.Out)
+			})
+		},
+	})
+	cmd.Flags().StringVar(&cluster, "cluster", "", "Only the claims of this workload cluster")
+	_ = cmd.RegisterFlagCompletionFunc("cluster", a.completeClusterFlag)
+	return cmd
+}
+
+// noArguments is cobra.NoArgs with the exit code of what is misused.
+func noArguments(cmd *cobra.Command, arguments []string) error {
+	if err := cobra.NoArgs(cmd, arguments); err != nil {
+		return misused("%w", err)
+	}
+	return nil
+}
+
+func (a *app) claims(ctx context.Context, hub *fleet.Hub, word string) (claimsAnswer, error) {
+	all, err := hub.Clusters(ctx)
+	if err != nil {
+		return claimsAnswer{}, err
+	}
+	clusters, err := chosen(all, word)
+	if err != nil {
+		return claimsAnswer{}, err
+	}
+	xrds, err := hub.List(ctx, crossplane.XRDKind.GroupVersionKind)
+	if meta.IsNoMatchError(err) {
+		return claimsAnswer{}, fmt.Errorf("the hub has no CompositeResourceDefinitions: is Crossplane installed? (%w)", fleet.ErrNoSuchKind)
+	}
+	if err != nil {
+		return claimsAnswer{}, fmt.Errorf("cannot list the CompositeResourceDefinitions of the hub: %w", err)
+	}
+	facts := requirements.Facts{Clusters: all, Asked: map[string]bool{}}
+	var kinds []crossplane.Publication
+	for _, xrd := range xrds {
+		publication, ok := crossplane.PublicationOf(xrd)
+		if !ok || slices.ContainsFunc(kinds, func(k crossplane.Publication) bool { return k.CrdName() == publication.CrdName() }) {
+			continue
+		}
+		objects, err := hub.List(ctx, publication.Kind.GroupVersionKind)
+		if err != nil {
+			return claimsAnswer{}, fmt.Errorf("cannot list %s in the hub: %w", publication.Kind.GroupResource(), err)
+		}
+		facts.Hub = append(facts.Hub, objects...)
+		kinds = append(kinds, publication)
+	}
+	var claims collected[requirements.Claim]
+	var asked collected[string]
+	answer := claimsAnswer{NotAsked: each(ctx, hub, clusters, func(ctx context.Context, c *fleet.Cluster, side *fleet.Side) error {
+		for _, k := range kinds {
+			list, err := side.List(ctx, k.Kind.GroupVersionKind, client.InNamespace(a.onlyNamespace()))
+			if meta.IsNoMatchError(err) {
+				continue // The class does not offer the kind, or the cluster refused it.
+			}
+			if err != nil {
+				return fmt.Errorf("cannot list %s: %w", k.Kind.GroupResource(), err)
+			}
+			for _, obj := range list {
+				claims.add(requirements.Claim{Cluster: c.Name, Object: obj})
+			}
+		}
+		asked.add(c.Name)
+		return nil
+	})}
+	facts.Claims = claims.items
+	for _, name := range asked.items {
+		facts.Asked[name] = true
+	}
+	for _, row := range requirements.Rows(facts) {
+		if (word == "" || row.Cluster == clusters[0].Name) && (a.onlyNamespace() == "" || row.Namespace == a.onlyNamespace()) {
+			answer.Claims = append(answer.Claims, row)
+		}
+	}
+	return answer, nil
+}
+
+func claimTable(rows []requirements.Row, wide bool) terminal.Table {
+	t := terminal.Table{Columns: []string{"CLUSTER", "NAMESPACE", "KIND", "NAME", "HUB", "STATE", "READY", "HELD BY"}}
+	if wide {
+		t.Columns = append(t.Columns, "MESSAGE")
+	}
+	for _, r := range rows {
+		row := []string{r.Cluster, r.Namespace, r.Kind, r.Name, r.Hub, r.State, r.Ready, r.Holder}
+		if wide {
+			row = append(row, r.Message)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}

@@ -1,0 +1,93 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/masthead-dev/masthead/internal/cli/fleet"
+)
+
+// clustersAtOnce is how many workload clusters are asked at the same time.
+const clustersAtOnce = 16
+
+// unasked is a cluster that could not be asked, and why.
+type unasked struct {
+	Cluster string `json:"cluster"`
+	Message string `json:"message"`
+}
+
+// each asks clusters, many at once. Those to which Masthead has no connection are not asked: each of them would cost a
+// deadline. What a cluster's ask returns as an error is why it was not asked, and the rest go on.
+func each(ctx context.Context, hub *fleet.Hub, clusters []fleet.Cluster, ask func(context.Context, *fleet.Cluster, *fleet.Side) error) []unasked {
+	failed := make([]error, len(clusters))
+	var g errgroup.Group
+	g.SetLimit(clustersAtOnce)
+	for i := range clusters {
+		c := &clusters[i]
+		if c.State != fleet.StateConnected {
+			failed[i] = errors.New("Masthead is not connected to it: " + c.Reason)
+			continue
+		}
+		g.Go(func() error {
+			side, err := hub.Workload(ctx, c)
+			if err == nil {
+				err = ask(ctx, c, side)
+			}
+			failed[i] = err
+			return nil
+		})
+	}
+	_ = g.Wait()
+	var out []unasked
+	for i, err := range failed {
+		if err != nil {
+			out = append(out, unasked{Cluster: clusters[i].Name, Message: fleet.Explain(err)})
+		}
+	}
+	return out
+}
+
+// collected is what many goroutines add to.
+type collected[T any] struct {
+	mu    sync.Mutex
+	items []T
+}
+
+func (c *collected[T]) add(items ...T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.items = append(c.items, items...)
+}
+
+// tellUnasked notes which clusters could not be asked.
+func (a *app) tellUnasked(list []unasked) {
+	for _, u := range list {
+		a.note("not asked: %s: %s", u.Cluster, u.Message)
+	}
+}
+
+// chosen are the clusters that the flag --cluster names, or all.
+func chosen(clusters []fleet.Cluster, word string) ([]fleet.Cluster, error) {
+	if word == "" {
+		return clusters, nil
+	}
+	c, err := fleet.Find(clusters, word)
+	if err != nil {
+		return nil, err
+	}
+	return []fleet.Cluster{*c}, nil
+}
+
+// onlyNamespace is the namespace that -n names. The context's does not count where a command is about a fleet.
+func (a *app) onlyNamespace() string {
+	if a.kube.Namespace == nil {
+		return ""
+	}
+	return *a.kube.Namespace
+}

@@ -1,0 +1,195 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package requirements brings together the claims of workload clusters and their objects in the hub. There is no I/O in
+// it.
+//
+// It guarantees that every claim and every object that names a source is in one row, and that what a row says of the
+// hub's object is said of the object that names the claim as its source.
+//
+// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is a
+// function of objects that whoever asks may read.
+package requirements
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/cli/fleet"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+)
+
+// States that are this package's own; all others are reasons of the condition AgentSynced.
+const (
+	// StateNotLookedAt: the claim has no condition AgentSynced.
+	StateNotLookedAt = "NotLookedAt"
+
+	// StateNotAsked: the cluster could not be asked, so that only the hub's object is known.
+	StateNotAsked = "NotAsked"
+
+	// StateNoClaim: the hub has the object, and its cluster has no such claim.
+	StateNoClaim = "NoClaim"
+
+	// StateNoCluster: the hub has the object, and no enrolled cluster has the identifier that it names.
+	StateNoCluster = "NoCluster"
+)
+
+// Facts are what was fetched.
+type Facts struct {
+	Clusters []fleet.Cluster
+
+	// Hub are the objects of claim kinds in the hub, Claims those in workload clusters.
+	Hub    []*unstructured.Unstructured
+	Claims []Claim
+
+	// Asked are the names of the clusters whose claims are known.
+	Asked map[string]bool
+}
+
+// A Claim is one in a workload cluster.
+type Claim struct {
+	Cluster string
+	Object  *unstructured.Unstructured
+}
+
+// A Row is a claim, its object in the hub, or both.
+type Row struct {
+	Cluster   string `json:"cluster"`
+	Namespace string `json:"namespace"`
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+
+	// Hub is namespace and name of the object in the hub; empty if there is none.
+	Hub string `json:"hub,omitempty"`
+
+	// State is the reason of the condition AgentSynced, or one of the constants.
+	State   string `json:"state"`
+	Message string `json:"message,omitempty"`
+
+	// Ready is the status of the condition Ready: the claim's, or that of the hub's object if there is no claim.
+	Ready string `json:"ready,omitempty"`
+
+	// Holder says who has the name, of a claim that cannot have it.
+	Holder string `json:"holder,omitempty"`
+}
+
+// source is what an object of the hub says of where it comes from.
+type source struct{ cluster, namespace, kind, name string }
+
+// Rows brings everything together, by cluster, namespace, kind and name.
+func Rows(f Facts) []Row {
+	bySource := map[source][]*unstructured.Unstructured{}
+	for _, obj := range f.Hub {
+		if s, ok := sourceOf(f.Clusters, obj); ok {
+			bySource[s] = append(bySource[s], obj)
+		}
+	}
+	var rows []Row
+	for _, c := range f.Claims {
+		key := source{c.Cluster, c.Object.GetNamespace(), c.Object.GetKind(), c.Object.GetName()}
+		rows = append(rows, claimRow(f, key, c.Object, bySource[key]))
+		delete(bySource, key)
+	}
+	for s, objects := range bySource {
+		for _, obj := range objects {
+			rows = append(rows, hubRow(f, s, obj))
+		}
+	}
+	slices.SortFunc(rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Hub, b.Hub))
+	})
+	return rows
+}
+
+// sourceOf names the claim of an object; false if it names none. An identifier that no cluster has stands for itself.
+func sourceOf(clusters []fleet.Cluster, obj *unstructured.Unstructured) (source, bool) {
+	s, named := ownership.SourceOf(obj)
+	if !named {
+		return source{}, false
+	}
+	cluster := s.Identifier
+	if c := fleet.ByIdentifier(clusters, s.Identifier); c != nil {
+		cluster = c.Name
+	}
+	return source{cluster, s.Namespace, obj.GetKind(), obj.GetName()}, true
+}
+
+func claimRow(f Facts, key source, claim *unstructured.Unstructured, counterparts []*unstructured.Unstructured) Row {
+	row := Row{Cluster: key.cluster, Namespace: key.namespace, Kind: key.kind, Name: key.name, State: StateNotLookedAt}
+	if why, message, ok := conditionOf(claim, reason.ConditionAgentSynced); ok {
+		row.State, row.Message = why, message
+	}
+	row.Ready = statusOf(claim, "Ready")
+	record, recorded := ownership.RecordOf(claim)
+	for _, obj := range counterparts {
+		// A claim can have left objects in several namespaces; the one that it records is its own.
+		if row.Hub == "" || recorded && obj.GetNamespace() == record.Namespace {
+			row.Hub = obj.GetNamespace() + "/" + obj.GetName()
+		}
+	}
+	if row.State == reason.ReasonConflict {
+		row.Holder = holder(f, claim)
+	}
+	return row
+}
+
+// holder says who has the name of a claim, by the name of the cluster if it can be seen.
+func holder(f Facts, claim *unstructured.Unstructured) string {
+	said := claim.GetAnnotations()[fleetv1alpha1.ConflictAnnotation]
+	for _, obj := range f.Hub {
+		if obj.GetKind() != claim.GetKind() || obj.GetName() != claim.GetName() || ownership.HolderOf(obj) != said {
+			continue
+		}
+		s, named := ownership.SourceOf(obj)
+		if c := fleet.ByIdentifier(f.Clusters, s.Identifier); named && c != nil {
+			return fmt.Sprintf("%s in %s", c.Name, s.Namespace)
+		}
+	}
+	return said
+}
+
+func hubRow(f Facts, s source, obj *unstructured.Unstructured) Row {
+	row := Row{
+		Cluster: s.cluster, Namespace: s.namespace, Kind: s.kind, Name: s.name, Hub: obj.GetNamespace() + "/" + obj.GetName(),
+		State: StateNoCluster, Ready: statusOf(obj, "Ready"), Message: "No enrolled cluster has this identifier.",
+	}
+	for i := range f.Clusters {
+		if f.Clusters[i].Name != s.cluster {
+			continue
+		}
+		row.State, row.Message = StateNotAsked, "The cluster could not be asked."
+		if f.Asked[s.cluster] {
+			row.State, row.Message = StateNoClaim, "The cluster has no such claim."
+		}
+	}
+	return row
+}
+
+func conditionOf(obj *unstructured.Unstructured, conditionType string) (why, message string, _ bool) {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == conditionType {
+			why, _ = c["reason"].(string)
+			message, _ = c["message"].(string)
+			return why, message, true
+		}
+	}
+	return "", "", false
+}
+
+func statusOf(obj *unstructured.Unstructured, conditionType string) string {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == conditionType {
+			status, _ := c["status"].(string)
+			return status
+		}
+	}
+	return ""
+}
