@@ -18,8 +18,9 @@
 //     events.
 //   - What does not bear the label masthead.dev/managed-by, or names another hub, is never overwritten or deleted. A
 //     definition that is not needed any more stays while there are objects of it that are not copies.
-//   - A cluster with CompositeResourceDefinitions that are not copies has a Crossplane of its own. Nothing is copied
-//     there, until these go.
+//   - A cluster with CompositeResourceDefinitions that are not copies, or with copies of them that bear somebody else's
+//     finalizer, has a Crossplane of its own. Nothing is copied there, until these go. What bears such a finalizer is
+//     never deleted: that Crossplane would delete its claims.
 //   - A ValidatingAdmissionPolicy in each cluster rejects that anybody but Masthead creates, changes or deletes what
 //     bears the label: copies, their definitions, the definitions of claim kinds that the agent pulls, and that of
 //     Applications. It names the user that the cluster says Masthead is. When that user changes, the policy follows.

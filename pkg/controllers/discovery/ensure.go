@@ -104,7 +104,7 @@ func (p *pass) written(
 		return false, nil, nil
 	case apierrors.IsForbidden(err):
 		return false, &problem{reasons.forbidden, refusal(kind, m, err)}, nil
-	case apierrors.IsInvalid(err) && have != nil && m.exactLabels:
+	case apierrors.IsInvalid(err) && have != nil && m.exactLabels && foreignFinalizer(have) == "":
 		// A field that cannot be changed is different, because the hub's object was made anew. A copy can be, too.
 		p.within(soon)
 		return false, nil, p.remove(ctx, kind, have)

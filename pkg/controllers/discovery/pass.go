@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -40,6 +41,10 @@ type pass struct {
 
 	// kept are the definitions that are not wanted and have to stay.
 	kept sets.Set[string]
+
+	// otherCrossplane is what was found of a Crossplane of the cluster's own that works with what Masthead put there, when
+	// the definition of CompositeResourceDefinitions was to be removed.
+	otherCrossplane findings
 
 	// again is when the cluster is to be looked at again, if it is.
 	again time.Duration
@@ -146,8 +151,11 @@ func (p *pass) ownCrossplane() (own *problem, waiting bool) {
 		problem, _ := p.unknown(kind, definitionReasons)
 		return nil, problem == nil
 	}
-	if err != nil || isMastheads(have) {
+	if err != nil || isMastheads(have) && !v.known {
 		return nil, !v.known
+	}
+	if isMastheads(have) {
+		return p.crossplaneAtWork(mirrorKind(v.kind))
 	}
 	return &problem{
 		reason: ReasonOwnCrossplane,
@@ -190,6 +198,7 @@ func (p *pass) mirrorObjects(ctx context.Context, v view) (objects int, done boo
 	if problem, waiting := p.unknown(kind, objectReasons); problem != nil || waiting {
 		return 0, !waiting, problem, nil
 	}
+	p.w.arrived(kind)
 	var problems []*problem
 	var errs []error
 	done = true
@@ -219,7 +228,11 @@ func (p *pass) mirrorObjects(ctx context.Context, v view) (objects int, done boo
 			done = false
 		}
 	}
-	errs = append(errs, p.removeOthers(ctx, kind, v))
+	left, err := p.removeOthers(ctx, kind, v)
+	if left != nil {
+		problems = append(problems, left)
+	}
+	errs = append(errs, err)
 	return objects, done, summary(problems), errors.Join(errs...)
 }
 
@@ -237,8 +250,9 @@ func summary(problems []*problem) *problem {
 	}
 }
 
-// removeOthers deletes the copies of what the hub does not have, or the class does not offer, any more.
-func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) error {
+// removeOthers deletes the copies of what the hub does not have, or the class does not offer, any more. It returns the
+// first of those that stay because of somebody else.
+func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (left *problem, err error) {
 	wanted := sets.New[string]()
 	for _, m := range v.objects {
 		if p.offer.includes(m.group) {
@@ -248,15 +262,20 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) er
 	have, err := p.w.watcher.List(kind)
 	if err != nil {
 		// The kind is not followed any more. Its being followed again makes a new request.
-		return nil //nolint:nilerr // See above.
+		return nil, nil //nolint:nilerr,nilnil // See above.
 	}
 	var errs []error
 	for _, obj := range have {
-		if p.owns(obj) && !wanted.Has(obj.GetName()) && !p.refused {
+		switch finalizer := foreignFinalizer(obj); {
+		case !p.owns(obj) || wanted.Has(obj.GetName()) || p.refused:
+		case finalizer == "":
 			errs = append(errs, p.remove(ctx, kind, obj))
+		case left == nil:
+			left = &problem{ReasonForeignObjectsLeft, fmt.Sprintf("%s %q is not shown any more. It stays, because somebody in the cluster works with it, "+
+				"who has put the finalizer %q on it.", kind.Kind, obj.GetName(), multicluster.BoundedText(finalizer))}
 		}
 	}
-	return errors.Join(errs...)
+	return left, errors.Join(errs...)
 }
 
 // unknown returns why the objects of a kind in the cluster are not known, or that this is only a matter of time.

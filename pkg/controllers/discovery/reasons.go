@@ -6,8 +6,8 @@ package discovery
 // Reasons for which users of a workload cluster do not see something, in events and in the ClusterProfile's condition
 // KindsServed.
 const (
-	// ReasonOwnCrossplane: the cluster has a Crossplane of its own, whose definitions and compositions are not the hub's.
-	// Nothing is mirrored there.
+	// ReasonOwnCrossplane: the cluster has a Crossplane of its own, whose definitions and compositions are not the hub's, or
+	// which works with copies. Nothing is mirrored there, and what is there stays.
 	ReasonOwnCrossplane = "OwnCrossplane"
 
 	// ReasonDefinitionForeign: the cluster has a definition of that name which Masthead did not put there.
@@ -32,8 +32,8 @@ const (
 	// ReasonObjectsTooLarge: the cluster has more objects of the kind, or larger ones, than Masthead keeps.
 	ReasonObjectsTooLarge = "ObjectsTooLarge"
 
-	// ReasonForeignObjectsLeft: the definition is not wanted any more, and stays because the cluster has objects of that
-	// kind which are not Masthead's.
+	// ReasonForeignObjectsLeft: a definition or a copy is not wanted any more, and stays because of somebody else: the
+	// cluster has objects of the kind which are not Masthead's, or copies that bear others' finalizers.
 	ReasonForeignObjectsLeft = "ForeignObjectsLeft"
 )
 

@@ -49,28 +49,56 @@ func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
 		// The watch will say what happened to it.
 		return err
 	}
-	foreign, known, err := p.withdrawObjects(ctx, k, crd)
+	return p.withdrawDefinition(ctx, k, crd)
+}
+
+// withdrawDefinition removes a definition that is Masthead's, with the copies. Those of CompositeResourceDefinitions
+// are the first: where a Crossplane works with them, it works with the others, too.
+func (p *pass) withdrawDefinition(ctx context.Context, k mirroredKind, crd *unstructured.Unstructured) error {
+	if k.resource != resourceXRD && p.otherCrossplane.unknown {
+		return nil
+	}
+	if k.resource != resourceXRD && p.otherCrossplane.found {
+		p.keep(ctx, k, fmt.Sprintf("The CustomResourceDefinition %q is not needed any more. It stays, with the copies, because a Crossplane in the cluster "+
+			"works with what Masthead put there.", k.crd()))
+		return nil
+	}
+	left, err := p.withdrawObjects(ctx, k, crd)
+	if k.resource == resourceXRD {
+		p.otherCrossplane = findings{found: left.held > 0, unknown: err != nil || !left.all}
+	}
 	if err != nil {
 		return err
 	}
-	if !known {
+	if left.foreign+left.held > 0 {
+		p.keep(ctx, k, fmt.Sprintf("The CustomResourceDefinition %q is not needed any more. It stays, because the cluster has %d objects of it that were not "+
+			"put there by Masthead, and %d that finalizers of somebody else are on.", k.crd(), left.foreign, left.held))
+	}
+	if !left.all {
 		p.within(soon)
 	}
-	if !known && foreign == 0 {
-		return nil
-	}
-	if foreign > 0 {
-		p.kept.Insert(k.crd())
-		p.reports.kind(ctx, p.cluster, k.crd(), 0, &problem{
-			reason: ReasonForeignObjectsLeft,
-			message: fmt.Sprintf("The CustomResourceDefinition %q is not needed any more. It stays, because the cluster has %d objects of it that were not put "+
-				"there by Masthead.", k.crd(), foreign),
-		})
-		p.within(slowRetry())
+	if !left.all || left.foreign+left.held > 0 {
 		return nil
 	}
 	p.reports.forgetKind(p.w.name, k.crd())
 	return p.remove(ctx, ownedDefinitionKind, crd)
+}
+
+// keep tells why a definition that is not wanted stays.
+func (p *pass) keep(ctx context.Context, k mirroredKind, why string) {
+	p.kept.Insert(k.crd())
+	p.reports.kind(ctx, p.cluster, k.crd(), 0, &problem{reason: ReasonForeignObjectsLeft, message: why})
+	p.within(slowRetry())
+}
+
+// leftovers are the objects of a kind that stay when the copies go.
+type leftovers struct {
+	// foreign are not copies, and held bear somebody else's finalizer, whether or not they are copies: no object is in
+	// both.
+	foreign, held int
+
+	// all is whether that is all of them.
+	all bool
 }
 
 // definition reads the definition of a kind from the cluster; nil if there is none.
@@ -87,40 +115,47 @@ func (p *pass) definition(ctx context.Context, k mirroredKind) (*unstructured.Un
 	return crd, nil
 }
 
-// withdrawObjects deletes the copies of a kind, and returns how many objects of it are not copies, and whether that is
-// all of them. They are read from the API server: the watch may know nothing of a kind that is not wanted.
+// withdrawObjects deletes the copies of a kind, and returns what is left. That is read from the API server: the watch
+// may know nothing of a kind that is not wanted.
 //
 // An API server that does not serve the kind has not said that there are no objects. One of several that has not heard
 // of the definition's last change, which may have another version stored, answers so, too.
-func (p *pass) withdrawObjects(ctx context.Context, k mirroredKind, crd *unstructured.Unstructured) (foreign int, known bool, err error) {
+func (p *pass) withdrawObjects(ctx context.Context, k mirroredKind, crd *unstructured.Unstructured) (leftovers, error) {
+	left := leftovers{}
 	kind, ok := servedKind(crd, k.resource)
 	if !ok {
-		return 0, false, fmt.Errorf("cannot tell what objects CustomResourceDefinition %q in cluster %q has: it serves no version", k.crd(), p.w.name)
+		return left, fmt.Errorf("cannot tell what objects CustomResourceDefinition %q in cluster %q has: it serves no version", k.crd(), p.w.name)
 	}
 	more := ""
 	for {
 		page, err := p.page(ctx, kind, more)
 		if apierrors.IsNotFound(err) {
-			return foreign, more == "" && neverServed(crd), nil
+			left.all = more == "" && neverServed(crd)
+			return left, nil
 		}
 		if err != nil {
-			return foreign, false, fmt.Errorf("cannot list %s in cluster %q: %w", kind, p.w.name, err)
+			return left, fmt.Errorf("cannot list %s in cluster %q: %w", kind, p.w.name, err)
 		}
 		for i := range page.Items {
 			obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
 				"name": page.Items[i].Name, "uid": string(page.Items[i].UID), "resourceVersion": page.Items[i].ResourceVersion,
 			}}}
 			obj.SetLabels(page.Items[i].Labels)
+			if foreignFinalizer(&page.Items[i]) != "" {
+				left.held++
+				continue
+			}
 			if !p.owns(obj) {
-				foreign++
+				left.foreign++
 				continue
 			}
 			if err := p.remove(ctx, kind, obj); err != nil {
-				return foreign, false, err
+				return left, err
 			}
 		}
 		if more = page.Continue; more == "" {
-			return foreign, true, nil
+			left.all = true
+			return left, nil
 		}
 	}
 }

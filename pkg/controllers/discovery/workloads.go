@@ -52,6 +52,9 @@ type workload struct {
 	// something is wanted there. The definition of a kind is one, as crdKind has it.
 	bare sets.Set[kindwatch.Kind]
 
+	// awaited is since when objects of a kind have been waited for.
+	awaited map[kindwatch.Kind]time.Time
+
 	// followed are the kinds of copies that are watched, by the name of their definition. They stay as they are while it
 	// is not known what the hub has.
 	followed map[string]kindwatch.Kind
@@ -143,6 +146,24 @@ func (w *workload) setBare(kind kindwatch.Kind, bare bool) {
 	}
 }
 
+// awaits returns how much longer the objects of a kind are waited for.
+func (w *workload) awaits(kind kindwatch.Kind, now time.Time) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	since, known := w.awaited[kind]
+	if !known {
+		w.awaited[kind], since = now, now
+	}
+	return max(0, patience-now.Sub(since))
+}
+
+// arrived ends that the objects of a kind are waited for.
+func (w *workload) arrived(kind kindwatch.Kind) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.awaited, kind)
+}
+
 // workloads are the engaged workload clusters.
 type workloads = multicluster.Instances[mcreconcile.Request, *workload]
 
@@ -172,7 +193,7 @@ func newWorkload(
 	w := &workload{
 		name: name, client: watched.Client, metadata: watched.MetadataClient, queue: queue, user: user,
 		verified: map[copyKey]verifiedCopy{}, bare: sets.New[kindwatch.Kind](),
-		followed: map[string]kindwatch.Kind{},
+		followed: map[string]kindwatch.Kind{}, awaited: map[kindwatch.Kind]time.Time{},
 	}
 	watched.Handler = w.handle
 	if w.watcher, err = kindwatch.New(watched); err != nil {
@@ -201,6 +222,7 @@ func (w *workload) follow(crd string, kind kindwatch.Kind, wanted bool) {
 	if wanted {
 		w.followed[crd] = kind
 	} else {
+		delete(w.awaited, w.followed[crd])
 		delete(w.followed, crd)
 	}
 }

@@ -1,0 +1,178 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+const crossplanesFinalizer = "defined.apiextensions.crossplane.io"
+
+func TestForeignFinalizer(t *testing.T) {
+	cases := map[string]struct {
+		reason     string
+		finalizers []string
+		want       string
+	}{
+		"None":       {"What has none is nobody's.", nil, ""},
+		"Kubernetes": {"An API server puts these on what it deletes.", []string{"foregroundDeletion", "orphan"}, ""},
+		"Crossplane": {"Who puts a finalizer on something works with it.", []string{"orphan", crossplanesFinalizer}, crossplanesFinalizer},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			u := object(xrdGVK, "x")
+			u.SetFinalizers(tc.finalizers)
+			if got := foreignFinalizer(u); got != tc.want {
+				t.Errorf("%s Want %q, got %q", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// withoutPolicies is an API server that serves no admission policies, so that anybody can write over the copies.
+func withoutPolicies(req *http.Request) *http.Response {
+	if strings.Contains(req.URL.Path, "/validatingadmissionpolic") {
+		return answer(http.StatusNotFound, "404 page not found")
+	}
+	return nil
+}
+
+// finalize puts a finalizer on a copy, or takes it off.
+func (f *fixture) finalize(u *unstructured.Unstructured, finalizers ...string) {
+	f.t.Helper()
+	f.edit(f.workload, u, func() { u.SetFinalizers(finalizers) })
+}
+
+// releaseLater leaves no finalizer on a copy when the test ends.
+func (f *fixture) releaseLater(u *unstructured.Unstructured) {
+	f.t.Cleanup(func() {
+		now := object(u.GroupVersionKind(), u.GetName())
+		if f.workload.Get(f.ctx, client.ObjectKeyFromObject(now), now) == nil {
+			f.finalize(now)
+		}
+	})
+}
+
+// untouched is whether an object is there and nobody deletes it.
+func (f *fixture) untouched(u *unstructured.Unstructured) {
+	f.t.Helper()
+	now := object(u.GroupVersionKind(), u.GetName())
+	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(now), now); err != nil || now.GetUID() != u.GetUID() || now.GetDeletionTimestamp() != nil {
+		f.t.Fatalf("want %s %q left as it is, got %v (%v)", u.GetKind(), u.GetName(), now.Object["metadata"], err)
+	}
+}
+
+// TestCrossplaneThatWasInstalledOverTheCopies has a Crossplane take copies for its own, as it does where no policy is
+// in force. When one of them is deleted, it deletes the claims.
+func TestCrossplaneThatWasInstalledOverTheCopies(t *testing.T) {
+	f := prepareFixture(t)
+	f.asked.answer = withoutPolicies
+	f.start()
+	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
+	copied, copiedComposition := f.copy(xrd, sameContent(xrd)), f.copy(composition, nil)
+	f.releaseLater(copied)
+	f.finalize(copied, crossplanesFinalizer)
+	f.reported(xrdCRD, ReasonOwnCrossplane)
+	f.event(ReasonOwnCrossplane)
+
+	t.Log("nothing is written or deleted there any more, also after a restart")
+	f.settled()
+	written := f.asked.writes()
+	f.delete(f.hub, xrd)
+	f.delete(f.hub, composition)
+	other := f.composition("gcp", "mysqlinstances")
+	f.restart()
+	f.reported(xrdCRD, ReasonOwnCrossplane)
+	f.settled()
+	f.gone(other)
+	f.untouched(copied)
+	f.untouched(copiedComposition)
+	// One is the question as whom the cluster knows Masthead.
+	if n := f.asked.writes() - written; n > 1 {
+		t.Errorf("want nothing written, got %d: %q", n, f.asked.last(20))
+	}
+
+	t.Log("nor when it is not wanted any more")
+	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Discovery = fleetv1alpha1.DiscoveryModeNone })
+	f.reported(xrdCRD, ReasonForeignObjectsLeft)
+	f.reported(compositionCRD, ReasonForeignObjectsLeft)
+	f.settled()
+	f.untouched(copied)
+	f.untouched(copiedComposition)
+
+	t.Log("when the Crossplane is gone, everything goes")
+	f.finalize(copied)
+	f.reconciler.enqueueAll()
+	f.gone(copied)
+	f.gone(copiedComposition)
+}
+
+// TestDefinitionThatIsNotACopyIsACrossplanes has a cluster get a CompositeResourceDefinition of its own under
+// Masthead's definition.
+func TestDefinitionThatIsNotACopyIsACrossplanes(t *testing.T) {
+	f := newFixture(t)
+	xrd := f.xrd("mysqlinstances")
+	copied := f.copy(xrd, nil)
+	own := object(xrdGVK, "theirs."+f.group)
+	own.Object["spec"] = copied.DeepCopy().Object["spec"]
+	_ = unstructured.SetNestedField(own.Object, "theirs", "spec", "names", "plural")
+	f.create(f.workload, own)
+	t.Cleanup(func() { f.delete(f.workload, own) })
+	f.reported(xrdCRD, ReasonOwnCrossplane)
+	composition := f.composition("aws", "mysqlinstances")
+	f.settled()
+	f.gone(composition)
+	f.untouched(copied)
+
+	f.delete(f.workload, own)
+	f.copy(composition, nil)
+	f.reported(xrdCRD, "Served")
+}
+
+// TestCopyThatSomebodyWorksWithStays has the hub not have any more what somebody in the cluster put a finalizer on.
+func TestCopyThatSomebodyWorksWithStays(t *testing.T) {
+	f := prepareFixture(t)
+	f.asked.answer = withoutPolicies
+	f.start()
+	composition, other := f.composition("aws", "mysqlinstances"), f.composition("gcp", "mysqlinstances")
+	copied := f.copy(composition, nil)
+	f.copy(other, nil)
+	f.releaseLater(copied)
+	f.finalize(copied, "theirs.org/uses")
+	f.eventually("the finalizer is seen", func() error {
+		w, _ := f.reconciler.workloads.Get(f.cluster)
+		for _, kind := range w.followedKinds() {
+			have, err := w.watcher.Get(kind, client.ObjectKeyFromObject(copied))
+			if err == nil && slices.Contains(have.GetFinalizers(), "theirs.org/uses") {
+				return nil
+			}
+		}
+		return errors.New("it is not")
+	})
+	f.delete(f.hub, composition)
+	f.delete(f.hub, other)
+	f.gone(other)
+	f.reported(compositionCRD, ReasonForeignObjectsLeft)
+	f.untouched(copied)
+
+	f.finalize(copied)
+	f.gone(copied)
+	f.reported(compositionCRD, "Served")
+	f.eventually("the metric", func() error {
+		if got := f.gauge("masthead_discovery_served", string(f.cluster), compositionCRD); got != 1 {
+			return fmt.Errorf("it is %v", got)
+		}
+		return nil
+	})
+}
