@@ -180,7 +180,7 @@ func (p *pass) mirror(ctx context.Context, k mirroredKind) error {
 	objects := 0
 	if problem == nil {
 		var done bool
-		if objects, done, problem, err = p.mirrorObjects(ctx, v); err != nil || !done && problem == nil {
+		if objects, done, problem, err = p.mirrorObjects(ctx, k, v); err != nil || !done && problem == nil {
 			return err
 		}
 	}
@@ -193,12 +193,17 @@ func (p *pass) mirror(ctx context.Context, k mirroredKind) error {
 
 // mirrorObjects makes the cluster have the objects of a kind that its class offers, and no other copies. It returns how
 // many are as they should be, whether that is all that can be done now, and the first of the problems.
-func (p *pass) mirrorObjects(ctx context.Context, v view) (objects int, done bool, first *problem, err error) {
+func (p *pass) mirrorObjects(ctx context.Context, k mirroredKind, v view) (objects int, done bool, first *problem, err error) {
 	kind := mirrorKind(v.kind)
-	if problem, waiting := p.unknown(kind, objectReasons); problem != nil || waiting {
-		return 0, !waiting, problem, nil
+	why, waiting := p.unknown(kind, objectReasons)
+	if waiting {
+		why, err = p.notServed(ctx, k, kind)
+		return 0, why != nil, why, err
 	}
 	p.w.arrived(kind)
+	if why != nil {
+		return 0, true, why, nil
+	}
 	var problems []*problem
 	var errs []error
 	done = true

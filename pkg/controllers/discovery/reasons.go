@@ -6,8 +6,8 @@ package discovery
 // Reasons for which users of a workload cluster do not see something, in events and in the ClusterProfile's condition
 // KindsServed.
 const (
-	// ReasonOwnCrossplane: the cluster has a Crossplane of its own, whose definitions and compositions are not the hub's, or
-	// which works with copies. Nothing is mirrored there, and what is there stays.
+	// ReasonOwnCrossplane: the cluster has a Crossplane of its own, whose definitions and compositions are not the hub's,
+	// or which works with copies. Nothing is mirrored there, and what is there stays.
 	ReasonOwnCrossplane = "OwnCrossplane"
 
 	// ReasonDefinitionForeign: the cluster has a definition of that name which Masthead did not put there.
@@ -19,6 +19,10 @@ const (
 	// ReasonDefinitionForbidden: the cluster refused the definition with 403: a right is missing, or an admission policy
 	// forbids it.
 	ReasonDefinitionForbidden = "DefinitionForbidden"
+
+	// ReasonDefinitionNotServed: the cluster took the definition and does not serve it, for example because its names
+	// belong to another one; the message says what its API server says.
+	ReasonDefinitionNotServed = "DefinitionNotServed"
 
 	// ReasonObjectForeign: an object of that name is in the cluster already and was not put there by Masthead.
 	ReasonObjectForeign = "ForeignObject"

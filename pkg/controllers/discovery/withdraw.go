@@ -168,17 +168,6 @@ func neverServed(crd *unstructured.Unstructured) bool {
 		conditionOf(crd, string(apiextensionsv1.NamesAccepted))["status"] == string(metav1.ConditionFalse)
 }
 
-// conditionOf returns a condition of an object as it is written there; nil if it has none of that type.
-func conditionOf(obj *unstructured.Unstructured, conditionType string) map[string]any {
-	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == conditionType {
-			return c
-		}
-	}
-	return nil
-}
-
 func (p *pass) page(ctx context.Context, kind kindwatch.Kind, more string) (*metav1.PartialObjectMetadataList, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.requestTimeout)
 	defer cancel()

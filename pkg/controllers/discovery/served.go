@@ -1,0 +1,57 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"context"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+)
+
+// notServed returns why the cluster does not serve a kind of which it has the definition. For a while that is only a
+// matter of time, and no problem.
+func (p *pass) notServed(ctx context.Context, k mirroredKind, kind kindwatch.Kind) (*problem, error) {
+	if state, _ := p.w.watcher.State(kind); state != kindwatch.StateNotServed {
+		return nil, nil //nolint:nilnil // It is being found out.
+	}
+	if left := p.w.awaits(kind, p.clock.Now()); left > 0 {
+		p.within(left)
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	crd, err := p.definition(ctx, k)
+	if err != nil || crd == nil {
+		return nil, err
+	}
+	return &problem{ReasonDefinitionNotServed, fmt.Sprintf("The CustomResourceDefinition %q is in the cluster, whose API server does not serve it: %s",
+		k.crd(), whyNotServed(crd))}, nil
+}
+
+// whyNotServed is what the status of a definition says, for users.
+func whyNotServed(crd *unstructured.Unstructured) string {
+	for _, conditionType := range []apiextensionsv1.CustomResourceDefinitionConditionType{apiextensionsv1.NamesAccepted, apiextensionsv1.Established} {
+		c := conditionOf(crd, string(conditionType))
+		message, _ := c["message"].(string)
+		if c["status"] == string(metav1.ConditionFalse) && message != "" {
+			return multicluster.BoundedText(fmt.Sprintf("%s is False: %s", conditionType, message))
+		}
+	}
+	return "its status does not say why."
+}
+
+// conditionOf returns a condition of an object as it is written there; nil if it has none of that type.
+func conditionOf(obj *unstructured.Unstructured, conditionType string) map[string]any {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == conditionType {
+			return c
+		}
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+)
+
+func TestWhyNotServed(t *testing.T) {
+	status := func(conditionType, status, message string) map[string]any {
+		return map[string]any{"conditions": []any{map[string]any{"type": conditionType, "status": status, "message": message}}}
+	}
+	cases := map[string]struct {
+		reason string
+		status any
+		want   string
+	}{
+		"Conflict": {
+			"Names that belong to another definition are why.", status("NamesAccepted", "False", `"Composition" is already in use`),
+			`NamesAccepted is False: "Composition" is already in use`,
+		},
+		"Installing": {"What takes long is told.", status("Established", "False", "the initial names have been accepted"), "Established is False: the initial names have been accepted"},
+		"Lags":       {"An API server that lags does not say so.", status("Established", "True", "the initial names have been accepted"), "its status does not say why."},
+		"Lies":       {"What has another shape says nothing.", []any{"x"}, "its status does not say why."},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := whyNotServed(&unstructured.Unstructured{Object: map[string]any{"status": tc.status}}); got != tc.want {
+				t.Errorf("%s Want %q, got %q", tc.reason, tc.want, got)
+			}
+		})
+	}
+	long := whyNotServed(&unstructured.Unstructured{Object: map[string]any{"status": status("NamesAccepted", "False", strings.Repeat("\x1b", 1<<20))}})
+	if len(long) > multicluster.MaxForeignText+len("...") || strings.Contains(long, "\x1b") {
+		t.Errorf("want what a cluster says bounded and without control characters, got %d bytes", len(long))
+	}
+}
+
+// TestDefinitionThatIsNeverServedIsTold has another definition have the names of one that Masthead puts there.
+func TestDefinitionThatIsNeverServedIsTold(t *testing.T) {
+	f := prepareFixture(t)
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	f.clock = clock
+	taken := f.claimCRD("others", nil)
+	taken.Name, taken.Spec.Group, taken.Spec.Names.Kind, taken.Spec.Scope = "others."+crossplaneGroup, crossplaneGroup, "Composition", apiextensionsv1.ClusterScoped
+	f.create(f.workload, taken)
+	t.Cleanup(func() { f.delete(f.workload, taken) })
+	f.eventually("it has the names", func() error {
+		crd, err := f.crd(f.workload, taken.Name)
+		if err == nil && (len(crd.Status.Conditions) == 0 || crd.Status.Conditions[0].Status != apiextensionsv1.ConditionTrue) {
+			err = errors.New("it has not")
+		}
+		return err
+	})
+	f.start()
+	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
+	f.copy(xrd, nil)
+	f.eventually("it is waited for", func() error {
+		w, _ := f.reconciler.workloads.Get(f.cluster)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for kind := range w.awaited {
+			if kind.Resource == resourceComposition {
+				return nil
+			}
+		}
+		return errors.New("it is not")
+	})
+	if got := f.told.get(compositionCRD); got != "" {
+		t.Errorf("want nothing told at once, got %q", got)
+	}
+	clock.SetTime(clock.Now().Add(patience))
+	f.reconciler.enqueueAll()
+	f.reported(compositionCRD, ReasonDefinitionNotServed)
+	f.event(ReasonDefinitionNotServed)
+
+	t.Log("when the names are free, it is served")
+	f.delete(f.workload, taken)
+	f.reported(compositionCRD, "Served")
+	f.workload = mustClient(t, workloadConfig) // The other one takes Composition for the kind of the other definition.
+	f.copy(composition, nil)
+}
