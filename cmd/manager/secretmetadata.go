@@ -12,13 +12,13 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// maxSourceText bounds a text in the metadata of a Secret. The identifier of a cluster is published as a property of its
-// ClusterProfile, which may have no more.
+// maxSourceText bounds a text in the metadata of a Secret. The identifier of a cluster is published as a property of
+// its ClusterProfile, which may have no more.
 const maxSourceText = 1024
 
 // onlyWhatSourcesRead leaves of the metadata of a Secret what the sources of clusters read: what identifies it and its
-// state, two labels, and two annotations. Tenants of the hub write the rest: an API server lets each Secret have 256 KiB
-// of annotations, and any number of labels.
+// state, two labels, and two annotations. Tenants of the hub write the rest: an API server lets each Secret have 256
+// KiB of annotations, and any number of labels.
 func onlyWhatSourcesRead(in any) (any, error) {
 	m, ok := in.(*metav1.PartialObjectMetadata)
 	if !ok {
