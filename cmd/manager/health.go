@@ -11,17 +11,22 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // health answers /healthz and /readyz for the whole life of the process. It is not the manager's own endpoint because
 // that one only exists once the hub has everything that the manager needs.
 type health struct {
+	// metric is 1 while the process is ready.
+	metric prometheus.Gauge
+
 	mu     sync.Mutex
 	reason string
 }
 
-func newHealth() *health {
-	return &health{reason: "starting"}
+func newHealth(metric prometheus.Gauge) *health {
+	return &health{metric: metric, reason: "starting"}
 }
 
 // notReady makes /readyz answer 503 with a reason.
@@ -29,6 +34,11 @@ func (h *health) notReady(reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.reason = reason
+	if reason == "" {
+		h.metric.Set(1)
+	} else {
+		h.metric.Set(0)
+	}
 }
 
 // ready makes /readyz answer 200.

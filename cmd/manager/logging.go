@@ -14,22 +14,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
-// newLogger returns the logger of the whole process. Lines are JSON with times that sort, unless text is asked for.
-func newLogger(o LogOptions, w io.Writer) logr.Logger {
-	levels := map[string]zapcore.Level{
-		"error": zapcore.ErrorLevel, "info": zapcore.InfoLevel, "debug": zapcore.DebugLevel, "trace": zapcore.Level(-4),
-	}
+// newLogger returns the logger of the whole process, and what changes its level. Lines are JSON with times that sort,
+// unless text is asked for.
+func newLogger(o LogOptions, w io.Writer) (logr.Logger, *logLevel) {
+	level := uberzap.NewAtomicLevelAt(zapLevels()[o.Level])
 	encoder := zap.JSONEncoder
 	if o.Format == "text" {
 		encoder = zap.ConsoleEncoder
 	}
-	return zap.New(
+	log := zap.New(
 		zap.WriteTo(w),
-		zap.Level(uberzap.NewAtomicLevelAt(levels[o.Level])),
+		zap.Level(level),
 		// A stack trace with each failed request would bury the message; panics bring theirs along.
 		zap.StacktraceLevel(zapcore.DPanicLevel),
 		encoder(func(c *zapcore.EncoderConfig) { c.EncodeTime = zapcore.RFC3339NanoTimeEncoder }),
 	)
+	return log, &logLevel{atomic: level, log: log}
 }
 
 // useLogger makes the libraries log through the process's logger too.

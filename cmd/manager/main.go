@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 
 	"github.com/go-logr/logr"
@@ -15,7 +16,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/masthead-dev/masthead/internal/processmetrics"
 	"github.com/masthead-dev/masthead/internal/version"
 )
 
@@ -47,10 +50,10 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 	if in.Options.MemoryBudgetMiB == 0 {
 		in.Options.MemoryBudgetMiB = int(budgetOf(limit) / mebibyte)
 	}
-	log := newLogger(in.Options.Log, stderr)
+	log, level := newLogger(in.Options.Log, stderr)
 	useLogger(log)
 	log.Info("Masthead starts", "version", version.Version, "memoryLimitBytes", limit, "memoryBudgetMiB", in.Options.MemoryBudgetMiB)
-	if err := serve(ctx, in.Options, log); err != nil {
+	if err := serve(ctx, in.Options, log, level); err != nil {
 		log.Error(err, "Masthead ends")
 		return exitFailed
 	}
@@ -59,17 +62,29 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 }
 
 // serve runs the manager until ctx ends.
-func serve(ctx context.Context, o Options, log logr.Logger) error {
+func serve(ctx context.Context, o Options, log logr.Logger, level http.Handler) (err error) {
 	cfg, err := hubConfig(o.Kubeconfig)
 	if err != nil {
 		return err
 	}
-	h := newHealth()
+	processmetrics.RegisterBuildInfo(metrics.Registry)
+	h := newHealth(processmetrics.NewReady(metrics.Registry))
 	stop, err := h.listen(ctx, o.Health.BindAddress)
 	if err != nil {
 		return err
 	}
 	defer stop()
+	told := ctx
+	ctx, stopMetrics, err := serveMetrics(ctx, cfg, o.Metrics, level)
+	if err != nil {
+		return err
+	}
+	defer stopMetrics()
+	defer func() {
+		if ctx.Err() != nil && told.Err() == nil {
+			err = errors.Join(context.Cause(ctx), err)
+		}
+	}()
 
 	hub, err := newHubQuestions(cfg)
 	if err != nil {

@@ -100,13 +100,18 @@ func TestManagerAgainstAHub(t *testing.T) {
 		awaitNot(t, health, "the right")
 	}
 	acceptsTheDeployment(t, hub)
+	answersOnlyTheAuthorised(t, hub, metrics, "masthead_ready 0")
+	changesTheLogLevel(t, hub, metrics)
 	installCRDs(t, env)
 	awaitReadyz(t, health, http.StatusOK, "ok")
 	saysOnceWhatIsMissing(t, log.String())
 
 	// With these rights and no others the manager publishes an enrolled cluster, and says why it is not connected.
 	publishesAnEnrolledSecret(t, hub)
-	answersOnlyTheAuthorised(t, hub, metrics)
+	if code, body := get(t, "https://"+metrics+"/metrics", tokenOf(t, hub, "prometheus")); code != http.StatusOK ||
+		!strings.Contains(body, "masthead_ready 1") || !strings.Contains(body, "masthead_cluster_connected{") {
+		t.Errorf("Metrics of a manager that works: want 200 and a cluster, got %d and\n%s", code, body)
+	}
 
 	cancel()
 	if code := <-exited; code != 0 {
@@ -218,7 +223,8 @@ func publishesAnEnrolledSecret(t *testing.T, hub client.Client) {
 	})
 }
 
-func answersOnlyTheAuthorised(t *testing.T, hub client.Client, address string) {
+// answersOnlyTheAuthorised reads the metrics of a manager, which say something, with and without the right to.
+func answersOnlyTheAuthorised(t *testing.T, hub client.Client, address, something string) {
 	t.Helper()
 	url := "https://" + address + "/metrics"
 	if code, _ := get(t, url); code != http.StatusUnauthorized {
@@ -238,8 +244,44 @@ func answersOnlyTheAuthorised(t *testing.T, hub client.Client, address string) {
 		t.Fatal(err)
 	}
 	awaitMetricsReader(t, hub, "prometheus")
-	if code, body := get(t, url, tokenOf(t, hub, "prometheus")); code != http.StatusOK || !strings.Contains(body, "masthead_") {
+	if code, body := get(t, url, tokenOf(t, hub, "prometheus")); code != http.StatusOK || !strings.Contains(body, something) {
 		t.Errorf("Metrics with a token whose owner may read them: want 200 and our metrics, got %d and\n%s", code, body)
+	}
+}
+
+// changesTheLogLevel sees that the right to read metrics is not that to change the log level.
+func changesTheLogLevel(t *testing.T, hub client.Client, address string) {
+	t.Helper()
+	put := func(account, level string) (int, string) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "https://"+address+logLevelPath, strings.NewReader(level))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+tokenOf(t, hub, account))
+		return do(t, req)
+	}
+	if code, body := put("prometheus", "debug"); code != http.StatusForbidden {
+		t.Errorf("The log level by somebody who may only read metrics: want 403, got %d, %s", code, body)
+	}
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "masthead-log-level"},
+		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{logLevelPath}, Verbs: []string{"get", "put"}}},
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "masthead-log-level"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: "operator"}},
+	}
+	for _, o := range []client.Object{role, binding} {
+		if err := hub.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitRight(t, hub, "operator", logLevelPath, "put")
+	for _, level := range []string{"debug", "info"} {
+		if code, body := put("operator", level); code != http.StatusOK || body != level+"\n" {
+			t.Errorf("The log level by somebody who may change it: want 200 and the level, got %d, %q", code, body)
+		}
 	}
 }
 
@@ -247,10 +289,15 @@ func answersOnlyTheAuthorised(t *testing.T, hub client.Client, address string) {
 // moment after it is created, and the manager remembers for half a minute that somebody was refused.
 func awaitMetricsReader(t *testing.T, hub client.Client, account string) {
 	t.Helper()
-	eventually(t, "the right of "+account+" to read metrics", func() bool {
+	awaitRight(t, hub, account, "/metrics", "get")
+}
+
+func awaitRight(t *testing.T, hub client.Client, account, path, verb string) {
+	t.Helper()
+	eventually(t, "the right of "+account+" to "+verb+" "+path, func() bool {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User:                  "system:serviceaccount:default:" + account,
-			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
+			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: verb},
 		}}
 		return hub.Create(t.Context(), review) == nil && review.Status.Allowed
 	})
@@ -259,7 +306,7 @@ func awaitMetricsReader(t *testing.T, hub client.Client, account string) {
 func tokenOf(t *testing.T, hub client.Client, name string) string {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-	if err := hub.Create(t.Context(), account); err != nil {
+	if err := hub.Create(t.Context(), account); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
 	token := &authenticationv1.TokenRequest{}
@@ -402,6 +449,12 @@ func get(t *testing.T, url string, token ...string) (int, string) {
 	for _, t := range token {
 		request.Header.Set("Authorization", "Bearer "+t)
 	}
+	return do(t, request)
+}
+
+// do sends a request to an endpoint whose certificate nobody signed.
+func do(t *testing.T, request *http.Request) (int, string) {
+	t.Helper()
 	insecure := &http.Client{
 		Timeout:   10 * time.Second,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},

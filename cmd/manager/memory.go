@@ -12,10 +12,6 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/masthead-dev/masthead/pkg/budget"
 )
 
 const (
@@ -106,42 +102,4 @@ func lower(a, b int64) int64 {
 		return b
 	}
 	return a
-}
-
-// budgetMetrics shows who holds how much of the budget.
-type budgetMetrics struct {
-	budget                   *budget.Budget
-	capacity, used, clusters *prometheus.Desc
-}
-
-func newBudgetMetrics(b *budget.Budget) *budgetMetrics {
-	return &budgetMetrics{
-		budget: b,
-		capacity: prometheus.NewDesc("masthead_memory_budget_bytes",
-			"Memory that what is kept of all workload clusters' objects, and their answers under way, may take together.", nil, nil),
-		used: prometheus.NewDesc("masthead_memory_budget_used_bytes", "How much of the memory budget is in use, estimated.", nil, nil),
-		clusters: prometheus.NewDesc("masthead_cluster_memory_bytes",
-			"How much of the memory budget is in use on behalf of a connected cluster, estimated.", []string{"cluster"}, nil),
-	}
-}
-
-// Describe implements prometheus.Collector.
-func (m *budgetMetrics) Describe(ch chan<- *prometheus.Desc) {
-	ch <- m.capacity
-	ch <- m.used
-	ch <- m.clusters
-}
-
-// Collect implements prometheus.Collector.
-func (m *budgetMetrics) Collect(ch chan<- prometheus.Metric) {
-	used, all := m.budget.Used()
-	ch <- prometheus.MustNewConstMetric(m.capacity, prometheus.GaugeValue, float64(m.budget.Capacity()))
-	ch <- prometheus.MustNewConstMetric(m.used, prometheus.GaugeValue, float64(used))
-	byCluster := map[string]int64{} // A cluster can have two connections for a moment.
-	for _, u := range all {
-		byCluster[u.Cluster] += u.Bytes
-	}
-	for cluster, bytes := range byCluster {
-		ch <- prometheus.MustNewConstMetric(m.clusters, prometheus.GaugeValue, float64(bytes), cluster)
-	}
 }

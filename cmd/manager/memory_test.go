@@ -6,13 +6,8 @@ package main
 import (
 	"math"
 	"runtime/debug"
-	"strings"
 	"testing"
 	"testing/fstest"
-
-	"github.com/prometheus/client_golang/prometheus/testutil"
-
-	"github.com/masthead-dev/masthead/pkg/budget"
 )
 
 func files(of map[string]string) fstest.MapFS {
@@ -64,25 +59,5 @@ func TestMemoryIsLimitedBelowTheContainer(t *testing.T) {
 		if got := budgetOf(limit); got != want {
 			t.Errorf("with %d bytes of memory: want a budget of %d, got %d", limit, want, got)
 		}
-	}
-}
-
-func TestBudgetMetrics(t *testing.T) {
-	b := budget.New(64 << 20)
-	a := b.Account("default", "capi/ns/a", nil)
-	if err := a.Holder(nil).Hold(1 << 20); err != nil {
-		t.Fatal(err)
-	}
-	m := newBudgetMetrics(b)
-	want := `# HELP masthead_cluster_memory_bytes How much of the memory budget is in use on behalf of a connected cluster, estimated.
-# TYPE masthead_cluster_memory_bytes gauge
-masthead_cluster_memory_bytes{cluster="capi/ns/a"} 1.048576e+06
-`
-	if err := testutil.CollectAndCompare(m, strings.NewReader(want), "masthead_cluster_memory_bytes"); err != nil {
-		t.Error(err)
-	}
-	a.Close()
-	if n := testutil.CollectAndCount(m, "masthead_cluster_memory_bytes"); n != 0 {
-		t.Errorf("the series must go with the connection, got %d", n)
 	}
 }

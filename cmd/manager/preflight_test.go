@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/masthead-dev/masthead/internal/processmetrics"
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
@@ -119,7 +120,7 @@ func TestPreflightGoesOnWithoutWhatIsOptional(t *testing.T) {
 	hub := fakeHub{lacksRight: map[string]bool{"get secrets": true}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := preflight(ctx, hub, defaultOptions(noEnv), &health{}, log); err != nil {
+	if err := preflight(ctx, hub, defaultOptions(noEnv), newHealth(processmetrics.NewReady(nil)), log); err != nil {
 		t.Fatalf("it waits for what it can do without: %v", err)
 	}
 	if len(lines) != 1 || !strings.Contains(lines[0], "Going on without the right to get secrets") {

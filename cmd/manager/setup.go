@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
@@ -74,8 +73,8 @@ func newLocalManager(cfg *rest.Config, o Options, l leadership) (manager.Manager
 		Client: client.Options{Cache: &client.CacheOptions{
 			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
 		}},
-		Metrics: metricsserver.Options{BindAddress: o.Metrics.BindAddress, CertDir: o.Metrics.CertDir},
-		// Health is answered from before the manager exists, see health.
+		// Both are served from before the manager exists, see serveMetrics and health.
+		Metrics:                             metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress:              "0",
 		PprofBindAddress:                    o.Pprof.BindAddress,
 		GracefulShutdownTimeout:             &o.GracefulShutdownTimeout.Duration,
@@ -89,10 +88,6 @@ func newLocalManager(cfg *rest.Config, o Options, l leadership) (manager.Manager
 		RenewDeadline:                 &o.LeaderElection.RenewDeadline.Duration,
 		RetryPeriod:                   &o.LeaderElection.RetryPeriod.Duration,
 		Controller:                    config.Controller{Logger: ctrl.Log},
-	}
-	if o.Metrics.Secure {
-		mo.Metrics.SecureServing = true
-		mo.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
 	mgr, err := manager.New(l.fenced(cfg), mo)
 	if err != nil {
@@ -117,8 +112,8 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	}
 	gate := multicluster.NewGate()
 	memory := budget.New(int64(cmp.Or(o.MemoryBudgetMiB, unlimitedBudget/mebibyte)) * mebibyte)
-	if err := metrics.Registry.Register(newBudgetMetrics(memory)); err != nil {
-		return nil, fmt.Errorf("cannot register the metrics of the memory budget: %w", err)
+	if err := budget.RegisterMetrics(metrics.Registry, memory); err != nil {
+		return nil, err
 	}
 	provider, err := newProvider(local, o.Connections, gate, sources, lead, hub, memory)
 	if err != nil {
@@ -135,9 +130,6 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 		return nil, err
 	}
 	if err := setupImports(local, o, metrics.Registry, memory); err != nil {
-		return nil, err
-	}
-	if err := registerBuildInfo(metrics.Registry); err != nil {
 		return nil, err
 	}
 	if err := local.Add(&readiness{health: h}); err != nil {

@@ -10,15 +10,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// Metrics publishes what the fair queues of a manager do:
-//
-//   - masthead_queue_depth{controller,cluster}: items that are due and wait for a worker or for their cluster's gate;
-//   - masthead_queue_hanging{controller,cluster}: 1 while the cluster has a penalty because one of its items hung, else
-//     0;
-//   - masthead_queue_wait_seconds{controller}: how long items waited for a worker, without the time for which their
-//     cluster's gate was closed, and without the items of clusters that have a penalty.
+// Metrics publishes what the fair queues of a manager do.
 //
 // The gauges are read from the queues when it is collected, so that a series exists exactly as long as its cluster is
 // known to the Gate, and no cluster that left can be left behind. (multicluster-runtime and controller-runtime publish
@@ -50,18 +46,28 @@ type standing struct {
 
 // NewMetrics registers the metrics of this package. It panics if they are registered there already.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
+	controller := []metric.Label{{Name: "controller", Values: "the name of the controller"}}
 	m := &Metrics{
-		depth: prometheus.NewDesc("masthead_queue_depth",
-			"Items of a cluster that are due and wait for a worker or for the cluster, by controller and cluster.",
-			[]string{"controller", "cluster"}, nil),
-		hanging: prometheus.NewDesc("masthead_queue_hanging",
-			"1 if an item of a cluster hung not long ago, so that the cluster has one worker for a while, by controller and cluster.",
-			[]string{"controller", "cluster"}, nil),
-		wait: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "masthead_queue_wait_seconds",
-			Help:    "How long an item of a connected cluster waited for a worker after it became due, by controller.",
+		depth: metric.NewGaugeDesc(reg, metric.Definition{
+			Name:       "masthead_queue_depth",
+			Help:       "Items of a cluster that are due and wait for a worker, or for the cluster to be connected.",
+			PerCluster: true,
+			Labels:     controller,
+		}),
+		hanging: metric.NewGaugeDesc(reg, metric.Definition{
+			Name:       "masthead_queue_hanging",
+			Help:       "1 if an item of a cluster took more than two seconds not long ago, so that the cluster has one worker for a while, else 0.",
+			PerCluster: true,
+			Labels:     controller,
+			See:        "security.md#what-the-owner-of-one-workload-cluster-gains",
+		}),
+		wait: metric.NewHistogram(reg, metric.Definition{
+			Name: "masthead_queue_wait_seconds",
+			Help: "How long items of connected clusters waited for a worker after they became due. The time for which a cluster was " +
+				"not connected, and items of clusters that hang, are not counted.",
+			Labels:  controller,
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 10),
-		}, []string{"controller"}),
+		}),
 		queues: map[string]depthSource{},
 	}
 	reg.MustRegister(m)
@@ -72,24 +78,22 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 func (m *Metrics) Describe(c chan<- *prometheus.Desc) {
 	c <- m.depth
 	c <- m.hanging
-	m.wait.Describe(c)
 }
 
 // Collect implements prometheus.Collector. Whoever scrapes may read slowly or not at all, so that no lock is held while
 // a metric is sent: a lock of a queue would stop its workers.
 func (m *Metrics) Collect(c chan<- prometheus.Metric) {
-	m.wait.Collect(c)
 	m.mu.Lock()
 	queues := maps.Clone(m.queues)
 	m.mu.Unlock()
 	for controller, q := range queues {
 		for cluster, s := range q.standings() {
-			name, hanging := displayName(cluster), 0.0
+			hanging := 0.0
 			if s.hanging {
 				hanging = 1
 			}
-			c <- prometheus.MustNewConstMetric(m.depth, prometheus.GaugeValue, float64(s.depth), controller, name)
-			c <- prometheus.MustNewConstMetric(m.hanging, prometheus.GaugeValue, hanging, controller, name)
+			c <- prometheus.MustNewConstMetric(m.depth, prometheus.GaugeValue, float64(s.depth), metric.ClusterValues(cluster, controller)...)
+			c <- prometheus.MustNewConstMetric(m.hanging, prometheus.GaugeValue, hanging, metric.ClusterValues(cluster, controller)...)
 		}
 	}
 }

@@ -23,8 +23,8 @@ func TestMetrics(t *testing.T) {
 		t.Helper()
 		want := ""
 		if len(series) > 0 {
-			want = "# HELP masthead_queue_depth Items of a cluster that are due and wait for a worker or for the cluster, by" +
-				" controller and cluster.\n# TYPE masthead_queue_depth gauge\n" + strings.Join(series, "\n") + "\n"
+			want = "# HELP masthead_queue_depth Items of a cluster that are due and wait for a worker, or for the cluster to be" +
+				" connected.\n# TYPE masthead_queue_depth gauge\n" + strings.Join(series, "\n") + "\n"
 		}
 		if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "masthead_queue_depth"); err != nil {
 			t.Errorf("%s\n%v", reason, err)
@@ -45,19 +45,19 @@ func TestMetrics(t *testing.T) {
 		return 0, 0
 	}
 
-	depth("The hub is there from the start.", `masthead_queue_depth{cluster="hub",controller="test"} 0`)
+	depth("The hub is there from the start.", `masthead_queue_depth{cluster_name="hub",cluster_namespace="",controller="test",source="hub"} 0`)
 	g.Open("capi/a/b")
 	q.Add(request("capi/a/b", "1"))
 	q.Add(request("capi/a/b", "2"))
 	q.AddAfter(request("capi/a/b", "3"), time.Hour)
-	depth("What is due counts.", `masthead_queue_depth{cluster="capi/a/b",controller="test"} 2`,
-		`masthead_queue_depth{cluster="hub",controller="test"} 0`)
+	depth("What is due counts.", `masthead_queue_depth{cluster_name="b",cluster_namespace="a",controller="test",source="capi"} 2`,
+		`masthead_queue_depth{cluster_name="hub",cluster_namespace="",controller="test",source="hub"} 0`)
 
 	q.clock.Step(2 * time.Second)
 	item, _ := q.Get()
 	q.Add(item)
-	depth("What is held behind its own reconcile counts, too.", `masthead_queue_depth{cluster="capi/a/b",controller="test"} 2`,
-		`masthead_queue_depth{cluster="hub",controller="test"} 0`)
+	depth("What is held behind its own reconcile counts, too.", `masthead_queue_depth{cluster_name="b",cluster_namespace="a",controller="test",source="capi"} 2`,
+		`masthead_queue_depth{cluster_name="hub",cluster_namespace="",controller="test",source="hub"} 0`)
 	if n, sum := waited(); n != 1 || sum != 2 {
 		t.Errorf("want one item that waited 2 s, got %d that waited %v s", n, sum)
 	}
@@ -85,7 +85,7 @@ func TestMetrics(t *testing.T) {
 				continue
 			}
 			for _, series := range f.GetMetric() {
-				if series.GetLabel()[0].GetValue() == "capi/a/b" && series.GetGauge().GetValue() != want {
+				if series.GetLabel()[0].GetValue() == "b" && series.GetGauge().GetValue() != want {
 					t.Errorf("%s\nwant %v, got %v", reason, want, series.GetGauge().GetValue())
 				}
 			}
@@ -105,7 +105,7 @@ func TestMetrics(t *testing.T) {
 	q.ready()
 	g.Forget("capi/a/b")
 	depth("The series of a cluster goes with the cluster, even while an item is in flight.",
-		`masthead_queue_depth{cluster="hub",controller="test"} 0`)
+		`masthead_queue_depth{cluster_name="hub",cluster_namespace="",controller="test",source="hub"} 0`)
 	q.Done(held)
 
 	q.ShutDown()

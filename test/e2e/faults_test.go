@@ -21,7 +21,7 @@ const minWatch = 5 * time.Minute
 // watchesStarted is how many WATCH requests the manager has ever sent to a workload cluster.
 func watchesStarted(ctx context.Context, name string) float64 {
 	GinkgoHelper()
-	return metrics(ctx).Value("masthead_cluster_watches_started_total", "cluster", clusterName(name))
+	return metrics(ctx).Value("masthead_cluster_watches_started_total", clusterLabels(name)...)
 }
 
 // settledWatches is the same, when it has not grown for a while: what is watched depends on definitions, which arrive
@@ -51,7 +51,7 @@ var _ = Describe("A cluster whose API server freezes", func() {
 			}
 		})
 		Eventually(func() float64 {
-			return metrics(ctx).Value("masthead_cluster_state", "cluster", clusterName("w2"), "state", "Degraded")
+			return metrics(ctx).Value("masthead_cluster_state", clusterLabels("w2", "state", "Degraded")...)
 		}).WithContext(ctx).Should(Equal(1.0))
 		for i := range 5 {
 			travels(ctx, "w1", fmt.Sprintf("beside-frozen-w1-%d", i))
@@ -90,11 +90,11 @@ var _ = Describe("Credentials that change", func() {
 		// What is made anew has any cause but "token", which is swapped.
 		connects := func() float64 {
 			m := metrics(ctx)
-			return m.Value("masthead_cluster_connects_total", "cluster", clusterName("w1")) -
-				m.Value("masthead_cluster_connects_total", "cluster", clusterName("w1"), "cause", "token")
+			return m.Value("masthead_cluster_connects_total", clusterLabels("w1")...) -
+				m.Value("masthead_cluster_connects_total", clusterLabels("w1", "cause", "token")...)
 		}
 		swaps := func() float64 {
-			return metrics(ctx).Value("masthead_cluster_connects_total", "cluster", clusterName("w1"), "cause", "token")
+			return metrics(ctx).Value("masthead_cluster_connects_total", clusterLabels("w1", "cause", "token")...)
 		}
 		connectsBefore, swapsBefore := connects(), swaps()
 		Expect(before).To(BeNumerically(">", 0))
@@ -140,14 +140,14 @@ var _ = Describe("Credentials that change", func() {
 						continue
 					}
 					samples.Add(1)
-					if m.Value("masthead_cluster_connected", "cluster", clusterName("w1")) != 1 {
+					if m.Value("masthead_cluster_connected", clusterLabels("w1")...) != 1 {
 						gaps.Add(1)
 					}
 				}
 			}
 		}()
 		endpointConnects := func() float64 {
-			return metrics(ctx).Value("masthead_cluster_connects_total", "cluster", clusterName("w1"), "cause", "endpoint")
+			return metrics(ctx).Value("masthead_cluster_connects_total", clusterLabels("w1", "cause", "endpoint")...)
 		}
 		before := endpointConnects()
 		stopPrevious, err := fleet.Move(ctx, "w1")

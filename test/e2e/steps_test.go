@@ -197,3 +197,8 @@ func metrics(ctx context.Context) harness.Metrics {
 
 // clusterName is what the manager calls a Cluster of the namespace default.
 func clusterName(name string) string { return "capi/default/" + name }
+
+// clusterLabels are the labels of the metrics of a Cluster of the namespace default, and more of them.
+func clusterLabels(name string, more ...string) []string {
+	return append([]string{"cluster_namespace", "default", "cluster_name", name, "source", "capi"}, more...)
+}

@@ -13,6 +13,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
 // Metrics is what the manager published at one moment.
@@ -47,30 +49,31 @@ func ReadMetrics(ctx context.Context, url string) (Metrics, error) {
 // Value sums the samples of a counter or gauge whose labels include the given ones ("name", "value", ...).
 func (m Metrics) Value(name string, labels ...string) float64 {
 	sum := 0.0
-	for _, metric := range m[name].GetMetric() {
-		if !hasLabels(metric, labels) {
+	for _, series := range m[name].GetMetric() {
+		if !hasLabels(series, labels) {
 			continue
 		}
 		switch {
-		case metric.GetGauge() != nil:
-			sum += metric.GetGauge().GetValue()
-		case metric.GetCounter() != nil:
-			sum += metric.GetCounter().GetValue()
-		case metric.GetUntyped() != nil:
-			sum += metric.GetUntyped().GetValue()
+		case series.GetGauge() != nil:
+			sum += series.GetGauge().GetValue()
+		case series.GetCounter() != nil:
+			sum += series.GetCounter().GetValue()
+		case series.GetUntyped() != nil:
+			sum += series.GetUntyped().GetValue()
 		}
 	}
 	return sum
 }
 
-// Series lists the series whose labels mention a cluster, as name{labels}.
+// Series lists the series whose labels, or the name of the cluster that they are about, mention something, as
+// name{labels}.
 func (m Metrics) Series(mention string) []string {
 	var series []string
 	for name, family := range m {
-		for _, metric := range family.GetMetric() {
+		for _, one := range family.GetMetric() {
 			var labels []string
-			mentions := false
-			for _, l := range metric.GetLabel() {
+			mentions := strings.Contains(clusterOf(one), mention)
+			for _, l := range one.GetLabel() {
 				labels = append(labels, l.GetName()+"="+l.GetValue())
 				mentions = mentions || strings.Contains(l.GetValue(), mention)
 			}
@@ -82,10 +85,19 @@ func (m Metrics) Series(mention string) []string {
 	return series
 }
 
-func hasLabels(metric *dto.Metric, labels []string) bool {
+// clusterOf is the name of the cluster that a series is about.
+func clusterOf(m *dto.Metric) string {
+	labels := map[string]string{}
+	for _, l := range m.GetLabel() {
+		labels[l.GetName()] = l.GetValue()
+	}
+	return labels[metric.LabelSource] + "/" + labels[metric.LabelClusterNamespace] + "/" + labels[metric.LabelClusterName]
+}
+
+func hasLabels(m *dto.Metric, labels []string) bool {
 	for i := 0; i+1 < len(labels); i += 2 {
 		found := false
-		for _, l := range metric.GetLabel() {
+		for _, l := range m.GetLabel() {
 			found = found || l.GetName() == labels[i] && l.GetValue() == labels[i+1]
 		}
 		if !found {

@@ -6,6 +6,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -18,10 +19,12 @@ import (
 // Reconcile brings one claim and its object in the hub together. Facts are gathered, a plan is made of them, its steps
 // are applied, and what the hub has flows down whatever became of the steps.
 func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Request) (reconcile.Result, error) {
+	seen := r.metrics.changesOf(req)
 	s, err := r.look(ctx, req)
 	if err != nil || s == nil {
 		return reconcile.Result{}, err
 	}
+	s.changes = seen
 	defer r.tidy(req)
 	o := outcome{hub: s.Own()}
 	if ctx, err = r.authenticate(ctx, s); err == nil {
@@ -31,6 +34,12 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 		err = errors.Join(err, r.bringDown(ctx, s, &o))
 	}
 	result, err := r.tell(ctx, s, o, err)
+	if err == nil {
+		if s.awaitsStatus {
+			seen.hub = time.Time{}
+		}
+		r.metrics.settle(req, seen)
+	}
 	return result, multicluster.AsForeign(err)
 }
 

@@ -10,6 +10,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
 // What is counted by masthead_agent_writes_total.
@@ -24,22 +25,17 @@ const (
 	writeRelease    = "release"
 )
 
-// Metrics publishes what the agent does:
-//
-//   - masthead_agent_requirements{cluster,reason}: claims, by the reason of their condition AgentSynced;
-//   - masthead_agent_writes_total{cluster,write}: writes to the cluster (finalizer, annotation, late-fields, status,
-//     secret) and to the hub for the cluster (claim, deletion, release);
-//   - masthead_agent_definition_served{cluster,crd}: 1 if the definition of a claim kind that is offered to the cluster
-//     is there as it is in the hub, 0 if it was refused;
-//   - masthead_agent_orphans{cluster}: see orphans.
-//
-// Series of a cluster are deleted when it is disengaged. A nil *Metrics publishes nothing.
+// Metrics publishes what the agent does. Series of a cluster are deleted when it is disengaged. A nil *Metrics publishes
+// nothing.
 type Metrics struct {
 	requirements *prometheus.GaugeVec
 	writes       *prometheus.CounterVec
 	definitions  *prometheus.GaugeVec
+	latencies    latencies
 
 	mu sync.Mutex
+	// changed has the claims that wait to be carried, or to show what the hub says.
+	changed request.Map[changes]
 	// reasons is what each claim was last counted as.
 	reasons request.Map[string]
 }
@@ -47,27 +43,37 @@ type Metrics struct {
 // NewMetrics registers the metrics of this package. It panics if they are registered there already.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		requirements: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "masthead_agent_requirements",
-			Help: "Claims of a workload cluster, by cluster and reason of their condition AgentSynced.",
-		}, []string{"cluster", "reason"}),
-		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "masthead_agent_writes_total",
-			Help: "Writes of the agent to a workload cluster, or to the hub for it, by cluster and what was written.",
-		}, []string{"cluster", "write"}),
-		definitions: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "masthead_agent_definition_served",
-			Help: "Whether a CustomResourceDefinition that is offered to a workload cluster is there as in the hub, by cluster and crd.",
-		}, []string{"cluster", "crd"}),
-		reasons: request.Map[string]{},
+		requirements: metric.NewGauge(reg, metric.Definition{
+			Name:       "masthead_agent_requirements",
+			Help:       "Claims of a workload cluster, by the reason of their condition AgentSynced.",
+			PerCluster: true,
+			Labels:     []metric.Label{{Name: "reason", Values: "the reason of the condition"}},
+			See:        "requirements.md#the-condition-agentsynced",
+		}),
+		writes: metric.NewCounter(reg, metric.Definition{
+			Name:       "masthead_agent_writes_total",
+			Help:       "Writes of the agent to a workload cluster, or to the hub for it.",
+			PerCluster: true,
+			Labels: []metric.Label{{Name: "write", Values: "to the cluster: " + writeFinalizer + ", " + writeAnnotation + ", " +
+				writeLateFields + ", " + writeStatus + ", " + writeSecret + "; to the hub: " + writeClaim + ", " + writeDeletion + ", " + writeRelease}},
+		}),
+		definitions: metric.NewGauge(reg, metric.Definition{
+			Name:       "masthead_agent_definition_served",
+			Help:       "1 if the definition of a claim kind that is offered to a workload cluster is there as in the hub, 0 if it was refused.",
+			PerCluster: true,
+			Labels:     []metric.Label{{Name: "crd", Values: "the name of the CustomResourceDefinition"}},
+			See:        "requirements.md#definitions",
+		}),
+		latencies: newLatencies(reg),
+		changed:   request.Map[changes]{},
+		reasons:   request.Map[string]{},
 	}
-	reg.MustRegister(m.requirements, m.writes, m.definitions)
 	return m
 }
 
 func (m *Metrics) wrote(cluster mcr.ClusterName, what string) {
 	if m != nil {
-		m.writes.WithLabelValues(cluster.String(), what).Inc()
+		m.writes.WithLabelValues(metric.ClusterValues(cluster, what)...).Inc()
 	}
 }
 
@@ -78,19 +84,22 @@ func (m *Metrics) requirement(r request.Request, reason string) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if reason == "" {
+		m.changed.Delete(r)
+	}
 	before, _ := m.reasons.Get(r)
 	if before == reason {
 		return
 	}
 	if before != "" {
-		m.requirements.WithLabelValues(r.ClusterName.String(), before).Dec()
+		m.requirements.WithLabelValues(metric.ClusterValues(r.ClusterName, before)...).Dec()
 	}
 	if reason == "" {
 		m.reasons.Delete(r)
 		return
 	}
 	m.reasons.Set(r, reason)
-	m.requirements.WithLabelValues(r.ClusterName.String(), reason).Inc()
+	m.requirements.WithLabelValues(metric.ClusterValues(r.ClusterName, reason)...).Inc()
 }
 
 // Definition notes whether a definition that is offered to a cluster is there as it is in the hub.
@@ -102,13 +111,13 @@ func (m *Metrics) Definition(cluster mcr.ClusterName, crd string, served bool) {
 	if served {
 		value = 1
 	}
-	m.definitions.WithLabelValues(cluster.String(), crd).Set(value)
+	m.definitions.WithLabelValues(metric.ClusterValues(cluster, crd)...).Set(value)
 }
 
 // ForgetDefinition drops what was noted about a definition.
 func (m *Metrics) ForgetDefinition(cluster mcr.ClusterName, crd string) {
 	if m != nil {
-		m.definitions.DeleteLabelValues(cluster.String(), crd)
+		m.definitions.DeleteLabelValues(metric.ClusterValues(cluster, crd)...)
 	}
 }
 
@@ -120,10 +129,13 @@ func (m *Metrics) ForgetCluster(cluster mcr.ClusterName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.reasons, cluster)
-	labels := prometheus.Labels{"cluster": cluster.String()}
+	delete(m.changed, cluster)
+	labels := metric.ClusterLabels(cluster)
 	m.requirements.DeletePartialMatch(labels)
 	m.writes.DeletePartialMatch(labels)
 	m.definitions.DeletePartialMatch(labels)
+	m.latencies.claimToHub.DeletePartialMatch(labels)
+	m.latencies.hubToStatus.DeletePartialMatch(labels)
 }
 
 func (m *Metrics) forgetRequests(name mcr.ClusterName, gone func(request.Request) bool) {
@@ -134,8 +146,9 @@ func (m *Metrics) forgetRequests(name mcr.ClusterName, gone func(request.Request
 	defer m.mu.Unlock()
 	for r, reason := range m.reasons[name] {
 		if gone(r) {
-			m.requirements.WithLabelValues(name.String(), reason).Dec()
+			m.requirements.WithLabelValues(metric.ClusterValues(name, reason)...).Dec()
 		}
 	}
 	m.reasons.Forget(name, gone)
+	m.changed.Forget(name, gone)
 }

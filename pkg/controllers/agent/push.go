@@ -145,6 +145,7 @@ func (r *requirementReconciler) push(
 	r.hub.Observe(key, out)
 	r.remember(s.Request, intent, out)
 	r.metrics.wrote(s.ClusterName, writeClaim)
+	r.metrics.carried(s, r.clock.Now())
 	return out, nil, nil
 }
 

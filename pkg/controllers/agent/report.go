@@ -61,6 +61,7 @@ func (r *reporter) report(ctx context.Context, s *scope, o outcome) (reconcile.R
 	if o.problem == nil && !o.asShown {
 		patience := r.bursts.patience(s.ClusterName, r.patience)
 		if left := propagation.AwaitsFirstStatus(s.Claim, o.hub, now, patience); left > 0 {
+			s.awaitsStatus = true
 			// Claims that are not in the hub yet go first. A burst may be over sooner than the patience.
 			return reconcile.Result{RequeueAfter: min(left, max(r.patience, burstLinger)), Priority: new(handler.LowPriority)}, nil
 		}
@@ -106,6 +107,9 @@ func (r *reporter) writeStatus(
 	r.rememberTold(s, after, c, status)
 	s.workload.Watcher.Observe(s.Kind, s.NamespacedName, after)
 	r.metrics.wrote(s.ClusterName, writeStatus)
+	if o.hub != nil {
+		r.metrics.shown(s, r.clock.Now())
+	}
 
 	switch {
 	case toldBefore && last == c.Reason:

@@ -170,6 +170,7 @@ func (a *agent) handleWorkload(w *view.Cluster, e kindwatch.Event) {
 		if vanished(e, w.Owner()) {
 			a.requirements.vanish(req, e.Object)
 		}
+		a.metrics.claimChanged(req, e, a.requirements.clock.Now())
 		// What a reconcile wrote, it went on with.
 		if !e.Echo {
 			add(req)

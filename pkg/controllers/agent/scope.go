@@ -26,6 +26,10 @@ type scope struct {
 	// workload is the cluster of the claim.
 	workload *view.Cluster
 
+	// changes are those that this reconcile has seen, and awaitsStatus is whether it let the hub's wait; see latency.go.
+	changes      changes
+	awaitsStatus bool
+
 	// inTheWay are the Secrets of others that were found where the claim's should be.
 	inTheWay []types.NamespacedName
 }

@@ -93,7 +93,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	}
 	a.hub.Watcher.Set(view.OwnerFixed, crossplane.XRDKind, crossplane.HubCRDKind, crossplane.HubSecretKind)
 	if o.Registerer != nil {
-		o.Registerer.MustRegister(view.NewOrphans(a.hub))
+		view.RegisterOrphans(o.Registerer, a.hub)
 	}
 
 	a.requirements = newRequirementReconciler(requirementOptions{
@@ -101,6 +101,14 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		identities: hubaccess.New(local, o.Clock, o.CredentialsPoll, o.CredentialsRetry),
 		clock:      o.Clock, protected: o.ProtectedNamespaces, patience: o.FirstStatusPatience, inFlightGrace: o.InFlightGrace, metrics: a.metrics,
 	})
+	a.hub.Changed = func(req request.Request) {
+		if _, engaged := a.workloads.Get(req.ClusterName); engaged {
+			a.metrics.hubChanged(req, o.Clock.Now())
+		}
+	}
+	if o.Registerer != nil {
+		hubaccess.RegisterMetrics(o.Registerer, a.requirements.identities)
+	}
 	a.definitions = definition.New(definition.Options{
 		Hub: a.hub, Workloads: a.workloads, Fleet: o.Fleet,
 		Classes: local.GetClient(), HubReader: local.GetAPIReader(),

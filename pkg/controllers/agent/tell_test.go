@@ -29,6 +29,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
 // apiServer notes what it is asked to write, and has one answer to everything.
@@ -152,7 +153,7 @@ func TestReasonThatAClaimShowsMakesNoSeries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := testutil.ToFloat64(r.metrics.requirements.WithLabelValues("w1", reason.ReasonSynced)); got != 1 {
+	if got := testutil.ToFloat64(r.metrics.requirements.WithLabelValues(metric.ClusterValues("w1", reason.ReasonSynced)...)); got != 1 {
 		t.Errorf("want what was counted to stay counted, got %v", got)
 	}
 	if got := testutil.CollectAndCount(r.metrics.requirements); got != 1 {

@@ -21,6 +21,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
 // idleWorkload is an instance of a cluster whose watcher does not run.
@@ -71,7 +72,7 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			}
 			left := func() int {
 				n := len(h.WaitingFor(ownershiptest.InBar("db"))) + len(r.ledger.entries) + len(r.metrics.reasons)
-				return n + int(testutil.ToFloat64(r.metrics.requirements.WithLabelValues("w1", reason.ReasonSynced)))
+				return n + int(testutil.ToFloat64(r.metrics.requirements.WithLabelValues(metric.ClusterValues("w1", reason.ReasonSynced)...)))
 			}
 			work()
 			tc.goes(d, h, w)

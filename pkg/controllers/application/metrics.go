@@ -4,6 +4,7 @@
 package application
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,6 +12,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
 // What is counted by masthead_application_writes_total.
@@ -27,20 +29,8 @@ const (
 	stateInstalled = "installed"
 )
 
-// Metrics publishes how Applications fare:
-//
-//   - masthead_applications{cluster,health}: Applications in each state, also where there are none in it, while the
-//     cluster has Applications at all;
-//   - masthead_application_components{cluster,state}: components that Applications name (wanted), and those of them
-//     that are installed;
-//   - masthead_application_writes_total{cluster,write}: writes to the cluster.
-//
-// And, if asked for, for each Application, which is as many series as people make Applications:
-//
-//   - masthead_application_health{cluster,namespace,name,health}: 1 for the state that it is in, no series for others;
-//   - masthead_application_ready{cluster,namespace,name}: 1 if its health check is ready, 0 if not, no series if that
-//     is unknown;
-//   - masthead_application_components_wanted and masthead_application_components_installed{cluster,namespace,name}.
+// Metrics publishes how Applications fare and, if asked for, how each Application does, which is as many series as people
+// make Applications.
 //
 // The series of an Application are deleted when it is forgotten, those of a cluster when the cluster is. A nil *Metrics
 // publishes nothing.
@@ -67,21 +57,30 @@ type counted struct {
 // are registered there already.
 func NewMetrics(reg prometheus.Registerer, perApplication bool) *Metrics {
 	m := &Metrics{
-		applications: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "masthead_applications",
-			Help: "Applications of a workload cluster, by cluster and health.",
-		}, []string{"cluster", "health"}),
-		components: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "masthead_application_components",
-			Help: "Components that the Applications of a workload cluster name, and those of them that are installed, by cluster and state.",
-		}, []string{"cluster", "state"}),
-		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
+		applications: metric.NewGauge(reg, metric.Definition{
+			Name:       "masthead_applications",
+			Help:       "Applications of a workload cluster in each state, also where there are none in it, while the cluster has any at all.",
+			PerCluster: true,
+			Labels:     []metric.Label{healthLabel()},
+			See:        "application.md",
+		}),
+		components: metric.NewGauge(reg, metric.Definition{
+			Name:       "masthead_application_components",
+			Help:       "Components that the Applications of a workload cluster name, and those of them that are there.",
+			PerCluster: true,
+			Labels:     []metric.Label{{Name: "state", Values: stateWanted + " (named), " + stateInstalled + " (there)"}},
+		}),
+		writes: metric.NewCounter(reg, metric.Definition{
 			Name: "masthead_application_writes_total",
-			Help: "Writes to a workload cluster because of its Applications, by cluster and what was written.",
-		}, []string{"cluster", "write"}),
+			Help: "Writes to a workload cluster because of its Applications. Many mean that somebody there undoes them again and " +
+				"again.",
+			PerCluster: true,
+			Labels: []metric.Label{{
+				Name: "write", Values: writeStatus + ", " + writeOwner + ", " + writeHealthCheck + " (Pods), " + writeDefinition,
+			}},
+		}),
 		clusters: map[mcr.ClusterName]map[applicationKey]counted{},
 	}
-	reg.MustRegister(m.applications, m.components, m.writes)
 	if perApplication {
 		m.each = newApplicationSeries(reg)
 	}
@@ -91,7 +90,7 @@ func NewMetrics(reg prometheus.Registerer, perApplication bool) *Metrics {
 // wrote counts a write to a cluster.
 func (m *Metrics) wrote(cluster mcr.ClusterName, what string) {
 	if m != nil {
-		m.writes.WithLabelValues(cluster.String(), what).Inc()
+		m.writes.WithLabelValues(metric.ClusterValues(cluster, what)...).Inc()
 	}
 }
 
@@ -108,7 +107,7 @@ func (m *Metrics) application(cluster mcr.ClusterName, key applicationKey, s sum
 		known = map[applicationKey]counted{}
 		m.clusters[cluster] = known
 		for _, h := range healthStates() {
-			m.applications.WithLabelValues(cluster.String(), string(h)).Set(0)
+			m.applications.WithLabelValues(metric.ClusterValues(cluster, string(h))...).Set(0)
 		}
 	}
 	before, counted := known[key]
@@ -153,19 +152,19 @@ func (m *Metrics) forgetCluster(cluster mcr.ClusterName) {
 	}
 	delete(m.clusters, cluster)
 	m.deleteCounts(cluster)
-	m.writes.DeletePartialMatch(prometheus.Labels{"cluster": cluster.String()})
+	m.writes.DeletePartialMatch(metric.ClusterLabels(cluster))
 }
 
 func (m *Metrics) deleteCounts(cluster mcr.ClusterName) {
-	labels := prometheus.Labels{"cluster": cluster.String()}
+	labels := metric.ClusterLabels(cluster)
 	m.applications.DeletePartialMatch(labels)
 	m.components.DeletePartialMatch(labels)
 }
 
 func (m *Metrics) add(cluster mcr.ClusterName, c counted, sign float64) {
-	m.applications.WithLabelValues(cluster.String(), string(c.health)).Add(sign)
-	m.components.WithLabelValues(cluster.String(), stateWanted).Add(sign * float64(c.wanted))
-	m.components.WithLabelValues(cluster.String(), stateInstalled).Add(sign * float64(c.installed))
+	m.applications.WithLabelValues(metric.ClusterValues(cluster, string(c.health))...).Add(sign)
+	m.components.WithLabelValues(metric.ClusterValues(cluster, stateWanted)...).Add(sign * float64(c.wanted))
+	m.components.WithLabelValues(metric.ClusterValues(cluster, stateInstalled)...).Add(sign * float64(c.installed))
 }
 
 // applicationSeries are the series that each Application has of its own. A nil *applicationSeries publishes nothing.
@@ -176,34 +175,54 @@ type applicationSeries struct {
 }
 
 func newApplicationSeries(reg prometheus.Registerer) *applicationSeries {
-	labels := []string{"cluster", "namespace", "name"}
-	s := &applicationSeries{
-		health: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "masthead_application_health",
-			Help: "1 for the health that an Application has, by cluster, namespace, name and health.",
-		}, append(labels, "health")),
-		ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "masthead_application_ready",
-			Help: "Whether the health check of an Application is ready, by cluster, namespace and name. Absent if that is unknown.",
-		}, labels),
-		wanted: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "masthead_application_components_wanted",
-			Help: "Components that an Application names, by cluster, namespace and name.",
-		}, labels),
-		installed: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "masthead_application_components_installed",
-			Help: "Components of an Application that are installed, by cluster, namespace and name.",
-		}, labels),
+	// Not "namespace" and "name": the target that is scraped has a label "namespace", which hides one of the metric.
+	labels := []metric.Label{
+		{Name: "application_namespace", Values: "the namespace of the Application"},
+		{Name: "application_name", Values: "its name"},
 	}
-	reg.MustRegister(s.health, s.ready, s.wanted, s.installed)
-	return s
+	const only = " Only with --application-metrics=PerApplication."
+	return &applicationSeries{
+		health: metric.NewGauge(reg, metric.Definition{
+			Name:       "masthead_application_health",
+			Help:       "1 for the state in which an Application is, no series for the others." + only,
+			PerCluster: true,
+			Labels:     append(labels, healthLabel()),
+		}),
+		ready: metric.NewGauge(reg, metric.Definition{
+			Name:       "masthead_application_ready",
+			Help:       "1 if the health check of an Application is ready, 0 if not. Absent if that is unknown." + only,
+			PerCluster: true,
+			Labels:     labels,
+		}),
+		wanted: metric.NewGauge(reg, metric.Definition{
+			Name:       "masthead_application_components_wanted",
+			Help:       "Components that an Application names." + only,
+			PerCluster: true,
+			Labels:     labels,
+		}),
+		installed: metric.NewGauge(reg, metric.Definition{
+			Name:       "masthead_application_components_installed",
+			Help:       "Components of an Application that are there." + only,
+			PerCluster: true,
+			Labels:     labels,
+		}),
+	}
+}
+
+// healthLabel is the label with the state of an Application.
+func healthLabel() metric.Label {
+	states := make([]string, 0, len(healthStates()))
+	for _, h := range healthStates() {
+		states = append(states, string(h))
+	}
+	return metric.Label{Name: "health", Values: strings.Join(states, ", ")}
 }
 
 func (s *applicationSeries) set(cluster mcr.ClusterName, key applicationKey, ready corev1.ConditionStatus, c counted) {
 	if s == nil {
 		return
 	}
-	at := []string{cluster.String(), key.Namespace, key.Name}
+	at := metric.ClusterValues(cluster, key.Namespace, key.Name)
 	for _, h := range healthStates() {
 		if h != c.health {
 			s.health.DeleteLabelValues(append(at, string(h))...)
@@ -228,7 +247,7 @@ func (s *applicationSeries) forget(cluster mcr.ClusterName, key applicationKey) 
 	if s == nil {
 		return
 	}
-	at := []string{cluster.String(), key.Namespace, key.Name}
+	at := metric.ClusterValues(cluster, key.Namespace, key.Name)
 	for _, h := range healthStates() {
 		s.health.DeleteLabelValues(append(at, string(h))...)
 	}

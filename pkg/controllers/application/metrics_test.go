@@ -21,27 +21,28 @@ func TestMetrics(t *testing.T) {
 	well := summary{health: appsv1alpha1.HealthHealthy, ready: corev1.ConditionTrue, wanted: 3, installed: 3}
 	broken := summary{health: appsv1alpha1.HealthDegraded, ready: corev1.ConditionFalse, wanted: 3, installed: 2}
 	vague := summary{health: appsv1alpha1.HealthUnknown, ready: corev1.ConditionUnknown}
-	counts := func(cluster string, healthy, unknown, degraded, wanted, installed int) []string {
+	counts := func(name string, healthy, unknown, degraded, wanted, installed int) []string {
+		before, after := "cluster_name="+name+",cluster_namespace=fleet", "source=capi"
 		return []string{
-			fmt.Sprintf("masthead_application_components{cluster=%s,state=installed} %d", cluster, installed),
-			fmt.Sprintf("masthead_application_components{cluster=%s,state=wanted} %d", cluster, wanted),
-			fmt.Sprintf("masthead_applications{cluster=%s,health=Degraded} %d", cluster, degraded),
-			fmt.Sprintf("masthead_applications{cluster=%s,health=Healthy} %d", cluster, healthy),
-			fmt.Sprintf("masthead_applications{cluster=%s,health=Missing} 0", cluster),
-			fmt.Sprintf("masthead_applications{cluster=%s,health=Progressing} 0", cluster),
-			fmt.Sprintf("masthead_applications{cluster=%s,health=Suspended} 0", cluster),
-			fmt.Sprintf("masthead_applications{cluster=%s,health=Unknown} %d", cluster, unknown),
+			fmt.Sprintf("masthead_application_components{%s,%s,state=installed} %d", before, after, installed),
+			fmt.Sprintf("masthead_application_components{%s,%s,state=wanted} %d", before, after, wanted),
+			fmt.Sprintf("masthead_applications{%s,health=Degraded,%s} %d", before, after, degraded),
+			fmt.Sprintf("masthead_applications{%s,health=Healthy,%s} %d", before, after, healthy),
+			fmt.Sprintf("masthead_applications{%s,health=Missing,%s} 0", before, after),
+			fmt.Sprintf("masthead_applications{%s,health=Progressing,%s} 0", before, after),
+			fmt.Sprintf("masthead_applications{%s,health=Suspended,%s} 0", before, after),
+			fmt.Sprintf("masthead_applications{%s,health=Unknown,%s} %d", before, after, unknown),
 		}
 	}
 	shopIs := func(health string, wanted, installed int, ready ...string) []string {
-		const at = "cluster=capi/fleet/w1"
+		const at = "application_name=shop,application_namespace=web,cluster_name=w1,cluster_namespace=fleet"
 		return append(ready,
-			fmt.Sprintf("masthead_application_components_installed{%s,name=shop,namespace=web} %d", at, installed),
-			fmt.Sprintf("masthead_application_components_wanted{%s,name=shop,namespace=web} %d", at, wanted),
-			fmt.Sprintf("masthead_application_health{%s,health=%s,name=shop,namespace=web} 1", at, health),
+			fmt.Sprintf("masthead_application_components_installed{%s,source=capi} %d", at, installed),
+			fmt.Sprintf("masthead_application_components_wanted{%s,source=capi} %d", at, wanted),
+			fmt.Sprintf("masthead_application_health{%s,health=%s,source=capi} 1", at, health),
 		)
 	}
-	const ready = "masthead_application_ready{cluster=capi/fleet/w1,name=shop,namespace=web} "
+	const ready = "masthead_application_ready{application_name=shop,application_namespace=web,cluster_name=w1,cluster_namespace=fleet,source=capi} "
 
 	cases := map[string]struct {
 		reason         string
@@ -59,7 +60,7 @@ func TestMetrics(t *testing.T) {
 				m.application("capi/fleet/w1", shop, well)
 				m.application("capi/fleet/w1", blog, broken)
 			},
-			want: counts("capi/fleet/w1", 1, 0, 1, 6, 5),
+			want: counts("w1", 1, 0, 1, 6, 5),
 		},
 		"Change": {
 			reason: "An Application is in one state, however often it is told.",
@@ -68,7 +69,7 @@ func TestMetrics(t *testing.T) {
 					m.application("capi/fleet/w1", shop, s)
 				}
 			},
-			want: counts("capi/fleet/w1", 0, 0, 1, 3, 2),
+			want: counts("w1", 0, 0, 1, 3, 2),
 		},
 		"Forgotten": {
 			reason: "What is forgotten is not counted any more.",
@@ -78,7 +79,7 @@ func TestMetrics(t *testing.T) {
 				m.forget("capi/fleet/w1", blog)
 				m.forget("capi/fleet/w1", blog)
 			},
-			want: counts("capi/fleet/w1", 1, 0, 0, 3, 3),
+			want: counts("w1", 1, 0, 0, 3, 3),
 		},
 		"LastForgotten": {
 			reason:         "A cluster without Applications has no series of them.",
@@ -98,8 +99,8 @@ func TestMetrics(t *testing.T) {
 				m.wrote("capi/fleet/w2", writeStatus)
 				m.forgetCluster("capi/fleet/w2")
 			},
-			want: slices.Concat(counts("capi/fleet/w1", 0, 0, 1, 3, 2), shopIs("Degraded", 3, 2, ready+"0"),
-				[]string{"masthead_application_writes_total{cluster=capi/fleet/w1,write=status} 1"}),
+			want: slices.Concat(counts("w1", 0, 0, 1, 3, 2), shopIs("Degraded", 3, 2, ready+"0"),
+				[]string{"masthead_application_writes_total{cluster_name=w1,cluster_namespace=fleet,source=capi,write=status} 1"}),
 		},
 		"Writes": {
 			reason: "Writes are counted by what was written, in a cluster without Applications, too.",
@@ -110,9 +111,9 @@ func TestMetrics(t *testing.T) {
 				m.wrote("capi/fleet/w1", writeDefinition)
 			},
 			want: []string{
-				"masthead_application_writes_total{cluster=capi/fleet/w1,write=definition} 1",
-				"masthead_application_writes_total{cluster=capi/fleet/w1,write=health-check} 1",
-				"masthead_application_writes_total{cluster=capi/fleet/w1,write=owner-reference} 2",
+				"masthead_application_writes_total{cluster_name=w1,cluster_namespace=fleet,source=capi,write=definition} 1",
+				"masthead_application_writes_total{cluster_name=w1,cluster_namespace=fleet,source=capi,write=health-check} 1",
+				"masthead_application_writes_total{cluster_name=w1,cluster_namespace=fleet,source=capi,write=owner-reference} 2",
 			},
 		},
 		"EachInOneState": {
@@ -122,7 +123,7 @@ func TestMetrics(t *testing.T) {
 				m.application("capi/fleet/w1", shop, broken)
 				m.application("capi/fleet/w1", shop, well)
 			},
-			want: append(counts("capi/fleet/w1", 1, 0, 0, 3, 3), shopIs("Healthy", 3, 3, ready+"1")...),
+			want: append(counts("w1", 1, 0, 0, 3, 3), shopIs("Healthy", 3, 3, ready+"1")...),
 		},
 		"EachNotKnownToBeReady": {
 			reason:         "Unknown is neither 0 nor 1, so what was said before is taken back.",
@@ -131,13 +132,13 @@ func TestMetrics(t *testing.T) {
 				m.application("capi/fleet/w1", shop, well)
 				m.application("capi/fleet/w1", shop, vague)
 			},
-			want: append(counts("capi/fleet/w1", 0, 1, 0, 0, 0), shopIs("Unknown", 0, 0)...),
+			want: append(counts("w1", 0, 1, 0, 0, 0), shopIs("Unknown", 0, 0)...),
 		},
 		"HealthThatIsNone": {
 			reason:         "The label health is bounded, whatever the status of an Application says.",
 			perApplication: true,
 			do:             func(m *Metrics) { m.application("capi/fleet/w1", shop, summary{health: "Splendid"}) },
-			want:           append(counts("capi/fleet/w1", 0, 1, 0, 0, 0), shopIs("Unknown", 0, 0)...),
+			want:           append(counts("w1", 0, 1, 0, 0, 0), shopIs("Unknown", 0, 0)...),
 		},
 	}
 	for name, tc := range cases {

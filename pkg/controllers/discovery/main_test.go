@@ -44,6 +44,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/metric"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
@@ -581,9 +582,13 @@ func (f *fixture) reported(crd, what string) {
 	})
 }
 
-// gauge returns the value of a metric that has these label values; -1 if there is no such series.
+// gauge returns the value of a metric that has these label values, where the name of the fixture's cluster stands for
+// its labels; -1 if there is no such series.
 func (f *fixture) gauge(name string, labels ...string) float64 {
 	f.t.Helper()
+	if i := slices.Index(labels, string(f.cluster)); i >= 0 {
+		labels = slices.Replace(slices.Clone(labels), i, i+1, metric.ClusterValues(f.cluster)...)
+	}
 	families, err := f.registry.Gather()
 	if err != nil {
 		f.t.Fatal(err)

@@ -6,6 +6,8 @@ package discovery
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
 // What is counted by masthead_discovery_writes_total.
@@ -15,16 +17,8 @@ const (
 	writeDelete = "delete"
 )
 
-// Metrics publishes what discovery does:
-//
-//   - masthead_discovery_objects{cluster,crd}: copies of the hub's objects that are in the cluster as they are in the
-//     hub;
-//   - masthead_discovery_served{cluster,crd}: 1 if the cluster shows everything of a kind that it shall, 0 if something
-//     was refused;
-//   - masthead_discovery_protected{cluster}: 1 if a policy protects what Masthead put into the cluster, 0 if none can;
-//   - masthead_discovery_writes_total{cluster,write}: writes to the cluster.
-//
-// Series of a cluster are deleted when it is disengaged. A nil *Metrics publishes nothing.
+// Metrics publishes what discovery does. Series of a cluster are deleted when it is disengaged. A nil *Metrics publishes
+// nothing.
 type Metrics struct {
 	objects   *prometheus.GaugeVec
 	served    *prometheus.GaugeVec
@@ -34,31 +28,40 @@ type Metrics struct {
 
 // NewMetrics registers the metrics of this package. It panics if they are registered there already.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		objects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "masthead_discovery_objects",
-			Help: "Read-only copies of the hub's objects in a workload cluster, by cluster and crd.",
-		}, []string{"cluster", "crd"}),
-		served: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "masthead_discovery_served",
-			Help: "Whether a workload cluster shows everything that it shall of a kind of the hub, by cluster and crd.",
-		}, []string{"cluster", "crd"}),
-		protected: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "masthead_discovery_protected",
-			Help: "Whether a policy in a workload cluster protects what Masthead put there, by cluster.",
-		}, []string{"cluster"}),
-		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
+	crd := []metric.Label{{Name: "crd", Values: "the name of the CustomResourceDefinition"}}
+	return &Metrics{
+		objects: metric.NewGauge(reg, metric.Definition{
+			Name:       "masthead_discovery_objects",
+			Help:       "Read-only copies of the hub's objects that are in a workload cluster as in the hub.",
+			PerCluster: true,
+			Labels:     crd,
+			See:        "discovery.md",
+		}),
+		served: metric.NewGauge(reg, metric.Definition{
+			Name:       "masthead_discovery_served",
+			Help:       "1 if a workload cluster shows everything that it shall of a kind of the hub, 0 if something was refused.",
+			PerCluster: true,
+			Labels:     crd,
+			See:        "discovery.md#reasons",
+		}),
+		protected: metric.NewGauge(reg, metric.Definition{
+			Name:       "masthead_discovery_protected",
+			Help:       "1 if a policy protects what Masthead put into a workload cluster, 0 if there can be none.",
+			PerCluster: true,
+		}),
+		writes: metric.NewCounter(reg, metric.Definition{
 			Name: "masthead_discovery_writes_total",
-			Help: "Writes of definitions, copies and policies to a workload cluster, by cluster and what was done.",
-		}, []string{"cluster", "write"}),
+			Help: "Writes of definitions, copies and policies to a workload cluster. Many mean that somebody there undoes them " +
+				"again and again.",
+			PerCluster: true,
+			Labels:     []metric.Label{{Name: "write", Values: writeCreate + ", " + writeUpdate + ", " + writeDelete}},
+		}),
 	}
-	reg.MustRegister(m.objects, m.served, m.protected, m.writes)
-	return m
 }
 
 func (m *Metrics) wrote(cluster mcr.ClusterName, what string) {
 	if m != nil {
-		m.writes.WithLabelValues(cluster.String(), what).Inc()
+		m.writes.WithLabelValues(metric.ClusterValues(cluster, what)...).Inc()
 	}
 }
 
@@ -66,26 +69,26 @@ func (m *Metrics) kind(cluster mcr.ClusterName, crd string, objects int, served 
 	if m == nil {
 		return
 	}
-	m.objects.WithLabelValues(cluster.String(), crd).Set(float64(objects))
-	m.served.WithLabelValues(cluster.String(), crd).Set(gauge(served))
+	m.objects.WithLabelValues(metric.ClusterValues(cluster, crd)...).Set(float64(objects))
+	m.served.WithLabelValues(metric.ClusterValues(cluster, crd)...).Set(gauge(served))
 }
 
 func (m *Metrics) forgetKind(cluster mcr.ClusterName, crd string) {
 	if m != nil {
-		m.objects.DeleteLabelValues(cluster.String(), crd)
-		m.served.DeleteLabelValues(cluster.String(), crd)
+		m.objects.DeleteLabelValues(metric.ClusterValues(cluster, crd)...)
+		m.served.DeleteLabelValues(metric.ClusterValues(cluster, crd)...)
 	}
 }
 
 func (m *Metrics) protection(cluster mcr.ClusterName, protected bool) {
 	if m != nil {
-		m.protected.WithLabelValues(cluster.String()).Set(gauge(protected))
+		m.protected.WithLabelValues(metric.ClusterValues(cluster)...).Set(gauge(protected))
 	}
 }
 
 func (m *Metrics) forgetProtection(cluster mcr.ClusterName) {
 	if m != nil {
-		m.protected.DeleteLabelValues(cluster.String())
+		m.protected.DeleteLabelValues(metric.ClusterValues(cluster)...)
 	}
 }
 
@@ -94,7 +97,7 @@ func (m *Metrics) forget(cluster mcr.ClusterName) {
 	if m == nil {
 		return
 	}
-	labels := prometheus.Labels{"cluster": cluster.String()}
+	labels := metric.ClusterLabels(cluster)
 	m.objects.DeletePartialMatch(labels)
 	m.served.DeletePartialMatch(labels)
 	m.protected.DeletePartialMatch(labels)

@@ -141,7 +141,7 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 		kinds: newKinds(o.Clock), tokens: minted, clusters: newClusters(o.Clock, o.Budget), states: newStates(),
 	}
 	if o.Registerer != nil {
-		if err := o.Registerer.Register(r.states); err != nil {
+		if err := r.states.register(o.Registerer); err != nil {
 			return fmt.Errorf("cannot register the metrics of imports: %w", err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
 // The states by which imports are counted.
@@ -29,12 +30,23 @@ type states struct {
 	known map[types.NamespacedName]string
 }
 
-func newStates() *states {
-	return &states{
-		desc:  prometheus.NewDesc("masthead_imports", "ClusterImports, by state.", []string{"state"}, nil),
-		known: map[types.NamespacedName]string{},
-	}
+func newStates() *states { return &states{known: map[types.NamespacedName]string{}} }
+
+// register publishes the counts.
+func (s *states) register(reg prometheus.Registerer) error {
+	s.desc = metric.NewGaugeDesc(reg, metric.Definition{
+		Name: "masthead_imports",
+		Help: "ClusterImports by state. Only where the manager runs with --imports.",
+		Labels: []metric.Label{{
+			Name: "state", Values: stateReady + ", " + stateProgressing + ", " + stateStalled + ", " + stateUnimporting,
+		}},
+		See: "importer.md",
+	})
+	return reg.Register(s)
 }
+
+// RegisterMetrics registers the metrics of this package without anything that they count, for the reference.
+func RegisterMetrics(reg prometheus.Registerer) error { return newStates().register(reg) }
 
 func (s *states) set(key types.NamespacedName, state string) {
 	s.mu.Lock()

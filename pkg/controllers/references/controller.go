@@ -145,7 +145,7 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 	}
 	r.workloads = newWorkloads(r)
 	if o.Registerer != nil {
-		o.Registerer.MustRegister(newKinds(r))
+		registerKinds(o.Registerer, r)
 	}
 	c, err := multicluster.NewController(controllerName, mgr, multicluster.ControllerOptions[Request]{
 		Reconciler: r, Gate: o.Gate, MaxConcurrentReconciles: o.MaxConcurrentReconciles, Clock: o.Clock,

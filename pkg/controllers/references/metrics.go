@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
 // Metrics of the controller. A nil Metrics publishes nothing.
@@ -22,26 +24,21 @@ type Metrics struct {
 // NewMetrics registers the metrics.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		objects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "masthead_references_objects",
-			Help: "How many objects of a cluster have references, by the reason of their condition ReferencesResolved.",
-		}, []string{"cluster", "reason"}),
-		fields: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "masthead_references_filled_fields_total",
-			Help: "How many fields were filled in by references, by cluster.",
-		}, []string{"cluster"}),
+		objects: metric.NewGauge(registerer, metric.Definition{
+			Name:       "masthead_references_objects",
+			Help:       "Objects with references, of a workload cluster or of the hub, by the reason of their condition ReferencesResolved.",
+			PerCluster: true,
+			Labels:     []metric.Label{{Name: "reason", Values: "the reason of the condition"}},
+			See:        "references.md",
+		}),
+		fields: metric.NewCounter(registerer, metric.Definition{
+			Name:       "masthead_references_filled_fields_total",
+			Help:       "Fields that references filled in.",
+			PerCluster: true,
+		}),
 		reasons: map[mcr.ClusterName]map[objectKey]string{},
 	}
-	registerer.MustRegister(m.objects, m.fields)
 	return m
-}
-
-// label is the value of the label cluster.
-func label(name mcr.ClusterName) string {
-	if name == hubName {
-		return "hub"
-	}
-	return name.String()
 }
 
 // object notes the reason of an object.
@@ -56,13 +53,13 @@ func (m *Metrics) object(req Request, reason string) {
 		m.reasons[req.ClusterName] = map[objectKey]string{}
 	}
 	m.reasons[req.ClusterName][req.key()] = reason
-	m.objects.WithLabelValues(label(req.ClusterName), reason).Inc()
+	m.objects.WithLabelValues(metric.ClusterValues(req.ClusterName, reason)...).Inc()
 }
 
 // leave takes an object out of what is counted. The caller holds mu.
 func (m *Metrics) leave(req Request) {
 	if before := m.reasons[req.ClusterName][req.key()]; before != "" {
-		m.objects.WithLabelValues(label(req.ClusterName), before).Dec()
+		m.objects.WithLabelValues(metric.ClusterValues(req.ClusterName, before)...).Dec()
 		delete(m.reasons[req.ClusterName], req.key())
 	}
 }
@@ -80,7 +77,7 @@ func (m *Metrics) forget(req Request) {
 // filled notes that fields were filled in.
 func (m *Metrics) filled(cluster mcr.ClusterName, fields int) {
 	if m != nil {
-		m.fields.WithLabelValues(label(cluster)).Add(float64(fields))
+		m.fields.WithLabelValues(metric.ClusterValues(cluster)...).Add(float64(fields))
 	}
 }
 
@@ -92,7 +89,7 @@ func (m *Metrics) forgetCluster(cluster mcr.ClusterName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.reasons, cluster)
-	labels := prometheus.Labels{"cluster": label(cluster)}
+	labels := metric.ClusterLabels(cluster)
 	m.objects.DeletePartialMatch(labels)
 	m.fields.DeletePartialMatch(labels)
 }
@@ -107,9 +104,21 @@ type kinds struct {
 	desc *prometheus.Desc
 }
 
-func newKinds(r *reconciler) prometheus.Collector {
-	return &kinds{r: r, desc: prometheus.NewDesc("masthead_references_kinds",
-		"How many kinds of a cluster declare references, by the state of their watch.", []string{"cluster", "state"}, nil)}
+func registerKinds(reg prometheus.Registerer, r *reconciler) {
+	reg.MustRegister(&kinds{r: r, desc: metric.NewGaugeDesc(reg, metric.Definition{
+		Name: "masthead_references_kinds",
+		Help: "Kinds of a workload cluster, or of the hub, that declare references, by the state of their watch. Of one that is not " +
+			"Synced, no object says that its references are not resolved.",
+		PerCluster: true,
+		Labels:     []metric.Label{{Name: "state", Values: "the state of the watch, or " + stateLeftOut}},
+		See:        "references.md#when-nothing-happens",
+	})})
+}
+
+// RegisterMetrics registers the metrics of this package without anything that they count, for the reference.
+func RegisterMetrics(reg prometheus.Registerer) {
+	NewMetrics(reg)
+	registerKinds(reg, nil)
 }
 
 // Describe implements prometheus.Collector.
@@ -123,7 +132,7 @@ func (k *kinds) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, w := range all {
 		for state, n := range w.states() {
-			out <- prometheus.MustNewConstMetric(k.desc, prometheus.GaugeValue, float64(n), label(w.name), state)
+			out <- prometheus.MustNewConstMetric(k.desc, prometheus.GaugeValue, float64(n), metric.ClusterValues(w.name, state)...)
 		}
 	}
 }

@@ -4,10 +4,17 @@
 package connection
 
 import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/metric"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
 // Causes of a connection, values of the label "cause" beside those of package credentials.
@@ -17,8 +24,8 @@ const (
 	causeReEnroll = "re-enrolled"
 )
 
-// metrics are the series of every cluster. All but the duration carry the label "cluster" and are deleted with the
-// enrolment; durations are kept for all clusters together, since a histogram for each would be a dozen series for each.
+// metrics are the series of every cluster. All but the duration name the cluster and are deleted with the enrolment;
+// durations are kept for all clusters together, since a histogram for each would be a dozen series for each.
 type metrics struct {
 	state     *prometheus.GaugeVec
 	connected *prometheus.GaugeVec
@@ -30,74 +37,96 @@ type metrics struct {
 	refused   *prometheus.CounterVec
 	held      *prometheus.GaugeVec
 	panics    *prometheus.CounterVec
-	duration  prometheus.Histogram
+	duration  prometheus.Observer
+	requests  *prometheus.CounterVec
+
+	mu sync.Mutex
+	// counts are those of clusters that are enrolled.
+	counts map[mcr.ClusterName]*requestCounts
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
-	m := &metrics{
-		state: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "masthead_cluster_state",
-			Help: "1 for the state in which the connection of an enrolled cluster is.",
-		}, []string{"cluster", "state"}),
-		connected: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "masthead_cluster_connected",
-			Help: "1 if an enrolled cluster is connected and its last probe succeeded, else 0.",
-		}, []string{"cluster"}),
-		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "masthead_cluster_failures_total",
-			Help: "Probes and attempts to connect that failed, by reason.",
-		}, []string{"cluster", "reason"}),
-		connects: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "masthead_cluster_connects_total",
-			Help: "Connections made and tokens swapped, by cause: first, re-enrolled, probe (connected again after it was lost), token, endpoint, ca, client-cert, transport.",
-		}, []string{"cluster", "cause"}),
-		throttled: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "masthead_cluster_client_throttled_seconds_total",
-			Help: "Time that requests to a cluster waited for this manager's own rate limit.",
-		}, []string{"cluster"}),
-		watches: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "masthead_cluster_watches_started_total",
-			Help: "WATCH requests sent to a cluster. An API server ends each after five to ten minutes; more than that many means that informers restart.",
-		}, []string{"cluster"}),
-		paused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "masthead_cluster_watches_paused_seconds_total",
-			Help: "Time that watches and answers of a cluster were not read because it sends more than is read in a second.",
-		}, []string{"cluster"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "masthead_cluster_answers_refused_total",
-			Help: "Answers of an API server that were refused before they were decoded, by limit: Bytes, Cost, Values, Depth, Key, String, Syntax, ContentType, ContentEncoding, Redirect; and Memory for want of a share.",
-		}, []string{"cluster", "limit"}),
-		held: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "masthead_cluster_held",
-			Help: "1 for the reason why an enrolled cluster is not connected, or is about to be disconnected, without a fault of its API server.",
-		}, []string{"cluster", "reason"}),
-		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "masthead_panics_total",
-			Help: "Panics while something of a cluster was handled. Each is a bug; it costs the cluster its connection.",
-		}, []string{"cluster"}),
-		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+	cluster := func(name, help string, labels ...metric.Label) metric.Definition {
+		return metric.Definition{Name: name, Help: help, PerCluster: true, Labels: labels}
+	}
+	explained := func(d metric.Definition, page string) metric.Definition {
+		d.See = page
+		return d
+	}
+	reason := metric.Label{Name: "reason", Values: "a reason of the connection"}
+	return &metrics{
+		state: metric.NewGauge(reg, explained(cluster("masthead_cluster_state",
+			"1 for the state in which the connection of an enrolled cluster is.",
+			metric.Label{Name: "state", Values: join(StatePending, StateConnecting, StateConnected, StateDegraded, StateBackoff, StateDraining)},
+		), "enrolment.md#connection-states")),
+		connected: metric.NewGauge(reg, cluster("masthead_cluster_connected",
+			"1 if an enrolled cluster is connected and its last probe succeeded, else 0.")),
+		failures: metric.NewCounter(reg, explained(cluster("masthead_cluster_failures_total",
+			"Probes and attempts to connect that failed.", reason), "enrolment.md#reasons")),
+		connects: metric.NewCounter(reg, cluster("masthead_cluster_connects_total", "Connections made and tokens swapped.",
+			metric.Label{Name: "cause", Values: causeFirst + "; " + causeReEnroll + " (after it was disconnected on purpose, for example " +
+				"paused, while its enrolment lived on); " + causeProbe + " (after it was lost); " + credentials.CauseToken + "; " +
+				credentials.CauseEndpoint + "; " + credentials.CauseCA + "; " + credentials.CauseClientCert + "; " + credentials.CauseTransport})),
+		throttled: metric.NewCounter(reg, cluster("masthead_cluster_client_throttled_seconds_total",
+			"Time that requests to a cluster waited for --cluster-qps. Absent until one did.")),
+		watches: metric.NewCounter(reg, cluster("masthead_cluster_watches_started_total",
+			"Watches of a cluster that were begun. An API server ends each after five to ten minutes; more than that many means that "+
+				"watches restart.")),
+		paused: metric.NewCounter(reg, cluster("masthead_cluster_watches_paused_seconds_total",
+			"Time that watches and answers of a cluster were not read because it sends more than 2,000 events a second, 500 in the long "+
+				"run (after 100,000), more answers than 8 MiB a second, or its share of what is read of all that send much. Its API "+
+				"server has to wait; nothing is lost. After a minute of that the condition WithinLimits is False with the reason EventsDelayed.")),
+		refused: metric.NewCounter(reg, cluster("masthead_cluster_answers_refused_total",
+			"Answers of an API server that were refused before they were decoded, by the limit that they exceed.",
+			metric.Label{Name: "limit", Values: "Bytes, Cost, Values, Depth, Key, String, Syntax, ContentType, ContentEncoding, " +
+				"Redirect; Memory for want of a share"})),
+		held: metric.NewGauge(reg, explained(cluster("masthead_cluster_held",
+			"1 for the reason why an enrolled cluster is not connected, or is about to be disconnected, by its enrolment and not by a "+
+				"fault of its API server. Absent if nothing holds it.",
+			metric.Label{Name: "reason", Values: ReasonPaused + ", " + ReasonNotReady + ", " + ReasonNoCredentials + ", " + ReasonClassNotFound +
+				", " + ReasonNamespaceNotAllowed + ", " + ReasonClassFull + ", " + ReasonBadIdentifier},
+		), "enrolment.md#reasons")),
+		panics: metric.NewCounter(reg, explained(cluster("masthead_panics_total",
+			"Panics while something of a cluster was handled. Each is a bug, and costs the cluster its connection; the stack is in the "+
+				"log."), "enrolment.md#reasons")),
+		duration: metric.NewHistogram(reg, metric.Definition{
 			Name:    "masthead_cluster_probe_duration_seconds",
 			Help:    "Duration of the health probes of all clusters.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
-		}),
+		}).WithLabelValues(),
+		requests: metric.NewCounter(reg, cluster("masthead_cluster_requests_total",
+			"Requests to the API server of a cluster, of which a watch is one however long it lasts. Those that are not sent, because "+
+				"the cluster is not connected, are not counted.",
+			metric.Label{Name: "verb", Values: strings.Join(slices.Sorted(maps.Keys(requestVerbs())), ", ") + "; " + otherVerb},
+			metric.Label{Name: "code", Values: "the class of the status code: 1xx, 2xx, 3xx, 4xx, 5xx; " + noAnswer + " without an answer " +
+				"or with one that was refused"})),
+		counts: map[mcr.ClusterName]*requestCounts{},
 	}
-	if reg != nil {
-		reg.MustRegister(m.state, m.connected, m.failures, m.connects, m.throttled, m.watches, m.paused, m.refused, m.held, m.panics, m.duration)
+}
+
+// RegisterMetrics registers the metrics of this package without anything that they count, for the reference.
+func RegisterMetrics(reg prometheus.Registerer) { newMetrics(reg) }
+
+// join lists states.
+func join(states ...State) string {
+	names := make([]string, 0, len(states))
+	for _, s := range states {
+		names = append(names, string(s))
 	}
-	return m
+	return strings.Join(names, ", ")
 }
 
 // setState replaces the series of the state before.
 func (m *metrics) setState(name mcr.ClusterName, old, now State) {
 	if old != "" && old != now {
-		m.state.DeleteLabelValues(string(name), string(old))
+		m.state.DeleteLabelValues(metric.ClusterValues(name, string(old))...)
 	}
-	m.state.WithLabelValues(string(name), string(now)).Set(1)
+	m.state.WithLabelValues(metric.ClusterValues(name, string(now))...).Set(1)
 	up := 0.0
 	if now == StateConnected {
 		up = 1
 	}
-	m.connected.WithLabelValues(string(name)).Set(up)
+	m.connected.WithLabelValues(metric.ClusterValues(name)...).Set(up)
 }
 
 // setHeld replaces the series of what held an enrolment before.
@@ -109,44 +138,44 @@ func (m *metrics) setHeld(r *record) {
 	if r.heldShown == reason {
 		return
 	}
-	m.held.DeleteLabelValues(string(r.name), r.heldShown)
+	m.held.DeleteLabelValues(metric.ClusterValues(r.name, r.heldShown)...)
 	if reason != "" {
-		m.held.WithLabelValues(string(r.name), reason).Set(1)
+		m.held.WithLabelValues(metric.ClusterValues(r.name, reason)...).Set(1)
 	}
 	r.heldShown = reason
 }
 
 func (m *metrics) failed(name mcr.ClusterName, reason string) {
-	m.failures.WithLabelValues(string(name), reason).Inc()
+	m.failures.WithLabelValues(metric.ClusterValues(name, reason)...).Inc()
 }
 
 func (m *metrics) connectedBy(name mcr.ClusterName, cause string) {
-	m.connects.WithLabelValues(string(name), cause).Inc()
+	m.connects.WithLabelValues(metric.ClusterValues(name, cause)...).Inc()
 }
 
 func (m *metrics) waited(name mcr.ClusterName, d time.Duration) {
-	m.throttled.WithLabelValues(string(name)).Add(d.Seconds())
+	m.throttled.WithLabelValues(metric.ClusterValues(name)...).Add(d.Seconds())
 }
 
 // watchesOf counts the watches of one connection. A request that is still under way when the series is deleted adds to
 // a counter that nobody reads any more; it does not bring the series back.
 func (m *metrics) watchesOf(name mcr.ClusterName) prometheus.Counter {
-	return m.watches.WithLabelValues(string(name))
+	return m.watches.WithLabelValues(metric.ClusterValues(name)...)
 }
 
 // pausesOf counts like watchesOf for how long watches of one connection were not read.
 func (m *metrics) pausesOf(name mcr.ClusterName) prometheus.Counter {
-	return m.paused.WithLabelValues(string(name))
+	return m.paused.WithLabelValues(metric.ClusterValues(name)...)
 }
 
 // panicsOf counts the panics of one cluster, as watchesOf does watches.
 func (m *metrics) panicsOf(name mcr.ClusterName) prometheus.Counter {
-	return m.panics.WithLabelValues(string(name))
+	return m.panics.WithLabelValues(metric.ClusterValues(name)...)
 }
 
 // forget deletes every series of a cluster.
 func (m *metrics) forget(name mcr.ClusterName) {
-	l := prometheus.Labels{"cluster": string(name)}
+	l := metric.ClusterLabels(name)
 	m.state.DeletePartialMatch(l)
 	m.connected.DeletePartialMatch(l)
 	m.failures.DeletePartialMatch(l)
@@ -157,4 +186,10 @@ func (m *metrics) forget(name mcr.ClusterName) {
 	m.refused.DeletePartialMatch(l)
 	m.held.DeletePartialMatch(l)
 	m.panics.DeletePartialMatch(l)
+	m.mu.Lock()
+	counts := m.counts[name]
+	delete(m.counts, name)
+	m.mu.Unlock()
+	counts.end()
+	m.requests.DeletePartialMatch(l)
 }

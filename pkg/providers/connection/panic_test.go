@@ -21,6 +21,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/metric"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -240,7 +241,7 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel //
 			}, func() any { return h.events.list() })
 			h.waitFor(t, "a", StateConnected, ReasonConnected)
 
-			if n := testutil.ToFloat64(h.metrics.panics.WithLabelValues(string(clusterName("a")))); n != 1 {
+			if n := testutil.ToFloat64(h.metrics.panics.WithLabelValues(metric.ClusterValues(clusterName("a"))...)); n != 1 {
 				t.Errorf("%s It is counted once. Got %v.", tc.reason, n)
 			}
 			for _, e := range h.events.list() {

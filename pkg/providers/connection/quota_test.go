@@ -79,7 +79,7 @@ func TestHeldMetricFollowsTheReason(t *testing.T) {
 		}
 		m.setHeld(r)
 		n := testutil.CollectAndCount(m.held)
-		if reason != "" && (n != 1 || testutil.ToFloat64(m.held.WithLabelValues("fake/ns/a", reason)) != 1) || reason == "" && n != 0 {
+		if reason != "" && (n != 1 || testutil.ToFloat64(m.held.WithLabelValues("ns", "a", "fake", reason)) != 1) || reason == "" && n != 0 {
 			t.Errorf("%q: %d series", reason, n)
 		}
 	}

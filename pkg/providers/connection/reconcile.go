@@ -199,8 +199,8 @@ func (p *Provider) step(ctx context.Context, r *record, ev event, why *failure) 
 	to, actions := transition(from, ev)
 	r.state = to
 	p.describe(r, from, ev, why)
-	if from != to {
-		log.FromContext(ctx).V(1).Info("Connection changed", "from", from, "to", to, "event", ev, "reason", r.reason, "message", r.message)
+	if from != to || to.Engaged() && ev == eventConnected {
+		log.FromContext(ctx).V(r.verbosity(from)).Info("Connection changed", "from", from, "to", to, "event", ev, "reason", r.reason, "message", r.message)
 	}
 	for _, a := range actions {
 		next, why, err := p.act(ctx, r, a, ev)

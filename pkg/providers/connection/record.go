@@ -64,6 +64,8 @@ type record struct {
 	readFrom SecretKey
 	// next are credentials that were read and are about to be used.
 	next *credentials.Credentials
+	// logged is the state and the reason of which the log tells at the level info.
+	logged string
 	// cause says why the next connection is made, for a metric.
 	cause string
 

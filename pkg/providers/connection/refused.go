@@ -11,6 +11,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
 // refusalLasts is for how long a refusal is told of. It is longer than any back-off after which the same is asked for
@@ -74,7 +75,7 @@ func (p *Provider) beyondLimits(name mcr.ClusterName, err error, count bool) {
 		return // What keeps a cluster from being connected is told by its state.
 	}
 	if count {
-		p.metrics.refused.WithLabelValues(string(name), limitOf(err)).Inc()
+		p.metrics.refused.WithLabelValues(metric.ClusterValues(name, limitOf(err))...).Inc()
 	}
 	now, said := p.o.Clock.Now(), Refusal{why.reason, why.message}
 	old := p.refusals[name]

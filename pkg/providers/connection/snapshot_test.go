@@ -166,10 +166,10 @@ func TestMetricsFollowTheState(t *testing.T) {
 	if got := testutil.CollectAndCount(m.state); got != 2 {
 		t.Errorf("want one series of the state for each cluster, got %d", got)
 	}
-	if got := testutil.ToFloat64(m.connected.WithLabelValues("a")); got != 1 {
+	if got := testutil.ToFloat64(m.connected.WithLabelValues("", "a", "")); got != 1 {
 		t.Errorf("a is connected, got %v", got)
 	}
-	if got := testutil.ToFloat64(m.connected.WithLabelValues("b")); got != 0 {
+	if got := testutil.ToFloat64(m.connected.WithLabelValues("", "b", "")); got != 0 {
 		t.Errorf("b is not connected, got %v", got)
 	}
 	m.forget("b")

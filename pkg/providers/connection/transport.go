@@ -86,8 +86,10 @@ type transport struct {
 	unauthorized func()
 	// dials counts the TCP connections that were made.
 	dials atomic.Int64
-	// watches counts the WATCH requests; nil if nobody asks.
-	watches prometheus.Counter
+	// watches counts the WATCH requests, and requests all of them; nil if nobody asks.
+	watches  prometheus.Counter
+	requests *requestCounts
+	verbs    *verbs
 	// pace is that of all that clients are answered; nil if nobody counts.
 	pace *pace
 	// refused is told of each answer that was refused. It must not block.
@@ -122,7 +124,7 @@ func newTransport(name string, creds *credentials.Credentials, o credentials.Opt
 	}
 	t := &transport{
 		tracker: connrotation.NewConnectionTracker(), server: server, agent: agent, name: name, unauthorized: unauthorized,
-		limits: Limits{}.withDefaults(), refused: func(error) {},
+		limits: Limits{}.withDefaults(), refused: func(error) {}, verbs: newVerbs(server.Path),
 	}
 	dialer := &net.Dialer{
 		Timeout:   dialTimeout,
@@ -250,7 +252,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.base }
 
 // send is what clients and probes share. pace is nil if the answer is to be read at once.
-func (t *transport) send(req *http.Request, authorization string, pace *pace) (*http.Response, error) {
+func (t *transport) send(req *http.Request, authorization string, pace *pace) (resp *http.Response, err error) {
 	if req.URL.Scheme != t.server.Scheme || req.URL.Host != t.server.Host {
 		closeBody(req)
 		return nil, fmt.Errorf("cluster %q: a request to another host than the API server was refused", t.name)
@@ -263,8 +265,10 @@ func (t *transport) send(req *http.Request, authorization string, pace *pace) (*
 		req.Header.Set("User-Agent", t.agent)
 	}
 	onlyJSON(req.Header)
-	resp, err := t.base.RoundTrip(req)
-	if err != nil {
+	if t.requests != nil {
+		defer func() { t.requests.add(t.verbs.of(req), resp) }()
+	}
+	if resp, err = t.base.RoundTrip(req); err != nil {
 		return nil, err
 	}
 	refused := func(err error) { //nolint:contextcheck // The context is that of the request.

@@ -96,7 +96,7 @@ func (p *Provider) dial(ctx context.Context, r *record) (conn *connected, why *f
 		}
 	}()
 	t.guard = p.newGuard(ctx, r, &t.panicked)
-	t.watches, t.limits = p.metrics.watchesOf(r.name), p.o.Limits
+	t.watches, t.requests, t.limits = p.metrics.watchesOf(r.name), p.metrics.requestsOf(r.name), p.o.Limits
 	name := r.name
 	t.pace = &pace{
 		events: r.events, answers: r.answers, clock: clock.RealClock{}, paused: p.metrics.pausesOf(name),

@@ -5,6 +5,7 @@ package definition
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
@@ -26,6 +28,7 @@ import (
 //   - Conversion is None, and where the hub's definition has a webhook, only the version that travels is served; see
 //     conversion.go.
 //   - The status of a new object is observedGeneration -1, where the schema lets it be; see observesGeneration.
+//   - Lists of objects show the condition AgentSynced, see showsAgentSynced.
 //   - Owner references (the XRD is not there), annotations, labels, finalizers and status are the hub's and stay
 //     behind. The labels that say whose it is are those of the cluster's hub; see stamped.
 func DefinitionFor(hub *unstructured.Unstructured, travels string) *unstructured.Unstructured {
@@ -41,6 +44,7 @@ func DefinitionFor(hub *unstructured.Unstructured, travels string) *unstructured
 	spec["conversion"] = map[string]any{"strategy": "None"}
 	preservesExplicitly(spec)
 	observesGeneration(spec)
+	showsAgentSynced(spec)
 	if NeedsConversion(hub) {
 		onlyVersion(spec, travels)
 	}
@@ -75,6 +79,39 @@ func observesGeneration(spec map[string]any) {
 		if observed["type"] == "integer" && observed["minimum"] == nil && observed["enum"] == nil {
 			status["default"] = map[string]any{"observedGeneration": int64(-1)}
 		}
+	}
+}
+
+// showsAgentSynced adds a column with the condition AgentSynced to what lists of objects show, before their age: without
+// it, a claim that does not reach the hub looks like one with which Crossplane has not begun. A definition that has no
+// columns shows the age, and goes on to. A definition that has the column, whoever put it there, stays as it is.
+func showsAgentSynced(spec map[string]any) {
+	const path = `.status.conditions[?(@.type=='` + reason.ConditionAgentSynced + `')].status`
+	age := map[string]any{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+	versions, _ := spec["versions"].([]any)
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		if _, hasSubresource, _ := unstructured.NestedFieldNoCopy(version, "subresources", "status"); !hasSubresource {
+			continue
+		}
+		columns, _ := version["additionalPrinterColumns"].([]any)
+		theirs := slices.ContainsFunc(columns, func(c any) bool {
+			column, _ := c.(map[string]any)
+			return column["name"] == reason.ConditionAgentSynced || column["jsonPath"] == path
+		})
+		if theirs {
+			continue
+		}
+		if len(columns) == 0 {
+			columns = []any{age}
+		}
+		at := len(columns)
+		if last, _ := columns[at-1].(map[string]any); last["jsonPath"] == age["jsonPath"] {
+			at--
+		}
+		version["additionalPrinterColumns"] = slices.Insert(columns, at, any(map[string]any{
+			"name": reason.ConditionAgentSynced, "type": "string", "jsonPath": path,
+		}))
 	}
 }
 

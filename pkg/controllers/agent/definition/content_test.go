@@ -6,6 +6,7 @@ package definition
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -104,5 +105,40 @@ func TestObservesGeneration(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+func TestShowsAgentSynced(t *testing.T) {
+	const (
+		ours   = `{'name':'AgentSynced','type':'string','jsonPath':'.status.conditions[?(@.type=="AgentSynced")].status'}`
+		age    = `{'name':'AGE','type':'date','jsonPath':'.metadata.creationTimestamp'}`
+		synced = `{'name':'SYNCED','type':'string','jsonPath':'.status.synced'}`
+	)
+	for _, tc := range []struct{ reason, columns, want, subresources string }{
+		{"It comes before the age.", `[` + synced + `,` + age + `]`, `[` + synced + `,` + ours + `,` + age + `]`, `{'status':{}}`},
+		{"It is the last if there is no age.", `[` + synced + `]`, `[` + synced + `,` + ours + `]`, `{'status':{}}`},
+		{"The age goes on to be shown.", `[]`, `[` + ours + `,{'name':'Age','type':'date','jsonPath':'.metadata.creationTimestamp'}]`, `{'status':{}}`},
+		{"A column of that name is its author's.", `[{'name':'AgentSynced'}]`, `[{'name':'AgentSynced'}]`, `{'status':{}}`},
+		{"It is not added twice.", `[` + ours + `]`, `[` + ours + `]`, `{'status':{}}`},
+		{"Without a status there is nothing to show.", `[` + synced + `]`, `[` + synced + `]`, `{}`},
+	} {
+		parse := func(columns string) *unstructured.Unstructured {
+			u := agenttest.Parse(t, `{'kind':'C','apiVersion':'v1','spec':{'versions':[{'name':'v1','subresources':`+tc.subresources+
+				`,'additionalPrinterColumns':`+strings.ReplaceAll(columns, `"`, `@@`)+`}]}}`)
+			text, err := u.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := u.UnmarshalJSON([]byte(strings.ReplaceAll(string(text), "@@", "'"))); err != nil {
+				t.Fatal(err)
+			}
+			return u
+		}
+		got, want := parse(tc.columns), parse(tc.want)
+		spec, _ := got.Object["spec"].(map[string]any)
+		showsAgentSynced(spec)
+		if diff := cmp.Diff(want.Object, got.Object); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+		}
 	}
 }

@@ -32,6 +32,10 @@ type Hub struct {
 	Requirements *request.Queue[request.Request]
 	Definitions  *request.Queue[mcreconcile.Request]
 
+	// Changed is told of each change of a claim's object that was reported just now; nil if nobody asks. It must not
+	// block.
+	Changed func(request.Request)
+
 	// refreshing is held while it is found out and noted what the hub offers. It is taken before mu, and so is the lock of
 	// the workloads.
 	refreshing sync.Mutex
@@ -165,7 +169,7 @@ func (h *Hub) handleSecret(e kindwatch.Event, secret *unstructured.Unstructured)
 		}
 		claim, err := h.Watcher.Get(p, types.NamespacedName{Namespace: secret.GetNamespace(), Name: owner.Name})
 		if err == nil && claim.GetUID() == owner.UID {
-			h.enqueueSource(p, claim, e.Initial)
+			h.enqueueSource(p, claim, e.Initial, nil)
 		}
 	}
 }
@@ -185,12 +189,12 @@ func (h *Hub) handleClaim(e kindwatch.Event) {
 	}
 	if e.Old != nil {
 		if before, _ := ownership.SourceOf(e.Old); before != MustSource(e.Object) {
-			h.enqueueSource(e.Kind, e.Old, e.Initial)
+			h.enqueueSource(e.Kind, e.Old, e.Initial, nil)
 		}
 	}
 	// The claim's own reconcile knows what it wrote; whoever waits for that place does not.
 	if !e.Echo {
-		h.enqueueSource(e.Kind, e.Object, e.Initial)
+		h.enqueueSource(e.Kind, e.Object, e.Initial, h.Changed)
 	}
 }
 
@@ -250,7 +254,7 @@ func (h *Hub) PlacesOf(o ownership.Origin) []ownership.Place {
 }
 
 // enqueueSource queues the claim from which an object of the hub comes, if its cluster is enrolled.
-func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured, initial bool) {
+func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured, initial bool, changed func(request.Request)) {
 	s, named := ownership.SourceOf(obj)
 	if !named || s.Identifier == "" {
 		return
@@ -263,10 +267,14 @@ func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured,
 	if initial {
 		add = h.Requirements.AddInitial
 	}
-	add(request.Request{
+	req := request.Request{
 		ClusterName: cluster.Name, Kind: kind,
 		NamespacedName: types.NamespacedName{Namespace: s.Namespace, Name: obj.GetName()},
-	})
+	}
+	if changed != nil && !initial {
+		changed(req)
+	}
+	add(req)
 }
 
 // EnqueueKind queues every claim of a kind in a workload cluster.

@@ -8,9 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// orphans publishes masthead_agent_orphans{cluster}: objects of the hub that name a connected cluster as their source,
+// orphans publishes masthead_agent_orphans: objects of the hub that name a connected cluster as their source,
 // of kinds that are followed there, and for which there is no claim in it.
 //
 // There are two ways to such an object. A cluster replaced a lost one and does not have its claims yet: then they are
@@ -18,7 +19,7 @@ import (
 // then: nobody saw the claim go. The absence of a claim alone is no proof of either, so nothing is deleted because of
 // it (see docs/design/agent.md). Somebody has to know, and decide.
 //
-// It also publishes masthead_agent_strays{cluster}: objects of the hub that name a claim as their source and are not
+// It also publishes masthead_agent_strays: objects of the hub that name a claim as their source and are not
 // where that claim records its object. Any object of the hub can name any source, by accident or on purpose. A stray is
 // not obeyed; somebody has to know of it.
 //
@@ -29,16 +30,25 @@ type orphans struct {
 	orphans, strays *prometheus.Desc
 }
 
-// NewOrphans returns a collector of the orphans and strays in a hub.
-func NewOrphans(h *Hub) prometheus.Collector {
-	return &orphans{
+// RegisterOrphans registers a collector of the orphans and strays in a hub. It panics if there is one already.
+func RegisterOrphans(reg prometheus.Registerer, h *Hub) {
+	reg.MustRegister(&orphans{
 		hub: h,
-		orphans: prometheus.NewDesc("masthead_agent_orphans",
-			"Objects of the hub that name a connected cluster as their source and have no claim in it, by cluster.", []string{"cluster"}, nil),
-		strays: prometheus.NewDesc("masthead_agent_strays",
-			"Objects of the hub that name a claim of a connected cluster as their source and are not where the claim records its object, by cluster.",
-			[]string{"cluster"}, nil),
-	}
+		orphans: metric.NewGaugeDesc(reg, metric.Definition{
+			Name: "masthead_agent_orphans",
+			Help: "Objects of the hub that name a connected cluster as their source and have no claim in it: its claims are not " +
+				"restored yet, or a claim was deleted in the instant in which it got its finalizer and the manager was killed right " +
+				"then. Nothing is deleted because a claim is missing.",
+			PerCluster: true,
+		}),
+		strays: metric.NewGaugeDesc(reg, metric.Definition{
+			Name: "masthead_agent_strays",
+			Help: "Objects of the hub that name a claim of a connected cluster as their source and are not where the claim records " +
+				"its object, such as a copy that a restore has made in another namespace. They are not obeyed: the claim goes on, and " +
+				"deleting it leaves them. Find out who made them.",
+			PerCluster: true,
+		}),
+	})
 }
 
 // Describe implements prometheus.Collector.
@@ -62,7 +72,7 @@ func (o *orphans) Collect(out chan<- prometheus.Metric) {
 			}
 		}
 		for description, n := range map[*prometheus.Desc]int{o.orphans: orphans, o.strays: strays} {
-			out <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, float64(n), w.Name.String())
+			out <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, float64(n), metric.ClusterValues(w.Name)...)
 		}
 	}
 }

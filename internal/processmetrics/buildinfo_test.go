@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package processmetrics
 
 import (
 	"runtime"
@@ -16,9 +16,7 @@ import (
 
 func TestBuildInfo(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	if err := registerBuildInfo(registry); err != nil {
-		t.Fatal(err)
-	}
+	RegisterBuildInfo(registry)
 	want := `# HELP masthead_build_info Always 1. The version of the manager and of the Go that built it.
 # TYPE masthead_build_info gauge
 masthead_build_info{go_version="` + runtime.Version() + `",version="` + version.Version + `"} 1

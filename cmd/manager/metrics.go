@@ -1,0 +1,56 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// serveMetrics answers /metrics, and beside it what changes the log level, for the whole life of the process: a manager
+// that waits for the hub is one that somebody wants to know about. It is not the manager's own endpoint because that
+// one only exists once the hub has everything that the manager needs.
+//
+// The context that it returns ends with the given one, and when the endpoint fails, which is its cause then. What else
+// it returns stops the endpoint and waits for its end.
+func serveMetrics(ctx context.Context, cfg *rest.Config, o MetricsOptions, level http.Handler) (context.Context, func(), error) {
+	mo := metricsserver.Options{BindAddress: o.BindAddress, CertDir: o.CertDir}
+	if o.Secure {
+		mo.SecureServing = true
+		mo.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	if o.Secure || isLoopback(o.BindAddress) {
+		mo.ExtraHandlers = map[string]http.Handler{logLevelPath: level}
+	}
+	httpClient, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot make a client with which the hub is asked who may read metrics: %w", err)
+	}
+	server, err := metricsserver.NewServer(mo, cfg, httpClient)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot make the metrics endpoint: %w", err)
+	}
+	if server == nil {
+		return ctx, func() {}, nil
+	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, failed := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.Start(serving); err != nil {
+			failed(fmt.Errorf("cannot serve metrics: %w", err))
+		}
+	}()
+	return ctx, func() {
+		stop()
+		<-done
+		failed(nil)
+	}, nil
+}

@@ -1,0 +1,71 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metricreference
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/masthead-dev/masthead/pkg/metric"
+)
+
+// Page is the path of the reference in the repository.
+const Page = "docs/reference/metrics.md"
+
+const preface = `# Metrics
+
+<!-- Generated from the code by "make generate"; do not edit. -->
+
+What the manager publishes at ` + "`/metrics`" + `. [Operations](../operations.md#metrics) says how it is read, and which alerts and
+dashboards there are.
+
+A metric *of a cluster* has the labels ` + "`%[1]s`" + ` and ` + "`%[2]s`" + `, which are the namespace and the name of the
+object in the hub that enrols the cluster, and ` + "`%[3]s`" + `, which says what found it, such as ` + "`capi`" + ` or ` + "`kubeconfig`" + `. The hub
+itself has no namespace, and the name and the source ` + "`hub`" + `. Together they are the [cluster
+name](../enrolment.md#cluster-name). Series of a cluster are deleted when it is un-enrolled; those of its queues, claims,
+copies, Applications and references also when it is disconnected.
+`
+
+// Markdown returns the reference as a page.
+func Markdown() (string, error) {
+	groups, err := Groups()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, preface, metric.LabelClusterNamespace, metric.LabelClusterName, metric.LabelSource)
+	for _, g := range groups {
+		fmt.Fprintf(&b, "\n## %s\n\n| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n", g.Title)
+		for _, d := range g.Metrics {
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, d.Type, labels(d), meaning(d))
+		}
+	}
+	return b.String(), nil
+}
+
+// labels is the cell with the labels of a metric.
+func labels(d metric.Definition) string {
+	var cells []string
+	if d.PerCluster {
+		cells = append(cells, "*of a cluster*")
+	}
+	for _, l := range d.Labels {
+		cells = append(cells, fmt.Sprintf("`%s`: %s", l.Name, escape(l.Values)))
+	}
+	return strings.Join(cells, "<br>")
+}
+
+// meaning is the cell with what a metric says.
+func meaning(d metric.Definition) string {
+	text := escape(d.Help)
+	if d.See != "" {
+		text += fmt.Sprintf(" [More](../%s)", d.See)
+	}
+	return text
+}
+
+// escape keeps text from being taken for a mark.
+func escape(text string) string {
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`).Replace(text)
+}

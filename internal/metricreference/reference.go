@@ -1,0 +1,86 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metricreference
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/masthead-dev/masthead/internal/processmetrics"
+	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/application"
+	"github.com/masthead-dev/masthead/pkg/controllers/discovery"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer"
+	"github.com/masthead-dev/masthead/pkg/controllers/references"
+	"github.com/masthead-dev/masthead/pkg/metric"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// A Group is the metrics of one part of the manager.
+type Group struct {
+	// Title is the heading under which the reference has them.
+	Title string
+	// Metrics are what the group publishes.
+	Metrics []metric.Definition
+}
+
+// Groups returns every metric that the manager itself makes, and those of libraries that our dashboards and alerts use.
+func Groups() ([]Group, error) {
+	var groups []Group
+	for _, g := range []struct {
+		title    string
+		register func(prometheus.Registerer) error
+	}{
+		{"Process", func(reg prometheus.Registerer) error {
+			processmetrics.RegisterBuildInfo(reg)
+			processmetrics.NewReady(reg)
+			return budget.RegisterMetrics(reg, nil)
+		}},
+		{"Connections", func(reg prometheus.Registerer) error { connection.RegisterMetrics(reg); return nil }},
+		{"Queues", func(reg prometheus.Registerer) error { multicluster.NewMetrics(reg); return nil }},
+		{"Claims", func(reg prometheus.Registerer) error {
+			agent.NewMetrics(reg)
+			view.RegisterOrphans(reg, nil)
+			hubaccess.RegisterMetrics(reg, nil)
+			return nil
+		}},
+		{"Discovery", func(reg prometheus.Registerer) error { discovery.NewMetrics(reg); return nil }},
+		{"Applications", func(reg prometheus.Registerer) error { application.NewMetrics(reg, true); return nil }},
+		{"References", func(reg prometheus.Registerer) error { references.RegisterMetrics(reg); return nil }},
+		{"Imports", importer.RegisterMetrics},
+	} {
+		recorder := metric.NewRecorder()
+		if err := g.register(recorder); err != nil {
+			return nil, fmt.Errorf("cannot make the metrics of the group %q: %w", g.title, err)
+		}
+		groups = append(groups, Group{Title: g.title, Metrics: recorder.Definitions()})
+	}
+	return append(groups, Group{Title: "Libraries", Metrics: libraries()}), nil
+}
+
+// Labels returns the labels of each series that can be asked for, by the name of the series: a histogram has three.
+func Labels() (map[string][]string, error) {
+	groups, err := Groups()
+	if err != nil {
+		return nil, err
+	}
+	series := map[string][]string{}
+	for _, g := range groups {
+		for _, d := range g.Metrics {
+			names := d.LabelNames()
+			if d.Type != metric.TypeHistogram {
+				series[d.Name] = names
+				continue
+			}
+			series[d.Name+"_bucket"] = append([]string{"le"}, names...)
+			series[d.Name+"_sum"], series[d.Name+"_count"] = names, names
+		}
+	}
+	return series, nil
+}

@@ -1,0 +1,66 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package budget
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/metric"
+)
+
+// collector shows who holds how much of the budget.
+type collector struct {
+	budget                   *Budget
+	capacity, used, clusters *prometheus.Desc
+}
+
+// RegisterMetrics publishes who holds how much of a budget.
+func RegisterMetrics(reg prometheus.Registerer, b *Budget) error {
+	err := reg.Register(&collector{
+		budget: b,
+		capacity: metric.NewGaugeDesc(reg, metric.Definition{
+			Name: "masthead_memory_budget_bytes",
+			Help: "The memory budget: what is kept of all workload clusters' objects, and their answers under way, may take so much " +
+				"together.",
+		}),
+		used: metric.NewGaugeDesc(reg, metric.Definition{
+			Name: "masthead_memory_budget_used_bytes",
+			Help: "How much of the memory budget is in use, estimated.",
+		}),
+		clusters: metric.NewGaugeDesc(reg, metric.Definition{
+			Name: "masthead_cluster_memory_bytes",
+			Help: "How much of the memory budget is in use on behalf of a connected cluster, estimated; for the Nodes of the clusters that a " +
+				"namespace imports, the name of the cluster is ClusterImports/, and the namespace, without a namespace and a source.",
+			PerCluster: true,
+		}),
+	})
+	if err != nil {
+		return fmt.Errorf("cannot register the metrics of the memory budget: %w", err)
+	}
+	return nil
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- c.capacity
+	ch <- c.used
+	ch <- c.clusters
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	used, all := c.budget.Used()
+	ch <- prometheus.MustNewConstMetric(c.capacity, prometheus.GaugeValue, float64(c.budget.Capacity()))
+	ch <- prometheus.MustNewConstMetric(c.used, prometheus.GaugeValue, float64(used))
+	byCluster := map[mcr.ClusterName]int64{} // A cluster can have two connections for a moment.
+	for _, u := range all {
+		byCluster[mcr.ClusterName(u.Cluster)] += u.Bytes
+	}
+	for cluster, bytes := range byCluster {
+		ch <- prometheus.MustNewConstMetric(c.clusters, prometheus.GaugeValue, float64(bytes), metric.ClusterValues(cluster)...)
+	}
+}

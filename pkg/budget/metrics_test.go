@@ -1,0 +1,35 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package budget
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+func TestMetrics(t *testing.T) {
+	b := New(64 << 20)
+	a := b.Account("default", "capi/ns/a", nil)
+	if err := a.Holder(nil).Hold(1 << 20); err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewPedanticRegistry()
+	if err := RegisterMetrics(registry, b); err != nil {
+		t.Fatal(err)
+	}
+	want := `# HELP masthead_cluster_memory_bytes How much of the memory budget is in use on behalf of a connected cluster, estimated; for the Nodes of the clusters that a namespace imports, the name of the cluster is ClusterImports/, and the namespace, without a namespace and a source.
+# TYPE masthead_cluster_memory_bytes gauge
+masthead_cluster_memory_bytes{cluster_name="a",cluster_namespace="ns",source="capi"} 1.048576e+06
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "masthead_cluster_memory_bytes"); err != nil {
+		t.Error(err)
+	}
+	a.Close()
+	if n, err := testutil.GatherAndCount(registry, "masthead_cluster_memory_bytes"); n != 0 || err != nil {
+		t.Errorf("the series must go with the connection, got %d, %v", n, err)
+	}
+}

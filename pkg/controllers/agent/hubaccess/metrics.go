@@ -1,0 +1,77 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hubaccess
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/metric"
+)
+
+// usable is the reason of an identity that can be used.
+const usable = "Usable"
+
+// identityMetrics counts the identities that are in use when it is asked. Which ones they are is for the conditions of
+// the claims: names of Secrets and ServiceAccounts would be series that a cluster can make.
+type identityMetrics struct {
+	clients *Clients
+	desc    *prometheus.Desc
+}
+
+// RegisterMetrics publishes how many identities of each cluster are in use in the hub. It panics if that is published
+// there already.
+func RegisterMetrics(reg prometheus.Registerer, i *Clients) {
+	reg.MustRegister(&identityMetrics{clients: i, desc: metric.NewGaugeDesc(reg, metric.Definition{
+		Name: "masthead_agent_identities",
+		Help: "Identities other than the manager's own with whose rights claims of a workload cluster are carried to the hub, that were " +
+			"used in the last ten minutes, by whether they can be used. The source \"hub\" has the ServiceAccounts that classes name.",
+		PerCluster: true,
+		Labels: []metric.Label{{
+			Name: "reason", Values: usable + ", or why not: " + reason.ReasonCredentialsMissing + ", " + reason.ReasonCredentialsInvalid +
+				", " + reason.ReasonCredentialsRejected + ", " + reason.ReasonWorkloadRejected,
+		}},
+		See: "agent.md",
+	})})
+}
+
+// Describe implements prometheus.Collector.
+func (m *identityMetrics) Describe(ch chan<- *prometheus.Desc) { ch <- m.desc }
+
+// Collect implements prometheus.Collector. No lock is held while a metric is sent.
+func (m *identityMetrics) Collect(ch chan<- prometheus.Metric) {
+	for cluster, reasons := range m.clients.standings() {
+		for why, n := range reasons {
+			ch <- prometheus.MustNewConstMetric(m.desc, prometheus.GaugeValue, float64(n), metric.ClusterValues(cluster, why)...)
+		}
+	}
+}
+
+// standings counts the identities that are kept by cluster and by whether they can be used.
+func (i *Clients) standings() map[mcr.ClusterName]map[string]int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	counts := map[mcr.ClusterName]map[string]int{}
+	for cluster, of := range i.entries {
+		for _, e := range of {
+			if counts[cluster] == nil {
+				counts[cluster] = map[string]int{}
+			}
+			counts[cluster][e.standing()]++
+		}
+	}
+	return counts
+}
+
+func (e *identityEntry) standing() string {
+	switch {
+	case e.problem != nil:
+		return e.problem.Reason
+	case e.refused:
+		return reason.ReasonCredentialsRejected
+	default:
+		return usable
+	}
+}

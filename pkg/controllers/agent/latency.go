@@ -1,0 +1,137 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/metric"
+)
+
+// Latencies are measured by the manager's own clock alone, from when a watch reports a change to when the other side
+// has answered the write that follows from it. Timestamps of objects are not used: they have whole seconds, and those
+// of a workload cluster are what its owner wants them to be. What happens before the watch reports, in the API server
+// and on the way, is not in them.
+//
+// The oldest change that was not answered yet counts. What a reconcile finds to be no reason to write is forgotten, and
+// so is what waits for somebody, such as a claim in conflict: the time until a person acts is not the manager's.
+
+// latencies are the histograms.
+type latencies struct {
+	claimToHub, hubToStatus *prometheus.HistogramVec
+}
+
+func newLatencies(reg prometheus.Registerer) latencies {
+	// Six buckets, for each cluster: a series each, and three more.
+	buckets := []float64{.25, 1, 5, 15, 60, 300}
+	return latencies{
+		claimToHub: metric.NewHistogram(reg, metric.Definition{
+			Name: "masthead_agent_claim_to_hub_seconds",
+			Help: "Time from when the watch of a workload cluster reported a claim that is new or whose spec changed, until the hub " +
+				"answered the write that carries it. Waiting for a worker and retries are in it; claims that were there before the manager, " +
+				"and those that something of theirs hinders, are not.",
+			PerCluster: true,
+			Buckets:    buckets,
+		}),
+		hubToStatus: metric.NewHistogram(reg, metric.Definition{
+			Name: "masthead_agent_hub_to_status_seconds",
+			Help: "Time from when the watch of the hub reported a change of a claim's object, until the workload cluster answered the " +
+				"write of the status that shows it. A change that the status does not show is not counted. The first status of a claim " +
+				"waits a moment for more of it.",
+			PerCluster: true,
+			Buckets:    buckets,
+		}),
+	}
+}
+
+// changes are since when a claim, and its object in the hub, are other than the other side shows; zero if they are not.
+type changes struct {
+	claim, hub time.Time
+}
+
+// claimChanged notes what a watch of a workload cluster reported.
+func (m *Metrics) claimChanged(req request.Request, e kindwatch.Event, now time.Time) {
+	if m == nil || e.Initial || e.Echo || e.Type == kindwatch.Deleted || e.Object.GetDeletionTimestamp() != nil ||
+		e.Old != nil && e.Old.GetGeneration() == e.Object.GetGeneration() {
+		return
+	}
+	m.noteChange(req, func(c *changes) { c.claim = earlier(c.claim, now) })
+}
+
+// hubChanged notes that the watch of the hub reported a change of a claim's object.
+func (m *Metrics) hubChanged(req request.Request, now time.Time) {
+	if m != nil {
+		m.noteChange(req, func(c *changes) { c.hub = earlier(c.hub, now) })
+	}
+}
+
+func earlier(before, now time.Time) time.Time {
+	if before.IsZero() {
+		return now
+	}
+	return before
+}
+
+func (m *Metrics) noteChange(req request.Request, change func(*changes)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, _ := m.changed.Get(req)
+	change(&c)
+	m.changed.Set(req, c)
+}
+
+// changesOf are those that a reconcile that begins will have seen.
+func (m *Metrics) changesOf(req request.Request) changes {
+	if m == nil {
+		return changes{}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, _ := m.changed.Get(req)
+	return c
+}
+
+// carried notes that the hub has what the claim says.
+func (m *Metrics) carried(s *scope, now time.Time) {
+	if m != nil && !s.changes.claim.IsZero() {
+		m.latencies.claimToHub.WithLabelValues(metric.ClusterValues(s.ClusterName)...).Observe(now.Sub(s.changes.claim).Seconds())
+		m.settle(s.Request, changes{claim: s.changes.claim})
+	}
+}
+
+// shown notes that the claim shows what the hub says.
+func (m *Metrics) shown(s *scope, now time.Time) {
+	if m != nil && !s.changes.hub.IsZero() {
+		m.latencies.hubToStatus.WithLabelValues(metric.ClusterValues(s.ClusterName)...).Observe(now.Sub(s.changes.hub).Seconds())
+		m.settle(s.Request, changes{hub: s.changes.hub})
+	}
+}
+
+// settle forgets changes that were answered, or need no answer. One that came meanwhile stays.
+func (m *Metrics) settle(req request.Request, answered changes) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, known := m.changed.Get(req)
+	if !known {
+		return
+	}
+	if c.claim.Equal(answered.claim) {
+		c.claim = time.Time{}
+	}
+	if c.hub.Equal(answered.hub) {
+		c.hub = time.Time{}
+	}
+	if c == (changes{}) {
+		m.changed.Delete(req)
+		return
+	}
+	m.changed.Set(req, c)
+}
