@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Regenerates what is generated: deep copies beside the types, the CRDs of the hub in config/crd/bases and those of workload
-# clusters, which the manager installs itself, in config/crd/workload, the schema of spec.references for authors, the page that lists the library of
-# health rules, the vendored definition of ClusterProfile, and what the charts install.
+# clusters, which the manager installs itself, in config/crd/workload, the schema of spec.references for authors, the pages that list the library of
+# health rules and the metrics, the vendored definition of ClusterProfile, and what the charts install.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tool=$(hack/tool.sh controller-gen)
@@ -16,6 +16,9 @@ go run ./hack/referenceschema internal/managedexample/network.example.org_subnet
 cat "$page" >config/references/schema.yaml
 go run ./hack/healthlibrary >"$page"
 cat "$page" >docs/health-library.md
+go run ./hack/metricreference >"$page"
+cat "$page" >docs/reference/metrics.md
+go run ./hack/dashboards config/grafana
 rm -f "$page"
 inventory=$(go list -m -f '{{.Dir}}' sigs.k8s.io/cluster-inventory-api)
 install -m 0644 "$inventory/config/crd/bases/multicluster.x-k8s.io_clusterprofiles.yaml" config/clusterprofiles/

@@ -22,6 +22,7 @@ unit() {
   hack/tool.sh gojq >/dev/null || return
   "$gotestsum" --format=pkgname-and-test-fails --jsonfile="$reports/packages.json" -- -race -p 4 -timeout 40m "${packages[@]}" || return
   (cd hack/release && go test ./...) || return
+  (cd hack/tools/monitoring && go test ./...) || return
   # The managed resources of the importer in the typed structs of the AWS provider: a module of its own, which compiles for minutes once.
   (cd test/providertypes && go test ./...)
 }

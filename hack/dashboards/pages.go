@@ -1,0 +1,224 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+// Parts of queries. What is chosen by the variables is in braces; a cluster is named by its three labels.
+const (
+	chosen  = `source=~"$source", cluster_namespace=~"$cluster_namespace", cluster_name=~"$cluster_name"`
+	at      = `{` + chosen + `}`
+	cluster = `cluster_namespace, cluster_name, source`
+	legend  = "{{source}}/{{cluster_namespace}}/{{cluster_name}}"
+)
+
+func section(title string) panel { return panel{title: title, kind: "row"} }
+
+func number(title, about, expr string) panel {
+	return panel{title: title, about: about, kind: "stat", unit: "short", width: 4, queries: []query{{expr: expr}}}
+}
+
+func lines(title, about, unit string, queries ...query) panel {
+	return panel{title: title, about: about, kind: "timeseries", unit: unit, queries: queries}
+}
+
+func table(title, about, expr string) panel {
+	return panel{title: title, about: about, kind: "table", unit: "short", width: 12, queries: []query{{expr: expr}}}
+}
+
+// dashboards are all of them.
+func dashboards() []dashboard {
+	return []dashboard{fleetOverview(), clusterDetail(), requirements(), applications(), imports(), references(), internals()}
+}
+
+func fleetOverview() dashboard {
+	return dashboard{
+		name: "fleet-overview", title: "Fleet overview", perCluster: true,
+		about: "Which clusters are connected, what holds back the others, and where something waits for somebody.",
+		panels: []panel{
+			number("Clusters", "Enrolled clusters.", `count(masthead:cluster_connected:max`+at+`)`),
+			number("Connected", "Clusters whose last probe succeeded.", `sum(masthead:cluster_connected:max`+at+`)`),
+			number("Claims", "Claims of all clusters.", `sum(masthead:agent_requirements:max`+at+`)`),
+			number("Claims that wait", "Claims that are not synchronised.",
+				`sum(masthead:agent_requirements:max{`+chosen+`, reason!="Synced"}) or vector(0)`),
+			number("Applications", "Applications of all clusters.", `sum(masthead:applications:max`+at+`)`),
+			number("Broken Applications", "Applications that are Degraded or Missing.",
+				`sum(masthead:applications:max{`+chosen+`, health=~"Degraded|Missing"}) or vector(0)`),
+			section("Connections"),
+			lines("Clusters by state", "", "short", query{`sum by (state) (max by (` + cluster + `, state) (masthead_cluster_state` + at + `))`, "{{state}}"}),
+			lines("Held enrolments", "Why enrolled clusters are not connected, without a fault of their API servers.", "short",
+				query{`sum by (reason) (max by (` + cluster + `, reason) (masthead_cluster_held` + at + `))`, "{{reason}}"}),
+			lines("Failures", "Probes and attempts to connect that failed.", "ops",
+				query{`sum by (reason) (rate(masthead_cluster_failures_total` + at + `[$__rate_interval]))`, "{{reason}}"}),
+			table("Clusters that are not connected", "", `masthead:cluster_connected:max`+at+` == 0`),
+			table("Clusters that come and go", "Connections that were lost in a day.",
+				`topk(10, sum by (`+cluster+`) (increase(masthead_cluster_connects_total{`+chosen+`, cause="probe"}[1d]))) > 0`),
+			section("Work"),
+			lines("Claims to the hub, 99 %", "Of the ten slowest clusters.", "s",
+				query{`topk(10, masthead:agent_claim_to_hub_seconds:p99_5m` + at + `)`, legend}),
+			lines("Hub to status, 99 %", "Of the ten slowest clusters.", "s",
+				query{`topk(10, masthead:agent_hub_to_status_seconds:p99_5m` + at + `)`, legend}),
+			lines("Requests", "Of the ten clusters with the most.", "reqps",
+				query{`topk(10, sum by (` + cluster + `) (masthead:cluster_requests:rate5m` + at + `))`, legend}),
+		},
+	}
+}
+
+func clusterDetail() dashboard {
+	return dashboard{
+		name: "cluster-detail", title: "Cluster detail", perCluster: true,
+		about: "One cluster: its connection, what it costs, and what is done in it.",
+		panels: []panel{
+			section("Connection"),
+			lines("Connected", "", "short", query{`masthead:cluster_connected:max` + at, legend}),
+			lines("Connections made", "", "short", query{`sum by (cause) (increase(masthead_cluster_connects_total` + at + `[$__rate_interval]))`, "{{cause}}"}),
+			lines("Failures", "", "short", query{`sum by (reason) (increase(masthead_cluster_failures_total` + at + `[$__rate_interval]))`, "{{reason}}"}),
+			section("Requests"),
+			lines("Requests by verb", "", "reqps", query{`sum by (verb) (rate(masthead_cluster_requests_total` + at + `[$__rate_interval]))`, "{{verb}}"}),
+			lines("Requests by code", "", "reqps", query{`sum by (code) (rate(masthead_cluster_requests_total` + at + `[$__rate_interval]))`, "{{code}}"}),
+			lines("Waiting for the limit", "Seconds of waiting in a second.", "short",
+				query{`sum by (` + cluster + `) (rate(masthead_cluster_client_throttled_seconds_total` + at + `[$__rate_interval]))`, legend}),
+			lines("Watches begun", "", "short", query{`sum by (` + cluster + `) (increase(masthead_cluster_watches_started_total` + at + `[$__rate_interval]))`, legend}),
+			lines("Watches paused", "Seconds in a second in which a watch was not read, because the cluster sends too much.", "short",
+				query{`sum by (` + cluster + `) (rate(masthead_cluster_watches_paused_seconds_total` + at + `[$__rate_interval]))`, legend}),
+			lines("Answers refused", "", "short", query{`sum by (limit) (increase(masthead_cluster_answers_refused_total` + at + `[$__rate_interval]))`, "{{limit}}"}),
+			section("Cost and work"),
+			lines("Memory", "Of the budget that clusters share.", "bytes", query{`max by (` + cluster + `) (masthead_cluster_memory_bytes` + at + `)`, legend}),
+			lines("Items that wait", "", "short", query{`max by (controller) (masthead_queue_depth` + at + `)`, "{{controller}}"}),
+			lines("Controllers that hang", "", "short", query{`max by (controller) (masthead_queue_hanging` + at + `)`, "{{controller}}"}),
+			lines("Writes for claims", "", "ops", query{`sum by (write) (rate(masthead_agent_writes_total` + at + `[$__rate_interval]))`, "{{write}}"}),
+			lines("Writes of copies", "", "ops", query{`sum by (write) (rate(masthead_discovery_writes_total` + at + `[$__rate_interval]))`, "{{write}}"}),
+			lines("Copies of the hub's objects", "", "short", query{`max by (crd) (masthead_discovery_objects` + at + `)`, "{{crd}}"}),
+			lines("Kinds that are shown", "1 if everything of the kind is there.", "short", query{`min by (crd) (masthead_discovery_served` + at + `)`, "{{crd}}"}),
+			lines("Protected", "1 if a policy protects what Masthead put there.", "short", query{`max by (` + cluster + `) (masthead_discovery_protected` + at + `)`, legend}),
+			lines("Panics", "Each is a bug.", "short", query{`sum by (` + cluster + `) (increase(masthead_panics_total` + at + `[$__rate_interval]))`, legend}),
+		},
+	}
+}
+
+func requirements() dashboard {
+	quantile := func(q, name string) string {
+		return `histogram_quantile(` + q + `, sum by (le) (rate(` + name + `_bucket` + at + `[$__rate_interval])))`
+	}
+	latency := func(title, name string) panel {
+		return lines(title, "From when a watch reports a change to when the other side has answered the write.", "s",
+			query{quantile("0.5", name), "50 %"}, query{quantile("0.9", name), "90 %"}, query{quantile("0.99", name), "99 %"})
+	}
+	return dashboard{
+		name: "requirements", title: "Requirements", perCluster: true,
+		about: "Claims: how many, which wait and why, and how long they take.",
+		panels: []panel{
+			lines("Claims by reason", "", "short", query{`sum by (reason) (masthead:agent_requirements:max` + at + `)`, "{{reason}}"}),
+			latency("Claim to hub", "masthead_agent_claim_to_hub_seconds"),
+			latency("Hub to status", "masthead_agent_hub_to_status_seconds"),
+			table("Claims that wait", "", `masthead:agent_requirements:max{`+chosen+`, reason!="Synced"} > 0`),
+			table("Definitions that are refused", "", `max by (`+cluster+`, crd) (masthead_agent_definition_served`+at+`) == 0`),
+			lines("Carried", "Claims that were written to the hub.", "ops",
+				query{`sum by (` + cluster + `) (rate(masthead_agent_writes_total{` + chosen + `, write="claim"}[$__rate_interval]))`, legend}),
+			lines("Statuses written", "", "ops",
+				query{`sum by (` + cluster + `) (rate(masthead_agent_writes_total{` + chosen + `, write="status"}[$__rate_interval]))`, legend}),
+			lines("Identities", "With whose rights claims are carried, and whether these can be used.", "short",
+				query{`sum by (reason) (max by (` + cluster + `, reason) (masthead_agent_identities` + at + `))`, "{{reason}}"}),
+			lines("Objects without a claim", "", "short", query{`max by (` + cluster + `) (masthead_agent_orphans` + at + `) > 0`, legend}),
+			lines("Strays", "Objects that name a claim as their source and are not the claim's.", "short",
+				query{`max by (` + cluster + `) (masthead_agent_strays` + at + `) > 0`, legend}),
+			lines("Claims that wait for a worker", "", "short", query{`max by (` + cluster + `) (masthead_queue_depth{` + chosen + `, controller="agent"})`, legend}),
+		},
+	}
+}
+
+func applications() dashboard {
+	return dashboard{
+		name: "applications", title: "Applications", perCluster: true,
+		about: "How the Applications of the fleet fare.",
+		panels: []panel{
+			lines("Applications by health", "", "short", query{`sum by (health) (masthead:applications:max` + at + `)`, "{{health}}"}),
+			lines("Components", "", "short", query{`sum by (state) (max by (` + cluster + `, state) (masthead_application_components` + at + `))`, "{{state}}"}),
+			lines("Writes", "", "ops", query{`sum by (write) (rate(masthead_application_writes_total` + at + `[$__rate_interval]))`, "{{write}}"}),
+			table("Clusters with broken Applications", "", `sum by (`+cluster+`) (masthead:applications:max{`+chosen+`, health=~"Degraded|Missing"}) > 0`),
+			table("Clusters with Applications that nobody can see", "", `masthead:applications:max{`+chosen+`, health="Unknown"} > 0`),
+			lines("Applications that wait for a worker", "", "short",
+				query{`max by (` + cluster + `) (masthead_queue_depth{` + chosen + `, controller="application"})`, legend}),
+			section("Each Application (with --application-metrics=PerApplication)"),
+			table("Applications that are not healthy", "",
+				`max by (`+cluster+`, application_namespace, application_name, health) (masthead_application_health{`+chosen+`, health!="Healthy"})`),
+			table("Applications that are not ready", "",
+				`max by (`+cluster+`, application_namespace, application_name) (masthead_application_ready`+at+`) == 0`),
+			table("Components that are missing", "",
+				`max by (`+cluster+`, application_namespace, application_name) (masthead_application_components_wanted`+at+
+					` - masthead_application_components_installed`+at+`) > 0`),
+		},
+	}
+}
+
+func imports() dashboard {
+	return dashboard{
+		name: "imports", title: "Imports", perCluster: false,
+		about: "ClusterImports (with --imports).",
+		panels: []panel{
+			number("Imports", "", `sum(max by (state) (masthead_imports))`),
+			number("Ready", "", `max(masthead_imports{state="ready"})`),
+			number("Stalled", "Somebody has to change something.", `max(masthead_imports{state="stalled"})`),
+			lines("Imports by state", "", "short", query{`max by (state) (masthead_imports)`, "{{state}}"}),
+			lines("Reconciliations", "", "ops",
+				query{`sum by (result) (rate(controller_runtime_reconcile_total{controller="clusterimport"}[$__rate_interval]))`, "{{result}}"}),
+			lines("Duration, 99 %", "", "s", query{
+				`histogram_quantile(0.99, sum by (le) (rate(controller_runtime_reconcile_time_seconds_bucket{controller="clusterimport"}[$__rate_interval])))`, "99 %",
+			}),
+			lines("Imports that wait for a worker", "", "short", query{`sum(workqueue_depth{name="clusterimport"})`, "waiting"}),
+		},
+	}
+}
+
+func references() dashboard {
+	return dashboard{
+		name: "references", title: "References", perCluster: true,
+		about: "Generic references: what is resolved, and what waits. The hub is a cluster of the source hub.",
+		panels: []panel{
+			lines("Objects by reason", "", "short", query{`sum by (reason) (max by (` + cluster + `, reason) (masthead_references_objects` + at + `))`, "{{reason}}"}),
+			lines("Fields filled in", "", "ops", query{`sum by (` + cluster + `) (rate(masthead_references_filled_fields_total` + at + `[$__rate_interval]))`, legend}),
+			lines("Kinds by state of their watch", "", "short", query{`sum by (state) (max by (` + cluster + `, state) (masthead_references_kinds` + at + `))`, "{{state}}"}),
+			table("Objects whose references are not resolved", "",
+				`max by (`+cluster+`, reason) (masthead_references_objects{`+chosen+`, reason!="Resolved"}) > 0`),
+			lines("Objects that wait for a worker", "", "short",
+				query{`max by (` + cluster + `) (masthead_queue_depth{` + chosen + `, controller="references"})`, legend}),
+		},
+	}
+}
+
+func internals() dashboard {
+	return dashboard{
+		name: "manager-internals", title: "Manager internals", perCluster: false,
+		about: "The process, its controllers and its queues.",
+		panels: []panel{
+			number("Ready", "1 if a replica is.", `max(masthead_ready)`),
+			number("Leaders", "Of which there is one.", `sum(leader_election_master_status{name="masthead-leader"})`),
+			{title: "Versions", kind: "table", unit: "short", width: 16, queries: []query{{expr: `max by (version, go_version, pod) (masthead_build_info)`}}},
+			section("Controllers"),
+			lines("Reconciliations", "", "ops", query{`sum by (controller) (rate(controller_runtime_reconcile_total[$__rate_interval]))`, "{{controller}}"}),
+			lines("Errors", "", "ops", query{`sum by (controller) (rate(controller_runtime_reconcile_errors_total[$__rate_interval]))`, "{{controller}}"}),
+			lines("Duration, 99 %", "", "s", query{
+				`histogram_quantile(0.99, sum by (controller, le) (rate(controller_runtime_reconcile_time_seconds_bucket[$__rate_interval])))`, "{{controller}}",
+			}),
+			lines("Waiting for a worker, 99 %", "Without clusters that hang.", "s", query{`masthead:queue_wait_seconds:p99_5m`, "{{controller}}"}),
+			lines("Items that wait", "", "short", query{`sum by (controller) (masthead_queue_depth)`, "{{controller}}"}),
+			lines("Workers that are busy", "", "percentunit", query{
+				`sum by (controller) (controller_runtime_active_workers) / sum by (controller) (controller_runtime_max_concurrent_reconciles)`, "{{controller}}",
+			}),
+			lines("Panics", "", "short", query{`sum by (controller) (increase(controller_runtime_reconcile_panics_total[$__rate_interval]))`, "{{controller}}"}),
+			lines("Clusters that hang", "Clusters that have one worker for a while.", "short", query{`sum by (controller) (masthead_queue_hanging)`, "{{controller}}"}),
+			lines("Probes, 99 %", "Of all clusters.", "s", query{
+				`histogram_quantile(0.99, sum by (le) (rate(masthead_cluster_probe_duration_seconds_bucket[$__rate_interval])))`, "99 %",
+			}),
+			section("Process"),
+			lines("Memory", "", "bytes", query{`process_resident_memory_bytes{job=~".*masthead.*"}`, "{{pod}} resident"},
+				query{`go_memstats_heap_inuse_bytes{job=~".*masthead.*"}`, "{{pod}} heap"}),
+			lines("Memory budget", "What clusters share.", "bytes", query{`max(masthead_memory_budget_bytes)`, "budget"},
+				query{`max(masthead_memory_budget_used_bytes)`, "in use"}),
+			lines("CPU", "", "short", query{`rate(process_cpu_seconds_total{job=~".*masthead.*"}[$__rate_interval])`, "{{pod}}"}),
+			lines("Goroutines", "", "short", query{`go_goroutines{job=~".*masthead.*"}`, "{{pod}}"}),
+			lines("File descriptors", "", "short", query{`process_open_fds{job=~".*masthead.*"}`, "{{pod}} open"}, query{`process_max_fds{job=~".*masthead.*"}`, "{{pod}} limit"}),
+			lines("Requests by code", "To the hub and to clusters.", "reqps",
+				query{`sum by (code) (rate(rest_client_requests_total{job=~".*masthead.*"}[$__rate_interval]))`, "{{code}}"}),
+		},
+	}
+}
