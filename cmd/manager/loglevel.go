@@ -18,8 +18,8 @@ import (
 // logLevelPath is where the log level is read and changed, named as the API server's /debug/flags/v is.
 //
 // Kubernetes' own components change theirs in this way. A signal cannot say which level, and a container has nobody who
-// sends one; the config file is read at the start, and a file of which one option is obeyed later and the others are not
-// would surprise. What is changed here lasts until the process ends, and concerns one replica.
+// sends one; the config file is read at the start, and a file of which one option is obeyed later and the others are
+// not would surprise. What is changed here lasts until the process ends, and concerns one replica.
 const logLevelPath = "/debug/flags/log-level"
 
 // logLevel is how much the process logs.

@@ -60,8 +60,8 @@ func TestAnswersAboutOtherObjectsAreNotObserved(t *testing.T) {
 	}
 }
 
-// TestManyObservedAreForgottenInTheEnd is about what the watch passes without reporting it: not at every event is all of
-// what was observed looked through.
+// TestManyObservedAreForgottenInTheEnd is about what the watch passes without reporting it: not at every event is all
+// of what was observed looked through.
 func TestManyObservedAreForgottenInTheEnd(t *testing.T) {
 	s := newStore(configMaps, func(Event) {}, func() {})
 	if err := s.Replace(nil, "1"); err != nil {

@@ -6,11 +6,12 @@
 //
 // It guarantees:
 //
-//   - every metric of a cluster has the same three labels for it, see ClusterValues, so that metrics can be joined and a
-//     dashboard needs one set of variables. There is none called "cluster": that is what many installations of Prometheus
-//     call the cluster that is scraped, and a label of the target hides one of the metric;
+//   - every metric of a cluster has the same three labels for it, see ClusterValues, so that metrics can be joined and
+//     a dashboard needs one set of variables. There is none called "cluster": that is what many installations of
+//     Prometheus call the cluster that is scraped, and a label of the target hides one of the metric;
 //   - two clusters never share a series, also if one's name is not of the usual form;
-//   - the reference in docs/reference/metrics.md is made of the definitions with which the metrics are made, see Recorder.
+//   - the reference in docs/reference/metrics.md is made of the definitions with which the metrics are made, see
+//     Recorder.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //

@@ -1,8 +1,8 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package printed runs the console blocks of the README and of the install page as they are printed, on API servers that
-// have nothing, and compares what they print with what the pages say.
+// Package printed runs the console blocks of the README and of the install page as they are printed, on API servers
+// that have nothing, and compares what they print with what the pages say.
 //
 // Every block is run, or named with the reason why it is not.
 //

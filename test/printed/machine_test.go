@@ -185,8 +185,8 @@ func (m *machine) await(t *testing.T, where, command, want string) {
 	}
 }
 
-// launch starts what the Deployment would start: the manager with the Deployment's arguments, as its ServiceAccount. The
-// flags that are added are for clusters on this machine.
+// launch starts what the Deployment would start: the manager with the Deployment's arguments, as its ServiceAccount.
+// The flags that are added are for clusters on this machine.
 func (m *machine) launch(t *testing.T) (stop func()) {
 	t.Helper()
 	token := m.must(t, "hub", "kubectl create token masthead --namespace masthead-system --duration 24h")

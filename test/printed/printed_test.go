@@ -60,8 +60,8 @@ func (b *book) section(t *testing.T, page, section string) []block {
 	return list
 }
 
-// TestPagesAsPrinted follows the pages on two API servers that have nothing: first one of them is a hub that is installed
-// with Helm, then the other one is a hub that is installed with kubectl, and the first a workload cluster.
+// TestPagesAsPrinted follows the pages on two API servers that have nothing: first one of them is a hub that is
+// installed with Helm, then the other one is a hub that is installed with kubectl, and the first a workload cluster.
 func TestPagesAsPrinted(t *testing.T) {
 	pages, m := open(t), newMachine(t)
 	m.start(t, "hub", "w1", "w2")

@@ -25,8 +25,8 @@ const (
 	writeRelease    = "release"
 )
 
-// Metrics publishes what the agent does. Series of a cluster are deleted when it is disengaged. A nil *Metrics publishes
-// nothing.
+// Metrics publishes what the agent does. Series of a cluster are deleted when it is disengaged. A nil *Metrics
+// publishes nothing.
 type Metrics struct {
 	requirements *prometheus.GaugeVec
 	writes       *prometheus.CounterVec

@@ -65,9 +65,9 @@ func (w *workload) settling(t *tracked, waiting bool) time.Duration {
 	return since
 }
 
-// listsPart is whether the status lists only a part of what is not known yet. What it says of the rest are counts, which
-// cannot be held for one kind alone: the status stays as it is, whole, or it would say for a moment that there is no
-// more than it lists.
+// listsPart is whether the status lists only a part of what is not known yet. What it says of the rest are counts,
+// which cannot be held for one kind alone: the status stays as it is, whole, or it would say for a moment that there is
+// no more than it lists.
 func (o *observation) listsPart() bool {
 	old := o.application.Status
 	if old.Counts == nil {

@@ -65,7 +65,8 @@ func TestAStatusThatListsAPartIsNotWrittenBeforeAllIsKnown(t *testing.T) {
 	}
 }
 
-// After a restart nothing is known of what is discovered until its kinds are read, and no more than 64 of it are listed.
+// After a restart nothing is known of what is discovered until its kinds are read, and no more than 64 of it are
+// listed.
 func TestMoreThanIsListedIsNotMiscountedAfterARestart(t *testing.T) {
 	const many = appsv1alpha1.MaxStatusEntries + 8
 	f := newFixture(t)

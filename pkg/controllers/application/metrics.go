@@ -29,8 +29,8 @@ const (
 	stateInstalled = "installed"
 )
 
-// Metrics publishes how Applications fare and, if asked for, how each Application does, which is as many series as people
-// make Applications.
+// Metrics publishes how Applications fare and, if asked for, how each Application does, which is as many series as
+// people make Applications.
 //
 // The series of an Application are deleted when it is forgotten, those of a cluster when the cluster is. A nil *Metrics
 // publishes nothing.

@@ -68,8 +68,8 @@ func (p *pass) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationS
 // statusPatch is the JSON merge patch that gives an Application a status, on condition that the Application has not
 // changed meanwhile: no other one of its name has the same resource version, so that none gets the status. A UID would
 // be ignored here: an API server takes nothing of the metadata of a custom resource into account when its status is
-// patched, but for the resource version. The patch holds what changes and nothing else; server-side apply would send the
-// whole status each time.
+// patched, but for the resource version. The patch holds what changes and nothing else; server-side apply would send
+// the whole status each time.
 func statusPatch(app *appsv1alpha1.Application, status appsv1alpha1.ApplicationStatus) ([]byte, error) {
 	have, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&app.Status)
 	if err != nil {

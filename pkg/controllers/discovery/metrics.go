@@ -17,8 +17,8 @@ const (
 	writeDelete = "delete"
 )
 
-// Metrics publishes what discovery does. Series of a cluster are deleted when it is disengaged. A nil *Metrics publishes
-// nothing.
+// Metrics publishes what discovery does. Series of a cluster are deleted when it is disengaged. A nil *Metrics
+// publishes nothing.
 type Metrics struct {
 	objects   *prometheus.GaugeVec
 	served    *prometheus.GaugeVec

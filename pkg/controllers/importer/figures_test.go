@@ -19,8 +19,8 @@ import (
 )
 
 // BenchmarkImports has so many clusters of EKS be imported at once, each with two node pools. It says how long that
-// takes, what a look at an import at rest asks the hub for, and how much memory the importer takes for an import. Run it
-// with -benchtime 1x. docs/importer.md has the figures.
+// takes, what a look at an import at rest asks the hub for, and how much memory the importer takes for an import. Run
+// it with -benchtime 1x. docs/importer.md has the figures.
 func BenchmarkImports(b *testing.B) {
 	for _, n := range []int{1, 10, 50} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -291,8 +291,8 @@ func (r *Reconciler) connectionSecret(ctx context.Context, p *pass, key string) 
 }
 
 // secretKey reads a key of a Secret that the spec names, in the import's own namespace. The Secret has to be there for
-// imports: who writes a ClusterImport may be somebody who cannot read it. Whoever may write the Secret withdraws it with
-// the label, or with the Secret itself.
+// imports: who writes a ClusterImport may be somebody who cannot read it. Whoever may write the Secret withdraws it
+// with the label, or with the Secret itself.
 func (r *Reconciler) secretKey(ctx context.Context, p *pass, ref fleetv1alpha1.SecretKeyReference) ([]byte, error) {
 	withdrawn := func(reason, format string, args ...any) error {
 		return &stopError{withdrawn: true, condition: metav1.Condition{

@@ -12,8 +12,8 @@ import (
 
 // budgetClass is where the memory for imports counts: all of them have the share of one EnrollmentClass, and in it
 // every namespace an equal part. The class that an import names was rejected: whether it allows the namespace is not
-// known here, so whoever writes a ClusterImport could use up the share of somebody else's class. No EnrollmentClass, and
-// no namespace, can have this name.
+// known here, so whoever writes a ClusterImport could use up the share of somebody else's class. No EnrollmentClass,
+// and no namespace, can have this name.
 const budgetClass = "ClusterImports"
 
 // accounts are those of the namespaces for whose imports there is memory in use.

@@ -22,8 +22,8 @@ import (
 )
 
 // unimport removes everything that the import made, says so, and then removes the finalizer. Somebody else's finalizer
-// can keep the import for ever, and the policy about members goes by what its status says. For the same reason an import
-// whose finalizer somebody took away is looked at as long as its status names anything.
+// can keep the import for ever, and the policy about members goes by what its status says. For the same reason an
+// import whose finalizer somebody took away is looked at as long as its status names anything.
 func (r *Reconciler) unimport(ctx context.Context, p *pass) error {
 	if !mayHave(p.imp) {
 		p.gone = true

@@ -35,10 +35,10 @@ import (
 )
 
 // BenchmarkController has the controller resolve 1, 10 and 100 references, each to a ConfigMap of its own, of 1,000
-// objects on a real API server. An operation is from when it begins to look at them until the last condition is written.
-// Then it counts the requests that these objects cost at rest: while each of them changes in a way that does not
-// matter, and when the controller looks at all of them anew, as after a start. Watches, lists of a whole kind, and the
-// question what the API server serves, once a minute, are not counted.
+// objects on a real API server. An operation is from when it begins to look at them until the last condition is
+// written. Then it counts the requests that these objects cost at rest: while each of them changes in a way that does
+// not matter, and when the controller looks at all of them anew, as after a start. Watches, lists of a whole kind, and
+// the question what the API server serves, once a minute, are not counted.
 func BenchmarkController(b *testing.B) {
 	const objects = 1000
 	s := newBenchServer(b)

@@ -16,9 +16,9 @@
 //     watched whole because of a reference. At most 256 sources of a cluster are watched; who waits for more than these
 //     is tried again every few minutes.
 //   - Nothing is read and nothing written for objects whose references are resolved.
-//   - Of an object without references nothing is kept, of one that is settled its name, and of any other, and of what it
-//     depends on, no more than is needed (content, version). So how many objects of a kind there are does not matter;
-//     how many of them have references is bounded, but not in the hub.
+//   - Of an object without references nothing is kept, of one that is settled its name, and of any other, and of what
+//     it depends on, no more than is needed (content, version). So how many objects of a kind there are does not
+//     matter; how many of them have references is bounded, but not in the hub.
 //   - A kind that cannot be watched, or is more than are looked after, is in masthead_references_kinds and in the log:
 //     no object can say that.
 //   - Objects that wait for each other, or would follow each other for ever, get a condition, and nothing is written.

@@ -91,8 +91,8 @@ func TestEventWhereThereIsNoCondition(t *testing.T) {
 	}
 }
 
-// TestEventWhereTheConditionIsRefused: the owner of a cluster can have its API server refuse the condition. The field is
-// filled, and an event tells what the condition would.
+// TestEventWhereTheConditionIsRefused: the owner of a cluster can have its API server refuse the condition. The field
+// is filled, and an event tells what the condition would.
 func TestEventWhereTheConditionIsRefused(t *testing.T) {
 	const group = "refused.example.org"
 	ns := namespace(t)

@@ -43,8 +43,8 @@ type workload struct {
 	queue    workqueue.TypedRateLimitingInterface[Request]
 	log      logr.Logger
 
-	// definitions watches definitions, and watcher objects and what they depend on. Little is kept of either: see declared,
-	// content and version.
+	// definitions watches definitions, and watcher objects and what they depend on. Little is kept of either: see
+	// declared, content and version.
 	definitions *kindwatch.Watcher
 	watcher     *kindwatch.Watcher
 

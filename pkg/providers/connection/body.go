@@ -25,8 +25,8 @@ type Limits struct {
 	// Events is the pace of all watches of a cluster: of their events, bookmarks and the objects of lists that are streams
 	// included. See DefaultEventPace.
 	Events Pace
-	// Answers is the pace of all other answers that the clients of a cluster get. What is not a list waits only for what is
-	// over 64 KiB, and probes are not held up. See DefaultAnswerPace.
+	// Answers is the pace of all other answers that the clients of a cluster get. What is not a list waits only for what
+	// is over 64 KiB, and probes are not held up. See DefaultAnswerPace.
 	Answers Pace
 }
 
@@ -38,8 +38,8 @@ type Pace struct {
 	// SustainedPerSecond is how many are read in a second in the long run, after SustainedBurst. It is lower, because
 	// nothing but a large cluster that is listed has so much to say, and that ends.
 	SustainedPerSecond, SustainedBurst int
-	// SharedPerSecond is how many are read in a second of all busy clusters together: those that have sent half of Burst on
-	// top of LeastPerSecond. Each of them has an equal share of it, and LeastPerSecond however many they are.
+	// SharedPerSecond is how many are read in a second of all busy clusters together: those that have sent half of Burst
+	// on top of LeastPerSecond. Each of them has an equal share of it, and LeastPerSecond however many they are.
 	SharedPerSecond, LeastPerSecond int
 }
 

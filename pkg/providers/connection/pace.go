@@ -30,8 +30,8 @@ const (
 // errEventsDelayed says that a cluster sends more than is read.
 var errEventsDelayed = errors.New("the cluster sends more than is read")
 
-// An allowance is how many events, or answers, of one enrolled cluster may be read, by all of its connections, so that a
-// cluster does not get more by closing them.
+// An allowance is how many events, or answers, of one enrolled cluster may be read, by all of its connections, so that
+// a cluster does not get more by closing them.
 type allowance struct {
 	limiters []*rate.Limiter
 	// perSecond is the limit of the first limiter while the cluster has no others to share with.
@@ -154,7 +154,8 @@ func (p *pace) ofAnswer(ctx context.Context) func(stop <-chan struct{}, texts, b
 	}
 }
 
-// ofBody is what bounded.Body.Pace takes for the answer to a request. pathPrefix is the path of the API server's address.
+// ofBody is what bounded.Body.Pace takes for the answer to a request. pathPrefix is the path of the API server's
+// address.
 func (p *pace) ofBody(req *http.Request, pathPrefix string) func(stop <-chan struct{}, texts, bytes int64) {
 	switch {
 	case isWatch(req):

@@ -101,8 +101,8 @@ func TestWatchesAreReadAtAPace(t *testing.T) {
 	}
 }
 
-// TestAnswersAreReadAtAPace has an API server whose answers are as long as is read. They were read as fast as they came,
-// so that clusters which let much be listed had the processor to themselves.
+// TestAnswersAreReadAtAPace has an API server whose answers are as long as is read. They were read as fast as they
+// came, so that clusters which let much be listed had the processor to themselves.
 func TestAnswersAreReadAtAPace(t *testing.T) {
 	const size = 100 * bytesPerEvent
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -302,8 +302,8 @@ func TestEventsAreReadLate(t *testing.T) {
 	}
 }
 
-// TestLoad is about which clusters are busy. Before, a cluster that sent just as much as it may, or that rested until its
-// burst had come back, never was, and many of them had the processor to themselves.
+// TestLoad is about which clusters are busy. Before, a cluster that sent just as much as it may, or that rested until
+// its burst had come back, never was, and many of them had the processor to themselves.
 func TestLoad(t *testing.T) {
 	p := Pace{Burst: 5_000, LeastPerSecond: 100}
 	for name, tc := range map[string]struct {

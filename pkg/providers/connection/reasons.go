@@ -49,8 +49,8 @@ const (
 	// ReasonMemoryShareExceeded means: the memory budget of the manager is full, and the cluster asks for more than its
 	// share of it. What would have been kept for it is not.
 	ReasonMemoryShareExceeded = "MemoryShareExceeded"
-	// ReasonEventsDelayed means: for more than a minute the cluster has sent more events, or answers, than are read of one cluster.
-	// None is lost, and all of them are late.
+	// ReasonEventsDelayed means: for more than a minute the cluster has sent more events, or answers, than are read of one
+	// cluster. None is lost, and all of them are late.
 	ReasonEventsDelayed = "EventsDelayed"
 	// ReasonClassNotFound means: the EnrollmentClass that the enrolment names does not exist.
 	ReasonClassNotFound = "ClassNotFound"

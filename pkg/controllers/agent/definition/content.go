@@ -82,9 +82,9 @@ func observesGeneration(spec map[string]any) {
 	}
 }
 
-// showsAgentSynced adds a column with the condition AgentSynced to what lists of objects show, before their age: without
-// it, a claim that does not reach the hub looks like one with which Crossplane has not begun. A definition that has no
-// columns shows the age, and goes on to. A definition that has the column, whoever put it there, stays as it is.
+// showsAgentSynced adds a column with the condition AgentSynced to what lists of objects show, before their age:
+// without it, a claim that does not reach the hub looks like one with which Crossplane has not begun. A definition that
+// has no columns shows the age, and goes on to. A definition that has the column, whoever put it there, stays as it is.
 func showsAgentSynced(spec map[string]any) {
 	const path = `.status.conditions[?(@.type=='` + reason.ConditionAgentSynced + `')].status`
 	age := map[string]any{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
