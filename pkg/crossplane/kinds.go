@@ -34,15 +34,12 @@ var (
 		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
 		Resource:         "secrets",
 		MetadataOnly:     true,
-		OnlyAnnotations:  nothingKept,
+		OnlyAnnotations:  kindwatch.NoAnnotations,
 		OnlyLabels:       fleetv1alpha1.DeliverLabel,
 		KeepController:   true,
 		FieldSelector:    "type=" + string(SecretTypeConnection),
 	}
 )
-
-// nothingKept is an annotation that nobody has.
-const nothingKept = "masthead.dev/none"
 
 // CRDGVK is the kind of CustomResourceDefinitions.
 var CRDGVK = schema.GroupVersionKind{ //nolint:gochecknoglobals // A constant.

@@ -47,6 +47,9 @@ type Kind struct {
 	FieldSelector string
 }
 
+// NoAnnotations, for OnlyAnnotations, is an annotation that nobody has: none is kept.
+const NoAnnotations = "masthead.dev/none"
+
 // GroupVersionResource is what the API server calls the kind.
 func (k Kind) GroupVersionResource() schema.GroupVersionResource {
 	return k.GroupVersion().WithResource(k.Resource)

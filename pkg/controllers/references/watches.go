@@ -16,10 +16,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// nothingKept is an annotation that nobody has: of the metadata of what is watched no annotation is kept, and nothing
-// else that can be large.
-const nothingKept = "masthead.dev/none"
-
 // watchOf is the watch of one object: of its metadata, which tells that it changed.
 func watchOf(s references.Source) kindwatch.Kind {
 	selector := fields.Set{"metadata.name": s.Name}
@@ -27,7 +23,7 @@ func watchOf(s references.Source) kindwatch.Kind {
 		selector["metadata.namespace"] = s.Namespace
 	}
 	return kindwatch.Kind{
-		GroupVersionKind: s.GroupVersionKind, Resource: s.Resource, ClusterScoped: s.Namespace == "", MetadataOnly: true, OnlyAnnotations: nothingKept,
+		GroupVersionKind: s.GroupVersionKind, Resource: s.Resource, ClusterScoped: s.Namespace == "", MetadataOnly: true, OnlyAnnotations: kindwatch.NoAnnotations,
 		FieldSelector: selector.String(),
 	}
 }
@@ -35,7 +31,7 @@ func watchOf(s references.Source) kindwatch.Kind {
 // watchOfGrants is the watch of the ReferenceGrants of a namespace.
 func watchOfGrants(mapping *meta.RESTMapping, namespace string) kindwatch.Kind {
 	return kindwatch.Kind{
-		GroupVersionKind: mapping.GroupVersionKind, Resource: mapping.Resource.Resource, MetadataOnly: true, OnlyAnnotations: nothingKept,
+		GroupVersionKind: mapping.GroupVersionKind, Resource: mapping.Resource.Resource, MetadataOnly: true, OnlyAnnotations: kindwatch.NoAnnotations,
 		FieldSelector: fields.Set{"metadata.namespace": namespace}.String(),
 	}
 }
@@ -43,7 +39,7 @@ func watchOfGrants(mapping *meta.RESTMapping, namespace string) kindwatch.Kind {
 // watchOfDefinition is the watch of the definition of a resource that is not served.
 func watchOfDefinition(gr schema.GroupResource) kindwatch.Kind {
 	kind := multicluster.DefinitionNamed(gr.String())
-	kind.OnlyAnnotations = nothingKept
+	kind.OnlyAnnotations = kindwatch.NoAnnotations
 	return kind
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -25,11 +26,14 @@ import (
 
 // HubComposedSecretKind are the Secrets of the hub that were composed, without their data. It is watched only while the
 // hub publishes composites. Tokens of service accounts are not seen at all: they are credentials for the hub itself,
-// whatever a composition made them for.
+// whatever a composition made them for. Of the metadata no more is kept than of crossplane.HubSecretKind.
 var HubComposedSecretKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
 	Resource:         "secrets",
 	MetadataOnly:     true,
+	OnlyAnnotations:  kindwatch.NoAnnotations,
+	OnlyLabels:       fleetv1alpha1.DeliverLabel,
+	KeepController:   true,
 	LabelSelector:    "crossplane.io/composite",
 	FieldSelector:    "type!=" + string(corev1.SecretTypeServiceAccountToken),
 }
