@@ -54,7 +54,7 @@ func page(charts []string) (string, error) {
 		var s schema
 		var values map[string]any
 		for file, into := range map[string]any{"Chart.yaml": &c, "values.schema.json": &s, "values.yaml": &values} {
-			data, err := os.ReadFile(filepath.Join(filepath.Clean(folder), file))
+			data, err := os.ReadFile(filepath.Join(folder, file)) //nolint:gosec // Whoever calls it says what it reads.
 			if err != nil {
 				return "", fmt.Errorf("cannot read the chart %q: %w", folder, err)
 			}

@@ -194,14 +194,9 @@ func treeBranch(colours terminal.Colours, t look.Tree) terminal.Branch {
 		paint = colours.Good
 	case appsv1alpha1.HealthDegraded, appsv1alpha1.HealthMissing:
 		paint = colours.Bad
+	case appsv1alpha1.HealthProgressing, appsv1alpha1.HealthSuspended, appsv1alpha1.HealthUnknown:
 	}
-	line := terminal.Clean(t.Ref.String()) + " " + paint(terminal.Clean(t.Health))
-	for _, more := range []string{t.Reason, t.Message} {
-		if more = terminal.Clean(more); more != "" {
-			line += " " + more
-		}
-	}
-	b := terminal.Branch{Line: line}
+	b := terminal.Branch{Line: words(terminal.Clean(t.String()), paint(terminal.Clean(t.Health)), terminal.Clean(t.Reason), terminal.Clean(t.Message))}
 	for _, part := range t.Parts {
 		b.Branches = append(b.Branches, treeBranch(colours, part))
 	}

@@ -83,26 +83,10 @@ func (a *app) claims(ctx context.Context, hub *fleet.Hub, word string) (claimsAn
 	if err != nil {
 		return claimsAnswer{}, err
 	}
-	xrds, err := hub.List(ctx, crossplane.XRDKind.GroupVersionKind)
-	if meta.IsNoMatchError(err) {
-		return claimsAnswer{}, fmt.Errorf("the hub has no CompositeResourceDefinitions: is Crossplane installed? (%w)", fleet.ErrNoSuchKind)
-	}
-	if err != nil {
-		return claimsAnswer{}, fmt.Errorf("cannot list the CompositeResourceDefinitions of the hub: %w", err)
-	}
 	facts := requirements.Facts{Clusters: all, Asked: map[string]bool{}}
-	var kinds []crossplane.Publication
-	for _, xrd := range xrds {
-		publication, ok := crossplane.PublicationOf(xrd)
-		if !ok || slices.ContainsFunc(kinds, func(k crossplane.Publication) bool { return k.CrdName() == publication.CrdName() }) {
-			continue
-		}
-		objects, err := hub.List(ctx, publication.Kind.GroupVersionKind)
-		if err != nil {
-			return claimsAnswer{}, fmt.Errorf("cannot list %s in the hub: %w", publication.Kind.GroupResource(), err)
-		}
-		facts.Hub = append(facts.Hub, objects...)
-		kinds = append(kinds, publication)
+	kinds, err := published(ctx, hub, &facts)
+	if err != nil {
+		return claimsAnswer{}, err
 	}
 	var claims collected[requirements.Claim]
 	var asked collected[string]
@@ -132,6 +116,31 @@ func (a *app) claims(ctx context.Context, hub *fleet.Hub, word string) (claimsAn
 		}
 	}
 	return answer, nil
+}
+
+// published are the kinds that the hub offers, whose objects in the hub become facts.
+func published(ctx context.Context, hub *fleet.Hub, facts *requirements.Facts) ([]crossplane.Publication, error) {
+	xrds, err := hub.List(ctx, crossplane.XRDKind.GroupVersionKind)
+	if meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("the hub has no CompositeResourceDefinitions: is Crossplane installed? (%w)", fleet.ErrNoSuchKind)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the CompositeResourceDefinitions of the hub: %w", err)
+	}
+	var kinds []crossplane.Publication
+	for _, xrd := range xrds {
+		publication, ok := crossplane.PublicationOf(xrd)
+		if !ok || slices.ContainsFunc(kinds, func(k crossplane.Publication) bool { return k.CrdName() == publication.CrdName() }) {
+			continue
+		}
+		objects, err := hub.List(ctx, publication.Kind.GroupVersionKind)
+		if err != nil {
+			return nil, fmt.Errorf("cannot list %s in the hub: %w", publication.Kind.GroupResource(), err)
+		}
+		facts.Hub = append(facts.Hub, objects...)
+		kinds = append(kinds, publication)
+	}
+	return kinds, nil
 }
 
 func claimTable(rows []requirements.Row, wide bool) terminal.Table {

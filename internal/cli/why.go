@@ -5,6 +5,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -97,7 +98,7 @@ func (a *app) writeAnswer(answer why.Answer) error {
 	case len(answer.NotLookedAt) > 0:
 		b.WriteString("Nothing wrong was found in what could be looked at.\n")
 	default:
-		fmt.Fprintf(&b, "%s: nothing wrong was found.\n", terminal.Clean(answer.Walk.Ref.String()))
+		fmt.Fprintf(&b, "%s: nothing wrong was found.\n", terminal.Clean(answer.Walk.String()))
 	}
 	if len(answer.Causes) > 1 {
 		b.WriteString("\nAlso:\n\n")
@@ -108,7 +109,7 @@ func (a *app) writeAnswer(answer why.Answer) error {
 	if len(answer.NotLookedAt) > 0 {
 		b.WriteString("\nCould not be looked at:\n")
 		for _, c := range answer.NotLookedAt {
-			fmt.Fprintf(&b, "  %s in %s: %s\n", terminal.Clean(c.Ref.String()), terminal.Clean(c.Where), terminal.Clean(c.Message))
+			fmt.Fprintf(&b, "  %s in %s: %s\n", terminal.Clean(c.String()), terminal.Clean(c.Where), terminal.Clean(c.Message))
 		}
 	}
 	b.WriteString("\n")
@@ -119,7 +120,7 @@ func (a *app) writeAnswer(answer why.Answer) error {
 }
 
 func writeCause(b *strings.Builder, colours terminal.Colours, c why.Cause) {
-	fmt.Fprintf(b, "%s: %s in %s: %s\n", colourOf(colours, c.State)(c.State), terminal.Clean(c.Ref.String()), terminal.Clean(c.Where), terminal.Clean(c.Reason))
+	fmt.Fprintf(b, "%s: %s in %s: %s\n", colourOf(colours, c.State)(c.State), terminal.Clean(c.String()), terminal.Clean(c.Where), terminal.Clean(c.Reason))
 	for _, line := range []string{c.Message, c.Advice} {
 		if line = terminal.Clean(line); line != "" {
 			fmt.Fprintf(b, "  %s\n", line)
@@ -129,13 +130,8 @@ func writeCause(b *strings.Builder, colours terminal.Colours, c why.Cause) {
 
 // branchOf is a part of the walk as a line of a tree.
 func branchOf(colours terminal.Colours, n why.Node) terminal.Branch {
-	line := terminal.Clean(n.Ref.String()) + " " + colours.Faint("("+terminal.Clean(n.Where)+")") + " " + colourOf(colours, n.State)(n.State)
-	for _, more := range []string{n.Reason, n.Note} {
-		if more = terminal.Clean(more); more != "" {
-			line += " " + more
-		}
-	}
-	b := terminal.Branch{Line: line}
+	b := terminal.Branch{Line: words(terminal.Clean(n.String()), colours.Faint("("+terminal.Clean(n.Where)+")"),
+		colourOf(colours, n.State)(n.State), terminal.Clean(n.Reason), terminal.Clean(n.Note))}
 	for _, need := range n.Needs {
 		b.Branches = append(b.Branches, branchOf(colours, need))
 	}
@@ -151,4 +147,9 @@ func colourOf(colours terminal.Colours, state string) func(string) string {
 	default:
 		return colours.Middling
 	}
+}
+
+// words are the texts that are not empty, with spaces between them.
+func words(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), " ")
 }

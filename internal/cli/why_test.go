@@ -205,7 +205,7 @@ func TestWhyNamesTheTrueCauseFirst(t *testing.T) {
 				where = "kubeconfig/" + ns + "/w1"
 			}
 			want := strings.ReplaceAll(tc.object, "NS", ns) + " in " + where + ": " + tc.why
-			if len(got.Causes) == 0 || got.Causes[0].Ref.String()+" in "+got.Causes[0].Where+": "+got.Causes[0].Reason != want ||
+			if len(got.Causes) == 0 || got.Causes[0].String()+" in "+got.Causes[0].Where+": "+got.Causes[0].Reason != want ||
 				!strings.Contains(got.Causes[0].Message, tc.message) {
 				text, _, _ := f.run(t, in(tc.ask)...)
 				t.Fatalf("%s want first: %s (%s), got:\n%s", tc.reason, want, tc.message, text)

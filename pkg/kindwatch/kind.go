@@ -47,7 +47,7 @@ type Kind struct {
 	FieldSelector string
 }
 
-// NoAnnotations, for OnlyAnnotations, is an annotation that nobody has: none is kept.
+// NoAnnotations is an annotation that nobody has. As OnlyAnnotations it has none kept.
 const NoAnnotations = "masthead.dev/none"
 
 // GroupVersionResource is what the API server calls the kind.

@@ -31,20 +31,20 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-func object(t testing.TB, text string) map[string]any {
-	t.Helper()
+func object(tb testing.TB, text string) map[string]any {
+	tb.Helper()
 	var o map[string]any
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return o
 }
 
-func text(t testing.TB, value any) string {
-	t.Helper()
+func text(tb testing.TB, value any) string {
+	tb.Helper()
 	out, err := json.Marshal(value)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(out)
 }

@@ -26,7 +26,7 @@ const namespace = "masthead-system"
 
 // helmBinary builds Helm, or finds it built.
 var helmBinary = sync.OnceValues(func() (string, error) {
-	tool := exec.Command(filepath.Join(testenv.Root(), "hack", "tool.sh"), "helm") //nolint:noctx // Nothing to cancel: every test needs it.
+	tool := exec.Command(filepath.Join(testenv.Root(), "hack", "tool.sh"), "helm")
 	tool.Stderr = os.Stderr
 	out, err := tool.Output()
 	return strings.TrimSpace(string(out)), err
@@ -87,7 +87,7 @@ func kustomize(t *testing.T, folder string) objects {
 	if bin == "" {
 		bin = filepath.Join(testenv.Root(), "bin", "controlplane")
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "kubectl"), "kustomize", filepath.Join(testenv.Root(), folder)) //nolint:gosec // Ours.
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "kubectl"), "kustomize", filepath.Join(testenv.Root(), folder))
 	out, err := cmd.Output()
 	if err != nil {
 		var exit *exec.ExitError

@@ -346,7 +346,7 @@ func previous(t *testing.T) (version, folder string) {
 // git is what git prints about the repository; nothing if this is none.
 func git(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "git", args...) //nolint:gosec // Ours.
+	cmd := exec.CommandContext(t.Context(), "git", args...)
 	cmd.Dir = testenv.Root()
 	out, err := cmd.Output()
 	if err != nil {

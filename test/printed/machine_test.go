@@ -65,7 +65,7 @@ func newMachine(t *testing.T) *machine {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(bin, "curl"), []byte(curl), 0o700); err != nil { //nolint:gosec // To be run.
+	if err := os.WriteFile(filepath.Join(bin, "curl"), []byte(curl), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	health := freeAddress(t)
@@ -136,7 +136,7 @@ func (m *machine) run(t *testing.T, where, command string) (string, error) {
 	variables := filepath.Join(m.folder, "."+where)
 	script := fmt.Sprintf("set -o pipefail; [[ ! -e %[1]s ]] || source %[1]s\n%[2]s\n{ rc=$?; declare -p id server token 2>/dev/null; } >%[1]s; exit $rc",
 		variables, m.replace.Replace(command))
-	cmd := exec.CommandContext(t.Context(), "bash", "-c", script) //nolint:gosec // Our own pages.
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
 	var out, problems bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = m.folder, &out, &problems
 	cmd.Env = append(os.Environ(), "PATH="+m.path, "KUBECONFIG="+m.kubeconfigs[where], "HOME="+m.folder)
@@ -193,7 +193,7 @@ func (m *machine) launch(t *testing.T) (stop func()) {
 	args := strings.Fields(m.must(t, "hub", `kubectl get deployment masthead --namespace masthead-system -o jsonpath='{.spec.template.spec.containers[0].args[*]}'`))
 	m.must(t, "hub", `kubectl config view --raw >hub.kubeconfig && kubectl config --kubeconfig hub.kubeconfig set-credentials admin-out --token "`+
 		strings.TrimSpace(token)+`" && kubectl config --kubeconfig hub.kubeconfig set-context --current --user admin-out`)
-	cmd := exec.Command(filepath.Join(m.folder, "bin", "manager"), append(args, //nolint:noctx,gosec // Ours, and stopped by a signal.
+	cmd := exec.Command(filepath.Join(m.folder, "bin", "manager"), append(args, // A signal stops it.
 		"--kubeconfig", filepath.Join(m.folder, "hub.kubeconfig"), "--health-bind-address", m.health, "--metrics-bind-address", "0",
 		"--allow-loopback-endpoints")...)
 	var log bytes.Buffer

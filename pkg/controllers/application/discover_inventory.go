@@ -131,7 +131,7 @@ func (s *strangeEntries) add(position, of int, id string) {
 
 // problem is what is told about them; nil if there are none. What is not understood may be about any namespace, so it
 // is repeated only if it begins with one that is seen, as entries do.
-func (s strangeEntries) problem(holder string, seen func(namespace string) bool) *problem {
+func (s *strangeEntries) problem(holder string, seen func(namespace string) bool) *problem {
 	if s.count == 0 {
 		return nil
 	}

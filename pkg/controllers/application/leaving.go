@@ -5,6 +5,7 @@ package application
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -46,13 +49,8 @@ func (r *reconciler) leave(ctx context.Context, name mcr.ClusterName) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxLeavingAtOnce)
 	for key := range w.uids() {
-		p, err := r.newPass(w, key)
-		if p == nil || err != nil {
-			continue
-		}
 		group.Go(func() error {
-			told.Add(1)
-			return w.guard.Run("leaving an Application", func() error { return p.writeStatus(ctx, p.unseen()) })
+			return w.guard.Run("leaving an Application", func() error { return r.tellLeaving(ctx, w, key, &told) })
 		})
 	}
 	err := group.Wait()
@@ -61,6 +59,24 @@ func (r *reconciler) leave(ctx context.Context, name mcr.ClusterName) error {
 		return fmt.Errorf("cannot tell the Applications of cluster %q that nobody looks any more: %w", name, multicluster.AsForeign(err))
 	}
 	return nil
+}
+
+// tellLeaving tells one Application that nobody looks any more. Nothing comes back to it, so that whoever was faster is
+// waited for until the watch shows it.
+func (r *reconciler) tellLeaving(ctx context.Context, w *workload, key applicationKey, told *atomic.Int64) error {
+	patience := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 8}
+	isChanged := func(err error) bool { return errors.Is(err, errChanged) && ctx.Err() == nil }
+	return retry.OnError(patience, isChanged, func() error {
+		p, err := r.newPass(w, key)
+		if p == nil || err != nil {
+			return nil //nolint:nilerr // There is nothing to tell, or nothing that can be understood.
+		}
+		if err := p.writeStatus(ctx, p.unseen()); err != nil {
+			return err
+		}
+		told.Add(1)
+		return nil
+	})
 }
 
 // unseen is the status of an Application at which nobody looks any more.
@@ -111,5 +127,9 @@ func (p *pass) standDown(ctx context.Context) (reconcile.Result, error) {
 	}
 	p.w.wanted.want(p.key, nil)
 	p.w.watch(p.key, p.t, nil, nil)
-	return reconcile.Result{}, p.writeStatus(ctx, p.unseen())
+	err := p.writeStatus(ctx, p.unseen())
+	if errors.Is(err, errChanged) {
+		return reconcile.Result{RequeueAfter: catchUp}, nil
+	}
+	return reconcile.Result{}, err
 }

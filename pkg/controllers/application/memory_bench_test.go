@@ -47,8 +47,8 @@ func heapInUse() uint64 {
 }
 
 // keptOf is what is kept of an Application and its components.
-func keptOf(b testing.TB, r reducer, i, components int, discovered bool) []kindwatch.Record {
-	b.Helper()
+func keptOf(tb testing.TB, r reducer, i, components int, discovered bool) []kindwatch.Record {
+	tb.Helper()
 	name := fmt.Sprintf("shop-%d", i)
 	app := &appsv1alpha1.Application{
 		TypeMeta: metav1.TypeMeta{APIVersion: appsv1alpha1.GroupVersion.String(), Kind: "Application"},
@@ -75,7 +75,7 @@ func keptOf(b testing.TB, r reducer, i, components int, discovered bool) []kindw
 		}
 		record, ok := r.reduce(configMapKind, u)
 		if !ok {
-			b.Fatal("nothing is kept of a component")
+			tb.Fatal("nothing is kept of a component")
 		}
 		kept = append(kept, record)
 		o.components = append(o.components, viewOfKept(u.GetName(), componentOf(record), discovered))
@@ -84,11 +84,11 @@ func keptOf(b testing.TB, r reducer, i, components int, discovered bool) []kindw
 	app.Status.Ready = corev1.ConditionUnknown
 	fields, err := toFields(app)
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	record, ok := r.reduce(applicationKind, fields)
 	if !ok {
-		b.Fatal("nothing is kept of an Application")
+		tb.Fatal("nothing is kept of an Application")
 	}
 	return append(kept, record)
 }

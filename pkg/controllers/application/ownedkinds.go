@@ -100,12 +100,7 @@ func (p *pass) note(ctx context.Context) {
 	status := p.app.Status
 	status.OwnedKinds = owned
 	if err := p.writeStatus(ctx, status); err != nil {
-		p.fail(err)
+		p.notWritten(err)
 		p.selection.adopt = nil
-		return
 	}
-	// The next write follows from what is there now.
-	app := *p.app
-	app.Status = status
-	p.app = &app
 }

@@ -6,6 +6,7 @@ package application
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,17 +26,32 @@ func (p *pass) report(ctx context.Context) {
 		return
 	}
 	status := statusOf(o, metav1.NewTime(p.r.clock.Now()))
+	before := p.app
 	if err := p.writeStatus(ctx, status); err != nil {
-		p.fail(err)
+		p.notWritten(err)
 		return
 	}
-	p.w.announcements.changed(p.app, status)
+	p.w.announcements.changed(before, status)
 	now := *p.app
 	now.Status = status
 	p.r.observe(p.w, p.key, &now)
 }
 
-// writeStatus gives the Application a status. It writes nothing if the Application has it.
+// errChanged says that an Application has changed since the watch showed it, so that nothing was written.
+var errChanged = errors.New("the Application has changed meanwhile")
+
+// notWritten is for a status that could not be written. Somebody who was faster is nothing to tell of. That is no event
+// if it changed nothing of what is kept of an Application.
+func (p *pass) notWritten(err error) {
+	if errors.Is(err, errChanged) {
+		p.lookAgain(catchUp)
+		return
+	}
+	p.fail(err)
+}
+
+// writeStatus gives the Application a status, and goes on with what is there now. It writes nothing if the Application
+// has it. The error is errChanged if somebody was faster.
 func (p *pass) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationStatus) error {
 	if equalStatus(p.app.Status, status) {
 		return nil
@@ -48,20 +64,20 @@ func (p *pass) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationS
 	defer cancel()
 	live, err := p.w.client.Resource(applicationKind.GroupVersionResource()).Namespace(p.key.Namespace).
 		Patch(ctx, p.key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: p.r.fieldManagerIn(p.w)}, "status")
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		// The watch will say that it has gone.
 		return nil
-	}
-	if apierrors.IsConflict(err) {
-		// Somebody was faster. That is no event if it changed nothing of what is kept of an Application.
-		p.lookAgain(catchUp)
-		return nil
-	}
-	if err != nil {
+	case apierrors.IsConflict(err):
+		return errChanged
+	case err != nil:
 		return fmt.Errorf("cannot patch the status of Application %q in cluster %q: %w", p.key, p.w.name, err)
 	}
 	p.r.metrics.wrote(p.w.name, writeStatus)
 	p.w.watcher.Observe(applicationKind, p.key, live)
+	app := *p.app
+	app.Status, app.ResourceVersion = status, live.GetResourceVersion()
+	p.app = &app
 	return nil
 }
 

@@ -200,7 +200,7 @@ func TestVerdictsOnApplications(t *testing.T) {
 		appsv1alpha1.ReasonKindForbidden: verdict.Failed, appsv1alpha1.ReasonKindTooLarge: verdict.Failed,
 		appsv1alpha1.ReasonClusterScoped: verdict.Failed, appsv1alpha1.ReasonKindStale: verdict.InProgress,
 		appsv1alpha1.ReasonNotAllowed: verdict.Failed, appsv1alpha1.ReasonTooManyDiscovered: verdict.Failed,
-		appsv1alpha1.ReasonNoInventory: verdict.Failed,
+		appsv1alpha1.ReasonNoInventory: verdict.Failed, appsv1alpha1.ReasonInventoryNotUnderstood: verdict.Failed,
 	} {
 		table.Cases["NotSeen"+reason] = verdict.Case{
 			Reason: "A component cannot be seen: " + reason, Want: want,

@@ -28,22 +28,22 @@ import (
 const region = "eu-central-1"
 
 // eventually waits until a check passes.
-func eventually(t testing.TB, what string, check func() (bool, string)) {
-	t.Helper()
+func eventually(tb testing.TB, what string, check func() (bool, string)) {
+	tb.Helper()
 	last := ""
-	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 4*time.Minute, true, func(context.Context) (bool, error) {
+	if err := wait.PollUntilContextTimeout(tb.Context(), 100*time.Millisecond, 4*time.Minute, true, func(context.Context) (bool, error) {
 		var ok bool
 		ok, last = check()
 		return ok, nil
 	}); err != nil {
-		t.Fatalf("%s: %v: %s", what, err, last)
+		tb.Fatalf("%s: %v: %s", what, err, last)
 	}
 }
 
-func (w *world) waitFor(t testing.TB, imp *fleetv1alpha1.ClusterImport, conditionType, reason string) {
-	t.Helper()
-	eventually(t, conditionType+" "+reason, func() (bool, string) {
-		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), imp); err != nil {
+func (w *world) waitFor(tb testing.TB, imp *fleetv1alpha1.ClusterImport, conditionType, reason string) {
+	tb.Helper()
+	eventually(tb, conditionType+" "+reason, func() (bool, string) {
+		if err := w.hub.Get(tb.Context(), client.ObjectKeyFromObject(imp), imp); err != nil {
 			return false, err.Error()
 		}
 		c := meta.FindStatusCondition(imp.Status.Conditions, conditionType)
@@ -52,20 +52,20 @@ func (w *world) waitFor(t testing.TB, imp *fleetv1alpha1.ClusterImport, conditio
 }
 
 // api gives an imported cluster the API server of the hub, with credentials that have a ClusterRole.
-func (w *world) api(t testing.TB, name, clusterRole string) fakecloud.API {
-	t.Helper()
-	api, err := fakecloud.ServiceAccountAPI(t.Context(), w.config, "imported-"+name, clusterRole)
+func (w *world) api(tb testing.TB, name, clusterRole string) fakecloud.API {
+	tb.Helper()
+	api, err := fakecloud.ServiceAccountAPI(tb.Context(), w.config, "imported-"+name, clusterRole)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return api
 }
 
 // addEKS adds a cluster to the cloud. Its name consists of hexadecimal digits, because the identifiers of its network
 // do.
-func (w *world) addEKS(t testing.TB, name string, pools ...string) {
-	t.Helper()
-	cluster := fakecloud.EKS{Region: region, Name: name, API: w.api(t, name, reader), Subnets: []fakecloud.Subnet{
+func (w *world) addEKS(tb testing.TB, name string, pools ...string) {
+	tb.Helper()
+	cluster := fakecloud.EKS{Region: region, Name: name, API: w.api(tb, name, reader), Subnets: []fakecloud.Subnet{
 		{ID: "subnet-0a1b2c3d", Zone: region + "a", CIDR: "10.20.0.0/20", Public: true}, {ID: "subnet-1a1b2c3d", Zone: region + "b", CIDR: "10.20.16.0/20"},
 	}}
 	for _, p := range pools {
@@ -86,67 +86,67 @@ func importOfEKS(name, cluster string, pools ...string) *fleetv1alpha1.ClusterIm
 	})
 }
 
-func (w *world) create(t testing.TB, o client.Object) {
-	t.Helper()
-	if err := w.hub.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
+func (w *world) create(tb testing.TB, o client.Object) {
+	tb.Helper()
+	if err := w.hub.Create(tb.Context(), o); err != nil {
+		tb.Fatal(err)
 	}
 }
 
 // unimport deletes an import, and sees that nothing of it is left.
-func (w *world) unimport(t testing.TB, imp *fleetv1alpha1.ClusterImport) {
-	t.Helper()
-	if err := w.hub.Delete(t.Context(), imp); err != nil {
-		t.Fatal(err)
+func (w *world) unimport(tb testing.TB, imp *fleetv1alpha1.ClusterImport) {
+	tb.Helper()
+	if err := w.hub.Delete(tb.Context(), imp); err != nil {
+		tb.Fatal(err)
 	}
 	gone := imp.DeepCopy()
-	eventually(t, "the import is gone", func() (bool, string) {
-		err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), gone)
+	eventually(tb, "the import is gone", func() (bool, string) {
+		err := w.hub.Get(tb.Context(), client.ObjectKeyFromObject(imp), gone)
 		return apierrors.IsNotFound(err), fmt.Sprint(gone.Status.Conditions)
 	})
-	if left := w.made(t, imp); len(left) > 0 {
-		t.Errorf("un-import leaves %v", left)
+	if left := w.made(tb, imp); len(left) > 0 {
+		tb.Errorf("un-import leaves %v", left)
 	}
 }
 
 // managed is the kind of managed resource as the hub serves it.
-func (w *world) managed(t testing.TB, kind reflection.Kind) schema.GroupVersionKind {
-	t.Helper()
+func (w *world) managed(tb testing.TB, kind reflection.Kind) schema.GroupVersionKind {
+	tb.Helper()
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
 		mapping, err := w.hub.RESTMapper().RESTMapping(gk)
 		if err == nil {
 			return mapping.GroupVersionKind
 		}
 		if !meta.IsNoMatchError(err) {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
-	t.Fatalf("the hub does not serve %s", kind)
+	tb.Fatalf("the hub does not serve %s", kind)
 	return schema.GroupVersionKind{}
 }
 
 // labelled are the objects of a kind that bear the label of an import.
-func (w *world) labelled(t testing.TB, imp *fleetv1alpha1.ClusterImport, gvk schema.GroupVersionKind) []unstructured.Unstructured {
-	t.Helper()
+func (w *world) labelled(tb testing.TB, imp *fleetv1alpha1.ClusterImport, gvk schema.GroupVersionKind) []unstructured.Unstructured {
+	tb.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk)
-	if err := w.hub.List(t.Context(), list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(imp.UID)}); err != nil {
-		t.Fatal(err)
+	if err := w.hub.List(tb.Context(), list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(imp.UID)}); err != nil {
+		tb.Fatal(err)
 	}
 	return list.Items
 }
 
 // made is everything that bears the label of an import.
-func (w *world) made(t testing.TB, imp *fleetv1alpha1.ClusterImport) []string {
-	t.Helper()
+func (w *world) made(tb testing.TB, imp *fleetv1alpha1.ClusterImport) []string {
+	tb.Helper()
 	var all []string
 	name := reflection.Cloud(imp.Spec.Cloud())
 	gvks := append(reflection.ReflectedKinds(name), corev1.SchemeGroupVersion.WithKind("Secret"))
 	for _, k := range reflection.Kinds(name) {
-		gvks = append(gvks, w.managed(t, k))
+		gvks = append(gvks, w.managed(tb, k))
 	}
 	for _, gvk := range gvks {
-		for _, o := range w.labelled(t, imp, gvk) {
+		for _, o := range w.labelled(tb, imp, gvk) {
 			all = append(all, gvk.Kind+"/"+o.GetName())
 		}
 	}
@@ -154,38 +154,38 @@ func (w *world) made(t testing.TB, imp *fleetv1alpha1.ClusterImport) []string {
 }
 
 // touch has the providers look at the managed resources of a kind at once.
-func (w *world) touch(t testing.TB, imp *fleetv1alpha1.ClusterImport, kind reflection.Kind) {
-	t.Helper()
-	for _, m := range w.labelled(t, imp, w.managed(t, kind)) {
+func (w *world) touch(tb testing.TB, imp *fleetv1alpha1.ClusterImport, kind reflection.Kind) {
+	tb.Helper()
+	for _, m := range w.labelled(tb, imp, w.managed(tb, kind)) {
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%s"}}}`, m.GetResourceVersion())
-		if err := w.hub.Patch(t.Context(), &m, client.RawPatch("application/merge-patch+json", patch)); err != nil {
-			t.Fatal(err)
+		if err := w.hub.Patch(tb.Context(), &m, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+			tb.Fatal(err)
 		}
 	}
 }
 
 // everythingIsPausedAndOnlyObserves sees that nothing that an import made can act on its cluster.
-func (w *world) everythingIsPausedAndOnlyObserves(t testing.TB, imp *fleetv1alpha1.ClusterImport) {
-	t.Helper()
+func (w *world) everythingIsPausedAndOnlyObserves(tb testing.TB, imp *fleetv1alpha1.ClusterImport) {
+	tb.Helper()
 	name := reflection.Cloud(imp.Spec.Cloud())
 	unpaused := []string{"Cluster", "AWSClusterStaticIdentity", "AzureClusterIdentity"}
 	for _, gvk := range reflection.ReflectedKinds(name) {
-		reflected := w.labelled(t, imp, gvk)
+		reflected := w.labelled(tb, imp, gvk)
 		if len(reflected) == 0 {
-			t.Errorf("no %s is reflected", gvk.Kind)
+			tb.Errorf("no %s is reflected", gvk.Kind)
 		}
 		for _, o := range reflected {
 			_, paused := o.GetAnnotations()[clusterv1.PausedAnnotation]
 			if !paused && !slices.Contains(unpaused, gvk.Kind) || len(o.GetFinalizers()) > 0 {
-				t.Errorf("%s %q is not paused, or has a finalizer: %v", gvk.Kind, o.GetName(), o.Object["metadata"])
+				tb.Errorf("%s %q is not paused, or has a finalizer: %v", gvk.Kind, o.GetName(), o.Object["metadata"])
 			}
 		}
 	}
 	for _, kind := range reflection.Kinds(name) {
-		for _, o := range w.labelled(t, imp, w.managed(t, kind)) {
+		for _, o := range w.labelled(tb, imp, w.managed(tb, kind)) {
 			policies, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "managementPolicies")
 			if kind != reflection.EKSClusterAuth && !slices.Equal(policies, []string{"Observe"}) {
-				t.Errorf("%s %q does not only observe: %v", kind, o.GetName(), policies)
+				tb.Errorf("%s %q does not only observe: %v", kind, o.GetName(), policies)
 			}
 		}
 	}

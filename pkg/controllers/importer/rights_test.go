@@ -172,7 +172,7 @@ func rolesOf(dir string) ([]*rbacv1.ClusterRole, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot read rights: %w", err)
 		}
-		for _, document := range strings.Split(string(content), "\n---\n") {
+		for document := range strings.SplitSeq(string(content), "\n---\n") {
 			role := &rbacv1.ClusterRole{}
 			if err := yaml.Unmarshal([]byte(document), role); err != nil {
 				return nil, fmt.Errorf("cannot read %s: %w", file, err)

@@ -77,11 +77,11 @@ type sharedWorld struct {
 
 // modern is the world of most tests: the managed resources of AWS are namespaced, those of Azure and Google are
 // cluster-scoped, as the providers that are Go modules have them.
-func modern(t testing.TB) *world {
-	t.Helper()
+func modern(tb testing.TB) *world {
+	tb.Helper()
 	shared.once.Do(func() { shared.world, shared.stop, shared.err = startWorld(context.Background(), modernKinds()) })
 	if shared.err != nil {
-		t.Fatal(shared.err)
+		tb.Fatal(shared.err)
 	}
 	return shared.world
 }

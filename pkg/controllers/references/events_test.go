@@ -122,7 +122,7 @@ func TestEventWhereTheConditionIsRefused(t *testing.T) {
 	unstructured.RemoveNestedField(probe.Object, "spec")
 	createServed(t, probe)
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		patch := client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(`{"status":{"conditions":[{"type":%q}]}}`, time.Now())))
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"conditions":[{"type":%q}]}}`, time.Now()))
 		err := api.Status().Patch(ctx, probe, patch)
 		return apierrors.IsInvalid(err) || apierrors.IsForbidden(err), nil
 	})

@@ -130,7 +130,7 @@ func TestAnswersAreReadAtAPace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := tr.send(req, "", nil)
+	resp, err := tr.send(req, "", nil) //nolint:bodyclose // It is closed below.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestAnswersAreReadAtAPace(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 
-	resp, err = tr.RoundTrip(req)
+	resp, err = tr.RoundTrip(req) //nolint:bodyclose // By the goroutine that reads it.
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,10 +129,16 @@ func (r *Reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	phase := PhaseOf(l.Facts)
 	if l.PublishedKnown && l.ClusterKnown && !l.Offered {
 		r.forget(w, req, l.Facts)
 	}
+	return r.carryOut(ctx, PhaseOf(l.Facts), w, cluster, req, l)
+}
+
+// carryOut does what the phase of a definition asks for.
+func (r *Reconciler) carryOut(
+	ctx context.Context, phase Phase, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, l looked,
+) (reconcile.Result, error) {
 	if l.Following && (phase == Retained || phase == Withdrawn) {
 		r.hub.EnqueueKind(w, l.Followed.Kind.GroupResource(), r.hub.Requirements.Add)
 	}

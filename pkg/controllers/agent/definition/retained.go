@@ -88,7 +88,7 @@ func (r *Reconciler) hubDefinition(ctx context.Context, name string) (hub *HubDe
 		return nil, true, nil
 	}
 	if err != nil {
-		return nil, false, nil //nolint:nilerr // Its becoming known queues the definition again.
+		return nil, false, nil // Its becoming known queues the definition again.
 	}
 	r.mu.Lock()
 	kept, ok := r.judgeable[name]
