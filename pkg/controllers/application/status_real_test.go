@@ -50,12 +50,12 @@ func TestStatusIsWrittenAfterAConflict(t *testing.T) {
 	app := f.application("shop", components(configMaps, "settings"))
 	f.installed(app)
 	f.settled()
-	direct := f.workload
+	direct, key := f.workload, client.ObjectKeyFromObject(app)
 	var once sync.Once
 	f.asked.setAnswer(func(req *http.Request) *http.Response {
 		if req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/applications/shop/status") {
 			once.Do(func() {
-				same := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name}}
+				same := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 				if err := direct.Patch(f.ctx, same, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}}}`))); err != nil {
 					t.Errorf("cannot change the Application: %v", err)
 				}
