@@ -63,24 +63,3 @@ func Groups() ([]Group, error) {
 	}
 	return append(groups, Group{Title: "Libraries", Metrics: libraries()}), nil
 }
-
-// Labels returns the labels of each series that can be asked for, by the name of the series: a histogram has three.
-func Labels() (map[string][]string, error) {
-	groups, err := Groups()
-	if err != nil {
-		return nil, err
-	}
-	series := map[string][]string{}
-	for _, g := range groups {
-		for _, d := range g.Metrics {
-			names := d.LabelNames()
-			if d.Type != metric.TypeHistogram {
-				series[d.Name] = names
-				continue
-			}
-			series[d.Name+"_bucket"] = append([]string{"le"}, names...)
-			series[d.Name+"_sum"], series[d.Name+"_count"] = names, names
-		}
-	}
-	return series, nil
-}

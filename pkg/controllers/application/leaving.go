@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -64,19 +63,23 @@ func (r *reconciler) leave(ctx context.Context, name mcr.ClusterName) error {
 // tellLeaving tells one Application that nobody looks any more. Nothing comes back to it, so that whoever was faster is
 // waited for until the watch shows it.
 func (r *reconciler) tellLeaving(ctx context.Context, w *workload, key applicationKey, told *atomic.Int64) error {
+	var last error
 	patience := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 8}
-	isChanged := func(err error) bool { return errors.Is(err, errChanged) && ctx.Err() == nil }
-	return retry.OnError(patience, isChanged, func() error {
-		p, err := r.newPass(w, key)
-		if p == nil || err != nil {
-			return nil //nolint:nilerr // There is nothing to tell, or nothing that can be understood.
+	err := patience.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+		p, _ := r.newPass(w, key) // What cannot be understood is told nothing.
+		if p == nil {
+			last = nil
+			return true, nil
 		}
-		if err := p.writeStatus(ctx, p.unseen()); err != nil {
-			return err
+		if last = p.writeStatus(ctx, p.unseen()); last == nil {
+			told.Add(1)
 		}
-		told.Add(1)
-		return nil
+		return !errors.Is(last, errChanged), nil
 	})
+	if last != nil {
+		return last
+	}
+	return err
 }
 
 // unseen is the status of an Application at which nobody looks any more.
