@@ -42,8 +42,8 @@ var _ = Describe("An imported cluster", Ordered, func() {
 		cloud = fakecloud.New()
 		// admin reads the hub without a process of its own for each look.
 		admin client.Client
-		end   = func() {}
 		ended = make(chan error, 1)
+		end   = func() { ended <- nil }
 	)
 
 	BeforeAll(func(ctx SpecContext) {
@@ -138,8 +138,14 @@ func installImports(ctx context.Context) {
 	_, err = providercrds.Write(ctx, crds, providercrds.Imports()...)
 	Expect(err).NotTo(HaveOccurred())
 	kubectl(ctx, hub, "apply", "--server-side", "-f", crds)
-	kubectl(ctx, hub, "wait", "--for=condition=Established", "--timeout=5m", "crd", "clusters.eks.aws.m.upbound.io", "providerconfigs.aws.m.upbound.io",
-		"awsmanagedcontrolplanes.controlplane.cluster.x-k8s.io", "awsmanagedmachinepools.infrastructure.cluster.x-k8s.io")
+	// kubectl wait fails if a definition has no status yet.
+	for _, crd := range []string{
+		"clusters.eks.aws.m.upbound.io", "providerconfigs.aws.m.upbound.io",
+		"awsmanagedcontrolplanes.controlplane.cluster.x-k8s.io", "awsmanagedmachinepools.infrastructure.cluster.x-k8s.io",
+	} {
+		Eventually(get).WithArguments(ctx, hub, `{.status.conditions[?(@.type=="Established")].status}`, "crd", crd).WithContext(ctx).
+			WithTimeout(5 * time.Minute).Should(Equal("True"))
+	}
 	kubectl(ctx, hub, "apply", "--server-side", "-k", filepath.Join(repository, "config", "imports"))
 	Expect(harness.Apply(ctx, fleet, hub, `
 apiVersion: aws.m.upbound.io/v1beta1

@@ -133,7 +133,9 @@ func unenrol(t *testing.T, pages *book, m *machine) {
 		}
 	}
 	for _, where := range []string{"w1", "hub"} {
-		m.must(t, where, "kubectl apply --server-side -f definition.yaml && kubectl wait --for=condition=Established -f definition.yaml")
+		m.must(t, where, "kubectl apply --server-side -f definition.yaml && "+
+			// It fails if the definition has no status yet.
+			"for i in 1 2 3 4 5; do kubectl wait --for=condition=Established -f definition.yaml && break; done")
 	}
 	m.must(t, "w1", "kubectl apply --server-side -f claim.yaml")
 	m.must(t, "hub", "kubectl apply --server-side -f hub.yaml -f profile.yaml && kubectl apply --server-side --subresource=status -f profile.yaml")
