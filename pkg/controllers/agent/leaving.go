@@ -46,7 +46,7 @@ const (
 	maxLeavingAttempts = 5
 )
 
-// leaveBackoff is how long a cluster is left alone that could not answer for now. How long that goes on is for whoever
+// leaveBackoff is how long a cluster is left alone that could not answer. How long that goes on is for whoever
 // called: the provider ends it after LeaveTimeout, or when the cluster is enrolled again.
 func leaveBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Cap: 15 * time.Second, Steps: 10, Jitter: 0.1}
