@@ -21,7 +21,7 @@ func (k *kindWatch) newReflector() *cache.Reflector {
 	return cache.NewReflectorWithOptions(k.listWatch(), nil, k.store, cache.ReflectorOptions{
 		Name:            "kindwatch",
 		TypeDescription: k.kind.String(),
-		Clock:           k.o.Clock,
+		Clock:           attemptClock{Clock: k.o.Clock, kind: k},
 	})
 }
 

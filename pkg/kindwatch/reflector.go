@@ -49,7 +49,7 @@ type kindWatch struct {
 	// mu.
 	telling sync.Mutex
 
-	// timing are the goroutines that measure how long nothing was seen.
+	// timing are the goroutines that measure time: how long nothing was seen, and how long the reflector backs off.
 	timing sync.WaitGroup
 
 	mu     sync.Mutex
@@ -59,8 +59,10 @@ type kindWatch struct {
 	blind chan struct{}
 	ended bool
 
-	// abort ends the attempt that is under way, and leave its place among the lists until it has left.
+	// abort ends the attempt that is under way, over is closed then, and leave is its place among the lists until it has
+	// left.
 	abort context.CancelCauseFunc
+	over  <-chan struct{}
 	leave func()
 
 	stopped bool
@@ -145,7 +147,7 @@ func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, lea
 	attempt, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
 	k.mu.Lock()
-	k.abort, k.leave = abort, leave
+	k.abort, k.over, k.leave = abort, attempt.Done(), leave
 	if k.o.Generation != nil {
 		k.begun = k.o.Generation()
 	}
