@@ -8,6 +8,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -28,24 +29,33 @@ func main() {
 
 // run judges the cases of a folder, or, without one, the fixtures of Masthead's library.
 func run(out io.Writer, arguments []string) error {
+	flags := flag.NewFlagSet("healthcorpus", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	wantCases := flags.Int("want-cases", 0, "fail unless there are this many cases")
+	if err := flags.Parse(arguments); err != nil {
+		return fmt.Errorf("cannot read the arguments: %w", err)
+	}
 	library, err := health.NewLibrary()
 	if err != nil {
 		return fmt.Errorf("cannot read the library: %w", err)
 	}
 	var cases []healthcases.Case
-	switch len(arguments) {
+	switch flags.NArg() {
 	case 0:
 		cases, err = healthcases.OfFixtures("pkg/health/library/testdata")
 	case 1:
-		cases, err = healthcases.Folder(arguments[0])
+		cases, err = healthcases.Folder(flags.Arg(0))
 	default:
-		return errors.New("usage: healthcorpus [DIR]")
+		return errors.New("usage: healthcorpus [--want-cases=N] [DIR]")
 	}
 	if err != nil {
 		return err
 	}
 	if len(cases) == 0 {
 		return errors.New("there are no cases in the folder")
+	}
+	if *wantCases != 0 && len(cases) != *wantCases {
+		return fmt.Errorf("there are %d cases, and %d are wanted", len(cases), *wantCases)
 	}
 	report(out, cases, library.New())
 	return nil

@@ -28,8 +28,8 @@ type Fixture struct {
 
 // Fixtures reads a folder of fixtures, by the first kind of their rule, written "Kind.group". In a file each rule has a
 // list, and in it each entry one health with a status. In a list that is called conditions, "Ready=False/Reason:
-// Message" is a condition. ".spec" and ".generation", ".annotations" and ".labels" of the metadata are given beside the
-// status. No status at all is written as nothing.
+// Message" is a condition. ".spec", ".conditions" of the object itself, and ".generation", ".annotations" and ".labels"
+// of the metadata are given beside the status. No status at all is written as nothing.
 func Fixtures(dir string) (map[string][]Fixture, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
@@ -73,17 +73,36 @@ func OfFixtures(dir string) ([]Case, error) {
 	var cases []Case
 	for _, rule := range slices.Sorted(maps.Keys(fixtures)) {
 		kind, group, _ := strings.Cut(rule, ".")
-		group = strings.Replace(group, "*", "example", 1)
-		if kind == "*" {
-			kind = "Example"
-		}
 		for n, f := range fixtures[rule] {
 			cases = append(cases, Case{
-				Name: fmt.Sprintf("%s, fixture %d", rule, n), Object: f.Object(group, "v1", kind), Want: string(f.Want), StatusExpected: true,
+				Name: fmt.Sprintf("%s, fixture %d", rule, n), Object: f.Object(Example(group, "", kind)), Want: string(f.Want), StatusExpected: true,
 			})
 		}
 	}
 	return cases, nil
+}
+
+// Key is the name of the fixtures of a rule whose first kind is this one.
+func Key(group, kind string) string {
+	if group == "" {
+		return kind
+	}
+	return kind + "." + group
+}
+
+// Example is a kind that is selected by what a rule is for: a group or all below a domain, a kind or all, and a version
+// or none.
+func Example(group, version, kind string) (exampleGroup, exampleVersion, exampleKind string) {
+	if domain, below := strings.CutPrefix(group, "*."); below {
+		group = "example." + domain
+	}
+	if kind == "*" {
+		kind = "Example"
+	}
+	if version == "" {
+		version = "v1"
+	}
+	return group, version, kind
 }
 
 // Object is an object of a kind with the status of the fixture.
@@ -97,6 +116,8 @@ func (f Fixture) Object(group, version, kind string) *unstructured.Unstructured 
 		switch name {
 		case ".spec":
 			object["spec"] = value
+		case ".conditions":
+			object["conditions"] = expanded("conditions", value)
 		case ".generation", ".annotations", ".labels":
 			metadata[strings.TrimPrefix(name, ".")] = value
 		default:

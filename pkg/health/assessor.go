@@ -34,7 +34,8 @@ type assessor struct {
 type assess func(fields) (Result, bool)
 
 // New returns an Assessor that follows the rules, and, where these have nothing to say, what is known about kinds,
-// without the library. Of several rules for the same kinds it follows the first.
+// without the library. Of several rules for the same kinds it asks the first, and the next one only if that has nothing
+// to say.
 func New(rules ...*Rule) Assessor { return newAssessor(nil, rules) }
 
 func newAssessor(library ruleSet, rules []*Rule) *assessor {
@@ -147,6 +148,11 @@ func (f fields) hasNoStatus() bool {
 	}
 }
 
+// notLatest is for a status that is about an older generation.
+func notLatest() Result {
+	return progressing(ReasonNotObserved, "Its controller has not seen the latest change yet")
+}
+
 // observed finds out whether a status is about the latest change of an object. It returns the object in a form that
 // kstatus can read: there are controllers (of Argo Rollouts, for one) that write status.observedGeneration as a string.
 func observed(object fields) (fields, Result, bool) {
@@ -159,6 +165,10 @@ func observed(object fields) (fields, Result, bool) {
 			delete(status, "observedGeneration")
 			object = object.with("status", map[string]any(status))
 		}
+		seen, says := seenGeneration(status)
+		if generation, known := integer(object.at("metadata", "generation")); says && known && seen < generation {
+			return object, notLatest(), true
+		}
 		return object, Result{}, false
 	}
 	seen, ok := decimal(raw)
@@ -166,7 +176,7 @@ func observed(object fields) (fields, Result, bool) {
 		return object, unknown(ReasonUnreadable, "status.observedGeneration is not a number"), true
 	}
 	if generation, ok := integer(object.at("metadata", "generation")); ok && generation != seen {
-		return object, progressing(ReasonNotObserved, "Its controller has not seen the latest change yet"), true
+		return object, notLatest(), true
 	}
 	if _, plain := raw.(int64); !plain {
 		object = object.with("status", map[string]any(status.with("observedGeneration", seen)))

@@ -30,14 +30,19 @@ const (
 
 	// work: True is said while the controller works; False says nothing.
 	work
+
+	// begun: True is said of a first step, after which others follow, so that it does not make an object Healthy.
+	begun
 )
 
 // polarityOf is what is known about a type of condition, whatever the kind.
 func polarityOf(conditionType string) polarity {
 	switch conditionType {
 	case "Ready", "Available", "Programmed", "Established", "Bound", "Provisioned", "Deployed", "Installed", "Running", "Active",
-		"Complete", "Completed", "Issued", "Connected", "Online", "Initialized", "Released", "Created", "Scheduled":
+		"Complete", "Completed", "Issued", "Connected", "Online":
 		return goal
+	case "Initialized", "Released", "Created", "Scheduled":
+		return begun
 	case "Succeeded", "Success", "Healthy", "Accepted", "Synced", "Synchronized", "Valid", "Validated", "Reconciled", "ReconcileSuccess",
 		"ReconcileSucceeded", "ResolvedRefs", "Applied", "Attached", "Configured", "SuccessfullyReconciled":
 		return verdict
@@ -86,13 +91,7 @@ func severity(h appsv1alpha1.Health) int {
 // verdicts do not count, except for a verdict that says that the latest attempt failed. A condition about an older
 // generation cannot make an object Healthy.
 func conditionsOf(list []any, generation int64) judged {
-	summed := false
-	for _, value := range list {
-		if c, ok := value.(map[string]any); ok && c["type"] == "Ready" && statusOf(c) != "" {
-			summed = true
-			break
-		}
-	}
+	summed := isSummed(list)
 	var worst judged
 	for _, value := range list {
 		if c, ok := value.(map[string]any); ok {
@@ -102,19 +101,67 @@ func conditionsOf(list []any, generation int64) judged {
 	return worst
 }
 
+// isSummed is whether Ready is among some conditions.
+func isSummed(list []any) bool {
+	for _, value := range list {
+		if c, ok := value.(map[string]any); ok && c["type"] == "Ready" && statusOf(c) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// firstStep is the type of a condition that says that a first step has been done; empty if there is none.
+func firstStep(list []any) string {
+	for _, value := range list {
+		c, _ := value.(map[string]any)
+		if name := fields(c).text("type"); polarityOf(name) == begun && statusOf(c) == statusTrue {
+			return name
+		}
+	}
+	return ""
+}
+
 // conditionOf judges one condition.
 func conditionOf(c fields, summed bool, generation int64) judged {
 	name, state := c.text("type"), statusOf(c)
 	kind := polarityOf(name)
 	switch {
-	case kind == silent || state == "":
+	case state == "":
 		return judged{}
+	case kind == silent:
+		return partOf(name, state, c, summed)
 	case kind == failure || kind == pause || kind == work:
 		return alarmOf(kind, name, state, c)
-	case summed && name != "Ready" && (kind == goal || state != statusFalse):
+	case summed && name != "Ready" && (kind == goal || kind == begun || state != statusFalse):
+		return judged{}
+	case kind == begun && state == statusTrue:
 		return judged{}
 	}
 	return aimOf(kind, name, state, c, generation)
+}
+
+// partOf judges a condition of a type that is not known. Its type can say that it is about a part, such as
+// DatabaseReady, and its reason that an attempt failed. That all is well with a part does not make the whole Healthy,
+// and with Ready it does not count.
+func partOf(name, state string, c fields, summed bool) judged {
+	if summed || state == statusTrue {
+		return judged{}
+	}
+	kind := silent
+	for _, suffix := range [...]string{"Ready", "Available", "Healthy", "Synced"} {
+		if part, is := strings.CutSuffix(name, suffix); is && !strings.HasSuffix(part, "Not") {
+			kind = polarityOf(suffix)
+		}
+	}
+	reason := c.text("reason")
+	switch {
+	case kind != silent:
+		return aimOf(kind, name, state, c, 0)
+	case state == statusFalse && saysFailed(reason) && !saysFailed(name) && !strings.HasPrefix(reason, "No"):
+		return judged{degraded(reason, messageOr(c.text("message"), "The condition "+name+" is False")), true}
+	}
+	return judged{}
 }
 
 // alarmOf judges a condition that means something only while it is True.
@@ -138,8 +185,8 @@ func aimOf(kind polarity, name, state string, c fields, generation int64) judged
 	reason, message := c.text("reason"), c.text("message")
 	switch {
 	case state == statusTrue:
-		if seen, ok := integer(c["observedGeneration"]); ok && seen != 0 && seen < generation {
-			return judged{progressing(ReasonNotObserved, "Its controller has not seen the latest change yet"), true}
+		if isOlder(c, generation) {
+			return judged{notLatest(), true}
 		}
 		return judged{healthy(), true}
 	case state == statusFalse && (kind == verdict || saysFailed(reason)):

@@ -4,6 +4,7 @@
 package health
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,16 +15,20 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
+// maxTypes is how many types of conditions isUnmet can be asked for at once.
+const maxTypes = 8
+
 // objectVariable is the object in an expression.
 const objectVariable = "object"
 
 // helpers are the functions that expressions have in addition to those of Kubernetes. Each is a method of objects and
 // of their parts; written without one it is about the object: phase() is object.phase(). None fails: what is not there,
-// or is of another type, is empty. They are methods because a function cannot see the variable.
-func helpers() []cel.EnvOption {
+// or is of another type, is empty. They are methods because a function cannot see the variable. With latest, a
+// condition of the object that is True for an older generation is not True.
+func helpers(latest bool) []cel.EnvOption {
 	text := cel.StringType
-	options := make([]cel.EnvOption, 0, 12)
-	macros := make([]cel.Macro, 0, 12)
+	options := make([]cel.EnvOption, 0, 24)
+	macros := make([]cel.Macro, 0, 24)
 	add := func(name string, result *cel.Type, bind func(part fields, arguments []ref.Val) ref.Val, arguments ...*cel.Type) {
 		binding := cel.FunctionBinding(func(values ...ref.Val) ref.Val {
 			part, _ := values[0].Value().(map[string]any)
@@ -40,11 +45,21 @@ func helpers() []cel.EnvOption {
 		return types.NewStringStringMap(types.DefaultTypeAdapter, o.anyCondition(textOf(a[0])))
 	}, text)
 	add("isTrue", cel.BoolType, func(o fields, a []ref.Val) ref.Val {
-		return types.Bool(statusOf(o.rawCondition(textOf(a[0]))) == statusTrue)
+		c := o.rawCondition(textOf(a[0]))
+		return types.Bool(statusOf(c) == statusTrue && (!latest || o.isLatest(c)))
 	}, text)
 	add("isFalse", cel.BoolType, func(o fields, a []ref.Val) ref.Val {
 		return types.Bool(statusOf(o.rawCondition(textOf(a[0]))) == statusFalse)
 	}, text)
+	for n := range maxTypes {
+		add("isUnmet", cel.BoolType, func(o fields, a []ref.Val) ref.Val {
+			return types.Bool(slices.ContainsFunc(a, func(name ref.Val) bool { return o.isUnmet(textOf(name)) }))
+		}, slices.Repeat([]*cel.Type{text}, n+1)...)
+	}
+	add("refersTo", cel.BoolType, func(o fields, a []ref.Val) ref.Val {
+		reference, is := a[0].Value().(map[string]any)
+		return types.Bool(is && sameParent(o.part("parentRef"), reference))
+	}, cel.DynType)
 	add("phase", text, func(o fields, _ []ref.Val) ref.Val { return types.String(phaseOf(o.part("status"))) })
 	add("observed", cel.BoolType, func(o fields, _ []ref.Val) ref.Val { return types.Bool(isObserved(o)) })
 	add("observes", cel.BoolType, func(o fields, a []ref.Val) ref.Val {
@@ -111,18 +126,49 @@ func (f fields) atPath(path string) any {
 	}
 }
 
-// rawCondition is the condition of a type of an object, or of a part that has conditions itself; nil if there is none.
-func (f fields) rawCondition(kind string) fields {
+// conditions are the conditions of an object, or of a part that has conditions itself.
+func (f fields) conditions() []any {
 	list, ok := f["conditions"].([]any)
 	if !ok {
 		list, _ = f.at("status", "conditions").([]any)
 	}
-	for _, value := range list {
+	return list
+}
+
+// rawCondition is the condition of a type of an object, or of a part that has conditions itself; nil if there is none.
+func (f fields) rawCondition(kind string) fields {
+	for _, value := range f.conditions() {
 		if c, ok := value.(map[string]any); ok && c["type"] == kind {
 			return c
 		}
 	}
 	return nil
+}
+
+// isUnmet is whether there is a condition of a type that is not True, or that is True for an older generation.
+func (f fields) isUnmet(kind string) bool {
+	c := f.rawCondition(kind)
+	state := statusOf(c)
+	return state != "" && (state != statusTrue || !f.isLatest(c))
+}
+
+// sameParent is whether the reference to a parent that a status names is the one that a spec asks for. What the spec
+// leaves out stands for anything. A status may leave out the namespace, which is then that of the object.
+func sameParent(status, spec fields) bool {
+	for _, name := range [...]string{"name", "namespace", "sectionName", "port", "kind", "group"} {
+		want, have := asText(spec[name]), asText(status[name])
+		if want != have && want != "" && (name != "namespace" && name != "kind" && name != "group" || have != "") {
+			return false
+		}
+	}
+	return true
+}
+
+// isLatest is whether a condition of an object is about its latest generation, as far as it says. A part of an object
+// has no generation.
+func (f fields) isLatest(c fields) bool {
+	generation, known := integer(f.at("metadata", "generation"))
+	return !known || !isOlder(c, generation)
 }
 
 // anyCondition is a condition for an expression. It has all fields, so that an expression need not ask for them.
@@ -132,39 +178,66 @@ func (f fields) anyCondition(kind string) map[string]string {
 }
 
 // isObserved is whether a status is about the latest generation of its object, as far as it says which it is about: in
-// status.observedGeneration, as a number or written as a string; if that is missing, in the conditions, of the object
-// or of what it belongs to. Of these the newest counts, as some controllers write those conditions only that have
-// changed, and that of Ready.
+// status.observedGeneration or a field like it, as a number or written as a string; if that is missing, in the
+// conditions, of the object or of what it belongs to. Of these the newest counts, as some controllers write those
+// conditions only that have changed, and that of Ready.
 func isObserved(object fields) bool {
 	generation, known := integer(object.at("metadata", "generation"))
 	if !known {
 		return true
 	}
 	status := object.part("status")
-	if seen, ok := decimal(status["observedGeneration"]); ok {
+	if seen, ok := seenGeneration(status); ok {
 		return seen >= generation
 	}
 	newest := newestObserved(status["conditions"], generation)
-	for _, name := range [...]string{"parents", "ancestors"} {
-		list, _ := status[name].([]any)
-		for _, value := range list {
-			part, _ := value.(map[string]any)
-			newest = max(newest, newestObserved(part["conditions"], generation))
-		}
+	for _, list := range status.perParent() {
+		newest = max(newest, newestObserved(list, generation))
 	}
 	return newest == 0 || newest >= generation
 }
 
-// observes is whether none of the conditions of a part is about an older generation.
+// seenGeneration is the generation that a status says that it is about; false if it says none. Besides the usual name
+// these are those of the operators of Vault's secrets, of Open Cluster Management's policies and of some others.
+func seenGeneration(status fields) (int64, bool) {
+	for _, name := range [...]string{"observedGeneration", "lastObservedGeneration", "lastGeneration", "lastEvaluatedGeneration"} {
+		if seen, ok := decimal(status[name]); ok {
+			return seen, true
+		}
+	}
+	return 0, false
+}
+
+// perParent are the lists of conditions that an object has for each of what it belongs to, as the routes and the
+// policies of Gateway API have.
+func (f fields) perParent() [][]any {
+	var lists [][]any
+	for _, name := range [...]string{"parents", "ancestors"} {
+		list, _ := f[name].([]any)
+		for _, value := range list {
+			part, _ := value.(map[string]any)
+			if conditions, ok := part["conditions"].([]any); ok {
+				lists = append(lists, conditions)
+			}
+		}
+	}
+	return lists
+}
+
+// observes is whether none of the conditions of an object or a part is about an older generation.
 func observes(part fields, generation int64) bool {
-	list, _ := part["conditions"].([]any)
-	for _, value := range list {
-		c, _ := value.(map[string]any)
-		if seen, ok := integer(c["observedGeneration"]); ok && seen > 0 && seen < generation {
+	for _, value := range part.conditions() {
+		if c, ok := value.(map[string]any); ok && isOlder(c, generation) {
 			return false
 		}
 	}
 	return true
+}
+
+// isOlder is whether a condition says that it is about an older generation.
+func isOlder(c fields, generation int64) bool {
+	seen, says := decimal(c["observedGeneration"])
+	return says && seen > 0 && seen < generation
 }
 
 // newestObserved is the latest generation that a list of conditions is about; that of Ready if there is one that is
@@ -174,7 +247,7 @@ func newestObserved(conditions any, generation int64) int64 {
 	newest := int64(0)
 	for _, value := range list {
 		c, _ := value.(map[string]any)
-		seen, ok := integer(c["observedGeneration"])
+		seen, ok := decimal(c["observedGeneration"])
 		if ok && seen > 0 && seen < generation && c["type"] == "Ready" {
 			return seen
 		}
@@ -190,14 +263,30 @@ type costs struct{ library.CostEstimator }
 // CallCost is the cost of one call; nil for that of any other function.
 func (c costs) CallCost(function, overload string, arguments []ref.Val, result ref.Val) *uint64 {
 	cost := uint64(1)
+	part := func() fields {
+		part, _ := arguments[0].Value().(map[string]any)
+		return part
+	}
 	switch function {
 	case "condition", "isTrue", "isFalse", "observes":
-		part, _ := arguments[0].Value().(map[string]any)
-		list, ok := part["conditions"].([]any)
-		if !ok {
-			list, _ = fields(part).at("status", "conditions").([]any)
-		}
+		cost += uint64(len(part().conditions()))
+	case "isUnmet":
+		cost += uint64(len(part().conditions())) * uint64(len(arguments[1:]))
+	case "observed":
+		status := part().part("status")
+		list, _ := status["conditions"].([]any)
 		cost += uint64(len(list))
+		for _, name := range [...]string{"parents", "ancestors"} {
+			parents, _ := status[name].([]any)
+			cost += uint64(len(parents))
+		}
+		for _, conditions := range status.perParent() {
+			cost += uint64(len(conditions))
+		}
+	case "phase":
+		// It looks at the ends of each text that it passes.
+		cost += uint64(len(textOf(result))) / 8
+	case "refersTo":
 	case "saysFailed", "text", "flag", "number", "items":
 		if len(arguments) > 1 {
 			cost += uint64(len(textOf(arguments[1]))) / 8

@@ -28,6 +28,10 @@ func generic(object fields) Result {
 		worse(failureJudged(status)).
 		worse(replicasJudged(object, status))
 	if !worst.known {
+		return notHealthyYet(status, conditions)
+	}
+	if worst.result.Health == appsv1alpha1.HealthHealthy && !isSummed(conditions) && hasUnknownWord(status) {
+		// The word can say anything about the whole, and no condition sums up.
 		return notUnderstood(status)
 	}
 	if worst.result.Health != appsv1alpha1.HealthHealthy && worst.result.Message == "" {
@@ -51,19 +55,14 @@ func conditionList(value any) (list []any, problem string) {
 // Gateway API have.
 func perParent(status fields, generation int64) judged {
 	var worst judged
-	for _, name := range [...]string{"parents", "ancestors"} {
-		list, _ := status[name].([]any)
-		for _, value := range list {
-			parent, _ := value.(map[string]any)
-			conditions, _ := parent["conditions"].([]any)
-			worst = worst.worse(conditionsOf(conditions, generation))
-		}
+	for _, conditions := range status.perParent() {
+		worst = worst.worse(conditionsOf(conditions, generation))
 	}
 	return worst
 }
 
-// phaseJudged judges the word in which an object sums its state up. A word that is not known says nothing, unless
-// nothing else says anything: that is Unknown.
+// phaseJudged judges the word in which an object sums its state up. A word that is not known makes an object Unknown
+// that would else be Healthy, unless its condition Ready says that it is.
 func phaseJudged(status fields) judged {
 	word := phaseOf(status)
 	health, known := wordHealth(word)
@@ -71,6 +70,12 @@ func phaseJudged(status fields) judged {
 		return judged{}
 	}
 	return judged{Result{Health: health, Reason: reasonUnless(health, word)}, true}
+}
+
+func hasUnknownWord(status fields) bool {
+	word := phaseOf(status)
+	_, known := wordHealth(word)
+	return word != "" && !known
 }
 
 func reasonUnless(health appsv1alpha1.Health, word string) string {
@@ -109,10 +114,17 @@ func failureJudged(status fields) judged {
 	return judged{}
 }
 
-// replicasJudged compares the replicas that are ready with those that are wanted, of kinds that have both.
+// replicasJudged compares the replicas that are ready with those that are wanted. A count of zero is usually left out
+// of a status, so that one that is missing beside the number of replicas is zero, unless Ready says that all is well.
 func replicasJudged(object, status fields) judged {
 	want, wanted := integer(object.at("spec", "replicas"))
 	have, counted := integer(status["readyReplicas"])
+	if !counted {
+		have, counted = integer(status["availableReplicas"])
+	}
+	if _, reported := integer(status["replicas"]); reported && !counted {
+		counted = want > 0 && statusOf(object.rawCondition("Ready")) != statusTrue
+	}
 	if !wanted || !counted {
 		return judged{}
 	}
@@ -120,6 +132,15 @@ func replicasJudged(object, status fields) judged {
 		return judged{progressing(ReasonFewerReady, fmt.Sprintf("Ready: %d/%d", have, want)), true}
 	}
 	return judged{healthy(), true}
+}
+
+// notHealthyYet is what becomes of a status in which nothing is judged. What has only taken its first steps is on its
+// way.
+func notHealthyYet(status fields, conditions []any) Result {
+	if name := firstStep(conditions); name != "" && !hasUnknownWord(status) {
+		return progressing(ReasonNotReady, "The condition "+name+" is True, and nothing says yet that the object is ready")
+	}
+	return notUnderstood(status)
 }
 
 // notUnderstood is what becomes of a status that says nothing in words that are known.

@@ -62,7 +62,7 @@ func NewLibrary() (*Library, error) {
 		return nil, fmt.Errorf("cannot list the library of health rules: %w", err)
 	}
 	l := &Library{Projects: make([]Project, len(entries))}
-	env := newEnvironment()
+	env := newEnvironments()
 	var rules []*Rule
 	for i, name := range entries {
 		data, err := libraryFiles.ReadFile(name)

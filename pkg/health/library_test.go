@@ -5,7 +5,6 @@ package health_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,10 +39,7 @@ func TestLibrary(t *testing.T) {
 	for _, project := range library.Projects {
 		for _, rule := range project.Rules {
 			selectors := health.Compile(project.Name, rule.HealthRuleSpec).Selectors()
-			key := selectors[0].Kind
-			if selectors[0].Group != "" {
-				key += "." + selectors[0].Group
-			}
+			key := healthcases.Key(selectors[0].Group, selectors[0].Kind)
 			t.Run(key, func(t *testing.T) {
 				if err := health.Compile(project.Name, rule.HealthRuleSpec).Err(); err != nil {
 					t.Fatalf("the rule cannot be compiled: %v", err)
@@ -62,7 +58,7 @@ func TestLibrary(t *testing.T) {
 				for n, fixture := range fixtures[key] {
 					shown.Insert(fixture.Want)
 					for _, s := range selectors {
-						obj := fixture.Object(exampleOf(s))
+						obj := fixture.Object(healthcases.Example(s.Group, s.Version, s.Kind))
 						before := obj.DeepCopy()
 						got := assessor.Assess(obj, true)
 						if got.Health != fixture.Want {
@@ -93,21 +89,6 @@ func equal(a, b *unstructured.Unstructured) bool {
 	one, err1 := a.MarshalJSON()
 	other, err2 := b.MarshalJSON()
 	return err1 == nil && err2 == nil && slices.Equal(one, other)
-}
-
-// exampleOf is a kind that is selected.
-func exampleOf(s health.Selector) (group, version, kind string) {
-	group, version, kind = s.Group, s.Version, s.Kind
-	if domain, below := strings.CutPrefix(group, "*."); below {
-		group = "example." + domain
-	}
-	if kind == "*" {
-		kind = "Example"
-	}
-	if version == "" {
-		version = "v1"
-	}
-	return group, version, kind
 }
 
 // statesOf are the states that a rule can tell.

@@ -52,12 +52,12 @@ type step struct {
 // Compile makes a rule out of the spec of the HealthRule of that name. Err says whether it can be followed. One that
 // cannot is a rule all the same: the objects of its kinds are Unknown, as nobody knows what it would have said.
 func Compile(name string, spec fleetv1alpha1.HealthRuleSpec) *Rule {
-	compiled := compile(spec, newEnvironment())
+	compiled := compile(spec, newEnvironments())
 	return &Rule{name: name, selectors: selectors(spec), spec: spec, compile: func() *program { return compiled }}
 }
 
 // libraryRule is a rule that is compiled when it is first needed.
-func libraryRule(project string, spec fleetv1alpha1.HealthRuleSpec, env func() (*cel.Env, error)) *Rule {
+func libraryRule(project string, spec fleetv1alpha1.HealthRuleSpec, env environments) *Rule {
 	return &Rule{
 		name: project, selectors: selectors(spec), spec: spec, shipped: true,
 		compile: sync.OnceValue(func() *program { return compile(spec, env) }),
@@ -70,7 +70,10 @@ func (r *Rule) Err() error { return r.compile().err }
 // Selectors are what the rule is for, in the order of its spec.
 func (r *Rule) Selectors() []Selector { return slices.Clone(r.selectors) }
 
-// closed is whether the rule always decides.
+// Decides is whether the rule has something to say about each object, so that no rule after it is asked.
+func (r *Rule) Decides() bool { return r.closed() || r.Err() != nil }
+
+// closed is whether the rule decides where none of its expressions is true.
 func (r *Rule) closed() bool {
 	if r.spec.Otherwise == "" {
 		return r.spec.Healthy != ""
@@ -78,9 +81,9 @@ func (r *Rule) closed() bool {
 	return r.spec.Otherwise != fleetv1alpha1.OtherwiseNext
 }
 
-func compile(spec fleetv1alpha1.HealthRuleSpec, environment func() (*cel.Env, error)) *program {
+func compile(spec fleetv1alpha1.HealthRuleSpec, environments environments) *program {
 	p := &program{}
-	env, err := environment()
+	env, err := environments.any()
 	if err != nil {
 		p.err = err
 		return p
@@ -97,6 +100,13 @@ func compile(spec fleetv1alpha1.HealthRuleSpec, environment func() (*cel.Env, er
 	} {
 		if s.source == "" {
 			continue
+		}
+		env := env
+		if s.health == appsv1alpha1.HealthHealthy && spec.StaleStatus == fleetv1alpha1.StaleStatusProgressing {
+			if env, err = environments.latest(); err != nil {
+				p.err = err
+				return p
+			}
 		}
 		program, err := expression.Compile(env, s.source, cel.BoolType, costs{})
 		if err != nil {
@@ -116,12 +126,23 @@ func compile(spec fleetv1alpha1.HealthRuleSpec, environment func() (*cel.Env, er
 	return p
 }
 
-// newEnvironment returns what makes the environment of expressions, once: that of pkg/expression, and helpers of our
-// own.
-func newEnvironment() func() (*cel.Env, error) {
-	return sync.OnceValues(func() (*cel.Env, error) {
-		return expression.NewEnvironment(append([]cel.EnvOption{cel.Variable(objectVariable, cel.DynType)}, helpers()...)...)
-	})
+// environments are those of expressions: that of pkg/expression, and helpers of our own. Each is made once, when it is
+// first needed.
+type environments struct {
+	// any is for all expressions but those of latest.
+	any func() (*cel.Env, error)
+
+	// latest is for what makes an object healthy, where a status about an older generation does not count.
+	latest func() (*cel.Env, error)
+}
+
+func newEnvironments() environments {
+	environment := func(latest bool) func() (*cel.Env, error) {
+		return sync.OnceValues(func() (*cel.Env, error) {
+			return expression.NewEnvironment(append([]cel.EnvOption{cel.Variable(objectVariable, cel.DynType)}, helpers(latest)...)...)
+		})
+	}
+	return environments{any: environment(false), latest: environment(true)}
 }
 
 // assess asks the rule about an object. It returns false if the rule has nothing to say.
@@ -131,7 +152,7 @@ func (r *Rule) assess(object fields, statusExpected bool) (Result, bool) {
 		return unknown(ReasonRuleFailed, r.described()+" cannot be compiled"), true
 	}
 	if r.spec.StaleStatus == fleetv1alpha1.StaleStatusProgressing && !isObserved(object) {
-		return progressing(ReasonNotObserved, "Its controller has not seen the latest change yet"), true
+		return notLatest(), true
 	}
 	input := map[string]any{objectVariable: map[string]any(object)}
 	for _, s := range p.steps {

@@ -225,13 +225,28 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-func TestFirstRuleOfAKind(t *testing.T) {
-	rule := func(name, kind, message string) *Rule {
-		return Compile(name, fleetv1alpha1.HealthRuleSpec{Group: "db.example.org", Kind: kind, Degraded: "true", Message: fmt.Sprintf("%q", message)})
+func TestRulesOfOneKind(t *testing.T) {
+	rule := func(name, kind, degraded, message string) *Rule {
+		return Compile(name, fleetv1alpha1.HealthRuleSpec{Group: "db.example.org", Kind: kind, Degraded: degraded, Message: fmt.Sprintf("%q", message)})
 	}
-	a := New(rule("a", "User", "other kind"), rule("b", "Database", "first"), rule("c", "Database", "second"))
-	if got := a.Assess(database(nil), true); got.Message != "first" {
-		t.Errorf("want the first rule of the kind, got %+v", got)
+	a := New(rule("a", "User", "true", "other kind"), rule("b", "Database", "phase() == 'Odd'", "first"), rule("c", "Database", "true", "second"))
+	for phase, want := range map[string]string{"Odd": "first", "Running": "second"} {
+		if got := a.Assess(inPhase(phase), true); got.Message != want {
+			t.Errorf("phase %s: want the %s rule of the kind, got %+v", phase, want, got)
+		}
+	}
+	for name, tc := range map[string]struct {
+		spec fleetv1alpha1.HealthRuleSpec
+		want bool
+	}{
+		"a rule that says what is healthy": {fleetv1alpha1.HealthRuleSpec{Kind: "Database", Healthy: "true"}, true},
+		"a rule that does not":             {fleetv1alpha1.HealthRuleSpec{Kind: "Database", Degraded: "true"}, false},
+		"a rule that leaves the rest":      {fleetv1alpha1.HealthRuleSpec{Kind: "Database", Healthy: "true", Otherwise: fleetv1alpha1.OtherwiseNext}, false},
+		"a rule that cannot be compiled":   {fleetv1alpha1.HealthRuleSpec{Kind: "Database", Degraded: "x"}, true},
+	} {
+		if got := Compile("r", tc.spec).Decides(); got != tc.want {
+			t.Errorf("%s: want %v, got %v", name, tc.want, got)
+		}
 	}
 }
 

@@ -62,17 +62,14 @@ func selectors(spec fleetv1alpha1.HealthRuleSpec) []Selector {
 	return all
 }
 
-// ruleSet is a set of rules by what they select.
-type ruleSet map[Selector]*Rule
+// ruleSet is a set of rules by what they select. Rules with the same Selector are asked in their order.
+type ruleSet map[Selector][]*Rule
 
-// newRuleSet keeps the first of several rules with the same Selector.
 func newRuleSet(rules []*Rule) ruleSet {
 	set := ruleSet{}
 	for _, r := range rules {
 		for _, s := range r.selectors {
-			if _, taken := set[s]; !taken {
-				set[s] = r
-			}
+			set[s] = append(set[s], r)
 		}
 	}
 	return set
@@ -85,9 +82,7 @@ func chain(gvk schema.GroupVersionKind, exactly bool, sets ...ruleSet) []*Rule {
 	var rules []*Rule
 	add := func(s Selector) {
 		for _, set := range sets {
-			if r := set[s]; r != nil {
-				rules = append(rules, r)
-			}
+			rules = append(rules, set[s]...)
 		}
 	}
 	addGroup := func(group string) {

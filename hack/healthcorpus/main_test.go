@@ -1,0 +1,62 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const folder = "testdata/cases"
+
+// The matrix counts what both say, and each case on which they differ has a line, those first that Masthead takes for
+// Healthy.
+func TestReport(t *testing.T) {
+	var out strings.Builder
+	if err := run(&out, []string{"--want-cases=6", folder}); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("testdata/cases.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(trimmed(string(want)), trimmed(out.String())); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+// trimmed is a text without the spaces at the ends of its lines.
+func trimmed(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestRun(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		arguments []string
+		want      string
+	}{
+		"OtherNumber": {
+			reason: "A folder that has lost cases proves less.", arguments: []string{"--want-cases=7", folder}, want: "there are 6 cases, and 7 are wanted",
+		},
+		"Empty":       {reason: "No case is a mistake.", arguments: []string{t.TempDir()}, want: "there are no cases in the folder"},
+		"TwoFolders":  {reason: "One folder is judged.", arguments: []string{folder, folder}, want: "usage: healthcorpus"},
+		"UnknownFlag": {reason: "A mistake is told.", arguments: []string{"--cases=1"}, want: "flag provided but not defined"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := run(&strings.Builder{}, tc.arguments)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: want %q, got %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}

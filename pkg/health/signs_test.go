@@ -1,0 +1,237 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// conditionsFrom are conditions written as "Type=Status/Reason".
+func conditionsFrom(texts ...string) []any {
+	var list []any
+	for _, text := range texts {
+		name, state, _ := strings.Cut(text, "=")
+		status, reason, _ := strings.Cut(state, "/")
+		list = append(list, map[string]any{"type": name, "status": status, "reason": reason})
+	}
+	return list
+}
+
+// What is judged in general must not be Healthy by mistake, and need not be Unknown where it says enough.
+func TestSigns(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		status map[string]any
+		want   appsv1alpha1.Health
+	}{
+		"PartFailed": {
+			reason: "That it has begun says less than that a part has failed.",
+			status: map[string]any{"conditions": conditionsFrom("Initialized=True", "DatabaseReady=False/CreateFailed")},
+			want:   appsv1alpha1.HealthDegraded,
+		},
+		"PartNotAvailable": {
+			reason: "A part is not there yet.",
+			status: map[string]any{"conditions": conditionsFrom("Created=True", "BackupAvailable=False")}, want: appsv1alpha1.HealthProgressing,
+		},
+		"PartUnknown": {
+			reason: "Nobody knows whether a part is there.",
+			status: map[string]any{"conditions": conditionsFrom("Available=True", "StorageReady=Unknown")}, want: appsv1alpha1.HealthProgressing,
+		},
+		"PartNotHealthy": {
+			reason: "False of a verdict is said after an attempt.",
+			status: map[string]any{"conditions": conditionsFrom("Available=True", "EtcdHealthy=False")}, want: appsv1alpha1.HealthDegraded,
+		},
+		"PhaseAndPart": {
+			reason: "A phase sums up less well than the worst of its parts.",
+			status: map[string]any{"phase": "Running", "conditions": conditionsFrom("WorkersReady=False")}, want: appsv1alpha1.HealthProgressing,
+		},
+		"PartsOnly": {
+			reason: "That a part is ready does not make the whole Healthy.",
+			status: map[string]any{"conditions": conditionsFrom("WorkersReady=True")}, want: appsv1alpha1.HealthUnknown,
+		},
+		"ReadySumsUp": {
+			reason: "Ready knows which parts matter.",
+			status: map[string]any{"conditions": conditionsFrom("Ready=True", "WorkersReady=False/CreateFailed")}, want: appsv1alpha1.HealthHealthy,
+		},
+		"NotReady": {
+			reason: "The ending does not mean what it means elsewhere.",
+			status: map[string]any{"phase": "Running", "conditions": conditionsFrom("WorkerNotReady=False")}, want: appsv1alpha1.HealthHealthy,
+		},
+		"UnlistedFailed": {
+			reason: "The reason tells what the type does not.",
+			status: map[string]any{"phase": "Running", "conditions": conditionsFrom("Backup=False/UploadFailed")}, want: appsv1alpha1.HealthDegraded,
+		},
+		"UnlistedFalse": {
+			reason: "False of a type that is not known can be good news.",
+			status: map[string]any{"phase": "Running", "conditions": conditionsFrom("Drained=False/InUse")}, want: appsv1alpha1.HealthHealthy,
+		},
+		"NoFailure": {
+			reason: "The reason tells that nothing has failed.",
+			status: map[string]any{"phase": "Running", "conditions": conditionsFrom("Backup=False/NoErrors", "UploadError=False/NeverFailed")},
+			want:   appsv1alpha1.HealthHealthy,
+		},
+		"UnknownPhase": {
+			reason: "A word that nobody knows can mean anything.",
+			status: map[string]any{"phase": "Exploded", "conditions": conditionsFrom("Created=True")}, want: appsv1alpha1.HealthUnknown,
+		},
+		"UnknownPhaseAvailable": {
+			reason: "As above: Available is not everything.",
+			status: map[string]any{"phase": "Exploded", "conditions": conditionsFrom("Available=True")}, want: appsv1alpha1.HealthUnknown,
+		},
+		"UnknownPhaseReady": {
+			reason: "Ready sums up.",
+			status: map[string]any{"phase": "Dancing", "conditions": conditionsFrom("Ready=True")}, want: appsv1alpha1.HealthHealthy,
+		},
+		"Begun": {
+			reason: "What has been created is not ready yet.",
+			status: map[string]any{"conditions": conditionsFrom("Created=True", "Scheduled=True")}, want: appsv1alpha1.HealthProgressing,
+		},
+		"BegunAndRunning": {
+			reason: "Another sign says more.",
+			status: map[string]any{"phase": "Running", "conditions": conditionsFrom("Initialized=True")}, want: appsv1alpha1.HealthHealthy,
+		},
+		"NotBegun": {
+			reason: "It has not been scheduled.",
+			status: map[string]any{"phase": "Running", "conditions": conditionsFrom("Scheduled=False")}, want: appsv1alpha1.HealthProgressing,
+		},
+		"GenerationAsText": {
+			reason: "There are controllers that write numbers as text.",
+			status: map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True", "observedGeneration": "1"}}},
+			want:   appsv1alpha1.HealthProgressing,
+		},
+		"LastGeneration": {
+			reason: "Not all call it observedGeneration.",
+			status: map[string]any{"lastGeneration": int64(1), "conditions": conditionsFrom("Ready=True")}, want: appsv1alpha1.HealthProgressing,
+		},
+		"LatestGeneration": {
+			reason: "As above, and it is the latest.",
+			status: map[string]any{"lastGeneration": int64(2), "conditions": conditionsFrom("Ready=True")}, want: appsv1alpha1.HealthHealthy,
+		},
+		"NoReadyReplicas": {
+			reason: "A count of zero is left out of a status.",
+			status: map[string]any{"phase": "Running", "replicas": int64(3)}, want: appsv1alpha1.HealthProgressing,
+		},
+		"AvailableReplicas": {
+			reason: "Some count what is available.",
+			status: map[string]any{"replicas": int64(3), "availableReplicas": int64(2)}, want: appsv1alpha1.HealthProgressing,
+		},
+		"AllAvailable": {
+			reason: "As above, and all are.",
+			status: map[string]any{"replicas": int64(3), "availableReplicas": int64(3)}, want: appsv1alpha1.HealthHealthy,
+		},
+		"ReadyWithoutCount": {
+			reason: "Ready sums up, and the kind may count nothing.",
+			status: map[string]any{"replicas": int64(3), "conditions": conditionsFrom("Ready=True")}, want: appsv1alpha1.HealthHealthy,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := New().Assess(&unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "db.example.org/v1", "kind": "Database", "metadata": map[string]any{"generation": int64(2)},
+				"spec": map[string]any{"replicas": int64(3)}, "status": tc.status,
+			}}, true)
+			checkValid(t, got)
+			if got.Health != tc.want {
+				t.Errorf("%s: want %s, got %+v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// A helper that looks through a list is charged for it, so that a loop of such helpers ends.
+func TestHelpersAreBounded(t *testing.T) {
+	many := make([]any, 5000)
+	parents := make([]any, 0, len(many))
+	for i := range many {
+		many[i] = map[string]any{"type": "Other", "status": "True"}
+		parents = append(parents, map[string]any{"conditions": []any{many[i]}})
+	}
+	for expression, status := range map[string]map[string]any{
+		"items('status.conditions').all(c, !isTrue('Ready'))":                  {"conditions": many},
+		"items('status.conditions').all(c, !isFalse('Ready'))":                 {"conditions": many},
+		"items('status.conditions').all(c, !isUnmet('Ready'))":                 {"conditions": many},
+		"items('status.conditions').all(c, condition('Ready').reason == '')":   {"conditions": many},
+		"items('status.conditions').all(c, observes(1))":                       {"conditions": many},
+		"items('status.conditions').all(c, observed())":                        {"conditions": many},
+		"items('status.parents').all(p, observed())":                           {"parents": parents},
+		"items('status.ancestors').all(p, observed())":                         {"ancestors": parents},
+		"items('status.conditions').all(c, phase() != '')":                     {"conditions": many, "phase": strings.Repeat("x", 1<<20)},
+		"items('status.conditions').all(c, !saysFailed(text('status.state')))": {"conditions": many, "state": strings.Repeat("x", 1<<20)},
+	} {
+		obj := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "db.example.org/v1", "kind": "Database", "metadata": map[string]any{"generation": int64(1)}, "status": status,
+		}}
+		rule := Compile("db", fleetv1alpha1.HealthRuleSpec{Group: "db.example.org", Kind: "Database", Healthy: expression})
+		if got := New(rule).Assess(obj, true); got.Reason != ReasonRuleFailed || !strings.Contains(got.Message, "costs too much") {
+			t.Errorf("%s: want the rule to fail, got %+v", expression, got)
+		}
+	}
+}
+
+// With staleStatus Progressing, what makes an object healthy has to be about its latest generation, each condition of
+// it.
+func TestLatestConditions(t *testing.T) {
+	conditions := func(accepted, programmed any) []any {
+		return []any{
+			map[string]any{"type": "Accepted", "status": "True", "observedGeneration": accepted},
+			map[string]any{"type": "Programmed", "status": "True", "observedGeneration": programmed},
+		}
+	}
+	cases := map[string]struct {
+		reason     string
+		stale      fleetv1alpha1.StaleStatus
+		conditions []any
+		want       appsv1alpha1.Health
+	}{
+		"Latest":       {"All are about the latest.", fleetv1alpha1.StaleStatusProgressing, conditions(int64(2), int64(2)), appsv1alpha1.HealthHealthy},
+		"OneOlder":     {"The one that decides is not.", fleetv1alpha1.StaleStatusProgressing, conditions(int64(2), int64(1)), appsv1alpha1.HealthProgressing},
+		"OneOlderText": {"A number can be written as text.", fleetv1alpha1.StaleStatusProgressing, conditions("2", "1"), appsv1alpha1.HealthProgressing},
+		"NotSaid":      {"Most conditions do not say what they are about.", fleetv1alpha1.StaleStatusProgressing, conditions(int64(0), nil), appsv1alpha1.HealthHealthy},
+		"Judged":       {"The author of the rule wants it to be asked.", fleetv1alpha1.StaleStatusJudged, conditions(int64(2), int64(1)), appsv1alpha1.HealthHealthy},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			rule := Compile("db", fleetv1alpha1.HealthRuleSpec{
+				Group: "db.example.org", Kind: "Database", StaleStatus: tc.stale, Healthy: "isTrue('Accepted') && isTrue('Programmed')",
+			})
+			got := New(rule).Assess(&unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "db.example.org/v1", "kind": "Database", "metadata": map[string]any{"generation": int64(2)},
+				"status": map[string]any{"conditions": tc.conditions},
+			}}, true)
+			if got.Health != tc.want {
+				t.Errorf("%s: want %s, got %+v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func TestSameParent(t *testing.T) {
+	cases := map[string]struct {
+		reason       string
+		status, spec fields
+		want         bool
+	}{
+		"Same":           {"It is.", fields{"name": "a", "port": int64(80)}, fields{"name": "a", "port": int64(80)}, true},
+		"OtherName":      {"It is another one.", fields{"name": "a"}, fields{"name": "b"}, false},
+		"OtherPort":      {"As above.", fields{"name": "a", "port": int64(80)}, fields{"name": "a", "port": int64(443)}, false},
+		"NoPort":         {"The status is about another part of the parent.", fields{"name": "a"}, fields{"name": "a", "port": int64(443)}, false},
+		"AnySection":     {"The spec asks for all sections.", fields{"name": "a", "sectionName": "http"}, fields{"name": "a"}, true},
+		"Defaults":       {"A controller may leave out what is the default.", fields{"name": "a"}, fields{"name": "a", "namespace": "x", "kind": "Gateway"}, true},
+		"OtherNamespace": {"It is another one.", fields{"name": "a", "namespace": "y"}, fields{"name": "a", "namespace": "x"}, false},
+		"NotInStatus":    {"The status names no parent.", nil, fields{"name": "a"}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := sameParent(tc.status, tc.spec); got != tc.want {
+				t.Errorf("%s: want %v, got %v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
