@@ -16,11 +16,13 @@
 //   - Each object that is referenced is read once in a Request, by its name, from the API server. No kind is ever
 //     watched because of it.
 //   - A resource is that of the group that was asked for, or none. Versions of one resource are one resource: what is
-//     permitted or refused for one is so for all.
+//     permitted or refused for one is so for all. So are the two groups in which a few kinds are served, such as that
+//     of events.
 //   - Only fields in spec are filled, and never spec.references itself.
 //   - What a Secret holds goes only into fields that the author of the kind marked for it with format: password, or
 //     that the operator allowed. A Secret is not read for any other field. No error repeats it, also not by way of an
-//     expression or of the API server's answer (Result.Secret).
+//     expression or of the API server's answer (Result.Secret). A field of another object that is marked so is treated
+//     like a Secret, if it is known what is marked of its kind (Request.Marked).
 //
 // Bounds: 128 references of 16 variables each; paths of 1,024 characters and 64 segments, with indices up to 1,024 and
 // at most 256 fields for a wildcard; a value has 64 KiB, 4,096 fields and elements, and a depth of 32, and all that is

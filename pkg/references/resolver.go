@@ -57,6 +57,10 @@ type Request struct {
 	// Schema is that of the object; nil if it is not known. Its fields with the format "password" are marked for what
 	// Secrets hold.
 	Schema *Schema
+
+	// Marked says which fields of other objects, by their kind and version, are marked for what Secrets hold: they are
+	// treated like those of Secrets. Without it, only those of the object's own kind are, by Schema.
+	Marked func(schema.GroupVersionKind) *MarkedFields
 }
 
 // A Result is what came of a Request.
@@ -67,8 +71,8 @@ type Result struct {
 	// Filled are the paths of the fields that changed, without wildcards.
 	Filled []string
 
-	// Secret is whether one of the values was taken from a Secret. What is said about the object then must not repeat
-	// them.
+	// Secret is whether one of the values was taken from a Secret, or from a field that is marked for them. What is said
+	// about the object then must not repeat them.
 	Secret bool
 
 	// Sources are the objects on which more depends: those of the references that are not resolved, and of those that
@@ -214,9 +218,10 @@ func (p *pass) resolve(ctx context.Context, ref *commonv1alpha1.GenericReference
 	return nil
 }
 
-// permitsSecrets is why what a reference takes out of Secrets may not be put into its targets; nil if it may, or takes
-// nothing out of them. It is asked before anything is read: whether a Secret has a value, or an expression makes one of
-// it, would else be told through the reason of the failure, and an expression can ask for one bit after the other.
+// permitsSecrets is why what a reference takes out of Secrets, or out of fields that are marked for them, may not be
+// put into its targets; nil if it may, or takes nothing out of them. It is asked before anything is read: whether a
+// Secret has a value, or an expression makes one of it, would else be told through the reason of the failure, and an
+// expression can ask for one bit after the other.
 func (p *pass) permitsSecrets(ctx context.Context, ref *commonv1alpha1.GenericReference, targets []fieldpath.Segments) *Error {
 	from, err := sourcesOf(ref)
 	if err != nil {
@@ -227,16 +232,19 @@ func (p *pass) permitsSecrets(ctx context.Context, ref *commonv1alpha1.GenericRe
 		if err != nil {
 			return err
 		}
+		why := errors.New("what a Secret holds may be put only into fields that are marked for it (format: password)")
 		if !isSecret(source.GroupResource()) {
-			continue
-		}
-		for _, target := range targets {
-			if !p.mayHoldSecret(target) {
-				return &Error{
-					Reason: ReasonSecretNotPermitted, Path: target.String(),
-					Cause: errors.New("what a Secret holds may be put only into fields that are marked for it (format: password)"),
-				}
+			path, err := parsePath(f.FieldPath)
+			if err != nil || !p.isMarked(source, path) {
+				continue // Nothing is taken by a path that cannot be parsed.
 			}
+			if err := p.req.Tenancy.permitsMarked(p.req.Object.GetNamespace(), source); err != nil {
+				return &Error{Reason: ReasonNotPermitted, Source: source.String(), Path: f.FieldPath, Cause: err}
+			}
+			why = errors.New("the field that is referenced is marked for what Secrets hold (format: password), and goes only into fields that are, too")
+		}
+		if i := slices.IndexFunc(targets, func(t fieldpath.Segments) bool { return !p.mayHoldSecret(t) }); i >= 0 {
+			return &Error{Reason: ReasonSecretNotPermitted, Path: targets[i].String(), Cause: why}
 		}
 	}
 	return nil
@@ -279,6 +287,9 @@ func (p *pass) targets(ref *commonv1alpha1.GenericReference) ([]fieldpath.Segmen
 	for _, t := range all {
 		_, err := valueAt(p.work.Object, t)
 		switch {
+		case ref.FollowsSource() && p.req.Schema.isListKey(t):
+			return nil, &Error{Reason: ReasonTargetRejected, Path: t.String(), Cause: errors.New("elements of the list are told apart by " +
+				"this field, so that it cannot follow its source: with another value it would be another element")}
 		case err == nil && !ref.FollowsSource():
 		case err != nil && !errors.Is(err, errNoValue):
 			return nil, &Error{Reason: ReasonTargetRejected, Path: t.String(), Cause: err}
@@ -356,7 +367,7 @@ func (p *pass) take(ctx context.Context, ref commonv1alpha1.ReferenceSource) (va
 	if err != nil {
 		return nil, false, err
 	}
-	secret = isSecret(source.GroupResource())
+	secret = p.holdsSecret(source, path)
 	object, err := p.read(ctx, source)
 	if err != nil {
 		return nil, secret, err

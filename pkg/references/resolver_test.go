@@ -26,6 +26,8 @@ binaryData: {text: `+b64("hello")+`, image: `+b64("\xff\xfe")+`}`),
 		"ConfigMap.v1/team-b/common-settings": content(tb, `{data: {region: of team-b}}`),
 		"Secret.v1/team-a/accounts":           content(tb, `{data: {prod: `+b64("123456789012")+`, key: `+b64("\xff\xfe")+`}}`),
 		"Secret.v1/team-b/accounts":           content(tb, `{data: {prod: `+b64("of team-b")+`}}`),
+		"Thing.v1/team-a/vault":               content(tb, `{spec: {password: "123456789012", size: 3, users: [{key: "123456789012"}]}}`),
+		"Thing.v2/team-a/vault":               content(tb, `{spec: {renamed: "123456789012"}}`),
 		"Node.v1//node-1":                     content(tb, `{spec: {podCIDR: 10.0.0.0/24}}`),
 		"Vpc.v1alpha1/team-a/main-vpc": content(tb, `
 metadata: {annotations: {crossplane.io/external-name: vpc-1}}
@@ -37,6 +39,7 @@ status: {subnets: [{id: s-1}, {name: no id}, {id: s-2}]}`),
 func TestResolve(t *testing.T) {
 	const vpc = `group: ec2.aws.crossplane.io, version: v1alpha1, resource: vpcs, name: main-vpc`
 	const settings = `resource: configmaps, name: common-settings`
+	const vault = `group: example.org, version: v1, resource: things, name: vault`
 	marked := NewSchema(&apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
 		"spec": {Properties: map[string]apiextensionsv1.JSONSchemaProps{"password": {Type: "string", Format: FormatSecret}}},
 	}})
@@ -219,6 +222,66 @@ func TestResolve(t *testing.T) {
 			references: `[{resource: secrets, name: accounts, fromFieldPath: data.prod, toFieldPath: spec.description}]`,
 			want:       `{}`, wantReason: ReasonSecretNotPermitted,
 		},
+		"ReadSecretThroughAnotherObject": {
+			reason: "A field that is marked holds what a Secret held: it goes into fields only that are marked, too.", schema: marked,
+			references: `[{` + vault + `, fromFieldPath: spec.password, toFieldPath: spec.description}]`,
+			want:       `{}`, wantReason: ReasonSecretNotPermitted,
+			wantError: "cannot resolve spec.references[0]: spec.description: the field that is referenced is marked for what Secrets hold " +
+				"(format: password), and goes only into fields that are, too",
+		},
+		"ReadSecretWithWhatIsAround": {
+			reason: "The whole spec has the field in it.", schema: marked,
+			references: `[{` + vault + `, fromFieldPath: spec, toFieldPath: spec.description}]`,
+			want:       `{}`, wantReason: ReasonSecretNotPermitted,
+		},
+		"ReadSecretByWildcard": {
+			reason: "So do all fields of the spec.", schema: marked,
+			references: `[{` + vault + `, fromFieldPath: "spec[*]", toFieldPath: spec.description}]`,
+			want:       `{}`, wantReason: ReasonSecretNotPermitted,
+		},
+		"ReadSecretThroughExpressionOverAnotherObject": {
+			reason: "Nor when it is computed.", schema: marked,
+			references: `[{variables: [{name: a, fromRef: {` + vault + `, fieldPath: spec.password}}], expression: "variables.a.substring(1)", toFieldPath: spec.description}]`,
+			want:       `{}`, wantReason: ReasonSecretNotPermitted,
+		},
+		"ReadSecretInAnotherVersion": {
+			reason: "It is not known what is marked in another version.", schema: marked,
+			references: `[{group: example.org, version: v2, resource: things, name: vault, fromFieldPath: spec.renamed, toFieldPath: spec.description}]`,
+			want:       `{}`, wantReason: ReasonSecretNotPermitted,
+		},
+		"ReadSecretThroughAllowedField": {
+			reason: "A field that the operator allowed holds what a Secret held as well.", schema: marked,
+			tenancy:    Tenancy{SecretFields: []SecretField{{GroupKind: schema.GroupKind{Group: "example.org", Kind: "Thing"}, FieldPath: "spec.users[*].key"}}},
+			references: `[{` + vault + `, fromFieldPath: "spec.users[0].key", toFieldPath: spec.description}]`,
+			want:       `{}`, wantReason: ReasonSecretNotPermitted,
+		},
+		"MarkedIntoMarked": {
+			reason: "From one field that is marked into another.", schema: marked,
+			references: `[{` + vault + `, fromFieldPath: spec.password, toFieldPath: spec.password}]`,
+			want:       `{"password":"123456789012"}`, wantReads: 1,
+		},
+		"MarkedThroughErrorOfExpression": {
+			reason: "What a marked field holds is not repeated either.", schema: marked,
+			references: `[{variables: [{name: a, fromRef: {` + vault + `, fieldPath: spec.password}}], expression: "duration(variables.a)", toFieldPath: spec.password}]`,
+			want:       `{}`, wantReads: 1, wantReason: ReasonInvalidValue,
+			wantError: "cannot resolve spec.references[0]: expression: it fails; why is not said, as a Secret has to do with it",
+		},
+		"BesideMarked": {
+			reason: "Other fields of such an object are as any.", schema: marked,
+			references: `[{` + vault + `, fromFieldPath: spec.size, toFieldPath: spec.size}]`,
+			want:       `{"size":3}`, wantReads: 1,
+		},
+		"ReadSecretOfAnyNamespaceThroughAnotherObject": {
+			reason: "A cluster-scoped object reads Secrets of namespaces no more that way.", schema: marked, cluster: true,
+			references: `[{` + vault + `, namespace: team-a, fromFieldPath: spec.password, toFieldPath: spec.password}]`,
+			want:       `{}`, wantReason: ReasonNotPermitted,
+		},
+		"ClusterScopedObjectAllowedSecrets": {
+			reason: "Unless the operator allowed all Secrets of the namespace.", schema: marked, cluster: true,
+			tenancy:    Tenancy{Secrets: []types.NamespacedName{{Namespace: "team-a", Name: "*"}}},
+			references: `[{` + vault + `, namespace: team-a, fromFieldPath: spec.password, toFieldPath: spec.password}]`,
+			want:       `{"password":"123456789012"}`, wantReads: 1,
+		},
 		"ReadSecretThroughExpression": {
 			reason: "Nor when it was computed from one.", schema: marked,
 			references: `[{variables: [{name: a, fromRef: {resource: secrets, name: accounts, fieldPath: data.prod}}], expression: "variables.a.substring(1)", toFieldPath: spec.description}]`,
@@ -384,6 +447,39 @@ func TestResolve(t *testing.T) {
 			if again := strings.Contains(tc.references, "Always") || strings.Contains(tc.references, "Optional") || tc.wantReason == ReasonSourceNotFound ||
 				tc.wantReason == ReasonFieldNotFound; (again || err == nil) && again != (len(result.Sources) > 0) {
 				t.Errorf("%s: more depends on %v", tc.reason, result.Sources)
+			}
+		})
+	}
+}
+
+// TestKeyOfAListDoesNotFollow: another value of a field by which elements are told apart would be another element.
+func TestKeyOfAListDoesNotFollow(t *testing.T) {
+	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
+	schema := NewSchema(&apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
+		"spec": {Properties: map[string]apiextensionsv1.JSONSchemaProps{"pools": {
+			Type: "array", XListType: new("map"), XListMapKeys: []string{"name"},
+			Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{
+				Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"name": text, "region": text},
+			}},
+		}}},
+	}})
+	for name, tc := range map[string]struct {
+		reason, target, policy string
+		want                   string
+	}{
+		"Key":   {reason: "Elements are told apart by it.", target: "spec.pools[0].name", policy: "{resolve: Always}", want: ReasonTargetRejected},
+		"Once":  {reason: "It has a value, and is left alone.", target: "spec.pools[0].name", policy: "{resolve: Once}"},
+		"Other": {reason: "It is an ordinary field of an element.", target: "spec.pools[0].region", policy: "{resolve: Always}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			obj := object(t, "apiVersion: example.org/v1\nkind: Thing\nmetadata: {name: thing, namespace: team-a}\nspec: {pools: [{name: a}], references: ["+
+				"{resource: configmaps, name: common-settings, fromFieldPath: data.region, toFieldPath: '"+tc.target+"', policy: "+tc.policy+"}]}")
+			_, err := NewResolver().Resolve(t.Context(), Request{
+				Object: obj, References: refsOf(t, obj), Reader: things(t), Mapper: mapper(), Schema: schema,
+			})
+			var failed *Error
+			if errors.As(err, &failed); (err != nil) != (tc.want != "") || failed != nil && failed.Reason != tc.want {
+				t.Errorf("%s want the reason %q, got %v", tc.reason, tc.want, err)
 			}
 		})
 	}

@@ -4,6 +4,7 @@
 package references
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
@@ -20,6 +21,9 @@ const FormatSecret = "password"
 // A Schema is that of a kind, or of a part of one. nil is one that is not known.
 type Schema struct {
 	props *apiextensionsv1.JSONSchemaProps
+
+	// marked are the fields of a whole kind that are marked for what Secrets hold.
+	marked *MarkedFields
 }
 
 // NewSchema returns the schema of a kind in one of its versions. It must not be changed any more.
@@ -27,7 +31,15 @@ func NewSchema(props *apiextensionsv1.JSONSchemaProps) *Schema {
 	if props == nil {
 		return nil
 	}
-	return &Schema{props}
+	return &Schema{props: props, marked: NewMarkedFields(props)}
+}
+
+// partOf is the schema of a part; nil if it is not known.
+func partOf(props *apiextensionsv1.JSONSchemaProps) *Schema {
+	if props == nil {
+		return nil
+	}
+	return &Schema{props: props}
 }
 
 // at is the schema of a field or an element; nil if it is not known.
@@ -39,13 +51,13 @@ func (s *Schema) at(segment fieldpath.Segment) *Schema {
 		if s.props.Items == nil {
 			return nil
 		}
-		return NewSchema(s.props.Items.Schema)
+		return partOf(s.props.Items.Schema)
 	}
 	if field, ok := s.props.Properties[segment.Field]; ok {
-		return &Schema{&field}
+		return partOf(&field)
 	}
 	if s.props.AdditionalProperties != nil {
-		return NewSchema(s.props.AdditionalProperties.Schema)
+		return partOf(s.props.AdditionalProperties.Schema)
 	}
 	return nil
 }
@@ -94,6 +106,14 @@ func (s *Schema) mayHoldSecret(path fieldpath.Segments) bool {
 	return false
 }
 
+// markedFields are the fields of the kind that are marked for what Secrets hold.
+func (s *Schema) markedFields() *MarkedFields {
+	if s == nil {
+		return nil
+	}
+	return s.marked
+}
+
 // listKeys are the fields by which elements of a list are told apart that is merged element by element; nil for any
 // other list.
 func (s *Schema) listKeys() []string {
@@ -101,6 +121,18 @@ func (s *Schema) listKeys() []string {
 		return nil
 	}
 	return s.props.XListMapKeys
+}
+
+// isListKey is whether elements of the list in which a field is are told apart by it: another value is another element.
+func (s *Schema) isListKey(path fieldpath.Segments) bool {
+	if len(path) < 2 || path[len(path)-1].Type != fieldpath.SegmentField {
+		return false
+	}
+	list, field := path[:len(path)-2], path[len(path)-1].Field
+	for _, segment := range list {
+		s = s.at(segment)
+	}
+	return slices.Contains(s.listKeys(), field)
 }
 
 // atomic is whether server-side apply takes an object whole.

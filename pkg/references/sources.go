@@ -67,7 +67,7 @@ func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (
 	}
 	source := Source{GroupVersionKind: mapping.GroupVersionKind, Resource: mapping.Resource.Resource, NamespacedName: name}
 	from := p.req.Object.GroupVersionKind().GroupKind()
-	if from == source.GroupKind() && name.Namespace == own && name.Name == p.req.Object.GetName() {
+	if CanonicalKind(from) == CanonicalKind(source.GroupKind()) && name.Namespace == own && name.Name == p.req.Object.GetName() {
 		return Source{}, &Error{Reason: ReasonInvalidReference, Source: source.String(), Cause: errors.New("an object cannot reference itself")}
 	}
 	if failed := p.permit(ctx, from, own, source); failed != nil {

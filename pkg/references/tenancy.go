@@ -20,7 +20,8 @@ type Tenancy struct {
 	// any.
 	ClusterScoped []schema.GroupResource
 
-	// Secrets are those that cluster-scoped objects may reference. A namespace or name of "*" is any.
+	// Secrets are those that cluster-scoped objects may reference. A namespace or name of "*" is any. With the name "*",
+	// they may also reference the fields of other objects there that are marked for what Secrets hold.
 	Secrets []types.NamespacedName
 
 	// SecretFields are fields into which what a Secret holds may be put although the author of their kind has not marked
@@ -86,17 +87,30 @@ func (t *Tenancy) permitsClusterScoped(to Source) error {
 	if !isSecret(to.GroupResource()) {
 		return nil
 	}
-	allowed := slices.ContainsFunc(t.Secrets, func(s types.NamespacedName) bool {
-		return either(s.Namespace, to.Namespace) && either(s.Name, to.Name)
-	})
-	if !allowed {
+	return t.allowsSecrets(func(s types.NamespacedName) bool { return either(s.Namespace, to.Namespace) && either(s.Name, to.Name) })
+}
+
+// permitsMarked is nil if an object may reference a field that is marked for what Secrets hold. It may have come from
+// any Secret of its namespace.
+func (t *Tenancy) permitsMarked(fromNamespace string, to Source) error {
+	if fromNamespace != "" || to.Namespace == "" {
+		return nil
+	}
+	return t.allowsSecrets(func(s types.NamespacedName) bool { return either(s.Namespace, to.Namespace) && s.Name == wildcard })
+}
+
+func (t *Tenancy) allowsSecrets(which func(types.NamespacedName) bool) error {
+	if !slices.ContainsFunc(t.Secrets, which) {
 		return refused{"cluster-scoped objects may reference only the Secrets that the operator allowed"}
 	}
 	return nil
 }
 
+// matches is whether a pattern names a resource, by whichever of its names.
 func matches(pattern, gr schema.GroupResource) bool {
-	return either(pattern.Group, gr.Group) && either(pattern.Resource, gr.Resource)
+	return slices.ContainsFunc(sameResources(gr), func(same schema.GroupResource) bool {
+		return either(pattern.Group, same.Group) && either(pattern.Resource, same.Resource)
+	})
 }
 
 func either(pattern, value string) bool { return pattern == wildcard || pattern == value }

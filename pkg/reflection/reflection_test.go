@@ -5,6 +5,7 @@ package reflection_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/reflection"
 	"github.com/masthead-dev/masthead/test/fakecloud/layouts"
+	"github.com/masthead-dev/masthead/test/imported"
 )
 
 // each runs the test for each fixture, in each shape of group that its provider has.
@@ -44,6 +46,7 @@ func TestManagedResourcesObserveOnly(t *testing.T) {
 		for _, mr := range want.Resources {
 			hub.validate(t, mr)
 			checkObserveOnly(t, mr, imp)
+			checkShape(t, mr)
 			if !imp.Makes(mr) {
 				t.Errorf("the import does not know %s %q as its own", mr.GetKind(), mr.GetName())
 			}
@@ -88,6 +91,40 @@ func checkObserveOnly(t *testing.T, mr *unstructured.Unstructured, imp reflectio
 	}
 	if diff := cmp.Diff(imp.Labels, mr.GetLabels()); diff != "" {
 		t.Errorf("%s %q: labels: -want, +got:\n%s", mr.GetKind(), mr.GetName(), diff)
+	}
+}
+
+// checkShape holds what an import makes against the objects of test/imported, with which the random histories of
+// test/takeover show that nothing of the cloud's is changed: what they show of those is true of these. ClusterAuth is
+// left out, whose controller has no method that changes anything.
+func checkShape(t *testing.T, mr *unstructured.Unstructured) {
+	t.Helper()
+	gvk := mr.GroupVersionKind()
+	if gvk.Kind == "ClusterAuth" {
+		return
+	}
+	same, err := imported.Object(gvk.GroupKind(), gvk.Version, mr.GetNamespace(), mr.GetName())
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if diff := cmp.Diff(shapeOf(same), shapeOf(mr)); diff != "" {
+		t.Errorf("%s %q is not as in test/imported: -want, +got:\n%s", gvk.Kind, mr.GetName(), diff)
+	}
+}
+
+// shapeOf is what decides about a managed resource which of a provider's methods are called, and with what. Where the
+// connection details go decides nothing.
+func shapeOf(mr *unstructured.Unstructured) map[string]any {
+	spec, _ := mr.Object["spec"].(map[string]any)
+	forProvider, _ := spec["forProvider"].(map[string]any)
+	fields := slices.Sorted(maps.Keys(spec))
+	return map[string]any{
+		"fields":      slices.DeleteFunc(fields, func(f string) bool { return f == "writeConnectionSecretToRef" }),
+		"policies":    spec["managementPolicies"],
+		"deletion":    spec["deletionPolicy"],
+		"forProvider": slices.Sorted(maps.Keys(forProvider)),
+		"named":       mr.GetAnnotations()[reflection.ExternalNameAnnotation] != "",
 	}
 }
 

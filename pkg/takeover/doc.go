@@ -15,10 +15,11 @@
 //
 // # What the policies cannot do
 //
-// They concern objects that bear the label of an import from their creation on. To create one takes the right to create
-// clusterimports/objects, which a cluster administrator has as well. They do not keep anybody from creating another
-// managed resource for the same cloud resource without the label, nor from changing the ProviderConfig that an import
-// names: its identity should have read-only rights in the cloud.
+// They concern objects that bear the label of an import from their creation on, and, in the namespace of an import,
+// Machines and namespaced managed resources that name its cluster. To create an object with the label takes the right
+// to create clusterimports/objects, which a cluster administrator has as well. They do not keep anybody from creating a
+// managed resource for the same cloud resource that is cluster-scoped or uses another provider configuration, nor from
+// changing the ProviderConfig that an import names: its identity should have read-only rights in the cloud.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //

@@ -51,11 +51,29 @@ const (
 	serverPatience = 2 * time.Minute
 )
 
+// clusterDefinition is where a version of Cluster API has its definition of Cluster.
+type clusterDefinition struct {
+	// pin is the folder with the go.mod that pins the version.
+	pin string
+	// file is the definition in the module.
+	file string
+}
+
 // TestEnrolmentOnARealHub walks enrolments by both sources through a real API server, which is hub and workload cluster
 // in one: the connection is told another UID for the hub.
 func TestEnrolmentOnARealHub(t *testing.T) {
 	logf.SetLogger(logr.Discard())
-	cfg := startHub(t)
+	for version, definition := range map[string]clusterDefinition{
+		"ClusterAPI1.13": {".", "config/crd/bases/cluster.x-k8s.io_clusters.yaml"},
+		"ClusterAPI1.14": {"hack/providers/cluster-api-1.14", "core/config/crd/bases/cluster.x-k8s.io_clusters.yaml"},
+	} {
+		t.Run(version, func(t *testing.T) { enrolOnARealHub(t, definition) })
+	}
+}
+
+func enrolOnARealHub(t *testing.T, definition clusterDefinition) {
+	t.Helper()
+	cfg := startHub(t, definition)
 	scheme := kruntime.NewScheme()
 	for _, add := range []func(*kruntime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, fleetv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -192,7 +210,7 @@ func must(t *testing.T, err error) {
 }
 
 // startHub starts an API server with the CRDs of Masthead and of Cluster API, and stops it at the end of the test.
-func startHub(t *testing.T) *rest.Config {
+func startHub(t *testing.T, definition clusterDefinition) *rest.Config {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
 	root := filepath.Join(filepath.Dir(here), "..", "..", "..")
@@ -213,7 +231,7 @@ func startHub(t *testing.T) *rest.Config {
 		ErrorIfCRDPathMissing:    true,
 		CRDDirectoryPaths: []string{
 			filepath.Join(root, "config", "crd", "bases"),
-			filepath.Join(moduleDir(t, "sigs.k8s.io/cluster-api"), "config", "crd", "bases", "cluster.x-k8s.io_clusters.yaml"),
+			filepath.Join(clusterAPIDir(t, filepath.Join(root, definition.pin)), definition.file),
 		},
 	}
 	t.Cleanup(func() { _ = env.Stop() }) // Also what a start that fails has left.
@@ -224,17 +242,25 @@ func startHub(t *testing.T) *rest.Config {
 	return cfg
 }
 
-func moduleDir(t *testing.T, module string) string {
+// clusterAPIDir returns where the module of Cluster API is that the go.mod in a folder pins. It downloads the module if
+// it is not there.
+func clusterAPIDir(t *testing.T, pin string) string {
 	t.Helper()
 	goTool := filepath.Join(build.Default.GOROOT, "bin", "go")
 	if _, err := os.Stat(goTool); err != nil {
 		goTool = "go"
 	}
-	out, err := exec.CommandContext(t.Context(), goTool, "list", "-m", "-f", "{{.Dir}}", module).Output()
+	cmd := exec.CommandContext(t.Context(), goTool, "mod", "download", "-json", "sigs.k8s.io/cluster-api")
+	cmd.Dir = pin
+	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("cannot find module %s: %v", module, err)
+		t.Fatalf("cannot find the module that %s pins: %v: %s", pin, err, out)
 	}
-	return strings.TrimSpace(string(out))
+	var module struct{ Dir string }
+	if err := json.Unmarshal(out, &module); err != nil {
+		t.Fatal(err)
+	}
+	return module.Dir
 }
 
 // kubeconfigOf returns a kubeconfig with the token of a ServiceAccount that may do no more than get kube-system.

@@ -90,15 +90,14 @@ func TestNoCredentialsKeepTheBackOff(t *testing.T) {
 	}
 }
 
-// TestOneNamespaceLeavesRoomToOthers has more clusters of one namespace tried at once than there is room for, all of
-// which hang for the whole test.
+// TestOneNamespaceLeavesRoomToOthers has more clusters of one namespace tried at once than there are workers, all of
+// which hang for the whole test: nobody holds a worker while waiting for a place.
 func TestOneNamespaceLeavesRoomToOthers(t *testing.T) {
 	f := newFrontend(t, nil)
 	hole, hang := newHole(t)
 	hang()
 	src := newFakeSource()
-	const greedy = 3 * minConcurrentReconciles
-	for i := range greedy {
+	for i := range workersFor(minConcurrentReconciles) + 10 {
 		src.set(fmt.Sprintf("greedy/%d", i), hole.kubeconfig(t, "x"))
 	}
 	h := newHarness(t, src, func(o *Options) { o.ProbeTimeout = time.Hour; o.ConnectTimeout = time.Hour })
@@ -107,8 +106,8 @@ func TestOneNamespaceLeavesRoomToOthers(t *testing.T) {
 	h.waitFor(t, "a", StateConnected, "")
 }
 
-// TestRecoveryDoesNotWaitForTheDead has a connected cluster miss a probe while clusters that failed before hold all the
-// room that they may have, for as long as the test runs.
+// TestRecoveryDoesNotWaitForTheDead has a connected cluster miss a probe while clusters that failed before, of several
+// namespaces, hold every place in their lane and would hold every worker, for as long as the test runs.
 func TestRecoveryDoesNotWaitForTheDead(t *testing.T) {
 	f := newFrontend(t, nil)
 	hole, hang := newHole(t)
@@ -118,16 +117,18 @@ func TestRecoveryDoesNotWaitForTheDead(t *testing.T) {
 	})
 	src.set("a", f.kubeconfig(t, "token"))
 	h.waitFor(t, "a", StateConnected, "")
-	const dead = 3 * minConcurrentReconciles
+	name := func(i int) string { return fmt.Sprintf("dead-%d/%d", i%3, i) }
+	dead := workersFor(minConcurrentReconciles) + 10
 	for i := range dead {
-		src.set(fmt.Sprintf("dead/%d", i), hole.kubeconfig(t, "x"))
+		src.set(name(i), hole.kubeconfig(t, "x"))
 	}
 	for i := range dead {
-		h.waitFor(t, fmt.Sprintf("dead/%d", i), StateBackoff, ReasonUnauthorized)
+		h.waitFor(t, name(i), StateBackoff, ReasonUnauthorized)
 	}
 	before := hole.count(everything)
 	hang()
-	eventually(t, "the dead have all the room that they may have", func() bool { return hole.count(everything) >= before+minConcurrentReconciles/4 })
+	retries := places(minConcurrentReconciles)[laneRetry]
+	eventually(t, "the dead have all places", func() bool { return hole.count(everything) >= before+retries })
 
 	f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/readyz" {

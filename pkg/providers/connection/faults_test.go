@@ -161,7 +161,7 @@ func TestDeadClustersThatFailedBeforeLeaveRoom(t *testing.T) {
 	h := newHarness(t, src, func(o *Options) { o.ProbeTimeout = 2 * time.Second })
 	src.set("a", f0.kubeconfig(t, s0.token(t)))
 	h.waitFor(t, "a", StateConnected, "")
-	const dead = 60 // Of 50 workers.
+	const dead = 60 // More than there are places in the lane of those that failed before.
 	hole := blackHole(t)
 	for i := range dead {
 		src.set(fmt.Sprintf("dead-%d", i), kubeconfigFor(t, hole, nil, "x"))

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/test/hostile"
@@ -100,7 +101,7 @@ func hostileCases() map[string]hostileCase {
 		"many-kinds":        connected("discovery"),
 		"deep-discovery":    connected("discovery"),
 		"lying-discovery":   connected("discovery"),
-		"endless-openapi":   connected(""),
+		"endless-openapi":   connected("openapi"),
 
 		"retry-after":     connected("list metadata watch discovery write"),
 		"retry-at-once":   connected("list metadata watch discovery write"),
@@ -244,6 +245,18 @@ func questions() map[string]func(context.Context, Connected) error {
 				return nil
 			}
 			return fmt.Errorf("%w, %w", err, serves)
+		},
+		"openapi": func(_ context.Context, c Connected) error {
+			d, err := discovery.NewDiscoveryClientForConfigAndClient(c.GetConfig(), c.GetHTTPClient())
+			if err != nil {
+				return err
+			}
+			_, second := d.OpenAPISchema()
+			_, third := d.OpenAPIV3().Paths()
+			if second == nil || third == nil {
+				return nil
+			}
+			return fmt.Errorf("%w, %w", second, third)
 		},
 		"write": func(ctx context.Context, c Connected) error {
 			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)

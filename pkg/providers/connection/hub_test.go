@@ -66,13 +66,22 @@ func (f *hubFixture) marker() *unstructured.Unstructured {
 	return obj
 }
 
+// deleteMarker deletes the marker and waits until that one is gone. A hub that is connected may have made another by
+// then.
 func (f *hubFixture) deleteMarker() {
 	f.Helper()
+	before := f.marker()
+	if before == nil {
+		return
+	}
 	err := f.crds.Delete(context.Background(), fleetv1alpha1.HubMarkerName, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		f.Fatal(err)
 	}
-	eventually(f.T, "there is no marker", func() bool { return f.marker() == nil })
+	eventually(f.T, "the marker is gone", func() bool {
+		now := f.marker()
+		return now == nil || now.GetUID() != before.GetUID()
+	})
 }
 
 func (f *hubFixture) label(holder string) {

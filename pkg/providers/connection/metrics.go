@@ -149,7 +149,10 @@ func (m *metrics) failed(name mcr.ClusterName, reason string) {
 	m.failures.WithLabelValues(metric.ClusterValues(name, reason)...).Inc()
 }
 
+// connectedBy counts a connection. How often it was lost is counted from zero on, because Prometheus does not see the
+// increase with which a series begins.
 func (m *metrics) connectedBy(name mcr.ClusterName, cause string) {
+	m.connects.WithLabelValues(metric.ClusterValues(name, causeProbe)...).Add(0)
 	m.connects.WithLabelValues(metric.ClusterValues(name, cause)...).Inc()
 }
 
@@ -168,7 +171,7 @@ func (m *metrics) pausesOf(name mcr.ClusterName) prometheus.Counter {
 	return m.paused.WithLabelValues(metric.ClusterValues(name)...)
 }
 
-// panicsOf counts the panics of one cluster, as watchesOf does watches.
+// panicsOf counts the panics of one cluster. The caller knows that the cluster is enrolled.
 func (m *metrics) panicsOf(name mcr.ClusterName) prometheus.Counter {
 	return m.panics.WithLabelValues(metric.ClusterValues(name)...)
 }

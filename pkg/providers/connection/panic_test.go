@@ -37,6 +37,33 @@ func TestPanicWhileLeavingDisengagesTheCluster(t *testing.T) {
 	eventually(t, "the cluster is gone", func() bool { _, there := h.Lookup(clusterName("a")); return !there })
 }
 
+// TestPanicAfterLeavingBringsNoSeriesBack has what is left of a connection panic when its cluster is gone.
+func TestPanicAfterLeavingBringsNoSeriesBack(t *testing.T) {
+	src := newFakeSource()
+	h := newHarness(t, src)
+	src.set("a", listServer(t, 22, func(w io.Writer, r *http.Request) { honestPage(w, r, 1, 1) }))
+	h.waitFor(t, "a", StateConnected, ReasonConnected)
+	h.mu.Lock()
+	r := h.records.byKey[KeyOf("fake", nn("a"))]
+	h.mu.Unlock()
+	late := h.newGuard(t.Context(), r, &atomic.Bool{})
+	if err := late.Do("before", func() { panic("of a test") }); err == nil {
+		t.Fatal("want the panic returned")
+	}
+	if got := testutil.CollectAndCount(h.metrics.panics); got != 1 {
+		t.Fatalf("want a series of a cluster that is enrolled, got %d", got)
+	}
+	src.remove("a")
+	eventually(t, "the cluster is gone", func() bool { _, there := h.Lookup(clusterName("a")); return !there })
+	eventually(t, "its series is gone", func() bool { return testutil.CollectAndCount(h.metrics.panics) == 0 })
+	if err := late.Do("after", func() { panic("of a test") }); err == nil {
+		t.Fatal("want the panic returned")
+	}
+	if got := testutil.CollectAndCount(h.metrics.panics); got != 0 {
+		t.Errorf("want no series of a cluster that is gone, got %d", got)
+	}
+}
+
 // TestPanicOfAHandlerCostsTheKind has a handler panic at first, of a Watcher without the guard of a connection.
 func TestPanicOfAHandlerCostsTheKind(t *testing.T) {
 	src := newFakeSource()

@@ -27,14 +27,24 @@ func panicFailure() *failure {
 // newGuard makes the guard of what handles a cluster through one connection. It sets panicked, and has the cluster
 // reconciled. Only the first panic is logged: what follows until the connection has ended is most likely the same.
 func (p *Provider) newGuard(ctx context.Context, r *record, panicked *atomic.Bool) *guard.Guard {
-	key, logger, count := r.key, log.FromContext(ctx), p.metrics.panicsOf(r.name)
+	logger := log.FromContext(ctx)
 	return guard.New(func(what *guard.Panic) {
-		count.Inc()
+		p.countPanic(r)
 		if panicked.CompareAndSwap(false, true) {
 			logger.Error(what, "Recovered from a panic, the cluster is disconnected", "stack", string(what.Stack))
-			p.wake(key)
+			p.wake(r.key)
 		}
 	})
+}
+
+// countPanic counts a panic of a cluster that is enrolled. What is still read of one that is not, as by a request that
+// nobody has ended, would bring a series back which nobody deletes any more.
+func (p *Provider) countPanic(r *record) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.records.byKey[r.key] == r {
+		p.metrics.panicsOf(r.name).Inc()
+	}
 }
 
 // performGuarded is perform, whose panics cost the cluster its connection, or are a failed attempt to connect.

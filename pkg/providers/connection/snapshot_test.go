@@ -160,6 +160,14 @@ func TestMetricsFollowTheState(t *testing.T) {
 	m.setState("a", "", StateConnecting)
 	m.setState("a", StateConnecting, StateConnected)
 	m.connectedBy("a", causeFirst)
+	if got := testutil.CollectAndCount(m.connects); got != 2 {
+		t.Errorf("want a series of the first connection, and one that counts from zero on how often it is lost, got %d", got)
+	}
+	for cause, want := range map[string]float64{causeFirst: 1, causeProbe: 0} {
+		if got := testutil.ToFloat64(m.connects.WithLabelValues("", "a", "", cause)); got != want {
+			t.Errorf("want %v connections by %q, got %v", want, cause, got)
+		}
+	}
 	m.setState("b", "", StateBackoff)
 	m.failed("b", ReasonDialError)
 	m.waited("b", time.Second)

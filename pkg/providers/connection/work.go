@@ -96,6 +96,7 @@ func (p *Provider) dial(ctx context.Context, r *record) (conn *connected, why *f
 		}
 	}()
 	t.guard = p.newGuard(ctx, r, &t.panicked)
+	p.metrics.panicsOf(r.name) // That there was none is something to know, too.
 	t.watches, t.requests, t.limits = p.metrics.watchesOf(r.name), p.metrics.requestsOf(r.name), p.o.Limits
 	name := r.name
 	t.pace = &pace{

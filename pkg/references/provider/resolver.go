@@ -27,6 +27,7 @@ type ReferenceResolver struct {
 	mapper   references.Mapper
 	resolver *references.Resolver
 	tenancy  references.Tenancy
+	grants   references.Lister
 	schema   *references.Schema
 	next     managed.ReferenceResolver
 }
@@ -39,8 +40,16 @@ type Option func(*ReferenceResolver)
 // WithTenancy says what managed resources may reference. By default it is references.Tenancy{}, the strictest.
 func WithTenancy(t references.Tenancy) Option { return func(r *ReferenceResolver) { r.tenancy = t } }
 
+// WithReferenceGrants has managed resources reference other namespaces where a ReferenceGrant of the Gateway API in
+// that namespace permits it, instead of what the Grants of the Tenancy say. The lister needs the right to list them.
+// They are listed once for each managed resource whose references need one, so a lister that caches saves requests.
+func WithReferenceGrants(lister references.Lister) Option {
+	return func(r *ReferenceResolver) { r.grants = lister }
+}
+
 // WithSchema gives the schema of the managed resource: it says which fields may hold what Secrets hold, and which lists
-// are merged by keys. Without it no field may, and lists are applied whole.
+// are merged by keys. Without it no field may, and lists are applied whole. A field that another object of the kind has
+// taken out of a Secret is told from others by it, too.
 func WithSchema(s *references.Schema) Option { return func(r *ReferenceResolver) { r.schema = s } }
 
 // WithNext replaces what resolves the references that a type has of its own: by default
@@ -77,14 +86,18 @@ func (r *ReferenceResolver) resolve(ctx context.Context, mg resource.Managed) er
 		return err
 	}
 	refs, err := references.Of(object.Object)
-	if errors.Is(err, references.ErrNotOurs) || err == nil && len(refs) == 0 {
-		return nil
+	if err != nil && len(references.Pending(object.Object)) > 0 {
+		return fmt.Errorf("cannot read the references of the managed resource: %w", err)
 	}
-	if err != nil {
-		return err
+	if len(refs) == 0 {
+		return nil // What else is in spec.references is not meant as a reference.
+	}
+	tenancy := r.tenancy
+	if r.grants != nil {
+		tenancy.Grants = references.NewReferenceGrants(r.mapper, r.grants)
 	}
 	result, failed := r.resolver.Resolve(ctx, references.Request{
-		Object: object, References: refs, Reader: r.reader, Mapper: r.mapper, Tenancy: r.tenancy, Schema: r.schema,
+		Object: object, References: refs, Reader: r.reader, Mapper: r.mapper, Tenancy: tenancy, Schema: r.schema,
 	})
 	if len(result.Filled) > 0 {
 		if err := r.apply(ctx, mg, object, result); err != nil {

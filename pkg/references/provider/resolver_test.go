@@ -5,9 +5,11 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -46,7 +49,8 @@ var (
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	env, err := testenv.New(filepath.Join(testenv.Root(), "internal", "managedexample", crdFile))
+	env, err := testenv.New(filepath.Join(testenv.Root(), "internal", "managedexample", crdFile),
+		filepath.Join(testenv.Root(), "pkg", "controllers", "references", "testdata", "referencegrants.yaml"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -260,6 +264,57 @@ func TestReadOtherNamespaceWithTheProvidersRights(t *testing.T) {
 	err := New(api, mgr.GetAPIReader(), mgr.GetRESTMapper(), WithSchema(schemaOfSubnets(t))).ResolveReferences(ctx, s)
 	if err == nil || !strings.Contains(err.Error(), "no ReferenceGrant") || get(t, ns).Spec.ForProvider.Token != "" {
 		t.Errorf("want a refusal, got %v", err)
+	}
+}
+
+// TestReferenceGrants: the owner of another namespace permits a reference, and nobody else.
+func TestReferenceGrants(t *testing.T) {
+	ctx := context.Background()
+	ns, owner := namespace(t), namespace(t)
+	s := subnet(ns, commonv1alpha1.GenericReference{
+		Resource: "configmaps", Name: "settings", Namespace: &owner, FromFieldPath: "data.region", ToFieldPath: "spec.forProvider.region",
+	})
+	grant := func(namespace string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "gateway.networking.k8s.io/v1beta1", "kind": "ReferenceGrant",
+			"metadata": map[string]any{"namespace": namespace, "name": "grant"},
+			"spec": map[string]any{
+				"from": []any{map[string]any{"group": managedexample.GroupVersion.Group, "kind": "Subnet", "namespace": ns}},
+				"to":   []any{map[string]any{"group": "", "kind": "ConfigMap", "name": "settings"}},
+			},
+		}}
+	}
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: owner, Name: "settings"}, Data: map[string]string{"region": "eu-west-1"}}
+	// A grant in one's own namespace is none of the owner's.
+	for _, o := range []client.Object{settings, s, grant(ns)} {
+		if err := api.Create(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	granting := New(api, mgr.GetAPIReader(), mgr.GetRESTMapper(), WithSchema(schemaOfSubnets(t)), WithReferenceGrants(mgr.GetAPIReader()))
+	if err := granting.ResolveReferences(ctx, s); err == nil || !strings.Contains(err.Error(), "no ReferenceGrant") {
+		t.Errorf("want a refusal, got %v", err)
+	}
+	if err := api.Create(ctx, grant(owner)); err != nil {
+		t.Fatal(err)
+	}
+	without := New(api, mgr.GetAPIReader(), mgr.GetRESTMapper(), WithSchema(schemaOfSubnets(t)))
+	if err := without.ResolveReferences(ctx, s); err == nil || !strings.Contains(err.Error(), "no ReferenceGrant") {
+		t.Errorf("want a refusal where grants are not asked, got %v", err)
+	}
+	if err := granting.ResolveReferences(ctx, s); err != nil || get(t, ns).Spec.ForProvider.Region != "eu-west-1" {
+		t.Errorf("want what is granted to be filled in, got %v: %+v", err, get(t, ns).Spec.ForProvider)
+	}
+}
+
+// TestReferencesThatCannotBeRead: what is meant as references and cannot be read ends the reconcile. Else an external
+// resource would be created without the values. A type without maxItems can have more than are resolved.
+func TestReferencesThatCannotBeRead(t *testing.T) {
+	ref := commonv1alpha1.GenericReference{Resource: "configmaps", Name: "settings", FromFieldPath: "data.region", ToFieldPath: "spec.forProvider.region"}
+	s := subnet("default", slices.Repeat([]commonv1alpha1.GenericReference{ref}, 129)...)
+	err := New(api, mgr.GetAPIReader(), mgr.GetRESTMapper(), WithSchema(schemaOfSubnets(t))).ResolveReferences(context.Background(), s)
+	if !errors.Is(err, references.ErrNotOurs) {
+		t.Errorf("want an error that says so, got %v", err)
 	}
 }
 
