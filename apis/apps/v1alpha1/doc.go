@@ -5,7 +5,7 @@
 //
 // It is the Application of the KEP "Kubernetes Application API" (draft-20180115): every field of the KEP's Go type is here under
 // the KEP's name, and what is added beside them is marked as ours in its comment. Where the KEP contradicts itself,
-// docs/application.md says what was chosen and why.
+// docs/design/application.md says what was chosen and why.
 //
 // It guarantees that the KEP's validation needs no webhook: it is in the schema and in CEL rules, which the API server of the
 // workload cluster evaluates itself. It holds types and constants only and imports nothing of Masthead.

@@ -186,6 +186,13 @@ const (
 	// ReasonCredentialsNotAllowed: a Secret that the spec names does not bear the label for credentials of imports.
 	ReasonCredentialsNotAllowed = "CredentialsNotAllowed"
 
+	// ReasonHubServiceAccountNotFound: the ServiceAccount of the hub that the spec names is not there.
+	ReasonHubServiceAccountNotFound = "HubServiceAccountNotFound"
+
+	// ReasonHubServiceAccountNotAllowed: nobody granted Masthead to ask for tokens of the ServiceAccount of the hub that the spec names.
+	// The message says which right is missing.
+	ReasonHubServiceAccountNotAllowed = "HubServiceAccountNotAllowed"
+
 	// ReasonEndpointNotAllowed: the token endpoint is none of those that the operator allows.
 	ReasonEndpointNotAllowed = "TokenEndpointNotAllowed"
 
@@ -194,6 +201,20 @@ const (
 
 	// ReasonKubeconfigExpired: the credentials have expired and no new ones are there.
 	ReasonKubeconfigExpired = "Expired"
+
+	// ReasonServiceAccountNotFound: the imported cluster has no ServiceAccount of the name that the spec gives.
+	ReasonServiceAccountNotFound = "ServiceAccountNotFound"
+
+	// ReasonServiceAccountTokenRefused: the imported cluster refuses the credentials of the source, or does not let them create
+	// tokens of the ServiceAccount.
+	ReasonServiceAccountTokenRefused = "ServiceAccountTokenRefused"
+
+	// ReasonServiceAccountTokenInvalid: what the imported cluster answered is no token, or one that does not expire when it was
+	// asked to.
+	ReasonServiceAccountTokenInvalid = "ServiceAccountTokenInvalid"
+
+	// ReasonServiceAccountTokenUnavailable: the imported cluster could not be asked. It is asked again.
+	ReasonServiceAccountTokenUnavailable = "ServiceAccountTokenUnavailable"
 )
 
 // Reasons of the condition WorkloadAccess of a ClusterImport.

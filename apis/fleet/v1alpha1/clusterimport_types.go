@@ -181,10 +181,12 @@ const (
 	// KubeconfigSourceProvider takes what the Crossplane provider publishes: a token for EKS, and the user's kubeconfig for AKS.
 	KubeconfigSourceProvider KubeconfigSource = "Provider"
 
-	// KubeconfigSourceGoogleServiceAccount makes tokens with the key of a Google service account.
+	// KubeconfigSourceGoogleServiceAccount makes tokens of Google's: with the key of a service account, or without any key
+	// by workload identity federation.
 	KubeconfigSourceGoogleServiceAccount KubeconfigSource = "GoogleServiceAccount"
 
-	// KubeconfigSourceAzureServicePrincipal makes tokens with the secret of a service principal, for AKS clusters with Entra ID.
+	// KubeconfigSourceAzureServicePrincipal makes tokens of a service principal, for AKS clusters with Entra ID: with its
+	// secret, or without any secret by workload identity federation.
 	KubeconfigSourceAzureServicePrincipal KubeconfigSource = "AzureServicePrincipal"
 
 	// KubeconfigSourceToken takes a token out of a Secret.
@@ -207,16 +209,18 @@ const (
 	KubeconfigUserAdmin KubeconfigUser = "Admin"
 )
 
-// ImportKubeconfig is where the credentials for an imported cluster come from. Secrets are read in the namespace of the ClusterImport
-// alone.
+// ImportKubeconfig is where the credentials for an imported cluster come from. Secrets are read, and tokens of
+// ServiceAccounts are asked for, in the namespace of the ClusterImport alone.
 //
 // +kubebuilder:validation:XValidation:rule="(self.source == 'GoogleServiceAccount') == has(self.google)",message="google is required with the source GoogleServiceAccount, and only then"
 // +kubebuilder:validation:XValidation:rule="(self.source == 'AzureServicePrincipal') == has(self.azure)",message="azure is required with the source AzureServicePrincipal, and only then"
 // +kubebuilder:validation:XValidation:rule="(self.source == 'Token') == has(self.tokenSecretRef)",message="tokenSecretRef is required with the source Token, and only then"
+// +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountRef) || self.source != 'None'",message="no serviceAccountRef with None"
 type ImportKubeconfig struct {
 	// source is Provider (what the Crossplane provider publishes; not for GKE, where it publishes none), GoogleServiceAccount (tokens made
-	// with a service account's key; for GKE), AzureServicePrincipal (tokens made with a service principal's secret; for AKS with Entra
-	// ID), Token (a token that somebody keeps in a Secret) or None (no kubeconfig).
+	// with a service account's key, or by workload identity federation; for GKE), AzureServicePrincipal (tokens made with
+	// a service principal's secret, or by workload identity federation; for AKS with Entra ID), Token (a token that
+	// somebody keeps in a Secret) or None (no kubeconfig).
 	// +kubebuilder:default=Provider
 	// +optional
 	Source KubeconfigSource `json:"source,omitempty"`
@@ -227,7 +231,7 @@ type ImportKubeconfig struct {
 	// +optional
 	User KubeconfigUser `json:"user,omitempty"`
 
-	// google is a Google service account.
+	// google is a Google service account, or an identity that Google federates.
 	// +optional
 	Google *GoogleServiceAccount `json:"google,omitempty"`
 
@@ -238,6 +242,12 @@ type ImportKubeconfig struct {
 	// tokenSecretRef is a Secret with a token. When its content changes, the kubeconfig follows.
 	// +optional
 	TokenSecretRef *SecretKeyReference `json:"tokenSecretRef,omitempty"`
+
+	// serviceAccountRef is a ServiceAccount of the imported cluster that is there. With it the credentials of the source are used for
+	// nothing but to ask the cluster's API server for tokens of it, which expire after an hour, and the kubeconfig holds such a token in
+	// place of them. Absent means that the kubeconfig holds the credentials of the source.
+	// +optional
+	ServiceAccountRef *ServiceAccountReference `json:"serviceAccountRef,omitempty"`
 }
 
 // SecretKeyReference names a key of a Secret in the same namespace, which bears the label fleet.masthead.dev/import-credentials=true.
@@ -255,15 +265,23 @@ type SecretKeyReference struct {
 	Key string `json:"key"`
 }
 
-// GoogleServiceAccount is a service account of Google Cloud.
+// GoogleServiceAccount is a service account of Google Cloud, by its key, or an identity that Google federates.
+//
+// +kubebuilder:validation:ExactlyOneOf=keySecretRef;workloadIdentity
 type GoogleServiceAccount struct {
 	// keySecretRef is a Secret with the service account's key file, whose type is service_account. Its token_uri must be one that the
 	// operator of Masthead allows.
-	// +required
-	KeySecretRef SecretKeyReference `json:"keySecretRef"`
+	// +optional
+	KeySecretRef SecretKeyReference `json:"keySecretRef,omitzero"`
+
+	// workloadIdentity takes the identity that a ServiceAccount of the hub has in Google Cloud, instead of a key.
+	// +optional
+	WorkloadIdentity *GoogleWorkloadIdentity `json:"workloadIdentity,omitempty"`
 }
 
-// AzureServicePrincipal is a service principal of Entra ID.
+// AzureServicePrincipal is a service principal of Entra ID, by its secret or by a federated credential.
+//
+// +kubebuilder:validation:ExactlyOneOf=clientSecretRef;workloadIdentity
 type AzureServicePrincipal struct {
 	// tenantID of Entra ID.
 	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`
@@ -278,8 +296,13 @@ type AzureServicePrincipal struct {
 	ClientID string `json:"clientID"`
 
 	// clientSecretRef is a Secret with the service principal's secret.
-	// +required
-	ClientSecretRef SecretKeyReference `json:"clientSecretRef"`
+	// +optional
+	ClientSecretRef SecretKeyReference `json:"clientSecretRef,omitzero"`
+
+	// workloadIdentity shows Entra ID the token of a ServiceAccount of the hub, instead of a secret. The service principal,
+	// or the managed identity, has a federated credential for it.
+	// +optional
+	WorkloadIdentity *AzureWorkloadIdentity `json:"workloadIdentity,omitempty"`
 
 	// authorityHost is the address of Entra ID, which must be one that the operator of Masthead allows.
 	// +kubebuilder:default="https://login.microsoftonline.com"

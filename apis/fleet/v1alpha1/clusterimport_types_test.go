@@ -66,6 +66,33 @@ func TestClusterImportValidation(t *testing.T) {
 				"source": "Token", "tokenSecretRef": map[string]any{"namespace": "kube-system", "name": "a", "key": "b"},
 			}), want: `unknown field "spec.kubeconfig.tokenSecretRef.namespace"`,
 		},
+		"ServiceAccount": {
+			reason: "What the provider publishes is used to ask for a token.",
+			spec:   importSpec("eks", importEKS, "kubeconfig", map[string]any{"serviceAccountRef": map[string]any{"namespace": "masthead", "name": "read.only"}}),
+		},
+		"ServiceAccountWithoutCredentials": {
+			reason: "Nothing can ask for its token.",
+			spec: importSpec("eks", importEKS, "kubeconfig", map[string]any{
+				"source": "None", "serviceAccountRef": map[string]any{"namespace": "masthead", "name": "reader"},
+			}), want: "no serviceAccountRef with None",
+		},
+		"ServiceAccountWithoutNamespace": {
+			reason: "A ServiceAccount is in a namespace of the imported cluster, and none is meant by default.",
+			spec:   importSpec("eks", importEKS, "kubeconfig", map[string]any{"serviceAccountRef": map[string]any{"name": "reader"}}),
+			want:   "spec.kubeconfig.serviceAccountRef.namespace: Required value",
+		},
+		"ServiceAccountWithAPath": {
+			reason: "The name is a part of the path that is asked for.",
+			spec: importSpec("eks", importEKS, "kubeconfig", map[string]any{
+				"serviceAccountRef": map[string]any{"namespace": "masthead", "name": "reader/../admin"},
+			}), want: "spec.kubeconfig.serviceAccountRef.name",
+		},
+		"ServiceAccountInANamespaceWithDots": {
+			reason: "So is the namespace.",
+			spec: importSpec("eks", importEKS, "kubeconfig", map[string]any{
+				"serviceAccountRef": map[string]any{"namespace": "..", "name": "reader"},
+			}), want: "spec.kubeconfig.serviceAccountRef.namespace",
+		},
 		"PlainHTTP": {
 			reason: "A secret is not sent in the clear.",
 			spec: importSpec("aks", importAKS, "kubeconfig", map[string]any{"source": "AzureServicePrincipal", "azure": map[string]any{

@@ -350,7 +350,7 @@ type HubIdentity struct {
 	CredentialsSecretName string `json:"credentialsSecretName,omitempty"`
 }
 
-// ServiceAccountReference names a ServiceAccount of the hub.
+// ServiceAccountReference names a ServiceAccount.
 type ServiceAccountReference struct {
 	// namespace of the ServiceAccount.
 	// +kubebuilder:validation:MinLength=1

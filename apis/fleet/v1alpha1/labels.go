@@ -79,6 +79,11 @@ const (
 	// serviceaccount/<namespace>/<name> in the hub, or secret/<namespace>/<name> in the workload cluster.
 	CreatedByAnnotation = "agent.masthead.dev/created-by"
 
+	// CreatedAtAnnotation is set on a claim in the hub when it is created, and says when that was by Masthead's clock
+	// (RFC 3339, UTC). The next change of the claim removes it. An object that bears a recent one, and whose claim is gone
+	// without anybody having seen it go, was created for a claim that was deleted in that very instant.
+	CreatedAtAnnotation = "agent.masthead.dev/created-at"
+
 	// RequirementFinalizer keeps a claim in a workload cluster until its counterpart in the hub is gone. The finalizer that is
 	// written is this name, "-" and the identity of the hub. Without an identity, it was written by a version that had none.
 	RequirementFinalizer = "agent.masthead.dev/requirement"
@@ -116,6 +121,18 @@ const (
 	// AdoptAnnotation is written by users on a claim in a workload cluster. With the value "true", the claim takes over an
 	// object of the hub that was released by a claim of the same name and source. It gives no access to any other object.
 	AdoptAnnotation = "agent.masthead.dev/adopt"
+
+	// PausedAnnotation is written by users on a claim in a workload cluster. With the value PausedAnnotationTrue the claim is
+	// paused: nothing is carried to the hub or back, and nothing is deleted for it. It is Crossplane's annotation, and does
+	// not travel: in the hub it pauses Crossplane, if somebody there writes it.
+	PausedAnnotation = "crossplane.io/paused"
+
+	// PausedAnnotationTrue is the value of PausedAnnotation that pauses.
+	PausedAnnotationTrue = "true"
+
+	// ReconcileRequestedAtAnnotation is written by users on a claim in a workload cluster. A value that is another one than
+	// before has the claim reconciled now, whatever it waits for. It can be anything, as the time at which it is written.
+	ReconcileRequestedAtAnnotation = "agent.masthead.dev/reconcile-requested-at"
 )
 
 // Ownership: how Masthead recognises what it wrote itself.

@@ -1,0 +1,104 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import "cmp"
+
+const (
+	// ImportGoogleSTSEndpoint is where Google exchanges the token of a ServiceAccount for one of its own.
+	ImportGoogleSTSEndpoint = "https://sts.googleapis.com/v1/token"
+
+	// ImportGoogleCredentialsEndpoint is where Google gives out tokens of its service accounts.
+	ImportGoogleCredentialsEndpoint = "https://iamcredentials.googleapis.com" //nolint:gosec // An address.
+
+	// ImportGoogleAudiencePrefix is how the audience of a token begins that is exchanged at Google. No API server has such
+	// an audience.
+	ImportGoogleAudiencePrefix = "//iam.googleapis.com/"
+
+	// ImportAzureAudience is the audience of a token that is exchanged at Entra ID, the same in every tenant.
+	ImportAzureAudience = "api://AzureADTokenExchange"
+)
+
+// HTTPSURL is the URL of what is asked over TLS alone.
+//
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https'",message="it begins with https://"
+type HTTPSURL string
+
+// HubServiceAccountName names a ServiceAccount of the hub. It has no namespace: it is in that of the ClusterImport.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+type HubServiceAccountName string
+
+// GoogleWorkloadIdentity is the identity that a ServiceAccount of the hub has in Google Cloud by workload identity
+// federation. Masthead asks the hub for a short-lived token of the ServiceAccount, for Google alone, and Google for one
+// of its own in exchange.
+type GoogleWorkloadIdentity struct {
+	// serviceAccountName is a ServiceAccount in the namespace of the ClusterImport. Somebody must have granted
+	// Masthead to create serviceaccounts/token for it, by a Role with resourceNames.
+	// +required
+	ServiceAccountName HubServiceAccountName `json:"serviceAccountName"`
+
+	// audience is the provider, of a workload identity pool, that trusts the hub: projects/NUMBER/locations/global/,
+	// workloadIdentityPools/POOL/ and providers/PROVIDER after //iam.googleapis.com/. The token of the ServiceAccount
+	// is for this audience and no other one, so the hub accepts it nowhere.
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^//iam\.googleapis\.com/projects/\d+/locations/[-\w]+/workloadIdentityPools/[-\w]+/providers/[-\w]+$`
+	// +required
+	Audience string `json:"audience"`
+
+	// serviceAccountEmail is a Google service account that the federated identity may impersonate. Absent means that
+	// the cluster knows the federated identity itself.
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9][-a-z0-9]*@[a-z0-9][-.a-z0-9]*\.gserviceaccount\.com$`
+	// +optional
+	ServiceAccountEmail string `json:"serviceAccountEmail,omitempty"`
+
+	// stsEndpoint is where the token of the ServiceAccount is exchanged. The operator of Masthead must allow it. Absent
+	// means https://sts.googleapis.com/v1/token.
+	// +optional
+	STSEndpoint HTTPSURL `json:"stsEndpoint,omitempty"`
+
+	// credentialsEndpoint is where the account of serviceAccountEmail is impersonated. The operator of Masthead must
+	// allow it. Absent means https://iamcredentials.googleapis.com.
+	// +optional
+	CredentialsEndpoint HTTPSURL `json:"credentialsEndpoint,omitempty"`
+}
+
+// AzureWorkloadIdentity is the identity that a ServiceAccount of the hub has in Entra ID by a federated credential.
+// Masthead asks the hub for a short-lived token of the ServiceAccount, for Entra ID alone, and Entra ID for one of its
+// own in exchange.
+type AzureWorkloadIdentity struct {
+	// serviceAccountName is a ServiceAccount in the namespace of the ClusterImport. Somebody must have granted
+	// Masthead to create serviceaccounts/token for it, by a Role with resourceNames. Its token has the audience
+	// api://AzureADTokenExchange and no other one, so the hub accepts it nowhere.
+	// +required
+	ServiceAccountName HubServiceAccountName `json:"serviceAccountName"`
+}
+
+// STS is where the token of the ServiceAccount is exchanged, with the default.
+func (g *GoogleWorkloadIdentity) STS() string {
+	return cmp.Or(string(g.STSEndpoint), ImportGoogleSTSEndpoint)
+}
+
+// Credentials is where a Google service account is impersonated, with the default.
+func (g *GoogleWorkloadIdentity) Credentials() string {
+	return cmp.Or(string(g.CredentialsEndpoint), ImportGoogleCredentialsEndpoint)
+}
+
+// HubServiceAccount is the ServiceAccount of the hub, in the namespace of the ClusterImport, with whose tokens the
+// kubeconfig is made. Empty: none.
+func (s *ClusterImportSpec) HubServiceAccount() string {
+	k := s.Kubeconfig
+	switch source := s.KubeconfigSource(); {
+	case source == KubeconfigSourceGoogleServiceAccount && k.Google != nil && k.Google.WorkloadIdentity != nil:
+		return string(k.Google.WorkloadIdentity.ServiceAccountName)
+	case source == KubeconfigSourceAzureServicePrincipal && k.Azure != nil && k.Azure.WorkloadIdentity != nil:
+		return string(k.Azure.WorkloadIdentity.ServiceAccountName)
+	default:
+		return ""
+	}
+}
