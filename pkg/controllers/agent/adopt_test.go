@@ -19,10 +19,11 @@ import (
 )
 
 func TestAdoptionNeedsTheConsentOfTheHub(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	theirs := f.object(f.target, "db")
 	theirs.Object["spec"] = map[string]any{"version": "8", "tags": []any{"hub"}, "compositionRef": map[string]any{"name": "c"}}
-	f.create(f.hub, theirs)
+	f.Create(f.hub, theirs)
 	us := ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.String()
 	f.claim("db", func(u *unstructured.Unstructured) {
 		u.SetAnnotations(map[string]string{
@@ -35,7 +36,7 @@ func TestAdoptionNeedsTheConsentOfTheHub(t *testing.T) {
 		t.Fatalf("want the workload cluster alone to gain nothing, got %v (%v)", now.Object, err)
 	}
 
-	f.edit(f.hub, theirs, func() { theirs.SetAnnotations(map[string]string{fleetv1alpha1.AdoptableByAnnotation: us}) })
+	f.Edit(f.hub, theirs, func() { theirs.SetAnnotations(map[string]string{fleetv1alpha1.AdoptableByAnnotation: us}) })
 	claim := f.synced("db", reason.ReasonSynced)
 	hub, err := f.get(f.hub, f.target, "db")
 	if err != nil || hub.GetUID() != theirs.GetUID() {
@@ -62,13 +63,14 @@ func TestAdoptionNeedsTheConsentOfTheHub(t *testing.T) {
 }
 
 func TestReleasedObjectIsTakenBackOnRequest(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, orphaning)
 	claim := f.claim("db", func(u *unstructured.Unstructured) {
 		_ = unstructured.SetNestedStringSlice(u.Object, []string{"x"}, "spec", "tags")
 	})
 	before := f.pushed("db")
 	f.synced("db", reason.ReasonSynced)
-	if err := f.workload.Delete(f.ctx, claim); err != nil {
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")
@@ -83,8 +85,8 @@ func TestReleasedObjectIsTakenBackOnRequest(t *testing.T) {
 		t.Fatalf("want the very object to be ours again, got %v (%v)", hub.Object, err)
 	}
 	// Had our manager of before kept its fields, they could not be removed any more.
-	f.edit(f.workload, claim, func() { unstructured.RemoveNestedField(claim.Object, "spec", "tags") })
-	f.eventually("a removed field goes", func() error {
+	f.Edit(f.workload, claim, func() { unstructured.RemoveNestedField(claim.Object, "spec", "tags") })
+	f.Within("a removed field goes", func() error {
 		hub, err := f.get(f.hub, f.target, "db")
 		if tags, there, _ := unstructured.NestedSlice(hub.Object, "spec", "tags"); err != nil || there {
 			return fmt.Errorf("tags are %v: %w", tags, errors.Join(err, errors.New("not gone")))
@@ -94,10 +96,11 @@ func TestReleasedObjectIsTakenBackOnRequest(t *testing.T) {
 }
 
 func TestConflictIsAnnotatedOnce(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	holder := f.object(f.target, "db")
 	holder.SetAnnotations(ownership.Source{Identifier: "another", Namespace: "theirs"}.Annotations())
-	f.create(f.hub, holder)
+	f.Create(f.hub, holder)
 	f.served()
 	f.inHub(holder)
 	// A definition that drops conditions which it does not know is the reason for the annotation.
@@ -113,7 +116,7 @@ func TestConflictIsAnnotatedOnce(t *testing.T) {
 	}
 
 	// The holder goes, and the annotation goes with the write of the finalizer.
-	if err := f.hub.Delete(f.ctx, holder); err != nil && !apierrors.IsNotFound(err) {
+	if err := f.hub.Delete(f.Ctx, holder); err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
 	claim = f.synced("db", reason.ReasonSynced)

@@ -21,6 +21,8 @@ import (
 // followed by the class's identity: a namespace is deleted by whoever gives it out, and it would never end.
 func (r *requirementReconciler) authenticate(ctx context.Context, s *scope) (context.Context, error) {
 	switch {
+	case s.IsPaused():
+		return ctx, nil // Nothing is done in the hub.
 	case s.Class == nil:
 		// Nobody says whose rights to use. Nothing is pushed or deleted then: all that can happen is that an object is given
 		// up, which can be undone (deletionPolicy).

@@ -55,8 +55,8 @@ func (f *fixture) compositeCRD(kind, plural string, scope apiextensionsv1.Resour
 
 // publishXRD makes an XRD v2 of a CRD, as Crossplane shows it when it is established.
 func (f *fixture) publishXRD(crd *apiextensionsv1.CustomResourceDefinition) *unstructured.Unstructured {
-	f.t.Helper()
-	f.create(f.hub, crd)
+	f.T.Helper()
+	f.Create(f.hub, crd)
 	xrd := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{
 			"group": f.group, "scope": string(crd.Spec.Scope),
@@ -66,10 +66,10 @@ func (f *fixture) publishXRD(crd *apiextensionsv1.CustomResourceDefinition) *uns
 	}}
 	xrd.SetGroupVersionKind(crossplane.XRDKind.GroupVersionKind)
 	xrd.SetName(crd.Name)
-	f.create(f.hub, xrd)
+	f.Create(f.hub, xrd)
 	xrd.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}}
-	if err := f.hub.Status().Update(f.ctx, xrd); err != nil {
-		f.t.Fatal(err)
+	if err := f.hub.Status().Update(f.Ctx, xrd); err != nil {
+		f.T.Fatal(err)
 	}
 	return xrd
 }
@@ -91,24 +91,24 @@ func (f *fixture) cacheObject(namespace, name string) *unstructured.Unstructured
 
 // cache creates a composite in the workload cluster, and returns it with the hub's.
 func (f *fixture) cache(name string, edit ...func(*unstructured.Unstructured)) (local, hub *unstructured.Unstructured) {
-	f.t.Helper()
+	f.T.Helper()
 	local = f.cacheObject(f.namespace, name)
 	local.Object["spec"] = map[string]any{"memoryMB": int64(64)}
 	for _, e := range edit {
 		e(local)
 	}
-	f.eventually("the composite is created", func() error { return f.workload.Create(f.ctx, local) })
+	f.Within("the composite is created", func() error { return f.workload.Create(f.Ctx, local) })
 	hub = f.cacheObject(f.target, name)
-	f.eventually("the composite is pushed", func() error { return f.hub.Get(f.ctx, client.ObjectKeyFromObject(hub), hub) })
+	f.Within("the composite is pushed", func() error { return f.hub.Get(f.Ctx, client.ObjectKeyFromObject(hub), hub) })
 	return local, hub
 }
 
 // cacheSynced waits until a composite in the workload cluster has the condition AgentSynced with a reason.
 func (f *fixture) cacheSynced(name, reason string) *unstructured.Unstructured {
-	f.t.Helper()
+	f.T.Helper()
 	u := f.cacheObject(f.namespace, name)
-	f.eventually("composite "+name+" has AgentSynced with reason "+reason, func() error {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(u), u); err != nil {
+	f.Within("composite "+name+" has AgentSynced with reason "+reason, func() error {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(u), u); err != nil {
 			return err
 		}
 		if c := propagation.AgentSynced(u); c["reason"] != reason {
@@ -120,24 +120,25 @@ func (f *fixture) cacheSynced(name, reason string) *unstructured.Unstructured {
 }
 
 func TestSynchronizationPullPublishesNamespacedComposites(t *testing.T) {
+	t.Parallel()
 	f := newCompositeFixture(t)
 	f.publishXRD(f.compositeCRD("ClusterCache", "clustercaches", apiextensionsv1.ClusterScoped))
 	local, hub := f.cache("cache")
 	if got, _, _ := unstructured.NestedInt64(hub.Object, "spec", "memoryMB"); got != 64 {
 		t.Errorf("want the spec in the hub, got %v", hub.Object["spec"])
 	}
-	f.edit(f.hub, hub, func() {
+	f.Edit(f.hub, hub, func() {
 		_ = unstructured.SetNestedField(hub.Object, "enforced", "spec", "crossplane", "compositionRef", "name")
 	})
 	hub.Object["status"] = map[string]any{"address": "cache.example.org"}
-	f.eventually("Crossplane sets the status", func() error {
-		if err := f.hub.Get(f.ctx, client.ObjectKeyFromObject(hub), hub); err != nil {
+	f.Within("Crossplane sets the status", func() error {
+		if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(hub), hub); err != nil {
 			return err
 		}
 		hub.Object["status"] = map[string]any{"address": "cache.example.org"}
-		return f.hub.Status().Update(f.ctx, hub)
+		return f.hub.Status().Update(f.Ctx, hub)
 	})
-	f.eventually("the status comes back", func() error {
+	f.Within("the status comes back", func() error {
 		u := f.cacheSynced("cache", reason.ReasonSynced)
 		if got, _, _ := unstructured.NestedString(u.Object, "status", "address"); got != "cache.example.org" {
 			return fmt.Errorf("it is %v", u.Object["status"])
@@ -145,27 +146,27 @@ func TestSynchronizationPullPublishesNamespacedComposites(t *testing.T) {
 		return nil
 	})
 	f.settled()
-	if err := f.hub.Get(f.ctx, client.ObjectKeyFromObject(hub), hub); err != nil {
+	if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(hub), hub); err != nil {
 		t.Fatal(err)
 	}
 	if got, _, _ := unstructured.NestedString(hub.Object, "spec", "crossplane", "compositionRef", "name"); got != "enforced" {
 		t.Errorf("want what Crossplane enforces not to be fought, got %v", hub.Object["spec"])
 	}
-	err := f.workload.Get(f.ctx, client.ObjectKey{Name: "clustercaches." + f.group}, &apiextensionsv1.CustomResourceDefinition{})
+	err := f.workload.Get(f.Ctx, client.ObjectKey{Name: "clustercaches." + f.group}, &apiextensionsv1.CustomResourceDefinition{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("want a cluster-scoped composite never to be published, got %v", err)
 	}
 
-	if err := f.workload.Delete(f.ctx, local); err != nil {
+	if err := f.workload.Delete(f.Ctx, local); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []client.Client{f.workload, f.hub} {
-		f.eventually("the composite is gone", func() error {
+		f.Within("the composite is gone", func() error {
 			u := f.cacheObject(f.namespace, "cache")
 			if c == f.hub {
 				u.SetNamespace(f.target)
 			}
-			if err := c.Get(f.ctx, client.ObjectKeyFromObject(u), u); !apierrors.IsNotFound(err) {
+			if err := c.Get(f.Ctx, client.ObjectKeyFromObject(u), u); !apierrors.IsNotFound(err) {
 				return errors.New("it is not")
 			}
 			return nil
@@ -177,6 +178,7 @@ func TestSynchronizationPullPublishesNamespacedComposites(t *testing.T) {
 // connection details, and DeletingComposedResourceGarbageCollector deletes what no function wants and nobody else
 // controls (both in internal/controller/apiextensions/composite/composition_functions.go of Crossplane 2.3).
 func TestForgedResourceRefsNeverReachTheHub(t *testing.T) {
+	t.Parallel()
 	f := newCompositeFixture(t)
 	forged := []any{map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "of-another-tenant"}}
 	local, hub := f.cache("cache", func(u *unstructured.Unstructured) {
@@ -193,13 +195,13 @@ func TestForgedResourceRefsNeverReachTheHub(t *testing.T) {
 	f.cacheSynced("cache", reason.ReasonSynced)
 
 	composed := []any{map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "composed"}}
-	f.edit(f.hub, hub, func() { _ = unstructured.SetNestedSlice(hub.Object, composed, "spec", "crossplane", "resourceRefs") })
-	f.edit(f.workload, local, func() {
+	f.Edit(f.hub, hub, func() { _ = unstructured.SetNestedSlice(hub.Object, composed, "spec", "crossplane", "resourceRefs") })
+	f.Edit(f.workload, local, func() {
 		_ = unstructured.SetNestedField(local.Object, int64(128), "spec", "memoryMB")
 		_ = unstructured.SetNestedSlice(local.Object, append(forged, composed...), "spec", "crossplane", "resourceRefs")
 	})
-	f.eventually("the edit travels", func() error {
-		if err := f.hub.Get(f.ctx, client.ObjectKeyFromObject(hub), hub); err != nil {
+	f.Within("the edit travels", func() error {
+		if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(hub), hub); err != nil {
 			return err
 		}
 		if got, _, _ := unstructured.NestedInt64(hub.Object, "spec", "memoryMB"); got != 128 {
@@ -208,7 +210,7 @@ func TestForgedResourceRefsNeverReachTheHub(t *testing.T) {
 		return nil
 	})
 	f.settled()
-	if err := f.hub.Get(f.ctx, client.ObjectKeyFromObject(hub), hub); err != nil {
+	if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(hub), hub); err != nil {
 		t.Fatal(err)
 	}
 	if got, _, _ := unstructured.NestedSlice(hub.Object, "spec", "crossplane", "resourceRefs"); !cmp.Equal(composed, got) {

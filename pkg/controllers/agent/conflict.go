@@ -38,10 +38,10 @@ func withConflict(claim *unstructured.Unstructured, holder string) *unstructured
 }
 
 // noteConflict brings the annotation of a claim in line with what was found. A cluster that does not let us is told so
-// in the log only: the condition says everything that the annotation would.
+// in the log only: the condition says everything that the annotation would. Of a paused claim nothing was found.
 func (r *reporter) noteConflict(ctx context.Context, s *scope, holder string) error {
 	claim := withConflict(s.Claim, holder)
-	if claim == nil {
+	if claim == nil || s.IsPaused() {
 		return nil
 	}
 	err := patchClaim(ctx, s, claim, writeAnnotation, r.metrics)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,31 +18,27 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
-	"github.com/masthead-dev/masthead/test/testenv"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 // The tests in this file are the set-ups of the chapter "Conflicts" of the Crossplane agent's design, with up to three
 // workload clusters, each an API server of its own.
 
-// moreWorkloads starts the API servers of two more workload clusters, for the tests that need them.
-var moreWorkloads = sync.OnceValues(func() ([]*rest.Config, error) { //nolint:gochecknoglobals // Started once.
+// moreWorkloads is the API servers of two more workload clusters, for one test at a time.
+var moreWorkloads = controllertest.NewLanes(1, func() ([]*rest.Config, error) { //nolint:gochecknoglobals // Started once.
 	var configs []*rest.Config
 	for range 2 {
-		env, err := testenv.New()
+		env, err := servers.Start()
 		if err != nil {
 			return nil, err
 		}
-		servers = append(servers, env)
-		config, err := env.Start()
-		if err != nil {
-			return nil, fmt.Errorf("cannot start an API server: %w", err)
-		}
-		configs = append(configs, config)
+		configs = append(configs, env.Config)
 	}
 	return configs, nil
 })
@@ -51,16 +46,17 @@ var moreWorkloads = sync.OnceValues(func() ([]*rest.Config, error) { //nolint:go
 // join enrols another workload cluster with the same class, and returns a fixture that is its user. Number 0 and 1 are
 // different clusters.
 func (f *fixture) join(number int, identifier string) *fixture {
-	f.t.Helper()
-	configs, err := moreWorkloads()
-	if err != nil {
-		f.t.Fatal(err)
+	f.T.Helper()
+	if f.others == nil {
+		f.others = moreWorkloads.Take(f.T)
+		// Before the next test has them.
+		f.T.Cleanup(f.stopAgent)
 	}
 	m := *f
 	m.cluster = mcr.ClusterName(fmt.Sprintf("%s-%d", f.cluster, number))
-	m.identifier, m.workloadConfig, m.workloadAsked = identifier, configs[number], newRequests(f.number)
-	m.workload = mustClient(f.t, m.workloadConfig)
-	m.create(m.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.namespace}})
+	m.identifier, m.workloadConfig, m.workloadAsked = identifier, f.others[number], newRequests(f.number)
+	m.workload = controllertest.NewClient(f.T, m.workloadConfig, agenttest.Scheme())
+	m.Create(m.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.namespace}})
 	m.enrol()
 	m.engage()
 	return &m
@@ -79,10 +75,10 @@ func (f *fixture) enrol() {
 
 // in returns a fixture that is the user of another namespace of the same workload cluster. It creates the namespace.
 func (f *fixture) in(namespace string) *fixture {
-	f.t.Helper()
+	f.T.Helper()
 	m := *f
 	m.namespace = namespace
-	m.create(m.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	m.Create(m.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	return &m
 }
 
@@ -92,9 +88,9 @@ func (f *fixture) source() ownership.Source {
 
 // heldBy waits until an object in the hub names a source.
 func (f *fixture) heldBy(namespace string, s ownership.Source) *unstructured.Unstructured {
-	f.t.Helper()
+	f.T.Helper()
 	var u *unstructured.Unstructured
-	f.eventually("db in "+namespace+" is held by "+s.String(), func() (err error) {
+	f.Within("db in "+namespace+" is held by "+s.String(), func() (err error) {
 		u, err = f.get(f.hub, namespace, "db")
 		if err == nil && view.MustSource(u) != s {
 			err = fmt.Errorf("it is held by %s", view.MustSource(u))
@@ -107,8 +103,8 @@ func (f *fixture) heldBy(namespace string, s ownership.Source) *unstructured.Uns
 // conflictsWith waits until the claim of a fixture is refused because of another, and says so in the condition and in
 // the annotation.
 func (f *fixture) conflictsWith(s ownership.Source) {
-	f.t.Helper()
-	f.eventually("db in "+f.namespace+" of "+f.identifier+" conflicts with "+s.String(), func() error {
+	f.T.Helper()
+	f.Within("db in "+f.namespace+" of "+f.identifier+" conflicts with "+s.String(), func() error {
 		u, err := f.get(f.workload, f.namespace, "db")
 		if err != nil {
 			return err
@@ -159,7 +155,7 @@ func onlyOneHolds(t *testing.T, target string, users ...*fixture) {
 			return
 		}
 		next := users[0]
-		next.eventually("one of the others gets it", func() error {
+		next.Within("one of the others gets it", func() error {
 			now, err := next.get(next.hub, target, "db")
 			if err != nil {
 				return err
@@ -196,7 +192,9 @@ func matching(c *fleetv1alpha1.EnrollmentClass) {
 }
 
 func TestConflictsWhenEachNamespaceIsAnnotated(t *testing.T) {
+	t.Parallel()
 	t.Run("NotInASingleCluster", func(t *testing.T) {
+		t.Parallel()
 		f := newFixture(t, anyTarget)
 		other := f.in(f.namespace + "-b")
 		f.hubNamespace(f.target + "-a")
@@ -206,6 +204,7 @@ func TestConflictsWhenEachNamespaceIsAnnotated(t *testing.T) {
 		noneConflict(map[string]*fixture{f.target + "-a": f, f.target + "-b": other})
 	})
 	t.Run("BetweenThreeClustersWithACommonAnnotation", func(t *testing.T) {
+		t.Parallel()
 		f := newFixture(t, anyTarget)
 		users := []*fixture{f, f.join(0, f.identifier+"-2"), f.join(1, f.identifier+"-3")}
 		f.hubNamespace(f.target + "-common")
@@ -217,7 +216,9 @@ func TestConflictsWhenEachNamespaceIsAnnotated(t *testing.T) {
 }
 
 func TestConflictsWhenNamespacesMatch(t *testing.T) {
+	t.Parallel()
 	t.Run("NotInASingleCluster", func(t *testing.T) {
+		t.Parallel()
 		f := newFixture(t, matching)
 		other := f.in(f.namespace + "-b")
 		f.hubNamespace(f.namespace)
@@ -225,6 +226,7 @@ func TestConflictsWhenNamespacesMatch(t *testing.T) {
 		noneConflict(map[string]*fixture{f.namespace: f, other.namespace: other})
 	})
 	t.Run("BetweenTwoClustersWithNamespacesOfTheSameName", func(t *testing.T) {
+		t.Parallel()
 		f := newFixture(t, matching)
 		f.hubNamespace(f.namespace)
 		onlyOneHolds(t, f.namespace, f, f.join(0, f.identifier+"-2"))
@@ -232,17 +234,21 @@ func TestConflictsWhenNamespacesMatch(t *testing.T) {
 }
 
 func TestConflictsWhenNamespacesRollUp(t *testing.T) {
+	t.Parallel()
 	t.Run("BetweenNamespacesOfASingleCluster", func(t *testing.T) {
+		t.Parallel()
 		f := newFixture(t)
 		onlyOneHolds(t, f.target, f, f.in(f.namespace+"-b"))
 	})
 	t.Run("BetweenThreeClusters", func(t *testing.T) {
+		t.Parallel()
 		f := newFixture(t)
 		onlyOneHolds(t, f.target, f, f.join(0, f.identifier+"-2"), f.join(1, f.identifier+"-3"))
 	})
 }
 
 func TestReplacementWithTheSameIdentifierTakesOver(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.claim("db", withSecret("db-conn"))
 	before := f.pushed("db")
@@ -266,9 +272,9 @@ func TestReplacementWithTheSameIdentifierTakesOver(t *testing.T) {
 	if got, _, _ := unstructured.NestedString(claim.Object, "status", "address"); got != "db.example.org" {
 		t.Errorf("want the status of what is there, got address %q", got)
 	}
-	replacement.eventually("the Secret arrives", func() error {
+	replacement.Within("the Secret arrives", func() error {
 		s := &corev1.Secret{}
-		err := replacement.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, s)
+		err := replacement.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, s)
 		if err == nil && string(s.Data["password"]) != "one" {
 			err = fmt.Errorf("the password is %q", s.Data["password"])
 		}

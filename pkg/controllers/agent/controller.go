@@ -19,6 +19,7 @@ import (
 // Reconcile brings one claim and its object in the hub together. Facts are gathered, a plan is made of them, its steps
 // are applied, and what the hub has flows down whatever became of the steps.
 func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Request) (reconcile.Result, error) {
+	r.answer(req)
 	seen := r.metrics.changesOf(req)
 	s, err := r.look(ctx, req)
 	if err != nil || s == nil {

@@ -30,11 +30,11 @@ import (
 
 // told waits for an event with a reason on the enrolled object, and returns its text.
 func (f *fixture) told(reason string) string {
-	f.t.Helper()
+	f.T.Helper()
 	note := ""
-	f.eventually("an event on the enrolled object tells "+reason, func() error {
+	f.Within("an event on the enrolled object tells "+reason, func() error {
 		l := &eventsv1.EventList{}
-		if err := f.hub.List(f.ctx, l); err != nil {
+		if err := f.hub.List(f.Ctx, l); err != nil {
 			return err
 		}
 		for _, e := range l.Items {
@@ -50,9 +50,9 @@ func (f *fixture) told(reason string) string {
 
 // versions are the versions of the definition in the workload cluster, with what they are for.
 func (f *fixture) versions() map[string]string {
-	f.t.Helper()
+	f.T.Helper()
 	crd := f.crd()
-	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 		return map[string]string{"error": err.Error()}
 	}
 	out := map[string]string{"conversion": string(crd.Spec.Conversion.Strategy)}
@@ -63,8 +63,8 @@ func (f *fixture) versions() map[string]string {
 }
 
 func (f *fixture) eventuallyVersions(want map[string]string) {
-	f.t.Helper()
-	f.eventually("the definition has its versions", func() error {
+	f.T.Helper()
+	f.Within("the definition has its versions", func() error {
 		if diff := cmp.Diff(want, f.versions()); diff != "" {
 			return fmt.Errorf("(-want +got):\n%s", diff)
 		}
@@ -74,25 +74,25 @@ func (f *fixture) eventuallyVersions(want map[string]string) {
 
 // editHub changes the hub's definition, and what the XRD says of its versions.
 func (f *fixture) editHub(referenceable string, change func(*apiextensionsv1.CustomResourceDefinition)) {
-	f.t.Helper()
+	f.T.Helper()
 	f.refer(f.editHubCRD(change), referenceable)
 }
 
 // editHubCRD changes the hub's definition.
 func (f *fixture) editHubCRD(change func(*apiextensionsv1.CustomResourceDefinition)) *apiextensionsv1.CustomResourceDefinition {
-	f.t.Helper()
+	f.T.Helper()
 	crd := f.crd()
-	f.edit(f.hub, crd, func() { change(crd) })
+	f.Edit(f.hub, crd, func() { change(crd) })
 	return crd
 }
 
 // refer makes the XRD say which versions the hub's definition has.
 func (f *fixture) refer(crd *apiextensionsv1.CustomResourceDefinition, referenceable string) {
-	f.t.Helper()
+	f.T.Helper()
 	xrd := &unstructured.Unstructured{}
 	xrd.SetGroupVersionKind(crossplane.XRDKind.GroupVersionKind)
 	xrd.SetName(f.xrdName())
-	f.edit(f.hub, xrd, func() {
+	f.Edit(f.hub, xrd, func() {
 		var versions []any
 		for _, v := range crd.Spec.Versions {
 			versions = append(versions, map[string]any{"name": v.Name, "served": v.Served, "referenceable": v.Name == referenceable})
@@ -152,6 +152,7 @@ func addVersion(name string, webhook *httptest.Server) func(*apiextensionsv1.Cus
 }
 
 func TestSynchronizationPullKeepsServedAndStorageVersions(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.claim("db")
 	f.pushed("db")
@@ -163,12 +164,12 @@ func TestSynchronizationPullKeepsServedAndStorageVersions(t *testing.T) {
 
 	// The hub's administrator has converted what is stored in the hub, and removes the old version.
 	crd := f.crd()
-	f.eventually("the hub has converted its objects", func() error {
-		if err := f.hub.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+	f.Within("the hub has converted its objects", func() error {
+		if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 			return err
 		}
 		crd.Status.StoredVersions = []string{"v1beta1"}
-		return f.hub.Status().Update(f.ctx, crd)
+		return f.hub.Status().Update(f.Ctx, crd)
 	})
 	f.editHub("v1beta1", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions = crd.Spec.Versions[1:] })
 	f.eventuallyVersions(map[string]string{
@@ -176,8 +177,8 @@ func TestSynchronizationPullKeepsServedAndStorageVersions(t *testing.T) {
 	})
 	u := f.object(f.namespace, "db")
 	u.SetAPIVersion(f.group + "/v1beta1")
-	f.eventually("the claim is synchronised in the new version", func() error {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(u), u); err != nil {
+	f.Within("the claim is synchronised in the new version", func() error {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(u), u); err != nil {
 			return err
 		}
 		if c := propagation.AgentSynced(u); c["reason"] != reason.ReasonSynced {
@@ -185,11 +186,11 @@ func TestSynchronizationPullKeepsServedAndStorageVersions(t *testing.T) {
 		}
 		return nil
 	})
-	if err := f.workload.Delete(f.ctx, u); err != nil {
+	if err := f.workload.Delete(f.Ctx, u); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("it can be deleted", func() error {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(u), u); !apierrors.IsNotFound(err) {
+	f.Within("it can be deleted", func() error {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(u), u); !apierrors.IsNotFound(err) {
 			return errors.Join(errors.New("it is there"), err)
 		}
 		return nil
@@ -197,6 +198,7 @@ func TestSynchronizationPullKeepsServedAndStorageVersions(t *testing.T) {
 }
 
 func TestSynchronizationPullOfADefinitionWithAConversionWebhook(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	f.editHub("v1beta1", addVersion("v1beta1", conversionWebhook(t)))
 	f.start()
@@ -206,6 +208,7 @@ func TestSynchronizationPullOfADefinitionWithAConversionWebhook(t *testing.T) {
 }
 
 func TestObjectsThatOnlyAWebhookCouldConvertAreNotTakenForAnotherVersion(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
@@ -221,7 +224,7 @@ func TestObjectsThatOnlyAWebhookCouldConvertAreNotTakenForAnotherVersion(t *test
 	if _, err := f.get(f.workload, f.namespace, "db"); err != nil {
 		t.Fatalf("want the claim to be there, got %v", err)
 	}
-	if err := f.workload.Delete(f.ctx, claim); err != nil {
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")
@@ -231,12 +234,13 @@ func TestObjectsThatOnlyAWebhookCouldConvertAreNotTakenForAnotherVersion(t *test
 }
 
 func TestDefinitionThatACrossplaneOfTheClusterTakesOverIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
 	f.synced("db", reason.ReasonSynced)
 	crd := f.crd()
-	f.edit(f.workload, crd, func() {
+	f.Edit(f.workload, crd, func() {
 		crd.OwnerReferences = []metav1.OwnerReference{{
 			APIVersion: "apiextensions.crossplane.io/v1", Kind: "CompositeResourceDefinition", Name: "theirs", UID: "theirs", Controller: new(true),
 		}}
@@ -247,7 +251,7 @@ func TestDefinitionThatACrossplaneOfTheClusterTakesOverIsLeftAlone(t *testing.T)
 	}
 	generation := crd.Generation
 	f.settled()
-	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil || crd.Generation != generation {
+	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil || crd.Generation != generation {
 		t.Errorf("want their definition as it is, got generation %d instead of %d (%v)", crd.Generation, generation, err)
 	}
 	f.claim("theirs")
@@ -255,7 +259,7 @@ func TestDefinitionThatACrossplaneOfTheClusterTakesOverIsLeftAlone(t *testing.T)
 	if u, err := f.get(f.workload, f.namespace, "theirs"); err != nil || hasOurFinalizer(u) {
 		t.Errorf("want their claims untouched, got %v (%v)", u.Object, err)
 	}
-	if err := f.workload.Delete(f.ctx, claim); err != nil {
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")

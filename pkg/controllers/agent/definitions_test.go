@@ -25,13 +25,14 @@ import (
 )
 
 func TestDefinitionIsPulledAndDriftPutBack(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
 	hub, got := f.crd(), f.crd()
-	if err := f.hub.Get(f.ctx, client.ObjectKeyFromObject(hub), hub); err != nil {
+	if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(hub), hub); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(got), got); err != nil {
+	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(got), got); err != nil {
 		t.Fatal(err)
 	}
 	want := asPulled(t, hub).Spec
@@ -46,12 +47,12 @@ func TestDefinitionIsPulledAndDriftPutBack(t *testing.T) {
 	}
 	f.settled()
 
-	f.edit(f.workload, got, func() {
+	f.Edit(f.workload, got, func() {
 		got.Spec.Names.ShortNames = []string{"hijacked"}
 		got.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["extra"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	})
-	f.eventually("drift is put back", func() error {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(got), got); err != nil {
+	f.Within("drift is put back", func() error {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(got), got); err != nil {
 			return err
 		}
 		if diff := cmp.Diff(want, got.Spec); diff != "" {
@@ -60,11 +61,11 @@ func TestDefinitionIsPulledAndDriftPutBack(t *testing.T) {
 		return nil
 	})
 
-	f.edit(f.hub, hub, func() {
+	f.Edit(f.hub, hub, func() {
 		hub.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["engine"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	})
-	f.eventually("a change in the hub follows", func() error {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(got), got); err != nil {
+	f.Within("a change in the hub follows", func() error {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(got), got); err != nil {
 			return err
 		}
 		if _, ok := got.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["engine"]; !ok {
@@ -81,22 +82,16 @@ func TestDefinitionIsPulledAndDriftPutBack(t *testing.T) {
 }
 
 func TestForeignDefinitionIsLeftAlone(t *testing.T) {
-	needServers(t)
-	groups := fmt.Sprintf("db%d.acmeco.org", fixtures.Load()+1)
-	foreign := (&fixture{group: groups}).crd()
+	t.Parallel()
+	f := prepareFixture(t)
+	foreign := f.crd()
 	foreign.OwnerReferences, foreign.Annotations = nil, nil
 	foreign.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["theirs"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
-	if err := mustClient(t, workloadConfig).Create(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
-
-	f := newFixture(t)
-	if f.group != groups {
-		t.Fatalf("want the group %q, got %q", groups, f.group)
-	}
-	f.eventually("an event on the enrolled object tells", func() error {
+	f.Create(f.workload, foreign)
+	f.start()
+	f.Within("an event on the enrolled object tells", func() error {
 		l := &eventsv1.EventList{}
-		if err := f.hub.List(f.ctx, l); err != nil {
+		if err := f.hub.List(f.Ctx, l); err != nil {
 			return err
 		}
 		for _, e := range l.Items {
@@ -115,26 +110,27 @@ func TestForeignDefinitionIsLeftAlone(t *testing.T) {
 		t.Errorf("want claims of a foreign definition untouched, got %v (%v)", u.Object, err)
 	}
 	got := &apiextensionsv1.CustomResourceDefinition{}
-	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(foreign), got); err != nil || got.Generation != foreign.Generation || len(got.Labels) != 0 {
+	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(foreign), got); err != nil || got.Generation != foreign.Generation || len(got.Labels) != 0 {
 		t.Errorf("want the definition as it was, got %v (%v)", got.ObjectMeta, err)
 	}
 }
 
 // TestDefinitionWhoseNamesAreTakenIsTold is about an API server that takes a definition and never serves its kind.
 func TestDefinitionWhoseNamesAreTakenIsTold(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	taken := f.crd()
 	taken.Name, taken.Spec.Names.Plural, taken.Spec.Names.Singular = "others."+f.group, "others", "other"
 	taken.OwnerReferences, taken.Annotations = nil, nil
-	f.create(f.workload, taken)
-	f.eventually("the names are taken", func() error { return f.workload.List(f.ctx, f.list()) })
+	f.Create(f.workload, taken)
+	f.Within("the names are taken", func() error { return f.workload.List(f.Ctx, f.list()) })
 	f.start()
 	f.told(reason.ReasonDefinitionNotServed)
-	if err := f.workload.Delete(f.ctx, taken); err != nil {
+	if err := f.workload.Delete(f.Ctx, taken); err != nil {
 		t.Fatal(err)
 	}
 	// What a client takes the kind for depends on how fast discovery forgets the other definition. The watch does not ask.
-	f.eventually("the kind is synchronised when the names are free", func() error {
+	f.Within("the kind is synchronised when the names are free", func() error {
 		w, ok := f.agent.workloads.Get(f.cluster)
 		if !ok {
 			return errors.New("the cluster is not engaged")
@@ -148,6 +144,7 @@ func TestDefinitionWhoseNamesAreTakenIsTold(t *testing.T) {
 }
 
 func TestWithdrawnKindKeepsItsDefinitionWhileItHasClaims(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
@@ -156,13 +153,13 @@ func TestWithdrawnKindKeepsItsDefinitionWhileItHasClaims(t *testing.T) {
 	xrd := &unstructured.Unstructured{}
 	xrd.SetGroupVersionKind(crossplane.XRDKind.GroupVersionKind)
 	xrd.SetName(f.xrdName())
-	if err := f.hub.Delete(f.ctx, xrd); err != nil {
+	if err := f.hub.Delete(f.Ctx, xrd); err != nil {
 		t.Fatal(err)
 	}
 	f.synced("db", reason.ReasonKindNotOffered)
 	// Even an agent that never knew the kind to be published.
 	f.restart()
-	if err := f.workload.Delete(f.ctx, claim); err != nil {
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")
@@ -175,6 +172,7 @@ func TestWithdrawnKindKeepsItsDefinitionWhileItHasClaims(t *testing.T) {
 }
 
 func TestClaimsGoWhenTheHubHasNoDefinitionAnyMore(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
@@ -183,7 +181,7 @@ func TestClaimsGoWhenTheHubHasNoDefinitionAnyMore(t *testing.T) {
 	xrd.SetGroupVersionKind(crossplane.XRDKind.GroupVersionKind)
 	xrd.SetName(f.xrdName())
 	for _, obj := range []client.Object{xrd, f.crd()} {
-		if err := f.hub.Delete(f.ctx, obj); err != nil {
+		if err := f.hub.Delete(f.Ctx, obj); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -191,26 +189,28 @@ func TestClaimsGoWhenTheHubHasNoDefinitionAnyMore(t *testing.T) {
 	if _, err := f.get(f.workload, f.namespace, "db"); err != nil {
 		t.Fatalf("want the claim to stay when its kind goes from the hub, got %v", err)
 	}
-	if err := f.workload.Delete(f.ctx, claim); err != nil {
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")
 }
 
 func TestClassThatDoesNotOfferTheGroup(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.claim("db")
 	f.pushed("db")
 	f.synced("db", reason.ReasonSynced)
 	class := &fleetv1alpha1.EnrollmentClass{}
 	class.Name = f.class
-	f.edit(f.hub, class, func() { class.Spec.Agent.APIGroups = []string{"other.acmeco.org"} })
+	f.Edit(f.hub, class, func() { class.Spec.Agent.APIGroups = []string{"other.acmeco.org"} })
 	f.synced("db", reason.ReasonKindNotOffered)
-	f.edit(f.hub, class, func() { class.Spec.Agent.APIGroups = []string{f.group} })
+	f.Edit(f.hub, class, func() { class.Spec.Agent.APIGroups = []string{f.group} })
 	f.synced("db", reason.ReasonSynced)
 }
 
 func TestMetricsOfAClusterGoWithIt(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.claim("db")
 	f.pushed("db")
@@ -230,7 +230,7 @@ func TestMetricsOfAClusterGoWithIt(t *testing.T) {
 		t.Fatal("want metrics while the cluster is engaged")
 	}
 	f.disengageCluster()
-	f.eventually("the series are deleted", func() error {
+	f.Within("the series are deleted", func() error {
 		if n := series(); n != 0 {
 			return fmt.Errorf("%d are left", n)
 		}
@@ -239,12 +239,13 @@ func TestMetricsOfAClusterGoWithIt(t *testing.T) {
 }
 
 func TestMissingRightsInTheWorkloadClusterAreTold(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	f.workloadUser = f.class
 	grant := func(name string, rules ...rbacv1.PolicyRule) {
 		t.Helper()
-		f.create(f.workload, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.class + name}, Rules: rules})
-		f.create(f.workload, &rbacv1.ClusterRoleBinding{
+		f.Create(f.workload, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.class + name}, Rules: rules})
+		f.Create(f.workload, &rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: f.class + name},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.class + name},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.workloadUser}},
@@ -260,9 +261,9 @@ func TestMissingRightsInTheWorkloadClusterAreTold(t *testing.T) {
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list", "watch"}},
 	)
 	f.start()
-	f.eventually("an event on the enrolled object tells", func() error {
+	f.Within("an event on the enrolled object tells", func() error {
 		l := &eventsv1.EventList{}
-		if err := f.hub.List(f.ctx, l); err != nil {
+		if err := f.hub.List(f.Ctx, l); err != nil {
 			return err
 		}
 		for _, e := range l.Items {
@@ -282,10 +283,10 @@ func TestMissingRightsInTheWorkloadClusterAreTold(t *testing.T) {
 	f.connectionSecret("db-conn", hub, "one")
 	f.ready("db", "a")
 	f.synced("db", reason.ReasonSynced)
-	f.eventually("the Secret arrives", func() error {
-		return f.workload.Get(f.ctx, client.ObjectKey{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{})
+	f.Within("the Secret arrives", func() error {
+		return f.workload.Get(f.Ctx, client.ObjectKey{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{})
 	})
-	if err := f.workload.Delete(f.ctx, claim); err != nil {
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")
@@ -305,14 +306,14 @@ func TestNothingIsLeftOfClustersThatCameAndWent(t *testing.T) {
 	kinds := len(engaged.ClaimKinds())
 	round := func() {
 		f.disengageCluster()
-		f.eventually("the cluster is disengaged", func() error {
+		f.Within("the cluster is disengaged", func() error {
 			if _, ok := f.agent.workloads.Get(f.cluster); ok {
 				return errors.New("it is not")
 			}
 			return nil
 		})
 		f.engage()
-		f.eventually("the cluster's claims are watched", func() error {
+		f.Within("the cluster's claims are watched", func() error {
 			w, ok := f.agent.workloads.Get(f.cluster)
 			if !ok {
 				return errors.New("it is not engaged")
@@ -325,7 +326,7 @@ func TestNothingIsLeftOfClustersThatCameAndWent(t *testing.T) {
 			if n := len(w.ClaimKinds()); n < kinds {
 				return fmt.Errorf("%d kinds of %d are followed", n, kinds)
 			}
-			return w.Watcher.WaitForSync(f.ctx)
+			return w.Watcher.WaitForSync(f.Ctx)
 		})
 	}
 	round()
@@ -335,7 +336,7 @@ func TestNothingIsLeftOfClustersThatCameAndWent(t *testing.T) {
 		round()
 	}
 	f.settled()
-	f.eventually("the goroutines are gone", func() error {
+	f.Within("the goroutines are gone", func() error {
 		// Less than one for each round: what idle connections hold comes and goes.
 		if after := runtime.NumGoroutine(); after > before+15 {
 			return fmt.Errorf("there were %d, there are %d", before, after)

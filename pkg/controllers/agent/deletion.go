@@ -113,6 +113,7 @@ func (r *requirementReconciler) release(ctx context.Context, s *scope) (*outcome
 		}
 		return nil, fmt.Errorf("cannot remove the finalizer of %s: %w", s.Request, err)
 	}
+	r.letGo(s.Request)
 	r.forget(s.Request)
 	return nil, nil //nolint:nilnil // The comment says so.
 }

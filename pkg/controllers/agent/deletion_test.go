@@ -43,6 +43,7 @@ func TestNothingIsDeletedBeforeTheHubIsKnown(t *testing.T) {
 }
 
 func TestIdentifierThatChangesDeletesNothing(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	claim := f.claim("db")
 	before := f.pushed("db")
@@ -57,7 +58,7 @@ func TestIdentifierThatChangesDeletesNothing(t *testing.T) {
 	cluster.Identifier = f.identifier + "-new"
 	f.fleet.Set(cluster)
 	f.conflictsWith(old)
-	if err := f.workload.Delete(f.ctx, claim); err != nil {
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")
@@ -67,19 +68,20 @@ func TestIdentifierThatChangesDeletesNothing(t *testing.T) {
 }
 
 func TestClaimDeletedWhileDisconnectedIsDeletedInTheHubLater(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
 	f.synced("db", reason.ReasonSynced)
 	f.settled()
 	f.disengageCluster()
-	f.eventually("the cluster is disengaged", func() error {
+	f.Within("the cluster is disengaged", func() error {
 		if _, ok := f.agent.workloads.Get(f.cluster); ok {
 			return errors.New("it is not")
 		}
 		return nil
 	})
-	if err := f.workload.Delete(f.ctx, claim); err != nil {
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.settled()

@@ -24,6 +24,7 @@
 //   - what is decided about a claim, and where it goes: package plan;
 //   - what a definition is in a workload cluster, and when it comes and goes: package definition;
 //   - connection Secrets: secret.go, secret_composed.go, secret_copies.go;
+//   - what pauses a claim: package plan; claims whose owners ask for them: asked.go;
 //   - deletions: deletion.go, inflight.go, vanished.go; clusters that leave: leaving.go;
 //   - reasons that users read: package reason.
 //
@@ -33,4 +34,8 @@
 // own claims, and to read the status and the connection Secrets of these. Not more; docs/design/agent.md says why,
 // attack by attack. An object of the hub that names his claim's source, wherever somebody made it, neither stops the
 // claim nor goes with it, as long as the claim's own object is where the claim records it or where it belongs.
+//
+// By pausing a claim he has less done for it, and nothing that he could not have by leaving the claim alone: the object
+// in the hub is not paused, and a paused claim does not keep his cluster from leaving. By asking for a claim to be
+// looked at he has the hub asked once in ten seconds for it (asked.go), on turns that his cluster has anyway.
 package agent

@@ -4,23 +4,59 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
+// refuseFinalizers has the workload cluster refuse every change that adds a finalizer to a claim.
+func (f *fixture) refuseFinalizers(claim *unstructured.Unstructured) {
+	f.T.Helper()
+	f.Create(f.workload, &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: f.class},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Update},
+					Rule:       admissionv1.Rule{APIGroups: []string{f.group}, APIVersions: []string{"*"}, Resources: []string{"mysqlinstances"}},
+				},
+			}}},
+			Validations: []admissionv1.Validation{{
+				Expression: "object.metadata.?finalizers.orValue([]).size() <= oldObject.metadata.?finalizers.orValue([]).size()",
+				Message:    "no more finalizers here",
+			}},
+		},
+	})
+	f.Create(f.workload, &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: f.class},
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: f.class, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+	})
+	f.Within("the policy is in force", func() error {
+		probe := []byte(`[{"op":"add","path":"/metadata/finalizers/-","value":"example.org/probe"}]`)
+		if f.workload.Patch(f.Ctx, claim.DeepCopy(), client.RawPatch(types.JSONPatchType, probe), client.DryRunAll) == nil {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+}
+
 // What flows down, a status and a Secret, does not wait for what flows up.
 func TestSecretsAndStatusArriveWhileNothingCanBePushed(t *testing.T) {
+	t.Parallel()
 	for name, block := range map[string]func(f *fixture, claim *unstructured.Unstructured) string{
 		"Rejected": func(f *fixture, claim *unstructured.Unstructured) string {
 			f.limitInHub(100)
-			f.edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(1000), "spec", "storageGB") })
+			f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(1000), "spec", "storageGB") })
 			return reason.ReasonRejected
 		},
 		"TargetNamespaceChanged": func(f *fixture, _ *unstructured.Unstructured) string {
@@ -31,8 +67,14 @@ func TestSecretsAndStatusArriveWhileNothingCanBePushed(t *testing.T) {
 			f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.APIGroups = []string{"others.example.org"} })
 			return reason.ReasonKindNotOffered
 		},
+		"FinalizerRefused": func(f *fixture, claim *unstructured.Unstructured) string {
+			f.refuseFinalizers(claim)
+			f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })
+			return reason.ReasonWorkloadRejected
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			claim := f.claim("db", withSecret("db-conn"))
 			hub := f.pushed("db")
@@ -43,26 +85,26 @@ func TestSecretsAndStatusArriveWhileNothingCanBePushed(t *testing.T) {
 			reason := block(f, claim)
 			f.synced("db", reason)
 
-			f.edit(f.hub, secret, func() { secret.Data["password"] = []byte("two") })
+			f.Edit(f.hub, secret, func() { secret.Data["password"] = []byte("two") })
 			key := types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}
 			arrived := func() error {
 				got := &corev1.Secret{}
-				if err := f.workload.Get(f.ctx, key, got); err != nil || string(got.Data["password"]) != "two" {
+				if err := f.workload.Get(f.Ctx, key, got); err != nil || string(got.Data["password"]) != "two" {
 					return fmt.Errorf("the password is %q: %w", got.Data["password"], err)
 				}
 				return nil
 			}
-			f.eventually("a password that was rotated follows", arrived)
+			f.Within("a password that was rotated follows", arrived)
 			got := &corev1.Secret{}
-			if err := f.workload.Get(f.ctx, key, got); err != nil {
+			if err := f.workload.Get(f.Ctx, key, got); err != nil {
 				t.Fatal(err)
 			}
-			if err := f.workload.Delete(f.ctx, got); err != nil {
+			if err := f.workload.Delete(f.Ctx, got); err != nil {
 				t.Fatal(err)
 			}
-			f.eventually("a copy that was deleted comes back", arrived)
+			f.Within("a copy that was deleted comes back", arrived)
 			f.ready("db", "b")
-			f.eventually("the status follows", func() error {
+			f.Within("the status follows", func() error {
 				if address, _, _ := unstructured.NestedString(f.mustGet("db").Object, "status", "address"); address != "b" {
 					return fmt.Errorf("the address is %q", address)
 				}
@@ -71,4 +113,51 @@ func TestSecretsAndStatusArriveWhileNothingCanBePushed(t *testing.T) {
 			f.synced("db", reason)
 		})
 	}
+}
+
+// TestNoPasswordFlowsFromAWithdrawnNamespace takes the namespace away in which a claim's object is, while the claim is
+// meant to go to another one that it may choose.
+func TestNoPasswordFlowsFromAWithdrawnNamespace(t *testing.T) {
+	t.Parallel()
+	f := prepareFixture(t)
+	old, other := f.hubNamespace(f.class+"-old"), f.hubNamespace(f.class+"-other")
+	allow := func(names ...string) {
+		f.editClass(func(a *fleetv1alpha1.AgentSpec) {
+			a.AllowedTargetNamespaces = &fleetv1alpha1.AllowedNamespaces{List: names}
+		})
+	}
+	allow(old, other)
+	f.targetAnnotation(old)
+	f.start()
+	f.claim("db", withSecret("db-conn"))
+	f.pushedTo(old, "db")
+	hub, err := f.get(f.hub, old, "db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := f.connectionSecret("db-conn", hub, "one")
+	f.recorded("db", hub)
+	password := func(want string) func() error {
+		return func() error {
+			got := &corev1.Secret{}
+			err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, got)
+			if err != nil || string(got.Data["password"]) != want {
+				return fmt.Errorf("the password is %q: %w", got.Data["password"], err)
+			}
+			return nil
+		}
+	}
+	f.Within("the password arrives", password("one"))
+
+	f.targetAnnotation(other)
+	f.synced("db", reason.ReasonTargetNamespaceChanged)
+	allow(other)
+	f.settled()
+	f.Edit(f.hub, secret, func() { secret.Data["password"] = []byte("two") })
+	f.settled()
+	if err := password("one")(); err != nil {
+		t.Errorf("want no password from a namespace that was taken away: %v", err)
+	}
+	allow(old, other)
+	f.Within("the password arrives when the namespace is allowed again", password("two"))
 }

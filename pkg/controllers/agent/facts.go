@@ -58,7 +58,7 @@ func (r *requirementReconciler) look(ctx context.Context, req request.Request) (
 	if !ok {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
-	claim, vanished, err := r.claimOf(w, req)
+	claim, vanished, err := r.claimOf(ctx, w, req)
 	if err != nil || claim == nil {
 		return nil, err
 	}
@@ -102,7 +102,9 @@ func (r *requirementReconciler) look(ctx context.Context, req request.Request) (
 
 // claimOf returns the claim that a request is about, and whether it is the last state of one that vanished; nil if
 // there is nothing to do.
-func (r *requirementReconciler) claimOf(w *view.Cluster, req request.Request) (claim *unstructured.Unstructured, vanished bool, err error) {
+func (r *requirementReconciler) claimOf(
+	ctx context.Context, w *view.Cluster, req request.Request,
+) (claim *unstructured.Unstructured, vanished bool, err error) {
 	f, ok := w.Followed(req.Kind.GroupResource().String())
 	if !ok || f.Kind != req.Kind {
 		r.forget(req)
@@ -115,6 +117,12 @@ func (r *requirementReconciler) claimOf(w *view.Cluster, req request.Request) (c
 		return nil, false, nil // Its coming makes a new request.
 	case client.IgnoreNotFound(err) != nil:
 		return nil, false, err
+	case err != nil && last == nil && !f.DeletionsOnly:
+		if last, err = r.slipped(ctx, w, req); err != nil || last == nil {
+			r.forgetAllButVanished(req)
+			return nil, false, err
+		}
+		return last, true, nil
 	case err != nil && last != nil:
 		return last, true, nil
 	case err != nil, f.DeletionsOnly && (claim.GetDeletionTimestamp() == nil || !w.BearsFinalizer(claim)):

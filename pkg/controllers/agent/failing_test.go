@@ -26,6 +26,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 // aheadClock is the real clock, some time ahead.
@@ -47,7 +48,7 @@ type deadWrites struct {
 }
 
 func (d *deadWrites) wrap(next http.RoundTripper) http.RoundTripper {
-	return agenttest.RoundTripper(func(req *http.Request) (*http.Response, error) {
+	return controllertest.RoundTripper(func(req *http.Request) (*http.Response, error) {
 		if d.dead.Load() && req.Method != http.MethodGet && strings.Contains(req.URL.Path, "/apis/"+d.group+"/") {
 			d.lost.Add(1)
 			return nil, errors.New("dial tcp 10.0.0.1:443: connect: connection refused")
@@ -59,10 +60,11 @@ func (d *deadWrites) wrap(next http.RoundTripper) http.RoundTripper {
 // TestClaimSaysThatItsSynchronisationFails has the hub give no answer to writes. What it answers when a webhook is down
 // is told by HubUnavailable.
 func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	now, writes := &aheadClock{}, &deadWrites{group: f.group}
 	f.options = func(o *Options) { o.Clock = now }
-	f.hubConfig = rest.CopyConfig(hubConfig)
+	f.hubConfig = rest.CopyConfig(f.hubConfig)
 	f.hubConfig.Wrap(writes.wrap)
 	f.start()
 	f.served()
@@ -74,8 +76,8 @@ func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 
 	f.claim("db")
 	old := f.mustGet("old")
-	f.edit(f.workload, old, func() { _ = unstructured.SetNestedField(old.Object, "9", "spec", "version") })
-	f.eventually("the hub was asked in vain", func() error {
+	f.Edit(f.workload, old, func() { _ = unstructured.SetNestedField(old.Object, "9", "spec", "version") })
+	f.Within("the hub was asked in vain", func() error {
 		if writes.lost.Load() < 2 {
 			return errors.New("it was not asked")
 		}
@@ -97,7 +99,7 @@ func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 	}
 	// What the hub says of the object that it has comes all the same.
 	f.ready("old", "after")
-	f.eventually("the status of the hub is shown while nothing can be pushed", func() error {
+	f.Within("the status of the hub is shown while nothing can be pushed", func() error {
 		if address, _, _ := unstructured.NestedString(f.mustGet("old").Object, "status", "address"); address != "after" {
 			return fmt.Errorf("it is %q", address)
 		}

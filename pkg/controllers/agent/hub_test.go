@@ -99,12 +99,13 @@ func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 }
 
 func TestDeletionWithoutAClassWaitsAndWithoutATargetLeavesNothing(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
 	f.synced("db", reason.ReasonSynced)
 	class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.class}}
-	if err := f.hub.Delete(f.ctx, class); err != nil {
+	if err := f.hub.Delete(f.Ctx, class); err != nil {
 		t.Fatal(err)
 	}
 	f.synced("db", reason.ReasonClassNotFound)
@@ -115,7 +116,7 @@ func TestDeletionWithoutAClassWaitsAndWithoutATargetLeavesNothing(t *testing.T) 
 	kind, _ := w.KindOf(f.crd().Name)
 	// The watch has lost sight of it, or does not know it yet.
 	f.agent.hub.Handle(kindwatch.Event{Type: kindwatch.Deleted, Kind: kind, Object: f.pushed("db")})
-	if err := f.workload.Delete(f.ctx, claim); err != nil {
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.settled()
@@ -123,7 +124,7 @@ func TestDeletionWithoutAClassWaitsAndWithoutATargetLeavesNothing(t *testing.T) 
 		t.Errorf("want nothing to be deleted while nobody knows what the class said about it, got %v (%v)", hub.Object, err)
 	}
 
-	f.create(f.hub, &fleetv1alpha1.EnrollmentClass{
+	f.Create(f.hub, &fleetv1alpha1.EnrollmentClass{
 		ObjectMeta: metav1.ObjectMeta{Name: f.class},
 		Spec: fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{
 			Mode: fleetv1alpha1.AgentModeReadWrite, DefaultTargetNamespace: "kube-system",

@@ -35,37 +35,37 @@ import (
 
 // ServiceAccount creates a ServiceAccount in the target namespace of the hub.
 func (f *fixture) serviceAccount(name string) *corev1.ServiceAccount {
-	f.t.Helper()
+	f.T.Helper()
 	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: f.target, Name: name}}
-	f.create(f.hub, sa)
+	f.Create(f.hub, sa)
 	return sa
 }
 
 // tokenOf returns a token of a ServiceAccount of the hub.
 func (f *fixture) tokenOf(sa *corev1.ServiceAccount) string {
-	f.t.Helper()
+	f.T.Helper()
 	request := &authenticationv1.TokenRequest{}
-	if err := f.hub.SubResource("token").Create(f.ctx, sa, request); err != nil {
-		f.t.Fatal(err)
+	if err := f.hub.SubResource("token").Create(f.Ctx, sa, request); err != nil {
+		f.T.Fatal(err)
 	}
 	return request.Status.Token
 }
 
 // credentialsSecret puts a kubeconfig into a Secret of the workload cluster.
 func (f *fixture) credentialsSecret(namespace, name string, kubeconfig []byte) {
-	f.t.Helper()
-	if err := f.workload.Create(f.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil && !apierrors.IsAlreadyExists(err) {
-		f.t.Fatal(err)
+	f.T.Helper()
+	if err := f.workload.Create(f.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil && !apierrors.IsAlreadyExists(err) {
+		f.T.Fatal(err)
 	}
 	data := map[string][]byte{fleetv1alpha1.CredentialsSecretKey: kubeconfig}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data}
-	err := f.workload.Create(f.ctx, secret)
+	err := f.workload.Create(f.Ctx, secret)
 	if apierrors.IsAlreadyExists(err) {
-		f.edit(f.workload, secret, func() { secret.Data = data })
+		f.Edit(f.workload, secret, func() { secret.Data = data })
 		return
 	}
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 }
 
@@ -79,10 +79,10 @@ func (f *fixture) requirementRights() []rbacv1.PolicyRule {
 
 // grant gives rights in a namespace of the hub, and waits until the hub's API server knows.
 func (f *fixture) grant(namespace, name string, subject rbacv1.Subject, rules ...rbacv1.PolicyRule) {
-	f.t.Helper()
+	f.T.Helper()
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
-	f.create(f.hub, &rbacv1.Role{ObjectMeta: meta, Rules: rules})
-	f.create(f.hub, &rbacv1.RoleBinding{
+	f.Create(f.hub, &rbacv1.Role{ObjectMeta: meta, Rules: rules})
+	f.Create(f.hub, &rbacv1.RoleBinding{
 		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}, Subjects: []rbacv1.Subject{subject},
 	})
 	spec := authorizationv1.SubjectAccessReviewSpec{
@@ -100,9 +100,9 @@ func (f *fixture) grant(namespace, name string, subject rbacv1.Subject, rules ..
 	case rbacv1.GroupKind:
 		spec.User, spec.Groups = "anybody", []string{subject.Name}
 	}
-	f.eventually("the right is in force", func() error {
+	f.Within("the right is in force", func() error {
 		review := &authorizationv1.SubjectAccessReview{Spec: spec}
-		if err := f.hub.Create(f.ctx, review); err != nil || review.Status.Allowed {
+		if err := f.hub.Create(f.Ctx, review); err != nil || review.Status.Allowed {
 			return err
 		}
 		return errors.New("it is denied")
@@ -115,8 +115,8 @@ func subjectOf(sa *corev1.ServiceAccount) rbacv1.Subject {
 
 // says waits until the condition of a claim has a reason and a message with all of parts.
 func (f *fixture) says(name, reason string, parts ...string) {
-	f.t.Helper()
-	f.eventually(fmt.Sprintf("claim %s says %s about %q", name, reason, parts), func() error {
+	f.T.Helper()
+	f.Within(fmt.Sprintf("claim %s says %s about %q", name, reason, parts), func() error {
 		u, err := f.get(f.workload, f.namespace, name)
 		c := propagation.AgentSynced(u)
 		if err != nil || c["reason"] != reason {
@@ -137,6 +137,7 @@ func impatient(o *Options) {
 }
 
 func TestAuthenticatingToTheCentralClusterDefaultCredentialsSecret(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) {
 		class.Spec.Agent.Identity = &fleetv1alpha1.HubIdentity{CredentialsSecretName: class.Name + "-agent1-creds"}
 	})
@@ -169,13 +170,13 @@ func TestAuthenticatingToTheCentralClusterDefaultCredentialsSecret(t *testing.T)
 	f.poke("db")
 	f.synced("db", reason.ReasonSynced)
 	f.connectionSecret("db-conn", f.pushed("db"), "one")
-	f.eventually("the connection Secret arrives", func() error {
-		return f.workload.Get(f.ctx, client.ObjectKey{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{})
+	f.Within("the connection Secret arrives", func() error {
+		return f.workload.Get(f.Ctx, client.ObjectKey{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{})
 	})
 
 	// What is rotated is used from then on.
 	use(agenttest.AsToken(f.tokenOf(agent2)))
-	f.eventually("the new user is used", func() error {
+	f.Within("the new user is used", func() error {
 		f.poke("db")
 		c := propagation.AgentSynced(f.mustGet("db"))
 		if c["reason"] != reason.ReasonForbidden || !strings.Contains(fmt.Sprint(c["message"]), ":agent2") {
@@ -184,7 +185,7 @@ func TestAuthenticatingToTheCentralClusterDefaultCredentialsSecret(t *testing.T)
 		return nil
 	})
 	f.grant(f.target, "agent2", subjectOf(agent2), f.requirementRights()...)
-	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")
@@ -193,24 +194,25 @@ func TestAuthenticatingToTheCentralClusterDefaultCredentialsSecret(t *testing.T)
 
 // poke changes a claim, so that it is looked at.
 func (f *fixture) poke(name string) {
-	f.t.Helper()
+	f.T.Helper()
 	u := f.object(f.namespace, name)
-	f.edit(f.workload, u, func() {
+	f.Edit(f.workload, u, func() {
 		size, _, _ := unstructured.NestedInt64(u.Object, "spec", "storageGB")
 		_ = unstructured.SetNestedField(u.Object, size+1, "spec", "storageGB")
 	})
 }
 
 func (f *fixture) mustGet(name string) *unstructured.Unstructured {
-	f.t.Helper()
+	f.T.Helper()
 	u, err := f.get(f.workload, f.namespace, name)
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return u
 }
 
 func TestAuthenticatingToTheCentralClusterNamespaceCredentials(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	f.options = impatient
 	bar := f.hubNamespace(f.class + "-bar")
@@ -251,14 +253,9 @@ func TestAuthenticatingToTheCentralClusterNamespaceCredentials(t *testing.T) {
 }
 
 func TestAuthenticatingToTheCentralClusterClientCertificate(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
-	var hub *envtest.Environment
-	for _, s := range servers {
-		if s.Config.Host == hubConfig.Host {
-			hub = s
-		}
-	}
-	user, err := hub.AddUser(envtest.User{Name: f.class}, nil)
+	user, err := f.lane.hub.AddUser(envtest.User{Name: f.class}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,11 +274,11 @@ func TestAuthenticatingToTheCentralClusterClientCertificate(t *testing.T) {
 
 // managerUser makes the manager a ServiceAccount of the hub that may do what it always may, and no more.
 func (f *fixture) managerUser() rbacv1.Subject {
-	f.t.Helper()
+	f.T.Helper()
 	sa := f.serviceAccount("manager")
-	f.hubConfig = rest.AnonymousClientConfig(hubConfig)
+	f.hubConfig = rest.AnonymousClientConfig(f.hubConfig)
 	f.hubConfig.BearerToken = f.tokenOf(sa)
-	f.create(f.hub, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.class}, Rules: []rbacv1.PolicyRule{
+	f.Create(f.hub, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.class}, Rules: []rbacv1.PolicyRule{
 		{
 			APIGroups: []string{"", "apiextensions.crossplane.io", "apiextensions.k8s.io", fleetv1alpha1.GroupVersion.Group, f.group},
 			Resources: []string{"secrets", "namespaces", "compositeresourcedefinitions", "customresourcedefinitions", "enrollmentclasses", "mysqlinstances"},
@@ -289,7 +286,7 @@ func (f *fixture) managerUser() rbacv1.Subject {
 		},
 		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}})
-	f.create(f.hub, &rbacv1.ClusterRoleBinding{
+	f.Create(f.hub, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: f.class}, Subjects: []rbacv1.Subject{subjectOf(sa)},
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.class},
 	})
@@ -297,6 +294,7 @@ func (f *fixture) managerUser() rbacv1.Subject {
 }
 
 func TestAuthorizationCentralClusterImpersonatedServiceAccount(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) {
 		class.Spec.Agent.Identity = &fleetv1alpha1.HubIdentity{ServiceAccountRef: &fleetv1alpha1.ServiceAccountReference{
 			Namespace: class.Spec.Agent.DefaultTargetNamespace, Name: "agent1",
@@ -312,7 +310,7 @@ func TestAuthorizationCentralClusterImpersonatedServiceAccount(t *testing.T) {
 	f.grant(f.target, "impersonate", manager, rbacv1.PolicyRule{
 		APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"agent1"}, Verbs: []string{"impersonate"},
 	})
-	f.eventually("the ServiceAccount lacks the right", func() error {
+	f.Within("the ServiceAccount lacks the right", func() error {
 		f.poke("db")
 		if c := propagation.AgentSynced(f.mustGet("db")); c["reason"] != reason.ReasonForbidden || !strings.Contains(fmt.Sprint(c["message"]), ":agent1") {
 			return fmt.Errorf("the condition is %v", c)
@@ -324,12 +322,12 @@ func TestAuthorizationCentralClusterImpersonatedServiceAccount(t *testing.T) {
 	f.grant(f.target, "agent-requirement", rbacv1.Subject{
 		APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:serviceaccounts:" + f.target,
 	}, f.requirementRights()...)
-	f.eventually("the claim is pushed", func() error {
+	f.Within("the claim is pushed", func() error {
 		f.poke("db")
 		_, err := f.get(f.hub, f.target, "db")
 		return err
 	})
-	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")
@@ -337,6 +335,7 @@ func TestAuthorizationCentralClusterImpersonatedServiceAccount(t *testing.T) {
 }
 
 func TestTenancyTakenNamesAreNotDisclosedToAnIdentityThatMayNotRead(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	secret := f.hubNamespace(f.class + "-secret")
 	agent1 := f.serviceAccount("agent1")
@@ -346,7 +345,7 @@ func TestTenancyTakenNamesAreNotDisclosedToAnIdentityThatMayNotRead(t *testing.T
 	})
 	taken := f.object(secret, "taken")
 	taken.SetAnnotations(ownership.Source{Identifier: "somebody-else", Namespace: "theirs"}.Annotations())
-	f.create(f.hub, taken)
+	f.Create(f.hub, taken)
 	f.start()
 	f.claim("taken")
 	f.claim("free")
@@ -365,6 +364,7 @@ func TestTenancyTakenNamesAreNotDisclosedToAnIdentityThatMayNotRead(t *testing.T
 // TestTenancyTakenNamesCannotBeEnumerated compares what an identity without rights is told about a name that is taken
 // and one that is free, and what its claims look like.
 func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	secret := f.hubNamespace(f.class + "-secret")
 	agent1 := f.serviceAccount("agent1")
@@ -374,13 +374,13 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 	})
 	taken := f.object(secret, "taken")
 	taken.SetAnnotations(ownership.Source{Identifier: "somebody-else", Namespace: "theirs"}.Annotations())
-	f.create(f.hub, taken)
+	f.Create(f.hub, taken)
 	former := f.object(secret, "former")
 	former.SetAnnotations(f.source().Annotations())
 	annotations := ownership.Residence{Cluster: types.UID(f.kubeSystemUID()), Namespace: "earlier"}.Annotations()
 	maps.Copy(annotations, former.GetAnnotations())
 	former.SetAnnotations(annotations)
-	f.create(f.hub, former)
+	f.Create(f.hub, former)
 	f.start()
 	f.inHub(taken)
 	f.inHub(former)
@@ -397,7 +397,7 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 		t.Errorf("want claims of a taken name to look like one of a free name, got %v", looks)
 	}
 	for name := range looks {
-		if err := f.workload.Delete(f.ctx, f.object(f.namespace, name)); err != nil {
+		if err := f.workload.Delete(f.Ctx, f.object(f.namespace, name)); err != nil {
 			t.Fatal(err)
 		}
 		f.gone(f.workload, f.namespace, name)
@@ -407,6 +407,7 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 // What was created with the credentials of a namespace is deleted with these, although the namespace does not name them
 // any more.
 func TestTenancyDeletionHasTheRightsOfTheCreation(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	f.options = impatient
 	agent1 := f.serviceAccount("agent1")
@@ -427,14 +428,14 @@ func TestTenancyDeletionHasTheRightsOfTheCreation(t *testing.T) {
 
 	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: ""})
 	f.poke("db")
-	f.eventually("the class's identity carries the claim now", func() error {
+	f.Within("the class's identity carries the claim now", func() error {
 		hub, err := f.get(f.hub, f.target, "db")
 		if size, _, _ := unstructured.NestedInt64(hub.Object, "spec", "storageGB"); err != nil || size != 21 {
 			return fmt.Errorf("the size is %d: %w", size, err)
 		}
 		return nil
 	})
-	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
 		t.Fatal(err)
 	}
 	f.says("db", reason.ReasonForbidden, ":agent1", "delete")
@@ -445,12 +446,12 @@ func TestTenancyDeletionHasTheRightsOfTheCreation(t *testing.T) {
 	f.pushed("db")
 
 	// Nor do the class's rights take the place of credentials that are gone while the namespace is there.
-	if err := f.workload.Delete(f.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "creds"}}); err != nil {
+	if err := f.workload.Delete(f.Ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "creds"}}); err != nil {
 		t.Fatal(err)
 	}
 	f.restart()
 	f.lookedAt(2)
-	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "other")); err != nil {
+	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "other")); err != nil {
 		t.Fatal(err)
 	}
 	f.says("other", reason.ReasonCredentialsMissing, "was created by", "creds")
@@ -468,8 +469,10 @@ func TestTenancyDeletionHasTheRightsOfTheCreation(t *testing.T) {
 }
 
 func TestDeletionDoesNotWaitForCredentialsThatAreGone(t *testing.T) {
+	t.Parallel()
 	for name, restarted := range map[string]bool{"LastOnes": false, "ClassIdentity": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := prepareFixture(t)
 			f.options = impatient
 			agent1, agent2 := f.serviceAccount("agent1"), f.serviceAccount("agent2")
@@ -489,10 +492,10 @@ func TestDeletionDoesNotWaitForCredentialsThatAreGone(t *testing.T) {
 			f.synced("db", reason.ReasonSynced)
 
 			// A namespace that is deleted loses its Secrets before its claims, which wait for us.
-			if err := f.workload.Delete(f.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "creds"}}); err != nil {
+			if err := f.workload.Delete(f.Ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "creds"}}); err != nil {
 				t.Fatal(err)
 			}
-			f.eventually("the credentials are missed", func() error {
+			f.Within("the credentials are missed", func() error {
 				f.poke("db")
 				if c := propagation.AgentSynced(f.mustGet("db")); c["reason"] != reason.ReasonCredentialsMissing {
 					return fmt.Errorf("the condition is %v", c)
@@ -503,11 +506,11 @@ func TestDeletionDoesNotWaitForCredentialsThatAreGone(t *testing.T) {
 				f.restart()
 				// Without the credentials, only the end of the namespace lets the class's identity delete for it.
 				ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
-				if err := f.workload.Delete(f.ctx, ns); err != nil {
+				if err := f.workload.Delete(f.Ctx, ns); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+			if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
 				t.Fatal(err)
 			}
 			f.gone(f.workload, f.namespace, "db")
@@ -517,6 +520,7 @@ func TestDeletionDoesNotWaitForCredentialsThatAreGone(t *testing.T) {
 }
 
 func TestDeletionOfWhatWasNeverPushedNeedsNoRight(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	agent1 := f.serviceAccount("agent1")
 	f.credentialsSecret(f.namespace, "creds", agenttest.AsToken(f.tokenOf(agent1)))
@@ -524,7 +528,7 @@ func TestDeletionOfWhatWasNeverPushedNeedsNoRight(t *testing.T) {
 	f.start()
 	f.claim("db")
 	f.says("db", reason.ReasonForbidden, ":agent1")
-	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")

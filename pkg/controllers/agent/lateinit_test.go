@@ -21,9 +21,9 @@ import (
 
 // fill does what Crossplane does when it fills in fields of a claim in the hub.
 func (f *fixture) fill(name string, values map[string]string) {
-	f.t.Helper()
+	f.T.Helper()
 	hub := f.object(f.target, name)
-	f.edit(f.hub, hub, func() {
+	f.Edit(f.hub, hub, func() {
 		for field, value := range values {
 			_ = unstructured.SetNestedField(hub.Object, value, "spec", field, "name")
 		}
@@ -32,8 +32,8 @@ func (f *fixture) fill(name string, values map[string]string) {
 
 // specIs waits until a claim has certain names in fields of its spec, in the hub or in the workload cluster.
 func (f *fixture) specIs(c client.Client, namespace, name string, want map[string]string) {
-	f.t.Helper()
-	f.eventually("the spec of "+name+" in "+namespace, func() error {
+	f.T.Helper()
+	f.Within("the spec of "+name+" in "+namespace, func() error {
 		u, err := f.get(c, namespace, name)
 		if err != nil {
 			return err
@@ -48,6 +48,7 @@ func (f *fixture) specIs(c client.Client, namespace, name string, want map[strin
 }
 
 func TestFieldsThatCrossplaneFillsInAreShownForOneRequest(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	f.options = patient
 	f.start()
@@ -76,6 +77,7 @@ func TestFieldsThatCrossplaneFillsInAreShownForOneRequest(t *testing.T) {
 }
 
 func TestFieldsThatCrossplaneFillsInAreNeverFoughtOver(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
@@ -100,7 +102,7 @@ func TestFieldsThatCrossplaneFillsInAreNeverFoughtOver(t *testing.T) {
 
 	// The user writes one of the fields: it is his, and travels; the hub's object follows, and later changes do not come
 	// back.
-	f.edit(f.workload, claim, func() {
+	f.Edit(f.workload, claim, func() {
 		_ = unstructured.SetNestedField(claim.Object, "mine", "spec", "compositionRef", "name")
 	})
 	f.specIs(f.hub, f.target, "db", map[string]string{"compositionRef": "mine"})
@@ -110,14 +112,14 @@ func TestFieldsThatCrossplaneFillsInAreNeverFoughtOver(t *testing.T) {
 	f.specIs(f.hub, f.target, "db", map[string]string{"compositionRef": "enforced"})
 
 	// He removes it: what the hub has is shown again.
-	f.edit(f.workload, claim, func() { unstructured.RemoveNestedField(claim.Object, "spec", "compositionRef") })
+	f.Edit(f.workload, claim, func() { unstructured.RemoveNestedField(claim.Object, "spec", "compositionRef") })
 	f.fill("db", map[string]string{"compositionRef": "e"})
 	f.specIs(f.workload, f.namespace, "db", map[string]string{"compositionRef": "e"})
 
 	// A tool of his applies the same value. Nothing tells that from ours, until it would have to change.
 	same := f.object(f.namespace, "db")
 	_ = unstructured.SetNestedField(same.Object, "e", "spec", "compositionRef", "name")
-	if err := f.workload.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(same), client.FieldOwner("gitops")); err != nil {
+	if err := f.workload.Apply(f.Ctx, client.ApplyConfigurationFromUnstructured(same), client.FieldOwner("gitops")); err != nil {
 		t.Fatal(err)
 	}
 	f.settled()
@@ -126,13 +128,14 @@ func TestFieldsThatCrossplaneFillsInAreNeverFoughtOver(t *testing.T) {
 	f.specIs(f.workload, f.namespace, "db", map[string]string{"compositionRef": "e"})
 	same = f.object(f.namespace, "db")
 	_ = unstructured.SetNestedField(same.Object, "e2", "spec", "compositionRef", "name")
-	if err := f.workload.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(same), client.FieldOwner("gitops")); err != nil {
+	if err := f.workload.Apply(f.Ctx, client.ApplyConfigurationFromUnstructured(same), client.FieldOwner("gitops")); err != nil {
 		t.Errorf("want the user's tool never to be in conflict with what was his, got %v", err)
 	}
 	f.specIs(f.hub, f.target, "db", map[string]string{"compositionRef": "e2"})
 }
 
 func TestLateFieldsOfAClaimThatIsGoneMakeNoClaim(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
 	w, ok := f.agent.workloads.Get(f.cluster)
@@ -143,7 +146,7 @@ func TestLateFieldsOfAClaimThatIsGoneMakeNoClaim(t *testing.T) {
 	gone.SetUID("0d8d7c1c-5b8f-4a0e-8f57-3b1f0f6c7a11")
 	s := &scope{workload: w, Facts: plan.Facts{Request: request.Request{ClusterName: f.cluster}, Claim: gone}}
 	s.Kind.GroupVersionKind, s.Namespace, s.Name = f.gvk(), f.namespace, "gone"
-	_, err := f.agent.requirements.late.applyLate(f.ctx, s, ownership.LateInitManager, ownership.RecordFor(gone, f.object(f.target, "gone")), map[string]any{"compositionRef": map[string]any{"name": "c"}})
+	_, err := f.agent.requirements.late.applyLate(f.Ctx, s, ownership.LateInitManager, ownership.RecordFor(gone, f.object(f.target, "gone")), map[string]any{"compositionRef": map[string]any{"name": "c"}})
 	if !apierrors.IsConflict(err) {
 		t.Errorf("want it to be refused, got %v", err)
 	}
@@ -155,6 +158,7 @@ func TestLateFieldsOfAClaimThatIsGoneMakeNoClaim(t *testing.T) {
 // Who finds out that a field is the user's has to have it pushed: the watch does not have a claim looked at because of
 // what Masthead wrote itself, if its answer was here first.
 func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
 	f.claim("db")
@@ -175,7 +179,7 @@ func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 
 	same := f.object(f.namespace, "db")
 	_ = unstructured.SetNestedField(same.Object, "e", "spec", "compositionRef", "name")
-	if err := f.workload.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(same), client.FieldOwner("gitops")); err != nil {
+	if err := f.workload.Apply(f.Ctx, client.ApplyConfigurationFromUnstructured(same), client.FieldOwner("gitops")); err != nil {
 		t.Fatal(err)
 	}
 	claim, err := f.get(f.workload, f.namespace, "db")
@@ -184,7 +188,7 @@ func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 	}
 	_ = unstructured.SetNestedField(hub.Object, "g", "spec", "compositionRef", "name")
 	s := &scope{workload: w, Facts: plan.Facts{Request: w.Request(kind, claim), Claim: claim}}
-	p, again, err := f.agent.requirements.late.lateInitialise(f.ctx, s, hub)
+	p, again, err := f.agent.requirements.late.lateInitialise(f.Ctx, s, hub)
 	if p != nil || err != nil || again == 0 {
 		t.Errorf("want the claim to be looked at again, got %v, %v, %s", p, err, again)
 	}

@@ -97,6 +97,9 @@ type leaving struct {
 func (r *requirementReconciler) leave(
 	ctx context.Context, w *view.Cluster, each func(context.Context, *view.Cluster, definition.KindFunc) error,
 ) error {
+	if cluster, ok := r.fleet.Lookup(w.Name); ok {
+		r.hub.LetGoAll(cluster.EffectiveIdentifier())
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxLeavingAtOnce)
 	l := &leaving{r: r, w: w, group: group}

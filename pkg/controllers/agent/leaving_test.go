@@ -29,8 +29,8 @@ import (
 
 // finalizersAre waits until a claim in the workload cluster has certain finalizers.
 func (f *fixture) finalizersAre(name string, want ...string) {
-	f.t.Helper()
-	f.eventually(fmt.Sprintf("claim %s has the finalizers %v", name, want), func() error {
+	f.T.Helper()
+	f.Within(fmt.Sprintf("claim %s has the finalizers %v", name, want), func() error {
 		u, err := f.get(f.workload, f.namespace, name)
 		if err == nil && !slices.Equal(u.GetFinalizers(), want) {
 			err = fmt.Errorf("it has %v", u.GetFinalizers())
@@ -40,6 +40,7 @@ func (f *fixture) finalizersAre(name string, want ...string) {
 }
 
 func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
+	t.Parallel()
 	const theirs = "example.org/theirs"
 	f := newFixture(t)
 	f.claim("gone")
@@ -50,8 +51,8 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 	f.settled()
 
 	// As the provider does it: no work runs any more, and the connection does.
-	fakefleet.Drain(t, f.gate, f.cluster)
-	if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
+	fakefleet.Drain(t, f.manager.Gate, f.cluster)
+	if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
 		t.Fatal(err)
 	}
 	f.finalizersAre("gone")
@@ -59,7 +60,7 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 	f.disengageCluster()
 
 	claim := f.object(f.namespace, "gone")
-	if err := f.workload.Delete(f.ctx, claim); err != nil {
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "gone")
@@ -80,10 +81,10 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 			t.Errorf("want the same object when the cluster is back, got %v (%v)", now.Object, err)
 		}
 	}
-	f.edit(f.workload, claim, func() {
+	f.Edit(f.workload, claim, func() {
 		_ = unstructured.SetNestedField(claim.Object, int64(7), "spec", "storageGB")
 	})
-	f.eventually("claims travel again", func() error {
+	f.Within("claims travel again", func() error {
 		u, err := f.get(f.hub, f.target, "gone")
 		if n, _, _ := unstructured.NestedInt64(u.Object, "spec", "storageGB"); err == nil && n != 7 {
 			err = fmt.Errorf("storageGB is %d", n)
@@ -93,6 +94,7 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 }
 
 func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for i := range 3 * maxLeavingAtOnce {
 		f.claim(fmt.Sprintf("db-%d", i))
@@ -101,7 +103,7 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 		f.synced(fmt.Sprintf("db-%d", i), reason.ReasonSynced)
 	}
 	f.settled()
-	fakefleet.Drain(t, f.gate, f.cluster)
+	fakefleet.Drain(t, f.manager.Gate, f.cluster)
 	w, ok := f.agent.workloads.Get(f.cluster)
 	if !ok {
 		t.Fatal("the cluster is not engaged")
@@ -123,14 +125,14 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 			return dead
 		},
 	})
-	if err := f.agent.requirements.leave(f.ctx, w, f.agent.definitions.Leave); !errors.Is(err, dead) {
+	if err := f.agent.requirements.leave(f.Ctx, w, f.agent.definitions.Leave); !errors.Is(err, dead) {
 		t.Errorf("want to be told, got %v", err)
 	}
 	if n := most.Load(); n != 1 {
 		t.Errorf("want each claim to be tried once at most, got %d attempts for one", n)
 	}
 	w.Client = healthy
-	ctx, cancel := context.WithCancel(f.ctx)
+	ctx, cancel := context.WithCancel(f.Ctx)
 	cancel()
 	if err := f.agent.requirements.leave(ctx, w, f.agent.definitions.Leave); err == nil {
 		t.Error("want nothing to be written, and to be told, when the time is over")
@@ -155,7 +157,10 @@ func (p *passing) List(ctx context.Context, list client.ObjectList, opts ...clie
 
 // TestLeavingBeforeAnybodyHasLooked is about a cluster that leaves right after the manager has started, or after it was
 // connected: no watch knows anything, and no reconcile will run any more.
+//
+//nolint:tparallel // The cases share a fixture.
 func TestLeavingBeforeAnybodyHasLooked(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for name, tc := range map[string]struct {
 		reason string
@@ -182,21 +187,21 @@ func TestLeavingBeforeAnybodyHasLooked(t *testing.T) {
 				t.Fatal("the cluster is not engaged")
 			}
 			kind, _ := old.Followed(f.crd().Name)
-			fakefleet.Drain(t, f.gate, f.cluster)
+			fakefleet.Drain(t, f.manager.Gate, f.cluster)
 			connection := old.Connection
 			connection.Watcher, connection.Identity = idleWorkload(t, f.cluster, view.Identity{}).Watcher, view.Identity{}
 			w := view.NewCluster(connection)
 			f.agent.workloads.Add(nil, w)
 			tc.given(w, kind)
 
-			if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
+			if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
 				t.Errorf("%s want no error, got %v", tc.reason, err)
 			}
 			f.finalizersAre(claim)
 
 			f.agent.workloads.Remove(nil, w)
 			f.disengageCluster()
-			f.eventually("the cluster is disengaged", func() error {
+			f.Within("the cluster is disengaged", func() error {
 				if _, ok := f.agent.workloads.Get(f.cluster); ok {
 					return errors.New("it is not")
 				}
@@ -209,18 +214,19 @@ func TestLeavingBeforeAnybodyHasLooked(t *testing.T) {
 }
 
 func TestDisabledClassLeavesNoFinalizerBehind(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.claim("db")
 	before := f.pushed("db")
 	f.synced("db", reason.ReasonSynced)
 	class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.class}}
-	f.edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled })
+	f.Edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled })
 	f.finalizersAre("db")
 	f.settled()
 	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetResourceVersion() != before.GetResourceVersion() {
 		t.Errorf("want the object in the hub as it was, got %v (%v)", now.Object, err)
 	}
-	f.edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeReadWrite })
+	f.Edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeReadWrite })
 	f.finalizersAre("db", agenttest.OurFinalizer)
 	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetUID() != before.GetUID() {
 		t.Errorf("want the same object when the class is back, got %v (%v)", now.Object, err)

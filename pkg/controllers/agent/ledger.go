@@ -28,7 +28,8 @@ type failure struct {
 }
 
 // entry is what is kept in memory about one claim. All of it can be lost: a manager that was restarted asks or writes
-// once more. The exception is vanished, without which the object of a claim that went is only counted (see orphans).
+// once more. The exception is vanished, without which the object of a claim that went is deleted only if it was created
+// a moment ago (see unclaimed.go), and else counted (see orphans).
 type entry struct {
 	// pushed is what the claim was last applied as, to notice that applying it again would change nothing although the
 	// hub's object does not look like it.
@@ -42,6 +43,9 @@ type entry struct {
 
 	// shown identifies late fields that were applied and did not stay; see rememberShown.
 	shown string
+
+	// asked is what is kept of its owner's requests to look at it now; see asked.go.
+	asked asked
 
 	// vanished is the last state of a claim that is gone although it had our finalizer; see vanished.go.
 	vanished *unstructured.Unstructured

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,24 +17,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -45,66 +37,59 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
-	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/test/controllertest"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// The API servers of a hub and of a workload cluster. Each test has API groups and namespaces of its own in them. They
-// are started by the first test that needs them, since fuzzing and the tests of pure functions do not.
+// lane is the API servers of a hub and of a workload cluster. A test has them to itself while it runs, and API groups
+// and namespaces of its own in them, since those of the tests before it stay.
+type lane struct {
+	hub      *envtest.Environment
+	workload *rest.Config
+}
+
+// besides is how many tests run beside one another.
+const besides = 3
+
+// The API servers are started by the first tests that need them, since fuzzing and the tests of pure functions do not.
 var (
-	hubConfig, workloadConfig *rest.Config
+	servers controllertest.Servers
+	lanes   = controllertest.NewLanes(besides, startLane)
 
-	startServers = sync.OnceValue(func() error {
-		for config, crds := range map[**rest.Config][]string{&hubConfig: {testenv.CRDs()}, &workloadConfig: nil} {
-			env, err := testenv.New(crds...)
-			if err != nil {
-				return err
-			}
-			servers = append(servers, env)
-			if *config, err = env.Start(); err != nil {
-				return fmt.Errorf("cannot start an API server: %w", err)
-			}
-		}
-		return installXRDs(hubConfig)
-	})
-	servers []*envtest.Environment
-
-	// startSecondHub starts the API server of another hub.
-	startSecondHub = sync.OnceValues(func() (*rest.Config, error) {
-		env, err := testenv.New(testenv.CRDs())
-		if err != nil {
-			return nil, err
-		}
-		servers = append(servers, env)
-		cfg, err := env.Start()
-		if err != nil {
-			return nil, fmt.Errorf("cannot start an API server: %w", err)
-		}
-		return cfg, installXRDs(cfg)
-	})
+	// secondHubs is the API server of another hub, for one test at a time.
+	secondHubs = controllertest.NewLanes(1, startHub)
 )
+
+func startLane() (*lane, error) {
+	hub, err := startHub()
+	if err != nil {
+		return nil, err
+	}
+	workload, err := servers.Start()
+	if err != nil {
+		return nil, err
+	}
+	return &lane{hub: hub, workload: workload.Config}, nil
+}
+
+// startHub starts the API server of a hub.
+func startHub() (*envtest.Environment, error) {
+	env, err := servers.Start(testenv.CRDs())
+	if err != nil {
+		return nil, err
+	}
+	return env, installXRDs(env.Config)
+}
 
 // patience is how long a test waits: as long as can be on a busy machine, and shorter than SlowRetry, so that what
 // should be noticed is not found by looking again.
 const patience = condition.SlowInterval - 5*time.Second
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard())
-	code := m.Run()
-	for _, s := range servers {
-		_ = s.Stop()
-	}
-	os.Exit(code)
-}
-
-// needServers starts the API servers.
-func needServers(t *testing.T) {
-	t.Helper()
-	if err := startServers(); err != nil {
-		t.Fatal(err)
-	}
+	controllertest.Beside(besides)
+	servers.Run(m)
 }
 
 // installXRDs makes the hub serve CompositeResourceDefinitions, in a shape that takes whatever a test writes.
@@ -134,7 +119,7 @@ func installXRDs(hub *rest.Config) error {
 }
 
 // requests records what the agent asks of one API server about the objects of its fixture, and about what belongs to
-// none. All tests share the servers, and what others have left there is looked at by every agent.
+// none. What earlier tests have left in the servers of a lane is looked at by every agent.
 type requests struct {
 	fixture string
 
@@ -157,7 +142,7 @@ func (r *requests) isOthers(request string) bool {
 }
 
 func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
-	return agenttest.RoundTripper(func(req *http.Request) (*http.Response, error) {
+	return controllertest.RoundTripper(func(req *http.Request) (*http.Response, error) {
 		request := req.Method + " " + req.URL.Path + "?" + req.URL.RawQuery
 		if !r.isOthers(request) {
 			r.mu.Lock()
@@ -207,8 +192,7 @@ func (r *requests) writes() []string {
 // fixture is a hub and a workload cluster with an agent between them, and the means to be their users and the hub's
 // Crossplane.
 type fixture struct {
-	t   *testing.T
-	ctx context.Context
+	controllertest.Case
 
 	hub, workload              client.Client
 	hubRequests, workloadAsked *requests
@@ -222,21 +206,21 @@ type fixture struct {
 	workloadUser, hubUser      string
 	grace                      time.Duration
 
-	// workloadConfig leads to the workload cluster.
-	workloadConfig *rest.Config
+	// lane has the API servers, and others those of more workload clusters, once one has joined.
+	lane   *lane
+	others []*rest.Config
 
-	// hubConfig is how the manager reaches the hub, and options change the agent's; nil for what other tests have.
-	hubConfig *rest.Config
-	options   func(*Options)
+	// workloadConfig leads to the workload cluster, and hubConfig is how the manager reaches the hub.
+	workloadConfig, hubConfig *rest.Config
+
+	// options change the agent's; nil for what other tests have.
+	options func(*Options)
 
 	// owner is the hub as the owner of what is in the cluster.
 	owner hubidentity.Owner
 
-	mgr                         mcmanager.Manager
-	gate                        *multicluster.Gate
-	managerCtx                  context.Context
-	running                     *sync.WaitGroup
-	stopAgent, disengageCluster context.CancelFunc
+	manager          *controllertest.Manager
+	disengageCluster context.CancelFunc
 }
 
 var fixtures atomic.Int32 //nolint:gochecknoglobals // Numbers the fixtures.
@@ -253,10 +237,10 @@ func newFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass)) *
 // prepareFixture is newFixture without starting the agent.
 func prepareFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass)) *fixture {
 	t.Helper()
-	needServers(t)
+	l := lanes.Take(t)
 	n := fixtures.Add(1)
 	f := &fixture{
-		t: t, ctx: t.Context(),
+		Case:        controllertest.Case{T: t, Ctx: t.Context(), Patience: patience},
 		hubRequests: newRequests(n), workloadAsked: newRequests(n),
 		number:     n,
 		fleet:      &fakefleet.Fleet{},
@@ -270,11 +254,11 @@ func prepareFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass
 		namespace:  fmt.Sprintf("team-%d", n),
 		grace:      time.Second,
 	}
-	f.hub = mustClient(t, hubConfig)
-	f.workloadConfig = workloadConfig
-	f.workload = mustClient(t, workloadConfig)
-	f.create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.target}})
-	f.create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
+	f.lane, f.hubConfig, f.workloadConfig = l, l.hub.Config, l.workload
+	f.hub = controllertest.NewClient(t, f.hubConfig, agenttest.Scheme())
+	f.workload = controllertest.NewClient(t, f.workloadConfig, agenttest.Scheme())
+	f.Create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.target}})
+	f.Create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
 	class := &fleetv1alpha1.EnrollmentClass{
 		ObjectMeta: metav1.ObjectMeta{Name: f.class},
 		Spec: fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{
@@ -284,49 +268,28 @@ func prepareFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass
 	for _, o := range options {
 		o(class)
 	}
-	f.create(f.hub, class)
+	f.Create(f.hub, class)
 	f.publish()
 	return f
 }
 
-func mustClient(t *testing.T, cfg *rest.Config) client.Client {
-	t.Helper()
-	cfg = rest.CopyConfig(cfg)
-	cfg.QPS = -1
-	c, err := client.New(cfg, client.Options{Scheme: agenttest.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // start runs the agent and engages the cluster.
 func (f *fixture) start() {
-	f.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	hub := rest.CopyConfig(hubConfig)
-	if f.hubConfig != nil {
-		hub = rest.CopyConfig(f.hubConfig)
-	}
-	hub.QPS = -1
+	f.T.Helper()
+	hub := controllertest.Unlimited(f.hubConfig)
 	hub.Impersonate.UserName = f.hubUser
 	hub.Wrap(f.hubRequests.wrap)
-	gate := multicluster.NewGate()
-	mgr, err := mcmanager.New(hub, nil, ctrl.Options{
-		Scheme: agenttest.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}, LeaderElection: false,
-	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	o := Options{Fleet: f.fleet, Gate: gate, Registerer: f.registry, SkipNameValidation: new(true), ProtectedNamespaces: []string{"crossplane-system"}, WithdrawalGrace: f.grace, InFlightGrace: time.Millisecond}
+	f.manager = controllertest.NewManager(f.T, hub, agenttest.Scheme())
+	o := Options{Fleet: f.fleet, Gate: f.manager.Gate, Registerer: f.registry, SkipNameValidation: new(true), ProtectedNamespaces: []string{"crossplane-system"}, WithdrawalGrace: f.grace, InFlightGrace: time.Millisecond}
 	if f.options != nil {
 		f.options(&o)
 	}
 	if err := o.setDefaults(); err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
-	if f.agent, err = setup(mgr, o); err != nil {
-		f.t.Fatal(err)
+	var err error
+	if f.agent, err = setup(f.manager, o); err != nil {
+		f.T.Fatal(err)
 	}
 
 	f.fleet.Set(connection.Cluster{
@@ -341,41 +304,23 @@ func (f *fixture) start() {
 		},
 	})
 
-	f.mgr, f.gate, f.managerCtx = mgr, gate, ctx
-	f.running = &sync.WaitGroup{}
-	f.running.Go(func() {
-		if err := mgr.Start(ctx); err != nil {
-			f.t.Errorf("manager: %v", err)
-		}
-	})
+	f.manager.Run()
 	f.engage()
-	f.stopAgent = sync.OnceFunc(func() {
-		cancel()
-		f.running.Wait()
-	})
-	f.t.Cleanup(f.stopAgent)
 }
+
+// stopAgent stops the agent.
+func (f *fixture) stopAgent() { f.manager.Stop() }
 
 // engage connects the cluster, as the provider would.
 func (f *fixture) engage() {
-	f.t.Helper()
-	workload := rest.CopyConfig(f.workloadConfig)
-	workload.QPS = -1
+	f.T.Helper()
+	workload := controllertest.Unlimited(f.workloadConfig)
 	workload.Impersonate.UserName = f.workloadUser
 	workload.Wrap(f.workloadAsked.wrap)
-	cl, err := cluster.New(workload, func(o *cluster.Options) { o.Scheme = agenttest.Scheme() })
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	ctx, disengage := context.WithCancel(f.managerCtx)
-	f.running.Go(func() { _ = cl.Start(ctx) })
-	f.gate.Open(f.cluster)
-	if err := f.mgr.Engage(ctx, f.cluster, cl); err != nil {
-		f.t.Fatal(err)
-	}
+	disconnect, manager := f.manager.Connect(f.cluster, workload), f.manager
 	f.disengageCluster = func() {
-		disengage()
-		f.gate.Forget(f.cluster)
+		disconnect()
+		manager.Gate.Forget(f.cluster)
 	}
 }
 
@@ -384,64 +329,27 @@ func (f *fixture) kubeSystemUID() string { return "kube-system of " + f.workload
 
 // restart stops the agent and starts another one.
 func (f *fixture) restart() {
-	f.t.Helper()
+	f.T.Helper()
 	f.stopAgent()
 	f.registry = prometheus.NewRegistry()
 	f.start()
 }
 
-// create creates an object. An API server serves a kind a moment after its definition was created.
-func (f *fixture) create(c client.Client, obj client.Object) {
-	f.t.Helper()
-	err := wait.PollUntilContextTimeout(f.ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		err := c.Create(ctx, obj)
-		if meta.IsNoMatchError(err) {
-			return false, nil
-		}
-		return true, err
-	})
-	if err != nil {
-		f.t.Fatalf("cannot create %T %q: %v", obj, obj.GetName(), err)
-	}
-}
-
-// eventually waits until fn returns no error.
-func (f *fixture) eventually(what string, fn func() error) {
-	f.t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(f.ctx, 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		last = fn()
-		return last == nil, nil
-	})
-	if err != nil {
-		f.t.Fatalf("%s: %v (%v)", what, last, err)
-	}
-}
-
 // settled waits until the agent has nothing to do any more: nothing is queued, and nothing is being worked on.
 func (f *fixture) settled() {
-	f.t.Helper()
-	quiet, before := 0, -1
-	f.eventually("the agent does not come to rest", func() error {
-		now := len(f.hubRequests.about()) + len(f.workloadAsked.about())
-		if now == before && f.hubRequests.unanswered.Load()+f.workloadAsked.unanswered.Load() == 0 {
-			quiet++
-		} else {
-			quiet, before = 0, now
-		}
-		if quiet < 25 {
-			return errors.New("it still asks the API servers")
-		}
-		return nil
+	f.T.Helper()
+	f.AtRest(25, func() (seen, unanswered int) {
+		return len(f.hubRequests.about()) + len(f.workloadAsked.about()),
+			int(f.hubRequests.unanswered.Load() + f.workloadAsked.unanswered.Load())
 	})
 }
 
-func (f *fixture) isRunning() bool { return f.agent != nil && f.managerCtx.Err() == nil }
+func (f *fixture) isRunning() bool { return f.agent != nil && !f.manager.IsStopped() }
 
 // lookedAt waits until the agent, which may have been restarted, has looked at a number of claims of the fixture.
 func (f *fixture) lookedAt(claims int) {
-	f.t.Helper()
-	f.eventually("the claims are looked at", func() error {
+	f.T.Helper()
+	f.Within("the claims are looked at", func() error {
 		m := f.agent.requirements.metrics
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -460,8 +368,8 @@ func (f *fixture) lookedAt(claims int) {
 
 // InHub waits until the agent has seen an object of the hub.
 func (f *fixture) inHub(obj *unstructured.Unstructured) {
-	f.t.Helper()
-	f.eventually("the agent has seen "+obj.GetName()+" in the hub", func() error {
+	f.T.Helper()
+	f.Within("the agent has seen "+obj.GetName()+" in the hub", func() error {
 		w, ok := f.agent.workloads.Get(f.cluster)
 		if !ok {
 			return errors.New("the cluster is not engaged")
@@ -536,14 +444,14 @@ func (f *fixture) xrdName() string { return "xmysqlinstances." + f.group }
 
 // publish installs the claim CRD in the hub and offers it, as Crossplane does for an XRD.
 func (f *fixture) publish() {
-	f.t.Helper()
-	f.create(f.hub, f.crd())
+	f.T.Helper()
+	f.Create(f.hub, f.crd())
 	f.offer()
 }
 
 // offer makes the XRD that offers the claim kind.
 func (f *fixture) offer() {
-	f.t.Helper()
+	f.T.Helper()
 	xrd := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{
 			"group":      f.group,
@@ -553,15 +461,15 @@ func (f *fixture) offer() {
 	}}
 	xrd.SetGroupVersionKind(crossplane.XRDKind.GroupVersionKind)
 	xrd.SetName(f.xrdName())
-	f.create(f.hub, xrd)
-	f.eventually("the hub serves the claim kind", func() error {
-		return f.hub.List(f.ctx, f.list())
+	f.Create(f.hub, xrd)
+	f.Within("the hub serves the claim kind", func() error {
+		return f.hub.List(f.Ctx, f.list())
 	})
 	xrd.Object["status"] = map[string]any{"conditions": []any{
 		map[string]any{"type": "Established", "status": "True"}, map[string]any{"type": "Offered", "status": "True"},
 	}}
-	if err := f.hub.Status().Update(f.ctx, xrd); err != nil {
-		f.t.Fatal(err)
+	if err := f.hub.Status().Update(f.Ctx, xrd); err != nil {
+		f.T.Fatal(err)
 	}
 }
 
@@ -577,8 +485,8 @@ func (f *fixture) list() *unstructured.UnstructuredList {
 
 // served waits until the workload cluster serves the claim kind.
 func (f *fixture) served() {
-	f.t.Helper()
-	f.eventually("the workload cluster serves the claim kind", func() error { return f.workload.List(f.ctx, f.list()) })
+	f.T.Helper()
+	f.Within("the workload cluster serves the claim kind", func() error { return f.workload.List(f.Ctx, f.list()) })
 }
 
 // object returns an empty claim.
@@ -592,14 +500,14 @@ func (f *fixture) object(namespace, name string) *unstructured.Unstructured {
 
 // claim creates a claim in the workload cluster.
 func (f *fixture) claim(name string, edit ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
-	f.t.Helper()
+	f.T.Helper()
 	f.served()
 	u := f.object(f.namespace, name)
 	u.Object["spec"] = map[string]any{"version": "5.7", "storageGB": int64(20)}
 	for _, e := range edit {
 		e(u)
 	}
-	f.create(f.workload, u)
+	f.Create(f.workload, u)
 	return u
 }
 
@@ -612,14 +520,14 @@ func withSecret(name string) func(*unstructured.Unstructured) {
 // get reads a claim, from the hub or the workload cluster.
 func (f *fixture) get(c client.Client, namespace, name string) (*unstructured.Unstructured, error) {
 	u := f.object(namespace, name)
-	return u, c.Get(f.ctx, client.ObjectKeyFromObject(u), u)
+	return u, c.Get(f.Ctx, client.ObjectKeyFromObject(u), u)
 }
 
 // pushed waits until a claim is in the hub, and returns it.
 func (f *fixture) pushed(name string) *unstructured.Unstructured {
-	f.t.Helper()
+	f.T.Helper()
 	var u *unstructured.Unstructured
-	f.eventually("claim "+name+" is pushed", func() (err error) {
+	f.Within("claim "+name+" is pushed", func() (err error) {
 		u, err = f.get(f.hub, f.target, name)
 		return err
 	})
@@ -628,9 +536,9 @@ func (f *fixture) pushed(name string) *unstructured.Unstructured {
 
 // synced waits until a claim in the workload cluster has the condition AgentSynced with a reason, and returns it.
 func (f *fixture) synced(name, reason string) *unstructured.Unstructured {
-	f.t.Helper()
+	f.T.Helper()
 	var u *unstructured.Unstructured
-	f.eventually("claim "+name+" has AgentSynced with reason "+reason, func() (err error) {
+	f.Within("claim "+name+" has AgentSynced with reason "+reason, func() (err error) {
 		if u, err = f.get(f.workload, f.namespace, name); err != nil {
 			return err
 		}
@@ -644,8 +552,8 @@ func (f *fixture) synced(name, reason string) *unstructured.Unstructured {
 
 // gone waits until a claim does not exist.
 func (f *fixture) gone(c client.Client, namespace, name string) {
-	f.t.Helper()
-	f.eventually("claim "+name+" is gone from "+namespace, func() error {
+	f.T.Helper()
+	f.Within("claim "+name+" is gone from "+namespace, func() error {
 		u, err := f.get(c, namespace, name)
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -654,22 +562,10 @@ func (f *fixture) gone(c client.Client, namespace, name string) {
 	})
 }
 
-// edit changes an object, whoever else changes it meanwhile.
-func (f *fixture) edit(c client.Client, obj client.Object, change func()) {
-	f.t.Helper()
-	f.eventually("editing "+obj.GetName(), func() error {
-		if err := c.Get(f.ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return err
-		}
-		change()
-		return c.Update(f.ctx, obj)
-	})
-}
-
 // ready does what Crossplane does when a claim's composite resource is ready.
 func (f *fixture) ready(name, address string) {
-	f.t.Helper()
-	f.eventually("Crossplane sets the status of "+name, func() error {
+	f.T.Helper()
+	f.Within("Crossplane sets the status of "+name, func() error {
 		u, err := f.get(f.hub, f.target, name)
 		if err != nil {
 			return err
@@ -680,21 +576,22 @@ func (f *fixture) ready(name, address string) {
 				map[string]any{"type": "Ready", "status": "True", "reason": "Available", "lastTransitionTime": "2026-01-02T03:04:05Z"},
 			},
 		}
-		return f.hub.Status().Update(f.ctx, u)
+		return f.hub.Status().Update(f.Ctx, u)
 	})
 }
 
 // connectionSecret does what Crossplane does to publish connection details: a Secret that the owner controls.
 func (f *fixture) connectionSecret(name string, owner *unstructured.Unstructured, password string) *corev1.Secret {
-	f.t.Helper()
+	f.T.Helper()
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.target, Name: name},
 		Type:       crossplane.SecretTypeConnection, Data: map[string][]byte{"password": []byte(password)},
 	}
 	if owner != nil {
+		s.Namespace = owner.GetNamespace()
 		s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}
 	}
-	f.create(f.hub, s)
+	f.Create(f.hub, s)
 	return s
 }
 

@@ -21,8 +21,8 @@ import (
 
 // hubMetadata waits until the labels and the annotations of an object of the hub, apart from Masthead's, are these.
 func (f *fixture) hubMetadata(name string, want map[string]string) {
-	f.t.Helper()
-	f.eventually("the metadata of "+name+" in the hub is what may travel", func() error {
+	f.T.Helper()
+	f.Within("the metadata of "+name+" in the hub is what may travel", func() error {
 		hub, err := f.get(f.hub, f.target, name)
 		if err != nil {
 			return err
@@ -39,6 +39,7 @@ func (f *fixture) hubMetadata(name string, want map[string]string) {
 }
 
 func TestMetadataOfDeploymentToolsDoesNotTravel(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	tools := map[string]string{
 		"app.kubernetes.io/instance": "shop", "app.kubernetes.io/managed-by": "Helm", "argocd.argoproj.io/tracking-id": "shop",
@@ -61,16 +62,16 @@ func TestMetadataOfDeploymentToolsDoesNotTravel(t *testing.T) {
 	annotations[ownership.AppliedHashAnnotation] = "0123"
 	before.SetAnnotations(annotations)
 	apply := client.ApplyConfigurationFromUnstructured(before)
-	if err := f.hub.Apply(f.ctx, apply, client.FieldOwner(ownership.FieldManager(f.identifier))); err != nil {
+	if err := f.hub.Apply(f.Ctx, apply, client.FieldOwner(ownership.FieldManager(f.identifier))); err != nil {
 		t.Fatal(err)
 	}
-	f.edit(f.hub, before, func() {
+	f.Edit(f.hub, before, func() {
 		labels := before.GetLabels()
 		labels["helm.sh/chart"] = "the-hubs-own"
 		before.SetLabels(labels)
 	})
 	f.claim("old", marked)
-	f.eventually("what has travelled before is removed", func() error {
+	f.Within("what has travelled before is removed", func() error {
 		hub, err := f.get(f.hub, f.target, "old")
 		if err != nil {
 			return err
@@ -100,12 +101,12 @@ func TestMetadataOfDeploymentToolsDoesNotTravel(t *testing.T) {
 
 	// Nothing of the metadata of the hub's Secret comes back.
 	secret := f.connectionSecret("db-conn", f.pushed("db"), "one")
-	f.edit(f.hub, secret, func() {
+	f.Edit(f.hub, secret, func() {
 		secret.Labels, secret.Annotations = maps.Clone(everything), maps.Clone(everything)
 	})
-	f.eventually("the connection Secret arrives", func() error {
+	f.Within("the connection Secret arrives", func() error {
 		got := &corev1.Secret{}
-		if err := f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, got); err != nil {
+		if err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, got); err != nil {
 			return err
 		}
 		if len(got.Labels) != 2 || len(got.Annotations) != 1 {

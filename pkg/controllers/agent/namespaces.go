@@ -6,11 +6,14 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -47,6 +50,21 @@ func namespacesUnknown(w *view.Cluster) *condition.Problem {
 	return nil
 }
 
+// chosenNamespaces are the namespaces of the hub that a workload cluster has chosen, now or when the claim was pushed,
+// so that the class has to allow them.
+func chosenNamespaces(p *plan.Pairing, claim metav1.Object) []string {
+	var names []string
+	if name, ok := p.Annotations[fleetv1alpha1.TargetNamespaceAnnotation]; ok {
+		names = append(names, name)
+	} else if p.Agent.MatchNamespaces {
+		names = append(names, p.Namespace)
+	}
+	if was, ok := ownership.RecordOf(claim); ok && !slices.Contains(names, was.Namespace) {
+		names = append(names, was.Namespace)
+	}
+	return names
+}
+
 // pair finds out where the claim goes, or why that is not known. If it will be known in a moment, nothing is told: its
 // coming makes a new request.
 func (r *requirementReconciler) pair(ctx context.Context, s *scope) error {
@@ -55,19 +73,15 @@ func (r *requirementReconciler) pair(ctx context.Context, s *scope) error {
 		return nil
 	}
 	p := &plan.Pairing{Class: s.ClassName, Agent: s.Class.Spec.Agent, Namespace: s.Namespace, Protected: r.protected, Annotations: s.NamespaceObject.GetAnnotations()}
-	var labels map[string]string
-	var err error
-	if name, ok := p.Annotations[fleetv1alpha1.TargetNamespaceAnnotation]; ok || p.Agent.MatchNamespaces {
-		if !ok {
-			name = s.Namespace
-		}
-		if labels, err = r.hubNamespaceLabels(ctx, p.Agent.AllowedTargetNamespaces, name); err != nil {
+	allowed := p.Agent.AllowedTargetNamespaces
+	labels := map[string]map[string]string{}
+	for _, name := range chosenNamespaces(p, s.Claim) {
+		var err error
+		if labels[name], err = r.hubNamespaceLabels(ctx, allowed, name); err != nil {
 			return err
 		}
 	}
-	p.Allowed = func(target string) bool {
-		return connection.Allows(p.Agent.AllowedTargetNamespaces, target, labels)
-	}
+	p.Allowed = func(target string) bool { return connection.Allows(allowed, target, labels[target]) }
 	s.Pairing = p
 	target, untargeted := p.Target()
 	if s.Untargeted = untargeted; untargeted == nil {

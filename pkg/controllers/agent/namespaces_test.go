@@ -28,9 +28,9 @@ import (
 
 // annotateNamespace does what the owner of a namespace of the workload cluster does to pair it.
 func (f *fixture) annotateNamespace(annotations map[string]string) {
-	f.t.Helper()
+	f.T.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
-	f.edit(f.workload, ns, func() {
+	f.Edit(f.workload, ns, func() {
 		for k, v := range annotations {
 			metav1.SetMetaDataAnnotation(&ns.ObjectMeta, k, v)
 			if v == "" {
@@ -39,7 +39,7 @@ func (f *fixture) annotateNamespace(annotations map[string]string) {
 		}
 	})
 	// Where claims go is decided by what the agent has seen, which is told nothing by a claim that comes next.
-	f.eventually("the agent has seen the annotations", func() error {
+	f.Within("the agent has seen the annotations", func() error {
 		if !f.isRunning() {
 			return nil
 		}
@@ -64,21 +64,21 @@ func (f *fixture) annotateNamespace(annotations map[string]string) {
 }
 
 func (f *fixture) targetAnnotation(target string) {
-	f.t.Helper()
+	f.T.Helper()
 	f.annotateNamespace(map[string]string{fleetv1alpha1.TargetNamespaceAnnotation: target})
 }
 
 // editClass changes the class.
 func (f *fixture) editClass(change func(*fleetv1alpha1.AgentSpec)) {
-	f.t.Helper()
+	f.T.Helper()
 	class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.class}}
-	f.edit(f.hub, class, func() { change(&class.Spec.Agent) })
-	f.eventually("the agent has seen the class", func() error {
+	f.Edit(f.hub, class, func() { change(&class.Spec.Agent) })
+	f.Within("the agent has seen the class", func() error {
 		if !f.isRunning() {
 			return nil
 		}
 		seen := &fleetv1alpha1.EnrollmentClass{}
-		if err := f.mgr.GetLocalManager().GetClient().Get(f.ctx, client.ObjectKeyFromObject(class), seen); err != nil {
+		if err := f.manager.GetLocalManager().GetClient().Get(f.Ctx, client.ObjectKeyFromObject(class), seen); err != nil {
 			return err
 		}
 		if seen.Generation < class.Generation {
@@ -90,15 +90,15 @@ func (f *fixture) editClass(change func(*fleetv1alpha1.AgentSpec)) {
 
 // HubNamespace creates a namespace in the hub.
 func (f *fixture) hubNamespace(name string) string {
-	f.t.Helper()
-	f.create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	f.T.Helper()
+	f.Create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	return name
 }
 
 // pushedTo waits until a claim is in a namespace of the hub.
 func (f *fixture) pushedTo(target, name string) {
-	f.t.Helper()
-	f.eventually("claim "+name+" is in "+target, func() error {
+	f.T.Helper()
+	f.Within("claim "+name+" is in "+target, func() error {
 		_, err := f.get(f.hub, target, name)
 		return err
 	})
@@ -106,9 +106,9 @@ func (f *fixture) pushedTo(target, name string) {
 
 // notIn is that the hub has no claim of that name in a namespace now.
 func (f *fixture) notIn(target, name string) {
-	f.t.Helper()
+	f.T.Helper()
 	if _, err := f.get(f.hub, target, name); !apierrors.IsNotFound(err) {
-		f.t.Errorf("want no claim %q in %q, got %v", name, target, err)
+		f.T.Errorf("want no claim %q in %q, got %v", name, target, err)
 	}
 }
 
@@ -119,11 +119,12 @@ func allowTargets(names ...string) func(*fleetv1alpha1.EnrollmentClass) {
 }
 
 func TestAuthenticatingToTheCentralClusterTargetNamespaceAnnotation(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) { allowTargets(class.Name + "-bar")(class) })
 	bar := f.class + "-bar"
 	f.targetAnnotation(bar)
 	other := "other-" + f.namespace
-	f.create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}})
+	f.Create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}})
 	f.start()
 
 	f.claim("db")
@@ -141,11 +142,12 @@ func TestAuthenticatingToTheCentralClusterTargetNamespaceAnnotation(t *testing.T
 	// A namespace without the annotation keeps the class's target.
 	u := f.object(other, "db")
 	u.Object["spec"] = map[string]any{"version": "8"}
-	f.create(f.workload, u)
+	f.Create(f.workload, u)
 	f.pushedTo(f.target, "db")
 }
 
 func TestAuthenticatingToTheCentralClusterMatchNamespacesIsOverriddenByAnnotation(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) {
 		class.Spec.Agent.DefaultTargetNamespace, class.Spec.Agent.MatchNamespaces = "", true
 		allowTargets(class.Name + "-bar")(class)
@@ -169,6 +171,7 @@ func TestAuthenticatingToTheCentralClusterMatchNamespacesIsOverriddenByAnnotatio
 }
 
 func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	treasury := f.hubNamespace(f.class + "-treasury")
 	f.targetAnnotation(treasury)
@@ -197,14 +200,14 @@ func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
 	f.synced("path", reason.ReasonTargetNamespaceNotAllowed)
 	f.notIn(treasury, "db")
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: treasury}}
-	f.edit(f.hub, ns, func() { ns.Labels["claims-of"] = f.class })
+	f.Edit(f.hub, ns, func() { ns.Labels["claims-of"] = f.class })
 	f.pushedTo(treasury, "db")
 	f.synced("db", reason.ReasonSynced)
-	f.edit(f.hub, ns, func() { delete(ns.Labels, "claims-of") })
+	f.Edit(f.hub, ns, func() { delete(ns.Labels, "claims-of") })
 	f.synced("db", reason.ReasonTargetNamespaceNotAllowed)
 
 	// What is not allowed any more can still be deleted.
-	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")
@@ -214,11 +217,12 @@ func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
 // TestChangedAnnotationThatLeadsToATakenName says what keeps a claim from going there: first that nobody asked for a
 // move, which goes on when the name is free, then the name.
 func TestChangedAnnotationThatLeadsToATakenName(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) { allowTargets(class.Name + "-bar")(class) })
 	bar := f.hubNamespace(f.class + "-bar")
 	holder := f.object(bar, "db")
 	holder.SetAnnotations(ownership.Source{Identifier: "another", Namespace: "theirs"}.Annotations())
-	f.create(f.hub, holder)
+	f.Create(f.hub, holder)
 	f.start()
 	claim := f.claim("db")
 	before := f.pushed("db")
@@ -226,7 +230,7 @@ func TestChangedAnnotationThatLeadsToATakenName(t *testing.T) {
 
 	f.targetAnnotation(bar)
 	f.synced("db", reason.ReasonTargetNamespaceChanged)
-	f.edit(f.workload, claim, func() {
+	f.Edit(f.workload, claim, func() {
 		claim.SetAnnotations(map[string]string{fleetv1alpha1.OnTargetChangeAnnotation: fleetv1alpha1.OnTargetChangeRecreate})
 	})
 	f.synced("db", reason.ReasonConflict)
@@ -235,7 +239,7 @@ func TestChangedAnnotationThatLeadsToATakenName(t *testing.T) {
 		t.Errorf("want the object to stay where it is as long as it cannot be elsewhere, got %v (%v)", now.Object, err)
 	}
 
-	if err := f.hub.Delete(f.ctx, holder); err != nil {
+	if err := f.hub.Delete(f.Ctx, holder); err != nil {
 		t.Fatal(err)
 	}
 	f.synced("db", reason.ReasonSynced)
@@ -244,6 +248,7 @@ func TestChangedAnnotationThatLeadsToATakenName(t *testing.T) {
 }
 
 func TestChangedAnnotationMovesNothing(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) { allowTargets(class.Name + "-bar")(class) })
 	bar := f.hubNamespace(f.class + "-bar")
 	f.start()
@@ -262,14 +267,15 @@ func TestChangedAnnotationMovesNothing(t *testing.T) {
 }
 
 func TestNothingIsPushedWhileTheNamespacesAreNotKnown(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	f.workloadUser = f.class
-	f.create(f.workload, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.class}, Rules: []rbacv1.PolicyRule{
+	f.Create(f.workload, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.class}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"*"}},
 		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"secrets", "events"}, Verbs: []string{"*"}},
 		{APIGroups: []string{f.group}, Resources: []string{"*"}, Verbs: []string{"*"}},
 	}})
-	f.create(f.workload, &rbacv1.ClusterRoleBinding{
+	f.Create(f.workload, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: f.class},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.class},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.workloadUser}},
@@ -285,21 +291,21 @@ func TestNothingIsPushedWhileTheNamespacesAreNotKnown(t *testing.T) {
 	// A deletion does not need to know: whatever names the claim as its source goes.
 	left := f.object(f.target, "db")
 	left.SetAnnotations(ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.Annotations())
-	f.create(f.hub, left)
-	f.eventually("the claim bears the finalizer", func() error {
+	f.Create(f.hub, left)
+	f.Within("the claim bears the finalizer", func() error {
 		claim, err := f.get(f.workload, f.namespace, "db")
 		if err != nil {
 			return err
 		}
 		claim.SetFinalizers([]string{agenttest.OurFinalizer})
-		return f.workload.Update(f.ctx, claim)
+		return f.workload.Update(f.Ctx, claim)
 	})
-	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")
-	f.eventually("its object is gone from the hub", func() error {
-		err := f.hub.Get(f.ctx, client.ObjectKeyFromObject(left), left)
+	f.Within("its object is gone from the hub", func() error {
+		err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(left), left)
 		if !apierrors.IsNotFound(err) {
 			return errors.Join(err, errors.New("it is there"))
 		}
@@ -331,6 +337,7 @@ func TestRecreates(t *testing.T) {
 }
 
 func TestClaimThatAsksToMoveIsMadeAnewWhereItCanBe(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) {
 		allowTargets(class.Name+"-bar", class.Name+"-missing")(class)
 	})
@@ -341,7 +348,7 @@ func TestClaimThatAsksToMoveIsMadeAnewWhereItCanBe(t *testing.T) {
 	f.claim("taken")
 	f.pushed("taken")
 	theirs := f.object(bar, "taken")
-	f.create(f.hub, theirs)
+	f.Create(f.hub, theirs)
 
 	// What cannot be created at the new place stays at the old one.
 	f.annotateNamespace(map[string]string{
@@ -353,12 +360,12 @@ func TestClaimThatAsksToMoveIsMadeAnewWhereItCanBe(t *testing.T) {
 	}
 
 	// Something holds the object at the old place: it is there once, never twice.
-	f.edit(f.hub, before, func() { before.SetFinalizers([]string{"example.org/hold"}) })
+	f.Edit(f.hub, before, func() { before.SetFinalizers([]string{"example.org/hold"}) })
 	f.targetAnnotation(bar)
 	f.synced("db", reason.ReasonMoving)
 	f.synced("taken", reason.ReasonConflict)
 	f.notIn(bar, "db")
-	f.edit(f.hub, before, func() { before.SetFinalizers(nil) })
+	f.Edit(f.hub, before, func() { before.SetFinalizers(nil) })
 	f.pushedTo(bar, "db")
 	f.synced("db", reason.ReasonSynced)
 	f.notIn(f.target, "db")

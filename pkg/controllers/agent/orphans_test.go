@@ -14,6 +14,7 @@ import (
 )
 
 func TestObjectsOfTheHubWithoutAClaimAreCounted(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.claim("db")
 	f.pushed("db")
@@ -23,11 +24,11 @@ func TestObjectsOfTheHubWithoutAClaimAreCounted(t *testing.T) {
 	ghost := f.object(f.target, "ghost")
 	ghost.Object["spec"] = map[string]any{"version": "5.7"}
 	ghost.SetAnnotations(ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.Annotations())
-	f.create(f.hub, ghost)
+	f.Create(f.hub, ghost)
 	foreign := f.object(f.target, "foreign")
 	foreign.Object["spec"] = map[string]any{"version": "5.7"}
 	foreign.SetAnnotations(ownership.Source{Identifier: "somebody-else", Namespace: f.namespace}.Annotations())
-	f.create(f.hub, foreign)
+	f.Create(f.hub, foreign)
 	f.counts("what names this cluster and has no claim there is counted, what names another is not", 1)
 	f.settled()
 	if _, err := f.get(f.hub, f.target, "ghost"); err != nil {
@@ -42,6 +43,7 @@ func TestObjectsOfTheHubWithoutAClaimAreCounted(t *testing.T) {
 // TestObjectsThatNameAClaimElsewhereAreCounted is about strays: they are not obeyed
 // (TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim), and somebody has to know of them.
 func TestObjectsThatNameAClaimElsewhereAreCounted(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	hub := f.settledClaim("db")
 	f.gauge("masthead_agent_strays", "the claim's own object is none", 0)
@@ -49,10 +51,10 @@ func TestObjectsThatNameAClaimElsewhereAreCounted(t *testing.T) {
 	elsewhere := f.hubNamespace(f.class + "-elsewhere")
 	stray := f.object(elsewhere, "db")
 	stray.SetAnnotations(hub.GetAnnotations())
-	f.create(f.hub, stray)
+	f.Create(f.hub, stray)
 	f.gauge("masthead_agent_strays", "one that names the claim elsewhere is one", 1)
 	f.counts("and no orphan", 0)
-	if err := f.hub.Delete(f.ctx, stray); err != nil {
+	if err := f.hub.Delete(f.Ctx, stray); err != nil {
 		t.Fatal(err)
 	}
 	f.gauge("masthead_agent_strays", "it is gone", 0)
@@ -60,14 +62,14 @@ func TestObjectsThatNameAClaimElsewhereAreCounted(t *testing.T) {
 
 // counts waits until as many objects of the hub are published as being without a claim.
 func (f *fixture) counts(why string, want float64) {
-	f.t.Helper()
+	f.T.Helper()
 	f.gauge("masthead_agent_orphans", why, want)
 }
 
 // gauge waits until a metric of the fixture's cluster has a value.
 func (f *fixture) gauge(name, why string, want float64) {
-	f.t.Helper()
-	f.eventually(why, func() error {
+	f.T.Helper()
+	f.Within(why, func() error {
 		families, err := f.registry.Gather()
 		if err != nil {
 			return err

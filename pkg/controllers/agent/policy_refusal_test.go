@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/rest"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 const refusedByPolicy = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"` +
@@ -28,6 +28,7 @@ const refusedByPolicy = `{"kind":"Status","apiVersion":"v1","status":"Failure","
 // TestRefusalByThePolicyIsNoProblemWhileTheUserChanges refuses definitions as a cluster does that knows Masthead as
 // another user by now than its policy lets through.
 func TestRefusalByThePolicyIsNoProblemWhileTheUserChanges(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	var asked, refused atomic.Int32
 	users := &readonlypolicy.Users{}
@@ -35,9 +36,9 @@ func TestRefusalByThePolicyIsNoProblemWhileTheUserChanges(t *testing.T) {
 	_, doubts := users.Of(f.cluster).Name()
 	users.Of(f.cluster).Learn("before", doubts, time.Now())
 	f.options = func(o *Options) { o.Users = users }
-	f.workloadConfig = rest.CopyConfig(workloadConfig)
+	f.workloadConfig = rest.CopyConfig(f.workloadConfig)
 	f.workloadConfig.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return agenttest.RoundTripper(func(req *http.Request) (*http.Response, error) {
+		return controllertest.RoundTripper(func(req *http.Request) (*http.Response, error) {
 			if req.Method != http.MethodPost || !strings.HasSuffix(req.URL.Path, "/customresourcedefinitions") || refused.Add(1) > 2 {
 				return next.RoundTrip(req)
 			}
@@ -54,7 +55,7 @@ func TestRefusalByThePolicyIsNoProblemWhileTheUserChanges(t *testing.T) {
 		t.Errorf("want the cluster to be asked once as whom it knows Masthead, got %d for %d attempts", asked.Load(), refused.Load())
 	}
 	l := &eventsv1.EventList{}
-	if err := f.hub.List(f.ctx, l); err != nil {
+	if err := f.hub.List(f.Ctx, l); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range l.Items {

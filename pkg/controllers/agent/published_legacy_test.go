@@ -22,7 +22,7 @@ import (
 
 // serveLegacyAPI makes the hub serve the API of Crossplane 0.10 to 0.12, until the end of the test.
 func (f *fixture) serveLegacyAPI() {
-	f.t.Helper()
+	f.T.Helper()
 	open := &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}}
 	for _, kind := range []kindwatch.Kind{crossplane.InfrastructureDefinitionKind, crossplane.InfrastructurePublicationKind} {
 		crd := &apiextensionsv1.CustomResourceDefinition{
@@ -36,16 +36,17 @@ func (f *fixture) serveLegacyAPI() {
 				}},
 			},
 		}
-		f.create(f.hub, crd)
-		f.t.Cleanup(func() {
+		f.Create(f.hub, crd)
+		f.T.Cleanup(func() {
 			if err := f.hub.Delete(context.Background(), crd); err != nil {
-				f.t.Error(err)
+				f.T.Error(err)
 			}
 		})
 	}
 }
 
 func TestSynchronizationPullPublishesWhatAnInfrastructurePublicationDoes(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
 	f.serveLegacyAPI()
@@ -67,12 +68,12 @@ func TestSynchronizationPullPublishesWhatAnInfrastructurePublicationDoes(t *test
 	crd.Name = "bucketrequirements." + f.group
 	crd.OwnerReferences[0].Kind = crossplane.InfrastructurePublicationKind.Kind
 	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "bucketrequirements", Singular: "bucketrequirement", Kind: "BucketRequirement"}
-	f.create(f.hub, crd)
+	f.Create(f.hub, crd)
 	for _, obj := range []*unstructured.Unstructured{definition, publication} {
-		f.eventually("the old API is served", func() error { return f.hub.Create(f.ctx, obj) })
+		f.Within("the old API is served", func() error { return f.hub.Create(f.Ctx, obj) })
 	}
 	publication.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}}
-	if err := f.hub.Status().Update(f.ctx, publication); err != nil {
+	if err := f.hub.Status().Update(f.Ctx, publication); err != nil {
 		t.Fatal(err)
 	}
 
@@ -83,19 +84,19 @@ func TestSynchronizationPullPublishesWhatAnInfrastructurePublicationDoes(t *test
 	}
 	local := requirement(f.namespace)
 	local.Object["spec"] = map[string]any{"version": "1", "resourceRef": map[string]any{"name": "of-another-tenant"}}
-	f.eventually("the requirement is created", func() error { return f.workload.Create(f.ctx, local) })
+	f.Within("the requirement is created", func() error { return f.workload.Create(f.Ctx, local) })
 	hub := requirement(f.target)
-	f.eventually("the requirement is pushed", func() error { return f.hub.Get(f.ctx, client.ObjectKeyFromObject(hub), hub) })
+	f.Within("the requirement is pushed", func() error { return f.hub.Get(f.Ctx, client.ObjectKeyFromObject(hub), hub) })
 	if _, found, _ := unstructured.NestedFieldNoCopy(hub.Object, "spec", "resourceRef"); found {
 		t.Errorf("want a requirement never to name a composite of the hub, got %v", hub.Object["spec"])
 	}
 
-	if err := f.hub.Delete(f.ctx, publication); err != nil {
+	if err := f.hub.Delete(f.Ctx, publication); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("a requirement whose publication is withdrawn says so", func() error {
+	f.Within("a requirement whose publication is withdrawn says so", func() error {
 		u := requirement(f.namespace)
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(u), u); err != nil {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(u), u); err != nil {
 			return err
 		}
 		if propagation.AgentSynced(u)["reason"] != reason.ReasonKindNotOffered {
@@ -103,11 +104,11 @@ func TestSynchronizationPullPublishesWhatAnInfrastructurePublicationDoes(t *test
 		}
 		return nil
 	})
-	if err := f.workload.Delete(f.ctx, local); err != nil {
+	if err := f.workload.Delete(f.Ctx, local); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("it goes from the hub all the same", func() error {
-		if err := f.hub.Get(f.ctx, client.ObjectKeyFromObject(hub), requirement(f.target)); !apierrors.IsNotFound(err) {
+	f.Within("it goes from the hub all the same", func() error {
+		if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(hub), requirement(f.target)); !apierrors.IsNotFound(err) {
 			return errors.New("not yet")
 		}
 		return nil

@@ -123,6 +123,7 @@ func (r *requirementReconciler) push(
 		options = append(options, client.ForceOwnership)
 	}
 	if hub == nil {
+		ownership.MarkCreated(out, r.clock.Now())
 		if left := r.inFlight.waitElsewhere(s.Request, key, s.Protected); left > 0 {
 			return nil, &outcome{silent: true, retryAfter: left}, nil
 		}

@@ -21,8 +21,8 @@ import (
 
 // recorded waits until a claim records an object of the hub.
 func (f *fixture) recorded(name string, hub *unstructured.Unstructured) {
-	f.t.Helper()
-	f.eventually("claim "+name+" records its object in the hub", func() error {
+	f.T.Helper()
+	f.Within("claim "+name+" records its object in the hub", func() error {
 		claim, err := f.get(f.workload, f.namespace, name)
 		if err != nil {
 			return err
@@ -36,7 +36,7 @@ func (f *fixture) recorded(name string, hub *unstructured.Unstructured) {
 
 // settledClaim creates a claim whose object in the hub is ready and recorded.
 func (f *fixture) settledClaim(name string) *unstructured.Unstructured {
-	f.t.Helper()
+	f.T.Helper()
 	f.claim(name)
 	hub := f.pushed(name)
 	f.ready(name, "a")
@@ -47,9 +47,9 @@ func (f *fixture) settledClaim(name string) *unstructured.Unstructured {
 
 // inHubAnew waits until the hub has another object of a claim.
 func (f *fixture) inHubAnew(name string, before types.UID) *unstructured.Unstructured {
-	f.t.Helper()
+	f.T.Helper()
 	var now *unstructured.Unstructured
-	f.eventually("the object of "+name+" is created again", func() (err error) {
+	f.Within("the object of "+name+" is created again", func() (err error) {
 		if now, err = f.get(f.hub, f.target, name); err == nil && now.GetUID() == before {
 			err = errors.New("it is the old one")
 		}
@@ -59,16 +59,16 @@ func (f *fixture) inHubAnew(name string, before types.UID) *unstructured.Unstruc
 }
 
 func (f *fixture) deleteInHub(obj *unstructured.Unstructured) {
-	f.t.Helper()
-	if err := f.hub.Delete(f.ctx, obj); err != nil {
-		f.t.Fatal(err)
+	f.T.Helper()
+	if err := f.hub.Delete(f.Ctx, obj); err != nil {
+		f.T.Fatal(err)
 	}
 }
 
 func (f *fixture) annotateClaim(name, key, value string) {
-	f.t.Helper()
+	f.T.Helper()
 	u := f.object(f.namespace, name)
-	f.edit(f.workload, u, func() {
+	f.Edit(f.workload, u, func() {
 		annotations := u.GetAnnotations()
 		if annotations == nil {
 			annotations = map[string]string{}
@@ -79,18 +79,19 @@ func (f *fixture) annotateClaim(name, key, value string) {
 }
 
 func TestObjectDeletedInTheHubIsToldAndNotReplaced(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	hub := f.settledClaim("db")
 
 	// Something in the hub holds the object for a while, and it goes then.
-	f.edit(f.hub, hub, func() { hub.SetFinalizers([]string{"example.org/hold"}) })
+	f.Edit(f.hub, hub, func() { hub.SetFinalizers([]string{"example.org/hold"}) })
 	f.deleteInHub(hub)
 	f.says("db", reason.ReasonHubObjectDeleted, string(hub.GetUID()), fleetv1alpha1.RecreateAnnotation)
-	f.edit(f.hub, hub, func() { hub.SetFinalizers(nil) })
+	f.Edit(f.hub, hub, func() { hub.SetFinalizers(nil) })
 	f.gone(f.hub, f.target, "db")
-	f.eventually("the owner is told by an event", func() error {
+	f.Within("the owner is told by an event", func() error {
 		events := &eventsv1.EventList{}
-		if err := f.workload.List(f.ctx, events, client.InNamespace(f.namespace)); err != nil {
+		if err := f.workload.List(f.Ctx, events, client.InNamespace(f.namespace)); err != nil {
 			return err
 		}
 		for _, e := range events.Items {
@@ -125,7 +126,7 @@ func TestObjectDeletedInTheHubIsToldAndNotReplaced(t *testing.T) {
 	restored := f.object(f.target, "db")
 	restored.SetAnnotations(f.source().Annotations())
 	restored.Object["spec"] = map[string]any{"version": "5.7"}
-	f.create(f.hub, restored)
+	f.Create(f.hub, restored)
 	f.synced("db", reason.ReasonSynced)
 	f.ready("db", "b")
 	f.recorded("db", restored)
@@ -133,7 +134,7 @@ func TestObjectDeletedInTheHubIsToldAndNotReplaced(t *testing.T) {
 	// Whoever deletes the claim has a new beginning.
 	f.deleteInHub(restored)
 	f.synced("db", reason.ReasonHubObjectDeleted)
-	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")
@@ -141,6 +142,7 @@ func TestObjectDeletedInTheHubIsToldAndNotReplaced(t *testing.T) {
 }
 
 func TestObjectDeletedInTheHubIsReplacedIfTheClassSaysSo(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, func(c *fleetv1alpha1.EnrollmentClass) {
 		c.Spec.Agent.RecreatePolicy = fleetv1alpha1.RecreatePolicyAlways
 	})
@@ -150,15 +152,16 @@ func TestObjectDeletedInTheHubIsReplacedIfTheClassSaysSo(t *testing.T) {
 }
 
 func TestLossWhileAClusterIsAwayIsNone(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	hub := f.settledClaim("db")
 	f.settled()
-	fakefleet.Drain(t, f.gate, f.cluster)
-	if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
+	fakefleet.Drain(t, f.manager.Gate, f.cluster)
+	if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
 		t.Fatal(err)
 	}
 	f.disengageCluster()
-	f.eventually("nothing of Masthead is left on the claim", func() error {
+	f.Within("nothing of Masthead is left on the claim", func() error {
 		claim, err := f.get(f.workload, f.namespace, "db")
 		if err != nil || len(claim.GetFinalizers()) > 0 || claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] != "" {
 			return fmt.Errorf("it is %v: %w", claim.Object["metadata"], err)
@@ -171,6 +174,7 @@ func TestLossWhileAClusterIsAwayIsNone(t *testing.T) {
 }
 
 func TestClaimThatWasCopiedWithItsRecordGetsItsOwnObject(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.settledClaim("db")
 	original, err := f.get(f.workload, f.namespace, "db")
@@ -186,12 +190,13 @@ func TestClaimThatWasCopiedWithItsRecordGetsItsOwnObject(t *testing.T) {
 
 // Whoever applies annotations without content owns that there are none, and no other apply may add one.
 func TestClaimWhoseAnnotationsWereAppliedEmptyRecordsItsObject(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
 	u := f.object(f.namespace, "db")
 	u.Object["spec"] = map[string]any{"version": "5.7", "storageGB": int64(20)}
 	_ = unstructured.SetNestedMap(u.Object, map[string]any{}, "metadata", "annotations")
-	if err := f.workload.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("kubectl")); err != nil {
+	if err := f.workload.Apply(f.Ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("kubectl")); err != nil {
 		t.Fatal(err)
 	}
 	hub := f.pushed("db")
@@ -203,17 +208,18 @@ func TestClaimWhoseAnnotationsWereAppliedEmptyRecordsItsObject(t *testing.T) {
 // Any object of the hub can name any source. One that is not where the claim's object is, or belongs, neither stops the
 // claim nor goes with it.
 func TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	elsewhere := f.hubNamespace(f.class + "-elsewhere")
 	hub := f.settledClaim("db")
 	stray := f.object(elsewhere, "db")
 	stray.SetAnnotations(hub.GetAnnotations())
 	stray.Object["spec"] = map[string]any{"version": "8"}
-	f.create(f.hub, stray)
+	f.Create(f.hub, stray)
 	f.inHub(stray)
 
 	f.poke("db")
-	f.eventually("the claim still travels", func() error {
+	f.Within("the claim still travels", func() error {
 		now, err := f.get(f.hub, f.target, "db")
 		if size, _, _ := unstructured.NestedInt64(now.Object, "spec", "storageGB"); err != nil || size != 21 {
 			return fmt.Errorf("its size is %d: %w", size, err)
@@ -221,7 +227,7 @@ func TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim(t *testing.T) {
 		return nil
 	})
 	f.ready("db", "b")
-	f.eventually("its status comes back", func() error {
+	f.Within("its status comes back", func() error {
 		claim, err := f.get(f.workload, f.namespace, "db")
 		if address, _, _ := unstructured.NestedString(claim.Object, "status", "address"); err != nil || address != "b" {
 			return fmt.Errorf("the address is %q: %w", address, err)
@@ -230,7 +236,7 @@ func TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim(t *testing.T) {
 	})
 	f.synced("db", reason.ReasonSynced)
 
-	if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")

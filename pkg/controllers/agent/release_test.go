@@ -32,6 +32,7 @@ func orphaning(c *fleetv1alpha1.EnrollmentClass) {
 }
 
 func TestOrphanedClaimLeavesItsObjectToNobody(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason  string
 		options []func(*fleetv1alpha1.EnrollmentClass)
@@ -41,11 +42,12 @@ func TestOrphanedClaimLeavesItsObjectToNobody(t *testing.T) {
 		"ByTheClaim": {reason: "The claim asks for it.", edit: withDeletionPolicy("Orphan")},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t, tc.options...)
 			claim := f.claim("db", tc.edit)
 			before := f.pushed("db")
 			f.synced("db", reason.ReasonSynced)
-			if err := f.workload.Delete(f.ctx, claim); err != nil {
+			if err := f.workload.Delete(f.Ctx, claim); err != nil {
 				t.Fatal(err)
 			}
 			f.gone(f.workload, f.namespace, "db")
@@ -78,11 +80,12 @@ func TestOrphanedClaimLeavesItsObjectToNobody(t *testing.T) {
 }
 
 func TestMisspeltDeletionPolicyDeletesNothing(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	claim := f.claim("db", withDeletionPolicy("orphan"))
 	f.pushed("db")
 	f.synced("db", reason.ReasonSynced)
-	if err := f.workload.Delete(f.ctx, claim); err != nil {
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.synced("db", reason.ReasonInvalidDeletionPolicy)
@@ -90,7 +93,7 @@ func TestMisspeltDeletionPolicyDeletesNothing(t *testing.T) {
 	if hub, err := f.get(f.hub, f.target, "db"); err != nil || hub.GetDeletionTimestamp() != nil {
 		t.Fatalf("want the object in the hub to stay, got %v (%v)", hub.Object, err)
 	}
-	f.edit(f.workload, claim, func() { withDeletionPolicy("Delete")(claim) })
+	f.Edit(f.workload, claim, func() { withDeletionPolicy("Delete")(claim) })
 	f.gone(f.workload, f.namespace, "db")
 	f.gone(f.hub, f.target, "db")
 }
@@ -98,6 +101,7 @@ func TestMisspeltDeletionPolicyDeletesNothing(t *testing.T) {
 // TestClaimThatVanishesWhileItIsLookedForIsNotForgotten has a claim vanish in the instant in which a reconcile has
 // found that it is not there and that nothing is known of its end.
 func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.claim("db")
 	f.synced("db", reason.ReasonSynced)
@@ -115,10 +119,10 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	defer unlock()
 	looked := make(chan error)
 	go func() {
-		_, _, err := f.agent.requirements.claimOf(w, req)
+		_, _, err := f.agent.requirements.claimOf(f.Ctx, w, req)
 		looked <- err
 	}()
-	f.eventually("the claim is found not to be there", func() error {
+	f.Within("the claim is found not to be there", func() error {
 		stacks := make([]byte, 8<<20)
 		if !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "(*requirementReconciler).claimOf") {
 			return errors.New("it was not looked for yet")
@@ -139,6 +143,7 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 }
 
 func TestClaimThatVanishesIsOrphanedIfItsPolicySaysSo(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, orphaning)
 	f.claim("db")
 	f.pushed("db")
@@ -150,12 +155,12 @@ func TestClaimThatVanishesIsOrphanedIfItsPolicySaysSo(t *testing.T) {
 	ghost := f.object(f.target, "ghost")
 	ghost.SetAnnotations(ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.Annotations())
 	ghost.Object["spec"] = map[string]any{"version": "8"}
-	f.create(f.hub, ghost)
+	f.Create(f.hub, ghost)
 
 	last := f.object(f.namespace, "ghost")
 	last.SetFinalizers([]string{agenttest.OurFinalizer})
 	f.agent.handleWorkload(w, kindwatch.Event{Type: kindwatch.Deleted, Kind: kind, Object: last})
-	f.eventually("the object is released", func() error {
+	f.Within("the object is released", func() error {
 		hub, err := f.get(f.hub, f.target, "ghost")
 		if err == nil && hub.GetAnnotations()[fleetv1alpha1.ReleasedFromAnnotation] == "" {
 			err = errors.New("it is not")

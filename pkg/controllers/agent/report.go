@@ -113,6 +113,8 @@ func (r *reporter) writeStatus(
 
 	switch {
 	case toldBefore && last == c.Reason:
+	case c.Reason == reason.ReasonReconcilePaused:
+		s.workload.Recorder.Eventf(before, nil, corev1.EventTypeNormal, c.Reason, "Synchronise", "%s", c.Message)
 	case o.problem != nil && c.Reason != reason.ReasonDeleting:
 		s.workload.Recorder.Eventf(before, nil, corev1.EventTypeWarning, c.Reason, "Synchronise", "%s", c.Message)
 	case o.problem == nil && toldBefore:

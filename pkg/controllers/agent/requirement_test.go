@@ -33,6 +33,7 @@ import (
 )
 
 func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.claim("db", func(u *unstructured.Unstructured) {
 		u.SetLabels(map[string]string{"team": "a", "crossplane.io/claim-name": "forged"})
@@ -53,8 +54,9 @@ func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
 	}
 	annotations := hub.GetAnnotations()
 	delete(annotations, ownership.AppliedHashAnnotation)
+	delete(annotations, fleetv1alpha1.CreatedAtAnnotation)
 	home := &corev1.Namespace{}
-	if err := f.workload.Get(f.ctx, types.NamespacedName{Name: f.namespace}, home); err != nil {
+	if err := f.workload.Get(f.Ctx, types.NamespacedName{Name: f.namespace}, home); err != nil {
 		t.Fatal(err)
 	}
 	wantAnnotations := map[string]string{
@@ -71,7 +73,7 @@ func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
 	f.ready("db", "db.example.org")
 	claim := f.synced("db", reason.ReasonSynced)
 	if got, _, _ := unstructured.NestedString(claim.Object, "status", "address"); got != "db.example.org" {
-		f.eventually("the status comes back", func() error {
+		f.Within("the status comes back", func() error {
 			u, err := f.get(f.workload, f.namespace, "db")
 			if got, _, _ := unstructured.NestedString(u.Object, "status", "address"); err != nil || got != "db.example.org" {
 				return fmt.Errorf("address is %q: %w", got, errors.Join(err, errors.New("not there")))
@@ -89,6 +91,7 @@ func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
 }
 
 func TestSpecChangesAndRemovalsTravel(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	claim := f.claim("db", func(u *unstructured.Unstructured) {
 		u.SetLabels(map[string]string{"team": "a", "stage": "dev"})
@@ -97,12 +100,12 @@ func TestSpecChangesAndRemovalsTravel(t *testing.T) {
 	f.pushed("db")
 	// Crossplane fills in fields of its own, as it does, by an update.
 	hub := f.object(f.target, "db")
-	f.edit(f.hub, hub, func() {
+	f.Edit(f.hub, hub, func() {
 		_ = unstructured.SetNestedField(hub.Object, "c", "spec", "compositionRef", "name")
 		_ = unstructured.SetNestedField(hub.Object, "xdb-1", "spec", "resourceRef", "name")
 	})
 
-	f.edit(f.workload, claim, func() {
+	f.Edit(f.workload, claim, func() {
 		claim.SetLabels(map[string]string{"team": "b"})
 		unstructured.RemoveNestedField(claim.Object, "spec", "tags")
 		_ = unstructured.SetNestedField(claim.Object, int64(40), "spec", "storageGB")
@@ -111,7 +114,7 @@ func TestSpecChangesAndRemovalsTravel(t *testing.T) {
 		"version": "5.7", "storageGB": int64(40), "compositeDeletePolicy": "Background",
 		"compositionRef": map[string]any{"name": "c"}, "resourceRef": map[string]any{"name": "xdb-1"},
 	}
-	f.eventually("the change travels", func() error {
+	f.Within("the change travels", func() error {
 		hub, err := f.get(f.hub, f.target, "db")
 		if err != nil {
 			return err
@@ -126,11 +129,11 @@ func TestSpecChangesAndRemovalsTravel(t *testing.T) {
 	})
 
 	// What somebody in the hub changes in the user's fields is put back, what Crossplane owns is not.
-	f.edit(f.hub, hub, func() {
+	f.Edit(f.hub, hub, func() {
 		_ = unstructured.SetNestedField(hub.Object, int64(1), "spec", "storageGB")
 		_ = unstructured.SetNestedField(hub.Object, "Foreground", "spec", "compositeDeletePolicy")
 	})
-	f.eventually("drift is put back", func() error {
+	f.Within("drift is put back", func() error {
 		hub, err := f.get(f.hub, f.target, "db")
 		if got, _, _ := unstructured.NestedInt64(hub.Object, "spec", "storageGB"); err != nil || got != 40 {
 			return fmt.Errorf("storageGB is %d: %w", got, errors.Join(err, errors.New("not put back")))
@@ -143,6 +146,7 @@ func TestSpecChangesAndRemovalsTravel(t *testing.T) {
 func patient(o *Options) { o.FirstStatusPatience = time.Minute }
 
 func TestClaimCostsFourRequestsAndNothingWhenIdle(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	f.options = patient
 	f.start()
@@ -191,6 +195,7 @@ func TestClaimCostsFourRequestsAndNothingWhenIdle(t *testing.T) {
 }
 
 func TestConnectionSecretComesBack(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	claim := f.claim("db", withSecret("db-conn"))
 	hub := f.pushed("db")
@@ -201,7 +206,7 @@ func TestConnectionSecretComesBack(t *testing.T) {
 	arrived := func(password string) func() error {
 		return func() error {
 			s := &corev1.Secret{}
-			if err := f.workload.Get(f.ctx, key, s); err != nil {
+			if err := f.workload.Get(f.Ctx, key, s); err != nil {
 				return err
 			}
 			if got := string(s.Data["password"]); got != password {
@@ -213,30 +218,30 @@ func TestConnectionSecretComesBack(t *testing.T) {
 			return nil
 		}
 	}
-	f.eventually("the Secret arrives", arrived("one"))
+	f.Within("the Secret arrives", arrived("one"))
 
 	source.Data["password"] = []byte("two")
-	if err := f.hub.Update(f.ctx, source); err != nil {
+	if err := f.hub.Update(f.Ctx, source); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("a rotated value follows", arrived("two"))
+	f.Within("a rotated value follows", arrived("two"))
 	f.settled()
 
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	f.edit(f.workload, s, func() { s.Data["password"] = []byte("mine") })
-	f.eventually("a tampered value is put back", arrived("two"))
-	f.edit(f.workload, s, func() { s.Labels = nil })
-	f.eventually("a removed label is put back", arrived("two"))
-	if err := f.workload.Delete(f.ctx, s); err != nil {
+	f.Edit(f.workload, s, func() { s.Data["password"] = []byte("mine") })
+	f.Within("a tampered value is put back", arrived("two"))
+	f.Edit(f.workload, s, func() { s.Labels = nil })
+	f.Within("a removed label is put back", arrived("two"))
+	if err := f.workload.Delete(f.Ctx, s); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("a deleted Secret comes back", arrived("two"))
+	f.Within("a deleted Secret comes back", arrived("two"))
 
 	f.settled()
 	before := len(f.workloadAsked.writes())
-	f.edit(f.workload, s, func() { metav1.SetMetaDataAnnotation(&s.ObjectMeta, "example.org/seen", "yes") })
+	f.Edit(f.workload, s, func() { metav1.SetMetaDataAnnotation(&s.ObjectMeta, "example.org/seen", "yes") })
 	f.settled()
-	if err := f.workload.Get(f.ctx, key, s); err != nil || s.Annotations["example.org/seen"] != "yes" {
+	if err := f.workload.Get(f.Ctx, key, s); err != nil || s.Annotations["example.org/seen"] != "yes" {
 		t.Errorf("want somebody else's annotation to stay, got %v (%v)", s.Annotations, err)
 	}
 	if after := len(f.workloadAsked.writes()); after != before {
@@ -245,13 +250,14 @@ func TestConnectionSecretComesBack(t *testing.T) {
 }
 
 func TestSecretThatTheHubsClaimDoesNotControlIsNotCopied(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	other := f.object(f.target, "other")
 	other.Object["spec"] = map[string]any{"version": "8"}
-	f.create(f.hub, other)
+	f.Create(f.hub, other)
 	f.connectionSecret("others", other, "secret")
 	f.connectionSecret("nobodys", nil, "secret")
-	f.create(f.hub, &corev1.Secret{
+	f.Create(f.hub, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.target, Name: "opaque"}, Data: map[string][]byte{"password": []byte("secret")},
 	})
 
@@ -265,7 +271,7 @@ func TestSecretThatTheHubsClaimDoesNotControlIsNotCopied(t *testing.T) {
 	}
 	f.settled()
 	for _, name := range []string{"others", "nobodys", "opaque"} {
-		err := f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, &corev1.Secret{})
+		err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, &corev1.Secret{})
 		if !apierrors.IsNotFound(err) {
 			t.Errorf("want no Secret %q in the workload cluster, got %v", name, err)
 		}
@@ -276,25 +282,27 @@ func TestSecretThatTheHubsClaimDoesNotControlIsNotCopied(t *testing.T) {
 }
 
 func TestForeignSecretInTheWorkloadClusterIsNotOverwritten(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
 	mine := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn", Labels: map[string]string{fleetv1alpha1.ManagedByLabel: view.ManagedByValue}},
 		StringData: map[string]string{"mine": "yes"},
 	}
-	f.create(f.workload, mine)
+	f.Create(f.workload, mine)
 	f.claim("db", withSecret("db-conn"))
 	hub := f.pushed("db")
 	f.connectionSecret("db-conn", hub, "one")
 	f.ready("db", "a")
 	f.synced("db", reason.ReasonSecretConflict)
 	got := &corev1.Secret{}
-	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(mine), got); err != nil || got.ResourceVersion != mine.ResourceVersion {
+	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(mine), got); err != nil || got.ResourceVersion != mine.ResourceVersion {
 		t.Errorf("want the Secret as it was, got %v (%v)", got.ObjectMeta, err)
 	}
 }
 
 func TestConflictWritesNothingAndEndsWhenTheHolderGoes(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason      string
 		annotations map[string]string
@@ -310,12 +318,13 @@ func TestConflictWritesNothingAndEndsWhenTheHolderGoes(t *testing.T) {
 		"Unowned": {reason: "An object that somebody created in the hub is not ours.", says: "created in the hub"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			holder := f.object(f.target, "db")
 			holder.SetAnnotations(tc.annotations)
 			// The very content that the claim has: even an apply without force would succeed on it.
 			holder.Object["spec"] = map[string]any{"version": "5.7", "storageGB": int64(20)}
-			f.create(f.hub, holder)
+			f.Create(f.hub, holder)
 			f.inHub(holder)
 			f.claim("db")
 
@@ -332,10 +341,10 @@ func TestConflictWritesNothingAndEndsWhenTheHolderGoes(t *testing.T) {
 				t.Errorf("%s want the holder as it was, got %v (%v)", tc.reason, now.Object, err)
 			}
 
-			if err := f.hub.Delete(f.ctx, holder); err != nil {
+			if err := f.hub.Delete(f.Ctx, holder); err != nil {
 				t.Fatal(err)
 			}
-			f.eventually("the claim is pushed when the holder is gone", func() error {
+			f.Within("the claim is pushed when the holder is gone", func() error {
 				hub, err := f.get(f.hub, f.target, "db")
 				if err == nil && ownership.Of(true, hub, ownership.Source{Identifier: f.identifier, Namespace: f.namespace}) != ownership.Ours {
 					err = errors.New("it is not ours")
@@ -348,6 +357,7 @@ func TestConflictWritesNothingAndEndsWhenTheHolderGoes(t *testing.T) {
 }
 
 func TestCreationInTheHubIsTheArbiter(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.claim("first")
 	f.pushed("first")
@@ -356,38 +366,39 @@ func TestCreationInTheHubIsTheArbiter(t *testing.T) {
 	// Somebody creates the object between our look and our apply, with content on which an apply would not conflict.
 	holder := f.object(f.target, "db")
 	holder.Object["spec"] = map[string]any{"version": "5.7"}
-	f.create(f.hub, holder)
+	f.Create(f.hub, holder)
 	intent := propagation.Intent(f.object(f.namespace, "db"), ownership.Place{
 		Kind:           kindwatch.Kind{GroupVersionKind: f.gvk(), Resource: "mysqlinstances"},
 		NamespacedName: types.NamespacedName{Namespace: f.target, Name: "db"},
 	}, ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.Annotations(), crossplane.FormClaim)
-	err := f.hub.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(propagation.ForCreation(intent)), client.FieldOwner("test"), client.ForceOwnership)
+	err := f.hub.Apply(f.Ctx, client.ApplyConfigurationFromUnstructured(propagation.ForCreation(intent)), client.FieldOwner("test"), client.ForceOwnership)
 	if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
 		t.Errorf("want an apply for creation to be refused for an existing object, got %v", err)
 	}
 	stale := holder.DeepCopy()
 	stale.SetUID("another")
-	err = f.hub.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(propagation.ForUpdate(intent, stale)), client.FieldOwner("test"), client.ForceOwnership)
+	err = f.hub.Apply(f.Ctx, client.ApplyConfigurationFromUnstructured(propagation.ForUpdate(intent, stale)), client.FieldOwner("test"), client.ForceOwnership)
 	if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
 		t.Errorf("want an apply for another object to be refused, got %v", err)
 	}
 	stale.SetName("nothing")
 	intent.SetName("nothing")
-	err = f.hub.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(propagation.ForUpdate(intent, stale)), client.FieldOwner("test"), client.ForceOwnership)
+	err = f.hub.Apply(f.Ctx, client.ApplyConfigurationFromUnstructured(propagation.ForUpdate(intent, stale)), client.FieldOwner("test"), client.ForceOwnership)
 	if !apierrors.IsConflict(err) {
 		t.Errorf("want an apply for an object that is gone to be refused, got %v", err)
 	}
 }
 
 func TestDeletionWaitsForTheHub(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
 	hub := f.object(f.target, "db")
-	f.edit(f.hub, hub, func() { controllerutil.AddFinalizer(hub, "finalizer.apiextensions.crossplane.io") })
+	f.Edit(f.hub, hub, func() { controllerutil.AddFinalizer(hub, "finalizer.apiextensions.crossplane.io") })
 	f.synced("db", reason.ReasonSynced)
 
-	if err := f.workload.Delete(f.ctx, claim); err != nil {
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.synced("db", reason.ReasonDeleting)
@@ -399,12 +410,13 @@ func TestDeletionWaitsForTheHub(t *testing.T) {
 	if _, err := f.get(f.workload, f.namespace, "db"); err != nil {
 		t.Fatalf("want the claim to wait for the hub, got %v", err)
 	}
-	f.edit(f.hub, hub, func() { controllerutil.RemoveFinalizer(hub, "finalizer.apiextensions.crossplane.io") })
+	f.Edit(f.hub, hub, func() { controllerutil.RemoveFinalizer(hub, "finalizer.apiextensions.crossplane.io") })
 	f.gone(f.workload, f.namespace, "db")
 	f.gone(f.hub, f.target, "db")
 }
 
 func TestDeletionRightAfterCreationLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
 	for i := range 20 {
@@ -413,13 +425,13 @@ func TestDeletionRightAfterCreationLeavesNothingBehind(t *testing.T) {
 		if i%2 == 0 {
 			f.pushed(name)
 		}
-		if err := f.workload.Delete(f.ctx, claim); err != nil {
+		if err := f.workload.Delete(f.Ctx, claim); err != nil {
 			t.Fatal(err)
 		}
 	}
-	f.eventually("all claims are gone", func() error {
+	f.Within("all claims are gone", func() error {
 		l := f.list()
-		if err := f.workload.List(f.ctx, l, client.InNamespace(f.namespace)); err != nil {
+		if err := f.workload.List(f.Ctx, l, client.InNamespace(f.namespace)); err != nil {
 			return err
 		}
 		if len(l.Items) > 0 {
@@ -429,14 +441,14 @@ func TestDeletionRightAfterCreationLeavesNothingBehind(t *testing.T) {
 	})
 	nothingInHub := func() error {
 		l := f.list()
-		err := f.hub.List(f.ctx, l)
+		err := f.hub.List(f.Ctx, l)
 		for _, u := range l.Items {
 			err = errors.Join(err, fmt.Errorf("%s is left, of which was asked:\n%s\n%s", u.GetName(),
 				strings.Join(f.hubRequests.about("/"+u.GetName()+"?"), "\n"), strings.Join(f.workloadAsked.about("/"+u.GetName()), "\n")))
 		}
 		return err
 	}
-	f.eventually("nothing is left in the hub", nothingInHub)
+	f.Within("nothing is left in the hub", nothingInHub)
 	f.settled()
 	if err := nothingInHub(); err != nil {
 		t.Errorf("something came back: %v", err)
@@ -444,19 +456,20 @@ func TestDeletionRightAfterCreationLeavesNothingBehind(t *testing.T) {
 }
 
 func TestDeletionLeavesForeignObjectsAlone(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
 	f.synced("db", reason.ReasonSynced)
 	// The hub's administrator gives the object to somebody else.
 	hub := f.object(f.target, "db")
-	f.edit(f.hub, hub, func() {
+	f.Edit(f.hub, hub, func() {
 		hub.SetAnnotations(map[string]string{
 			fleetv1alpha1.SourceUIDAnnotation: "another", fleetv1alpha1.SourceNamespaceAnnotation: "theirs",
 		})
 	})
 	f.synced("db", reason.ReasonConflict)
-	if err := f.workload.Delete(f.ctx, claim); err != nil {
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")
@@ -467,7 +480,9 @@ func TestDeletionLeavesForeignObjectsAlone(t *testing.T) {
 }
 
 func TestNamespacePairing(t *testing.T) {
+	t.Parallel()
 	t.Run("MissingNamespaceIsNamedAndNothingElseHappens", func(t *testing.T) {
+		t.Parallel()
 		f := newFixture(t, func(c *fleetv1alpha1.EnrollmentClass) { c.Spec.Agent.DefaultTargetNamespace = "nowhere" })
 		f.claim("db")
 		c := propagation.AgentSynced(f.synced("db", reason.ReasonTargetNamespaceMissing))
@@ -476,19 +491,20 @@ func TestNamespacePairing(t *testing.T) {
 		}
 	})
 	t.Run("MatchNamespaces", func(t *testing.T) {
+		t.Parallel()
 		f := newFixture(t, func(c *fleetv1alpha1.EnrollmentClass) {
 			c.Spec.Agent.DefaultTargetNamespace, c.Spec.Agent.MatchNamespaces = "", true
 		})
-		f.create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
+		f.Create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
 		f.claim("db")
-		f.eventually("the claim goes to the namespace of its own name", func() error {
+		f.Within("the claim goes to the namespace of its own name", func() error {
 			_, err := f.get(f.hub, f.namespace, "db")
 			return err
 		})
 		system := f.object("kube-system", "db")
 		system.Object["spec"] = map[string]any{}
-		f.create(f.workload, system)
-		f.eventually("a namespace of the control plane is refused", func() error {
+		f.Create(f.workload, system)
+		f.Within("a namespace of the control plane is refused", func() error {
 			u, err := f.get(f.workload, "kube-system", "db")
 			if c := propagation.AgentSynced(u); err != nil || c["reason"] != reason.ReasonTargetNamespaceNotAllowed {
 				return fmt.Errorf("the condition is %v: %w", c, errors.Join(err, errors.New("not refused")))
@@ -497,19 +513,20 @@ func TestNamespacePairing(t *testing.T) {
 		})
 	})
 	t.Run("ChangedTargetMovesNothing", func(t *testing.T) {
+		t.Parallel()
 		f := newFixture(t)
 		claim := f.claim("db")
 		f.pushed("db")
 		f.synced("db", reason.ReasonSynced)
-		f.create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.target + "-new"}})
+		f.Create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.target + "-new"}})
 		class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.class}}
-		f.edit(f.hub, class, func() { class.Spec.Agent.DefaultTargetNamespace = f.target + "-new" })
+		f.Edit(f.hub, class, func() { class.Spec.Agent.DefaultTargetNamespace = f.target + "-new" })
 		f.synced("db", reason.ReasonTargetNamespaceChanged)
 		f.settled()
 		if _, err := f.get(f.hub, f.target+"-new", "db"); !apierrors.IsNotFound(err) {
 			t.Errorf("want no second object, got %v", err)
 		}
-		if err := f.workload.Delete(f.ctx, claim); err != nil {
+		if err := f.workload.Delete(f.Ctx, claim); err != nil {
 			t.Fatal(err)
 		}
 		f.gone(f.workload, f.namespace, "db")
@@ -519,7 +536,7 @@ func TestNamespacePairing(t *testing.T) {
 
 // limitInHub makes a policy of the hub, of which the definition says nothing.
 func (f *fixture) limitInHub(storageGB int64) {
-	f.t.Helper()
+	f.T.Helper()
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: f.class},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
@@ -532,17 +549,17 @@ func (f *fixture) limitInHub(storageGB int64) {
 			Validations: []admissionv1.Validation{{Expression: fmt.Sprintf("object.spec.storageGB <= %d", storageGB), Message: "too large for the hub"}},
 		},
 	}
-	f.create(f.hub, policy)
-	f.create(f.hub, &admissionv1.ValidatingAdmissionPolicyBinding{
+	f.Create(f.hub, policy)
+	f.Create(f.hub, &admissionv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: f.class},
 		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
 			PolicyName: f.class, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 		},
 	})
-	f.eventually("the policy is in force", func() error {
+	f.Within("the policy is in force", func() error {
 		u := f.object(f.target, "probe")
 		u.Object["spec"] = map[string]any{"storageGB": storageGB + 1}
-		if err := f.hub.Create(f.ctx, u, client.DryRunAll); err == nil {
+		if err := f.hub.Create(f.Ctx, u, client.DryRunAll); err == nil {
 			return errors.New("it is not")
 		}
 		return nil
@@ -550,6 +567,7 @@ func (f *fixture) limitInHub(storageGB int64) {
 }
 
 func TestRejectedClaimSaysWhyAndIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
 	f.limitInHub(10)
@@ -558,11 +576,12 @@ func TestRejectedClaimSaysWhyAndIsTriedAgain(t *testing.T) {
 	if message, _ := c["message"].(string); !strings.Contains(message, "too large for the hub") {
 		t.Errorf("want the hub's reason, got %q", message)
 	}
-	f.edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(5), "spec", "storageGB") })
+	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(5), "spec", "storageGB") })
 	f.synced("db", reason.ReasonSynced)
 }
 
 func TestClaimThatTheHubCannotTakeSaysSo(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.settledClaim("old")
 	// A webhook of the hub that nobody answers.
@@ -578,11 +597,11 @@ func TestClaimThatTheHubCannotTakeSaysSo(t *testing.T) {
 			SideEffects: new(admissionv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"}, FailurePolicy: new(admissionv1.Fail),
 		}},
 	}
-	f.create(f.hub, hook)
-	f.eventually("the webhook is asked", func() error {
+	f.Create(f.hub, hook)
+	f.Within("the webhook is asked", func() error {
 		u := f.object(f.target, "probe")
 		u.Object["spec"] = map[string]any{"storageGB": int64(20)}
-		if err := f.hub.Create(f.ctx, u, client.DryRunAll); err == nil {
+		if err := f.hub.Create(f.Ctx, u, client.DryRunAll); err == nil {
 			return errors.New("it is not")
 		}
 		return nil
@@ -595,7 +614,7 @@ func TestClaimThatTheHubCannotTakeSaysSo(t *testing.T) {
 			t.Errorf("want it not to be known whether the hub holds %s, got %v", name, c)
 		}
 	}
-	if err := f.hub.Delete(f.ctx, hook); err != nil {
+	if err := f.hub.Delete(f.Ctx, hook); err != nil {
 		t.Fatal(err)
 	}
 	f.synced("new", reason.ReasonSynced)
@@ -603,20 +622,21 @@ func TestClaimThatTheHubCannotTakeSaysSo(t *testing.T) {
 }
 
 func TestEventsTellOfTransitionsOnly(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	holder := f.object(f.target, "db")
 	holder.Object["spec"] = map[string]any{"version": "8"}
-	f.create(f.hub, holder)
+	f.Create(f.hub, holder)
 	f.claim("db")
 	f.synced("db", reason.ReasonConflict)
-	if err := f.hub.Delete(f.ctx, holder); err != nil {
+	if err := f.hub.Delete(f.Ctx, holder); err != nil {
 		t.Fatal(err)
 	}
 	f.synced("db", reason.ReasonSynced)
 	var got []string
-	f.eventually("both transitions are told", func() error {
+	f.Within("both transitions are told", func() error {
 		l := &eventsv1.EventList{}
-		if err := f.workload.List(f.ctx, l, client.InNamespace(f.namespace)); err != nil {
+		if err := f.workload.List(f.Ctx, l, client.InNamespace(f.namespace)); err != nil {
 			return err
 		}
 		got = nil

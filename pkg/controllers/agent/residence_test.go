@@ -20,11 +20,11 @@ import (
 
 // away does something to the workload cluster while it is un-enrolled.
 func (f *fixture) away(what func()) {
-	f.t.Helper()
+	f.T.Helper()
 	f.settled()
-	fakefleet.Drain(f.t, f.gate, f.cluster)
-	if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
-		f.t.Fatal(err)
+	fakefleet.Drain(f.T, f.manager.Gate, f.cluster)
+	if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
+		f.T.Fatal(err)
 	}
 	f.disengageCluster()
 	what()
@@ -33,23 +33,24 @@ func (f *fixture) away(what func()) {
 
 // recreateNamespace deletes the fixture's namespace in the workload cluster, and makes another one of that name.
 func (f *fixture) recreateNamespace() {
-	f.t.Helper()
+	f.T.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
-	if err := f.workload.Delete(f.ctx, ns); err != nil {
-		f.t.Fatal(err)
+	if err := f.workload.Delete(f.Ctx, ns); err != nil {
+		f.T.Fatal(err)
 	}
 	// That is what a controller does which does not run here.
-	f.eventually("the namespace is finalised", func() error {
-		if err := f.workload.Get(f.ctx, types.NamespacedName{Name: f.namespace}, ns); err != nil {
+	f.Within("the namespace is finalised", func() error {
+		if err := f.workload.Get(f.Ctx, types.NamespacedName{Name: f.namespace}, ns); err != nil {
 			return err
 		}
 		ns.Spec.Finalizers = nil
-		return f.workload.SubResource("finalize").Update(f.ctx, ns)
+		return f.workload.SubResource("finalize").Update(f.Ctx, ns)
 	})
-	f.create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
+	f.Create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
 }
 
 func TestNamespaceThatWasMadeAgainDoesNotInherit(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.claim("db", withSecret("db-conn"))
 	hub := f.pushed("db")
@@ -57,12 +58,12 @@ func TestNamespaceThatWasMadeAgainDoesNotInherit(t *testing.T) {
 	f.ready("db", "a")
 	f.synced("db", reason.ReasonSynced)
 	f.away(func() {
-		if err := f.workload.Delete(f.ctx, f.object(f.namespace, "db")); err != nil {
+		if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
 			t.Fatal(err)
 		}
 		f.gone(f.workload, f.namespace, "db")
 		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn"}}
-		if err := f.workload.Delete(f.ctx, s); err != nil && !apierrors.IsNotFound(err) {
+		if err := f.workload.Delete(f.Ctx, s); err != nil && !apierrors.IsNotFound(err) {
 			t.Fatal(err)
 		}
 		f.recreateNamespace()
@@ -71,16 +72,16 @@ func TestNamespaceThatWasMadeAgainDoesNotInherit(t *testing.T) {
 	f.claim("db", withSecret("db-conn"))
 	f.says("db", reason.ReasonNamespaceRecreated, fleetv1alpha1.AdoptableByAnnotation)
 	f.settled()
-	if err := f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+	if err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
 		t.Errorf("want no Secret of the team before, got %v", err)
 	}
 	// Nor can the successor say by itself that it is the heir, or have the object deleted by way of a forged finalizer.
 	f.annotateClaim("db", fleetv1alpha1.AdoptAnnotation, "true")
 	claim := f.object(f.namespace, "db")
-	f.edit(f.workload, claim, func() { claim.SetFinalizers([]string{fleetv1alpha1.RequirementFinalizer}) })
+	f.Edit(f.workload, claim, func() { claim.SetFinalizers([]string{fleetv1alpha1.RequirementFinalizer}) })
 	f.settled()
 	f.synced("db", reason.ReasonNamespaceRecreated)
-	if err := f.workload.Delete(f.ctx, claim); err != nil {
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")
@@ -91,7 +92,7 @@ func TestNamespaceThatWasMadeAgainDoesNotInherit(t *testing.T) {
 	// The hub's administrator can.
 	f.claim("db", withSecret("db-conn"))
 	f.synced("db", reason.ReasonNamespaceRecreated)
-	f.edit(f.hub, hub, func() {
+	f.Edit(f.hub, hub, func() {
 		annotations := hub.GetAnnotations()
 		annotations[fleetv1alpha1.AdoptableByAnnotation] = f.source().String()
 		hub.SetAnnotations(annotations)
@@ -104,6 +105,7 @@ func TestNamespaceThatWasMadeAgainDoesNotInherit(t *testing.T) {
 
 // A cluster that replaces another one under its identifier has other namespaces throughout, and takes over.
 func TestReplacementClusterTakesOverWhateverItsNamespacesAre(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	hub := f.settledClaim("db")
 	f.fleet.Forget(f.cluster)
@@ -116,7 +118,7 @@ func TestReplacementClusterTakesOverWhateverItsNamespacesAre(t *testing.T) {
 	if now.GetUID() != hub.GetUID() {
 		t.Fatalf("want the object of the lost cluster, got %v", now.Object["metadata"])
 	}
-	f.eventually("the object names where it comes from now", func() error {
+	f.Within("the object names where it comes from now", func() error {
 		now, err := f.get(f.hub, f.target, "db")
 		if err == nil && ownership.ResidenceOf(now).Cluster != types.UID(r.kubeSystemUID()) {
 			err = errors.New("it names " + string(ownership.ResidenceOf(now).Cluster))

@@ -29,6 +29,7 @@ import (
 )
 
 func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	f.grace = time.Hour // What is labelled like that, and has no objects, would go.
 	f.start()
@@ -38,23 +39,23 @@ func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 		crd := (&fixture{group: name + "." + f.group}).crd()
 		crd.OwnerReferences = nil
 		if inHub {
-			f.create(f.hub, crd.DeepCopy())
+			f.Create(f.hub, crd.DeepCopy())
 		}
 		crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: view.ManagedByValue}
-		f.create(f.workload, crd)
+		f.Create(f.workload, crd)
 		names = append(names, crd.Name)
 	}
 	for _, name := range names {
-		f.eventually("the definition is looked at", func() error {
+		f.Within("the definition is looked at", func() error {
 			if len(f.workloadAsked.about("customresourcedefinitions/"+name)) == 0 {
 				return errors.New("not yet")
 			}
 			return nil
 		})
 	}
-	f.eventually("the one that the hub does not know is closed", func() error {
+	f.Within("the one that the hub does not know is closed", func() error {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := f.workload.Get(f.ctx, client.ObjectKey{Name: "mysqlinstances.nowhere." + f.group}, crd); err != nil {
+		if err := f.workload.Get(f.Ctx, client.ObjectKey{Name: "mysqlinstances.nowhere." + f.group}, crd); err != nil {
 			return err
 		}
 		if crd.Annotations[definition.WithdrawnAnnotation] == "" {
@@ -82,7 +83,7 @@ func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 	// One that changes in the instant in which its claims become known is read again, and looked at once more after that.
 	req := request.ForDefinition(f.cluster, "mysqlinstances.nowhere."+f.group)
 	before, following := w.Followed(req.Name)
-	got, err := f.agent.definitions.Judge(f.ctx, w, req, before, following, "another state")
+	got, err := f.agent.definitions.Judge(f.Ctx, w, req, before, following, "another state")
 	if err != nil || !following || got.RequeueAfter == 0 {
 		t.Errorf("want it to be looked at again, got %+v (%v, followed %t)", got, err, following)
 	}
@@ -90,7 +91,10 @@ func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 
 // TestForgedDefinitionsCostNothingThatLasts is about the owner of a cluster who puts definitions with our label there,
 // changes and removes them, as often and under as many names as he likes.
+//
+//nolint:tparallel // The cases share a fixture.
 func TestForgedDefinitionsCostNothingThatLasts(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	f.grace = time.Hour
 	f.start()
@@ -110,10 +114,10 @@ func TestForgedDefinitionsCostNothingThatLasts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			crd := (&fixture{group: name + "." + f.group}).crd()
 			crd.OwnerReferences = nil
-			f.create(f.hub, crd.DeepCopy())
+			f.Create(f.hub, crd.DeepCopy())
 			crd.Spec.Scope = tc.scope
 			crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: view.ManagedByValue}
-			f.create(f.workload, crd)
+			f.Create(f.workload, crd)
 			judged := func() (states string, ok bool) {
 				meta, err := w.Watcher.Get(view.OwnedCRDKind, client.ObjectKey{Name: crd.Name})
 				if err != nil {
@@ -124,8 +128,8 @@ func TestForgedDefinitionsCostNothingThatLasts(t *testing.T) {
 			}
 			var states string
 			for n := range 3 {
-				f.edit(f.workload, crd, func() { crd.Annotations = map[string]string{"example.org/change": strconv.Itoa(n)} })
-				f.eventually("it is judged as it is now", func() error {
+				f.Edit(f.workload, crd, func() { crd.Annotations = map[string]string{"example.org/change": strconv.Itoa(n)} })
+				f.Within("it is judged as it is now", func() error {
 					meta, err := w.Watcher.Get(view.OwnedCRDKind, client.ObjectKey{Name: crd.Name})
 					if err != nil || meta.GetAnnotations()["example.org/change"] != strconv.Itoa(n) {
 						return fmt.Errorf("the watch has %v (%w)", meta, err)
@@ -142,10 +146,10 @@ func TestForgedDefinitionsCostNothingThatLasts(t *testing.T) {
 			if !w.IsUnoffered(crd.Name) {
 				t.Error("want a definition that is not offered to be noted as that")
 			}
-			if err := f.workload.Delete(f.ctx, crd); err != nil {
+			if err := f.workload.Delete(f.Ctx, crd); err != nil {
 				t.Fatal(err)
 			}
-			f.eventually("nothing is noted of it when it is gone", func() error {
+			f.Within("nothing is noted of it when it is gone", func() error {
 				if w.IsUnoffered(crd.Name) || w.IsJudged(crd.Name, states) {
 					return fmt.Errorf("unoffered: %t, judged: %t", w.IsUnoffered(crd.Name), w.IsJudged(crd.Name, states))
 				}
@@ -158,6 +162,7 @@ func TestForgedDefinitionsCostNothingThatLasts(t *testing.T) {
 // TestDefinitionsOfOtherControllersAreNotRead is for copies of the hub's definitions, which bear our label and can be
 // large.
 func TestDefinitionsOfOtherControllersAreNotRead(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	f.grace = time.Hour
 	f.start()
@@ -172,7 +177,7 @@ func TestDefinitionsOfOtherControllersAreNotRead(t *testing.T) {
 		crd.OwnerReferences = nil
 		crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: view.ManagedByValue}
 		crd.Annotations = map[string]string{fleetv1alpha1.MirroredAnnotation: "x"}
-		f.create(f.workload, crd)
+		f.Create(f.workload, crd)
 		t.Cleanup(func() {
 			if err := f.workload.Delete(context.Background(), crd); err != nil {
 				t.Errorf("cannot delete a definition: %v", err)
@@ -180,7 +185,7 @@ func TestDefinitionsOfOtherControllersAreNotRead(t *testing.T) {
 		})
 		names[mirrored] = crd.Name
 	}
-	f.eventually("the one that could be of claims is looked at", func() error {
+	f.Within("the one that could be of claims is looked at", func() error {
 		if len(f.workloadAsked.about("customresourcedefinitions/"+names[false])) == 0 {
 			return errors.New("not yet")
 		}
@@ -193,14 +198,15 @@ func TestDefinitionsOfOtherControllersAreNotRead(t *testing.T) {
 }
 
 func TestClaimsGoWhenTheirDefinitionIsNotOursAnyMore(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
 	f.synced("db", reason.ReasonSynced)
 	crd := f.crd()
-	f.edit(f.workload, crd, func() { crd.Labels = nil })
+	f.Edit(f.workload, crd, func() { crd.Labels = nil })
 	// The last look at it has noticed.
-	f.eventually("the kind is followed for deletions only", func() error {
+	f.Within("the kind is followed for deletions only", func() error {
 		w, ok := f.agent.workloads.Get(f.cluster)
 		if followed, _ := w.Followed(crd.Name); !ok || !followed.DeletionsOnly {
 			return fmt.Errorf("it is %v", followed)
@@ -208,8 +214,8 @@ func TestClaimsGoWhenTheirDefinitionIsNotOursAnyMore(t *testing.T) {
 		return nil
 	})
 	f.restart()
-	f.edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, "8", "spec", "version") })
-	if err := f.workload.Delete(f.ctx, claim); err != nil {
+	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, "8", "spec", "version") })
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")
@@ -222,25 +228,26 @@ func TestClaimsGoWhenTheirDefinitionIsNotOursAnyMore(t *testing.T) {
 }
 
 func TestClaimsGoWhenTheHubDoesNotSayWhatItOffers(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
 	f.synced("db", reason.ReasonSynced)
 	f.stopAgent()
 	f.hubUser = f.class
-	f.create(f.hub, &rbacv1.ClusterRole{
+	f.Create(f.hub, &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: f.class},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"", "events.k8s.io", f.group, fleetv1alpha1.GroupVersion.Group, apiextensionsv1.GroupName}, Resources: []string{"*"}, Verbs: []string{"*"}},
 		},
 	})
-	f.create(f.hub, &rbacv1.ClusterRoleBinding{
+	f.Create(f.hub, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: f.class},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.class},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.hubUser}},
 	})
 	f.restart()
-	if err := f.workload.Delete(f.ctx, claim); err != nil {
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")

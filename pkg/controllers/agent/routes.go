@@ -157,24 +157,40 @@ func (a *agent) handleWorkload(w *view.Cluster, e kindwatch.Event) {
 		}
 		if e.Type == kindwatch.StateChanged {
 			a.hub.Definitions.Add(request.ForDefinition(w.Name, e.Kind.GroupResource().String()))
+			if e.State == kindwatch.StateSynced {
+				a.hub.EnqueueUnclaimed(w, e.Kind)
+			}
 			return
 		}
-		add := a.hub.Requirements.Add
-		if e.Initial {
-			add = a.hub.Requirements.AddInitial
-		}
-		if crd := e.Kind.GroupResource().String(); !e.Initial && e.Type != kindwatch.Updated && w.IsUnoffered(crd) {
-			a.hub.Definitions.Add(request.ForDefinition(w.Name, crd))
-		}
-		req := w.Request(e.Kind, e.Object)
-		if vanished(e, w.Owner()) {
-			a.requirements.vanish(req, e.Object)
-		}
-		a.metrics.claimChanged(req, e, a.requirements.clock.Now())
+		a.handleClaim(w, e)
+	}
+}
+
+// handleClaim has a claim of a workload cluster looked at because it changed.
+func (a *agent) handleClaim(w *view.Cluster, e kindwatch.Event) {
+	if crd := e.Kind.GroupResource().String(); !e.Initial && e.Type != kindwatch.Updated && w.IsUnoffered(crd) {
+		a.hub.Definitions.Add(request.ForDefinition(w.Name, crd))
+	}
+	req := w.Request(e.Kind, e.Object)
+	switch {
+	case vanished(e, w.Owner()):
+		a.requirements.vanish(req, e.Object)
+	case e.Type == kindwatch.Deleted && !e.Relisted:
+		a.requirements.letGo(req)
+	}
+	a.metrics.claimChanged(req, e, a.requirements.clock.Now())
+	switch {
+	case e.Echo:
 		// What a reconcile wrote, it went on with.
-		if !e.Echo {
-			add(req)
-		}
+	case e.Initial:
+		a.hub.Requirements.AddInitial(req)
+	case asksOnly(e):
+		a.hub.Requirements.AddAfter(a.requirements.ask(req), req)
+	case asks(e):
+		a.requirements.ask(req)
+		a.hub.Requirements.Add(req)
+	default:
+		a.hub.Requirements.Add(req)
 	}
 }
 

@@ -49,8 +49,7 @@ func engagedFleet(t *testing.T, n int) *agent {
 	return a
 }
 
-// TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize counts reads of classes and of the fleet: there was one of each
-// for every cluster.
+// TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize counts reads of classes: there was one for every cluster.
 func TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize(t *testing.T) {
 	scheme := kruntime.NewScheme()
 	if err := fleetv1alpha1.AddToScheme(scheme); err != nil {

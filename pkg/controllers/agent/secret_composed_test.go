@@ -24,7 +24,7 @@ import (
 // compose does what Crossplane does with a Secret of a composition: it is labelled with the composite's name, and the
 // composite controls it.
 func (f *fixture) compose(name string, owner *unstructured.Unstructured, password string, edit ...func(*corev1.Secret)) *corev1.Secret {
-	f.t.Helper()
+	f.T.Helper()
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.target, Name: name, Labels: map[string]string{"crossplane.io/composite": "x"}},
 		Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{"password": []byte(password)},
@@ -35,74 +35,76 @@ func (f *fixture) compose(name string, owner *unstructured.Unstructured, passwor
 	for _, e := range edit {
 		e(s)
 	}
-	f.create(f.hub, s)
+	f.Create(f.hub, s)
 	return s
 }
 
 // composed does what Crossplane does when it has composed everything: it refers to it, and says so.
 func (f *fixture) composed(hub *unstructured.Unstructured, names ...string) {
-	f.t.Helper()
-	f.edit(f.hub, hub, func() {
+	f.T.Helper()
+	f.Edit(f.hub, hub, func() {
 		refs := []any{}
 		for _, name := range names {
 			refs = append(refs, map[string]any{"apiVersion": "v1", "kind": "Secret", "name": name})
 		}
 		_ = unstructured.SetNestedSlice(hub.Object, refs, "spec", "crossplane", "resourceRefs")
 	})
-	f.eventually("Crossplane sets the status", func() error {
-		if err := f.hub.Get(f.ctx, client.ObjectKeyFromObject(hub), hub); err != nil {
+	f.Within("Crossplane sets the status", func() error {
+		if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(hub), hub); err != nil {
 			return err
 		}
 		hub.Object["status"] = map[string]any{"conditions": []any{
 			map[string]any{"type": "Synced", "status": "True", "reason": "ReconcileSuccess", "lastTransitionTime": "2026-01-02T03:04:05Z"},
 		}}
-		return f.hub.Status().Update(f.ctx, hub)
+		return f.hub.Status().Update(f.Ctx, hub)
 	})
 }
 
 func TestSynchronizationPullBringsTheSecretsOfAComposite(t *testing.T) {
+	t.Parallel()
 	f := newCompositeFixture(t)
 	local, hub := f.cache("cache")
 	opaque := f.compose("cache-creds", hub, "one")
 	f.compose("cache-tls", hub, "tls", func(s *corev1.Secret) { s.Type = "example.org/tls" })
 	f.composed(hub, "cache-creds", "cache-tls")
 	for name, password := range map[string]string{"cache-creds": "one", "cache-tls": "tls"} {
-		f.eventually("every Secret arrives", f.secretIs(name, password))
+		f.Within("every Secret arrives", f.secretIs(name, password))
 	}
 	f.cacheSynced("cache", reason.ReasonSynced)
 	f.settled()
 	got := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "cache-tls"}}
-	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(got), got); err != nil {
+	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(got), got); err != nil {
 		t.Fatal(err)
 	}
 	if got.Type != "example.org/tls" || !metav1.IsControlledBy(got, local) || got.Labels[fleetv1alpha1.ManagedByLabel] != view.ManagedByValue || got.Labels["crossplane.io/composite"] != "" {
 		t.Errorf("want the type of the hub's, owned by the composite here, and nothing else of the hub's metadata, got %s %v", got.Type, got.ObjectMeta)
 	}
 
-	f.edit(f.hub, opaque, func() { opaque.Data["password"] = []byte("two") })
-	f.eventually("a rotated value follows", f.secretIs("cache-creds", "two"))
+	f.Edit(f.hub, opaque, func() { opaque.Data["password"] = []byte("two") })
+	f.Within("a rotated value follows", f.secretIs("cache-creds", "two"))
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "cache-creds"}}
-	f.edit(f.workload, s, func() { s.Data["password"] = []byte("mine") })
-	f.eventually("a tampered value is put back", f.secretIs("cache-creds", "two"))
-	f.edit(f.workload, s, func() { s.Data["password"], s.Immutable = []byte("mine"), new(true) })
-	f.eventually("even if it was made immutable", f.secretIs("cache-creds", "two"))
-	if err := f.workload.Delete(f.ctx, s); err != nil {
+	f.Edit(f.workload, s, func() { s.Data["password"] = []byte("mine") })
+	f.Within("a tampered value is put back", f.secretIs("cache-creds", "two"))
+	f.Edit(f.workload, s, func() { s.Data["password"], s.Immutable = []byte("mine"), new(true) })
+	f.Within("even if it was made immutable", f.secretIs("cache-creds", "two"))
+	if err := f.workload.Delete(f.Ctx, s); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("a deleted Secret comes back", f.secretIs("cache-creds", "two"))
+	f.Within("a deleted Secret comes back", f.secretIs("cache-creds", "two"))
 
-	if err := f.hub.Delete(f.ctx, opaque); err != nil {
+	if err := f.hub.Delete(f.Ctx, opaque); err != nil {
 		t.Fatal(err)
 	}
 	f.compose("cache-creds", hub, "three", func(s *corev1.Secret) { s.Type = "example.org/other" })
-	f.eventually("one that is composed anew with another type follows", f.secretIs("cache-creds", "three"))
+	f.Within("one that is composed anew with another type follows", f.secretIs("cache-creds", "three"))
 }
 
 func TestSecretsThatTheCompositeDoesNotControlAreNotCopied(t *testing.T) {
+	t.Parallel()
 	f := newCompositeFixture(t)
 	other := f.cacheObject(f.target, "other")
 	other.Object["spec"] = map[string]any{"memoryMB": int64(1)}
-	f.create(f.hub, other)
+	f.Create(f.hub, other)
 	local, hub := f.cache("cache", func(u *unstructured.Unstructured) {
 		_ = unstructured.SetNestedSlice(u.Object, []any{map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "others"}}, "spec", "crossplane", "resourceRefs")
 	})
@@ -120,11 +122,11 @@ func TestSecretsThatTheCompositeDoesNotControlAreNotCopied(t *testing.T) {
 	})
 	f.compose("ours", hub, "one")
 	f.composed(hub, "ours", "others", "nobodys", "owned", "forged", "unlabelled", "token")
-	f.eventually("the composite's own arrives", f.secretIs("ours", "one"))
+	f.Within("the composite's own arrives", f.secretIs("ours", "one"))
 	f.cacheSynced("cache", reason.ReasonSynced)
 	f.settled()
 	for _, name := range []string{"others", "nobodys", "owned", "forged", "unlabelled", "token"} {
-		if err := f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+		if err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
 			t.Errorf("want no Secret %q in the workload cluster, got %v", name, err)
 		}
 		if got := f.hubRequests.about("GET", "/secrets/"+name); len(got) != 0 {
@@ -134,16 +136,17 @@ func TestSecretsThatTheCompositeDoesNotControlAreNotCopied(t *testing.T) {
 }
 
 func TestSecretThatIsNotComposedAnyMoreGoes(t *testing.T) {
+	t.Parallel()
 	f := newCompositeFixture(t)
 	_, hub := f.cache("cache")
 	first := f.compose("first", hub, "one")
 	f.compose("second", hub, "two")
 	f.composed(hub, "first", "second")
-	f.eventually("the first arrives", f.secretIs("first", "one"))
-	f.eventually("the second arrives", f.secretIs("second", "two"))
+	f.Within("the first arrives", f.secretIs("first", "one"))
+	f.Within("the second arrives", f.secretIs("second", "two"))
 	f.cacheSynced("cache", reason.ReasonSynced)
 
-	if err := f.hub.Delete(f.ctx, first); err != nil {
+	if err := f.hub.Delete(f.Ctx, first); err != nil {
 		t.Fatal(err)
 	}
 	f.cacheSynced("cache", reason.ReasonSecretMissing)
@@ -151,7 +154,7 @@ func TestSecretThatIsNotComposedAnyMoreGoes(t *testing.T) {
 		t.Errorf("want the copy to be kept while the composite refers to the Secret: %v", err)
 	}
 	f.composed(hub, "second")
-	f.eventually("the copy goes when it does not any more", f.secretIs("first", ""))
+	f.Within("the copy goes when it does not any more", f.secretIs("first", ""))
 	f.cacheSynced("cache", reason.ReasonSynced)
 	if err := f.secretIs("second", "two")(); err != nil {
 		t.Errorf("want the other to stay: %v", err)
@@ -159,14 +162,15 @@ func TestSecretThatIsNotComposedAnyMoreGoes(t *testing.T) {
 }
 
 func TestForeignSecretKeepsNoOtherComposedOneAway(t *testing.T) {
+	t.Parallel()
 	f := newCompositeFixture(t)
 	mine := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "a"}, StringData: map[string]string{"password": "mine"}}
-	f.create(f.workload, mine)
+	f.Create(f.workload, mine)
 	_, hub := f.cache("cache")
 	f.compose("a", hub, "one")
 	f.compose("b", hub, "two")
 	f.composed(hub, "a", "b")
-	f.eventually("the other one arrives", f.secretIs("b", "two"))
+	f.Within("the other one arrives", f.secretIs("b", "two"))
 	f.cacheSynced("cache", reason.ReasonSecretConflict)
 	if err := f.secretIs("a", "mine")(); err != nil {
 		t.Errorf("want somebody else's Secret as it was: %v", err)
@@ -174,12 +178,13 @@ func TestForeignSecretKeepsNoOtherComposedOneAway(t *testing.T) {
 }
 
 func TestMetadataOfTheHubsSecretIsNoReasonToWrite(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	_, _, source := f.withCopiedSecret()
 	before := len(f.workloadAsked.writes())
 	reads := len(f.hubRequests.about("GET", "/secrets/db-conn"))
-	f.edit(f.hub, source, func() { metav1.SetMetaDataAnnotation(&source.ObjectMeta, "example.org/seen", "yes") })
-	f.eventually("the Secret is compared", func() error {
+	f.Edit(f.hub, source, func() { metav1.SetMetaDataAnnotation(&source.ObjectMeta, "example.org/seen", "yes") })
+	f.Within("the Secret is compared", func() error {
 		if len(f.hubRequests.about("GET", "/secrets/db-conn")) == reads {
 			return errors.New("not yet")
 		}
@@ -191,7 +196,7 @@ func TestMetadataOfTheHubsSecretIsNoReasonToWrite(t *testing.T) {
 	}
 	reads = len(f.hubRequests.about("GET", "/secrets/db-conn"))
 	f.ready("db", "b")
-	f.eventually("the claim is looked at again", func() error {
+	f.Within("the claim is looked at again", func() error {
 		u, err := f.get(f.workload, f.namespace, "db")
 		if got, _, _ := unstructured.NestedString(u.Object, "status", "address"); err != nil || got != "b" {
 			return fmt.Errorf("its address is %q (%w)", got, err)
@@ -202,8 +207,8 @@ func TestMetadataOfTheHubsSecretIsNoReasonToWrite(t *testing.T) {
 	if got := len(f.hubRequests.about("GET", "/secrets/db-conn")); got != reads {
 		t.Errorf("want what was compared not to be read again, got %d reads", got-reads)
 	}
-	f.edit(f.hub, source, func() { source.Data["password"] = []byte("two") })
-	f.eventually("a rotated value still follows", f.secretIs("db-conn", "two"))
+	f.Edit(f.hub, source, func() { source.Data["password"] = []byte("two") })
+	f.Within("a rotated value still follows", f.secretIs("db-conn", "two"))
 }
 
 func TestComposes(t *testing.T) {

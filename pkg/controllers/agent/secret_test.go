@@ -56,7 +56,7 @@ func TestUpToDate(t *testing.T) {
 func (f *fixture) secretIs(name, password string) func() error {
 	return func() error {
 		s := &corev1.Secret{}
-		err := f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, s)
+		err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, s)
 		if password == "" && apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -69,21 +69,22 @@ func (f *fixture) secretIs(name, password string) func() error {
 
 // withCopiedSecret makes a claim whose connection Secret is in the workload cluster.
 func (f *fixture) withCopiedSecret() (claim, hub *unstructured.Unstructured, source *corev1.Secret) {
-	f.t.Helper()
+	f.T.Helper()
 	claim = f.claim("db", withSecret("db-conn"))
 	hub = f.pushed("db")
 	source = f.connectionSecret("db-conn", hub, "one")
 	f.ready("db", "a")
 	f.synced("db", reason.ReasonSynced)
-	f.eventually("the Secret arrives", f.secretIs("db-conn", "one"))
+	f.Within("the Secret arrives", f.secretIs("db-conn", "one"))
 	f.settled()
 	return claim, hub, source
 }
 
 func TestRefusedSecretIsToldAndTheStatusComesBackAllTheSame(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
-	f.create(f.workload, &admissionv1.ValidatingAdmissionPolicy{
+	f.Create(f.workload, &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: f.class},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionv1.MatchResources{
@@ -96,13 +97,13 @@ func TestRefusedSecretIsToldAndTheStatusComesBackAllTheSame(t *testing.T) {
 			Validations: []admissionv1.Validation{{Expression: "false", Message: "no Secrets here " + strings.Repeat("x", 500)}},
 		},
 	})
-	f.create(f.workload, &admissionv1.ValidatingAdmissionPolicyBinding{
+	f.Create(f.workload, &admissionv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: f.class},
 		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: f.class, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
 	})
-	f.eventually("the policy is in force", func() error {
+	f.Within("the policy is in force", func() error {
 		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "probe"}}
-		if f.workload.Create(f.ctx, s, client.DryRunAll) == nil {
+		if f.workload.Create(f.Ctx, s, client.DryRunAll) == nil {
 			return errors.New("it is not")
 		}
 		return nil
@@ -114,7 +115,7 @@ func TestRefusedSecretIsToldAndTheStatusComesBackAllTheSame(t *testing.T) {
 	if message, _ := propagation.AgentSynced(claim)["message"].(string); !strings.Contains(message, "no Secrets here") || len(message) > 400 {
 		t.Errorf("want the cluster's reason, bounded, got %q", message)
 	}
-	f.eventually("the hub's status comes back", func() error {
+	f.Within("the hub's status comes back", func() error {
 		claim := f.synced("db", reason.ReasonSecretRejected)
 		if got, _, _ := unstructured.NestedString(claim.Object, "status", "address"); got != "db.example.org" {
 			return fmt.Errorf("the status is %v", claim.Object["status"])
@@ -124,22 +125,24 @@ func TestRefusedSecretIsToldAndTheStatusComesBackAllTheSame(t *testing.T) {
 }
 
 func TestSecretThatChangesItsOwnerInTheHubIsTold(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	_, hub, source := f.withCopiedSecret()
-	f.edit(f.hub, source, func() { source.OwnerReferences[0].UID = "another"; source.OwnerReferences[0].Name = "another" })
+	f.Edit(f.hub, source, func() { source.OwnerReferences[0].UID = "another"; source.OwnerReferences[0].Name = "another" })
 	f.synced("db", reason.ReasonSecretNotControlled)
-	f.edit(f.hub, source, func() {
+	f.Edit(f.hub, source, func() {
 		source.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(hub, hub.GroupVersionKind())}
 	})
 	f.synced("db", reason.ReasonSynced)
 }
 
 func TestTamperingWhileDisconnectedIsPutBack(t *testing.T) {
+	t.Parallel()
 	for name, way := range map[string]struct{ end, again func(*fixture) }{
 		"Engaged": {
 			end: func(f *fixture) {
 				f.disengageCluster()
-				f.eventually("the cluster is disengaged", func() error {
+				f.Within("the cluster is disengaged", func() error {
 					if _, ok := f.agent.workloads.Get(f.cluster); ok {
 						return errors.New("it is not")
 					}
@@ -152,25 +155,27 @@ func TestTamperingWhileDisconnectedIsPutBack(t *testing.T) {
 		"Restarted": {end: func(f *fixture) { f.stopAgent() }, again: (*fixture).restart},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			f.withCopiedSecret()
 			way.end(f)
 			s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn"}}
-			f.edit(f.workload, s, func() { s.Data["password"] = []byte("mine") })
+			f.Edit(f.workload, s, func() { s.Data["password"] = []byte("mine") })
 			way.again(f)
-			f.eventually("what was changed meanwhile is put back", f.secretIs("db-conn", "one"))
+			f.Within("what was changed meanwhile is put back", f.secretIs("db-conn", "one"))
 		})
 	}
 }
 
 func TestHandOverRemembersTheSecrets(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.withCopiedSecret()
 	before, _ := f.agent.workloads.Get(f.cluster)
 	key := types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}
 	version := before.WroteVersion(key)
 	f.engage()
-	f.eventually("the new instance counts", func() error {
+	f.Within("the new instance counts", func() error {
 		w, ok := f.agent.workloads.Get(f.cluster)
 		if !ok || w == before {
 			return errors.New("not yet")
@@ -183,6 +188,7 @@ func TestHandOverRemembersTheSecrets(t *testing.T) {
 }
 
 func TestCopyThatIsNotAskedForAnyMoreGoes(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	claim, hub, _ := f.withCopiedSecret()
 	// Somebody else's Secrets are not touched, whatever their labels.
@@ -190,42 +196,43 @@ func TestCopyThatIsNotAskedForAnyMoreGoes(t *testing.T) {
 		Namespace: f.namespace, Name: "forged", Labels: map[string]string{"masthead.dev/managed-by": view.ManagedByValue},
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(claim, claim.GroupVersionKind())},
 	}}
-	f.create(f.workload, forged)
+	f.Create(f.workload, forged)
 	f.connectionSecret("second", hub, "two")
-	f.edit(f.workload, claim, func() { withSecret("second")(claim) })
-	f.eventually("the new one arrives", f.secretIs("second", "two"))
-	f.eventually("the old one goes", f.secretIs("db-conn", ""))
-	f.edit(f.workload, claim, func() { unstructured.RemoveNestedField(claim.Object, "spec", "writeConnectionSecretToRef") })
-	f.eventually("the last one goes", f.secretIs("second", ""))
-	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(forged), forged); err != nil {
+	f.Edit(f.workload, claim, func() { withSecret("second")(claim) })
+	f.Within("the new one arrives", f.secretIs("second", "two"))
+	f.Within("the old one goes", f.secretIs("db-conn", ""))
+	f.Edit(f.workload, claim, func() { unstructured.RemoveNestedField(claim.Object, "spec", "writeConnectionSecretToRef") })
+	f.Within("the last one goes", f.secretIs("second", ""))
+	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(forged), forged); err != nil {
 		t.Errorf("want a Secret that is no copy to stay, got %v", err)
 	}
 }
 
 // TestClaimGoesOnAsSoonAsAForeignSecretIsGone waits for less than SlowRetry.
 func TestClaimGoesOnAsSoonAsAForeignSecretIsGone(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn"}}
-	f.create(f.workload, foreign)
+	f.Create(f.workload, foreign)
 	f.claim("db", withSecret("db-conn"))
 	f.connectionSecret("db-conn", f.pushed("db"), "one")
 	f.ready("db", "a")
 	f.synced("db", reason.ReasonSecretConflict)
 	w, _ := f.agent.workloads.Get(f.cluster)
 	key := client.ObjectKeyFromObject(foreign)
-	f.eventually("the Secret is watched", func() error {
+	f.Within("the Secret is watched", func() error {
 		seen, err := w.Watcher.Get(view.AwaitedSecretKind(key), key)
 		if err == nil && len(seen.GetLabels()) > 0 {
 			t.Error("want no more than what identifies it")
 		}
 		return err
 	})
-	if err := f.workload.Delete(f.ctx, foreign); err != nil {
+	if err := f.workload.Delete(f.Ctx, foreign); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("the Secret arrives", f.secretIs("db-conn", "one"))
+	f.Within("the Secret arrives", f.secretIs("db-conn", "one"))
 	f.synced("db", reason.ReasonSynced)
-	f.eventually("nothing is watched in vain", func() error {
+	f.Within("nothing is watched in vain", func() error {
 		if _, watched := w.AwaitedSecret(view.AwaitedSecretKind(key)); watched {
 			return errors.New("it is watched")
 		}
@@ -234,9 +241,10 @@ func TestClaimGoesOnAsSoonAsAForeignSecretIsGone(t *testing.T) {
 }
 
 func TestSecretThatIsGoneFromTheHubIsToldAndItsCopyKept(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	_, hub, source := f.withCopiedSecret()
-	if err := f.hub.Delete(f.ctx, source); err != nil {
+	if err := f.hub.Delete(f.Ctx, source); err != nil {
 		t.Fatal(err)
 	}
 	f.synced("db", reason.ReasonSecretMissing)
@@ -245,7 +253,7 @@ func TestSecretThatIsGoneFromTheHubIsToldAndItsCopyKept(t *testing.T) {
 	}
 	f.connectionSecret("db-conn", hub, "two")
 	f.synced("db", reason.ReasonSynced)
-	f.eventually("the new one follows", f.secretIs("db-conn", "two"))
+	f.Within("the new one follows", f.secretIs("db-conn", "two"))
 }
 
 func TestBounded(t *testing.T) {

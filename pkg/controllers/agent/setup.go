@@ -81,6 +81,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		Handle: a.handleWorkload, Identify: a.identify, Fleet: o.Fleet,
 	})
 	a.hub = view.NewHub(o.Fleet, a.workloads, &request.Queue[request.Request]{}, &request.Queue[mcreconcile.Request]{})
+	a.hub.Clock = o.Clock
 
 	watched, err := multicluster.WatchOptions(local)
 	if err != nil {

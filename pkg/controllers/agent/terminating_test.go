@@ -18,6 +18,7 @@ import (
 // An API server alone has no controller that empties a namespace which is being deleted: the test does what that one
 // does.
 func TestNamespaceDeletedInTheWorkloadClusterGoes(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.claim("early", withSecret("early-conn"))
 	f.claim("late", withSecret("late-conn"))
@@ -26,11 +27,11 @@ func TestNamespaceDeletedInTheWorkloadClusterGoes(t *testing.T) {
 	f.ready("early", "a")
 	f.synced("early", reason.ReasonSynced)
 
-	if err := f.workload.Delete(f.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}); err != nil {
+	if err := f.workload.Delete(f.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("nothing can be created in the namespace any more", func() error {
-		err := f.workload.Create(f.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "probe"}}, client.DryRunAll)
+	f.Within("nothing can be created in the namespace any more", func() error {
+		err := f.workload.Create(f.Ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "probe"}}, client.DryRunAll)
 		if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 			return errors.New("it can")
 		}
@@ -43,7 +44,7 @@ func TestNamespaceDeletedInTheWorkloadClusterGoes(t *testing.T) {
 	f.synced("late", reason.ReasonSecretRejected)
 
 	for _, name := range []string{"early", "late"} {
-		if err := f.workload.Delete(f.ctx, f.object(f.namespace, name)); err != nil {
+		if err := f.workload.Delete(f.Ctx, f.object(f.namespace, name)); err != nil {
 			t.Fatal(err)
 		}
 	}

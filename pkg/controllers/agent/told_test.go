@@ -21,16 +21,17 @@ import (
 )
 
 func TestDefinitionThatDropsConditionsMakesNobodyRepeatThem(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: f.crd().Name}}
-	f.edit(f.hub, crd, func() {
+	f.Edit(f.hub, crd, func() {
 		status := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"]
 		delete(status.Properties, "conditions")
 		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"] = status
 	})
-	f.eventually("the definition follows", func() error {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+	f.Within("the definition follows", func() error {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 			return err
 		}
 		if _, there := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties["conditions"]; there {
@@ -41,9 +42,9 @@ func TestDefinitionThatDropsConditionsMakesNobodyRepeatThem(t *testing.T) {
 
 	holder := f.object(f.target, "db")
 	holder.SetAnnotations(ownership.Source{Identifier: "another", Namespace: "theirs"}.Annotations())
-	f.create(f.hub, holder)
+	f.Create(f.hub, holder)
 	f.claim("db")
-	f.eventually("the conflict is annotated", func() error {
+	f.Within("the conflict is annotated", func() error {
 		u, err := f.get(f.workload, f.namespace, "db")
 		if err == nil && u.GetAnnotations()[fleetv1alpha1.ConflictAnnotation] == "" {
 			err = fmt.Errorf("the annotations are %v", u.GetAnnotations())
@@ -52,7 +53,7 @@ func TestDefinitionThatDropsConditionsMakesNobodyRepeatThem(t *testing.T) {
 	})
 	reasons := func() []string {
 		l := &eventsv1.EventList{}
-		if err := f.workload.List(f.ctx, l, client.InNamespace(f.namespace)); err != nil {
+		if err := f.workload.List(f.Ctx, l, client.InNamespace(f.namespace)); err != nil {
 			t.Fatal(err)
 		}
 		var out []string
@@ -65,7 +66,7 @@ func TestDefinitionThatDropsConditionsMakesNobodyRepeatThem(t *testing.T) {
 		slices.Sort(out)
 		return out
 	}
-	f.eventually("the conflict is an event", func() error {
+	f.Within("the conflict is an event", func() error {
 		if !slices.Contains(reasons(), reason.ReasonConflict) {
 			return errors.New("there is none")
 		}
@@ -86,17 +87,17 @@ func TestDefinitionThatDropsConditionsMakesNobodyRepeatThem(t *testing.T) {
 		t.Errorf("want nothing to be written again, got:\n%s", strings.Join(got, "\n"))
 	}
 
-	if err := f.hub.Delete(f.ctx, holder); err != nil {
+	if err := f.hub.Delete(f.Ctx, holder); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("the end of the conflict is an event", func() error {
+	f.Within("the end of the conflict is an event", func() error {
 		if !slices.Equal(reasons(), []string{reason.ReasonConflict, reason.ReasonSynced}) {
 			return fmt.Errorf("the events are %v", reasons())
 		}
 		return nil
 	})
 	f.ready("db", "db.example.org")
-	f.eventually("the status comes back", func() error {
+	f.Within("the status comes back", func() error {
 		u, err := f.get(f.workload, f.namespace, "db")
 		if status, _ := u.Object["status"].(map[string]any); err == nil && status["address"] != "db.example.org" {
 			err = fmt.Errorf("it is %v", status)

@@ -32,57 +32,62 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/test/controllertest"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
 // otherHub prepares the agent of another hub for the workload cluster of a fixture: with the same class and the same
 // claim kind.
 func (f *fixture) otherHub(owner hubidentity.Owner) *fixture {
-	f.t.Helper()
-	cfg, err := startSecondHub()
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	f.T.Helper()
+	g := f.otherHubWithoutTheDefinition(owner)
+	g.publish()
+	return g
+}
+
+// otherHubWithoutTheDefinition is a hub that has the class, and knows nothing of the claim kind.
+func (f *fixture) otherHubWithoutTheDefinition(owner hubidentity.Owner) *fixture {
+	f.T.Helper()
+	cfg := secondHubs.Take(f.T).Config
 	g := &fixture{
-		t: f.t, ctx: f.ctx, hubRequests: newRequests(f.number), workloadAsked: newRequests(f.number), number: f.number,
+		Case: f.Case, hubRequests: newRequests(f.number), workloadAsked: newRequests(f.number), number: f.number,
 		fleet: &fakefleet.Fleet{}, registry: prometheus.NewRegistry(), cluster: f.cluster, identifier: f.identifier, class: f.class,
 		group: f.group, target: f.target, namespace: f.namespace, grace: f.grace, owner: owner,
-		hubConfig: cfg, hub: mustClient(f.t, cfg), workloadConfig: f.workloadConfig, workload: f.workload,
+		hubConfig: cfg, hub: controllertest.NewClient(f.T, cfg, agenttest.Scheme()), workloadConfig: f.workloadConfig, workload: f.workload,
 	}
-	g.create(g.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: g.target}})
+	g.Create(g.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: g.target}})
 	class := &fleetv1alpha1.EnrollmentClass{}
-	if err := f.hub.Get(f.ctx, client.ObjectKey{Name: f.class}, class); err != nil {
-		f.t.Fatal(err)
+	if err := f.hub.Get(f.Ctx, client.ObjectKey{Name: f.class}, class); err != nil {
+		f.T.Fatal(err)
 	}
 	class.ObjectMeta = metav1.ObjectMeta{Name: class.Name}
-	g.create(g.hub, class)
-	g.publish()
+	g.Create(g.hub, class)
 	return g
 }
 
 // restore creates what a backup of a hub has of a claim in another hub.
 func (f *fixture) restore(backup *unstructured.Unstructured, password string) *unstructured.Unstructured {
-	f.t.Helper()
+	f.T.Helper()
 	out := f.object(f.target, backup.GetName())
 	out.SetLabels(backup.GetLabels())
 	out.SetAnnotations(backup.GetAnnotations())
 	out.Object["spec"] = backup.Object["spec"]
-	f.create(f.hub, out)
+	f.Create(f.hub, out)
 	f.connectionSecret("db-conn", out, password)
 	return out
 }
 
 // belongings waits until everything in the workload cluster that belongs to the claim "db" is a hub's alone.
 func (f *fixture) belongings(owner hubidentity.Owner) {
-	f.t.Helper()
+	f.T.Helper()
 	f.finalizersAre("db", owner.ID.Finalizer())
-	f.eventually("everything names the hub "+string(owner.ID), func() error {
+	f.Within("everything names the hub "+string(owner.ID), func() error {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := f.workload.Get(f.ctx, client.ObjectKey{Name: f.crd().Name}, crd); err != nil {
+		if err := f.workload.Get(f.Ctx, client.ObjectKey{Name: f.crd().Name}, crd); err != nil {
 			return err
 		}
 		secret := &corev1.Secret{}
-		if err := f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, secret); err != nil {
+		if err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, secret); err != nil {
 			return err
 		}
 		claim, err := f.get(f.workload, f.namespace, "db")
@@ -106,16 +111,16 @@ func (f *fixture) belongings(owner hubidentity.Owner) {
 
 // protectedAllTheTime watches that the claims of a fixture have a finalizer of some hub from now on.
 func (f *fixture) protectedAllTheTime() (check func()) {
-	f.t.Helper()
+	f.T.Helper()
 	c, err := client.NewWithWatch(f.workloadConfig, client.Options{Scheme: agenttest.Scheme()})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
-	events, err := c.Watch(f.ctx, f.list(), client.InNamespace(f.namespace))
+	events, err := c.Watch(f.Ctx, f.list(), client.InNamespace(f.namespace))
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
-	f.t.Cleanup(events.Stop)
+	f.T.Cleanup(events.Stop)
 	var bare atomic.Value
 	go func() {
 		for e := range events.ResultChan() {
@@ -128,33 +133,33 @@ func (f *fixture) protectedAllTheTime() (check func()) {
 		}
 	}()
 	return func() {
-		f.t.Helper()
+		f.T.Helper()
 		if got := bare.Load(); got != nil {
-			f.t.Errorf("a claim had no finalizer for a moment: %v", got)
+			f.T.Errorf("a claim had no finalizer for a moment: %v", got)
 		}
 	}
 }
 
 // withEverything has a claim that has all that Masthead puts into a workload cluster for it.
 func (f *fixture) withEverything() (hub *unstructured.Unstructured, secret *corev1.Secret) {
-	f.t.Helper()
+	f.T.Helper()
 	f.claim("db", withSecret("db-conn"))
 	hub = f.pushed("db")
 	f.connectionSecret("db-conn", hub, "one")
 	f.fill("db", map[string]string{"resourceRef": "xdb-1"})
 	f.ready("db", "a")
 	f.synced("db", reason.ReasonSynced)
-	f.eventually("the Secret arrives", f.secretIs("db-conn", "one"))
+	f.Within("the Secret arrives", f.secretIs("db-conn", "one"))
 	f.specIs(f.workload, f.namespace, "db", map[string]string{"resourceRef": "xdb-1"})
 	f.belongings(f.owner)
 	f.settled()
 	secret = &corev1.Secret{}
-	if err := f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, secret); err != nil {
-		f.t.Fatal(err)
+	if err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, secret); err != nil {
+		f.T.Fatal(err)
 	}
 	hub, err := f.get(f.hub, f.target, "db")
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return hub, secret
 }
@@ -162,6 +167,7 @@ func (f *fixture) withEverything() (hub *unstructured.Unstructured, secret *core
 // TestAnotherHubLeavesEverythingAlone connects the agent of a second hub to a cluster although the marker, which the
 // connection honours, says that it is the first one's.
 func TestAnotherHubLeavesEverythingAlone(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.withEverything()
 	other := f.otherHub(hubidentity.Owner{ID: "hub-b"})
@@ -179,16 +185,53 @@ func TestAnotherHubLeavesEverythingAlone(t *testing.T) {
 	}
 
 	claim := f.object(f.namespace, "db")
-	if err := f.workload.Delete(f.ctx, claim); err != nil {
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.hub, f.target, "db")
 	f.gone(f.workload, f.namespace, "db")
 }
 
-// TestMoveToAnotherHubLosesNothing follows the procedure in docs/enrolment.md: the first hub stops without leaving,
+// TestAnotherHubWithoutTheDefinitionKeepsTheFinalizer: a hub that does not know the claim kind lets no claim of another
+// hub go while that is still deleting what belongs to it, neither when it looks nor when the cluster leaves it.
+func TestAnotherHubWithoutTheDefinitionKeepsTheFinalizer(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	hub, _ := f.withEverything()
+	const held = "example.org/held"
+	f.Edit(f.hub, hub, func() { hub.SetFinalizers(append(hub.GetFinalizers(), held)) })
+	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
+		t.Fatal(err)
+	}
+	f.Within("its object is being deleted", func() error {
+		if u, err := f.get(f.hub, f.target, "db"); err != nil || u.GetDeletionTimestamp().IsZero() {
+			return fmt.Errorf("it is not (%w)", err)
+		}
+		return nil
+	})
+
+	other := f.otherHubWithoutTheDefinition(hubidentity.Owner{ID: "hub-b"})
+	other.start()
+	other.settled()
+	if err := other.fleet.Leave(f.Ctx, other.cluster); err != nil {
+		t.Errorf("want the other hub to be done with a cluster in which nothing is its own, got %v", err)
+	}
+	f.finalizersAre("db", agenttest.OurHub.Finalizer())
+	if got := other.workloadAsked.writes(); len(got) != 0 {
+		t.Errorf("want nothing written by the other hub, got %v", got)
+	}
+
+	f.Edit(f.hub, hub, func() {
+		hub.SetFinalizers(slices.DeleteFunc(hub.GetFinalizers(), func(s string) bool { return s == held }))
+	})
+	f.gone(f.hub, f.target, "db")
+	f.gone(f.workload, f.namespace, "db")
+}
+
+// TestMoveToAnotherHubLosesNothing follows the procedure in docs/backup.md: the first hub stops without leaving,
 // what it has of the cluster is restored in the second, and that takes the cluster over.
 func TestMoveToAnotherHubLosesNothing(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	before, secret := f.withEverything()
 	f.disengageCluster()
@@ -201,7 +244,7 @@ func TestMoveToAnotherHubLosesNothing(t *testing.T) {
 	other.synced("db", reason.ReasonSynced)
 	other.belongings(other.owner)
 	now := &corev1.Secret{}
-	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(secret), now); err != nil || now.UID != secret.UID || string(now.Data["password"]) != "one" {
+	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(secret), now); err != nil || now.UID != secret.UID || string(now.Data["password"]) != "one" {
 		t.Errorf("want the connection Secret to stay, got %v (%v)", now.ObjectMeta, err)
 	}
 	if now, err := other.get(other.hub, other.target, "db"); err != nil || now.GetUID() != restored.GetUID() {
@@ -210,8 +253,8 @@ func TestMoveToAnotherHubLosesNothing(t *testing.T) {
 	check()
 
 	claim := f.object(f.namespace, "db")
-	f.edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(7), "spec", "storageGB") })
-	f.eventually("changes travel to the second hub", func() error {
+	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(7), "spec", "storageGB") })
+	f.Within("changes travel to the second hub", func() error {
 		u, err := other.get(other.hub, other.target, "db")
 		if n, _, _ := unstructured.NestedInt64(u.Object, "spec", "storageGB"); err == nil && n != 7 {
 			err = fmt.Errorf("storageGB is %d", n)
@@ -220,7 +263,7 @@ func TestMoveToAnotherHubLosesNothing(t *testing.T) {
 	})
 	other.settled()
 	check()
-	if err := f.workload.Delete(f.ctx, claim); err != nil {
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	other.gone(other.hub, other.target, "db")
@@ -233,6 +276,7 @@ func TestMoveToAnotherHubLosesNothing(t *testing.T) {
 // TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing forgets a step of the procedure: a claim whose object
 // was not restored in the second hub gets no new one, which would be empty, and keeps what it has.
 func TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	before, secret := f.withEverything()
 	f.recorded("db", before)
@@ -252,7 +296,7 @@ func TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing(t *testing.
 	same := func() {
 		t.Helper()
 		now := &corev1.Secret{}
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(secret), now); err != nil || now.UID != secret.UID || string(now.Data["password"]) != "one" {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(secret), now); err != nil || now.UID != secret.UID || string(now.Data["password"]) != "one" {
 			t.Errorf("want the connection Secret to stay, got %v (%v)", now.ObjectMeta, err)
 		}
 	}
@@ -270,6 +314,7 @@ func TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing(t *testing.
 
 // TestUpgradeCarriesOverWhatNamesNoHub begins with what a version wrote that had no identities.
 func TestUpgradeCarriesOverWhatNamesNoHub(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	f.owner = hubidentity.Owner{}
 	f.start()
@@ -283,7 +328,7 @@ func TestUpgradeCarriesOverWhatNamesNoHub(t *testing.T) {
 	f.settled()
 	check()
 	now := &corev1.Secret{}
-	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(secret), now); err != nil || now.UID != secret.UID {
+	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(secret), now); err != nil || now.UID != secret.UID {
 		t.Errorf("want the same connection Secret, got %v (%v)", now.ObjectMeta, err)
 	}
 	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetUID() != before.GetUID() {
@@ -301,6 +346,7 @@ func TestUpgradeCarriesOverWhatNamesNoHub(t *testing.T) {
 // TestUpdateOfAnObjectThatBecameAnothersIsRefused has somebody give an object of the hub another source between the
 // look at it and the write.
 func TestUpdateOfAnObjectThatBecameAnothersIsRefused(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
 	w, ok := f.agent.workloads.Get(f.cluster)
@@ -310,17 +356,17 @@ func TestUpdateOfAnObjectThatBecameAnothersIsRefused(t *testing.T) {
 	us := f.source()
 	hub := f.object(f.target, "raced")
 	hub.SetAnnotations(us.Annotations())
-	f.create(f.hub, hub)
+	f.Create(f.hub, hub)
 	looked := hub.DeepCopy()
 	them := ownership.Source{Identifier: "them", Namespace: "theirs"}
-	f.edit(f.hub, hub, func() { hub.SetAnnotations(them.Annotations()) })
+	f.Edit(f.hub, hub, func() { hub.SetAnnotations(them.Annotations()) })
 
 	claim := f.object(f.namespace, "raced")
 	claim.Object["spec"] = map[string]any{"version": "8"}
 	s := &scope{workload: w, Facts: plan.Facts{Request: request.Request{ClusterName: f.cluster}, Claim: claim, Us: us}}
 	s.Kind.GroupVersionKind, s.Kind.Resource, s.Namespace, s.Name = f.gvk(), "mysqlinstances", f.namespace, "raced"
 	key := ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: f.target, Name: "raced"}}
-	ctx := f.agent.requirements.identities.Manager.In(f.ctx)
+	ctx := f.agent.requirements.identities.Manager.In(f.Ctx)
 	if _, _, err := f.agent.requirements.push(ctx, s, key, looked); !apierrors.IsConflict(err) {
 		t.Errorf("want a conflict, which is tried again silently, got %v", err)
 	}
@@ -333,7 +379,7 @@ func TestUpdateOfAnObjectThatBecameAnothersIsRefused(t *testing.T) {
 // answered.
 func TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay(t *testing.T) {
 	c := clocktesting.NewFakePassiveClock(time.Now())
-	r := &requirementReconciler{hubClient: noWriter{t: t}, ledger: &ledger{}, inFlight: newInFlight(c, time.Minute)}
+	r := &requirementReconciler{hubClient: noWriter{t: t}, clock: c, ledger: &ledger{}, inFlight: newInFlight(c, time.Minute)}
 	claim := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
 	s := &scope{Facts: plan.Facts{
 		Request: request.Request{ClusterName: "capi/default/w1"}, Claim: claim, Us: ownership.Source{Identifier: "us", Namespace: "team"},

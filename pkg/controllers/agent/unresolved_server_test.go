@@ -50,12 +50,12 @@ func withReference(policy map[string]any) func(*unstructured.Unstructured) {
 
 // resolves does what whoever resolves references does: it fills the field, and says that all of them are resolved.
 func (f *fixture) resolves(name, version string) {
-	f.t.Helper()
+	f.T.Helper()
 	filled := f.object(f.namespace, name)
 	_ = unstructured.SetNestedField(filled.Object, version, "spec", "version")
 	owner := client.FieldOwner(references.FieldManager + "-hub-a")
-	if err := f.workload.Apply(f.ctx, client.ApplyConfigurationFromUnstructured(filled), owner); err != nil {
-		f.t.Fatal(err)
+	if err := f.workload.Apply(f.Ctx, client.ApplyConfigurationFromUnstructured(filled), owner); err != nil {
+		f.T.Fatal(err)
 	}
 	f.says(name, reason.ReasonReferencesUnresolved)
 	f.concludes(name, metav1.ConditionTrue)
@@ -63,8 +63,8 @@ func (f *fixture) resolves(name, version string) {
 
 // concludes writes the condition of references, beside those that are there.
 func (f *fixture) concludes(name string, status metav1.ConditionStatus) {
-	f.t.Helper()
-	f.eventually("the condition of references is written", func() error {
+	f.T.Helper()
+	f.Within("the condition of references is written", func() error {
 		u, err := f.get(f.workload, f.namespace, name)
 		if err != nil {
 			return err
@@ -77,7 +77,7 @@ func (f *fixture) concludes(name string, status metav1.ConditionStatus) {
 			"type": propagation.ConditionReferencesResolved, "status": string(status), "reason": "Resolved", "message": "",
 			"observedGeneration": u.GetGeneration(), "lastTransitionTime": "2026-01-02T03:04:05Z",
 		}), "status", "conditions")
-		return f.workload.Status().Update(f.ctx, u)
+		return f.workload.Status().Update(f.Ctx, u)
 	})
 }
 
@@ -89,6 +89,7 @@ func conditionsOf(u *unstructured.Unstructured) []any {
 // TestProvisionSomethingElseWithUnresolvedReferences: a claim whose references are not resolved is not what its user
 // asks for.
 func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
+	t.Parallel()
 	f := newReferencesFixture(t)
 	f.claim("db", withReference(map[string]any{"resolve": "Always"}))
 	f.synced("db", reason.ReasonReferencesUnresolved)
@@ -107,7 +108,7 @@ func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
 		t.Errorf("want the condition of references to stay, got %v", shown.Object["status"])
 	}
 	f.ready("db", "db.example.org")
-	f.eventually("the hub's status comes beside it", func() error {
+	f.Within("the hub's status comes beside it", func() error {
 		u, err := f.get(f.workload, f.namespace, "db")
 		if err == nil && (propagation.ShownCondition(u, "Ready") == nil || propagation.ShownCondition(u, propagation.ConditionReferencesResolved) == nil) {
 			return fmt.Errorf("the status is %v", u.Object["status"])
@@ -117,7 +118,7 @@ func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
 
 	// The source changes: it is pushed when the new value is there, and not before.
 	f.resolves("db", "8.1")
-	f.eventually("the new value is pushed", func() error {
+	f.Within("the new value is pushed", func() error {
 		u, err := f.get(f.hub, f.target, "db")
 		if got, _, _ := unstructured.NestedString(u.Object, "spec", "version"); err == nil && got != "8.1" {
 			return fmt.Errorf("it is %q", got)
@@ -129,6 +130,7 @@ func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
 // TestUndoAConditionOfOthersByAStaleStatus: the list of conditions is written whole, and so for the claim that was
 // looked at only.
 func TestUndoAConditionOfOthersByAStaleStatus(t *testing.T) {
+	t.Parallel()
 	f := newReferencesFixture(t)
 	f.claim("db", withReference(nil))
 	stale := f.synced("db", reason.ReasonReferencesUnresolved)
@@ -143,7 +145,7 @@ func TestUndoAConditionOfOthersByAStaleStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.workload.Status().Patch(f.ctx, propagation.Shell(stale), patch); !apierrors.IsConflict(err) {
+	if err := f.workload.Status().Patch(f.Ctx, propagation.Shell(stale), patch); !apierrors.IsConflict(err) {
 		t.Errorf("want a status that was made of an old claim to be refused, got %v", err)
 	}
 	now, err := f.get(f.workload, f.namespace, "db")
@@ -155,12 +157,12 @@ func TestUndoAConditionOfOthersByAStaleStatus(t *testing.T) {
 	}
 
 	// Nor is it written to another claim of the same name.
-	if err := f.workload.Delete(f.ctx, now); err != nil {
+	if err := f.workload.Delete(f.Ctx, now); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")
 	f.claim("db", withReference(nil))
-	if err := f.workload.Status().Patch(f.ctx, propagation.Shell(stale), patch); !apierrors.IsConflict(err) {
+	if err := f.workload.Status().Patch(f.Ctx, propagation.Shell(stale), patch); !apierrors.IsConflict(err) {
 		t.Errorf("want the status of another claim to be refused, got %v", err)
 	}
 }

@@ -19,8 +19,8 @@ import (
 // Such an end can be told from every other: the watch reports the deletion of an object that bears our finalizer and no
 // deletion timestamp. An object that waited for a finalizer has the timestamp, even if somebody removed the finalizer
 // by force, which we respect: then the object in the hub stays. An object that is merely missing from a list says
-// nothing, and the absence of a claim never does: a cluster that replaces a lost one under the same identifier begins
-// empty.
+// nothing, and the absence of a claim does only for an object that was created a moment ago (unclaimed.go): a cluster
+// that replaces a lost one under the same identifier begins empty.
 
 // vanished is whether an event tells such an end of a claim.
 func vanished(e kindwatch.Event, owner hubidentity.Owner) bool {

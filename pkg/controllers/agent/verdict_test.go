@@ -110,7 +110,7 @@ func TestVerdictsOnClaims(t *testing.T) {
 		reason.ReasonWorkloadRejected: verdict.Failed, reason.ReasonInvalidDeletionPolicy: verdict.Failed, reason.ReasonDeleting: verdict.InProgress,
 		reason.ReasonRecreating: verdict.InProgress, reason.ReasonSyncFailing: verdict.InProgress, reason.ReasonHubObjectDeleted: verdict.Failed,
 		reason.ReasonHubUnavailable: verdict.InProgress, reason.ReasonNamespaceRecreated: verdict.Failed, reason.ReasonSecretWithheld: verdict.Failed,
-		reason.ReasonReferencesUnresolved: verdict.InProgress,
+		reason.ReasonReferencesUnresolved: verdict.InProgress, reason.ReasonReconcilePaused: verdict.Suspended,
 	} {
 		unknown := becauseOf == reason.ReasonSyncFailing || becauseOf == reason.ReasonHubUnavailable
 		p := &condition.Problem{Reason: becauseOf, Message: "It is so", Unknown: unknown}

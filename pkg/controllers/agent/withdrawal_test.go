@@ -24,20 +24,20 @@ import (
 
 // withdraw deletes the XRD that offers the claim kind.
 func (f *fixture) withdraw() {
-	f.t.Helper()
+	f.T.Helper()
 	xrd := &unstructured.Unstructured{}
 	xrd.SetGroupVersionKind(crossplane.XRDKind.GroupVersionKind)
 	xrd.SetName(f.xrdName())
-	if err := f.hub.Delete(f.ctx, xrd); err != nil {
-		f.t.Fatal(err)
+	if err := f.hub.Delete(f.Ctx, xrd); err != nil {
+		f.T.Fatal(err)
 	}
 }
 
 // definitionGone waits until the workload cluster does not have the definition any more.
 func (f *fixture) definitionGone() {
-	f.t.Helper()
-	f.eventually("the definition goes", func() error {
-		err := f.workload.Get(f.ctx, client.ObjectKey{Name: "mysqlinstances." + f.group}, &apiextensionsv1.CustomResourceDefinition{})
+	f.T.Helper()
+	f.Within("the definition goes", func() error {
+		err := f.workload.Get(f.Ctx, client.ObjectKey{Name: "mysqlinstances." + f.group}, &apiextensionsv1.CustomResourceDefinition{})
 		if !apierrors.IsNotFound(err) {
 			return errors.Join(errors.New("it is there"), err)
 		}
@@ -47,9 +47,9 @@ func (f *fixture) definitionGone() {
 
 // closed waits until the definition is on its way out of the workload cluster.
 func (f *fixture) closed(crd *apiextensionsv1.CustomResourceDefinition) {
-	f.t.Helper()
-	f.eventually("the definition is closed", func() error {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+	f.T.Helper()
+	f.Within("the definition is closed", func() error {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 			return err
 		}
 		if crd.Annotations[definition.WithdrawnAnnotation] == "" {
@@ -60,15 +60,17 @@ func (f *fixture) closed(crd *apiextensionsv1.CustomResourceDefinition) {
 }
 
 func TestDefinitionThatIsNotOfferedAndHasNoObjectsGoes(t *testing.T) {
+	t.Parallel()
 	for name, withdraw := range map[string]func(*fixture){
 		"Withdrawn": (*fixture).withdraw,
 		"NotOffered": func(f *fixture) {
 			class := &fleetv1alpha1.EnrollmentClass{}
 			class.Name = f.class
-			f.edit(f.hub, class, func() { class.Spec.Agent.APIGroups = []string{"other.acmeco.org"} })
+			f.Edit(f.hub, class, func() { class.Spec.Agent.APIGroups = []string{"other.acmeco.org"} })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			f.served()
 			withdraw(f)
@@ -78,13 +80,14 @@ func TestDefinitionThatIsNotOfferedAndHasNoObjectsGoes(t *testing.T) {
 }
 
 func TestDefinitionStaysInAClusterThatIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
 	f.settled()
 	class := &fleetv1alpha1.EnrollmentClass{}
 	class.Name = f.class
 	before := len(f.workloadAsked.writes())
-	f.edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled })
+	f.Edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled })
 	f.settled()
 	f.withdraw()
 	f.settled()
@@ -98,6 +101,7 @@ func TestDefinitionStaysInAClusterThatIsLeftAlone(t *testing.T) {
 // TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost has an API server take a claim that one which knows of the
 // rule would refuse, as one that has not heard of it yet would do.
 func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	now := clocktesting.NewFakePassiveClock(time.Now())
 	f.options = func(o *Options) { o.Clock = now }
@@ -108,8 +112,8 @@ func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 	f.closed(crd)
 	refused := f.object(f.namespace, "refused")
 	refused.Object["spec"] = map[string]any{"version": "8"}
-	f.eventually("a closed kind takes no objects", func() error {
-		err := f.workload.Create(f.ctx, refused.DeepCopy(), client.DryRunAll)
+	f.Within("a closed kind takes no objects", func() error {
+		err := f.workload.Create(f.Ctx, refused.DeepCopy(), client.DryRunAll)
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), definition.WithdrawnMessage) {
 			return errors.Join(errors.New("it was taken"), err)
 		}
@@ -117,12 +121,12 @@ func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 	})
 
 	// Somebody takes the rule out for a moment; the annotation stays.
-	f.edit(f.workload, crd, func() { crd.Spec.Versions[0].Schema.OpenAPIV3Schema.XValidations = nil })
+	f.Edit(f.workload, crd, func() { crd.Spec.Versions[0].Schema.OpenAPIV3Schema.XValidations = nil })
 	late := refused.DeepCopy()
 	late.SetName("late")
-	f.eventually("the late claim is created", func() error { return f.workload.Create(f.ctx, late) })
-	f.eventually("the definition is open", func() error {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+	f.Within("the late claim is created", func() error { return f.workload.Create(f.Ctx, late) })
+	f.Within("the definition is open", func() error {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 			return err
 		}
 		if crd.Annotations[definition.WithdrawnAnnotation] != "" {
@@ -135,7 +139,7 @@ func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 	if _, err := f.get(f.workload, f.namespace, "late"); err != nil {
 		t.Fatalf("want the claim to be there, got %v", err)
 	}
-	if err := f.workload.Delete(f.ctx, late); err != nil {
+	if err := f.workload.Delete(f.Ctx, late); err != nil {
 		t.Fatal(err)
 	}
 	f.closed(crd)
@@ -144,6 +148,7 @@ func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 }
 
 func TestDefinitionThatIsOfferedAgainIsOpened(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	f.grace = time.Hour
 	f.start()
@@ -151,50 +156,52 @@ func TestDefinitionThatIsOfferedAgainIsOpened(t *testing.T) {
 	f.withdraw()
 	crd := f.crd()
 	closed := func() bool {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 			t.Fatal(err)
 		}
 		return crd.Annotations[definition.WithdrawnAnnotation] != "" || len(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.XValidations) != 0
 	}
-	f.eventually("the definition is closed", func() error {
+	f.Within("the definition is closed", func() error {
 		if !closed() {
 			return errors.New("it is not")
 		}
 		return nil
 	})
 	f.offer()
-	f.eventually("the definition is open", func() error {
+	f.Within("the definition is open", func() error {
 		if closed() {
 			return errors.New("it is not")
 		}
 		return nil
 	})
-	f.eventually("claims are taken again", func() error {
+	f.Within("claims are taken again", func() error {
 		u := f.object(f.namespace, "db")
 		u.Object["spec"] = map[string]any{"version": "8"}
-		return f.workload.Create(f.ctx, u)
+		return f.workload.Create(f.Ctx, u)
 	})
 	f.pushed("db")
 }
 
 func TestClosedDefinitionIsOpenedWhenNobodyWouldDoSoLater(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
 		goes   func(*fixture)
 	}{
 		"Leaves": {reason: "A cluster that leaves.", goes: func(f *fixture) {
-			fakefleet.Drain(t, f.gate, f.cluster)
-			if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
+			fakefleet.Drain(t, f.manager.Gate, f.cluster)
+			if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
 				t.Error(err)
 			}
 		}},
 		"Disabled": {reason: "A cluster that is left alone from now on.", goes: func(f *fixture) {
 			class := &fleetv1alpha1.EnrollmentClass{}
 			class.Name = f.class
-			f.edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled })
+			f.Edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled })
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := prepareFixture(t)
 			f.grace = time.Hour
 			f.start()
@@ -204,8 +211,8 @@ func TestClosedDefinitionIsOpenedWhenNobodyWouldDoSoLater(t *testing.T) {
 			f.closed(crd)
 			f.settled()
 			tc.goes(f)
-			f.eventually("claims are taken again: "+tc.reason, func() error {
-				if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+			f.Within("claims are taken again: "+tc.reason, func() error {
+				if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 					return err
 				}
 				if _, marked := crd.Annotations[definition.WithdrawnAnnotation]; marked {
@@ -213,7 +220,7 @@ func TestClosedDefinitionIsOpenedWhenNobodyWouldDoSoLater(t *testing.T) {
 				}
 				u := f.object(f.namespace, "db")
 				u.Object["spec"] = map[string]any{"version": "8"}
-				return f.workload.Create(f.ctx, u)
+				return f.workload.Create(f.Ctx, u)
 			})
 		})
 	}

@@ -38,9 +38,9 @@ func TestIsWithheld(t *testing.T) {
 
 // noSecret waits until the workload cluster has no Secret of a name.
 func (f *fixture) noSecret(name string) {
-	f.t.Helper()
-	f.eventually("there is no Secret "+name, func() error {
-		err := f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, &corev1.Secret{})
+	f.T.Helper()
+	f.Within("there is no Secret "+name, func() error {
+		err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, &corev1.Secret{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -49,6 +49,7 @@ func (f *fixture) noSecret(name string) {
 }
 
 func TestComposedSecretThatIsLabelledStaysInTheHub(t *testing.T) {
+	t.Parallel()
 	f := newCompositeFixture(t)
 	refs := []any{
 		map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "master"}, map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "app"},
@@ -59,7 +60,7 @@ func TestComposedSecretThatIsLabelledStaysInTheHub(t *testing.T) {
 	master := f.compose("master", hub, "secret", func(s *corev1.Secret) { s.Labels[fleetv1alpha1.DeliverLabel] = "false" })
 	app := f.compose("app", hub, "one")
 	f.composed(hub, "app", "master")
-	f.eventually("what is not labelled arrives", f.secretIs("app", "one"))
+	f.Within("what is not labelled arrives", f.secretIs("app", "one"))
 	f.cacheSynced("cache", reason.ReasonSynced)
 	f.settled()
 	f.noSecret("master")
@@ -68,21 +69,22 @@ func TestComposedSecretThatIsLabelledStaysInTheHub(t *testing.T) {
 	}
 
 	// Its author can change his mind, in both directions.
-	f.edit(f.hub, app, func() { app.Labels[fleetv1alpha1.DeliverLabel] = "false" })
+	f.Edit(f.hub, app, func() { app.Labels[fleetv1alpha1.DeliverLabel] = "false" })
 	f.noSecret("app")
-	f.edit(f.hub, master, func() { delete(master.Labels, fleetv1alpha1.DeliverLabel) })
-	f.eventually("what is not labelled any more arrives", f.secretIs("master", "secret"))
+	f.Edit(f.hub, master, func() { delete(master.Labels, fleetv1alpha1.DeliverLabel) })
+	f.Within("what is not labelled any more arrives", f.secretIs("master", "secret"))
 }
 
 func TestConnectionSecretThatIsLabelledStaysInTheHub(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.claim("db", withSecret("db-conn"))
 	secret := f.connectionSecret("db-conn", f.pushed("db"), "one")
 	f.ready("db", "a")
-	f.eventually("the connection Secret arrives", func() error {
-		return f.workload.Get(f.ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{})
+	f.Within("the connection Secret arrives", func() error {
+		return f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{})
 	})
-	f.edit(f.hub, secret, func() { secret.Labels = map[string]string{fleetv1alpha1.DeliverLabel: "false"} })
+	f.Edit(f.hub, secret, func() { secret.Labels = map[string]string{fleetv1alpha1.DeliverLabel: "false"} })
 	f.noSecret("db-conn")
 	f.synced("db", reason.ReasonSecretWithheld)
 }

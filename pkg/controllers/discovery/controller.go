@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -35,9 +34,6 @@ const (
 	DefaultReconciliationTimeout   = time.Minute
 	DefaultRequestTimeout          = 10 * time.Second
 )
-
-// slowly is how long what cannot be watched for is left alone before it is looked at again. It is jittered.
-const slowly = time.Minute
 
 // Options configure the controller.
 type Options struct {
@@ -233,5 +229,3 @@ func (r *reconciler) ask(name mcr.ClusterName) {
 		w.enqueue()
 	}
 }
-
-func slowRetry() time.Duration { return wait.Jitter(slowly, 0.5) }

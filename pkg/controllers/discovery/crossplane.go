@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -41,7 +42,7 @@ func foreignFinalizer(obj metav1.Object) string {
 // crossplaneAtWork is whether a cluster whose definition of CompositeResourceDefinitions is Masthead's has a Crossplane
 // of its own all the same, or that this is not known yet. Where it does not become known soon, copies are put there:
 // what keeps it from being known may be the definition, as somebody has changed it.
-func (p *pass) crossplaneAtWork(kind kindwatch.Kind) (own *problem, waiting bool) {
+func (p *pass) crossplaneAtWork(kind kindwatch.Kind) (own *condition.Problem, waiting bool) {
 	if state, _ := p.w.watcher.State(kind); state == kindwatch.StateSyncing {
 		left := p.w.awaits(kind, p.clock.Now())
 		if left > 0 {
@@ -56,7 +57,7 @@ func (p *pass) crossplaneAtWork(kind kindwatch.Kind) (own *problem, waiting bool
 	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 	for _, obj := range objects {
 		if why := crossplanes(obj); why != "" {
-			return &problem{ReasonOwnCrossplane, fmt.Sprintf("%s %q %s: the cluster has a Crossplane of its own, or had one. What the hub offers is not "+
+			return &condition.Problem{Reason: ReasonOwnCrossplane, Message: fmt.Sprintf("%s %q %s: the cluster has a Crossplane of its own, or had one. What the hub offers is not "+
 				"shown there any more, and what is there stays as it is.", kind.Kind, obj.GetName(), why)}, false
 		}
 	}

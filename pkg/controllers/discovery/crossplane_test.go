@@ -50,15 +50,15 @@ func withoutPolicies(req *http.Request) *http.Response {
 
 // finalize puts a finalizer on a copy, or takes it off.
 func (f *fixture) finalize(u *unstructured.Unstructured, finalizers ...string) {
-	f.t.Helper()
-	f.edit(f.workload, u, func() { u.SetFinalizers(finalizers) })
+	f.T.Helper()
+	f.Edit(f.workload, u, func() { u.SetFinalizers(finalizers) })
 }
 
 // releaseLater leaves no finalizer on a copy when the test ends.
 func (f *fixture) releaseLater(u *unstructured.Unstructured) {
-	f.t.Cleanup(func() {
+	f.T.Cleanup(func() {
 		now := object(u.GroupVersionKind(), u.GetName())
-		if f.workload.Get(f.ctx, client.ObjectKeyFromObject(now), now) == nil {
+		if f.workload.Get(f.Ctx, client.ObjectKeyFromObject(now), now) == nil {
 			f.finalize(now)
 		}
 	})
@@ -66,18 +66,19 @@ func (f *fixture) releaseLater(u *unstructured.Unstructured) {
 
 // untouched is whether an object is there and nobody deletes it.
 func (f *fixture) untouched(u *unstructured.Unstructured) {
-	f.t.Helper()
+	f.T.Helper()
 	now := object(u.GroupVersionKind(), u.GetName())
-	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(now), now); err != nil || now.GetUID() != u.GetUID() || now.GetDeletionTimestamp() != nil {
-		f.t.Fatalf("want %s %q left as it is, got %v (%v)", u.GetKind(), u.GetName(), now.Object["metadata"], err)
+	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(now), now); err != nil || now.GetUID() != u.GetUID() || now.GetDeletionTimestamp() != nil {
+		f.T.Fatalf("want %s %q left as it is, got %v (%v)", u.GetKind(), u.GetName(), now.Object["metadata"], err)
 	}
 }
 
 // TestCrossplaneThatWasInstalledOverTheCopies has a Crossplane take copies for its own, as it does where no policy is
 // in force. When one of them is deleted, it deletes the claims.
 func TestCrossplaneThatWasInstalledOverTheCopies(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
-	f.asked.answer = withoutPolicies
+	f.asked.SetAnswer(withoutPolicies)
 	f.start()
 	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
 	copied, copiedComposition := f.copy(xrd, sameContent(xrd)), f.copy(composition, nil)
@@ -88,9 +89,9 @@ func TestCrossplaneThatWasInstalledOverTheCopies(t *testing.T) {
 
 	t.Log("nothing is written or deleted there any more, also after a restart")
 	f.settled()
-	written := f.asked.writes()
-	f.delete(f.hub, xrd)
-	f.delete(f.hub, composition)
+	written := f.asked.Writes()
+	f.Delete(f.hub, xrd)
+	f.Delete(f.hub, composition)
 	other := f.composition("gcp", "mysqlinstances")
 	f.restart()
 	f.reported(xrdCRD, ReasonOwnCrossplane)
@@ -99,8 +100,8 @@ func TestCrossplaneThatWasInstalledOverTheCopies(t *testing.T) {
 	f.untouched(copied)
 	f.untouched(copiedComposition)
 	// One is the question as whom the cluster knows Masthead.
-	if n := f.asked.writes() - written; n > 1 {
-		t.Errorf("want nothing written, got %d: %q", n, f.asked.last(20))
+	if n := f.asked.Writes() - written; n > 1 {
+		t.Errorf("want nothing written, got %d: %q", n, f.asked.Last(20))
 	}
 
 	t.Log("nor when it is not wanted any more")
@@ -121,36 +122,38 @@ func TestCrossplaneThatWasInstalledOverTheCopies(t *testing.T) {
 // TestDefinitionThatIsNotACopyIsACrossplanes has a cluster get a CompositeResourceDefinition of its own under
 // Masthead's definition.
 func TestDefinitionThatIsNotACopyIsACrossplanes(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	xrd := f.xrd("mysqlinstances")
 	copied := f.copy(xrd, nil)
 	own := object(xrdGVK, "theirs."+f.group)
 	own.Object["spec"] = copied.DeepCopy().Object["spec"]
 	_ = unstructured.SetNestedField(own.Object, "theirs", "spec", "names", "plural")
-	f.create(f.workload, own)
-	t.Cleanup(func() { f.delete(f.workload, own) })
+	f.Create(f.workload, own)
+	t.Cleanup(func() { f.Delete(f.workload, own) })
 	f.reported(xrdCRD, ReasonOwnCrossplane)
 	composition := f.composition("aws", "mysqlinstances")
 	f.settled()
 	f.gone(composition)
 	f.untouched(copied)
 
-	f.delete(f.workload, own)
+	f.Delete(f.workload, own)
 	f.copy(composition, nil)
 	f.reported(xrdCRD, "Served")
 }
 
 // TestCopyThatSomebodyWorksWithStays has the hub not have any more what somebody in the cluster put a finalizer on.
 func TestCopyThatSomebodyWorksWithStays(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
-	f.asked.answer = withoutPolicies
+	f.asked.SetAnswer(withoutPolicies)
 	f.start()
 	composition, other := f.composition("aws", "mysqlinstances"), f.composition("gcp", "mysqlinstances")
 	copied := f.copy(composition, nil)
 	f.copy(other, nil)
 	f.releaseLater(copied)
 	f.finalize(copied, "theirs.org/uses")
-	f.eventually("the finalizer is seen", func() error {
+	f.Within("the finalizer is seen", func() error {
 		w, _ := f.reconciler.workloads.Get(f.cluster)
 		for _, kind := range w.followedKinds() {
 			have, err := w.watcher.Get(kind, client.ObjectKeyFromObject(copied))
@@ -160,8 +163,8 @@ func TestCopyThatSomebodyWorksWithStays(t *testing.T) {
 		}
 		return errors.New("it is not")
 	})
-	f.delete(f.hub, composition)
-	f.delete(f.hub, other)
+	f.Delete(f.hub, composition)
+	f.Delete(f.hub, other)
 	f.gone(other)
 	f.reported(compositionCRD, ReasonForeignObjectsLeft)
 	f.untouched(copied)
@@ -169,7 +172,7 @@ func TestCopyThatSomebodyWorksWithStays(t *testing.T) {
 	f.finalize(copied)
 	f.gone(copied)
 	f.reported(compositionCRD, "Served")
-	f.eventually("the metric", func() error {
+	f.Within("the metric", func() error {
 		if got := f.gauge("masthead_discovery_served", string(f.cluster), compositionCRD); got != 1 {
 			return fmt.Errorf("it is %v", got)
 		}

@@ -27,6 +27,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/test/controllertest"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
@@ -37,17 +38,17 @@ const (
 
 // asMasthead is a client whose writes the policy lets through: what could happen while there was no policy.
 func (f *fixture) asMasthead() client.Client {
-	f.t.Helper()
-	cfg := rest.CopyConfig(workloadConfig)
+	f.T.Helper()
+	cfg := rest.CopyConfig(f.lane.workload)
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: mastheadUser, Groups: []string{"system:masters"}}
-	return mustClient(f.t, cfg)
+	return controllertest.NewClient(f.T, cfg, scheme())
 }
 
 func (f *fixture) event(reason string) {
-	f.t.Helper()
-	f.eventually("an event on the enrolled object tells "+reason, func() error {
+	f.T.Helper()
+	f.Within("an event on the enrolled object tells "+reason, func() error {
 		l := &eventsv1.EventList{}
-		if err := f.hub.List(f.ctx, l); err != nil {
+		if err := f.hub.List(f.Ctx, l); err != nil {
 			return err
 		}
 		for _, e := range l.Items {
@@ -74,9 +75,10 @@ func sameContent(hub *unstructured.Unstructured) func(*unstructured.Unstructured
 }
 
 func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
-	other := prepareFixture(t)
+	other := prepareOn(t, f.lane)
 	foreignXRD, foreignComposition := other.xrd("mysqlinstances"), other.composition("aws", "mysqlinstances")
 
 	got := f.copy(xrd, sameContent(xrd))
@@ -97,7 +99,7 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 	f.gaugeIs(1, "masthead_discovery_served", string(f.cluster), compositionCRD)
 
 	t.Log("a change in the hub follows")
-	f.edit(f.hub, composition, func() {
+	f.Edit(f.hub, composition, func() {
 		composition.SetLabels(map[string]string{"provider": "gcp"})
 		_ = unstructured.SetNestedField(composition.Object, "mine", "spec", "writeConnectionSecretsToNamespace")
 	})
@@ -108,7 +110,7 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 		return sameContent(composition)(got)
 	})
 	t.Log("what tools know their objects by stays in the hub")
-	f.edit(f.hub, composition, func() {
+	f.Edit(f.hub, composition, func() {
 		composition.SetLabels(map[string]string{
 			"provider": "azure", "app.kubernetes.io/instance": "platform", "kustomize.toolkit.fluxcd.io/name": "platform", "deploy.acmeco.org/release": "platform",
 		})
@@ -126,7 +128,7 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 	}))
 	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.ExcludedMetadata = []string{"acmeco.org/*"} })
 	f.copy(composition, labels(map[string]string{"provider": "azure"}))
-	f.edit(f.hub, composition, func() { composition.SetLabels(nil) })
+	f.Edit(f.hub, composition, func() { composition.SetLabels(nil) })
 	f.copy(composition, func(got *unstructured.Unstructured) error {
 		if len(got.GetLabels()) != 2 {
 			return fmt.Errorf("its labels are %v", got.GetLabels())
@@ -136,14 +138,14 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 
 	t.Log("drift is put back, and never reaches the hub")
 	version := func() string {
-		if err := f.hub.Get(f.ctx, client.ObjectKeyFromObject(composition), composition); err != nil {
+		if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(composition), composition); err != nil {
 			t.Fatal(err)
 		}
 		return composition.GetResourceVersion()
 	}
 	before := version()
 	masthead := f.asMasthead()
-	f.edit(masthead, copied, func() {
+	f.Edit(masthead, copied, func() {
 		copied.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue, "added": "label"})
 		_ = unstructured.SetNestedField(copied.Object, "theirs", "spec", "writeConnectionSecretsToNamespace")
 	})
@@ -153,14 +155,14 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 		}
 		return sameContent(composition)(got)
 	})
-	f.delete(masthead, copied)
+	f.Delete(masthead, copied)
 	f.copy(composition, sameContent(composition))
 	edited, err := f.crd(f.workload, compositionCRD)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.edit(masthead, edited, func() { edited.Spec.Names.ShortNames = []string{"hijacked"} })
-	f.eventually("the definition is put back", func() error {
+	f.Edit(masthead, edited, func() { edited.Spec.Names.ShortNames = []string{"hijacked"} })
+	f.Within("the definition is put back", func() error {
 		got, err := f.crd(f.workload, compositionCRD)
 		if err == nil && slices.Contains(got.Spec.Names.ShortNames, "hijacked") {
 			err = errors.New("it is not")
@@ -168,7 +170,7 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 		return err
 	})
 	old := f.copy(composition, nil)
-	f.delete(masthead, edited)
+	f.Delete(masthead, edited)
 	f.copy(composition, func(got *unstructured.Unstructured) error {
 		// The API server deletes the copies before it lets the definition go.
 		if got.GetUID() == old.GetUID() {
@@ -182,19 +184,19 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 
 	t.Log("nothing is asked when nothing happens, and nothing is written after a restart")
 	f.settled()
-	asked := f.asked.count("")
+	asked := f.asked.Count()
 	f.settled()
-	if n := f.asked.count("") - asked; n != 0 {
-		t.Errorf("want no requests at rest, got %d: %q", n, f.asked.last(n))
+	if n := f.asked.Count() - asked; n != 0 {
+		t.Errorf("want no requests at rest, got %d: %q", n, f.asked.Last(n))
 	}
-	written := f.asked.writes()
+	written := f.asked.Writes()
 	f.restart()
 	f.gaugeIs(1, "masthead_discovery_objects", string(f.cluster), compositionCRD)
 	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
 	f.settled()
 	// One is the question as whom the cluster knows Masthead.
-	if n := f.asked.writes() - written; n != 1 {
-		t.Errorf("want nothing written after a restart, got %d requests: %q", n-1, f.asked.last(20))
+	if n := f.asked.Writes() - written; n != 1 {
+		t.Errorf("want nothing written after a restart, got %d requests: %q", n-1, f.asked.Last(20))
 	}
 
 	t.Log("what is not offered was never there")
@@ -203,7 +205,7 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 	}
 
 	t.Log("what goes from the hub, or is not offered any more, goes")
-	f.delete(f.hub, composition)
+	f.Delete(f.hub, composition)
 	f.gone(composition)
 	f.copy(xrd, nil)
 	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.APIGroups = []string{other.group} })
@@ -213,6 +215,7 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 }
 
 func TestDiscoveryModes(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
 	f.copy(xrd, nil)
@@ -233,11 +236,12 @@ func TestDiscoveryModes(t *testing.T) {
 
 // A hub's object that was made anew while nobody looked can differ in what cannot be changed.
 func TestObjectThatWasMadeAnewInTheHub(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	composition := f.composition("aws", "mysqlinstances")
 	f.copy(composition, nil)
 	f.stop()
-	f.delete(f.hub, composition)
+	f.Delete(f.hub, composition)
 	composition = f.composition("aws", "postgresinstances")
 	f.registry = prometheus.NewRegistry()
 	f.start()
@@ -245,14 +249,15 @@ func TestObjectThatWasMadeAnewInTheHub(t *testing.T) {
 }
 
 func TestOwnCrossplaneIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	hub, err := f.crd(f.hub, xrdCRD)
 	if err != nil {
 		t.Fatal(err)
 	}
 	own := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: xrdCRD}, Spec: hub.Spec}
-	f.create(f.workload, own)
-	t.Cleanup(func() { f.delete(f.workload, own) })
+	f.Create(f.workload, own)
+	t.Cleanup(func() { f.Delete(f.workload, own) })
 	f.start()
 	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
 	f.reported(xrdCRD, ReasonOwnCrossplane)
@@ -270,13 +275,14 @@ func TestOwnCrossplaneIsLeftAlone(t *testing.T) {
 	}
 
 	t.Log("when it goes, the cluster shows what the hub has")
-	f.delete(f.workload, own)
+	f.Delete(f.workload, own)
 	f.copy(xrd, nil)
 	f.copy(composition, nil)
 	f.reported(xrdCRD, "Served")
 }
 
 func TestForeignObjectIsNeverOverwrittenOrDeleted(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	first := f.composition("aws", "mysqlinstances")
 	f.copy(first, nil)
@@ -285,7 +291,7 @@ func TestForeignObjectIsNeverOverwrittenOrDeleted(t *testing.T) {
 		"compositeTypeRef": map[string]any{"apiVersion": "theirs.org/v1", "kind": "Theirs"}, "mode": "Pipeline",
 		"pipeline": []any{map[string]any{"step": "compose", "functionRef": map[string]any{"name": "theirs"}}},
 	}
-	f.create(f.workload, theirs)
+	f.Create(f.workload, theirs)
 	hub := f.composition("gcp", "mysqlinstances")
 	f.reported(compositionCRD, ReasonObjectForeign)
 	f.event(ReasonObjectForeign)
@@ -302,13 +308,14 @@ func TestForeignObjectIsNeverOverwrittenOrDeleted(t *testing.T) {
 		}
 		return nil
 	})
-	f.delete(f.workload, theirs)
+	f.Delete(f.workload, theirs)
 	f.copy(hub, sameContent(hub))
 	f.reported(compositionCRD, "Served")
 }
 
 // The kinds of Crossplane v0.12, which no Crossplane of today has.
 func TestUserExperienceOfTheOldKinds(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	open := &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}}
 	kinds := map[string]string{resourceDefinition: "InfrastructureDefinition", resourcePublication: "InfrastructurePublication"}
@@ -324,13 +331,13 @@ func TestUserExperienceOfTheOldKinds(t *testing.T) {
 				}},
 			},
 		}
-		f.create(f.hub, crd)
-		t.Cleanup(func() { f.delete(f.hub, crd) })
+		f.Create(f.hub, crd)
+		t.Cleanup(func() { f.Delete(f.hub, crd) })
 	}
 	inHub := func(resource, group string, spec map[string]any) *unstructured.Unstructured {
 		u := object(compositionGVK.GroupKind().WithVersion("v1alpha1").GroupVersion().WithKind(kinds[resource]), "mysqlinstances."+group)
 		u.Object["spec"] = spec
-		f.eventually("the hub serves "+resource, func() error { return f.hub.Create(f.ctx, u) })
+		f.Within("the hub serves "+resource, func() error { return f.hub.Create(f.Ctx, u) })
 		return u
 	}
 	definition := inHub(resourceDefinition, f.group, map[string]any{
@@ -349,8 +356,8 @@ func TestUserExperienceOfTheOldKinds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.delete(f.hub, crd)
-		f.eventually("the definition goes", func() error {
+		f.Delete(f.hub, crd)
+		f.Within("the definition goes", func() error {
 			if _, err := f.crd(f.workload, crd.Name); err == nil {
 				return errors.New("it is there")
 			}
@@ -378,7 +385,7 @@ func TestClusterThatComesAndGoes(t *testing.T) {
 		round()
 	}
 	f.settled()
-	f.eventually("the goroutines are gone", func() error {
+	f.Within("the goroutines are gone", func() error {
 		if after := runtime.NumGoroutine(); after > before+8 {
 			return fmt.Errorf("there were %d, there are %d", before, after)
 		}
@@ -388,9 +395,10 @@ func TestClusterThatComesAndGoes(t *testing.T) {
 
 // A cluster that fails on one object shows the others, and that one when it does not fail any more.
 func TestFailureOfOneObjectHindersNoOther(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	var refused atomic.Int32
-	f.asked.answer = func(req *http.Request) *http.Response {
+	f.asked.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method != http.MethodPost || !strings.HasSuffix(req.URL.Path, "/compositions") {
 			return nil
 		}
@@ -403,25 +411,24 @@ func TestFailureOfOneObjectHindersNoOther(t *testing.T) {
 			return answer(http.StatusInternalServerError, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500}`)
 		}
 		return nil
-	}
+	})
 	f.start()
 	a, b := f.composition("a", "mysqlinstances"), f.composition("b", "mysqlinstances")
 	f.copy(b, nil)
-	f.eventually("the cluster fails on the other", func() error {
+	f.Within("the cluster fails on the other", func() error {
 		if refused.Load() == 0 {
 			return errors.New("it was not asked for it")
 		}
 		return nil
 	})
-	f.asked.mu.Lock()
-	f.asked.answer = nil
-	f.asked.mu.Unlock()
+	f.asked.SetAnswer(nil)
 	f.copy(a, nil)
 }
 
 // A webhook of the cluster that labels everything must not be fought for ever, nor one that removes what it does not
 // know.
 func TestClusterThatChangesWhatIsWritten(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		admit  func(*unstructured.Unstructured)
@@ -449,25 +456,26 @@ func TestClusterThatChangesWhatIsWritten(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := prepareFixture(t)
-			f.asked.admit = func(content map[string]any) {
+			f.asked.SetAdmit(func(content map[string]any) {
 				if u := (&unstructured.Unstructured{Object: content}); isMastheads(u) {
 					tc.admit(u)
 				}
-			}
+			})
 			f.start()
 			composition := f.composition("aws", "mysqlinstances")
 			f.copy(composition, nil)
 			f.gaugeIs(1, "masthead_discovery_objects", string(f.cluster), compositionCRD)
 			f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
 			f.settled()
-			written := f.asked.writes()
+			written := f.asked.Writes()
 			f.reconciler.enqueueAll()
 			f.settled()
-			if n := f.asked.writes() - written; n != 0 {
+			if n := f.asked.Writes() - written; n != 0 {
 				t.Errorf("%s Want it to be left like that, got %d writes", tc.reason, n)
 			}
-			f.edit(f.hub, composition, func() { composition.SetLabels(map[string]string{"provider": "gcp"}) })
+			f.Edit(f.hub, composition, func() { composition.SetLabels(map[string]string{"provider": "gcp"}) })
 			f.copy(composition, func(got *unstructured.Unstructured) error {
 				if got.GetLabels()["provider"] != "gcp" {
 					return fmt.Errorf("its labels are %v", got.GetLabels())
@@ -479,6 +487,7 @@ func TestClusterThatChangesWhatIsWritten(t *testing.T) {
 }
 
 func TestLeavingTakesEverythingBack(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
 	f.copy(xrd, nil)
@@ -489,17 +498,17 @@ func TestLeavingTakesEverythingBack(t *testing.T) {
 		"compositeTypeRef": map[string]any{"apiVersion": "theirs.org/v1", "kind": "Theirs"}, "mode": "Pipeline",
 		"pipeline": []any{map[string]any{"step": "compose", "functionRef": map[string]any{"name": "theirs"}}},
 	}
-	f.create(f.workload, theirs)
+	f.Create(f.workload, theirs)
 	f.settled()
 
 	leave := func() {
-		fakefleet.Drain(f.t, f.gate, f.cluster)
-		if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
+		fakefleet.Drain(f.T, f.manager.Gate, f.cluster)
+		if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
 			t.Fatal(err)
 		}
 		for _, kind := range []string{policyKind.Kind, bindingKind.Kind} {
 			u := object(policyKind.GroupVersion().WithKind(kind), policyName)
-			if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(u), u); !apierrors.IsNotFound(err) {
+			if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(u), u); !apierrors.IsNotFound(err) {
 				t.Errorf("want no %s, got %v", kind, err)
 			}
 		}
@@ -517,35 +526,34 @@ func TestLeavingTakesEverythingBack(t *testing.T) {
 	})
 
 	t.Log("the enrolment comes back")
-	f.gate.Open(f.cluster)
+	f.manager.Gate.Open(f.cluster)
 	c, _ := f.fleet.Lookup(f.cluster)
 	c.State = connection.StateDraining
 	f.fleet.Set(c)
 	f.copy(xrd, nil)
 	f.copy(composition, nil)
 
-	f.delete(f.workload, theirs)
+	f.Delete(f.workload, theirs)
 	f.settled()
 	leave()
 	if _, err := f.crd(f.workload, compositionCRD); !apierrors.IsNotFound(err) {
 		t.Errorf("want no definition, got %v", err)
 	}
-	f.gate.Open(f.cluster)
+	f.manager.Gate.Open(f.cluster)
 }
 
 // A cluster that does not answer is not waited for.
 func TestLeavingAClusterThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.copy(f.composition("aws", "mysqlinstances"), nil)
 	f.settled()
-	f.asked.mu.Lock()
-	f.asked.answer = func(*http.Request) *http.Response {
+	f.asked.SetAnswer(func(*http.Request) *http.Response {
 		return answer(http.StatusServiceUnavailable, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503}`)
-	}
-	f.asked.mu.Unlock()
-	fakefleet.Drain(f.t, f.gate, f.cluster)
-	if err := f.fleet.Leave(f.ctx, f.cluster); err == nil || errors.Is(err, context.DeadlineExceeded) {
+	})
+	fakefleet.Drain(f.T, f.manager.Gate, f.cluster)
+	if err := f.fleet.Leave(f.Ctx, f.cluster); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("want the cluster's own answer, got %v", err)
 	}
-	f.gate.Open(f.cluster)
+	f.manager.Gate.Open(f.cluster)
 }

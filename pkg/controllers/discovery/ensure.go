@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -46,7 +47,7 @@ var (
 
 // ensure makes the cluster have an object as a mirror says. It returns whether the cluster has it, or why it cannot;
 // neither means that something is awaited.
-func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reasons reasonSet) (bool, *problem, error) {
+func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reasons reasonSet) (bool, *condition.Problem, error) {
 	have, watched, err := p.w.see(kind, m.name())
 	if problem, waiting := p.unknown(watched, reasons); problem != nil || waiting {
 		return false, problem, nil
@@ -61,9 +62,9 @@ func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reaso
 		return false, nil, err
 	case isMastheads(have) && !p.owns(have):
 		other, _ := p.cluster.Hub.Other(have)
-		return false, &problem{reasons.foreign, fmt.Sprintf("%s %q was put into the cluster by the hub %q. It is left alone.", kind.Kind, m.name(), other)}, nil
+		return false, &condition.Problem{Reason: reasons.foreign, Message: fmt.Sprintf("%s %q was put into the cluster by the hub %q. It is left alone.", kind.Kind, m.name(), other)}, nil
 	case !p.owns(have):
-		return false, &problem{reasons.foreign, fmt.Sprintf("%s %q is in the cluster already and was not put there by Masthead. It is left alone.",
+		return false, &condition.Problem{Reason: reasons.foreign, Message: fmt.Sprintf("%s %q is in the cluster already and was not put there by Masthead. It is left alone.",
 			kind.Kind, m.name())}, nil
 	case have.GetDeletionTimestamp() != nil:
 		// It is written again when it is gone.
@@ -88,7 +89,7 @@ func (p *pass) holds(kind kindwatch.Kind, m *mirror, have *unstructured.Unstruct
 // written writes a copy, and makes of what the cluster answers what ensure returns.
 func (p *pass) written(
 	ctx context.Context, kind kindwatch.Kind, m *mirror, have *unstructured.Unstructured, reasons reasonSet,
-) (bool, *problem, error) {
+) (bool, *condition.Problem, error) {
 	got, err := p.write(ctx, kind, m, have)
 	switch {
 	case err == nil:
@@ -103,13 +104,13 @@ func (p *pass) written(
 	case apierrors.IsForbidden(err) && p.refusedByPolicy(kind):
 		return false, nil, nil
 	case apierrors.IsForbidden(err):
-		return false, &problem{reasons.forbidden, refusal(kind, m, err)}, nil
+		return false, &condition.Problem{Reason: reasons.forbidden, Message: refusal(kind, m, err)}, nil
 	case apierrors.IsInvalid(err) && have != nil && m.exactLabels && foreignFinalizer(have) == "":
 		// A field that cannot be changed is different, because the hub's object was made anew. A copy can be, too.
 		p.within(soon)
 		return false, nil, p.remove(ctx, kind, have)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err), apierrors.IsMethodNotSupported(err):
-		return false, &problem{reasons.rejected, refusal(kind, m, err)}, nil
+		return false, &condition.Problem{Reason: reasons.rejected, Message: refusal(kind, m, err)}, nil
 	}
 	return false, nil, fmt.Errorf("cannot write %s %q in cluster %q: %w", kind.Kind, m.name(), p.w.name, err)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
@@ -139,7 +140,7 @@ func (p *pass) mirrorAll(ctx context.Context) error {
 
 // ownCrossplane is whether the cluster serves CompositeResourceDefinitions that are not copies, or that this is not
 // known yet.
-func (p *pass) ownCrossplane() (own *problem, waiting bool) {
+func (p *pass) ownCrossplane() (own *condition.Problem, waiting bool) {
 	crd := resourceXRD + "." + crossplaneGroup
 	v := p.views[crd]
 	if !p.offer.shows(resourceXRD) || v.known && v.definition == nil {
@@ -157,9 +158,9 @@ func (p *pass) ownCrossplane() (own *problem, waiting bool) {
 	if isMastheads(have) {
 		return p.crossplaneAtWork(mirrorKind(v.kind))
 	}
-	return &problem{
-		reason: ReasonOwnCrossplane,
-		message: fmt.Sprintf("The CustomResourceDefinition %q is in the cluster already and was not put there by Masthead: the cluster has a Crossplane "+
+	return &condition.Problem{
+		Reason: ReasonOwnCrossplane,
+		Message: fmt.Sprintf("The CustomResourceDefinition %q is in the cluster already and was not put there by Masthead: the cluster has a Crossplane "+
 			"of its own, or had one. What the hub offers is not shown there.", crd),
 	}, false
 }
@@ -185,7 +186,7 @@ func (p *pass) mirror(ctx context.Context, k mirroredKind) error {
 		}
 	}
 	if problem != nil {
-		p.within(slowRetry())
+		p.within(condition.SlowRetry())
 	}
 	p.reports.kind(ctx, p.cluster, k.crd(), objects, problem)
 	return nil
@@ -193,7 +194,7 @@ func (p *pass) mirror(ctx context.Context, k mirroredKind) error {
 
 // mirrorObjects makes the cluster have the objects of a kind that its class offers, and no other copies. It returns how
 // many are as they should be, whether that is all that can be done now, and the first of the problems.
-func (p *pass) mirrorObjects(ctx context.Context, k mirroredKind, v view) (objects int, done bool, first *problem, err error) {
+func (p *pass) mirrorObjects(ctx context.Context, k mirroredKind, v view) (objects int, done bool, first *condition.Problem, err error) {
 	kind := mirrorKind(v.kind)
 	why, waiting := p.unknown(kind, objectReasons)
 	if waiting {
@@ -204,7 +205,7 @@ func (p *pass) mirrorObjects(ctx context.Context, k mirroredKind, v view) (objec
 	if why != nil {
 		return 0, true, why, nil
 	}
-	var problems []*problem
+	var problems []*condition.Problem
 	var errs []error
 	done = true
 	for _, m := range v.objects {
@@ -222,7 +223,7 @@ func (p *pass) mirrorObjects(ctx context.Context, k mirroredKind, v view) (objec
 		switch {
 		case err != nil:
 			errs = append(errs, err)
-		case problem != nil && problem.reason == objectReasons.forbidden:
+		case problem != nil && problem.Reason == objectReasons.forbidden:
 			// So are the others.
 			return objects, true, problem, errors.Join(errs...)
 		case problem != nil:
@@ -242,22 +243,22 @@ func (p *pass) mirrorObjects(ctx context.Context, k mirroredKind, v view) (objec
 }
 
 // summary is the first of some problems, with a word about the others.
-func summary(problems []*problem) *problem {
+func summary(problems []*condition.Problem) *condition.Problem {
 	switch len(problems) {
 	case 0:
 		return nil
 	case 1:
 		return problems[0]
 	}
-	return &problem{
-		reason:  problems[0].reason,
-		message: fmt.Sprintf("%s There are %d more such problems.", problems[0].message, len(problems)-1),
+	return &condition.Problem{
+		Reason:  problems[0].Reason,
+		Message: fmt.Sprintf("%s There are %d more such problems.", problems[0].Message, len(problems)-1),
 	}
 }
 
 // removeOthers deletes the copies of what the hub does not have, or the class does not offer, any more. It returns the
 // first of those that stay because of somebody else.
-func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (left *problem, err error) {
+func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (left *condition.Problem, err error) {
 	wanted := sets.New[string]()
 	for _, m := range v.objects {
 		if p.offer.includes(m.group) {
@@ -276,7 +277,7 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (l
 		case finalizer == "":
 			errs = append(errs, p.remove(ctx, kind, obj))
 		case left == nil:
-			left = &problem{ReasonForeignObjectsLeft, fmt.Sprintf("%s %q is not shown any more. It stays, because somebody in the cluster works with it, "+
+			left = &condition.Problem{Reason: ReasonForeignObjectsLeft, Message: fmt.Sprintf("%s %q is not shown any more. It stays, because somebody in the cluster works with it, "+
 				"who has put the finalizer %q on it.", kind.Kind, obj.GetName(), multicluster.BoundedText(finalizer))}
 		}
 	}
@@ -284,20 +285,20 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (l
 }
 
 // unknown returns why the objects of a kind in the cluster are not known, or that this is only a matter of time.
-func (p *pass) unknown(kind kindwatch.Kind, reasons reasonSet) (*problem, bool) {
+func (p *pass) unknown(kind kindwatch.Kind, reasons reasonSet) (*condition.Problem, bool) {
 	state, message := p.w.watcher.State(kind)
 	switch state {
 	case kindwatch.StateSynced:
 		return nil, false
 	case kindwatch.StateForbidden:
-		return &problem{reasons.forbidden, fmt.Sprintf("Masthead lacks the right to list and watch %s in the cluster.", kind.GroupResource())}, false
+		return &condition.Problem{Reason: reasons.forbidden, Message: fmt.Sprintf("Masthead lacks the right to list and watch %s in the cluster.", kind.GroupResource())}, false
 	case kindwatch.StateTooLarge:
-		return &problem{reasons.tooLarge, "Nothing of the kind is written: " + message + "."}, false
+		return &condition.Problem{Reason: reasons.tooLarge, Message: "Nothing of the kind is written: " + message + "."}, false
 	case kindwatch.StateStale:
-		return &problem{reasons.rejected, "What the cluster has of the kind is not known: " + message + "."}, false
+		return &condition.Problem{Reason: reasons.rejected, Message: "What the cluster has of the kind is not known: " + message + "."}, false
 	case kindwatch.StateNotServed:
 		if reasons.notServed != "" {
-			return &problem{reasons.notServed, fmt.Sprintf("The cluster does not serve %s.", kind.GroupResource())}, false
+			return &condition.Problem{Reason: reasons.notServed, Message: fmt.Sprintf("The cluster does not serve %s.", kind.GroupResource())}, false
 		}
 	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
 	}

@@ -53,8 +53,8 @@ func (f *fixture) claimCRD(plural string, labels map[string]string) *apiextensio
 // rejects waits until the cluster rejects something for the reason that Masthead gives. The API server puts a new
 // policy into effect after a moment.
 func (f *fixture) rejects(what string, try func() error) {
-	f.t.Helper()
-	f.eventually("the cluster rejects "+what, func() error {
+	f.T.Helper()
+	f.Within("the cluster rejects "+what, func() error {
 		err := try()
 		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "Masthead keeps this as it is in the hub") {
 			return nil
@@ -64,6 +64,7 @@ func (f *fixture) rejects(what string, try func() error) {
 }
 
 func TestPolicyRejectsWhatIsNotMastheads(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	xrd := f.xrd("mysqlinstances")
 	// A copy from before the definition got its status is written once more, so that an edit of it would be a conflict.
@@ -72,31 +73,31 @@ func TestPolicyRejectsWhatIsNotMastheads(t *testing.T) {
 	masthead := f.asMasthead()
 	ours := map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue}
 	claims := f.claimCRD("claims", ours)
-	f.create(masthead, claims)
-	t.Cleanup(func() { f.delete(masthead, claims) })
+	f.Create(masthead, claims)
+	t.Cleanup(func() { f.Delete(masthead, claims) })
 
 	dryRun := client.DryRunAll
 	f.rejects("an edit of a copy", func() error {
 		u := copied.DeepCopy()
 		u.Object["spec"].(map[string]any)["connectionSecretKeys"] = []any{"forged"}
-		return f.workload.Update(f.ctx, u, dryRun)
+		return f.workload.Update(f.Ctx, u, dryRun)
 	})
 	f.rejects("an edit of its labels", func() error {
 		u := copied.DeepCopy()
 		u.SetLabels(nil)
-		return f.workload.Update(f.ctx, u, dryRun)
+		return f.workload.Update(f.Ctx, u, dryRun)
 	})
-	f.rejects("its deletion", func() error { return f.workload.Delete(f.ctx, copied, dryRun) })
-	f.rejects("the deletion of all", func() error { return f.workload.DeleteAllOf(f.ctx, copied, dryRun) })
+	f.rejects("its deletion", func() error { return f.workload.Delete(f.Ctx, copied, dryRun) })
+	f.rejects("the deletion of all", func() error { return f.workload.DeleteAllOf(f.Ctx, copied, dryRun) })
 	f.rejects("a forged copy", func() error {
 		u := object(xrdGVK, "forged."+f.group)
 		u.SetLabels(ours)
 		u.Object["spec"] = copied.Object["spec"]
-		return f.workload.Create(f.ctx, u, dryRun)
+		return f.workload.Create(f.Ctx, u, dryRun)
 	})
 	for _, name := range []string{xrdCRD, claims.Name} {
 		f.rejects("the deletion of the definition "+name, func() error {
-			return f.workload.Delete(f.ctx, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}, dryRun)
+			return f.workload.Delete(f.Ctx, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}, dryRun)
 		})
 		f.rejects("an edit of the definition "+name, func() error {
 			// The API server may be writing its status, which makes an edit of an older one a conflict.
@@ -105,27 +106,27 @@ func TestPolicyRejectsWhatIsNotMastheads(t *testing.T) {
 				return err
 			}
 			edited.Spec.Names.ShortNames = []string{"hijacked"}
-			return f.workload.Update(f.ctx, edited, dryRun)
+			return f.workload.Update(f.Ctx, edited, dryRun)
 		})
 	}
 
 	t.Log("what is not Masthead's is not its business")
 	foreign := f.claimCRD("foreign", nil)
-	f.create(f.workload, foreign)
-	f.edit(f.workload, foreign, func() { foreign.Spec.Names.ShortNames = []string{"mine"} })
-	f.edit(f.workload, foreign, func() { foreign.Labels = ours })
-	f.rejects("an edit of what was handed over", func() error { return f.workload.Delete(f.ctx, foreign, dryRun) })
-	f.delete(masthead, foreign)
+	f.Create(f.workload, foreign)
+	f.Edit(f.workload, foreign, func() { foreign.Spec.Names.ShortNames = []string{"mine"} })
+	f.Edit(f.workload, foreign, func() { foreign.Labels = ours })
+	f.rejects("an edit of what was handed over", func() error { return f.workload.Delete(f.Ctx, foreign, dryRun) })
+	f.Delete(masthead, foreign)
 	theirs := object(compositionGVK, "theirs."+f.group)
 	theirs.Object["spec"] = map[string]any{
 		"compositeTypeRef": map[string]any{"apiVersion": "theirs.org/v1", "kind": "Theirs"}, "mode": "Pipeline",
 		"pipeline": []any{map[string]any{"step": "compose", "functionRef": map[string]any{"name": "theirs"}}},
 	}
-	f.eventually("users can have Compositions of their own", func() error { return f.workload.Create(f.ctx, theirs) })
-	f.delete(f.workload, theirs)
+	f.Within("users can have Compositions of their own", func() error { return f.workload.Create(f.Ctx, theirs) })
+	f.Delete(f.workload, theirs)
 
 	t.Log("the API server itself keeps the status of definitions")
-	f.eventually("a definition that Masthead wrote is established", func() error {
+	f.Within("a definition that Masthead wrote is established", func() error {
 		crd, err := f.crd(f.workload, claims.Name)
 		if err != nil {
 			return err
@@ -143,13 +144,13 @@ func TestPolicyRejectsWhatIsNotMastheads(t *testing.T) {
 		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policyName}},
 		&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyName}},
 	} {
-		f.delete(f.workload, obj)
-		f.eventually("it is put back", func() error { return f.workload.Get(f.ctx, client.ObjectKeyFromObject(obj), obj) })
+		f.Delete(f.workload, obj)
+		f.Within("it is put back", func() error { return f.workload.Get(f.Ctx, client.ObjectKeyFromObject(obj), obj) })
 	}
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policyName}}
-	f.edit(f.workload, binding, func() { binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Audit} })
-	f.eventually("an edit of it is put back", func() error {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(binding), binding); err != nil {
+	f.Edit(f.workload, binding, func() { binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Audit} })
+	f.Within("an edit of it is put back", func() error {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(binding), binding); err != nil {
 			return err
 		}
 		if binding.Spec.ValidationActions[0] != admissionv1.Deny {
@@ -157,37 +158,34 @@ func TestPolicyRejectsWhatIsNotMastheads(t *testing.T) {
 		}
 		return nil
 	})
-	f.rejects("the deletion of a copy", func() error { return f.workload.Delete(f.ctx, copied, dryRun) })
+	f.rejects("the deletion of a copy", func() error { return f.workload.Delete(f.Ctx, copied, dryRun) })
 }
 
 // Credentials can be rotated to those of another user, while the connection stays.
 func TestPolicyFollowsMastheadsUser(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	composition := f.composition("aws", "mysqlinstances")
 	copied := f.copy(composition, nil)
-	f.rejects("a deletion", func() error { return f.workload.Delete(f.ctx, copied, client.DryRunAll) })
+	f.rejects("a deletion", func() error { return f.workload.Delete(f.Ctx, copied, client.DryRunAll) })
 
-	f.asked.mu.Lock()
-	f.asked.user = "another-user"
-	f.asked.mu.Unlock()
-	f.edit(f.hub, composition, func() {
+	f.asked.SetUser("another-user")
+	f.Edit(f.hub, composition, func() {
 		_ = unstructured.SetNestedField(composition.Object, "mine", "spec", "writeConnectionSecretsToNamespace")
 	})
 	f.copy(composition, sameContent(composition))
 	policy := &admissionv1.ValidatingAdmissionPolicy{}
-	if err := f.workload.Get(f.ctx, client.ObjectKey{Name: policyName}, policy); err != nil || !strings.Contains(policy.Spec.Validations[0].Expression, "another-user") {
+	if err := f.workload.Get(f.Ctx, client.ObjectKey{Name: policyName}, policy); err != nil || !strings.Contains(policy.Spec.Validations[0].Expression, "another-user") {
 		t.Errorf("want a policy that lets the other user through, got %v (%v)", policy.Spec.Validations, err)
 	}
 
 	t.Log("the fleet tells of other credentials before anything is refused")
-	f.asked.mu.Lock()
-	f.asked.user = "third-user"
-	f.asked.mu.Unlock()
+	f.asked.SetUser("third-user")
 	c, _ := f.fleet.Lookup(f.cluster)
 	c.Enrolment.CredentialsVersion = "next"
 	f.fleet.Set(c)
-	f.eventually("the policy lets the third user through", func() error {
-		if err := f.workload.Get(f.ctx, client.ObjectKey{Name: policyName}, policy); err != nil {
+	f.Within("the policy lets the third user through", func() error {
+		if err := f.workload.Get(f.Ctx, client.ObjectKey{Name: policyName}, policy); err != nil {
 			return err
 		}
 		if !strings.Contains(policy.Spec.Validations[0].Expression, "third-user") {
@@ -198,13 +196,14 @@ func TestPolicyFollowsMastheadsUser(t *testing.T) {
 }
 
 func TestClusterWithoutPoliciesIsNotProtectedAndStillShows(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
-	f.asked.answer = func(req *http.Request) *http.Response {
+	f.asked.SetAnswer(func(req *http.Request) *http.Response {
 		if strings.Contains(req.URL.Path, "/validatingadmissionpolic") {
 			return answer(http.StatusNotFound, "404 page not found")
 		}
 		return nil
-	}
+	})
 	f.start()
 	f.copy(f.composition("aws", "mysqlinstances"), nil)
 	f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
@@ -212,6 +211,7 @@ func TestClusterWithoutPoliciesIsNotProtectedAndStillShows(t *testing.T) {
 }
 
 func TestClusterThatDoesNotSayWhoMastheadIs(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		code   int
@@ -229,19 +229,20 @@ func TestClusterThatDoesNotSayWhoMastheadIs(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := prepareFixture(t)
-			f.asked.answer = func(req *http.Request) *http.Response {
+			f.asked.SetAnswer(func(req *http.Request) *http.Response {
 				if strings.HasSuffix(req.URL.Path, "/selfsubjectreviews") {
 					return answer(tc.code, tc.body)
 				}
 				return nil
-			}
+			})
 			f.start()
 			f.event(ReasonUserUnknown)
 			f.copy(f.composition("aws", "mysqlinstances"), nil)
 			f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
 			policy := &admissionv1.ValidatingAdmissionPolicy{}
-			if err := f.workload.Get(f.ctx, client.ObjectKey{Name: policyName}, policy); !apierrors.IsNotFound(err) {
+			if err := f.workload.Get(f.Ctx, client.ObjectKey{Name: policyName}, policy); !apierrors.IsNotFound(err) {
 				t.Errorf("%s: want no policy, got %v (%v)", tc.reason, policy.Spec, err)
 			}
 		})
@@ -249,6 +250,7 @@ func TestClusterThatDoesNotSayWhoMastheadIs(t *testing.T) {
 }
 
 func TestForeignPolicyIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	foreign := &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: policyName},
@@ -262,20 +264,21 @@ func TestForeignPolicyIsLeftAlone(t *testing.T) {
 			Validations: []admissionv1.Validation{{Expression: "true"}},
 		},
 	}
-	f.create(f.workload, foreign)
+	f.Create(f.workload, foreign)
 	f.start()
 	f.event(ReasonPolicyForeign)
 	f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
 	got := &admissionv1.ValidatingAdmissionPolicy{}
-	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(foreign), got); err != nil || got.Generation != foreign.Generation {
+	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(foreign), got); err != nil || got.Generation != foreign.Generation {
 		t.Errorf("want it as it was, got %v (%v)", got, err)
 	}
-	f.delete(f.workload, foreign)
+	f.Delete(f.workload, foreign)
 	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
 }
 
 // The rights that config/workload grants are all that it takes, and without one of them it is told which.
 func TestRightsInTheWorkloadCluster(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	f.user, f.userGroups = "masthead-least-rights", []string{"system:authenticated"}
 	data, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "workload", "role.yaml"))
@@ -290,15 +293,15 @@ func TestRightsInTheWorkloadCluster(t *testing.T) {
 	role.Rules = slices.DeleteFunc(slices.Clone(rules), func(r rbacv1.PolicyRule) bool {
 		return r.APIGroups[0] == "admissionregistration.k8s.io" || r.APIGroups[0] == crossplaneGroup
 	})
-	f.create(f.workload, role)
-	t.Cleanup(func() { f.delete(f.workload, role) })
+	f.Create(f.workload, role)
+	t.Cleanup(func() { f.Delete(f.workload, role) })
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.user}},
 	}
-	f.create(f.workload, binding)
-	t.Cleanup(func() { f.delete(f.workload, binding) })
+	f.Create(f.workload, binding)
+	t.Cleanup(func() { f.Delete(f.workload, binding) })
 	f.start()
 	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
 	f.event(ReasonPolicyForbidden)
@@ -306,15 +309,15 @@ func TestRightsInTheWorkloadCluster(t *testing.T) {
 	f.reported(compositionCRD, ReasonObjectsForbidden)
 	f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
 
-	f.edit(f.workload, role, func() { role.Rules = rules })
+	f.Edit(f.workload, role, func() { role.Rules = rules })
 	f.copy(xrd, nil)
 	copied := f.copy(composition, nil)
 	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
-	f.rejects("an administrator's deletion", func() error { return f.workload.Delete(f.ctx, copied, client.DryRunAll) })
-	f.edit(f.hub, composition, func() {
+	f.rejects("an administrator's deletion", func() error { return f.workload.Delete(f.Ctx, copied, client.DryRunAll) })
+	f.Edit(f.hub, composition, func() {
 		_ = unstructured.SetNestedField(composition.Object, "mine", "spec", "writeConnectionSecretsToNamespace")
 	})
 	f.copy(composition, sameContent(composition))
-	f.delete(f.hub, composition)
+	f.Delete(f.hub, composition)
 	f.gone(composition)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -43,9 +44,9 @@ func (p *pass) protect(ctx context.Context) error {
 		}
 	}
 	if problem != nil {
-		problem.message += " What Masthead put into the cluster is not protected there; what is changed is put back."
-		if problem.reason != ReasonPolicyNotServed {
-			p.within(slowRetry())
+		problem.Message += " What Masthead put into the cluster is not protected there; what is changed is put back."
+		if problem.Reason != ReasonPolicyNotServed {
+			p.within(condition.SlowRetry())
 		}
 	}
 	p.reports.protection(ctx, p.cluster, problem)
@@ -53,7 +54,7 @@ func (p *pass) protect(ctx context.Context) error {
 }
 
 // ensurePolicy makes the cluster have the policy, then what puts it into effect.
-func (p *pass) ensurePolicy(ctx context.Context, user string) (waiting bool, problem *problem, err error) {
+func (p *pass) ensurePolicy(ctx context.Context, user string) (waiting bool, problem *condition.Problem, err error) {
 	for _, part := range []struct {
 		kind   kindwatch.Kind
 		mirror *mirror
@@ -123,7 +124,7 @@ var selfSubjectReviews = schema.GroupVersionResource{ //nolint:gochecknoglobals 
 }
 
 // user asks the cluster as whom it knows Masthead, unless it has said so already.
-func (p *pass) user(ctx context.Context) (string, *problem, error) {
+func (p *pass) user(ctx context.Context) (string, *condition.Problem, error) {
 	known, doubts := p.w.user.Name()
 	if known != "" {
 		return known, nil, nil
@@ -148,6 +149,6 @@ func (p *pass) user(ctx context.Context) (string, *problem, error) {
 	return user, nil, nil
 }
 
-func unknownUser(err error) *problem {
-	return &problem{ReasonUserUnknown, fmt.Sprintf("The cluster does not say as whom it knows Masthead: %s.", multicluster.BoundedText(err.Error()))}
+func unknownUser(err error) *condition.Problem {
+	return &condition.Problem{Reason: ReasonUserUnknown, Message: fmt.Sprintf("The cluster does not say as whom it knows Masthead: %s.", multicluster.BoundedText(err.Error()))}
 }

@@ -15,11 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
-
-// problem is why something cannot be as it should be, in words for users.
-type problem struct{ reason, message string }
 
 // reports tells those who should know what a workload cluster does not show, once for each change.
 type reports struct {
@@ -47,7 +45,7 @@ func newReports(recorder events.EventRecorder, reporter DefinitionReporter, metr
 
 // kind tells how many objects of a kind the cluster shows, and what hinders it from showing all of them, if anything
 // does.
-func (r *reports) kind(ctx context.Context, cluster connection.Cluster, crd string, objects int, p *problem) {
+func (r *reports) kind(ctx context.Context, cluster connection.Cluster, crd string, objects int, p *condition.Problem) {
 	if !r.tell(cluster.Name, func() { r.metrics.kind(cluster.Name, crd, objects, p == nil) }) {
 		return
 	}
@@ -56,8 +54,8 @@ func (r *reports) kind(ctx context.Context, cluster connection.Cluster, crd stri
 		r.reporter.DefinitionServed(cluster.Name, crd)
 		return
 	}
-	if r.news(reportKey{cluster.Name, crd}, p.reason) {
-		r.reporter.DefinitionRefused(cluster.Name, crd, p.reason, p.message)
+	if r.news(reportKey{cluster.Name, crd}, p.Reason) {
+		r.reporter.DefinitionRefused(cluster.Name, crd, p.Reason, p.Message)
 		r.warn(ctx, cluster, p, "Mirror")
 	}
 }
@@ -70,13 +68,13 @@ func (r *reports) forgetKind(cluster mcr.ClusterName, crd string) {
 }
 
 // protection tells whether what Masthead put into a cluster is protected there.
-func (r *reports) protection(ctx context.Context, cluster connection.Cluster, p *problem) {
+func (r *reports) protection(ctx context.Context, cluster connection.Cluster, p *condition.Problem) {
 	if !r.tell(cluster.Name, func() { r.metrics.protection(cluster.Name, p == nil) }) {
 		return
 	}
 	reason := ""
 	if p != nil {
-		reason = p.reason
+		reason = p.Reason
 	}
 	if r.news(reportKey{cluster: cluster.Name}, reason) && p != nil {
 		r.warn(ctx, cluster, p, "Protect")
@@ -89,12 +87,12 @@ func (r *reports) forgetProtection(cluster mcr.ClusterName) {
 	r.metrics.forgetProtection(cluster)
 }
 
-func (r *reports) warn(ctx context.Context, cluster connection.Cluster, p *problem, action string) {
-	log.FromContext(ctx).Info("A workload cluster does not show or protect everything that it should", "reason", p.reason, "message", p.message)
+func (r *reports) warn(ctx context.Context, cluster connection.Cluster, p *condition.Problem, action string) {
+	log.FromContext(ctx).Info("A workload cluster does not show or protect everything that it should", "reason", p.Reason, "message", p.Message)
 	o := cluster.Enrolment.Object
 	enrolled := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID}}
 	enrolled.SetGroupVersionKind(o.GroupVersionKind)
-	r.recorder.Eventf(enrolled, nil, corev1.EventTypeWarning, p.reason, action, "%s", p.message)
+	r.recorder.Eventf(enrolled, nil, corev1.EventTypeWarning, p.Reason, action, "%s", p.Message)
 }
 
 // wrote counts a write.

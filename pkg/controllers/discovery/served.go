@@ -11,13 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // notServed returns why the cluster does not serve a kind of which it has the definition. For a while that is only a
 // matter of time, and no problem.
-func (p *pass) notServed(ctx context.Context, k mirroredKind, kind kindwatch.Kind) (*problem, error) {
+func (p *pass) notServed(ctx context.Context, k mirroredKind, kind kindwatch.Kind) (*condition.Problem, error) {
 	if state, _ := p.w.watcher.State(kind); state != kindwatch.StateNotServed {
 		return nil, nil //nolint:nilnil // It is being found out.
 	}
@@ -29,7 +30,7 @@ func (p *pass) notServed(ctx context.Context, k mirroredKind, kind kindwatch.Kin
 	if err != nil || crd == nil {
 		return nil, err
 	}
-	return &problem{ReasonDefinitionNotServed, fmt.Sprintf("The CustomResourceDefinition %q is in the cluster, whose API server does not serve it: %s",
+	return &condition.Problem{Reason: ReasonDefinitionNotServed, Message: fmt.Sprintf("The CustomResourceDefinition %q is in the cluster, whose API server does not serve it: %s",
 		k.crd(), whyNotServed(crd))}, nil
 }
 

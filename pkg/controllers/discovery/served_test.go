@@ -14,6 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 func TestWhyNotServed(t *testing.T) {
@@ -48,14 +49,15 @@ func TestWhyNotServed(t *testing.T) {
 
 // TestDefinitionThatIsNeverServedIsTold has another definition have the names of one that Masthead puts there.
 func TestDefinitionThatIsNeverServedIsTold(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	f.clock = clock
 	taken := f.claimCRD("others", nil)
 	taken.Name, taken.Spec.Group, taken.Spec.Names.Kind, taken.Spec.Scope = "others."+crossplaneGroup, crossplaneGroup, "Composition", apiextensionsv1.ClusterScoped
-	f.create(f.workload, taken)
-	t.Cleanup(func() { f.delete(f.workload, taken) })
-	f.eventually("it has the names", func() error {
+	f.Create(f.workload, taken)
+	t.Cleanup(func() { f.Delete(f.workload, taken) })
+	f.Within("it has the names", func() error {
 		crd, err := f.crd(f.workload, taken.Name)
 		if err == nil && (len(crd.Status.Conditions) == 0 || crd.Status.Conditions[0].Status != apiextensionsv1.ConditionTrue) {
 			err = errors.New("it has not")
@@ -65,7 +67,7 @@ func TestDefinitionThatIsNeverServedIsTold(t *testing.T) {
 	f.start()
 	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
 	f.copy(xrd, nil)
-	f.eventually("it is waited for", func() error {
+	f.Within("it is waited for", func() error {
 		w, _ := f.reconciler.workloads.Get(f.cluster)
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -85,8 +87,8 @@ func TestDefinitionThatIsNeverServedIsTold(t *testing.T) {
 	f.event(ReasonDefinitionNotServed)
 
 	t.Log("when the names are free, it is served")
-	f.delete(f.workload, taken)
+	f.Delete(f.workload, taken)
 	f.reported(compositionCRD, "Served")
-	f.workload = mustClient(t, workloadConfig) // The other one takes Composition for the kind of the other definition.
+	f.workload = controllertest.NewClient(t, f.lane.workload, scheme()) // The other one takes Composition for the kind of the other definition.
 	f.copy(composition, nil)
 }

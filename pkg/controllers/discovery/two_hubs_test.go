@@ -20,14 +20,15 @@ import (
 // TestTwoHubsOnOneClusterDoNotFight connects a second hub to a cluster although the marker, which the connection
 // honours, says that it belongs to the first. Then the second takes the cluster over.
 func TestTwoHubsOnOneClusterDoNotFight(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	composition := f.composition("aws", "mysqlinstances")
 	copied := f.copy(composition, sameContent(composition))
 	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
 	f.settled()
-	written := f.asked.writes()
+	written := f.asked.Writes()
 
-	other := prepareFixture(t)
+	other := prepareOn(t, f.lane)
 	other.owner, other.othersPolicy = hubidentity.Owner{ID: "hub-b"}, true
 	other.start()
 	other.composition("gcp", "mysqlinstances")
@@ -35,11 +36,11 @@ func TestTwoHubsOnOneClusterDoNotFight(t *testing.T) {
 	other.gaugeIs(0, "masthead_discovery_protected", string(other.cluster))
 	other.settled()
 	f.settled()
-	if first, second := f.asked.writes()-written, other.asked.writes(); first != 0 || second != 1 {
-		t.Errorf("want no write but the question who it is, got %d of the first and %d of the second: %v", first, second, other.asked.last(20))
+	if first, second := f.asked.Writes()-written, other.asked.Writes(); first != 0 || second != 1 {
+		t.Errorf("want no write but the question who it is, got %d of the first and %d of the second: %v", first, second, other.asked.Last(20))
 	}
 	now := object(compositionGVK, copied.GetName())
-	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(now), now); err != nil || now.GetResourceVersion() != copied.GetResourceVersion() {
+	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(now), now); err != nil || now.GetResourceVersion() != copied.GetResourceVersion() {
 		t.Errorf("want the first hub's copy left alone, got %v (%v)", now, err)
 	}
 
@@ -52,13 +53,13 @@ func TestTwoHubsOnOneClusterDoNotFight(t *testing.T) {
 	if w, ok := other.reconciler.workloads.Get(other.cluster); ok {
 		w.enqueue()
 	}
-	other.eventually("the second hub takes over what the first put there", func() error {
+	other.Within("the second hub takes over what the first put there", func() error {
 		crd, err := f.crd(f.workload, xrdCRD)
 		if err != nil || !other.owner.IsStamped(crd) {
 			return fmt.Errorf("the definition is not the second's: %w", errors.Join(err, errors.New("labels")))
 		}
 		policy := &admissionv1.ValidatingAdmissionPolicy{}
-		if err := f.workload.Get(f.ctx, client.ObjectKey{Name: policyName}, policy); err != nil || !other.owner.IsStamped(policy) {
+		if err := f.workload.Get(f.Ctx, client.ObjectKey{Name: policyName}, policy); err != nil || !other.owner.IsStamped(policy) {
 			return fmt.Errorf("the policy is not the second's: %w", errors.Join(err, errors.New("labels")))
 		}
 		return nil
@@ -70,18 +71,17 @@ func TestTwoHubsOnOneClusterDoNotFight(t *testing.T) {
 // TestUserThatAnotherControllerDoubtsIsAskedFor has another controller be refused by the policy, after the cluster
 // knows Masthead as somebody else.
 func TestUserThatAnotherControllerDoubtsIsAskedFor(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	composition := f.composition("aws", "mysqlinstances")
 	f.copy(composition, sameContent(composition))
 	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
 	f.settled()
-	f.asked.mu.Lock()
-	f.asked.user = "another-user"
-	f.asked.mu.Unlock()
+	f.asked.SetUser("another-user")
 	claims := f.claimCRD("claims", owner.Stamp(nil))
 	var refused error
-	f.eventually("the policy refuses what somebody else than Masthead writes", func() error {
-		if refused = f.workload.Create(f.ctx, claims, client.DryRunAll); refused == nil {
+	f.Within("the policy refuses what somebody else than Masthead writes", func() error {
+		if refused = f.workload.Create(f.Ctx, claims, client.DryRunAll); refused == nil {
 			return errors.New("it does not")
 		}
 		return nil
@@ -89,10 +89,10 @@ func TestUserThatAnotherControllerDoubtsIsAskedFor(t *testing.T) {
 	if !f.users.Excuses(f.cluster, refused, time.Now()) {
 		t.Errorf("want a refusal by the policy to be excused, got %v", refused)
 	}
-	f.eventually("the policy lets the new user through", func() error {
+	f.Within("the policy lets the new user through", func() error {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(policyKind.GroupVersionKind)
-		if err := f.workload.Get(f.ctx, client.ObjectKey{Name: policyName}, u); err != nil {
+		if err := f.workload.Get(f.Ctx, client.ObjectKey{Name: policyName}, u); err != nil {
 			return err
 		}
 		if !strings.Contains(fmt.Sprint(u.Object["spec"]), "another-user") {

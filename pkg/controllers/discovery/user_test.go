@@ -19,21 +19,22 @@ const forbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason
 
 // TestARefusedDeletionIsNotTriedAllTheTime has a cluster in which Masthead may write copies and not delete them.
 func TestARefusedDeletionIsNotTriedAllTheTime(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	var refused atomic.Int32
-	f.asked.answer = func(req *http.Request) *http.Response {
+	f.asked.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method == http.MethodDelete && strings.Contains(req.URL.Path, "/compositions/") {
 			refused.Add(1)
 			return answer(http.StatusForbidden, forbidden)
 		}
 		return nil
-	}
+	})
 	f.start()
 	composition := f.composition("aws", "mysqlinstances")
 	f.copy(composition, nil)
 	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
-	f.delete(f.hub, composition)
-	f.eventually("the cluster is asked again as whom it knows Masthead, and says the same", func() error {
+	f.Delete(f.hub, composition)
+	f.Within("the cluster is asked again as whom it knows Masthead, and says the same", func() error {
 		w, ok := f.reconciler.workloads.Get(f.cluster)
 		if !ok || !w.user.IsSure(time.Now()) {
 			return errors.New("it is not")
@@ -47,6 +48,7 @@ func TestARefusedDeletionIsNotTriedAllTheTime(t *testing.T) {
 // TestPolicyThatHasJustChangedIsWaitedFor refuses what is written as an API server does that has not heard yet of a
 // policy which knows Masthead under its new name.
 func TestPolicyThatHasJustChangedIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
 	f.clock = clocktesting.NewFakePassiveClock(time.Now()) // The policy stays new.
 	f.start()
@@ -55,9 +57,8 @@ func TestPolicyThatHasJustChangedIsWaitedFor(t *testing.T) {
 
 	var changed atomic.Bool
 	var refused atomic.Int32
-	f.asked.mu.Lock()
-	f.asked.user = "another-user"
-	f.asked.answer = func(req *http.Request) *http.Response {
+	f.asked.SetUser("another-user")
+	f.asked.SetAnswer(func(req *http.Request) *http.Response {
 		switch {
 		case req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/validatingadmissionpolicies/"+policyName):
 			changed.Store(true)
@@ -65,9 +66,8 @@ func TestPolicyThatHasJustChangedIsWaitedFor(t *testing.T) {
 			return answer(http.StatusForbidden, forbidden)
 		}
 		return nil
-	}
-	f.asked.mu.Unlock()
-	f.edit(f.hub, composition, func() {
+	})
+	f.Edit(f.hub, composition, func() {
 		_ = unstructured.SetNestedField(composition.Object, "mine", "spec", "writeConnectionSecretsToNamespace")
 	})
 	// Looking again by the clock, as after a refusal that is a problem, would take longer than this waits.
@@ -78,8 +78,9 @@ func TestPolicyThatHasJustChangedIsWaitedFor(t *testing.T) {
 }
 
 func TestClusterWithoutPoliciesThatForbidsCopiesIsTold(t *testing.T) {
+	t.Parallel()
 	f := prepareFixture(t)
-	f.asked.answer = func(req *http.Request) *http.Response {
+	f.asked.SetAnswer(func(req *http.Request) *http.Response {
 		switch {
 		case strings.Contains(req.URL.Path, "/validatingadmissionpolic"):
 			return answer(http.StatusNotFound, "404 page not found")
@@ -87,7 +88,7 @@ func TestClusterWithoutPoliciesThatForbidsCopiesIsTold(t *testing.T) {
 			return answer(http.StatusForbidden, forbidden)
 		}
 		return nil
-	}
+	})
 	f.start()
 	f.composition("aws", "mysqlinstances")
 	f.event(ReasonObjectsForbidden)

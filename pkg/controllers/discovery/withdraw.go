@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -87,8 +88,8 @@ func (p *pass) withdrawDefinition(ctx context.Context, k mirroredKind, crd *unst
 // keep tells why a definition that is not wanted stays.
 func (p *pass) keep(ctx context.Context, k mirroredKind, why string) {
 	p.kept.Insert(k.crd())
-	p.reports.kind(ctx, p.cluster, k.crd(), 0, &problem{reason: ReasonForeignObjectsLeft, message: why})
-	p.within(slowRetry())
+	p.reports.kind(ctx, p.cluster, k.crd(), 0, &condition.Problem{Reason: ReasonForeignObjectsLeft, Message: why})
+	p.within(condition.SlowRetry())
 }
 
 // leftovers are the objects of a kind that stay when the copies go.

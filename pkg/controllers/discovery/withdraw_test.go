@@ -51,26 +51,25 @@ func TestNeverServed(t *testing.T) {
 
 // theirs creates a Composition in the workload cluster that is not Masthead's.
 func (f *fixture) theirs() *unstructured.Unstructured {
-	f.t.Helper()
+	f.T.Helper()
 	u := object(compositionGVK, "theirs."+f.group)
 	u.Object["spec"] = map[string]any{
 		"compositeTypeRef": map[string]any{"apiVersion": "theirs.org/v1", "kind": "Theirs"}, "mode": "Pipeline",
 		"pipeline": []any{map[string]any{"step": "compose", "functionRef": map[string]any{"name": "theirs"}}},
 	}
-	f.create(f.workload, u)
-	f.t.Cleanup(func() { f.delete(f.workload, u) })
+	f.Create(f.workload, u)
+	f.T.Cleanup(func() { f.Delete(f.workload, u) })
 	return u
 }
 
 func (f *fixture) answering(answer func(*http.Request) *http.Response) {
-	f.asked.mu.Lock()
-	defer f.asked.mu.Unlock()
-	f.asked.answer = answer
+	f.asked.SetAnswer(answer)
 }
 
 // TestDefinitionStaysWhileAnAPIServerDoesNotServeIt asks an API server for objects that has not heard yet of what the
 // definition has come to be, as one of several. Objects that are not copies would go with the definition.
 func TestDefinitionStaysWhileAnAPIServerDoesNotServeIt(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.copy(f.composition("aws", "mysqlinstances"), nil)
 	theirs := f.theirs()
@@ -88,7 +87,7 @@ func TestDefinitionStaysWhileAnAPIServerDoesNotServeIt(t *testing.T) {
 		return answer(http.StatusNotFound, "404 page not found")
 	})
 	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Discovery = fleetv1alpha1.DiscoveryModeNone })
-	f.eventually("it is looked at again", func() error {
+	f.Within("it is looked at again", func() error {
 		if asked.Load() < 2 {
 			return errors.New("it is not")
 		}
@@ -112,9 +111,9 @@ func TestDefinitionStaysWhileAnAPIServerDoesNotServeIt(t *testing.T) {
 
 	t.Log("when it is served everywhere, there is an answer")
 	f.answering(nil)
-	f.delete(f.workload, theirs)
+	f.Delete(f.workload, theirs)
 	f.reconciler.enqueueAll()
-	f.eventually("the definition goes", func() error {
+	f.Within("the definition goes", func() error {
 		if _, err := f.crd(f.workload, compositionCRD); err == nil {
 			return errors.New("it does not")
 		}
@@ -124,12 +123,12 @@ func TestDefinitionStaysWhileAnAPIServerDoesNotServeIt(t *testing.T) {
 
 // stays is whether an object of somebody else is there as it was, and so is the definition of Compositions.
 func (f *fixture) stays(theirs *unstructured.Unstructured) {
-	f.t.Helper()
+	f.T.Helper()
 	if crd, err := f.crd(f.workload, compositionCRD); err != nil || crd.DeletionTimestamp != nil {
-		f.t.Fatalf("want the definition to stay, got %v (%v)", crd.ObjectMeta, err)
+		f.T.Fatalf("want the definition to stay, got %v (%v)", crd.ObjectMeta, err)
 	}
 	now := object(theirs.GroupVersionKind(), theirs.GetName())
-	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(now), now); err != nil || now.GetUID() != theirs.GetUID() {
-		f.t.Fatalf("want what is not a copy to stay, got %v (%v)", now.Object, err)
+	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(now), now); err != nil || now.GetUID() != theirs.GetUID() {
+		f.T.Fatalf("want what is not a copy to stay, got %v (%v)", now.Object, err)
 	}
 }

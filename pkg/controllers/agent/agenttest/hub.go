@@ -5,7 +5,6 @@ package agenttest
 
 import (
 	"encoding/json"
-	"net/http"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,6 +12,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 // AsUser writes a kubeconfig with one user.
@@ -36,20 +36,8 @@ func AsToken(token string) []byte {
 
 // Scheme has the types that the tests use.
 func Scheme() *runtime.Scheme {
-	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, fleetv1alpha1.AddToScheme} {
-		if err := add(s); err != nil {
-			panic(err)
-		}
-	}
-	return s
+	return controllertest.NewScheme(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, fleetv1alpha1.AddToScheme)
 }
-
-// RoundTripper is a function that answers requests.
-type RoundTripper func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // OurHub is the identity of the hub of a fixture, and OurFinalizer the finalizer that it writes.
 const (

@@ -26,6 +26,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 func TestClassIdentity(t *testing.T) {
@@ -228,7 +229,7 @@ func TestEveryIdentityIsHeldByWhatHoldsTheManager(t *testing.T) {
 	i, _ := identitiesFixture(t)
 	errHeld := errors.New("no lease")
 	i.config.WrapTransport = func(http.RoundTripper) http.RoundTripper {
-		return agenttest.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, errHeld })
+		return controllertest.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, errHeld })
 	}
 	name := types.NamespacedName{Namespace: "foo", Name: "creds"}
 	from := &secrets{data: map[types.NamespacedName][]byte{name: agenttest.AsToken("x")}}

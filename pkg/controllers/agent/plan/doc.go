@@ -9,6 +9,6 @@
 // plan saw it.
 //
 // What does the owner of one workload cluster gain? By annotations he chooses among the targets that his class allows,
-// and asks for more care with what is his. Only objects that name his claim as their source are his, and of these only
-// the one that the claim records or that is where the claim goes.
+// and asks for more care with what is his, or for nothing to be done with it. Only objects that name his claim as their
+// source are his, and of these only the one that the claim records or that is where the claim goes.
 package plan

@@ -101,6 +101,10 @@ func (f *Facts) IsDisabled() bool {
 	return f.Class != nil && f.Class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled
 }
 
+// IsPaused is whether the claim's owner has it left alone. Nobody could have a claim that is gone go on, so that it is
+// not paused any more.
+func (f *Facts) IsPaused() bool { return !f.Vanished && isPaused(f.Claim) }
+
 // ownership is whose an object of the hub is, from the point of view of the claim.
 func (f *Facts) ownership(obj metav1.Object) ownership.State {
 	owned := ownership.Of(true, obj, f.Us)

@@ -86,7 +86,19 @@ func (p *Pairing) mayChoose(target, classTarget string) bool {
 	return p.Allowed(target)
 }
 
-// AsManager is whether the claims are carried with the manager's own rights.
+// withdrawn is whether claims may not be in a namespace of the hub any more, whatever their target is now: it is
+// reserved, or none of the class's allowedTargetNamespaces. A class that lists none has taken none away.
+func (p *Pairing) withdrawn(namespace string) bool {
+	switch {
+	case isControlPlane(namespace) || slices.Contains(p.Protected, namespace):
+		return true
+	case namespace == p.Agent.DefaultTargetNamespace || p.Agent.AllowedTargetNamespaces == nil:
+		return false
+	}
+	return !p.Allowed(namespace)
+}
+
+// asManager is whether the claims are carried with the manager's own rights.
 func (p *Pairing) asManager() bool {
 	_, annotated := p.Annotations[fleetv1alpha1.CredentialsSecretNameAnnotation]
 	return !annotated && p.Agent.Identity == nil

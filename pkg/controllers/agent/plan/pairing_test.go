@@ -129,3 +129,42 @@ func TestTargetNamespace(t *testing.T) {
 		})
 	}
 }
+
+// TestWithdrawn has every way in which an administrator can take a namespace of the hub away.
+func TestWithdrawn(t *testing.T) {
+	some := &fleetv1alpha1.AllowedNamespaces{List: []string{"some"}}
+	for name, tc := range map[string]struct {
+		reason    string
+		agent     fleetv1alpha1.AgentSpec
+		namespace string
+		want      bool
+	}{
+		"NothingListed": {
+			reason: "A class that lists no namespaces has a new default, and has taken nothing away.",
+			agent:  fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "new"}, namespace: "old",
+		},
+		"Listed":    {reason: "What is listed is allowed.", agent: fleetv1alpha1.AgentSpec{AllowedTargetNamespaces: some}, namespace: "some"},
+		"NotListed": {reason: "What is not is withdrawn.", agent: fleetv1alpha1.AgentSpec{AllowedTargetNamespaces: some}, namespace: "old", want: true},
+		"Default": {
+			reason: "The class names its default, listed or not.",
+			agent:  fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "old", AllowedTargetNamespaces: some}, namespace: "old",
+		},
+		"Protected": {reason: "Nobody reads in a namespace that is reserved since.", namespace: "crossplane-system", want: true},
+		"ControlPlane": {
+			reason:    "Nor in one of the control plane, whatever is listed.",
+			agent:     fleetv1alpha1.AgentSpec{AllowedTargetNamespaces: &fleetv1alpha1.AllowedNamespaces{List: []string{"kube-system"}}},
+			namespace: "kube-system", want: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pairing := Pairing{
+				Agent: tc.agent, Protected: []string{"crossplane-system"}, Allowed: func(target string) bool {
+					return slices.Contains(tc.agent.AllowedTargetNamespaces.List, target)
+				},
+			}
+			if got := pairing.withdrawn(tc.namespace); got != tc.want {
+				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}

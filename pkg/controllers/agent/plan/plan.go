@@ -101,10 +101,10 @@ func Decide(f Facts) Plan {
 		return decideVanished(f)
 	case f.Claim.GetDeletionTimestamp() != nil:
 		return decideDeletion(f)
-	case f.IsDisabled() && f.Protected:
-		return Plan{Silent: true, Steps: []Step{{Do: Release}}}
 	case f.IsDisabled():
-		return Plan{Silent: true, Steps: []Step{{Do: Forget}}}
+		return decideDisabled(f)
+	case f.IsPaused():
+		return Plan{Problem: paused("Nothing is carried to the hub or back")}
 	case f.Class != nil && f.Pairing == nil:
 		return Plan{Silent: f.Unpaired == nil, Problem: f.Unpaired, Down: Down{Object: f.Own()}}
 	case f.Unauthenticated != nil:
@@ -130,6 +130,14 @@ func (f *Facts) cause() *condition.Problem {
 		return kindNotOffered(f.Kind)
 	}
 	return f.Untargeted
+}
+
+// decideDisabled lets a claim be whose class is Disabled.
+func decideDisabled(f Facts) Plan {
+	if f.Protected {
+		return Plan{Silent: true, Steps: []Step{{Do: Release}}}
+	}
+	return Plan{Silent: true, Steps: []Step{{Do: Forget}}}
 }
 
 // decideTarget decides about a claim of which it is known where it goes, and what is there.
@@ -181,11 +189,12 @@ func decideTaken(f Facts) Plan {
 // decideMove decides about a claim whose object is at another place of the hub than the one where it would be created.
 //
 // Nothing moves silently. If somebody has asked for it, the object is let go as for a deletion of the claim, so that it
-// can be created at the other place; and that begins only if the hub would accept it there.
+// can be created at the other place; and that begins only if the hub would accept it there. No password flows from a
+// namespace that the administrator has taken away.
 func decideMove(f Facts, from NamedObject, moves bool) Plan {
 	stays := Plan{Problem: targetChanged(from.Place, *f.Target), WaitAt: &from.Place}
 	if from.Object != nil && f.Owns(from.Object) {
-		stays.Down = Down{Object: from.Object, All: true}
+		stays.Down = Down{Object: from.Object, All: !f.Pairing.withdrawn(from.Place.Namespace)}
 	}
 	if !moves {
 		return stays
@@ -221,6 +230,8 @@ func decideDeletion(f Facts) Plan {
 		return Plan{Silent: true, Steps: []Step{{Do: Forget}}}
 	case f.IsDisabled():
 		return Plan{Silent: true, Steps: []Step{release}}
+	case f.IsPaused():
+		return Plan{Problem: paused("It is being deleted, and nothing is deleted in the hub")}
 	case f.Unauthenticated != nil:
 		return Plan{Problem: f.Unauthenticated, Again: f.RetryAfter, Down: Down{Object: f.Own()}}
 	case !f.Hub.Known && f.Hub.Gone:
@@ -247,8 +258,8 @@ func decideVanished(f Facts) Plan {
 		return Plan{Silent: true, Slowly: true}
 	}
 	policy, p := deletionPolicy(f.Class, f.ClassName, f.Claim)
-	if p != nil {
-		// Nobody can correct it any more, so that what can be undone is done.
+	if p != nil || isPaused(f.Claim) {
+		// Nobody can correct or unpause it any more, so that what can be undone is done.
 		policy = fleetv1alpha1.DeletionPolicyOrphan
 	}
 	return Plan{Silent: true, Steps: append(removals(f, policy), Step{Do: AwaitCreations}, forget)}

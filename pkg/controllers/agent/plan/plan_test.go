@@ -109,6 +109,13 @@ func TestDecide(t *testing.T) {
 		notAllowed = func(f *Facts) {
 			f.Target, f.Hub.Target, f.Untargeted = nil, nil, &condition.Problem{Reason: reason.ReasonTargetNamespaceNotAllowed}
 		}
+		takenAway = func(f *Facts) {
+			f.Pairing = &Pairing{
+				Agent:   fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar", AllowedTargetNamespaces: &fleetv1alpha1.AllowedNamespaces{}},
+				Allowed: func(target string) bool { return target != "old" },
+			}
+		}
+		halted   = func(f *Facts) { annotate(f, fleetv1alpha1.PausedAnnotation, fleetv1alpha1.PausedAnnotationTrue) }
 		misspelt = func(f *Facts) { annotate(f, fleetv1alpha1.DeletionPolicyAnnotation, "Keep") }
 	)
 	const (
@@ -226,6 +233,10 @@ func TestDecide(t *testing.T) {
 			because: "Nothing moves silently. What the hub has comes back.",
 			given:   []func(*Facts){movedAway}, tells: reason.ReasonTargetNamespaceChanged, Down: all, waits: "old",
 		},
+		"TargetChangedAndTheOldOneWithdrawn": {
+			because: "No password flows from a namespace that the class does not allow any more.",
+			given:   []func(*Facts){movedAway, takenAway}, tells: reason.ReasonTargetNamespaceChanged, Down: status, waits: "old",
+		},
 		"TargetChangedToATakenName": {
 			because: "The claim stays where it is, whoever has the name.",
 			given:   []func(*Facts){movedAway, func(f *Facts) { f.Hub.Target = object("bar", them) }},
@@ -325,6 +336,75 @@ func TestDecide(t *testing.T) {
 			given:   []func(*Facts){deleted, func(f *Facts) { f.Target, f.Hub.Target = nil, nil }},
 			steps:   []Action{RemoveNamed, AwaitCreations, Release}, tells: "silent",
 		},
+		"Paused": {
+			because: "Nothing is compared, and nothing comes back.", given: []func(*Facts){synced, halted}, tells: reason.ReasonReconcilePaused,
+		},
+		"PausedBeforeItWasCarried": {
+			because: "It is not even protected, so that it can go.", given: []func(*Facts){halted}, tells: reason.ReasonReconcilePaused,
+		},
+		"PausedInOtherWords": {
+			because: "Crossplane does not take another value for a pause either.",
+			given:   []func(*Facts){synced, func(f *Facts) { annotate(f, fleetv1alpha1.PausedAnnotation, "yes") }},
+			steps:   []Action{Protect, Push}, Down: all,
+		},
+		"PausedAndRefused": {
+			because: "Whatever else is wrong is not looked for.", given: []func(*Facts){synced, notAllowed, nobody, unresolved, unknown, halted},
+			tells: reason.ReasonReconcilePaused,
+		},
+		"PausedWithoutAClass": {
+			because: "Nor is anybody asked where it would go.", given: []func(*Facts){synced, classless, halted}, tells: reason.ReasonReconcilePaused,
+		},
+		"PausedInConflict": {
+			because: "Nor is the hub asked who has the name.",
+			given:   []func(*Facts){func(f *Facts) { f.Hub.Target = object("bar", them) }, halted}, tells: reason.ReasonReconcilePaused,
+		},
+		"PausedAndAdoptable": {
+			because: "Nothing is taken over.",
+			given: []func(*Facts){func(f *Facts) {
+				f.Hub.Target = object("bar", ownership.Source{})
+				f.Hub.Target.SetAnnotations(map[string]string{fleetv1alpha1.AdoptableByAnnotation: us.String()})
+			}, halted},
+			tells: reason.ReasonReconcilePaused,
+		},
+		"PausedBeforeItMoves": {
+			because: "Nothing is let go.", given: []func(*Facts){movedAway, recreate, halted}, tells: reason.ReasonReconcilePaused,
+		},
+		"PausedWhileItMoves": {
+			because: "What the hub is deleting goes there, and nothing is created in its place.",
+			given:   []func(*Facts){movedAway, recreate, func(f *Facts) { going(f.Hub.Recorded) }, halted}, tells: reason.ReasonReconcilePaused,
+		},
+		"PausedAndLost": {
+			because: "Nothing is created in the place of what was lost, whatever the class says.",
+			given: []func(*Facts){synced, func(f *Facts) {
+				f.Hub.Target, f.Hub.Recorded = nil, nil
+				f.Class.Spec.Agent.RecreatePolicy = fleetv1alpha1.RecreatePolicyAlways
+			}, halted},
+			tells: reason.ReasonReconcilePaused,
+		},
+		"PausedAndDisabled": {
+			because: "A class that is Disabled lets paused claims be, too.", given: []func(*Facts){synced, disabled, halted},
+			steps: []Action{Release}, tells: "silent",
+		},
+		"PausedAndDeleted": {
+			because: "Its finalizer holds it until it is unpaused.", given: []func(*Facts){synced, deleted, halted}, tells: reason.ReasonReconcilePaused,
+		},
+		"PausedAndDeletedWithMore": {
+			because: "Neither a kind that is gone nor a policy lets it go.",
+			given:   []func(*Facts){synced, deleted, hubGone, misspelt, nobody, classless, halted}, tells: reason.ReasonReconcilePaused,
+		},
+		"PausedAndDeletedAndNotOurs": {
+			because: "A claim without our finalizer is nobody's to hold.", steps: []Action{Forget}, tells: "silent",
+			given: []func(*Facts){deleted, func(f *Facts) { f.Protected = false }, halted},
+		},
+		"PausedAndDeletedAndDisabled": {
+			because: "A class that is Disabled holds nothing, and deletes nothing.", given: []func(*Facts){synced, deleted, disabled, halted},
+			steps: []Action{Release}, tells: "silent",
+		},
+		"PausedAndVanished": {
+			because: "Nobody can unpause it any more. Its object is released, which can be undone.",
+			given:   []func(*Facts){synced, halted, func(f *Facts) { f.Vanished = true }},
+			steps:   []Action{Remove, AwaitCreations, Forget}, removes: []string{"bar"}, tells: "silent",
+		},
 		"Vanished": {
 			because: "What a claim left that went without waiting is removed.", given: []func(*Facts){synced, func(f *Facts) { f.Vanished = true }},
 			steps: []Action{Remove, AwaitCreations, Forget}, removes: []string{"bar"}, tells: "silent",
@@ -348,6 +428,9 @@ func TestDecide(t *testing.T) {
 				steps = append(steps, st.Do)
 				if st.Do == Remove {
 					removes = append(removes, st.At.Namespace)
+				}
+				if isPaused(f.Claim) && st.Do == Remove && st.Policy != fleetv1alpha1.DeletionPolicyOrphan {
+					t.Errorf("%s want nothing to be deleted for a paused claim, got %v", tc.because, st)
 				}
 			}
 			if !slices.Equal(steps, tc.steps) || !slices.Equal(removes, tc.removes) {

@@ -25,6 +25,15 @@ func Recreates(claim metav1.Object, namespace map[string]string) bool {
 	return value == fleetv1alpha1.OnTargetChangeRecreate
 }
 
+// isPaused is whether the owner of a claim has paused it, in the words in which Crossplane is told the same.
+//
+// Like a claim's deletion policy, a pause only ever asks for less to be done: nothing is pushed, brought back or
+// deleted for the claim. A class that is Disabled, and a cluster that is un-enrolled, take the finalizer off a paused
+// claim all the same. Both delete nothing in the hub, and no claim may keep a cluster from leaving.
+func isPaused(claim metav1.Object) bool {
+	return claim.GetAnnotations()[fleetv1alpha1.PausedAnnotation] == fleetv1alpha1.PausedAnnotationTrue
+}
+
 // mayCreate is whether an object may be created for a claim that has none at a place of the hub, or why not.
 //
 // One that was there and is gone was deleted by somebody else: Masthead deletes only when the claim goes or moves. A

@@ -21,6 +21,15 @@ func classNotFound(name string) *condition.Problem {
 	}
 }
 
+// paused is the condition of a claim that its owner has paused.
+func paused(what string) *condition.Problem {
+	return &condition.Problem{
+		Reason: reason.ReasonReconcilePaused,
+		Message: fmt.Sprintf("This claim is paused by its annotation %s: %s. %s until the annotation is removed.",
+			fleetv1alpha1.PausedAnnotation, fleetv1alpha1.PausedAnnotationTrue, what),
+	}
+}
+
 // targetChanged is why a claim whose object is in another namespace of the hub than it would go to now is not
 // synchronised.
 func targetChanged(place, key ownership.Place) *condition.Problem {

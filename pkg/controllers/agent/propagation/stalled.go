@@ -30,10 +30,13 @@ const (
 	conditionReconciling = "Reconciling"
 )
 
-// passing are the reasons of AgentSynced that go by themselves. Every other reason for which it is False, also one that
-// is added without a thought of this, waits for somebody.
+// passing are the reasons of AgentSynced that go by themselves, and the one that the claim's owner wants. Every other
+// reason for which it is False, also one that is added without a thought of this, waits for somebody.
 func passing() []string {
-	return []string{reason.ReasonMoving, reason.ReasonDeleting, reason.ReasonRecreating, reason.ReasonKindNotServed, reason.ReasonSecretMissing, reason.ReasonReferencesUnresolved}
+	return []string{
+		reason.ReasonMoving, reason.ReasonDeleting, reason.ReasonRecreating, reason.ReasonKindNotServed, reason.ReasonSecretMissing,
+		reason.ReasonReferencesUnresolved, reason.ReasonReconcilePaused,
+	}
 }
 
 // IsOurCondition is whether a condition of that type may be Masthead's.

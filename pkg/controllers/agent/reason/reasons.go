@@ -115,6 +115,10 @@ const (
 
 	// ReasonRecreating: the claim in the hub is being deleted although this claim is not. It is created again afterwards.
 	ReasonRecreating = "Recreating"
+
+	// ReasonReconcilePaused: the annotation crossplane.io/paused pauses the claim, and its deletion. The word is
+	// Crossplane's.
+	ReasonReconcilePaused = "ReconcilePaused"
 )
 
 // ReasonAwaitingHub of the condition Reconciling: the hub holds what the claim says, and has not reported yet whether

@@ -6,6 +6,7 @@ package request
 import (
 	"context"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -36,12 +37,24 @@ func (e *Queue[R]) Start(_ context.Context, q workqueue.TypedRateLimitingInterfa
 }
 
 // Add queues requests because of something that happened just now.
-func (e *Queue[R]) Add(requests ...R) { e.addWithPriority(0, requests...) }
+func (e *Queue[R]) Add(requests ...R) { e.add(0, 0, requests...) }
+
+// AddAfter is Add after some time. Before the controller has started, nothing waits.
+func (e *Queue[R]) AddAfter(after time.Duration, requests ...R) { e.add(0, after, requests...) }
 
 // AddInitial queues requests because of something that was there before we looked. What happens meanwhile goes first.
-func (e *Queue[R]) AddInitial(requests ...R) { e.addWithPriority(handler.LowPriority, requests...) }
+func (e *Queue[R]) AddInitial(requests ...R) { e.add(handler.LowPriority, 0, requests...) }
 
-func (e *Queue[R]) addWithPriority(priority int, requests ...R) {
+// ForgetFailures has the back-off of a request begin anew.
+func (e *Queue[R]) ForgetFailures(request R) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.q != nil {
+		e.q.Forget(request)
+	}
+}
+
+func (e *Queue[R]) add(priority int, after time.Duration, requests ...R) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.q == nil {
@@ -49,10 +62,10 @@ func (e *Queue[R]) addWithPriority(priority int, requests ...R) {
 		return
 	}
 	if q, ok := e.q.(priorityqueue.PriorityQueue[R]); ok {
-		q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, requests...)
+		q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, requests...)
 		return
 	}
 	for _, r := range requests {
-		e.q.Add(r)
+		e.q.AddAfter(r, after)
 	}
 }

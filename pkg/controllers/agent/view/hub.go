@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
@@ -35,6 +36,9 @@ type Hub struct {
 	// Changed is told of each change of a claim's object that was reported just now; nil if nobody asks. It must not
 	// block.
 	Changed func(request.Request)
+
+	// Clock tells what was created a moment ago.
+	Clock clock.PassiveClock
 
 	// refreshing is held while it is found out and noted what the hub offers. It is taken before mu, and so is the lock of
 	// the workloads.
@@ -60,6 +64,9 @@ type Hub struct {
 	// origins are the claims in the hub that name a source, by that source.
 	origins originIndex
 
+	// newborns are those of them that were created a moment ago, and letGo those whose claims were let go since.
+	newborns, letGo newborns
+
 	// waiting are the claims in workload clusters that wait for something to change at a place in the hub.
 	waiting setmap.Map[ownership.Place, request.Request]
 
@@ -70,6 +77,9 @@ type Hub struct {
 // NewHub returns what is known of the hub, which is nothing yet. Its Watcher is to be set before it is used.
 func NewHub(fleet Fleet, w *Clusters, requirements *request.Queue[request.Request], definitions *request.Queue[mcreconcile.Request]) *Hub {
 	return &Hub{
+		Clock:        clock.RealClock{},
+		newborns:     newborns{},
+		letGo:        newborns{},
 		Fleet:        fleet,
 		Clusters:     w,
 		Requirements: requirements,
@@ -219,7 +229,9 @@ func (h *Hub) track(key ownership.Place, e kindwatch.Event) {
 	if !named || len(h.watched[e.Kind]) == 0 {
 		return
 	}
-	h.origins.insert(ownership.Origin{Source: s, Kind: e.Kind, Name: e.Object.GetName()}, key)
+	from := ownership.Origin{Source: s, Kind: e.Kind, Name: e.Object.GetName()}
+	h.origins.insert(from, key)
+	h.trackNewborn(from, e.Object)
 }
 
 func (h *Hub) untrack(key ownership.Place, obj *unstructured.Unstructured) {
@@ -227,7 +239,9 @@ func (h *Hub) untrack(key ownership.Place, obj *unstructured.Unstructured) {
 	if !named {
 		return
 	}
-	h.origins.remove(ownership.Origin{Source: s, Kind: key.Kind, Name: key.Name}, key)
+	from := ownership.Origin{Source: s, Kind: key.Kind, Name: key.Name}
+	h.origins.remove(from, key)
+	h.newborns.remove(from)
 }
 
 // Observe takes in what the hub answered to a write or a live read, before the watch reports it.

@@ -22,6 +22,9 @@ func TestOriginsAreFoundByCluster(t *testing.T) {
 	if len(x["a"]) != 1 || len(x["b"]) != 1 || len(x.places(a)) != 1 {
 		t.Errorf("want each origin with its cluster, got %v", x)
 	}
+	if _, ok := x["a"][b]; ok {
+		t.Error("want no origin of another cluster")
+	}
 	x.remove(a, ownershiptest.InBar("db"))
 	x.forgetKinds(sets.New(ownershiptest.InBar("").Kind))
 	x.remove(b, ownershiptest.InBar("db"))

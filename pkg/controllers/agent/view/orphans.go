@@ -14,10 +14,10 @@ import (
 // orphans publishes masthead_agent_orphans: objects of the hub that name a connected cluster as their source,
 // of kinds that are followed there, and for which there is no claim in it.
 //
-// There are two ways to such an object. A cluster replaced a lost one and does not have its claims yet: then they are
-// waited for. Or a claim was deleted in the instant in which it got its finalizer, and the manager was killed right
-// then: nobody saw the claim go. The absence of a claim alone is no proof of either, so nothing is deleted because of
-// it (see docs/design/agent.md). Somebody has to know, and decide.
+// There are two ways to such an object. A cluster replaced a lost one, or was restored, and does not have its claims
+// yet: then they are waited for. Or a claim was deleted in the instant in which it got its finalizer, and no manager
+// looked within NewbornFor of that. The absence of a claim alone is no proof of either, so nothing older is deleted
+// because of it (see docs/design/agent.md). Somebody has to know, and decide.
 //
 // It also publishes masthead_agent_strays: objects of the hub that name a claim as their source and are not
 // where that claim records its object. Any object of the hub can name any source, by accident or on purpose. A stray is
@@ -37,8 +37,8 @@ func RegisterOrphans(reg prometheus.Registerer, h *Hub) {
 		orphans: metric.NewGaugeDesc(reg, metric.Definition{
 			Name: "masthead_agent_orphans",
 			Help: "Objects of the hub that name a connected cluster as their source and have no claim in it: its claims are not " +
-				"restored yet, or a claim was deleted in the instant in which it got its finalizer and the manager was killed right " +
-				"then. Nothing is deleted because a claim is missing.",
+				"restored yet, or a claim was deleted in the instant in which it got its finalizer and no manager was there for five " +
+				"minutes. Nothing that is older is deleted because a claim is missing.",
 			PerCluster: true,
 		}),
 		strays: metric.NewGaugeDesc(reg, metric.Definition{

@@ -1,0 +1,170 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/client-go/util/workqueue"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+func TestAsks(t *testing.T) {
+	const asked = fleetv1alpha1.ReconcileRequestedAtAnnotation
+	claim := func(metadata string) string { return `{'metadata':{'name':'db',` + metadata + `},'spec':{'a':'b'}}` }
+	for name, tc := range map[string]struct {
+		reason     string
+		old, now   string
+		asks, only bool
+	}{
+		"First": {
+			reason: "The annotation comes. The API server counts versions and notes who wrote.",
+			old:    claim(`'resourceVersion':'1'`), now: claim(`'resourceVersion':'2','managedFields':[{}],'annotations':{'` + asked + `':'1'}`),
+			asks: true, only: true,
+		},
+		"Again": {
+			reason: "Another value.", old: claim(`'annotations':{'` + asked + `':'1','a':'b'}`), now: claim(`'annotations':{'` + asked + `':'2','a':'b'}`),
+			asks: true, only: true,
+		},
+		"WithMore": {
+			reason: "What else has changed does not wait.",
+			old:    claim(`'annotations':{'` + asked + `':'1'}`), now: claim(`'annotations':{'` + asked + `':'2','a':'b'}`), asks: true,
+		},
+		"WithSpec": {
+			reason: "Nor does the spec.",
+			old:    claim(`'generation':1`), now: `{'metadata':{'name':'db','generation':2,'annotations':{'` + asked + `':'2'}},'spec':{'a':'c'}}`, asks: true,
+		},
+		"Same":    {reason: "It was said before.", old: claim(`'annotations':{'` + asked + `':'1'}`), now: claim(`'annotations':{'` + asked + `':'1','a':'b'}`)},
+		"Removed": {reason: "To take it back is no request.", old: claim(`'annotations':{'` + asked + `':'1'}`), now: claim(`'generation':1`)},
+		"New":     {reason: "A claim that is new is looked at anyway.", now: claim(`'annotations':{'` + asked + `':'1'}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := kindwatch.Event{Type: kindwatch.Added, Object: agenttest.Parse(t, tc.now)}
+			before := e.Object.DeepCopy()
+			if tc.old != "" {
+				e.Type, e.Old = kindwatch.Updated, agenttest.Parse(t, tc.old)
+			}
+			if got, only := asks(e), asksOnly(e); got != tc.asks || only != tc.only {
+				t.Errorf("%s want %t and %t, got %t and %t", tc.reason, tc.asks, tc.only, got, only)
+			}
+			if fmt.Sprint(before) != fmt.Sprint(e.Object) {
+				t.Errorf("what the watch keeps is shared and was changed: %v", e.Object)
+			}
+		})
+	}
+}
+
+func TestRequestHasTheBackOffBeginAnewOnceInAWhile(t *testing.T) {
+	now := testingclock.NewFakePassiveClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	r := newRequirementReconciler(requirementOptions{hub: idleHub(), clock: now})
+	// No failure is tried again while the test lasts.
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[request.Request](time.Hour, time.Hour)
+	q := workqueue.NewTypedRateLimitingQueue(limiter)
+	t.Cleanup(q.ShutDown)
+	if err := r.hub.Requirements.Start(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	req := request.Request{ClusterName: "w1"}
+	fails := func(times int) {
+		for range times {
+			q.AddRateLimited(req)
+		}
+	}
+	failures := func(why string, want int) {
+		t.Helper()
+		if got := q.NumRequeues(req); got != want {
+			t.Errorf("%s: want a back-off of %d failures, got %d", why, want, got)
+		}
+	}
+	fails(5)
+	r.answer(req)
+	failures("nobody has asked", 5)
+	if left := r.ask(req); left != 0 {
+		t.Errorf("want the first request to be answered now, got %s", left)
+	}
+	r.ledger.edit(req, func(e *entry) { e.pushed.hash, e.shown = "in vain", "in vain" })
+	r.answer(req)
+	failures("the owner has asked", 0)
+	if e := r.ledger.of(req); e.pushed != (pushedClaim{}) || e.shown != "" {
+		t.Errorf("want what was in vain to be tried again, got %+v", e)
+	}
+
+	fails(3)
+	for range 1000 {
+		if left := r.ask(req); left != askedInterval {
+			t.Fatalf("want the next request to wait for %s, got %s", askedInterval, left)
+		}
+		r.answer(req)
+	}
+	failures("whoever asks all the time has what others have", 3)
+	now.SetTime(now.Now().Add(askedInterval))
+	r.answer(req)
+	failures("all of them are answered at once, in time", 0)
+	fails(1)
+	r.answer(req)
+	failures("and once", 1)
+}
+
+func TestClaimIsReconciledWhenItsOwnerAsksForIt(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.served()
+	f.limitInHub(10)
+	f.claim("db")
+	f.synced("db", reason.ReasonRejected)
+	f.settled()
+	attempts := func() int { return len(f.hubRequests.about(http.MethodPatch, "/mysqlinstances/db")) }
+	requests := 0
+	ask := func() {
+		t.Helper()
+		requests++
+		f.annotateClaim("db", fleetv1alpha1.ReconcileRequestedAtAnnotation, fmt.Sprint(requests))
+	}
+
+	before, began := attempts(), time.Now()
+	ask()
+	f.Within("the hub is asked again", func() error {
+		if attempts() == before {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	for range 50 {
+		ask()
+	}
+	f.settled()
+	if n, most := attempts()-before, 1+int(time.Since(began)/askedInterval); n > most {
+		t.Errorf("want %d requests to be worth %d attempts at most, got %d", requests, most, n)
+	}
+
+	// Nothing tells the agent that the hub is of another opinion now, and by itself it would look in a minute or more.
+	for _, obj := range []client.Object{&admissionv1.ValidatingAdmissionPolicyBinding{}, &admissionv1.ValidatingAdmissionPolicy{}} {
+		obj.SetName(f.class)
+		if err := f.hub.Delete(f.Ctx, obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Within("the policy is not in force any more", func() error {
+		u := f.object(f.target, "probe")
+		u.Object["spec"] = map[string]any{"storageGB": int64(20)}
+		return f.hub.Create(f.Ctx, u, client.DryRunAll)
+	})
+	ask()
+	f.synced("db", reason.ReasonSynced)
+	if value, travelled := f.pushed("db").GetAnnotations()[fleetv1alpha1.ReconcileRequestedAtAnnotation]; travelled {
+		t.Errorf("want the request to stay where it is, got %q in the hub", value)
+	}
+}

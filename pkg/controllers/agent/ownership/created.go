@@ -1,0 +1,37 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// MarkCreated notes on an object that is about to be created in the hub when that is.
+func MarkCreated(obj metav1.Object, now time.Time) {
+	annotations := obj.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[fleetv1alpha1.CreatedAtAnnotation] = now.UTC().Format(time.RFC3339Nano)
+	obj.SetAnnotations(annotations)
+}
+
+// WasCreatedWithin is whether an object of the hub was created for a claim within a time before now, and has not been
+// changed for it since. It counts what Masthead noted, and not the creation timestamp: an object that was restored from
+// a backup is as old as when it was saved. What is in the future, by more than that time, is not believed.
+func WasCreatedWithin(obj metav1.Object, now time.Time, within time.Duration) bool {
+	at, ok := CreatedAt(obj)
+	age := now.Sub(at)
+	return ok && -within < age && age < within
+}
+
+// CreatedAt is when an object of the hub was created for a claim, if it has not been changed for it since.
+func CreatedAt(obj metav1.Object) (time.Time, bool) {
+	at, err := time.Parse(time.RFC3339, obj.GetAnnotations()[fleetv1alpha1.CreatedAtAnnotation])
+	return at, err == nil
+}

@@ -1,0 +1,160 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"testing"
+
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/test/fakefleet"
+)
+
+// pause pauses a claim, and waits until it says so.
+func (f *fixture) pause(name string) {
+	f.T.Helper()
+	f.annotateClaim(name, fleetv1alpha1.PausedAnnotation, fleetv1alpha1.PausedAnnotationTrue)
+	f.says(name, reason.ReasonReconcilePaused, fleetv1alpha1.PausedAnnotation)
+}
+
+// unpause removes the pause of a claim.
+func (f *fixture) unpause(name string) {
+	f.T.Helper()
+	u := f.object(f.namespace, name)
+	f.Edit(f.workload, u, func() {
+		unstructured.RemoveNestedField(u.Object, "metadata", "annotations", fleetv1alpha1.PausedAnnotation)
+	})
+}
+
+// inHubAsIs sees that an object of the hub is there and is not being deleted, and returns it.
+func (f *fixture) inHubAsIs(name string) *unstructured.Unstructured {
+	f.T.Helper()
+	hub, err := f.get(f.hub, f.target, name)
+	if err != nil || hub.GetDeletionTimestamp() != nil {
+		f.T.Fatalf("want %s to be left alone in the hub, got %v (%v)", name, hub.Object, err)
+	}
+	return hub
+}
+
+func TestPausedClaimIsCarriedWhenItIsUnpaused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	claim, _, secret := f.withCopiedSecret()
+	f.pause("db")
+
+	size := func(u *unstructured.Unstructured) int64 {
+		n, _, _ := unstructured.NestedInt64(u.Object, "spec", "storageGB")
+		return n
+	}
+	address := func() string {
+		s, _, _ := unstructured.NestedString(f.mustGet("db").Object, "status", "address")
+		return s
+	}
+	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(30), "spec", "storageGB") })
+	f.ready("db", "b")
+	f.Edit(f.hub, secret, func() { secret.Data["password"] = []byte("two") })
+	nothing := func() {
+		t.Helper()
+		f.lookedAt(1)
+		f.settled()
+		f.says("db", reason.ReasonReconcilePaused)
+		hub := f.inHubAsIs("db")
+		if _, travelled := hub.GetAnnotations()[fleetv1alpha1.PausedAnnotation]; travelled || size(hub) != 20 {
+			t.Errorf("want nothing to be carried to the hub, got %v", hub.Object)
+		}
+		if err := f.secretIs("db-conn", "one")(); err != nil || address() != "a" {
+			t.Errorf("want nothing to come back, got the address %q (%v)", address(), err)
+		}
+		if !hasOurFinalizer(f.mustGet("db")) {
+			t.Error("want the claim to keep its finalizer")
+		}
+	}
+	nothing()
+	f.restart()
+	nothing()
+
+	f.unpause("db")
+	f.synced("db", reason.ReasonSynced)
+	f.Within("what was changed meanwhile is carried", func() error {
+		if n := size(f.inHubAsIs("db")); n != 30 || address() != "b" {
+			return errors.New("it is not")
+		}
+		return f.secretIs("db-conn", "two")()
+	})
+	f.Within("a pause is an event like any other", func() error {
+		events := &eventsv1.EventList{}
+		if err := f.workload.List(f.Ctx, events, client.InNamespace(f.namespace)); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
+			return e.Type+" "+e.Reason == "Normal "+reason.ReasonReconcilePaused
+		}) {
+			return errors.New("there is none")
+		}
+		return nil
+	})
+}
+
+func TestDeletionOfAPausedClaimWaits(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.settledClaim("db")
+	f.pause("db")
+	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
+		t.Fatal(err)
+	}
+	f.says("db", reason.ReasonReconcilePaused, "being deleted")
+	f.settled()
+	f.inHubAsIs("db")
+	if sent := f.hubRequests.about(http.MethodDelete, "/db"); len(sent) > 0 || !hasOurFinalizer(f.mustGet("db")) {
+		t.Errorf("want the claim to wait with its finalizer, and nothing to be deleted, got %v", sent)
+	}
+	f.unpause("db")
+	f.gone(f.workload, f.namespace, "db")
+	f.gone(f.hub, f.target, "db")
+
+	// One that was never carried has nothing to wait for.
+	f.claim("new", func(u *unstructured.Unstructured) {
+		u.SetAnnotations(map[string]string{fleetv1alpha1.PausedAnnotation: fleetv1alpha1.PausedAnnotationTrue})
+	})
+	f.synced("new", reason.ReasonReconcilePaused)
+	f.settled()
+	f.notIn(f.target, "new")
+	f.finalizersAre("new")
+	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "new")); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "new")
+}
+
+func TestClusterWithPausedClaimsLeaves(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, name := range []string{"kept", "going"} {
+		f.settledClaim(name)
+		f.pause(name)
+	}
+	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "going")); err != nil {
+		t.Fatal(err)
+	}
+	f.says("going", reason.ReasonReconcilePaused, "being deleted")
+	f.settled()
+
+	fakefleet.Drain(t, f.manager.Gate, f.cluster)
+	if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
+		t.Fatal(err)
+	}
+	f.finalizersAre("kept")
+	f.gone(f.workload, f.namespace, "going")
+	for _, name := range []string{"kept", "going"} {
+		f.inHubAsIs(name)
+	}
+}

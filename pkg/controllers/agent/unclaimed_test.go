@@ -1,0 +1,145 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+)
+
+func TestIsNew(t *testing.T) {
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	object := func(age time.Duration, cluster types.UID, change ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		u.SetAnnotations(ownership.Residence{Cluster: cluster, Namespace: "namespace"}.Annotations())
+		ownership.MarkCreated(u, now.Add(-age))
+		for _, c := range change {
+			c(u)
+		}
+		return u
+	}
+	going := func(u *unstructured.Unstructured) {
+		at := metav1.NewTime(now)
+		u.SetDeletionTimestamp(&at)
+	}
+	confirmed := func(u *unstructured.Unstructured) {
+		annotations := u.GetAnnotations()
+		delete(annotations, fleetv1alpha1.CreatedAtAnnotation)
+		u.SetAnnotations(annotations)
+	}
+	for name, tc := range map[string]struct {
+		reason  string
+		objects []*unstructured.Unstructured
+		cluster types.UID
+		want    bool
+	}{
+		"Nothing":  {reason: "There is nothing to be new.", cluster: "a"},
+		"New":      {reason: "It was created just now for a claim of this cluster.", objects: []*unstructured.Unstructured{object(time.Second, "a")}, cluster: "a", want: true},
+		"Old":      {reason: "Its claim may be restored later.", objects: []*unstructured.Unstructured{object(time.Hour, "a")}, cluster: "a"},
+		"Changed":  {reason: "Its claim was there when it was changed.", objects: []*unstructured.Unstructured{object(time.Second, "a", confirmed)}, cluster: "a"},
+		"Going":    {reason: "Somebody has deleted it already.", objects: []*unstructured.Unstructured{object(time.Second, "a", going)}, cluster: "a"},
+		"Replaced": {reason: "Another cluster bears the identifier now, and begins empty.", objects: []*unstructured.Unstructured{object(time.Second, "b")}, cluster: "a"},
+		"Unknown":  {reason: "It is not known which cluster bears the identifier.", objects: []*unstructured.Unstructured{object(time.Second, "")}},
+		"One of two": {
+			reason:  "One of them is a copy, or the other is; nobody knows.",
+			objects: []*unstructured.Unstructured{object(time.Second, "a"), object(time.Hour, "a")}, cluster: "a",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := isNew(tc.objects, tc.cluster, now); got != tc.want {
+				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// dropClaim makes a claim go without its finalizer keeping it.
+func (f *fixture) dropClaim(name string) {
+	f.T.Helper()
+	claim := f.object(f.namespace, name)
+	f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
+		f.T.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, name)
+}
+
+// A claim that was deleted in the instant of its creation, while the manager was killed, leaves nothing in the hub.
+func TestCreationOfAClaimThatWentUnseenIsTakenBack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, name := range []string{"new", "changed", "old"} {
+		f.claim(name)
+		f.pushed(name)
+		f.synced(name, reason.ReasonSynced)
+	}
+	changed := f.object(f.namespace, "changed")
+	f.Edit(f.workload, changed, func() { _ = unstructured.SetNestedField(changed.Object, "8", "spec", "version") })
+	f.Within("the change is carried", func() error {
+		hub, err := f.get(f.hub, f.target, "changed")
+		if version, _, _ := unstructured.NestedString(hub.Object, "spec", "version"); err == nil && version != "8" {
+			err = errors.New("it says " + version)
+		}
+		return err
+	})
+	f.settled()
+	f.stopAgent()
+	old := f.object(f.target, "old")
+	f.Edit(f.hub, old, func() { ownership.MarkCreated(old, time.Now().Add(-time.Hour)) })
+	for _, name := range []string{"new", "changed", "old"} {
+		f.dropClaim(name)
+	}
+
+	f.restart()
+	f.gone(f.hub, f.target, "new")
+	f.counts("of older ones, and of those whose claim lived to change them, an absence says nothing", 2)
+	f.settled()
+	for _, name := range []string{"changed", "old"} {
+		if hub, err := f.get(f.hub, f.target, name); err != nil || hub.GetDeletionTimestamp() != nil {
+			t.Errorf("want %q left alone, got %v", name, err)
+		}
+	}
+}
+
+// Whoever removes the finalizer by force keeps the object in the hub, also a new one, if that was seen.
+func TestNewObjectOfAClaimWhoseFinalizerWasRemovedStays(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.claim("db", func(u *unstructured.Unstructured) {
+		u.SetAnnotations(map[string]string{fleetv1alpha1.DeletionPolicyAnnotation: "misspelt"})
+	})
+	f.pushed("db")
+	f.synced("db", reason.ReasonSynced)
+	claim := f.object(f.namespace, "db")
+	f.Edit(f.workload, claim, func() {})
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.synced("db", reason.ReasonInvalidDeletionPolicy)
+	f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })
+	f.gone(f.workload, f.namespace, "db")
+	f.counts("its object is known to have no claim", 1)
+	f.settled()
+	if hub, err := f.get(f.hub, f.target, "db"); err != nil || hub.GetDeletionTimestamp() != nil {
+		t.Errorf("want it left alone, got %v", err)
+	}
+
+	t.Log("a claim of the name takes it over, and its end counts again")
+	f.claim("db")
+	f.synced("db", reason.ReasonSynced)
+	if again := f.object(f.namespace, "db"); apierrors.IsNotFound(f.workload.Delete(f.Ctx, again)) {
+		t.Error("want the claim to be there")
+	}
+	f.gone(f.hub, f.target, "db")
+}
