@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -27,7 +28,7 @@ func (p *pass) check(ctx context.Context) {
 	if p.sight.observeOnly {
 		p.healthCheck.pod = p.app.Status.HealthCheckPod
 		if p.app.Spec.HealthCheck != nil {
-			p.healthCheck.problem = &problem{appsv1alpha1.ReasonObserveOnly, "The EnrollmentClass of the cluster has Masthead observe only."}
+			p.healthCheck.problem = &condition.Problem{Reason: appsv1alpha1.ReasonObserveOnly, Message: "The EnrollmentClass of the cluster has Masthead observe only."}
 		}
 		return
 	}
@@ -55,16 +56,16 @@ func (p *pass) check(ctx context.Context) {
 	}
 }
 
-func podsProblem(state kindwatch.State) *problem {
+func podsProblem(state kindwatch.State) *condition.Problem {
 	switch state {
 	case kindwatch.StateForbidden:
-		return &problem{appsv1alpha1.ReasonHealthCheckForbidden, "The cluster does not let Masthead list and watch Pods, which it needs for health checks only."}
+		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckForbidden, Message: "The cluster does not let Masthead list and watch Pods, which it needs for health checks only."}
 	case kindwatch.StateTooLarge:
-		return &problem{appsv1alpha1.ReasonHealthCheckRefused, "The cluster has more Pods of health checks than Masthead keeps."}
+		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: "The cluster has more Pods of health checks than Masthead keeps."}
 	case kindwatch.StateStale:
-		return &problem{appsv1alpha1.ReasonHealthCheckStarting, "The cluster has not let Masthead list and watch Pods for some minutes."}
+		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "The cluster has not let Masthead list and watch Pods for some minutes."}
 	default:
-		return &problem{appsv1alpha1.ReasonHealthCheckStarting, "The Pods of health checks have not been read yet."}
+		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "The Pods of health checks have not been read yet."}
 	}
 }
 

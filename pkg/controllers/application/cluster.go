@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
@@ -46,9 +47,9 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) (reconci
 		r.reporter.served(w.name, state.notice)
 		r.enable(w)
 	case state.problem != nil:
-		r.reporter.DefinitionRefused(w.name, definitionName, state.problem.reason, state.problem.message)
+		r.reporter.DefinitionRefused(w.name, definitionName, state.problem.Reason, state.problem.Message)
 		w.idle()
-		r.unwatched(w, fleetv1alpha1.ReasonNotServed, state.problem.message)
+		r.unwatched(w, fleetv1alpha1.ReasonNotServed, state.problem.Message)
 	}
 	return reconcile.Result{RequeueAfter: state.again}, nil
 }
@@ -126,7 +127,7 @@ func (r *reconciler) enable(w *workload) {
 	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
 		// That it is another one is an event.
 	default:
-		r.unwatched(w, fleetv1alpha1.ReasonNotServed, stateProblem(state, applicationKind.GroupVersionKind).message)
+		r.unwatched(w, fleetv1alpha1.ReasonNotServed, stateProblem(state, applicationKind.GroupVersionKind).Message)
 	}
 }
 
@@ -164,6 +165,6 @@ func (w *workload) idle() {
 func (r *reconciler) unwatched(w *workload, reason, message string) {
 	r.ifCurrent(w, func() {
 		r.metrics.forgetCluster(w.name)
-		r.rollup.unwatched(w.name, problem{reason, message})
+		r.rollup.unwatched(w.name, condition.Problem{Reason: reason, Message: message})
 	})
 }

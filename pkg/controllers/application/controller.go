@@ -19,6 +19,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -162,7 +163,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 		r.metrics = NewMetrics(o.Registerer, o.MetricsPerApplication)
 	}
 	var err error
-	if r.definitions, err = newDefinitionKeeper(o.RequestTimeout, slowRetry); err != nil {
+	if r.definitions, err = newDefinitionKeeper(o.RequestTimeout, condition.SlowRetry); err != nil {
 		return nil, err
 	}
 	r.definitions.users, r.definitions.clock = o.Users, o.Clock

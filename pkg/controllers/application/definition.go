@@ -16,6 +16,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
@@ -61,10 +62,10 @@ type definitionState struct {
 	served bool
 
 	// problem says why it has none.
-	problem *problem
+	problem *condition.Problem
 
 	// notice says that the definition is not quite this manager's, although the cluster has Applications.
-	notice *problem
+	notice *condition.Problem
 
 	// wrote is "create" or "update" if that was written, else empty.
 	wrote string
@@ -142,8 +143,8 @@ func (k *definitionKeeper) despite(state definitionState, seen definitionSeen) d
 	if state.problem == nil || !k.want.isOlder(seen) {
 		return state
 	}
-	state.served, state.notice, state.problem = true, &problem{
-		state.problem.reason, state.problem.message + " The one of an older Masthead is used meanwhile.",
+	state.served, state.notice, state.problem = true, &condition.Problem{
+		Reason: state.problem.Reason, Message: state.problem.Message + " The one of an older Masthead is used meanwhile.",
 	}, nil
 	return state
 }
@@ -152,24 +153,24 @@ func (k *definitionKeeper) despite(state definitionState, seen definitionSeen) d
 func (k *definitionKeeper) judge(seen definitionSeen) (state definitionState, settled bool) {
 	switch {
 	case !seen.ours:
-		return definitionState{again: k.slowly(), problem: &problem{
-			reason: ReasonDefinitionForeign,
-			message: fmt.Sprintf("The CustomResourceDefinition %q is in the cluster already and was not put there by Masthead. It is left alone, and "+
+		return definitionState{again: k.slowly(), problem: &condition.Problem{
+			Reason: ReasonDefinitionForeign,
+			Message: fmt.Sprintf("The CustomResourceDefinition %q is in the cluster already and was not put there by Masthead. It is left alone, and "+
 				"Applications are not looked at.", definitionName),
 		}}, true
 	case !k.owner.OwnsName(seen.hub):
-		return definitionState{again: k.slowly(), problem: &problem{
-			reason: ReasonDefinitionForeign,
-			message: fmt.Sprintf("The CustomResourceDefinition %q was put into the cluster by the hub %q. It is left alone, and Applications are not looked at.",
+		return definitionState{again: k.slowly(), problem: &condition.Problem{
+			Reason: ReasonDefinitionForeign,
+			Message: fmt.Sprintf("The CustomResourceDefinition %q was put into the cluster by the hub %q. It is left alone, and Applications are not looked at.",
 				definitionName, multicluster.BoundedText(seen.hub)),
 		}}, true
 	case seen.deleting:
 		// It is written again when it is gone, which the watch reports.
 		return definitionState{}, true
 	case seen.revision > k.want.revision:
-		return definitionState{served: true, notice: &problem{
-			reason: ReasonDefinitionNewer,
-			message: fmt.Sprintf("The CustomResourceDefinition %q is of a newer Masthead (revision %d, this one has %d) and is used as it is.",
+		return definitionState{served: true, notice: &condition.Problem{
+			Reason: ReasonDefinitionNewer,
+			Message: fmt.Sprintf("The CustomResourceDefinition %q is of a newer Masthead (revision %d, this one has %d) and is used as it is.",
 				definitionName, seen.revision, k.want.revision),
 		}}, true
 	}
@@ -198,9 +199,9 @@ func (k *definitionKeeper) written(
 }
 
 func (k *definitionKeeper) refused(reason string, err error) definitionState {
-	return definitionState{again: k.slowly(), problem: &problem{
-		reason:  reason,
-		message: fmt.Sprintf("The cluster refused the CustomResourceDefinition %q: %s", definitionName, multicluster.BoundedText(err.Error())),
+	return definitionState{again: k.slowly(), problem: &condition.Problem{
+		Reason:  reason,
+		Message: fmt.Sprintf("The cluster refused the CustomResourceDefinition %q: %s", definitionName, multicluster.BoundedText(err.Error())),
 	}}
 }
 

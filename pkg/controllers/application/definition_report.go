@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // definitionReports passes on how the definition fares in the workload clusters, and writes an event on the enrolled
@@ -51,13 +53,13 @@ func (d *definitionReports) DefinitionForgotten(cluster mcr.ClusterName, crd str
 }
 
 // served is DefinitionServed, with something to notice about it.
-func (d *definitionReports) served(cluster mcr.ClusterName, notice *problem) {
+func (d *definitionReports) served(cluster mcr.ClusterName, notice *condition.Problem) {
 	if notice == nil {
 		d.DefinitionServed(cluster, definitionName)
 		return
 	}
-	if d.news(cluster, notice.reason) {
-		d.event(cluster, corev1.EventTypeNormal, notice.reason, notice.message)
+	if d.news(cluster, notice.Reason) {
+		d.event(cluster, corev1.EventTypeNormal, notice.Reason, notice.Message)
 	}
 	d.next.DefinitionServed(cluster, definitionName)
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -41,7 +42,7 @@ func TestDefinitionReports(t *testing.T) {
 	recorder := events.NewFakeRecorder(16)
 	told := &heard{}
 	d := newDefinitionReports(told, recorder, oneCluster{})
-	notice := &problem{ReasonDefinitionNewer, "It is newer."}
+	notice := &condition.Problem{Reason: ReasonDefinitionNewer, Message: "It is newer."}
 
 	d.served("w1", nil)
 	d.DefinitionRefused("w1", definitionName, ReasonDefinitionForeign, "It is somebody else's.")

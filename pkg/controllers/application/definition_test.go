@@ -15,11 +15,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/test/controllertest"
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
@@ -53,7 +54,8 @@ func (c *countingDefinitions) Update(
 // definitionFixture is a workload cluster of its own: the definition has one name, and no other test can share the
 // cluster.
 type definitionFixture struct {
-	t      *testing.T
+	controllertest.Case
+
 	crds   dynamic.ResourceInterface
 	apps   dynamic.ResourceInterface
 	counts *countingDefinitions
@@ -75,7 +77,7 @@ func newDefinitionFixture(t *testing.T) *definitionFixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &definitionFixture{t: t, crds: dyn.Resource(definitionResource)}
+	f := &definitionFixture{Case: controllertest.Case{T: t, Ctx: t.Context(), Patience: time.Minute}, crds: dyn.Resource(definitionResource)}
 	f.apps = dyn.Resource(appsv1alpha1.GroupVersion.WithResource("applications")).Namespace(metav1.NamespaceDefault)
 	f.counts = &countingDefinitions{definitions: f.crds}
 	f.keeper = newKeeper(t)
@@ -93,28 +95,28 @@ func newKeeper(t *testing.T) *definitionKeeper {
 
 // now is the definition that the cluster has, or nil.
 func (f *definitionFixture) now() *unstructured.Unstructured {
-	f.t.Helper()
-	crd, err := f.crds.Get(f.t.Context(), definitionName, metav1.GetOptions{})
+	f.T.Helper()
+	crd, err := f.crds.Get(f.T.Context(), definitionName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return crd
 }
 
 // ensure lets a keeper look at what the watch would report now.
 func (f *definitionFixture) ensure(k *definitionKeeper) definitionState {
-	f.t.Helper()
+	f.T.Helper()
 	var seen *definitionSeen
 	if crd := f.now(); crd != nil {
 		s := definitionSeenIn(crd)
 		seen = &s
 	}
-	state, err := k.ensure(f.t.Context(), "w1", f.counts, seen)
+	state, err := k.ensure(f.T.Context(), "w1", f.counts, seen)
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return state
 }
@@ -122,8 +124,8 @@ func (f *definitionFixture) ensure(k *definitionKeeper) definitionState {
 // writes wants the keeper to write the definition. The API server writes it, too, when it establishes it, so that it
 // can take more than one attempt.
 func (f *definitionFixture) writes(k *definitionKeeper, what string) {
-	f.t.Helper()
-	f.eventually("the keeper writes it", func() error {
+	f.T.Helper()
+	f.Within("the keeper writes it", func() error {
 		state := f.ensure(k)
 		if state.served && state.problem == nil && state.notice == nil && state.wrote == what {
 			return nil
@@ -134,32 +136,32 @@ func (f *definitionFixture) writes(k *definitionKeeper, what string) {
 
 // settled wants the keeper to find everything as it should be, and to ask the cluster for nothing.
 func (f *definitionFixture) settled(k *definitionKeeper) {
-	f.t.Helper()
+	f.T.Helper()
 	before := *f.counts
 	if state := f.ensure(k); !state.served || state.problem != nil || state.notice != nil || state.wrote != "" || state.again != 0 {
-		f.t.Errorf("want it settled, got %+v", state)
+		f.T.Errorf("want it settled, got %+v", state)
 	}
 	if f.counts.reads != before.reads || f.counts.writes != before.writes {
-		f.t.Errorf("a definition that is right costs requests: %d reads, %d writes", f.counts.reads-before.reads, f.counts.writes-before.writes)
+		f.T.Errorf("a definition that is right costs requests: %d reads, %d writes", f.counts.reads-before.reads, f.counts.writes-before.writes)
 	}
 }
 
 func (f *definitionFixture) edit(change func(crd *unstructured.Unstructured)) {
-	f.t.Helper()
-	f.eventually("the definition can be edited", func() error {
+	f.T.Helper()
+	f.Within("the definition can be edited", func() error {
 		crd := f.now()
 		change(crd)
-		_, err := f.crds.Update(f.t.Context(), crd, metav1.UpdateOptions{})
+		_, err := f.crds.Update(f.T.Context(), crd, metav1.UpdateOptions{})
 		return err
 	})
 }
 
 func (f *definitionFixture) remove() {
-	f.t.Helper()
-	if err := f.crds.Delete(f.t.Context(), definitionName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		f.t.Fatal(err)
+	f.T.Helper()
+	if err := f.crds.Delete(f.T.Context(), definitionName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		f.T.Fatal(err)
 	}
-	f.eventually("the definition is gone", func() error {
+	f.Within("the definition is gone", func() error {
 		if f.now() != nil {
 			return errors.New("it is there")
 		}
@@ -167,22 +169,10 @@ func (f *definitionFixture) remove() {
 	})
 }
 
-func (f *definitionFixture) eventually(what string, check func() error) {
-	f.t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(f.t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		last = check()
-		return last == nil, nil
-	})
-	if err != nil {
-		f.t.Fatalf("waited in vain: %s: %v", what, last)
-	}
-}
-
 func (f *definitionFixture) served() {
-	f.t.Helper()
-	f.eventually("Applications are served", func() error {
-		_, err := f.apps.List(f.t.Context(), metav1.ListOptions{})
+	f.T.Helper()
+	f.Within("Applications are served", func() error {
+		_, err := f.apps.List(f.T.Context(), metav1.ListOptions{})
 		return err
 	})
 }
@@ -219,15 +209,19 @@ func shortName(crd *unstructured.Unstructured) string {
 }
 
 // TestDefinition has a workload cluster for itself. Each part begins without a definition.
+//
+//nolint:tparallel // Its parts are one after another in that cluster.
 func TestDefinition(t *testing.T) {
+	t.Parallel()
 	f := newDefinitionFixture(t)
 	for name, test := range map[string]func(*definitionFixture){
-		"Life": testDefinitionLife, "NotOurs": testDefinitionThatIsNotOurs, "HandedOver": testDefinitionThatIsHandedOver,
+		"Life": testDefinitionLife, "NotOurs": testDefinitionThatIsNotOurs,
+		"AnotherHub": testDefinitionOfAnotherHub, "HandedOver": testDefinitionThatIsHandedOver,
 		"StoredVersions": testDefinitionKeepsTheVersionsInWhichObjectsAreStored, "StaleWatch": testDefinitionStaleWatch,
 	} {
 		t.Run(name, func(t *testing.T) {
 			part := *f
-			part.t = t
+			part.T = t
 			part.remove()
 			test(&part)
 		})
@@ -236,7 +230,7 @@ func TestDefinition(t *testing.T) {
 
 // testDefinitionLife goes through the life of a definition. The steps build on one another.
 func testDefinitionLife(f *definitionFixture) {
-	t := f.t
+	t := f.T
 	t.Helper()
 
 	t.Log("it is created")
@@ -292,7 +286,7 @@ func testDefinitionLife(f *definitionFixture) {
 	f.settled(newer)
 	before := *f.counts
 	state := f.ensure(f.keeper)
-	if !state.served || state.wrote != "" || state.problem != nil || state.notice == nil || state.notice.reason != ReasonDefinitionNewer {
+	if !state.served || state.wrote != "" || state.problem != nil || state.notice == nil || state.notice.Reason != ReasonDefinitionNewer {
 		t.Errorf("want it used as it is, got %+v", state)
 	}
 	if f.counts.writes != before.writes || f.counts.reads != before.reads {
@@ -306,9 +300,39 @@ func testDefinitionLife(f *definitionFixture) {
 	}
 }
 
+// testDefinitionOfAnotherHub leaves alone what another Masthead has put there, also if it is older, and takes it over
+// from a predecessor.
+func testDefinitionOfAnotherHub(f *definitionFixture) {
+	t := f.T
+	t.Helper()
+	theirs := f.keeper.of(hubidentity.Owner{ID: "hub-b"})
+	newer := ofRevision(t, "7", "newer")
+	f.writes(theirs, "create")
+	f.settled(theirs)
+
+	before := *f.counts
+	state := f.ensure(newer.of(hubidentity.Owner{ID: "hub-a"}))
+	if state.served || state.wrote != "" || state.problem == nil || state.problem.Reason != ReasonDefinitionForeign {
+		t.Fatalf("want it left alone, got %+v", state)
+	}
+	if !strings.Contains(state.problem.Message, "hub-b") {
+		t.Errorf("want the other hub named, got %q", state.problem.Message)
+	}
+	if f.counts.writes != before.writes || shortName(f.now()) != "app" {
+		t.Error("the definition of another hub was written")
+	}
+
+	heir := newer.of(hubidentity.Owner{ID: "hub-a", Predecessors: []hubidentity.Identity{"hub-b"}})
+	f.writes(heir, "update")
+	f.settled(heir)
+	if got := f.now().GetLabels()[fleetv1alpha1.HubLabel]; got != "hub-a" {
+		t.Errorf("want it to name its new hub, got %q", got)
+	}
+}
+
 // testDefinitionThatIsNotOurs leaves alone what others have put there.
 func testDefinitionThatIsNotOurs(f *definitionFixture) {
-	t := f.t
+	t := f.T
 	t.Helper()
 	controller := true
 	for name, change := range map[string]func(*unstructured.Unstructured){
@@ -331,7 +355,7 @@ func testDefinitionThatIsNotOurs(f *definitionFixture) {
 			defer f.remove()
 			before := *f.counts
 			state := f.ensure(f.keeper)
-			if state.served || state.wrote != "" || state.again == 0 || state.problem == nil || state.problem.reason != ReasonDefinitionForeign {
+			if state.served || state.wrote != "" || state.again == 0 || state.problem == nil || state.problem.Reason != ReasonDefinitionForeign {
 				t.Errorf("want it left alone and looked at again later, got %+v", state)
 			}
 			if f.counts.writes != before.writes {
@@ -344,7 +368,7 @@ func testDefinitionThatIsNotOurs(f *definitionFixture) {
 // testDefinitionThatIsHandedOver is how the administrator of a cluster gives a definition that they installed to
 // Masthead.
 func testDefinitionThatIsHandedOver(f *definitionFixture) {
-	t := f.t
+	t := f.T
 	t.Helper()
 	theirs := f.keeper.want.object.DeepCopy() // as in config/crd/workload
 	if _, err := f.crds.Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
@@ -363,7 +387,7 @@ func testDefinitionThatIsHandedOver(f *definitionFixture) {
 // testDefinitionKeepsTheVersionsInWhichObjectsAreStored upgrades a definition that stored its objects in another
 // version. An API server refuses to let go of that.
 func testDefinitionKeepsTheVersionsInWhichObjectsAreStored(f *definitionFixture) {
-	t := f.t
+	t := f.T
 	t.Helper()
 	old := f.keeper.want.over(nil, 1)
 	annotate(old, appsv1alpha1.DefinitionRevisionAnnotation, "0")
@@ -378,7 +402,7 @@ func testDefinitionKeepsTheVersionsInWhichObjectsAreStored(f *definitionFixture)
 	if _, err := f.crds.Create(t.Context(), old, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("the old version is established", func() error {
+	f.Within("the old version is established", func() error {
 		if stored, _, _ := unstructured.NestedStringSlice(f.now().Object, "status", "storedVersions"); len(stored) == 0 {
 			return errors.New("nothing is stored yet")
 		}
@@ -400,7 +424,7 @@ func testDefinitionKeepsTheVersionsInWhichObjectsAreStored(f *definitionFixture)
 
 // testDefinitionStaleWatch lets the watch be behind.
 func testDefinitionStaleWatch(f *definitionFixture) {
-	t := f.t
+	t := f.T
 	t.Helper()
 	f.writes(f.keeper, "create")
 	stale := definitionSeenIn(f.now())
@@ -473,9 +497,9 @@ func TestDefinitionRefused(t *testing.T) {
 			}
 			reason := ""
 			if state.problem != nil {
-				reason = state.problem.reason
-				if strings.ContainsRune(state.problem.message, 0x1b) {
-					t.Errorf("the message moves the cursor: %q", state.problem.message)
+				reason = state.problem.Reason
+				if strings.ContainsRune(state.problem.Message, 0x1b) {
+					t.Errorf("the message moves the cursor: %q", state.problem.Message)
 				}
 			}
 			if state.served || state.wrote != "" || reason != tc.wantReason || (state.again > 0) != tc.wantAgain {
@@ -532,7 +556,7 @@ func TestAnUpgradeThatIsRefused(t *testing.T) {
 			if tc.served {
 				told = state.notice
 			}
-			if state.served != tc.served || told == nil || told.reason != tc.want || state.again == 0 {
+			if state.served != tc.served || told == nil || told.Reason != tc.want || state.again == 0 {
 				t.Errorf("%s Got %+v", tc.reason, state)
 			}
 		})

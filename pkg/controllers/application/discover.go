@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -28,8 +29,8 @@ const maxSought = 128
 // what it may see is left out here, before anything is looked at.
 func (p *pass) seek(ctx context.Context) map[schema.GroupVersionKind]struct{} {
 	p.sight = p.w.sightOf(p.key.Namespace)
-	since, ok := p.w.wanted.want(p.key, marksWanted(p.app, p.sight))
-	p.wantedSince, p.tooManyWanted = since, !ok
+	since, leftOut, ok := p.w.wanted.want(p.key, marksWanted(p.app, p.sight))
+	p.wantedSince, p.leftOut, p.tooManyWanted = since, leftOut, !ok
 	kinds := map[schema.GroupVersionKind]struct{}{}
 	if p.app.Spec.Discover == nil {
 		return kinds
@@ -91,8 +92,8 @@ func (k *namedKind) admit(s sight) {
 	}
 }
 
-func notAllowed(format string, args ...any) *problem {
-	return &problem{appsv1alpha1.ReasonNotAllowed, multicluster.BoundedText(fmt.Sprintf(format, args...))}
+func notAllowed(format string, args ...any) *condition.Problem {
+	return &condition.Problem{Reason: appsv1alpha1.ReasonNotAllowed, Message: multicluster.BoundedText(fmt.Sprintf(format, args...))}
 }
 
 // discover finds what the Application discovers, after what it names was looked at.
@@ -105,8 +106,8 @@ func (p *pass) discover() {
 	d.uids[p.app.UID] = struct{}{} // It is never its own.
 	if p.tooManyWanted {
 		p.undiscovered = true
-		d.add(viewOf(applicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &problem{
-			appsv1alpha1.ReasonTooManyDiscovered, "The Applications of the cluster discover by more than Masthead looks for.",
+		d.add(viewOf(applicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
+			Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: "The Applications of the cluster discover by more than Masthead looks for.",
 		}))
 		p.discovered = d.views
 		return
@@ -115,6 +116,14 @@ func (p *pass) discover() {
 		d.bySource(spec, s)
 	}
 	d.held()
+	if n := len(p.leftOut); n > 0 {
+		p.undiscovered = true
+		d.add(viewOf(applicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
+			Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: fmt.Sprintf(
+				"More than %d Applications of the namespace look for the same: %d of the marks that this one looks for are left out.",
+				maxUsesOfMark, n),
+		}))
+	}
 	for _, namespace := range spec.Namespaces {
 		if !p.sight.namespace(namespace) {
 			d.add(viewOf(namespaceKind, types.NamespacedName{Name: namespace}, notAllowed(
@@ -122,6 +131,19 @@ func (p *pass) discover() {
 		}
 	}
 	p.discovered = d.views
+	p.notServed = p.notServedOf(spec.Kinds)
+}
+
+// notServedOf are those of some kinds that the cluster does not serve.
+func (p *pass) notServedOf(kinds []appsv1alpha1.DiscoveredKind) []string {
+	var out []string
+	for _, k := range kinds {
+		gvk := schema.GroupVersionKind(k)
+		if seen := p.seen(gvk); seen != nil && seen.unseen != nil && seen.unseen.Reason == appsv1alpha1.ReasonKindNotServed {
+			out = append(out, describe(gvk))
+		}
+	}
+	return out
 }
 
 // installedUIDs are the objects that the Application names: they are not discovered, too.
@@ -191,8 +213,8 @@ func (p *pass) discoveredViews() []componentView {
 			continue
 		}
 		if !p.sight.ownsDiscovered {
-			v.problem = &problem{
-				appsv1alpha1.ReasonOwnershipForbidden, "The EnrollmentClass of the cluster does not let Applications own what they discover.",
+			v.problem = &condition.Problem{
+				Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "The EnrollmentClass of the cluster does not let Applications own what they discover.",
 			}
 			continue
 		}
@@ -217,7 +239,7 @@ func (p *pass) blame(v *componentView) {
 }
 
 // unseenDiscovered are the views of what an Application discovered when somebody looked last.
-func unseenDiscovered(app *appsv1alpha1.Application, why *problem) []componentView {
+func unseenDiscovered(app *appsv1alpha1.Application, why *condition.Problem) []componentView {
 	var views []componentView
 	for _, was := range app.Status.Discovered {
 		if was.Name != "" {

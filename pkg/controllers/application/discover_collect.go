@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -90,8 +91,8 @@ func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.Namespac
 		p.undiscovered = true
 	case !known:
 		p.undiscovered = true
-		d.replace(viewOf(gvk, key, &problem{
-			appsv1alpha1.ReasonNoInventory, "It has no inventory that says what it applied; name the kinds in spec.discover.",
+		d.replace(viewOf(gvk, key, &condition.Problem{
+			Reason: appsv1alpha1.ReasonNoInventory, Message: "It has no inventory that says what it applied; name the kinds in spec.discover.",
 		}))
 	default:
 		d.entries(m.inventory)
@@ -147,7 +148,7 @@ func (d *discovered) visible(gvk schema.GroupVersionKind, key types.NamespacedNa
 		return slices.Contains(d.pass.sight.namespaces(d.pass.app.Spec.Discover.Namespaces), key.Namespace)
 	}
 	k := d.pass.seen(gvk)
-	return k != nil && (k.unseen == nil || k.unseen.reason != appsv1alpha1.ReasonNotAllowed)
+	return k != nil && (k.unseen == nil || k.unseen.Reason != appsv1alpha1.ReasonNotAllowed)
 }
 
 // expect looks for a single object, which is missing if it is not there.
@@ -186,7 +187,7 @@ func (d *discovered) expect(gvk schema.GroupVersionKind, key types.NamespacedNam
 		if missing == "" {
 			missing = fmt.Sprintf("There is no %s %q%s.", gvk.Kind, key.Name, inNamespace(key.Namespace))
 		}
-		view.problem = &problem{appsv1alpha1.ReasonNotFound, missing}
+		view.problem = &condition.Problem{Reason: appsv1alpha1.ReasonNotFound, Message: missing}
 	}
 	d.add(view)
 }
@@ -203,8 +204,8 @@ func (d *discovered) byMarks(spec *appsv1alpha1.Discovery, s appsv1alpha1.Discov
 	p := d.pass
 	k := p.seen(gvk)
 	switch {
-	case k == nil || k.unseen != nil && k.unseen.reason == appsv1alpha1.ReasonKindNotServed:
-		// Of what is not served there is nothing that could be found.
+	case k == nil || k.unseen != nil && k.unseen.Reason == appsv1alpha1.ReasonKindNotServed:
+		// Of what is not served there is nothing that could be found. A condition says so (notServed).
 		return
 	case k.syncing || k.unseen == nil && d.pending(k):
 		d.heldOf(gvk)
@@ -225,6 +226,9 @@ func (d *discovered) byMarks(spec *appsv1alpha1.Discovery, s appsv1alpha1.Discov
 func (d *discovered) byMarksIn(namespace string, s appsv1alpha1.DiscoverySource, k *seenKind) bool {
 	p := d.pass
 	for _, m := range marksOfSource(s, p.key.Namespace, namespace) {
+		if slices.Contains(p.leftOut, m) {
+			continue
+		}
 		entries, err := p.w.watcher.Lookup(k.kind, string(m))
 		if err != nil {
 			return false
@@ -296,11 +300,11 @@ func (d *discovered) held() {
 	}
 	for _, was := range d.pass.app.Status.Discovered {
 		// What has no name says what could not be followed in the inventory. Without it, all would be well for a moment.
-		d.hold(was, &problem{appsv1alpha1.ReasonSyncing, "The inventory has not been read yet."})
+		d.hold(was, &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "The inventory has not been read yet."})
 	}
 }
 
-func (d *discovered) hold(was appsv1alpha1.DiscoveredStatus, why *problem) {
+func (d *discovered) hold(was appsv1alpha1.DiscoveredStatus, why *condition.Problem) {
 	if was.Namespace != "" && !d.pass.sight.namespace(was.Namespace) {
 		return // It is not seen any more.
 	}
@@ -338,15 +342,15 @@ func (d *discovered) overflow() {
 		return
 	}
 	d.full = true
-	v := viewOf(applicationKind.GroupVersionKind, types.NamespacedName{Name: d.pass.key.Name}, &problem{
-		appsv1alpha1.ReasonTooManyDiscovered, fmt.Sprintf("It discovers more than %d objects. The others are not looked at.", appsv1alpha1.MaxDiscovered),
+	v := viewOf(applicationKind.GroupVersionKind, types.NamespacedName{Name: d.pass.key.Name}, &condition.Problem{
+		Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: fmt.Sprintf("It discovers more than %d objects. The others are not looked at.", appsv1alpha1.MaxDiscovered),
 	})
 	d.at[keyOfView(v)] = len(d.views)
 	d.views = append(d.views, v)
 }
 
 // viewOf is the view of a discovered object, or of what keeps Masthead from seeing any.
-func viewOf(gvk schema.GroupVersionKind, key types.NamespacedName, unseen *problem) componentView {
+func viewOf(gvk schema.GroupVersionKind, key types.NamespacedName, unseen *condition.Problem) componentView {
 	return componentView{
 		discovered: true, name: key.Name, namespace: key.Namespace, unseen: unseen,
 		kind: appsv1alpha1.ComponentKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Name: key.Name},

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // Flux lists in status.inventory.entries what a Kustomization has applied, and since helm-controller 1.5 what a
@@ -131,7 +132,7 @@ func (s *strangeEntries) add(position, of int, id string) {
 
 // problem is what is told about them; nil if there are none. What is not understood may be about any namespace, so it
 // is repeated only if it begins with one that is seen, as entries do.
-func (s *strangeEntries) problem(holder string, seen func(namespace string) bool) *problem {
+func (s *strangeEntries) problem(holder string, seen func(namespace string) bool) *condition.Problem {
 	if s.count == 0 {
 		return nil
 	}
@@ -140,5 +141,5 @@ func (s *strangeEntries) problem(holder string, seen func(namespace string) bool
 	if namespace, _, ok := strings.Cut(s.says, "_"); ok && seen(namespace) {
 		text += fmt.Sprintf(": %q", s.says)
 	}
-	return &problem{appsv1alpha1.ReasonInventoryNotUnderstood, text + "."}
+	return &condition.Problem{Reason: appsv1alpha1.ReasonInventoryNotUnderstood, Message: text + "."}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 func withInventory(entries []any) *unstructured.Unstructured {
@@ -43,7 +44,7 @@ func TestEntriesOfAnInventoryThatAreNotUnderstood(t *testing.T) {
 			}
 			said := ""
 			if p := got.strange.problem("infra", sight{own: "ns"}.namespace); p != nil {
-				said = strings.Replace(p.message,
+				said = strings.Replace(p.Message,
 					"entries of the inventory of \"infra\" are not understood, so it is not known how what they name fares.", "...", 1)
 			}
 			if said != tc.want {
@@ -67,6 +68,7 @@ func TestEntriesOfAnInventoryThatAreNotUnderstood(t *testing.T) {
 // An inventory that is not understood, or not wholly seen, keeps an Application from being healthy, also for the moment
 // after a restart in which it has not been read.
 func TestAnInventoryThatIsNotUnderstoodIsTold(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.kustomizations()
 	labels := map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop", "kustomize.toolkit.fluxcd.io/namespace": f.namespace}
@@ -75,7 +77,7 @@ func TestAnInventoryThatIsNotUnderstoodIsTold(t *testing.T) {
 	app := f.discovers("shop", nil, appsv1alpha1.DiscoverySource{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "shop"}})
 	f.finds(app, "Kustomization/~/shop Healthy", "ConfigMap/~/settings Healthy", "Kustomization/~/ Unknown InventoryNotUnderstood", "Namespace// Unknown NotAllowed")
 	f.health(app, appsv1alpha1.HealthUnknown)
-	if got := condition(app.Status, appsv1alpha1.ConditionStalled); got != "True InventoryNotUnderstood" {
+	if got := conditionOf(app.Status, appsv1alpha1.ConditionStalled); got != "True InventoryNotUnderstood" {
 		t.Errorf("want somebody to be told to do something, got %q", got)
 	}
 	for _, c := range app.Status.Conditions {
@@ -84,11 +86,11 @@ func TestAnInventoryThatIsNotUnderstoodIsTold(t *testing.T) {
 		}
 	}
 	f.settled()
-	before := f.asked.count()
+	before := f.asked.Count()
 	f.restart()
-	f.eventually("the inventory is read, and the Application is looked at", func() error { return f.looked(app.Name) })
+	f.Within("the inventory is read, and the Application is looked at", func() error { return f.looked(app.Name) })
 	f.settled()
-	for _, request := range f.asked.since(before, writes()...) {
+	for _, request := range f.asked.Since(before, controllertest.Writes()...) {
 		t.Errorf("after a restart nothing is written, got %s", request)
 	}
 	f.applied(k, "~_settings__ConfigMap")

@@ -15,6 +15,7 @@ import (
 // it, and deleting the Application. What it applied in the namespace is owned, the Kustomization is not. The inventory
 // names the Application itself, too, which is none of its components.
 func TestAKustomizationIsNotOwnedAndTheApplicationIsNotItsOwn(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.kustomizations()
 	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) {
@@ -25,7 +26,7 @@ func TestAKustomizationIsNotOwnedAndTheApplicationIsNotItsOwn(t *testing.T) {
 	k := f.kustomization(f.namespace, "shop", "~_settings__ConfigMap", "~_shop_apps.masthead.dev_Application")
 	source := appsv1alpha1.DiscoverySource{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "shop"}}
 	app := f.discovers("shop", nil, source)
-	f.edit(app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
+	f.Edit(f.workload, app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
 	f.owned(cm, app, true)
 	f.health(app, appsv1alpha1.HealthHealthy)
 	f.settled()
@@ -42,16 +43,17 @@ func TestAKustomizationIsNotOwnedAndTheApplicationIsNotItsOwn(t *testing.T) {
 // What is owned stays owned while it is not known whether it is discovered: a mark that nobody looked for before has
 // the kind listed again first.
 func TestWhatIsOwnedIsNotReleasedWhileMarksAreLookedFor(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) {
 		s.DiscoveredOwnership = fleetv1alpha1.DiscoveredOwnershipAllowed
 	})
 	cm := f.marked("settings", partOf("shop"), nil)
 	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
-	f.edit(app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
+	f.Edit(f.workload, app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
 	f.owned(cm, app, true)
 	version := cm.ResourceVersion
-	f.edit(app, func() {
+	f.Edit(f.workload, app, func() {
 		app.Spec.Discover.Sources = append(app.Spec.Discover.Sources, appsv1alpha1.DiscoverySource{PartOf: "another"})
 	})
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
@@ -69,19 +71,20 @@ func TestWhatIsOwnedIsNotReleasedWhileMarksAreLookedFor(t *testing.T) {
 
 // A release that was misspelt, or that has gone, is not ready because something else is.
 func TestAnApplicationThatDiscoversNothingIsNotReady(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.application("db", nil)
 	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shpo"})
-	f.edit(app, func() { app.Spec.Dependencies = []string{"db"} })
+	f.Edit(f.workload, app, func() { app.Spec.Dependencies = []string{"db"} })
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := condition(s, appsv1alpha1.ConditionReady); s.ObservedGeneration != app.Generation || got == "True Ready" || got == "" {
+		if got := conditionOf(s, appsv1alpha1.ConditionReady); s.ObservedGeneration != app.Generation || got == "True Ready" || got == "" {
 			return fmt.Errorf("ready: %q", got)
 		}
 		return nil
 	})
 	f.settled()
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := condition(s, appsv1alpha1.ConditionReady); got[:4] == "True" {
+		if got := conditionOf(s, appsv1alpha1.ConditionReady); got[:4] == "True" {
 			return fmt.Errorf("ready: %q", got)
 		}
 		return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,25 +22,26 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 var discoveredConfigMaps = []appsv1alpha1.DiscoveredKind{{Version: "v1", Kind: "ConfigMap"}}
 
 // class changes what the class of the cluster says about Applications.
 func (f *fixture) classSays(change func(*fleetv1alpha1.ApplicationsSpec)) {
-	f.t.Helper()
-	f.eventually("the class is changed", func() error {
-		if err := f.hub.Get(f.ctx, types.NamespacedName{Name: f.class.Name}, f.class); err != nil {
+	f.T.Helper()
+	f.Within("the class is changed", func() error {
+		if err := f.hub.Get(f.Ctx, types.NamespacedName{Name: f.class.Name}, f.class); err != nil {
 			return err
 		}
 		change(&f.class.Spec.Applications)
-		return f.hub.Update(f.ctx, f.class)
+		return f.hub.Update(f.Ctx, f.class)
 	})
 }
 
 // discovers creates an Application that names nothing and discovers.
 func (f *fixture) discovers(name string, kinds []appsv1alpha1.DiscoveredKind, sources ...appsv1alpha1.DiscoverySource) *appsv1alpha1.Application {
-	f.t.Helper()
+	f.T.Helper()
 	return f.application(name, nil, func(app *appsv1alpha1.Application) {
 		app.Spec.Discover = &appsv1alpha1.Discovery{Sources: sources, Kinds: kinds}
 	})
@@ -47,9 +49,9 @@ func (f *fixture) discovers(name string, kinds []appsv1alpha1.DiscoveredKind, so
 
 // marked creates a ConfigMap with labels and annotations.
 func (f *fixture) marked(name string, labels, annotations map[string]string) *corev1.ConfigMap {
-	f.t.Helper()
+	f.T.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name, Labels: labels, Annotations: annotations}}
-	f.create(f.workload, cm)
+	f.Create(f.workload, cm)
 	return cm
 }
 
@@ -67,7 +69,7 @@ func discoveredIn(s appsv1alpha1.ApplicationStatus) []string {
 
 // finds waits until an Application has discovered just this. In the texts, ~ stands for the namespace of the test.
 func (f *fixture) finds(app *appsv1alpha1.Application, want ...string) {
-	f.t.Helper()
+	f.T.Helper()
 	for i := range want {
 		want[i] = strings.ReplaceAll(want[i], "~", f.namespace)
 	}
@@ -80,7 +82,27 @@ func (f *fixture) finds(app *appsv1alpha1.Application, want ...string) {
 	})
 }
 
+// A kind of spec.discover that is misspelt, or not installed, does not keep an Application from being ready, and a
+// condition names it.
+func TestAKindThatIsNotServedIsTold(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.marked("settings", partOf("shop"), nil)
+	kinds := append(slices.Clone(discoveredConfigMaps), appsv1alpha1.DiscoveredKind{Group: "example.org", Version: "v1", Kind: "Wigdet"})
+	app := f.discovers("shop", kinds, appsv1alpha1.DiscoverySource{PartOf: "shop"})
+	f.finds(app, "ConfigMap/~/settings Healthy")
+	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+		c := meta.FindStatusCondition(s.Conditions, appsv1alpha1.ConditionComponentsWatched)
+		if c == nil || c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, `The cluster does not serve these kinds of spec.discover: "Wigdet (example.org/v1)".`) {
+			return fmt.Errorf("want the kind to be named, got %+v", c)
+		}
+		return nil
+	})
+	f.health(app, appsv1alpha1.HealthHealthy)
+}
+
 func TestDiscoverByWhatOthersWrite(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	helm := func(name, namespace string) map[string]string {
 		return map[string]string{"meta.helm.sh/release-name": name, "meta.helm.sh/release-namespace": namespace}
@@ -131,7 +153,7 @@ func TestDiscoverByWhatOthersWrite(t *testing.T) {
 	// What is discovered is looked at and not touched.
 	f.settled()
 	var all corev1.ConfigMapList
-	if err := f.workload.List(f.ctx, &all, client.InNamespace(f.namespace)); err != nil {
+	if err := f.workload.List(f.Ctx, &all, client.InNamespace(f.namespace)); err != nil {
 		t.Fatal(err)
 	}
 	for _, cm := range all.Items {
@@ -143,12 +165,13 @@ func TestDiscoverByWhatOthersWrite(t *testing.T) {
 	f.health(later, appsv1alpha1.HealthUnknown)
 	cm := f.marked("later", partOf("later"), nil)
 	f.finds(later, "ConfigMap/~/later Healthy")
-	f.edit(cm, func() { cm.Labels = nil })
+	f.Edit(f.workload, cm, func() { cm.Labels = nil })
 	f.finds(later)
 }
 
 // What a kind has is known before somebody looks for it by a mark for the first time, and nothing was kept of it.
 func TestDiscoverInAKindThatIsWatchedAlready(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	named := f.application("named", components(configMaps, "settings"))
 	f.configMap("settings", "named")
@@ -159,15 +182,16 @@ func TestDiscoverInAKindThatIsWatchedAlready(t *testing.T) {
 }
 
 func TestNothingIsWrittenAtRestByWhatIsDiscovered(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.marked("settings", partOf("shop"), nil)
 	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"},
 		appsv1alpha1.DiscoverySource{Object: &appsv1alpha1.DiscoveredObject{Version: "v1", Kind: "Service", Name: "none"}})
 	f.finds(app, "ConfigMap/~/settings Healthy", "Service/~/none Missing NotFound")
 	f.settled()
-	before := f.asked.count()
+	before := f.asked.Count()
 	f.restart()
-	f.eventually("the cluster is engaged", func() error {
+	f.Within("the cluster is engaged", func() error {
 		if _, ok := f.reconciler.workloads.Get(f.cluster); !ok {
 			return errors.New("it is not")
 		}
@@ -175,7 +199,7 @@ func TestNothingIsWrittenAtRestByWhatIsDiscovered(t *testing.T) {
 	})
 	f.definitionsWatched()
 	f.settled()
-	for _, request := range f.asked.since(before, writes()...) {
+	for _, request := range f.asked.Since(before, controllertest.Writes()...) {
 		t.Errorf("after a restart nothing is written, got %s", request)
 	}
 }
@@ -183,7 +207,7 @@ func TestNothingIsWrittenAtRestByWhatIsDiscovered(t *testing.T) {
 // kustomizations are served in a form that has what Masthead reads. They stay: a definition that is being deleted is in
 // the way of the next.
 func (f *fixture) kustomizations() {
-	f.t.Helper()
+	f.T.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "kustomizations.kustomize.toolkit.fluxcd.io"}}
 	crd.Spec = apiextensionsv1.CustomResourceDefinitionSpec{
 		Group: kustomizationGVK.Group, Scope: apiextensionsv1.NamespaceScoped,
@@ -196,32 +220,32 @@ func (f *fixture) kustomizations() {
 			}},
 		}},
 	}
-	if err := f.workload.Create(f.ctx, crd); client.IgnoreAlreadyExists(err) != nil {
-		f.t.Fatal(err)
+	if err := f.workload.Create(f.Ctx, crd); client.IgnoreAlreadyExists(err) != nil {
+		f.T.Fatal(err)
 	}
 }
 
 // kustomization creates a Kustomization that is ready and has applied some objects.
 func (f *fixture) kustomization(namespace, name string, ids ...string) *unstructured.Unstructured {
-	f.t.Helper()
+	f.T.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(kustomizationGVK)
 	u.SetNamespace(namespace)
 	u.SetName(name)
-	f.eventually("Kustomizations are served", func() error { return f.workload.Create(f.ctx, u.DeepCopy()) })
+	f.Within("Kustomizations are served", func() error { return f.workload.Create(f.Ctx, u.DeepCopy()) })
 	f.applied(u, ids...)
 	return u
 }
 
 // applied gives a Kustomization an inventory.
 func (f *fixture) applied(u *unstructured.Unstructured, ids ...string) {
-	f.t.Helper()
+	f.T.Helper()
 	entries := []any{}
 	for _, id := range ids {
 		entries = append(entries, map[string]any{"id": strings.ReplaceAll(id, "~", f.namespace), "v": "v1"})
 	}
-	f.eventually("the status of the Kustomization", func() error {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(u), u); err != nil {
+	f.Within("the status of the Kustomization", func() error {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(u), u); err != nil {
 			return err
 		}
 		u.Object["status"] = map[string]any{
@@ -229,13 +253,14 @@ func (f *fixture) applied(u *unstructured.Unstructured, ids ...string) {
 			"conditions":         []any{map[string]any{"type": "Ready", "status": "True", "reason": "ReconciliationSucceeded"}},
 			"inventory":          map[string]any{"entries": entries},
 		}
-		return f.workload.Status().Update(f.ctx, u)
+		return f.workload.Status().Update(f.Ctx, u)
 	})
 }
 
 // An inventory says more than marks do: of which kinds objects are, which are missing, and which only bear a copy of
 // the labels.
 func TestDiscoverByTheInventoryOfFlux(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.kustomizations()
 	labels := map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop", "kustomize.toolkit.fluxcd.io/namespace": f.namespace}
@@ -246,7 +271,7 @@ func TestDiscoverByTheInventoryOfFlux(t *testing.T) {
 	f.finds(app, "Kustomization/~/shop Healthy", "ConfigMap/~/settings Healthy", "Service/~/web Missing NotFound")
 	f.health(app, appsv1alpha1.HealthMissing)
 
-	f.create(f.workload, &corev1.Service{
+	f.Create(f.workload, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "web", Labels: labels},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 	})
@@ -262,13 +287,14 @@ func TestDiscoverByTheInventoryOfFlux(t *testing.T) {
 
 // Ownership of what did not ask for it takes two: the Application asks for it, and the operator of the hub consents.
 func TestWhatIsDiscoveredIsOwnedOnlyIfBothAskForIt(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	cm := f.marked("settings", partOf("shop"), nil)
 	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
 	f.finds(app, "ConfigMap/~/settings Healthy")
 	f.owned(cm, app, false)
 
-	f.edit(app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
+	f.Edit(f.workload, app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
 	f.finds(app, "ConfigMap/~/settings Healthy OwnershipForbidden")
 	f.settled()
 	f.owned(cm, app, false)
@@ -280,26 +306,26 @@ func TestWhatIsDiscoveredIsOwnedOnlyIfBothAskForIt(t *testing.T) {
 	f.finds(app, "ConfigMap/~/settings Healthy")
 	f.ownsKinds(app, "ConfigMap")
 
-	f.edit(app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipNone })
+	f.Edit(f.workload, app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipNone })
 	f.owned(cm, app, false)
-	f.edit(app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
+	f.Edit(f.workload, app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
 	f.owned(cm, app, true)
-	f.edit(app, func() { app.Spec.Discover = nil })
+	f.Edit(f.workload, app, func() { app.Spec.Discover = nil })
 	f.owned(cm, app, false)
 }
 
 // elsewhere creates another namespace with a marked ConfigMap.
 func (f *fixture) elsewhere(suffix string) *corev1.ConfigMap {
-	f.t.Helper()
-	f.create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace + suffix}})
+	f.T.Helper()
+	f.Create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace + suffix}})
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace + suffix, Name: "secret-name", Labels: partOf("shop")}}
-	f.create(f.workload, cm)
+	f.Create(f.workload, cm)
 	return cm
 }
 
 // spy is an Application that looks for everything that it may not see.
 func (f *fixture) spy(name, namespace string) *appsv1alpha1.Application {
-	f.t.Helper()
+	f.T.Helper()
 	return f.application(name, nil, func(app *appsv1alpha1.Application) {
 		app.Spec.Discover = &appsv1alpha1.Discovery{
 			Namespaces: []string{namespace},
@@ -319,12 +345,13 @@ func (f *fixture) spy(name, namespace string) *appsv1alpha1.Application {
 // it, how that fares, what its Kustomizations apply. The answer is the same whether there is something or not, and
 // stays the same when it changes.
 func TestAnAuthorLearnsNothingOfOtherNamespaces(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.kustomizations()
 	cm := f.elsewhere("-victim")
 	f.kustomization(f.namespace+"-victim", "infra", f.namespace+"-victim_secret-name__ConfigMap")
 	// Another tenant may see it, so that it is watched and kept.
-	f.create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace + "-friend"}})
+	f.Create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace + "-friend"}})
 	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) {
 		s.Visibility = []fleetv1alpha1.ApplicationVisibility{{
 			From: []string{f.namespace + "-friend"}, Namespaces: []string{f.namespace + "-victim"},
@@ -340,8 +367,8 @@ func TestAnAuthorLearnsNothingOfOtherNamespaces(t *testing.T) {
 			},
 		}},
 	}
-	f.create(f.workload, friend)
-	t.Cleanup(func() { f.delete(friend) })
+	f.Create(f.workload, friend)
+	t.Cleanup(func() { f.Delete(f.workload, friend) })
 	f.finds(friend, "ConfigMap/~-victim/secret-name Healthy", "Namespace//~-victim Healthy")
 
 	full, empty := f.spy("full", f.namespace+"-victim"), f.spy("empty", f.namespace+"-nobody")
@@ -367,13 +394,13 @@ func TestAnAuthorLearnsNothingOfOtherNamespaces(t *testing.T) {
 	}
 	f.settled()
 	version := full.ResourceVersion
-	f.edit(cm, func() {
+	f.Edit(f.workload, cm, func() {
 		cm.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "full", appsv1alpha1.IgnoreHealthAnnotation: "true"}
 	})
-	f.delete(cm)
+	f.Delete(f.workload, cm)
 	f.finds(friend, "Namespace//~-victim Healthy")
 	f.settled()
-	if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(full), full); err != nil || full.ResourceVersion != version {
+	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(full), full); err != nil || full.ResourceVersion != version {
 		t.Errorf("a change elsewhere is told (%v): %+v", err, full.Status)
 	}
 }
@@ -381,6 +408,7 @@ func TestAnAuthorLearnsNothingOfOtherNamespaces(t *testing.T) {
 // The inventory of a Kustomization in the author's own namespace names what is elsewhere: whoever can write its status
 // can let it name anything.
 func TestAnAuthorLearnsNothingThroughAnInventoryOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.kustomizations()
 	f.elsewhere("-victim")
@@ -391,6 +419,7 @@ func TestAnAuthorLearnsNothingThroughAnInventoryOfTheirOwn(t *testing.T) {
 
 // What the operator of the hub lists is seen, for its health alone, and not any more when it is not listed any more.
 func TestDiscoverElsewhereWhereTheClassLetsIt(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	cm := f.elsewhere("-shared")
 	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) {
@@ -401,7 +430,7 @@ func TestDiscoverElsewhereWhereTheClassLetsIt(t *testing.T) {
 		}}
 	})
 	app := f.spy("shop", f.namespace+"-shared")
-	f.edit(app, func() {
+	f.Edit(f.workload, app, func() {
 		app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned
 		app.Spec.Discover.Sources = app.Spec.Discover.Sources[:3]
 	})
@@ -411,7 +440,7 @@ func TestDiscoverElsewhereWhereTheClassLetsIt(t *testing.T) {
 
 	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) { s.Visibility = nil })
 	f.finds(app, "ConfigMap/~-shared/secret-name Unknown NotAllowed", "Namespace//~-shared Unknown NotAllowed", "Namespace// Unknown NotAllowed")
-	if got := condition(app.Status, appsv1alpha1.ConditionStalled); got != "True NotAllowed" {
+	if got := conditionOf(app.Status, appsv1alpha1.ConditionStalled); got != "True NotAllowed" {
 		t.Errorf("want somebody to be told to do something, got %q", got)
 	}
 	if app.Status.Health != appsv1alpha1.HealthUnknown {

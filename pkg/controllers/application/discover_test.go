@@ -218,17 +218,17 @@ func TestWantedMarks(t *testing.T) {
 	if w.on(gk, obj) != nil {
 		t.Error("nothing is kept that nobody looks for")
 	}
-	first, ok := w.want(a, []mark{shop})
+	first, _, ok := w.want(a, []mark{shop})
 	if !ok || first != w.current() || w.on(gk, obj) == nil {
 		t.Errorf("want the mark to be looked for since now, got %d %t", first, ok)
 	}
-	if again, _ := w.want(b, []mark{shop}); again != first {
+	if again, _, _ := w.want(b, []mark{shop}); again != first {
 		t.Errorf("nothing is listed again for a mark that is looked for already: want %d, got %d", first, again)
 	}
 	if got := w.usersOf([]mark{shop}); len(got) != 2 {
 		t.Errorf("want both Applications, got %v", got)
 	}
-	later, _ := w.want(b, []mark{markOf(markPartOf, "ns", "x"), shop})
+	later, _, _ := w.want(b, []mark{markOf(markPartOf, "ns", "x"), shop})
 	if later != first+1 {
 		t.Errorf("want a new generation for a new mark, got %d", later)
 	}
@@ -241,26 +241,25 @@ func TestWantedMarks(t *testing.T) {
 	for i := range maxWanted + 1 {
 		many = append(many, mark(fmt.Sprint(i)))
 	}
-	if _, ok := w.want(a, many); ok || len(w.marks) != 0 {
+	if _, _, ok := w.want(a, many); ok || len(w.marks) != 0 {
 		t.Errorf("want no more marks than there may be, got %d", len(w.marks))
 	}
-	if _, ok := w.want(a, many[:maxWantedOfNamespace]); !ok {
+	if _, _, ok := w.want(a, many[:maxWantedOfNamespace]); !ok {
 		t.Error("want the Applications of a namespace to have its share")
 	}
-	if _, ok := w.want(b, []mark{shop}); ok {
+	if _, _, ok := w.want(b, []mark{shop}); ok {
 		t.Error("want a namespace to have no more than its share")
 	}
 	other := applicationKey{Namespace: "other", Name: "a"}
-	if _, ok := w.want(other, []mark{markOf(markPartOf, "other", "shop")}); !ok {
+	if _, _, ok := w.want(other, []mark{markOf(markPartOf, "other", "shop")}); !ok {
 		t.Error("want what one namespace looks for to leave room for others")
 	}
-	if _, ok := w.want(a, many); ok || len(w.by[a]) != maxWantedOfNamespace {
+	if _, _, ok := w.want(a, many); ok || len(w.by[a]) != maxWantedOfNamespace {
 		t.Errorf("want what was looked for before to be looked for still, got %d", len(w.by[a]))
 	}
-	for i := range maxUsesOfMark + 1 {
-		_, ok := w.want(applicationKey{Namespace: fmt.Sprint("n", i), Name: "a"}, []mark{shop})
-		if ok != (i < maxUsesOfMark) {
-			t.Fatalf("Application %d: want %d to look for one mark, got %t", i, maxUsesOfMark, ok)
+	for i := range 2 * maxUsesOfMark {
+		if _, leftOut, ok := w.want(applicationKey{Namespace: fmt.Sprint("n", i), Name: "a"}, []mark{shop}); !ok || len(leftOut) > 0 {
+			t.Fatalf("Application %d: want each namespace to look for the mark, got %t, without %q", i, ok, leftOut)
 		}
 	}
 	for key := range w.by {
@@ -278,6 +277,50 @@ func TestWantedMarks(t *testing.T) {
 	clk.Step(relistEvery)
 	if !w.mayRelist(gk) {
 		t.Error("it does not wait for longer")
+	}
+}
+
+// Whoever has many Applications look for a mark keeps nobody else from it: neither another namespace, which looks for
+// the same mark of objects without a namespace, nor one of his own that looks for something else as well.
+func TestBlockDiscoveryOfOthersByManyApplicationsThatLookForTheSame(t *testing.T) {
+	w := newWantedMarks(clocktesting.NewFakeClock(time.Now()))
+	shop, own := markOf(markPartOf, "", "shop"), markOf(markPartOf, "x", "mine")
+	attacker := func(i int) applicationKey { return applicationKey{Namespace: "x", Name: fmt.Sprint("a", i)} }
+	for i := range maxUsesOfMark {
+		if _, leftOut, ok := w.want(attacker(i), []mark{shop}); !ok || len(leftOut) > 0 {
+			t.Fatalf("Application %d: want it to look for the mark, got %t, without %q", i, ok, leftOut)
+		}
+	}
+	victim := applicationKey{Namespace: "z", Name: "shop"}
+	if _, leftOut, ok := w.want(victim, []mark{shop}); !ok || len(leftOut) > 0 || !slices.Contains(w.usersOf([]mark{shop}), victim) {
+		t.Errorf("want another namespace to look for the same, got %t, without %q", ok, leftOut)
+	}
+	for range 2 {
+		_, leftOut, ok := w.want(attacker(maxUsesOfMark), []mark{own, shop})
+		if !ok || !slices.Equal(leftOut, []mark{shop}) || !slices.Equal(w.by[attacker(maxUsesOfMark)], []mark{own}) {
+			t.Errorf("want what too many look for to be left out, and nothing else, got %t, without %q", ok, leftOut)
+		}
+	}
+	w.want(attacker(0), nil)
+	if _, leftOut, ok := w.want(attacker(maxUsesOfMark), []mark{own, shop}); !ok || len(leftOut) > 0 {
+		t.Errorf("want it to be looked for as soon as there is room, got %t, without %q", ok, leftOut)
+	}
+	for key := range w.by {
+		w.want(key, nil)
+	}
+	if len(w.marks)+len(w.by)+len(w.uses) > 0 {
+		t.Errorf("want nothing to be left, got %v %v %v", w.marks, w.by, w.uses)
+	}
+}
+
+// What is left out is said.
+func TestMarksThatAreLeftOutAreTold(t *testing.T) {
+	app := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "shop"}}
+	app.Spec.Discover = &appsv1alpha1.Discovery{Sources: []appsv1alpha1.DiscoverySource{{PartOf: "shop"}}}
+	p := &pass{key: applicationKey{Namespace: "x", Name: "shop"}, app: app, leftOut: []mark{markOf(markPartOf, "", "shop")}}
+	p.discover()
+	if len(p.discovered) != 1 || p.discovered[0].unseen == nil || p.discovered[0].unseen.Reason != appsv1alpha1.ReasonTooManyDiscovered || !p.undiscovered {
+		t.Errorf("want one entry that says so, got %+v", p.discovered)
 	}
 }
 

@@ -21,8 +21,9 @@ const (
 	maxWanted = 16384
 
 	// maxWantedOfNamespace is how many marks the Applications of one namespace look for, each counted for each
-	// Application, so that nobody takes all that there is. maxUsesOfMark is how many Applications look for one: an object
-	// that bears it wakes them all.
+	// Application, so that nobody takes all that there is. maxUsesOfMark is how many Applications of one namespace look
+	// for one: an object that bears it wakes them all. Objects without a namespace have marks that all namespaces look
+	// for, so those of one leave room for those of others.
 	maxWantedOfNamespace = maxWanted / 4
 	maxUsesOfMark        = 256
 
@@ -60,6 +61,28 @@ type wantedMark struct {
 	since uint64
 
 	by sets.Set[applicationKey]
+
+	// in is how many of these are in a namespace.
+	in map[string]int
+}
+
+func (m *wantedMark) add(key applicationKey) {
+	if !m.by.Has(key) {
+		m.by.Insert(key)
+		m.in[key.Namespace]++
+	}
+}
+
+func (m *wantedMark) remove(key applicationKey) {
+	m.by.Delete(key)
+	if m.in[key.Namespace]--; m.in[key.Namespace] == 0 {
+		delete(m.in, key.Namespace)
+	}
+}
+
+// isFull is whether the Applications of a namespace look for the mark so often that one more does not.
+func (m *wantedMark) isFull(key applicationKey) bool {
+	return m != nil && m.in[key.Namespace] >= maxUsesOfMark && !m.by.Has(key)
 }
 
 func newWantedMarks(clk clock.PassiveClock) *wantedMarks {
@@ -68,18 +91,27 @@ func newWantedMarks(clk clock.PassiveClock) *wantedMarks {
 	}
 }
 
-// want makes some marks all that an Application looks for. It returns the generation of which lists have all objects
-// that bear them, and false if there are too many; then it goes on looking for those that it looked for before.
-func (w *wantedMarks) want(key applicationKey, marks []mark) (since uint64, ok bool) {
+// want makes some marks all that an Application looks for, but for those that its namespace looks for too often, which
+// are left out. It returns the generation of which lists have all objects that bear them, what is left out, and false
+// if there are too many; then it goes on looking for those that it looked for before.
+func (w *wantedMarks) want(key applicationKey, marks []mark) (since uint64, leftOut []mark, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !slices.Equal(w.by[key], marks) && !w.replace(key, marks) {
-		return 0, false
+	if !slices.Equal(w.by[key], marks) {
+		full := func(m mark) bool { return w.marks[m].isFull(key) }
+		for _, m := range marks {
+			if full(m) {
+				leftOut = append(leftOut, m)
+			}
+		}
+		if !w.replace(key, slices.DeleteFunc(slices.Clone(marks), full)) {
+			return 0, nil, false
+		}
 	}
 	for _, m := range w.by[key] {
 		since = max(since, w.marks[m].since)
 	}
-	return since, true
+	return since, leftOut, true
 }
 
 // replace is want for marks that differ. The caller holds mu.
@@ -96,16 +128,16 @@ func (w *wantedMarks) replace(key applicationKey, marks []mark) (ok bool) {
 	shared := make([]mark, 0, len(marks))
 	for _, m := range marks {
 		if w.marks[m] == nil {
-			w.marks[m] = &wantedMark{mark: m, since: w.generation, by: sets.New[applicationKey]()}
+			w.marks[m] = &wantedMark{mark: m, since: w.generation, by: sets.New[applicationKey](), in: map[string]int{}}
 		}
-		w.marks[m].by.Insert(key)
+		w.marks[m].add(key)
 		shared = append(shared, w.marks[m].mark)
 	}
 	for _, m := range before {
 		if slices.Contains(marks, m) {
 			continue
 		}
-		if w.marks[m].by.Delete(key); len(w.marks[m].by) == 0 {
+		if w.marks[m].remove(key); len(w.marks[m].by) == 0 {
 			delete(w.marks, m)
 		}
 	}
@@ -124,11 +156,8 @@ func (w *wantedMarks) replace(key applicationKey, marks []mark) (ok bool) {
 // nobody looks for yet. The caller holds mu.
 func (w *wantedMarks) admits(key applicationKey, marks []mark) (missing int, ok bool) {
 	for _, m := range marks {
-		switch used := w.marks[m]; {
-		case used == nil:
+		if w.marks[m] == nil {
 			missing++
-		case len(used.by) >= maxUsesOfMark && !used.by.Has(key):
-			return 0, false
 		}
 	}
 	fewer := len(marks) <= len(w.by[key])

@@ -29,25 +29,25 @@ import (
 
 // collectGarbage runs the garbage collector of the real kube-controller-manager on the workload cluster.
 func (f *fixture) collectGarbage() {
-	f.t.Helper()
-	kubeconfig := filepath.Join(f.t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(kubeconfig, workloadServer.KubeConfig, 0o600); err != nil {
-		f.t.Fatal(err)
+	f.T.Helper()
+	kubeconfig := filepath.Join(f.T.TempDir(), "kubeconfig")
+	if err := os.WriteFile(kubeconfig, f.lane.workload.KubeConfig, 0o600); err != nil {
+		f.T.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(workloadServer.BinaryAssetsDirectory, "kube-controller-manager"),
+	cmd := exec.Command(filepath.Join(f.lane.workload.BinaryAssetsDirectory, "kube-controller-manager"),
 		"--kubeconfig="+kubeconfig, "--leader-elect=false", "--secure-port=0",
 		"--controllers=garbage-collector-controller", "--concurrent-gc-syncs=2", "--kube-api-qps=200", "--kube-api-burst=400")
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
-		f.t.Fatalf("cannot start kube-controller-manager: %v", err)
+		f.T.Fatalf("cannot start kube-controller-manager: %v", err)
 	}
-	f.t.Cleanup(func() {
+	f.T.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		if f.t.Failed() {
+		if f.T.Failed() {
 			tail := log.Bytes()
-			f.t.Logf("kube-controller-manager: %s", tail[max(0, len(tail)-4000):])
+			f.T.Logf("kube-controller-manager: %s", tail[max(0, len(tail)-4000):])
 		}
 	})
 }
@@ -56,20 +56,20 @@ func (f *fixture) collectGarbage() {
 // belongs to whom. It sees them in the order in which they change: when it deletes one that is made now, because its
 // owner does not exist, it has seen the others.
 func (f *fixture) collectorHasSeen() {
-	f.t.Helper()
+	f.T.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: f.namespace, GenerateName: "ownerless-",
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "nobody", UID: "of-nobody"}},
 	}}
-	f.create(f.workload, cm)
+	f.Create(f.workload, cm)
 	f.gone(cm)
 }
 
 // gone waits until an object is gone.
 func (f *fixture) gone(obj client.Object) {
-	f.t.Helper()
-	f.eventually(obj.GetName()+" is gone", func() error {
-		err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(obj), obj)
+	f.T.Helper()
+	f.Within(obj.GetName()+" is gone", func() error {
+		err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(obj), obj)
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -79,6 +79,7 @@ func (f *fixture) gone(obj client.Object) {
 
 // What was a component of the Application when that was deleted goes, and nothing else does.
 func TestGarbageCollectionDeletesTheComponents(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
 	f.collectGarbage()
@@ -89,7 +90,7 @@ func TestGarbageCollectionDeletesTheComponents(t *testing.T) {
 
 	was := f.configMap("was", "shop")
 	f.owned(was, app, true)
-	f.edit(was, func() { was.Labels["app"] = "another" })
+	f.Edit(f.workload, was, func() { was.Labels["app"] = "another" })
 	f.owned(was, app, false)
 
 	stranger := f.configMap("stranger", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
@@ -100,12 +101,12 @@ func TestGarbageCollectionDeletesTheComponents(t *testing.T) {
 	})
 	f.owned(shared, app, true)
 
-	f.delete(app)
+	f.Delete(f.workload, app)
 	f.gone(app)
 	f.gone(settings)
 	f.gone(more)
-	f.eventually("the reference to what is gone goes", func() error {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(shared), shared); err != nil {
+	f.Within("the reference to what is gone goes", func() error {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(shared), shared); err != nil {
 			return err
 		}
 		if isOwned(shared, app) {
@@ -114,7 +115,7 @@ func TestGarbageCollectionDeletesTheComponents(t *testing.T) {
 		return nil
 	})
 	for _, obj := range []client.Object{was, stranger, unlabelled, owner, shared} {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 			t.Errorf("want %q to stay: %v", obj.GetName(), err)
 		}
 	}
@@ -122,6 +123,7 @@ func TestGarbageCollectionDeletesTheComponents(t *testing.T) {
 
 // An Application that is deleted so that its components stay lets go of them, and does not take them back.
 func TestGarbageCollectionOrphansTheComponents(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
 	f.collectGarbage()
@@ -129,7 +131,7 @@ func TestGarbageCollectionOrphansTheComponents(t *testing.T) {
 	settings := f.configMap("settings", "shop")
 	f.owned(settings, app, true)
 	f.collectorHasSeen()
-	if err := f.workload.Delete(f.ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
+	if err := f.workload.Delete(f.Ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(app)
@@ -139,6 +141,7 @@ func TestGarbageCollectionOrphansTheComponents(t *testing.T) {
 }
 
 func TestGarbageCollectionInTheForeground(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
 	f.collectGarbage()
@@ -146,7 +149,7 @@ func TestGarbageCollectionInTheForeground(t *testing.T) {
 	settings := f.configMap("settings", "shop")
 	f.owned(settings, app, true)
 	f.installed(app, "settings")
-	if err := f.workload.Delete(f.ctx, app, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+	if err := f.workload.Delete(f.Ctx, app, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(settings)
@@ -155,6 +158,7 @@ func TestGarbageCollectionInTheForeground(t *testing.T) {
 
 // An object that has a controller goes with it, and does not outlive it because the Application owns it, too.
 func TestGarbageCollectionLeavesWhatHasAControllerToIt(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
 	f.collectGarbage()
@@ -166,7 +170,7 @@ func TestGarbageCollectionLeavesWhatHasAControllerToIt(t *testing.T) {
 	cron := &batchv1.CronJob{ObjectMeta: f.member("backup", "shop"), Spec: batchv1.CronJobSpec{
 		Schedule: "0 0 1 1 *", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: pod}},
 	}}
-	f.create(f.workload, cron)
+	f.Create(f.workload, cron)
 	app := f.application("shop", kinds)
 	f.owned(cron, app, true)
 	// What Kustomize's commonAnnotations bring about: the template has the annotation, and so has what is made of it.
@@ -175,7 +179,7 @@ func TestGarbageCollectionLeavesWhatHasAControllerToIt(t *testing.T) {
 		j.OwnerReferences = append(owners, metav1.OwnerReference{ //nolint:gocritic // The other slice is left as it is.
 			APIVersion: "batch/v1", Kind: "CronJob", Name: cron.Name, UID: cron.UID, Controller: new(true),
 		})
-		f.create(f.workload, j)
+		f.Create(f.workload, j)
 		return j
 	}
 	first := job("backup-1")
@@ -184,7 +188,7 @@ func TestGarbageCollectionLeavesWhatHasAControllerToIt(t *testing.T) {
 		if s.ComponentsInstalled != "2/2" || s.Counts == nil || s.Counts.Selected != 3 {
 			return errors.New("want the Jobs to be selected, and the one that is named to be installed")
 		}
-		if got := condition(s, appsv1alpha1.ConditionComponentsWatched); got != "True Watched" {
+		if got := conditionOf(s, appsv1alpha1.ConditionComponentsWatched); got != "True Watched" {
 			return fmt.Errorf("got %q", got)
 		}
 		return nil
@@ -192,7 +196,7 @@ func TestGarbageCollectionLeavesWhatHasAControllerToIt(t *testing.T) {
 	f.owned(second, app, false)
 	f.settled()
 	f.owned(first, app, false)
-	f.delete(cron)
+	f.Delete(f.workload, cron)
 	f.gone(first)
 	f.gone(second)
 }
@@ -200,6 +204,7 @@ func TestGarbageCollectionLeavesWhatHasAControllerToIt(t *testing.T) {
 // An Application that is deleted while hundreds of objects are adopted, so that they stay, gets no more of them: what
 // has a reference to an Application that is gone is deleted.
 func TestGarbageCollectionOrphansTheComponentsDuringAdoption(t *testing.T) {
+	t.Parallel()
 	const objects, before = maxWrites, 20
 	f := newFixture(t, func(o *Options) { o.RequestTimeout = 2 * time.Minute })
 	f.served()
@@ -214,13 +219,13 @@ func TestGarbageCollectionOrphansTheComponentsDuringAdoption(t *testing.T) {
 	w, _ := f.reconciler.workloads.Get(f.cluster)
 	deleted := make(chan error, 1)
 	var patched atomic.Int32
-	f.asked.setAfter(func(req *http.Request) {
+	f.asked.SetAfter(func(req *http.Request) {
 		if req.Method != http.MethodPatch || !strings.HasPrefix(req.URL.Path, path) || patched.Add(1) != before {
 			return
 		}
 		app := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-		err := f.workload.Delete(f.ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan))
-		deleted <- errors.Join(err, wait.PollUntilContextTimeout(f.ctx, 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		err := f.workload.Delete(f.Ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan))
+		deleted <- errors.Join(err, wait.PollUntilContextTimeout(f.Ctx, 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 			return w.application(key) == nil, nil
 		}))
 	})
@@ -229,10 +234,10 @@ func TestGarbageCollectionOrphansTheComponentsDuringAdoption(t *testing.T) {
 		t.Fatalf("the Application is not orphaned: %v", err)
 	}
 	f.settled()
-	f.asked.setAfter(nil)
+	f.asked.SetAfter(nil)
 	f.collectorHasSeen()
 	for _, cm := range maps {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(cm), cm); err != nil {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(cm), cm); err != nil {
 			t.Fatalf("want every object to stay: %v", err)
 		}
 		if isOwned(cm, app) {
@@ -244,12 +249,13 @@ func TestGarbageCollectionOrphansTheComponentsDuringAdoption(t *testing.T) {
 // While the collector lets go of the components, Masthead does the same: the collector may not know of what was adopted
 // last. None runs here.
 func TestGarbageCollectionOrphansWhatWasAdoptedLast(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	settings := f.configMap("settings", "shop")
 	f.owned(settings, app, true)
 	f.installed(app, "settings")
-	if err := f.workload.Delete(f.ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
+	if err := f.workload.Delete(f.Ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
 		t.Fatal(err)
 	}
 	f.owned(settings, app, false)
@@ -259,6 +265,6 @@ func TestGarbageCollectionOrphansWhatWasAdoptedLast(t *testing.T) {
 	f.owned(late, app, false)
 	f.settled()
 	f.owned(settings, app, false)
-	f.edit(app, func() { app.Finalizers = nil })
+	f.Edit(f.workload, app, func() { app.Finalizers = nil })
 	f.gone(app)
 }

@@ -15,19 +15,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 // A cluster that takes requests and answers none is waited for by nobody else: not when it is engaged, not in the
 // queue, and not for a place among the lists.
 func TestAClusterThatHangsDelaysNoOther(t *testing.T) {
+	t.Parallel()
 	// Requests that hang last for longer than the test waits.
 	f := newFixture(t, func(o *Options) {
 		o.MaxConcurrentReconciles, o.RequestTimeout, o.ReconciliationTimeout = 2, time.Hour, time.Hour
 	})
 	asked := make(chan struct{}, 1000)
-	cfg := rest.CopyConfig(workloadServer.Config)
+	cfg := rest.CopyConfig(f.lane.workload.Config)
 	cfg.Wrap(func(http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(req *http.Request) (*http.Response, error) {
+		return controllertest.RoundTripper(func(req *http.Request) (*http.Response, error) {
 			select {
 			case asked <- struct{}{}:
 			default:
@@ -45,16 +47,16 @@ func TestAClusterThatHangsDelaysNoOther(t *testing.T) {
 	}
 	const hung = "capi/fleet/hung"
 	f.fleet.Set(connection.Cluster{Name: hung, State: connection.StateConnected, Enrolment: connection.Enrolment{Class: f.class.Name}})
-	ctx, disengage := context.WithCancel(f.managerCtx)
-	f.gate.Open(hung)
-	if err := f.mgr.Engage(ctx, hung, cl); err != nil {
+	ctx, disengage := context.WithCancel(f.T.Context())
+	f.manager.Gate.Open(hung)
+	if err := f.manager.Engage(ctx, hung, cl); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		disengage()
-		f.gate.Forget(hung)
+		f.manager.Gate.Forget(hung)
 	})
-	f.eventually("it is asked", func() error {
+	f.Within("it is asked", func() error {
 		if len(asked) == 0 {
 			return errors.New("it was not")
 		}

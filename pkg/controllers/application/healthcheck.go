@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // A health check's Pod is made by Masthead for whoever wrote the Application, with Masthead's right to create Pods. Who
@@ -68,7 +69,7 @@ type healthCheckAttempts struct {
 
 	// problem is what came of the last one, if it did not make a Pod. refused is whether the same would come of every
 	// other one.
-	problem *problem
+	problem *condition.Problem
 	refused bool
 }
 
@@ -184,7 +185,7 @@ func planHealthCheck(
 	case current == nil:
 		plan.view.problem = attempts.problem
 		if plan.view.problem == nil {
-			plan.view.problem = &problem{appsv1alpha1.ReasonHealthCheckStarting, fmt.Sprintf("The Pod %q is being made.", want.Name)}
+			plan.view.problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q is being made.", want.Name)}
 		}
 		plan.create, plan.again = wait == 0, wait
 	case current.ended() && !current.deleting:
@@ -261,7 +262,7 @@ func (a healthCheckAttempts) tried(now time.Time) healthCheckAttempts {
 // holder says what has the name of the Pod; no problem if it is the Pod itself, which the watch has yet to show.
 func (h *healthChecks) holder(
 	ctx context.Context, cluster healthCheckCluster, app *appsv1alpha1.Application, want *corev1.Pod,
-) (*problem, error) {
+) (*condition.Problem, error) {
 	key := types.NamespacedName{Namespace: want.Namespace, Name: want.Name}
 	p, err := cluster.getPod(ctx, key)
 	switch {
@@ -275,18 +276,18 @@ func (h *healthChecks) holder(
 		return nil, nil //nolint:nilnil // The comment says so.
 	case p.deleting || p.owner != "":
 		// Whoever controls it, perhaps an Application of the same name that was deleted, will not for long.
-		return &problem{appsv1alpha1.ReasonHealthCheckStarting, fmt.Sprintf("Waiting until another Pod of the name %q is gone.", want.Name)}, nil
+		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("Waiting until another Pod of the name %q is gone.", want.Name)}, nil
 	}
-	return &problem{appsv1alpha1.ReasonHealthCheckRefused, fmt.Sprintf("There is a Pod %q already, which does not belong to this Application.", want.Name)}, nil
+	return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: fmt.Sprintf("There is a Pod %q already, which does not belong to this Application.", want.Name)}, nil
 }
 
 // creationProblem is what a user should know of an answer to the creation of a Pod; nil if it is better tried again.
 // refused is whether the same template would be refused again.
-func creationProblem(err error, namespace string) (p *problem, refused bool) {
-	said := &problem{appsv1alpha1.ReasonHealthCheckRefused, clean("The API server refuses the Pod of the health check: "+err.Error(), maxMessage)}
+func creationProblem(err error, namespace string) (p *condition.Problem, refused bool) {
+	said := &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: clean("The API server refuses the Pod of the health check: "+err.Error(), maxMessage)}
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return &problem{appsv1alpha1.ReasonHealthCheckStarting, "The namespace is being deleted."}, false
+		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "The namespace is being deleted."}, false
 	case isMissingRight(err):
 		return lackingRight("create", namespace), false
 	case apierrors.IsForbidden(err):
@@ -298,10 +299,10 @@ func creationProblem(err error, namespace string) (p *problem, refused bool) {
 	return nil, false
 }
 
-func lackingRight(verb, namespace string) *problem {
-	return &problem{
-		appsv1alpha1.ReasonHealthCheckForbidden,
-		fmt.Sprintf("Masthead lacks the right to %s Pods in the namespace %q, which it needs for health checks only.", verb, namespace),
+func lackingRight(verb, namespace string) *condition.Problem {
+	return &condition.Problem{
+		Reason:  appsv1alpha1.ReasonHealthCheckForbidden,
+		Message: fmt.Sprintf("Masthead lacks the right to %s Pods in the namespace %q, which it needs for health checks only.", verb, namespace),
 	}
 }
 

@@ -127,7 +127,7 @@ func TestHealthCheckPodsAreCreatedAndReplacedOnMutation(t *testing.T) {
 	first := c.name()
 	view, _, requests := c.ensure()
 	wantRequests(t, "The Pod is made from the template.", requests, "create "+first)
-	if view.pod != first || view.ready != corev1.ConditionUnknown || view.problem.reason != appsv1alpha1.ReasonHealthCheckStarting {
+	if view.pod != first || view.ready != corev1.ConditionUnknown || view.problem.Reason != appsv1alpha1.ReasonHealthCheckStarting {
 		t.Errorf("unexpected view %+v", view)
 	}
 	_, _, requests = c.ensure()
@@ -244,19 +244,19 @@ func TestHealthCheckTouchesNoPodOfSomebodyElse(t *testing.T) {
 			other(c, tc.modify)
 			view, again, requests := c.ensure()
 			wantRequests(t, tc.reason, requests, "create "+c.name())
-			if view.ready != corev1.ConditionUnknown || view.problem == nil || view.problem.reason != tc.want || again != healthCheckDelay {
+			if view.ready != corev1.ConditionUnknown || view.problem == nil || view.problem.Reason != tc.want || again != healthCheckDelay {
 				t.Errorf("%s\nwant Unknown and %s, got %+v, %+v, again after %s", tc.reason, tc.want, view, view.problem, again)
 			}
 			view, _, requests = c.ensure()
 			wantRequests(t, "It waits.", requests)
-			if view.problem == nil || view.problem.reason != tc.want {
+			if view.problem == nil || view.problem.Reason != tc.want {
 				t.Errorf("the problem stays: want %s, got %+v", tc.want, view.problem)
 			}
 			c.lose()
 			c.after(again)
 			_, _, requests = c.ensure()
 			wantRequests(t, "The name is free.", requests, "create "+c.name())
-			if view, _, _ = c.ensure(); view.problem.reason != appsv1alpha1.ReasonHealthCheckStarting {
+			if view, _, _ = c.ensure(); view.problem.Reason != appsv1alpha1.ReasonHealthCheckStarting {
 				t.Errorf("want HealthCheckStarting, got %+v", view.problem)
 			}
 		})
@@ -319,11 +319,11 @@ func TestHealthCheckThatIsRefused(t *testing.T) {
 				return
 			}
 			view, again, _ := c.ensure()
-			if view.problem == nil || view.problem.reason != tc.want || !strings.Contains(view.problem.message, tc.message) {
+			if view.problem == nil || view.problem.Reason != tc.want || !strings.Contains(view.problem.Message, tc.message) {
 				t.Fatalf("%s\nwant %s %q, got %+v", tc.reason, tc.want, tc.message, view.problem)
 			}
-			if n := len([]rune(view.problem.message)); n > maxMessage || strings.Contains(view.problem.message, "\n") {
-				t.Errorf("the message has %d characters: %q", n, view.problem.message)
+			if n := len([]rune(view.problem.Message)); n > maxMessage || strings.Contains(view.problem.Message, "\n") {
+				t.Errorf("the message has %d characters: %q", n, view.problem.Message)
 			}
 			if terminal := again == 0; terminal != tc.terminal {
 				t.Errorf("%s\nlooks again after %s", tc.reason, again)
@@ -366,7 +366,7 @@ func TestHealthCheckPodThatMayNotBeDeleted(t *testing.T) {
 	c.set(func(p *podRecord) { p.phase = corev1.PodFailed })
 	c.answer = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", errors.New(`User "m" cannot delete resource "pods" in API group ""`))
 	view, again, _ := c.ensure()
-	if view.problem == nil || view.problem.reason != appsv1alpha1.ReasonHealthCheckForbidden || again != maxHealthCheckDelay {
+	if view.problem == nil || view.problem.Reason != appsv1alpha1.ReasonHealthCheckForbidden || again != maxHealthCheckDelay {
 		t.Errorf("want HealthCheckForbidden, and another look after %s, got %+v after %s", maxHealthCheckDelay, view.problem, again)
 	}
 	name := c.name()

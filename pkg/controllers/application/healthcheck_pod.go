@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // maxHealthCheckPrefix is how much of an Application's name begins the name of its Pod, so that the name can be a
@@ -192,17 +193,17 @@ func (p podRecord) view() healthCheckView {
 	case p.ended():
 		// Whatever the last word of its kubelet was.
 		v.ready = corev1.ConditionFalse
-		v.problem = &problem{appsv1alpha1.ReasonHealthCheckNotReady, fmt.Sprintf("The Pod %q has ended (%s) and will be replaced%s", p.key.Name, p.phase, because)}
+		v.problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckNotReady, Message: fmt.Sprintf("The Pod %q has ended (%s) and will be replaced%s", p.key.Name, p.phase, because)}
 	case p.ready == corev1.ConditionTrue:
 		return v
 	case p.ready == corev1.ConditionFalse:
-		v.problem = &problem{appsv1alpha1.ReasonHealthCheckNotReady, fmt.Sprintf("The Pod %q is not ready%s", p.key.Name, because)}
+		v.problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckNotReady, Message: fmt.Sprintf("The Pod %q is not ready%s", p.key.Name, because)}
 	default:
 		v.ready = corev1.ConditionUnknown
-		v.problem = &problem{appsv1alpha1.ReasonHealthCheckStarting, fmt.Sprintf("The Pod %q does not say yet whether it is ready%s", p.key.Name, because)}
+		v.problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q does not say yet whether it is ready%s", p.key.Name, because)}
 	}
 	if p.deleting {
-		v.problem = &problem{appsv1alpha1.ReasonHealthCheckStarting, fmt.Sprintf("The Pod %q is being deleted; another one will take its place.", p.key.Name)}
+		v.problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q is being deleted; another one will take its place.", p.key.Name)}
 	}
 	return v
 }

@@ -19,6 +19,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 func checkedBy(image string) func(*appsv1alpha1.Application) {
@@ -41,11 +42,11 @@ func saysReady(ready corev1.ConditionStatus, reason, message string) func(appsv1
 
 // pod waits for the Pod of an Application that is not the one with a UID.
 func (f *fixture) pod(app *appsv1alpha1.Application, not *corev1.Pod) *corev1.Pod {
-	f.t.Helper()
+	f.T.Helper()
 	var pod *corev1.Pod
-	f.eventually("the Pod of "+app.Name, func() error {
+	f.Within("the Pod of "+app.Name, func() error {
 		pods := &corev1.PodList{}
-		if err := f.workload.List(f.ctx, pods, client.InNamespace(f.namespace), client.MatchingLabels{appsv1alpha1.HealthCheckLabel: app.Name}); err != nil {
+		if err := f.workload.List(f.Ctx, pods, client.InNamespace(f.namespace), client.MatchingLabels{appsv1alpha1.HealthCheckLabel: app.Name}); err != nil {
 			return err
 		}
 		if len(pods.Items) != 1 || not != nil && pods.Items[0].UID == not.UID {
@@ -59,19 +60,20 @@ func (f *fixture) pod(app *appsv1alpha1.Application, not *corev1.Pod) *corev1.Po
 
 // say sets the status of a Pod, as its kubelet would.
 func (f *fixture) say(pod *corev1.Pod, phase corev1.PodPhase, ready corev1.ConditionStatus) {
-	f.t.Helper()
-	f.eventually("the status of a Pod", func() error {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+	f.T.Helper()
+	f.Within("the status of a Pod", func() error {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 			return err
 		}
 		pod.Status.Phase = phase
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
-		return f.workload.Status().Update(f.ctx, pod)
+		return f.workload.Status().Update(f.Ctx, pod)
 	})
 }
 
 // TestHealthCheckPods is the KEP's section of that name and the next, "Health Status Reporting".
 func TestHealthCheckPods(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("checked", nil, checkedBy("one"))
 	first := f.pod(app, nil)
@@ -84,7 +86,7 @@ func TestHealthCheckPods(t *testing.T) {
 	f.say(first, corev1.PodRunning, corev1.ConditionFalse)
 	f.has(app, saysReady(corev1.ConditionFalse, appsv1alpha1.ReasonHealthCheckNotReady, first.Name))
 
-	f.edit(app, func() { checkedBy("two")(app) })
+	f.Edit(f.workload, app, func() { checkedBy("two")(app) })
 	second := f.pod(app, first)
 	if second.Name == first.Name || second.Spec.Containers[0].Image != "two" {
 		t.Errorf("another template is another Pod, got %q", second.Name)
@@ -95,9 +97,9 @@ func TestHealthCheckPods(t *testing.T) {
 		t.Errorf("the same template is a Pod of the same name: want %q, got %q", second.Name, third.Name)
 	}
 
-	f.edit(app, func() { app.Spec.HealthCheck = nil })
-	f.eventually("the Pod goes", func() error {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(third), &corev1.Pod{}); client.IgnoreNotFound(err) != nil || err == nil {
+	f.Edit(f.workload, app, func() { app.Spec.HealthCheck = nil })
+	f.Within("the Pod goes", func() error {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(third), &corev1.Pod{}); client.IgnoreNotFound(err) != nil || err == nil {
 			return errors.New("it is still there")
 		}
 		return nil
@@ -106,6 +108,7 @@ func TestHealthCheckPods(t *testing.T) {
 }
 
 func TestHealthCheckThatAClusterRefuses(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
 	cases := map[string]struct {
@@ -129,12 +132,12 @@ func TestHealthCheckThatAClusterRefuses(t *testing.T) {
 					a.ObjectMeta = metav1.ObjectMeta{Namespace: f.namespace, Name: "taken"}
 				})
 				// The template is hashed as the API server has it.
-				if err := f.workload.Create(f.ctx, app, client.DryRunAll); err != nil {
+				if err := f.workload.Create(f.Ctx, app, client.DryRunAll); err != nil {
 					t.Fatal(err)
 				}
 				pod := healthCheckPod(app)
 				pod.Labels, pod.OwnerReferences = nil, nil
-				f.create(f.workload, pod)
+				f.Create(f.workload, pod)
 			},
 			change: checkedBy("x"),
 		},
@@ -143,14 +146,14 @@ func TestHealthCheckThatAClusterRefuses(t *testing.T) {
 			want:   appsv1alpha1.ReasonHealthCheckRefused, message: `violates PodSecurity "restricted:latest"`,
 			prepare: func() {
 				ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
-				f.edit(ns, func() { ns.Labels["pod-security.kubernetes.io/enforce"] = "restricted" })
+				f.Edit(f.workload, ns, func() { ns.Labels["pod-security.kubernetes.io/enforce"] = "restricted" })
 				// Admission has namespaces from a watch, which may be behind.
-				f.eventually("the API server refuses Pods that are not secure", func() error {
+				f.Within("the API server refuses Pods that are not secure", func() error {
 					pod := &corev1.Pod{
 						ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "never"},
 						Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "x"}}},
 					}
-					if err := f.workload.Create(f.ctx, pod, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "violates PodSecurity") {
+					if err := f.workload.Create(f.Ctx, pod, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "violates PodSecurity") {
 						return fmt.Errorf("it says %w", errors.Join(err, errors.New("nothing against it")))
 					}
 					return nil
@@ -165,9 +168,9 @@ func TestHealthCheckThatAClusterRefuses(t *testing.T) {
 			tc.prepare()
 		}
 		app := f.application(name, nil, tc.change)
-		f.eventually(tc.reason, func() error {
+		f.Within(tc.reason, func() error {
 			now := &appsv1alpha1.Application{}
-			if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(app), now); err != nil {
+			if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(app), now); err != nil {
 				return err
 			}
 			return saysReady(corev1.ConditionUnknown, tc.want, tc.message)(now.Status)
@@ -177,7 +180,7 @@ func TestHealthCheckThatAClusterRefuses(t *testing.T) {
 
 // podGone waits until a Pod is gone and no status speaks of it.
 func (f *fixture) podGone(app *appsv1alpha1.Application, pod *corev1.Pod) {
-	f.t.Helper()
+	f.T.Helper()
 	f.gone(pod)
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if s.HealthCheckPod != "" {
@@ -189,18 +192,19 @@ func (f *fixture) podGone(app *appsv1alpha1.Application, pod *corev1.Pod) {
 
 // A Pod of a health check that is not wanted any more goes, whatever was in the way of its deletion.
 func TestHealthCheckPodWhoseDeletionFails(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("checked", nil, checkedBy("one"))
 	pod := f.pod(app, nil)
 	f.has(app, saysReady(corev1.ConditionUnknown, appsv1alpha1.ReasonHealthCheckStarting, pod.Name))
 	var failed atomic.Bool
-	f.asked.setAnswer(func(req *http.Request) *http.Response {
+	f.asked.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method != http.MethodDelete || !strings.Contains(req.URL.Path, "/pods/") || failed.Swap(true) {
 			return nil
 		}
-		return jsonAnswer(req, http.StatusInternalServerError, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"reason":"InternalError"}`)
+		return controllertest.JSONAnswer(req, http.StatusInternalServerError, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"reason":"InternalError"}`)
 	})
-	f.edit(app, func() { app.Spec.HealthCheck = nil })
+	f.Edit(f.workload, app, func() { app.Spec.HealthCheck = nil })
 	f.podGone(app, pod)
 	if !failed.Load() {
 		t.Error("want the first deletion to fail")
@@ -210,22 +214,24 @@ func TestHealthCheckPodWhoseDeletionFails(t *testing.T) {
 // A health check that is taken away before a status spoke of it leaves no Pod behind, whether or not the manager is the
 // same.
 func TestHealthCheckThatIsRemovedBeforeTheFirstStatus(t *testing.T) {
+	t.Parallel()
 	for _, restart := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restart=%t", restart), func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
-			f.asked.setAnswer(func(req *http.Request) *http.Response {
+			f.asked.SetAnswer(func(req *http.Request) *http.Response {
 				if req.Method != http.MethodPatch || !strings.HasSuffix(req.URL.Path, "/status") {
 					return nil
 				}
-				return jsonAnswer(req, http.StatusInternalServerError, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"reason":"InternalError"}`)
+				return controllertest.JSONAnswer(req, http.StatusInternalServerError, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"reason":"InternalError"}`)
 			})
 			app := f.application("checked", nil, checkedBy("one"))
 			pod := f.pod(app, nil)
 			if restart {
 				f.stop()
 			}
-			f.edit(app, func() { app.Spec.HealthCheck = nil })
-			f.asked.setAnswer(nil)
+			f.Edit(f.workload, app, func() { app.Spec.HealthCheck = nil })
+			f.asked.SetAnswer(nil)
 			if restart {
 				f.start()
 			}
@@ -236,6 +242,7 @@ func TestHealthCheckThatIsRemovedBeforeTheFirstStatus(t *testing.T) {
 
 // While Pods may not be seen, nobody knows whether there is one, and it goes when they may again.
 func TestHealthCheckThatIsRemovedWhilePodsAreForbidden(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("checked", nil, checkedBy("one"))
 	pod := f.pod(app, nil)
@@ -245,14 +252,14 @@ func TestHealthCheckThatIsRemovedWhilePodsAreForbidden(t *testing.T) {
 	w, _ := f.reconciler.workloads.Get(f.cluster)
 	f.relist(gk)
 	f.inState(gk, kindwatch.StateForbidden)
-	f.edit(app, func() { app.Spec.HealthCheck = nil })
+	f.Edit(f.workload, app, func() { app.Spec.HealthCheck = nil })
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if s.HealthCheckPod != pod.Name {
 			return errors.New("want the Pod to be named as long as it may be there")
 		}
 		return nil
 	})
-	f.asked.setAnswer(nil)
+	f.asked.SetAnswer(nil)
 	w.watcher.Poke(schema.GroupResource{Resource: "pods"})
 	f.podGone(app, pod)
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // withHealthCheck is an Application with a health check.
@@ -152,7 +153,7 @@ func TestReducePod(t *testing.T) {
 		"New": {
 			reason: "A Pod without the condition Ready is Unknown, as the KEP says.",
 			pod:    base, want: kept(func(*podRecord) {}),
-			view: healthCheckView{ready: corev1.ConditionUnknown, problem: &problem{"HealthCheckStarting", `The Pod "NAME" does not say yet whether it is ready`}},
+			view: healthCheckView{ready: corev1.ConditionUnknown, problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not say yet whether it is ready`}},
 		},
 		"Unschedulable": {
 			reason: "Why it does not start is worth knowing.",
@@ -162,7 +163,7 @@ func TestReducePod(t *testing.T) {
 				}}}
 			}),
 			want: kept(func(r *podRecord) { r.phase, r.message = corev1.PodPending, "0/3 nodes are available" }),
-			view: healthCheckView{ready: corev1.ConditionUnknown, problem: &problem{"HealthCheckStarting", `The Pod "NAME" does not say yet whether it is ready: 0/3 nodes are available`}},
+			view: healthCheckView{ready: corev1.ConditionUnknown, problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not say yet whether it is ready: 0/3 nodes are available`}},
 		},
 		"Ready": {
 			reason: "That is what the Application is.",
@@ -180,7 +181,7 @@ func TestReducePod(t *testing.T) {
 			want: kept(func(r *podRecord) {
 				r.phase, r.ready, r.message = corev1.PodRunning, corev1.ConditionFalse, "containers with unready status: [check]"
 			}),
-			view: healthCheckView{ready: corev1.ConditionFalse, problem: &problem{"HealthCheckNotReady", `The Pod "NAME" is not ready: containers with unready status: [check]`}},
+			view: healthCheckView{ready: corev1.ConditionFalse, problem: &condition.Problem{Reason: "HealthCheckNotReady", Message: `The Pod "NAME" is not ready: containers with unready status: [check]`}},
 		},
 		"Evicted": {
 			reason: "A Pod that has ended is not ready, whatever the last word of its kubelet was.",
@@ -190,7 +191,7 @@ func TestReducePod(t *testing.T) {
 			want: kept(func(r *podRecord) {
 				r.phase, r.ready, r.message = corev1.PodFailed, corev1.ConditionTrue, "Evicted: low on memory"
 			}),
-			view: healthCheckView{ready: corev1.ConditionFalse, problem: &problem{"HealthCheckNotReady", `The Pod "NAME" has ended (Failed) and will be replaced: Evicted: low on memory`}},
+			view: healthCheckView{ready: corev1.ConditionFalse, problem: &condition.Problem{Reason: "HealthCheckNotReady", Message: `The Pod "NAME" has ended (Failed) and will be replaced: Evicted: low on memory`}},
 		},
 		"Succeeded": {
 			reason: "A health check has to go on.",
@@ -200,7 +201,7 @@ func TestReducePod(t *testing.T) {
 			want: kept(func(r *podRecord) {
 				r.phase, r.ready, r.message = corev1.PodSucceeded, corev1.ConditionFalse, "containers with unready status: [check]"
 			}),
-			view: healthCheckView{ready: corev1.ConditionFalse, problem: &problem{"HealthCheckNotReady", `The Pod "NAME" has ended (Succeeded) and will be replaced: containers with unready status: [check]`}},
+			view: healthCheckView{ready: corev1.ConditionFalse, problem: &condition.Problem{Reason: "HealthCheckNotReady", Message: `The Pod "NAME" has ended (Succeeded) and will be replaced: containers with unready status: [check]`}},
 		},
 		"Deleted": {
 			reason: "It will be replaced when it is gone; until then its word counts.",
@@ -211,13 +212,13 @@ func TestReducePod(t *testing.T) {
 			want: kept(func(r *podRecord) {
 				r.deleting, r.phase, r.ready, r.message = true, corev1.PodRunning, corev1.ConditionFalse, "containers with unready status: [check]"
 			}),
-			view: healthCheckView{ready: corev1.ConditionFalse, problem: &problem{"HealthCheckStarting", `The Pod "NAME" is being deleted; another one will take its place.`}},
+			view: healthCheckView{ready: corev1.ConditionFalse, problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" is being deleted; another one will take its place.`}},
 		},
 		"OfSomethingElse": {
 			reason: "A label and a name are no ownership.",
 			pod:    status(func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "apps.example.org/v1" }),
 			want:   kept(func(r *podRecord) { r.owner = "" }),
-			view:   healthCheckView{ready: corev1.ConditionUnknown, problem: &problem{"HealthCheckStarting", `The Pod "NAME" does not say yet whether it is ready`}},
+			view:   healthCheckView{ready: corev1.ConditionUnknown, problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not say yet whether it is ready`}},
 		},
 	}
 	for name, tc := range cases {
@@ -228,9 +229,9 @@ func TestReducePod(t *testing.T) {
 			}
 			tc.view.pod = base.Name
 			if tc.view.problem != nil {
-				tc.view.problem.message = strings.ReplaceAll(tc.view.problem.message, "NAME", base.Name)
+				tc.view.problem.Message = strings.ReplaceAll(tc.view.problem.Message, "NAME", base.Name)
 			}
-			if diff := cmp.Diff(tc.view, got.view(), cmp.AllowUnexported(healthCheckView{}, problem{})); diff != "" {
+			if diff := cmp.Diff(tc.view, got.view(), cmp.AllowUnexported(healthCheckView{}, condition.Problem{})); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -70,8 +70,9 @@ type followed struct {
 	// compiled are the rules, also those that are not followed.
 	compiled map[revision]*health.Rule
 
-	// chosen is the rule that is followed for what rules select.
-	chosen map[health.Selector]revision
+	// chosen are the rules that are followed for what rules select: the oldest, and as long as that can leave something to
+	// be said, the next.
+	chosen map[health.Selector][]revision
 }
 
 // revision is what a rule was compiled from.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -32,12 +33,13 @@ func revisionOf(rule *fleetv1alpha1.HealthRule) revision {
 	return revision{uid: rule.UID, generation: rule.Generation}
 }
 
-// follow compiles the rules, the oldest first, and chooses the first for all that they select, also if it cannot be
-// compiled: a younger one that takes its place while somebody corrects a mistake would be a surprise. What was compiled
-// before is not compiled again.
+// follow compiles the rules, the oldest first, and chooses for all that they select those up to the first that always
+// decides. One that cannot be compiled does: a younger one that takes its place while somebody corrects a mistake would
+// be a surprise. What was compiled before is not compiled again.
 func follow(rules []fleetv1alpha1.HealthRule, before *followed, library *health.Library) *followed {
-	now := &followed{compiled: map[revision]*health.Rule{}, chosen: map[health.Selector]revision{}}
+	now := &followed{compiled: map[revision]*health.Rule{}, chosen: map[health.Selector][]revision{}}
 	inOrder := make([]*health.Rule, 0, len(rules))
+	decided := map[health.Selector]bool{}
 	for i := range rules {
 		at := revisionOf(&rules[i])
 		rule := before.rule(at)
@@ -47,9 +49,11 @@ func follow(rules []fleetv1alpha1.HealthRule, before *followed, library *health.
 		now.compiled[at] = rule
 		inOrder = append(inOrder, rule)
 		for _, selector := range rule.Selectors() {
-			if _, taken := now.chosen[selector]; !taken {
-				now.chosen[selector] = at
+			if decided[selector] || slices.Contains(now.chosen[selector], at) {
+				continue
 			}
+			now.chosen[selector] = append(now.chosen[selector], at)
+			decided[selector] = rule.Decides()
 		}
 	}
 	now.assessor = health.New(inOrder...)
@@ -66,14 +70,14 @@ func (f *followed) rule(at revision) *health.Rule {
 	return f.compiled[at]
 }
 
-// differences are the selectors for which another rule is followed than before.
+// differences are the selectors for which other rules are followed than before.
 func differences(before, now *followed) []health.Selector {
 	if before == nil {
 		before = &followed{}
 	}
 	var selectors []health.Selector
-	for selector, at := range now.chosen {
-		if before.chosen[selector] != at {
+	for selector, chosen := range now.chosen {
+		if !slices.Equal(before.chosen[selector], chosen) {
 			selectors = append(selectors, selector)
 		}
 	}
@@ -122,17 +126,18 @@ func ruleStatus(
 	return fleetv1alpha1.HealthRuleStatus{ObservedGeneration: rule.Generation, Conditions: conditions}
 }
 
-// shadowed finds the first selector of a rule for which an older rule is followed, and that rule, and whether this is
-// so for all of its selectors.
+// shadowed finds the first selector of a rule for which an older rule always decides, and that rule, and whether this
+// is so for all of its selectors.
 func (f *followed) shadowed(rule *health.Rule, at revision) (older revision, first health.Selector, all bool) {
 	selectors := rule.Selectors()
 	n := 0
 	for _, selector := range selectors {
-		if f.chosen[selector] == at {
+		chosen := f.chosen[selector]
+		if slices.Contains(chosen, at) {
 			continue
 		}
 		if n == 0 {
-			older, first = f.chosen[selector], selector
+			older, first = chosen[len(chosen)-1], selector
 		}
 		n++
 	}

@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,12 +30,14 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/health"
+	"github.com/masthead-dev/masthead/test/controllertest"
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // rulesFixture is a hub whose HealthRules are followed.
 type rulesFixture struct {
-	t     *testing.T
+	controllertest.Case
+
 	hub   client.Client
 	rules *healthRules
 
@@ -63,7 +64,7 @@ func newRulesFixture(t *testing.T) *rulesFixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &rulesFixture{t: t}
+	f := &rulesFixture{Case: controllertest.Case{T: t, Ctx: t.Context(), Patience: time.Minute}}
 	if f.hub, err = client.New(cfg, client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
@@ -92,43 +93,31 @@ func newRulesFixture(t *testing.T) *rulesFixture {
 	return f
 }
 
-func (f *rulesFixture) eventually(what string, fn func() error) {
-	f.t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(f.t.Context(), 20*time.Millisecond, 60*time.Second, true, func(context.Context) (bool, error) {
-		last = fn()
-		return last == nil, nil
-	})
-	if err != nil {
-		f.t.Fatalf("%s: %v (%v)", what, last, err)
-	}
-}
-
 func (f *rulesFixture) create(name string, spec fleetv1alpha1.HealthRuleSpec) *fleetv1alpha1.HealthRule {
-	f.t.Helper()
+	f.T.Helper()
 	rule := &fleetv1alpha1.HealthRule{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
-	if err := f.hub.Create(f.t.Context(), rule); err != nil {
-		f.t.Fatal(err)
+	if err := f.hub.Create(f.T.Context(), rule); err != nil {
+		f.T.Fatal(err)
 	}
 	return rule
 }
 
 func (f *rulesFixture) edit(rule *fleetv1alpha1.HealthRule, change func(*fleetv1alpha1.HealthRuleSpec)) {
-	f.t.Helper()
-	f.eventually("editing "+rule.Name, func() error {
-		if err := f.hub.Get(f.t.Context(), client.ObjectKeyFromObject(rule), rule); err != nil {
+	f.T.Helper()
+	f.Within("editing "+rule.Name, func() error {
+		if err := f.hub.Get(f.T.Context(), client.ObjectKeyFromObject(rule), rule); err != nil {
 			return err
 		}
 		change(&rule.Spec)
-		return f.hub.Update(f.t.Context(), rule)
+		return f.hub.Update(f.T.Context(), rule)
 	})
 }
 
 // says waits until the condition Ready of a rule is what is wanted, for the rule as it is now.
 func (f *rulesFixture) says(rule *fleetv1alpha1.HealthRule, reason, message string) {
-	f.t.Helper()
-	f.eventually("the condition of "+rule.Name, func() error {
-		if err := f.hub.Get(f.t.Context(), client.ObjectKeyFromObject(rule), rule); err != nil {
+	f.T.Helper()
+	f.Within("the condition of "+rule.Name, func() error {
+		if err := f.hub.Get(f.T.Context(), client.ObjectKeyFromObject(rule), rule); err != nil {
 			return err
 		}
 		if rule.Status.ObservedGeneration != rule.Generation || len(rule.Status.Conditions) == 0 {
@@ -152,8 +141,8 @@ func (f *rulesFixture) says(rule *fleetv1alpha1.HealthRule, reason, message stri
 
 // fares waits until a database in a phase fares as wanted.
 func (f *rulesFixture) fares(phase string, want appsv1alpha1.Health, reason string) {
-	f.t.Helper()
-	f.eventually("the health of a database", func() error {
+	f.T.Helper()
+	f.Within("the health of a database", func() error {
 		a, ok := f.rules.assessor()
 		if !ok {
 			return errors.New("the rules have not been read")
@@ -170,9 +159,9 @@ func (f *rulesFixture) fares(phase string, want appsv1alpha1.Health, reason stri
 
 // told waits until the last change that was told is of certain kinds, and returns how many changes there were.
 func (f *rulesFixture) told(kinds ...health.Selector) int {
-	f.t.Helper()
+	f.T.Helper()
 	n := 0
-	f.eventually("a change is told", func() error {
+	f.Within("a change is told", func() error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		n = len(f.changes)
@@ -257,11 +246,26 @@ func TestHealthRules(t *testing.T) {
 	wild := f.create("wild", fleetv1alpha1.HealthRuleSpec{Groups: []string{"*.example.org"}, Kinds: []string{"*"}, Healthy: "true"})
 	f.says(wild, fleetv1alpha1.ReasonShadowed, `HealthRule "several" is older`)
 
+	// A rule that leaves something to be said lets a younger one say it.
+	open := f.create("open", fleetv1alpha1.HealthRuleSpec{
+		Group: databases.Group, Kind: databases.Kind, Degraded: "phase() == 'Burning'",
+	})
+	f.says(open, fleetv1alpha1.ReasonCompiled, "followed")
+	next := f.create("opener", fleetv1alpha1.HealthRuleSpec{Group: databases.Group, Kind: databases.Kind, Healthy: "phase() == 'Calm'"})
+	f.says(next, fleetv1alpha1.ReasonCompiled, "followed")
+	f.fares("Burning", appsv1alpha1.HealthDegraded, health.ReasonRuleDegraded)
+	f.fares("Calm", appsv1alpha1.HealthHealthy, "")
+	for _, rule := range []*fleetv1alpha1.HealthRule{open, next} {
+		if err := f.hub.Delete(t.Context(), rule); err != nil {
+			t.Fatal(err)
+		}
+	}
+
 	t.Run("Sample", func(t *testing.T) { testSampleRules(t, f) })
 }
 
-// testSampleRules sees that the API server takes the rules that are shipped and shown in docs/health.md, and that they
-// compile.
+// testSampleRules sees that the API server takes the rules that are shipped and shown in docs/healthrule.md, and that
+// they compile.
 func testSampleRules(t *testing.T, f *rulesFixture) {
 	t.Helper()
 	folder := filepath.Join(testenv.Root(), "config", "samples", "health")
@@ -269,7 +273,7 @@ func testSampleRules(t *testing.T, f *rulesFixture) {
 	if err != nil || len(entries) == 0 {
 		t.Fatalf("there are no samples in %s (%v)", folder, err)
 	}
-	page, err := os.ReadFile(filepath.Join(testenv.Root(), "docs", "health.md"))
+	page, err := os.ReadFile(filepath.Join(testenv.Root(), "docs", "healthrule.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +284,7 @@ func testSampleRules(t *testing.T, f *rulesFixture) {
 		}
 		_, manifest, _ := strings.Cut(string(data), "apiVersion:")
 		if !strings.Contains(string(page), "apiVersion:"+manifest) {
-			t.Errorf("docs/health.md does not show %s as it is", e.Name())
+			t.Errorf("docs/healthrule.md does not show %s as it is", e.Name())
 		}
 		var rule fleetv1alpha1.HealthRule
 		if err := yaml.UnmarshalStrict(data, &rule); err != nil {
@@ -348,7 +352,7 @@ func TestFollow(t *testing.T) {
 			now := follow(tc.rules, before, nil)
 			chosen := map[health.Selector]types.UID{}
 			for kind, at := range now.chosen {
-				chosen[kind] = at.uid
+				chosen[kind] = at[0].uid
 			}
 			if diff := cmp.Diff(tc.chosen, chosen); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)

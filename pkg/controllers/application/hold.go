@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // While a kind is being read for the first time, its components stay as the status has them, and everything else is
@@ -117,14 +118,14 @@ func (o *observation) hold() (all bool) {
 		if c == nil || c.ObservedGeneration != o.application.Generation {
 			return false
 		}
-		o.healthCheck.ready, o.healthCheck.problem = corev1.ConditionStatus(c.Status), &problem{c.Reason, c.Message}
+		o.healthCheck.ready, o.healthCheck.problem = corev1.ConditionStatus(c.Status), &condition.Problem{Reason: c.Reason, Message: c.Message}
 	}
 	return all
 }
 
 // hold has a component shown as a status has it.
 func (v *componentView) hold(was appsv1alpha1.ComponentStatus) {
-	said := &problem{was.Reason, was.Message}
+	said := &condition.Problem{Reason: was.Reason, Message: was.Message}
 	v.held, v.unseen, v.problem = &was, nil, nil
 	switch {
 	case was.Installed == corev1.ConditionUnknown:

@@ -12,6 +12,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 // A status lists 64 of what there is, and counts the rest. What it does not list cannot be held, so it is not written
@@ -31,7 +33,7 @@ func TestAStatusThatListsAPartIsNotWrittenBeforeAllIsKnown(t *testing.T) {
 	}
 	found := func(name string) componentView { return foundElsewhere(name, appsv1alpha1.HealthHealthy) }
 	named := func(name string) componentView { return component(name, appsv1alpha1.HealthHealthy) }
-	unread := viewOf(configMapKind.GroupVersionKind, types.NamespacedName{}, &problem{appsv1alpha1.ReasonSyncing, "Not yet."})
+	unread := viewOf(configMapKind.GroupVersionKind, types.NamespacedName{}, &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "Not yet."})
 	unread.syncing = true
 	for name, tc := range map[string]struct {
 		reason      string
@@ -68,6 +70,7 @@ func TestAStatusThatListsAPartIsNotWrittenBeforeAllIsKnown(t *testing.T) {
 // After a restart nothing is known of what is discovered until its kinds are read, and no more than 64 of it are
 // listed.
 func TestMoreThanIsListedIsNotMiscountedAfterARestart(t *testing.T) {
+	t.Parallel()
 	const many = appsv1alpha1.MaxStatusEntries + 8
 	f := newFixture(t)
 	for i := range many {
@@ -81,11 +84,11 @@ func TestMoreThanIsListedIsNotMiscountedAfterARestart(t *testing.T) {
 		return nil
 	})
 	f.settled()
-	before := f.asked.count()
+	before := f.asked.Count()
 	f.restart()
-	f.eventually("the ConfigMaps are read, and the Application is looked at", func() error { return f.looked(app.Name) })
+	f.Within("the ConfigMaps are read, and the Application is looked at", func() error { return f.looked(app.Name) })
 	f.settled()
-	for _, request := range f.asked.since(before, writes()...) {
+	for _, request := range f.asked.Since(before, controllertest.Writes()...) {
 		t.Errorf("after a restart nothing is written, got %s", request)
 	}
 }

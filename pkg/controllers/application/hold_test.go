@@ -14,12 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // A group that does not answer holds back what is said of its own components, and nothing else.
 func TestAGroupThatDoesNotAnswerHoldsBackItsOwnComponents(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	f.create(f.workload, f.crd())
+	f.Create(f.workload, f.crd())
 	kinds := components(configMaps, "settings")
 	kinds["db"] = f.databaseKind()
 	app := f.application("shop", kinds)
@@ -29,11 +31,11 @@ func TestAGroupThatDoesNotAnswerHoldsBackItsOwnComponents(t *testing.T) {
 	f.says(app, "db", "True/Healthy ")
 	f.answerFor("/apis/"+f.databaseKind().Group+"/v1", http.StatusInternalServerError, `"code":500,"reason":"InternalError"`)
 	f.restart()
-	f.delete(settings)
+	f.Delete(f.workload, settings)
 	f.health(app, appsv1alpha1.HealthMissing)
 	f.says(app, "db", "True/Healthy ")
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := condition(s, appsv1alpha1.ConditionComponentsWatched); got != "True Watched" {
+		if got := conditionOf(s, appsv1alpha1.ConditionComponentsWatched); got != "True Watched" {
 			return fmt.Errorf("got %q", got)
 		}
 		if s.ComponentsInstalled != "1/2" {
@@ -74,7 +76,7 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 		{
 			name: "what an inventory names elsewhere", reason: "Without it, all would be well for a moment.",
 			before: []func(*observation){with(component("db", appsv1alpha1.HealthHealthy), viewOf(
-				namespaceKind, types.NamespacedName{}, &problem{appsv1alpha1.ReasonNotAllowed, "It is elsewhere."}))},
+				namespaceKind, types.NamespacedName{}, &condition.Problem{Reason: appsv1alpha1.ReasonNotAllowed, Message: "It is elsewhere."}))},
 			hide: func(o *observation) {
 				notSeen(appsv1alpha1.ReasonSyncing)(&o.components[1])
 			},
@@ -84,7 +86,7 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 			before: []func(*observation){with(component("db", appsv1alpha1.HealthHealthy))},
 			hide: func(o *observation) {
 				o.components = append(o.components, viewOf(
-					configMapKind.GroupVersionKind, types.NamespacedName{}, &problem{appsv1alpha1.ReasonSyncing, "Not yet."}))
+					configMapKind.GroupVersionKind, types.NamespacedName{}, &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "Not yet."}))
 			},
 		},
 		{
@@ -105,7 +107,7 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 			name: "health check", reason: "What its Pod said last counts until the Pods are read.",
 			before: []func(*observation){checked(corev1.ConditionTrue, nil)},
 			hide: func(o *observation) {
-				o.healthCheck.ready, o.healthCheck.problem = corev1.ConditionUnknown, &problem{appsv1alpha1.ReasonHealthCheckStarting, "Not yet."}
+				o.healthCheck.ready, o.healthCheck.problem = corev1.ConditionUnknown, &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "Not yet."}
 			},
 		},
 	} {
@@ -115,7 +117,7 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 			o.application.Status = before
 			tc.hide(&o)
 			for i := range o.components {
-				o.components[i].syncing = o.components[i].unseen != nil && o.components[i].unseen.reason == appsv1alpha1.ReasonSyncing
+				o.components[i].syncing = o.components[i].unseen != nil && o.components[i].unseen.Reason == appsv1alpha1.ReasonSyncing
 			}
 			o.healthCheck.syncing = o.healthCheck.problem != nil
 			if !o.hold() {

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -52,17 +52,12 @@ const (
 	// who can create definitions and Applications there decides how many are named.
 	maxKinds = 500
 
-	// slowly is how long what cannot be watched for is left alone before it is looked at again. It is jittered.
-	slowly = time.Minute
-
 	// unansweredFor is how long a group and version is left alone about which the API server did not answer.
 	unansweredFor = 10 * time.Second
 
 	// maxLag is how far what an API server serves can be behind what it says that it serves.
 	maxLag = 20 * time.Second
 )
-
-func slowRetry() time.Duration { return wait.Jitter(slowly, 0.5) }
 
 // resolver says what an API server calls a kind. kindwatch.Resolver implements it.
 type resolver interface {
@@ -80,7 +75,7 @@ type namedKind struct {
 	watched bool
 
 	// unseen says why the objects of the kind cannot be seen; nil if they can.
-	unseen *problem
+	unseen *condition.Problem
 
 	// syncing is whether the objects have not been read yet, and may be soon.
 	syncing bool
@@ -122,9 +117,9 @@ func (w *workload) ask(ctx context.Context, gvk schema.GroupVersionKind, assesso
 		k.unseen = stateProblem(kindwatch.StateNotServed, gvk)
 		k.again = w.askAgain(err)
 	case kindwatch.IsForbidden(err):
-		k.unseen = &problem{appsv1alpha1.ReasonKindForbidden, fmt.Sprintf(
+		k.unseen = &condition.Problem{Reason: appsv1alpha1.ReasonKindForbidden, Message: fmt.Sprintf(
 			"The cluster does not tell Masthead which kinds %s has.", multicluster.BoundedText(gvk.GroupVersion().String()))}
-		k.again = max(slowRetry(), kindwatch.RetryAfter(err))
+		k.again = max(condition.SlowRetry(), kindwatch.RetryAfter(err))
 	case err != nil:
 		w.setUnanswered(gvk.GroupVersion())
 		return k.unanswered()
@@ -138,15 +133,15 @@ func (w *workload) ask(ctx context.Context, gvk schema.GroupVersionKind, assesso
 }
 
 // clusterScoped says that the objects of a kind cannot be components that a spec names.
-func clusterScoped(gvk schema.GroupVersionKind) *problem {
-	return &problem{appsv1alpha1.ReasonClusterScoped, fmt.Sprintf(
+func clusterScoped(gvk schema.GroupVersionKind) *condition.Problem {
+	return &condition.Problem{Reason: appsv1alpha1.ReasonClusterScoped, Message: fmt.Sprintf(
 		"Objects of the kind %s have no namespace, so they cannot belong to an Application.", describe(gvk))}
 }
 
 // unanswered is a kind about which the API server did not answer.
 func (k *namedKind) unanswered() namedKind {
 	out := *k
-	out.unseen = &problem{appsv1alpha1.ReasonSyncing, fmt.Sprintf(
+	out.unseen = &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: fmt.Sprintf(
 		"The cluster does not answer which kinds %s has.", multicluster.BoundedText(k.gvk.GroupVersion().String()))}
 	out.syncing, out.again = true, unansweredFor
 	return out
@@ -168,21 +163,21 @@ func (w *workload) askAgain(err error) time.Duration {
 // stateProblem says what keeps Masthead from seeing the objects of a kind that it watches; nil if nothing does. It is
 // the same as long as the state is: what a request failed with differs from one to the next, and a status that follows
 // would never be still.
-func stateProblem(state kindwatch.State, gvk schema.GroupVersionKind) *problem {
+func stateProblem(state kindwatch.State, gvk schema.GroupVersionKind) *condition.Problem {
 	switch state {
 	case kindwatch.StateSynced:
 		return nil
 	case kindwatch.StateNotServed:
-		return &problem{appsv1alpha1.ReasonKindNotServed, fmt.Sprintf("The cluster does not serve %s.", describe(gvk))}
+		return &condition.Problem{Reason: appsv1alpha1.ReasonKindNotServed, Message: fmt.Sprintf("The cluster does not serve %s.", describe(gvk))}
 	case kindwatch.StateForbidden:
-		return &problem{appsv1alpha1.ReasonKindForbidden, fmt.Sprintf("The cluster does not let Masthead list and watch %s.", describe(gvk))}
+		return &condition.Problem{Reason: appsv1alpha1.ReasonKindForbidden, Message: fmt.Sprintf("The cluster does not let Masthead list and watch %s.", describe(gvk))}
 	case kindwatch.StateTooLarge:
-		return &problem{appsv1alpha1.ReasonKindTooLarge, fmt.Sprintf("The cluster has more of %s than Masthead keeps.", describe(gvk))}
+		return &condition.Problem{Reason: appsv1alpha1.ReasonKindTooLarge, Message: fmt.Sprintf("The cluster has more of %s than Masthead keeps.", describe(gvk))}
 	case kindwatch.StateStale:
-		return &problem{appsv1alpha1.ReasonKindStale, fmt.Sprintf("The cluster has not let Masthead list and watch %s for some minutes.", describe(gvk))}
+		return &condition.Problem{Reason: appsv1alpha1.ReasonKindStale, Message: fmt.Sprintf("The cluster has not let Masthead list and watch %s for some minutes.", describe(gvk))}
 	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
 	}
-	return &problem{appsv1alpha1.ReasonSyncing, fmt.Sprintf("The objects of %s have not been read yet.", describe(gvk))}
+	return &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: fmt.Sprintf("The objects of %s have not been read yet.", describe(gvk))}
 }
 
 // describe is a kind for users, in the form "StatefulSet (apps/v1)".

@@ -22,6 +22,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 // crd is the definition of a kind Database in an API group of the fixture's own.
@@ -49,7 +50,7 @@ func (f *fixture) databaseKind() appsv1alpha1.ComponentKind {
 
 // database creates an object of the kind Database that is a component of an Application, as soon as the kind is served.
 func (f *fixture) database(name, application string) *unstructured.Unstructured {
-	f.t.Helper()
+	f.T.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetGroupVersionKind(schema.GroupVersionKind{Group: f.namespace + ".example.org", Version: "v1", Kind: "Database"})
 	m := f.member(name, application)
@@ -58,25 +59,27 @@ func (f *fixture) database(name, application string) *unstructured.Unstructured 
 	u.SetLabels(m.Labels)
 	u.SetAnnotations(m.Annotations)
 	// A client remembers what it was told of a kind, which may have been about a definition that is gone.
-	f.eventually("creating "+name, func() error { return mustClient(f.t, workloadServer.Config).Create(f.ctx, u.DeepCopy()) })
+	f.Within("creating "+name, func() error {
+		return controllertest.NewClient(f.T, f.lane.workload.Config, scheme()).Create(f.Ctx, u.DeepCopy())
+	})
 	return u
 }
 
 // status gives an object a status.
 func (f *fixture) status(u *unstructured.Unstructured, status map[string]any) {
-	f.t.Helper()
-	f.eventually("the status of "+u.GetName(), func() error {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(u), u); err != nil {
+	f.T.Helper()
+	f.Within("the status of "+u.GetName(), func() error {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(u), u); err != nil {
 			return err
 		}
 		u.Object["status"] = status
-		return f.workload.Status().Update(f.ctx, u)
+		return f.workload.Status().Update(f.Ctx, u)
 	})
 }
 
 // says waits until a status says this of a component, as "Installed/Health Reason".
 func (f *fixture) says(app *appsv1alpha1.Application, component, want string) {
-	f.t.Helper()
+	f.T.Helper()
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if got := componentOfStatus(s, component); got != want {
 			return fmt.Errorf("component %q: want %q, got %q", component, want, got)
@@ -88,10 +91,10 @@ func (f *fixture) says(app *appsv1alpha1.Application, component, want string) {
 // definitionsWatched waits until definitions and API services are watched. When that begins, everything is asked for
 // anew.
 func (f *fixture) definitionsWatched() {
-	f.t.Helper()
+	f.T.Helper()
 	w, _ := f.reconciler.workloads.Get(f.cluster)
 	for _, kind := range []kindwatch.Kind{definitionKind, apiServiceKind} {
-		f.eventually(kind.String()+" are watched", func() error {
+		f.Within(kind.String()+" are watched", func() error {
 			if got, _ := w.watcher.State(kind); got != kindwatch.StateSynced {
 				return fmt.Errorf("got %s", got)
 			}
@@ -103,14 +106,18 @@ func (f *fixture) definitionsWatched() {
 // TestAClusterWithoutApplications is not asked for all of its definitions and API services, which can be many. It is
 // when an Application names a kind, and not because there is an Application.
 func TestAClusterWithoutApplications(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
-	w, _ := f.reconciler.workloads.Get(f.cluster)
 	state := func(kind kindwatch.Kind) kindwatch.State {
+		w, ok := f.reconciler.workloads.Get(f.cluster)
+		if !ok {
+			return "of a cluster that is not engaged"
+		}
 		state, _ := w.watcher.State(kind)
 		return state
 	}
-	f.eventually("Applications are watched", func() error {
+	f.Within("Applications are watched", func() error {
 		if got := state(applicationKind); got != kindwatch.StateSynced {
 			return fmt.Errorf("got %s", got)
 		}
@@ -137,6 +144,7 @@ func TestAClusterWithoutApplications(t *testing.T) {
 // A kind that is not served concerns its components and no others; it is seen when it is served, and when that ends it
 // is not said that its objects are gone.
 func TestAKindThatComesAndGoes(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	kinds := components(configMaps, "settings")
 	kinds["db"] = f.databaseKind()
@@ -144,12 +152,12 @@ func TestAKindThatComesAndGoes(t *testing.T) {
 	f.configMap("settings", "shop")
 	f.says(app, "db", "Unknown/Unknown KindNotServed")
 	f.says(app, "settings", "True/Healthy ")
-	if got := condition(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False KindNotServed" {
+	if got := conditionOf(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False KindNotServed" {
 		t.Errorf("got %q", got)
 	}
 
 	crd := f.crd()
-	f.create(f.workload, crd)
+	f.Create(f.workload, crd)
 	f.says(app, "db", "False/Missing NotFound")
 	db := f.database("db", "shop")
 	f.installed(app, "db", "settings")
@@ -158,7 +166,7 @@ func TestAKindThatComesAndGoes(t *testing.T) {
 	f.status(db, map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
 	f.says(app, "db", "True/Healthy ")
 
-	f.delete(crd)
+	f.Delete(f.workload, crd)
 	f.says(app, "db", "Unknown/Unknown KindNotServed")
 	f.says(app, "settings", "True/Healthy ")
 }
@@ -166,31 +174,32 @@ func TestAKindThatComesAndGoes(t *testing.T) {
 // What a cluster says of a kind is believed as long as it would be seen that it changes. Between two Applications that
 // name kinds, nobody looks: then it is asked for anew.
 func TestAKindThatIsAnotherOneWhenItIsNamedAgain(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, func(o *Options) { o.linger = time.Millisecond })
 	crd := f.crd()
 	crd.Spec.Scope = apiextensionsv1.ClusterScoped
-	f.create(f.workload, crd)
+	f.Create(f.workload, crd)
 	kinds := map[string]appsv1alpha1.ComponentKind{"db": f.databaseKind()}
 	first := f.application("first", kinds)
 	f.has(first, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := condition(s, appsv1alpha1.ConditionComponentsWatched); got != "False "+appsv1alpha1.ReasonClusterScoped {
+		if got := conditionOf(s, appsv1alpha1.ConditionComponentsWatched); got != "False "+appsv1alpha1.ReasonClusterScoped {
 			return fmt.Errorf("got %q", got)
 		}
 		return nil
 	})
-	f.delete(first)
+	f.Delete(f.workload, first)
 	w, _ := f.reconciler.workloads.Get(f.cluster)
 	for _, kind := range []kindwatch.Kind{definitionKind, apiServiceKind} {
-		f.eventually(kind.String()+" are not watched any more", func() error {
+		f.Within(kind.String()+" are not watched any more", func() error {
 			if got, _ := w.watcher.State(kind); got != kindwatch.StateUnwatched {
 				return fmt.Errorf("got %s", got)
 			}
 			return nil
 		})
 	}
-	f.delete(crd)
+	f.Delete(f.workload, crd)
 	crd = f.crd()
-	f.eventually("the other definition", func() error { return f.workload.Create(f.ctx, crd) })
+	f.Within("the other definition", func() error { return f.workload.Create(f.Ctx, crd) })
 	f.database("db", "second")
 	second := f.application("second", kinds)
 	f.says(second, "db", "True/Unknown NoStatus")
@@ -198,12 +207,13 @@ func TestAKindThatIsAnotherOneWhenItIsNamedAgain(t *testing.T) {
 
 // A kind that may not be listed concerns its components and no others.
 func TestAKindThatIsForbidden(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	f.asked.setAnswer(func(req *http.Request) *http.Response {
+	f.asked.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method != http.MethodGet || req.URL.Path != "/api/v1/services" {
 			return nil
 		}
-		return jsonAnswer(req, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"no"}`)
+		return controllertest.JSONAnswer(req, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"no"}`)
 	})
 	kinds := components(configMaps, "settings")
 	kinds["web"] = services
@@ -215,11 +225,12 @@ func TestAKindThatIsForbidden(t *testing.T) {
 
 // A group that does not answer holds up nothing but its own components.
 func TestAGroupThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, func(o *Options) { o.RequestTimeout = time.Second })
 	kind := f.databaseKind()
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
-	f.asked.setAnswer(func(req *http.Request) *http.Response {
+	f.asked.SetAnswer(func(req *http.Request) *http.Response {
 		if !strings.HasPrefix(req.URL.Path, "/apis/"+kind.Group) {
 			return nil
 		}
@@ -227,7 +238,7 @@ func TestAGroupThatDoesNotAnswer(t *testing.T) {
 		case <-release:
 		case <-req.Context().Done():
 		}
-		return jsonAnswer(req, http.StatusServiceUnavailable, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":503}`)
+		return controllertest.JSONAnswer(req, http.StatusServiceUnavailable, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":503}`)
 	})
 	kinds := components(configMaps, "settings")
 	kinds["db"] = kind
@@ -242,8 +253,9 @@ func TestAGroupThatDoesNotAnswer(t *testing.T) {
 
 // Objects that make no sense are Unknown, and hinder nobody.
 func TestObjectsThatMakeNoSense(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	f.create(f.workload, f.crd())
+	f.Create(f.workload, f.crd())
 	kinds := components(configMaps, "settings")
 	for _, name := range []string{"text", "list", "number"} {
 		kinds[name] = f.databaseKind()
@@ -259,8 +271,9 @@ func TestObjectsThatMakeNoSense(t *testing.T) {
 
 // When another HealthRule counts, what it is about is assessed again, without any of it having changed.
 func TestAHealthRuleCountsAtOnce(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	f.create(f.workload, f.crd())
+	f.Create(f.workload, f.crd())
 	app := f.application("shop", map[string]appsv1alpha1.ComponentKind{"db": f.databaseKind()})
 	f.status(f.database("db", "shop"), map[string]any{"phase": "Broken"})
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
@@ -275,9 +288,9 @@ func TestAHealthRuleCountsAtOnce(t *testing.T) {
 			Group: f.databaseKind().Group, Kind: "Database", Degraded: `object.status.phase == "Broken"`,
 		},
 	}
-	f.create(f.hub, rule)
+	f.Create(f.hub, rule)
 	f.health(app, appsv1alpha1.HealthDegraded)
-	if err := f.hub.Delete(f.ctx, rule); err != nil && !apierrors.IsNotFound(err) {
+	if err := f.hub.Delete(f.Ctx, rule); err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
@@ -290,6 +303,7 @@ func TestAHealthRuleCountsAtOnce(t *testing.T) {
 
 // An Application can be a component of another one.
 func TestAnApplicationOfApplications(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	self := appsv1alpha1.ComponentKind{Group: "apps.masthead.dev", Version: "v1alpha1", Kind: "Application"}
 	outer := f.application("outer", components(self, "inner", "outer"))
@@ -299,7 +313,7 @@ func TestAnApplicationOfApplications(t *testing.T) {
 	f.configMap("settings", "inner")
 	f.owned(inner, outer, true)
 	f.says(outer, "inner", "True/Healthy ")
-	f.edit(outer, func() {
+	f.Edit(f.workload, outer, func() {
 		outer.Labels = map[string]string{"app": "outer"}
 		outer.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "outer"}
 	})
@@ -309,21 +323,22 @@ func TestAnApplicationOfApplications(t *testing.T) {
 
 // A rule that changes while nobody names its kind counts for what was kept of the objects meanwhile.
 func TestAHealthRuleForAKindThatLingers(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, func(o *Options) { o.linger = time.Hour })
-	f.create(f.workload, f.crd())
+	f.Create(f.workload, f.crd())
 	rule := &fleetv1alpha1.HealthRule{
 		ObjectMeta: metav1.ObjectMeta{Name: f.namespace},
 		Spec:       fleetv1alpha1.HealthRuleSpec{Group: f.databaseKind().Group, Kind: "Database", Degraded: `object.status.phase == "Broken"`},
 	}
-	f.create(f.hub, rule)
-	t.Cleanup(func() { _ = f.hub.Delete(f.ctx, rule) })
+	f.Create(f.hub, rule)
+	t.Cleanup(func() { _ = f.hub.Delete(f.Ctx, rule) })
 	kinds := map[string]appsv1alpha1.ComponentKind{"db": f.databaseKind()}
 	app := f.application("shop", kinds)
 	// What has a controller is not owned, so that it is not written when the kind comes and goes.
 	owner := f.configMap("owner", "nobody")
 	db := f.database("db", "shop")
 	f.status(db, map[string]any{"phase": "Gone"})
-	f.edit(db, func() {
+	f.Edit(f.workload, db, func() {
 		db.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, Controller: new(true)}})
 	})
 	f.owned(db, app, false)
@@ -336,36 +351,37 @@ func TestAHealthRuleForAKindThatLingers(t *testing.T) {
 	f.settled()
 	w, _ := f.reconciler.workloads.Get(f.cluster)
 	before := f.reconciler.rules.following.Load()
-	f.edit(app, func() { app.Spec.Components = components(configMaps, "settings") })
-	f.eventually("nobody names the kind", func() error {
+	f.Edit(f.workload, app, func() { app.Spec.Components = components(configMaps, "settings") })
+	f.Within("nobody names the kind", func() error {
 		if used := w.watchedAs(schema.GroupKind{Group: f.databaseKind().Group, Kind: "Database"}); len(used) > 0 {
 			return fmt.Errorf("%v", used)
 		}
 		return nil
 	})
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"degraded":"object.status.phase == \"Gone\""}}`))
-	if err := f.hub.Patch(f.ctx, rule, patch); err != nil {
+	if err := f.hub.Patch(f.Ctx, rule, patch); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually("the rule is followed", func() error {
+	f.Within("the rule is followed", func() error {
 		if f.reconciler.rules.following.Load() == before {
 			return errors.New("it is not yet")
 		}
 		return nil
 	})
-	f.edit(app, func() { app.Spec.Components = kinds })
+	f.Edit(f.workload, app, func() { app.Spec.Components = kinds })
 	f.health(app, appsv1alpha1.HealthDegraded)
 }
 
 // A kind that cannot be read any more is not what it was when it could: here, because the conversion webhook of its
 // definition is gone.
 func TestAKindThatCannotBeReadAnyMore(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, func(o *Options) { o.staleAfter = time.Second })
 	crd := f.crd()
 	stored := *crd.Spec.Versions[0].DeepCopy()
 	stored.Name, crd.Spec.Versions[0].Storage = "v0", false
 	crd.Spec.Versions = append(crd.Spec.Versions, stored)
-	f.create(f.workload, crd)
+	f.Create(f.workload, crd)
 	kinds := components(configMaps, "settings")
 	kinds["db"] = f.databaseKind()
 	app := f.application("shop", kinds)
@@ -373,7 +389,7 @@ func TestAKindThatCannotBeReadAnyMore(t *testing.T) {
 	f.status(f.database("db", "shop"), map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
 	f.says(app, "db", "True/Healthy ")
 
-	f.edit(crd, func() {
+	f.Edit(f.workload, crd, func() {
 		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
 			Strategy: apiextensionsv1.WebhookConverter,
 			Webhook: &apiextensionsv1.WebhookConversion{
@@ -383,10 +399,10 @@ func TestAKindThatCannotBeReadAnyMore(t *testing.T) {
 	})
 	f.says(app, "db", "Unknown/Unknown KindStale")
 	f.says(app, "settings", "True/Healthy ")
-	if got := condition(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False KindStale" {
+	if got := conditionOf(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False KindStale" {
 		t.Errorf("got %q", got)
 	}
-	f.edit(crd, func() {
+	f.Edit(f.workload, crd, func() {
 		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
 	})
 	f.says(app, "db", "True/Healthy ")

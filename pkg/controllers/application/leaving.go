@@ -20,6 +20,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -84,7 +85,7 @@ func (r *reconciler) tellLeaving(ctx context.Context, w *workload, key applicati
 
 // unseen is the status of an Application at which nobody looks any more.
 func (p *pass) unseen() appsv1alpha1.ApplicationStatus {
-	why := problem{appsv1alpha1.ReasonNotEnrolled, "Masthead does not look after the Applications of this cluster any more."}
+	why := condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Masthead does not look after the Applications of this cluster any more."}
 	return statusOf(unseenApplication(p.app, why), metav1.NewTime(p.r.clock.Now()))
 }
 

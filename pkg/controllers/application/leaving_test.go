@@ -15,13 +15,14 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/test/controllertest"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
 func (f *fixture) notEnrolled(app *appsv1alpha1.Application) {
-	f.t.Helper()
+	f.T.Helper()
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := condition(s, appsv1alpha1.ConditionComponentsWatched); got != "False NotEnrolled" {
+		if got := conditionOf(s, appsv1alpha1.ConditionComponentsWatched); got != "False NotEnrolled" {
 			return fmt.Errorf("got %q", got)
 		}
 		if s.Health != appsv1alpha1.HealthUnknown || s.Ready != corev1.ConditionUnknown || s.Message == "" {
@@ -32,18 +33,19 @@ func (f *fixture) notEnrolled(app *appsv1alpha1.Application) {
 }
 
 func (f *fixture) mode(mode fleetv1alpha1.ApplicationsMode) {
-	f.t.Helper()
-	f.eventually("the class is changed", func() error {
-		if err := f.hub.Get(f.ctx, types.NamespacedName{Name: f.class.Name}, f.class); err != nil {
+	f.T.Helper()
+	f.Within("the class is changed", func() error {
+		if err := f.hub.Get(f.Ctx, types.NamespacedName{Name: f.class.Name}, f.class); err != nil {
 			return err
 		}
 		f.class.Spec.Applications.Mode = mode
-		return f.hub.Update(f.ctx, f.class)
+		return f.hub.Update(f.Ctx, f.class)
 	})
 }
 
 // When a cluster is un-enrolled, nothing goes on saying that it is healthy. What is owned stays owned.
 func TestLeavingTellsEveryApplication(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	empty := f.application("empty", nil)
@@ -52,29 +54,30 @@ func TestLeavingTellsEveryApplication(t *testing.T) {
 	f.health(empty, appsv1alpha1.HealthUnknown)
 	f.settled()
 
-	fakefleet.Drain(f.t, f.gate, f.cluster)
-	if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
+	fakefleet.Drain(f.T, f.manager.Gate, f.cluster)
+	if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
 		t.Fatal(err)
 	}
 	f.notEnrolled(app)
 	f.notEnrolled(empty)
 	f.owned(cm, app, true)
-	if err := f.fleet.Leave(f.ctx, f.cluster); err != nil {
+	if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // The time that a cluster has for its leave can be over while it is asked.
 func TestLeavingGivesUpOnAClusterThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
 	f.settled()
-	fakefleet.Drain(f.t, f.gate, f.cluster)
-	ctx, cancel := context.WithCancel(f.ctx)
+	fakefleet.Drain(f.T, f.manager.Gate, f.cluster)
+	ctx, cancel := context.WithCancel(f.Ctx)
 	defer cancel()
-	before := f.asked.count()
-	f.asked.setAnswer(func(req *http.Request) *http.Response {
+	before := f.asked.Count()
+	f.asked.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method == http.MethodPatch {
 			cancel()
 			<-req.Context().Done()
@@ -85,12 +88,13 @@ func TestLeavingGivesUpOnAClusterThatDoesNotAnswer(t *testing.T) {
 	if err := f.fleet.Leave(ctx, f.cluster); !errors.Is(err, context.Canceled) {
 		t.Errorf("want to be told that it was in vain, got %v", err)
 	}
-	if got := f.asked.since(before, http.MethodPatch); len(got) != 1 {
+	if got := f.asked.Since(before, http.MethodPatch); len(got) != 1 {
 		t.Errorf("want the Application to be told, once, got %q", got)
 	}
 }
 
 func TestAClassThatDisablesApplications(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	cm := f.configMap("settings", "shop")
@@ -99,12 +103,12 @@ func TestAClassThatDisablesApplications(t *testing.T) {
 	f.mode(fleetv1alpha1.ApplicationsModeDisabled)
 	f.notEnrolled(app)
 	f.settled()
-	f.delete(cm)
+	f.Delete(f.workload, cm)
 	f.settled()
-	before := f.asked.count()
+	before := f.asked.Count()
 	f.restart()
 	f.settled()
-	if got := f.asked.since(before, writes()...); len(got) != 0 {
+	if got := f.asked.Since(before, controllertest.Writes()...); len(got) != 0 {
 		t.Errorf("want a restart to write nothing, got %q", got)
 	}
 	f.notEnrolled(app)
@@ -123,6 +127,7 @@ func TestAClassThatDisablesApplications(t *testing.T) {
 
 // A cluster whose connection is replaced has two instances for a while, and what is told about it is told once.
 func TestAConnectionThatIsReplaced(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	cm := f.configMap("settings", "shop")
@@ -131,7 +136,7 @@ func TestAConnectionThatIsReplaced(t *testing.T) {
 	f.engage()
 	f.settled()
 	end()
-	f.delete(cm)
+	f.Delete(f.workload, cm)
 	f.health(app, appsv1alpha1.HealthMissing)
 	f.configMap("settings", "shop")
 	f.health(app, appsv1alpha1.HealthHealthy)

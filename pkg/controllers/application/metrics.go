@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
@@ -29,11 +28,15 @@ const (
 	stateInstalled = "installed"
 )
 
+// seriesPerCluster is how many Applications of a cluster have series of their own, if any have.
+const seriesPerCluster = 500
+
 // Metrics publishes how Applications fare and, if asked for, how each Application does, which is as many series as
 // people make Applications.
 //
-// The series of an Application are deleted when it is forgotten, those of a cluster when the cluster is. A nil *Metrics
-// publishes nothing.
+// The series of an Application are deleted when it is forgotten, those of a cluster when the cluster is. Of one cluster
+// no more than seriesPerCluster Applications have series of their own: how many it has is up to its owner. A nil
+// *Metrics publishes nothing.
 type Metrics struct {
 	applications *prometheus.GaugeVec
 	components   *prometheus.GaugeVec
@@ -147,9 +150,7 @@ func (m *Metrics) forgetCluster(cluster mcr.ClusterName) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for key := range m.clusters[cluster] {
-		m.each.forget(cluster, key)
-	}
+	m.each.forgetCluster(cluster)
 	delete(m.clusters, cluster)
 	m.deleteCounts(cluster)
 	m.writes.DeletePartialMatch(metric.ClusterLabels(cluster))
@@ -167,48 +168,6 @@ func (m *Metrics) add(cluster mcr.ClusterName, c counted, sign float64) {
 	m.components.WithLabelValues(metric.ClusterValues(cluster, stateInstalled)...).Add(sign * float64(c.installed))
 }
 
-// applicationSeries are the series that each Application has of its own. A nil *applicationSeries publishes nothing.
-type applicationSeries struct {
-	health            *prometheus.GaugeVec
-	ready             *prometheus.GaugeVec
-	wanted, installed *prometheus.GaugeVec
-}
-
-func newApplicationSeries(reg prometheus.Registerer) *applicationSeries {
-	// Not "namespace" and "name": the target that is scraped has a label "namespace", which hides one of the metric.
-	labels := []metric.Label{
-		{Name: "application_namespace", Values: "the namespace of the Application"},
-		{Name: "application_name", Values: "its name"},
-	}
-	const only = " Only with --application-metrics=PerApplication."
-	return &applicationSeries{
-		health: metric.NewGauge(reg, metric.Definition{
-			Name:       "masthead_application_health",
-			Help:       "1 for the state in which an Application is, no series for the others." + only,
-			PerCluster: true,
-			Labels:     append(labels, healthLabel()),
-		}),
-		ready: metric.NewGauge(reg, metric.Definition{
-			Name:       "masthead_application_ready",
-			Help:       "1 if the health check of an Application is ready, 0 if not. Absent if that is unknown." + only,
-			PerCluster: true,
-			Labels:     labels,
-		}),
-		wanted: metric.NewGauge(reg, metric.Definition{
-			Name:       "masthead_application_components_wanted",
-			Help:       "Components that an Application names." + only,
-			PerCluster: true,
-			Labels:     labels,
-		}),
-		installed: metric.NewGauge(reg, metric.Definition{
-			Name:       "masthead_application_components_installed",
-			Help:       "Components of an Application that are there." + only,
-			PerCluster: true,
-			Labels:     labels,
-		}),
-	}
-}
-
 // healthLabel is the label with the state of an Application.
 func healthLabel() metric.Label {
 	states := make([]string, 0, len(healthStates()))
@@ -216,44 +175,6 @@ func healthLabel() metric.Label {
 		states = append(states, string(h))
 	}
 	return metric.Label{Name: "health", Values: strings.Join(states, ", ")}
-}
-
-func (s *applicationSeries) set(cluster mcr.ClusterName, key applicationKey, ready corev1.ConditionStatus, c counted) {
-	if s == nil {
-		return
-	}
-	at := metric.ClusterValues(cluster, key.Namespace, key.Name)
-	for _, h := range healthStates() {
-		if h != c.health {
-			s.health.DeleteLabelValues(append(at, string(h))...)
-		}
-	}
-	s.health.WithLabelValues(append(at, string(c.health))...).Set(1)
-	switch ready {
-	case corev1.ConditionTrue:
-		s.ready.WithLabelValues(at...).Set(1)
-	case corev1.ConditionFalse:
-		s.ready.WithLabelValues(at...).Set(0)
-	case corev1.ConditionUnknown:
-		fallthrough
-	default:
-		s.ready.DeleteLabelValues(at...)
-	}
-	s.wanted.WithLabelValues(at...).Set(float64(c.wanted))
-	s.installed.WithLabelValues(at...).Set(float64(c.installed))
-}
-
-func (s *applicationSeries) forget(cluster mcr.ClusterName, key applicationKey) {
-	if s == nil {
-		return
-	}
-	at := metric.ClusterValues(cluster, key.Namespace, key.Name)
-	for _, h := range healthStates() {
-		s.health.DeleteLabelValues(append(at, string(h))...)
-	}
-	s.ready.DeleteLabelValues(at...)
-	s.wanted.DeleteLabelValues(at...)
-	s.installed.DeleteLabelValues(at...)
 }
 
 // healthStates are the states that an Application can be in.

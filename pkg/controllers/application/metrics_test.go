@@ -181,3 +181,54 @@ func series(t *testing.T, registry *prometheus.Registry) []string {
 	slices.Sort(out)
 	return out
 }
+
+// TestSeriesOfOneClusterAreBounded makes more Applications than have series of their own, and lets one go.
+func TestSeriesOfOneClusterAreBounded(t *testing.T) {
+	reg := prometheus.NewPedanticRegistry()
+	m := NewMetrics(reg, true)
+	well := summary{health: appsv1alpha1.HealthHealthy, ready: corev1.ConditionTrue, wanted: 1, installed: 1}
+	key := func(i int) applicationKey { return applicationKey{Namespace: "web", Name: fmt.Sprintf("app-%d", i)} }
+	const more = 2
+	tell := func() {
+		for i := range seriesPerCluster + more {
+			m.application("capi/fleet/w1", key(i), well)
+		}
+	}
+	tell()
+	tell()
+	want := func(what string, healthy, without int) {
+		t.Helper()
+		got := map[string]int{}
+		for _, line := range series(t, reg) {
+			switch name, _, _ := strings.Cut(line, "{"); name {
+			case "masthead_application_health", "masthead_application_components_wanted", "masthead_application_ready":
+				got[name]++
+			case "masthead_applications_without_series":
+				var n int
+				_, _ = fmt.Sscan(line[strings.LastIndex(line, " ")+1:], &n)
+				got[name] = n
+			}
+		}
+		wanted := map[string]int{}
+		for name, n := range map[string]int{
+			"masthead_application_health": healthy, "masthead_application_components_wanted": healthy,
+			"masthead_application_ready": healthy, "masthead_applications_without_series": without,
+		} {
+			if n > 0 {
+				wanted[name] = n
+			}
+		}
+		if diff := cmp.Diff(wanted, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	want("more Applications than have series", seriesPerCluster, more)
+	m.forget("capi/fleet/w1", key(0))
+	want("one with series is gone", seriesPerCluster-1, more)
+	m.application("capi/fleet/w1", key(seriesPerCluster), well)
+	want("one without takes its place when something is told of it", seriesPerCluster, more-1)
+	m.application("capi/fleet/w2", key(0), well)
+	want("another cluster has series of its own", seriesPerCluster+1, more-1)
+	m.forgetCluster("capi/fleet/w1")
+	want("a cluster that goes takes its series with it", 1, 0)
+}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // An observation is everything that the status of an Application is computed from.
@@ -17,7 +18,7 @@ type observation struct {
 	application *appsv1alpha1.Application
 
 	// unseen says why nobody looks at the Application at all; nil if somebody does.
-	unseen *problem
+	unseen *condition.Problem
 
 	// components are those that the spec names, one view for each, and those that were discovered, in any order.
 	components []componentView
@@ -33,6 +34,9 @@ type observation struct {
 
 	// ownedKinds are the kinds of which the Application owns objects.
 	ownedKinds []metav1.GroupVersionKind
+
+	// notServed are the kinds of which the spec has objects looked for, and which the cluster does not serve.
+	notServed []string
 }
 
 // componentView is what is known about a component.
@@ -47,7 +51,7 @@ type componentView struct {
 	namespace  string
 
 	// unseen says why Masthead cannot look; nil if it can. syncing is whether it may be able to soon.
-	unseen  *problem
+	unseen  *condition.Problem
 	syncing bool
 
 	// held is what the status goes on saying of the component for the time being; nil if there is no need to.
@@ -55,7 +59,7 @@ type componentView struct {
 
 	// problem is about what was found: that it could not be made the Application's own, or that the selector does not
 	// match.
-	problem *problem
+	problem *condition.Problem
 
 	// found is the object; nil if there is none with the annotation.
 	found *record
@@ -84,14 +88,11 @@ type healthCheckView struct {
 	ready corev1.ConditionStatus
 
 	// problem says why there is none, or why it is not ready.
-	problem *problem
+	problem *condition.Problem
 
 	// syncing is whether the Pods have not been read yet, and may be soon.
 	syncing bool
 }
-
-// problem is something to tell users: a reason, which is one of the constants of the API, and a message.
-type problem struct{ reason, message string }
 
 // summary is what the hub is told about an Application.
 type summary struct {

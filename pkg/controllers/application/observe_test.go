@@ -17,11 +17,12 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 // mayRead gives a user the right to read everything, and to write the status of Applications.
 func (f *fixture) mayRead(user string) {
-	f.t.Helper()
+	f.T.Helper()
 	read := []string{"get", "list", "watch"}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: read},
@@ -32,16 +33,17 @@ func (f *fixture) mayRead(user string) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
 	}
-	f.create(f.workload, role, binding)
-	f.t.Cleanup(func() {
-		f.delete(binding)
-		f.delete(role)
+	f.Create(f.workload, role, binding)
+	f.T.Cleanup(func() {
+		f.Delete(f.workload, binding)
+		f.Delete(f.workload, role)
 	})
 }
 
 // Who observes only needs the right to read components, and to write the status of Applications, and asks for nothing
 // else.
 func TestObserveOnlyNeedsNoRightToWriteComponents(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served() // An administrator has installed the definition.
 	f.stop()
@@ -50,7 +52,7 @@ func TestObserveOnlyNeedsNoRightToWriteComponents(t *testing.T) {
 	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) {
 		s.Mode, s.DiscoveredOwnership = fleetv1alpha1.ApplicationsModeObserveOnly, fleetv1alpha1.DiscoveredOwnershipAllowed
 	})
-	before := f.asked.count()
+	before := f.asked.Count()
 	f.start()
 
 	named, found := f.configMap("settings", "shop"), f.marked("found", partOf("shop"), nil)
@@ -67,29 +69,29 @@ func TestObserveOnlyNeedsNoRightToWriteComponents(t *testing.T) {
 	f.finds(app, "ConfigMap/~/found Healthy")
 	f.installed(app, "settings")
 	f.health(app, appsv1alpha1.HealthHealthy)
-	if got := condition(app.Status, appsv1alpha1.ConditionComponentsWatched) + ", " + condition(app.Status, appsv1alpha1.ConditionReady); got != "True Watched, True Ready" {
+	if got := conditionOf(app.Status, appsv1alpha1.ConditionComponentsWatched) + ", " + conditionOf(app.Status, appsv1alpha1.ConditionReady); got != "True Watched, True Ready" {
 		t.Errorf("want nothing to be missing, got %s", got)
 	}
 	if len(app.Status.OwnedKinds) > 0 {
 		t.Errorf("want nothing to be owned, got %v", app.Status.OwnedKinds)
 	}
 	f.has(checked, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := condition(s, appsv1alpha1.ConditionHealthCheckPassed); got != "Unknown ObserveOnly" {
+		if got := conditionOf(s, appsv1alpha1.ConditionHealthCheckPassed); got != "Unknown ObserveOnly" {
 			return fmt.Errorf("got %q", got)
 		}
 		return nil
 	})
 	// It follows changes, and the end of an Application as well.
-	f.edit(named, func() { named.Annotations = nil })
+	f.Edit(f.workload, named, func() { named.Annotations = nil })
 	f.installed(app)
-	f.edit(named, func() { named.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "shop"} })
+	f.Edit(f.workload, named, func() { named.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "shop"} })
 	f.installed(app, "settings")
 	f.settled()
 	f.owned(named, app, false)
 	f.owned(found, app, false)
-	f.delete(checked)
+	f.Delete(f.workload, checked)
 	f.settled()
-	for _, request := range f.asked.since(before, writes()...) {
+	for _, request := range f.asked.Since(before, controllertest.Writes()...) {
 		if !strings.HasSuffix(request, "/status") && !strings.HasSuffix(request, "/events") {
 			t.Errorf("who observes only writes nothing but the status of Applications, got %s", request)
 		}
@@ -98,18 +100,19 @@ func TestObserveOnlyNeedsNoRightToWriteComponents(t *testing.T) {
 
 // What was owned before stays owned while Masthead observes only, and is let go of when it does more again.
 func TestObserveOnlyLeavesReferencesAsTheyAre(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	cm := f.configMap("settings", "shop")
 	f.owned(cm, app, true)
 	f.mode(fleetv1alpha1.ApplicationsModeObserveOnly)
-	f.eventually("the mode counts", func() error {
+	f.Within("the mode counts", func() error {
 		if w, ok := f.reconciler.workloads.Get(f.cluster); !ok || !w.sightOf(f.namespace).observeOnly {
 			return errors.New("it does not yet")
 		}
 		return nil
 	})
-	f.edit(cm, func() { cm.Annotations = nil })
+	f.Edit(f.workload, cm, func() { cm.Annotations = nil })
 	f.installed(app)
 	f.settled()
 	f.owned(cm, app, true)
@@ -119,12 +122,13 @@ func TestObserveOnlyLeavesReferencesAsTheyAre(t *testing.T) {
 }
 
 func TestAChangeOfHealthIsToldAndRemembered(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	f.health(app, appsv1alpha1.HealthMissing)
 	cm := f.configMap("settings", "shop")
 	f.health(app, appsv1alpha1.HealthHealthy)
-	f.delete(cm)
+	f.Delete(f.workload, cm)
 	f.health(app, appsv1alpha1.HealthMissing)
 	var got []appsv1alpha1.Health
 	for _, c := range app.Status.History {
@@ -136,9 +140,9 @@ func TestAChangeOfHealthIsToldAndRemembered(t *testing.T) {
 	if c := app.Status.History[0]; c.Time.IsZero() || !strings.Contains(c.Message, "settings") || app.Status.History[1].Message != "" {
 		t.Errorf("want the time and what was wrong, got %+v", app.Status.History)
 	}
-	f.eventually("the Events", func() error {
+	f.Within("the Events", func() error {
 		var list eventsv1.EventList
-		if err := f.workload.List(f.ctx, &list, client.InNamespace(f.namespace)); err != nil {
+		if err := f.workload.List(f.Ctx, &list, client.InNamespace(f.namespace)); err != nil {
 			return err
 		}
 		told := map[string]string{}

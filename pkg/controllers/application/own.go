@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -46,7 +47,7 @@ type refusalKey = objectKey
 // refusal is a write that the cluster refused. It is not tried again before its time.
 type refusal struct {
 	until   time.Time
-	problem problem
+	problem condition.Problem
 }
 
 type jsonPatchOperation struct {
@@ -237,14 +238,14 @@ func (p *pass) refuse(o object, err error) {
 		text = fmt.Sprintf("Masthead lacks the right to patch %s in the namespace %q.", what, o.entry.Key.Namespace)
 	}
 	p.w.refuse(key, refusal{
-		until:   p.r.clock.Now().Add(slowRetry()),
-		problem: problem{appsv1alpha1.ReasonOwnershipForbidden, text},
+		until:   p.r.clock.Now().Add(condition.SlowRetry()),
+		problem: condition.Problem{Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: text},
 	})
 }
 
 // refused says that the cluster does not let the owner references of an object be written, and nil if it does, or may
 // again.
-func (p *pass) refused(o object) *problem {
+func (p *pass) refused(o object) *condition.Problem {
 	r, ok := p.w.refusal(o.key())
 	if !ok {
 		return nil

@@ -61,7 +61,7 @@ func (p *pass) ownedKinds() []metav1.GroupVersionKind {
 	owned := func(k seenKind) bool {
 		switch {
 		case k.unseen != nil:
-			return before.Has(metav1.GroupVersionKind(k.gvk)) && k.unseen.reason != appsv1alpha1.ReasonClusterScoped
+			return before.Has(metav1.GroupVersionKind(k.gvk)) && k.unseen.Reason != appsv1alpha1.ReasonClusterScoped
 		case k.leaving:
 			return released.Has(k.gvk)
 		}

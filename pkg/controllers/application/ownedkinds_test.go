@@ -17,19 +17,20 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 // service creates a Service that is a component of an Application.
 func (f *fixture) service(name, application string) *corev1.Service {
-	f.t.Helper()
+	f.T.Helper()
 	svc := &corev1.Service{ObjectMeta: f.member(name, application), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
-	f.create(f.workload, svc)
+	f.Create(f.workload, svc)
 	return svc
 }
 
 // ownsKinds waits until a status lists just these kinds as owned.
 func (f *fixture) ownsKinds(app *appsv1alpha1.Application, want ...string) {
-	f.t.Helper()
+	f.T.Helper()
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
 		var got []string
 		for _, k := range s.OwnedKinds {
@@ -44,7 +45,7 @@ func (f *fixture) ownsKinds(app *appsv1alpha1.Application, want ...string) {
 
 // relist has a kind listed again.
 func (f *fixture) relist(gk schema.GroupKind) {
-	f.t.Helper()
+	f.T.Helper()
 	w, _ := f.reconciler.workloads.Get(f.cluster)
 	w.watcher.Relist(func(kind schema.GroupKind) bool { return kind == gk })
 }
@@ -56,8 +57,8 @@ func (w *workload) watchedAs(gk schema.GroupKind) []kindwatch.Kind {
 
 // inState waits until a kind is in a state.
 func (f *fixture) inState(gk schema.GroupKind, want kindwatch.State) {
-	f.t.Helper()
-	f.eventually(gk.String()+" is "+string(want), func() error {
+	f.T.Helper()
+	f.Within(gk.String()+" is "+string(want), func() error {
 		w, engaged := f.reconciler.workloads.Get(f.cluster)
 		if !engaged {
 			return errors.New("the cluster is not engaged yet")
@@ -73,17 +74,18 @@ func (f *fixture) inState(gk schema.GroupKind, want kindwatch.State) {
 
 // answerFor has all requests for a path answered with a code.
 func (f *fixture) answerFor(path string, code int, status string) {
-	f.asked.setAnswer(func(req *http.Request) *http.Response {
+	f.asked.SetAnswer(func(req *http.Request) *http.Response {
 		if req.URL.Path != path {
 			return nil
 		}
-		return jsonAnswer(req, code, `{"kind":"Status","apiVersion":"v1","status":"Failure",`+status+`}`)
+		return controllertest.JSONAnswer(req, code, `{"kind":"Status","apiVersion":"v1","status":"Failure",`+status+`}`)
 	})
 }
 
 // A kind that leaves the spec while Masthead may not see it is let go of when it may again, also if the manager was
 // replaced meanwhile. Otherwise the deletion of the Application would delete what was taken out of it.
 func TestGarbageCollectionLetsGoOfAKindThatIsForbidden(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	kinds := components(configMaps, "settings")
 	kinds["web"] = services
@@ -98,13 +100,13 @@ func TestGarbageCollectionLetsGoOfAKindThatIsForbidden(t *testing.T) {
 	f.answerFor("/api/v1/services", http.StatusForbidden, `"code":403,"reason":"Forbidden","message":"cannot list resource"`)
 	f.relist(gk)
 	f.inState(gk, kindwatch.StateForbidden)
-	f.edit(app, func() { delete(app.Spec.Components, "web") })
+	f.Edit(f.workload, app, func() { delete(app.Spec.Components, "web") })
 	f.installed(app, "settings")
 	f.ownsKinds(app, "ConfigMap", "Service")
 	f.restart()
 	f.inState(gk, kindwatch.StateForbidden)
 
-	f.asked.setAnswer(nil)
+	f.asked.SetAnswer(nil)
 	w, _ := f.reconciler.workloads.Get(f.cluster)
 	w.watcher.Poke(schema.GroupResource{Resource: "services"})
 	f.owned(svc, app, false)
@@ -113,6 +115,7 @@ func TestGarbageCollectionLetsGoOfAKindThatIsForbidden(t *testing.T) {
 
 // A status lists 64 components, and all kinds of which objects are owned.
 func TestGarbageCollectionLetsGoOfAKindOfAnApplicationWithManyComponents(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	kinds := map[string]appsv1alpha1.ComponentKind{"web": services}
 	for i := range appsv1alpha1.MaxStatusEntries + 1 {
@@ -123,7 +126,7 @@ func TestGarbageCollectionLetsGoOfAKindOfAnApplicationWithManyComponents(t *test
 	f.owned(svc, app, true)
 	f.installed(app, "web")
 	f.stop()
-	f.edit(app, func() { delete(app.Spec.Components, "web") })
+	f.Edit(f.workload, app, func() { delete(app.Spec.Components, "web") })
 	f.start()
 	f.owned(svc, app, false)
 	f.ownsKinds(app)
@@ -131,22 +134,23 @@ func TestGarbageCollectionLetsGoOfAKindOfAnApplicationWithManyComponents(t *test
 
 // What was adopted is known even if the manager ended before it could write a status.
 func TestGarbageCollectionLetsGoOfAKindThatNoStatusSpokeOf(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	f.asked.setAnswer(func(req *http.Request) *http.Response {
+	f.asked.SetAnswer(func(req *http.Request) *http.Response {
 		if req.URL.Path != "/api/v1/secrets" {
 			return nil
 		}
 		// A kind that is not read keeps the status waiting.
 		<-req.Context().Done()
-		return jsonAnswer(req, http.StatusGatewayTimeout, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":504,"reason":"Timeout"}`)
+		return controllertest.JSONAnswer(req, http.StatusGatewayTimeout, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":504,"reason":"Timeout"}`)
 	})
 	kinds := map[string]appsv1alpha1.ComponentKind{"web": services, "secret": {Version: "v1", Kind: "Secret"}}
 	svc := f.service("web", "shop")
 	app := f.application("shop", kinds)
 	f.owned(svc, app, true)
 	f.stop()
-	f.asked.setAnswer(nil)
-	f.edit(app, func() { app.Spec.Components = components(configMaps, "settings") })
+	f.asked.SetAnswer(nil)
+	f.Edit(f.workload, app, func() { app.Spec.Components = components(configMaps, "settings") })
 	f.start()
 	f.owned(svc, app, false)
 	f.ownsKinds(app)

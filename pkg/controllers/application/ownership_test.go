@@ -16,12 +16,15 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 func TestGarbageCollectionAddsAnOwnerReferenceToAnExistingObject(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.served()
 	cm := f.configMap("settings", "shop")
@@ -35,10 +38,11 @@ func TestGarbageCollectionAddsAnOwnerReferenceToAnExistingObject(t *testing.T) {
 }
 
 func TestGarbageCollectionAddsAnOwnerReferenceToANewObject(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := condition(s, appsv1alpha1.ConditionInstalled); got != "False ComponentsMissing" {
+		if got := conditionOf(s, appsv1alpha1.ConditionInstalled); got != "False ComponentsMissing" {
 			return fmt.Errorf("got %q", got)
 		}
 		return nil
@@ -48,6 +52,7 @@ func TestGarbageCollectionAddsAnOwnerReferenceToANewObject(t *testing.T) {
 }
 
 func TestGarbageCollectionOwnsObjectsThatAreNotNamed(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	f.owned(f.configMap("settings", "shop"), app, true)
@@ -61,6 +66,7 @@ func TestGarbageCollectionOwnsObjectsThatAreNotNamed(t *testing.T) {
 }
 
 func TestGarbageCollectionKeepsOtherOwners(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	other := f.configMap("owner", "nobody")
@@ -71,7 +77,7 @@ func TestGarbageCollectionKeepsOtherOwners(t *testing.T) {
 	if len(cm.OwnerReferences) != 2 || cm.OwnerReferences[0].UID != other.UID {
 		t.Errorf("want the other owner to stay, got %+v", cm.OwnerReferences)
 	}
-	f.edit(cm, func() { cm.Labels["app"] = "another" })
+	f.Edit(f.workload, cm, func() { cm.Labels["app"] = "another" })
 	f.owned(cm, app, false)
 	if len(cm.OwnerReferences) != 1 || cm.OwnerReferences[0].UID != other.UID {
 		t.Errorf("want the other owner to stay, got %+v", cm.OwnerReferences)
@@ -79,6 +85,7 @@ func TestGarbageCollectionKeepsOtherOwners(t *testing.T) {
 }
 
 func TestInstallationStatusReportingRemovesTheOwnerReference(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name, reason string
 		change       func(*corev1.ConfigMap)
@@ -103,11 +110,12 @@ func TestInstallationStatusReportingRemovesTheOwnerReference(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			app := f.application("shop", components(configMaps, "settings"))
 			cm := f.configMap("settings", "shop")
 			f.owned(cm, app, true)
-			f.edit(cm, func() { tc.change(cm) })
+			f.Edit(f.workload, cm, func() { tc.change(cm) })
 			f.owned(cm, app, false)
 			f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
 				if got := componentOfStatus(s, "settings"); got != tc.component {
@@ -120,18 +128,19 @@ func TestInstallationStatusReportingRemovesTheOwnerReference(t *testing.T) {
 }
 
 func TestGarbageCollectionLetsGoOfAKindThatLeftTheSpec(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	kinds := components(configMaps, "settings")
 	kinds["web"] = services
 	app := f.application("shop", kinds)
 	cm := f.configMap("settings", "shop")
 	svc := &corev1.Service{ObjectMeta: f.member("web", "shop"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
-	f.create(f.workload, svc)
+	f.Create(f.workload, svc)
 	f.owned(cm, app, true)
 	f.owned(svc, app, true)
 	f.installed(app, "settings", "web")
 
-	f.edit(app, func() { delete(app.Spec.Components, "web") })
+	f.Edit(f.workload, app, func() { delete(app.Spec.Components, "web") })
 	f.owned(svc, app, false)
 	f.installed(app, "settings")
 	f.owned(cm, app, true)
@@ -139,23 +148,25 @@ func TestGarbageCollectionLetsGoOfAKindThatLeftTheSpec(t *testing.T) {
 
 // A manager that was away when the spec was changed knows from the status what the Application named before.
 func TestGarbageCollectionLetsGoOfAKindThatLeftTheSpecMeanwhile(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	kinds := components(configMaps, "settings")
 	kinds["web"] = services
 	app := f.application("shop", kinds)
 	svc := &corev1.Service{ObjectMeta: f.member("web", "shop"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
-	f.create(f.workload, svc)
+	f.Create(f.workload, svc)
 	f.owned(svc, app, true)
 	f.installed(app, "web")
 
 	f.stop()
-	f.edit(app, func() { delete(app.Spec.Components, "web") })
+	f.Edit(f.workload, app, func() { delete(app.Spec.Components, "web") })
 	f.start()
 	f.owned(svc, app, false)
 	f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
 }
 
 func TestGarbageCollectionKeepsReferencesOfOtherUIDs(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	stale := metav1.OwnerReference{APIVersion: "apps.masthead.dev/v1alpha1", Kind: "Application", Name: "shop", UID: "an-older-one"}
@@ -169,17 +180,19 @@ func TestGarbageCollectionKeepsReferencesOfOtherUIDs(t *testing.T) {
 // The component of an Application that is made anew has the reference to the old one until the garbage collector, which
 // does not run here, has seen it; it gets the new one beside.
 func TestAdoptingExistingComponentsOfAnApplicationThatIsMadeAnew(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	cm := f.configMap("settings", "shop")
 	f.owned(cm, app, true)
-	f.delete(app)
+	f.Delete(f.workload, app)
 	again := f.application("shop", components(configMaps, "settings"))
 	f.owned(cm, again, true)
 	f.installed(again, "settings")
 }
 
 func TestAdoptingExistingComponents(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	cm := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
@@ -189,13 +202,14 @@ func TestAdoptingExistingComponents(t *testing.T) {
 		}
 		return nil
 	})
-	f.edit(cm, func() { cm.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "shop"} })
+	f.Edit(f.workload, cm, func() { cm.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "shop"} })
 	f.owned(cm, app, true)
 	f.installed(app, "settings")
 }
 
 // Before it adopts, Masthead asks the API server itself: a watch that is behind shows an Application that is gone.
 func TestGarbageCollectionAsksForTheApplicationBeforeItAdopts(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name, reason, body string
 	}{
@@ -209,6 +223,7 @@ func TestGarbageCollectionAsksForTheApplicationBeforeItAdopts(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			app := f.application("shop", components(configMaps, "settings"))
 			f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
@@ -216,16 +231,16 @@ func TestGarbageCollectionAsksForTheApplicationBeforeItAdopts(t *testing.T) {
 			// What waits for the status reads into app, while the answer is made elsewhere.
 			uid := string(app.UID)
 			asked := make(chan struct{}, 100)
-			f.asked.setAnswer(func(req *http.Request) *http.Response {
+			f.asked.SetAnswer(func(req *http.Request) *http.Response {
 				if req.Method != http.MethodGet || req.URL.Path != path {
 					return nil
 				}
 				asked <- struct{}{}
-				return jsonAnswer(req, http.StatusOK, strings.ReplaceAll(tc.body, `"UID"`, `"`+uid+`"`))
+				return controllertest.JSONAnswer(req, http.StatusOK, strings.ReplaceAll(tc.body, `"UID"`, `"`+uid+`"`))
 			})
-			before := f.asked.count()
+			before := f.asked.Count()
 			cm := f.configMap("settings", "shop")
-			f.eventually("the API server is asked for the Application", func() error {
+			f.Within("the API server is asked for the Application", func() error {
 				if len(asked) == 0 {
 					return errors.New("it was not")
 				}
@@ -233,7 +248,7 @@ func TestGarbageCollectionAsksForTheApplicationBeforeItAdopts(t *testing.T) {
 			})
 			f.installed(app, "settings")
 			f.settled()
-			for _, got := range f.asked.since(before, http.MethodPatch) {
+			for _, got := range f.asked.Since(before, http.MethodPatch) {
 				if !strings.HasSuffix(got, "/status") {
 					t.Errorf("%s Want no patch but those of the status, got %q", tc.reason, got)
 				}
@@ -244,20 +259,21 @@ func TestGarbageCollectionAsksForTheApplicationBeforeItAdopts(t *testing.T) {
 }
 
 func TestGarbageCollectionRefusesClusterScopedKinds(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	kinds := components(configMaps, "settings")
 	kinds["readers"] = appsv1alpha1.ComponentKind{Group: rbacv1.GroupName, Version: "v1", Kind: "ClusterRole"}
 	app := f.application("shop", kinds)
 	role := &rbacv1.ClusterRole{ObjectMeta: f.member(f.namespace+"-readers", "shop")}
 	role.Namespace = ""
-	f.create(f.workload, role)
-	t.Cleanup(func() { f.delete(role) })
+	f.Create(f.workload, role)
+	t.Cleanup(func() { f.Delete(f.workload, role) })
 	f.owned(f.configMap("settings", "shop"), app, true)
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if got := componentOfStatus(s, "readers"); got != "Unknown/Unknown ClusterScoped" {
 			return fmt.Errorf("got %q", got)
 		}
-		if got := condition(s, appsv1alpha1.ConditionComponentsWatched); got != "False ClusterScoped" {
+		if got := conditionOf(s, appsv1alpha1.ConditionComponentsWatched); got != "False ClusterScoped" {
 			return fmt.Errorf("got %q", got)
 		}
 		return nil
@@ -267,9 +283,10 @@ func TestGarbageCollectionRefusesClusterScopedKinds(t *testing.T) {
 }
 
 func TestGarbageCollectionLeavesOtherNamespacesAlone(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	elsewhere := f.namespace + "-elsewhere"
-	f.create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elsewhere}})
+	f.Create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elsewhere}})
 	app := f.application("shop", components(configMaps, "settings"))
 	there := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.Namespace = elsewhere })
 	here := f.configMap("more", "shop")
@@ -281,12 +298,13 @@ func TestGarbageCollectionLeavesOtherNamespacesAlone(t *testing.T) {
 
 // A missing right concerns the components of that kind, and is asked for once for all of them.
 func TestGarbageCollectionThatIsForbidden(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	f.asked.setAnswer(func(req *http.Request) *http.Response {
+	f.asked.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method != http.MethodPatch || !strings.Contains(req.URL.Path, "/configmaps/") {
 			return nil
 		}
-		return jsonAnswer(req, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden",`+
+		return controllertest.JSONAnswer(req, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden",`+
 			`"message":"configmaps \"settings\" is forbidden: User \"masthead\" cannot patch resource \"configmaps\" in API group \"\""}`)
 	})
 	kinds := components(configMaps, "a", "b", "c")
@@ -296,10 +314,10 @@ func TestGarbageCollectionThatIsForbidden(t *testing.T) {
 		f.configMap(name, "shop")
 	}
 	svc := &corev1.Service{ObjectMeta: f.member("web", "shop"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
-	f.create(f.workload, svc)
+	f.Create(f.workload, svc)
 	f.owned(svc, app, true)
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := condition(s, appsv1alpha1.ConditionComponentsWatched); got != "False OwnershipForbidden" {
+		if got := conditionOf(s, appsv1alpha1.ConditionComponentsWatched); got != "False OwnershipForbidden" {
 			return fmt.Errorf("got %q", got)
 		}
 		if s.ComponentsInstalled != "4/4" {
@@ -309,7 +327,7 @@ func TestGarbageCollectionThatIsForbidden(t *testing.T) {
 	})
 	f.settled()
 	refused := 0
-	for _, r := range f.asked.since(0, http.MethodPatch) {
+	for _, r := range f.asked.Since(0, http.MethodPatch) {
 		if strings.Contains(r, "/configmaps/") {
 			refused++
 		}
@@ -321,6 +339,7 @@ func TestGarbageCollectionThatIsForbidden(t *testing.T) {
 
 // Whoever changes an object at the same time is not overwritten: the patch is for the version that was seen.
 func TestGarbageCollectionDoesNotAdoptWhatHasChanged(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
@@ -329,7 +348,7 @@ func TestGarbageCollectionDoesNotAdoptWhatHasChanged(t *testing.T) {
 	direct, same := f.workload, cm.DeepCopy()
 	once := make(chan struct{}, 1)
 	once <- struct{}{}
-	f.asked.setAnswer(func(req *http.Request) *http.Response {
+	f.asked.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method != http.MethodPatch || !strings.HasSuffix(req.URL.Path, "/configmaps/settings") {
 			return nil
 		}
@@ -337,15 +356,15 @@ func TestGarbageCollectionDoesNotAdoptWhatHasChanged(t *testing.T) {
 		case <-once:
 			// The annotation goes between the look and the write.
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`))
-			if err := direct.Patch(f.ctx, same, patch); err != nil {
+			if err := direct.Patch(f.Ctx, same, patch); err != nil {
 				t.Errorf("cannot change the object: %v", err)
 			}
 		default:
 		}
 		return nil
 	})
-	f.edit(cm, func() { cm.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "shop"} })
-	f.eventually("the object is adopted in vain", func() error {
+	f.Edit(f.workload, cm, func() { cm.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "shop"} })
+	f.Within("the object is adopted in vain", func() error {
 		if len(once) > 0 {
 			return errors.New("it was not patched")
 		}
@@ -361,6 +380,7 @@ func TestGarbageCollectionDoesNotAdoptWhatHasChanged(t *testing.T) {
 // Somebody who changes an object at the same time, and a watch that is late, do not keep the object from being adopted:
 // a change of which nothing is kept is no event.
 func TestGarbageCollectionAdoptsAfterAConflictWhenTheWatchIsLate(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
@@ -370,12 +390,12 @@ func TestGarbageCollectionAdoptsAfterAConflictWhenTheWatchIsLate(t *testing.T) {
 	var once sync.Once
 	var release func()
 	refused := make(chan time.Time, 1)
-	f.asked.setAnswer(func(req *http.Request) *http.Response {
+	f.asked.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/configmaps/settings") {
 			once.Do(func() {
-				release = f.asked.hold(t, "/api/v1/configmaps")
+				release = f.asked.Hold(t, "/api/v1/configmaps")
 				cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "settings"}}
-				if err := direct.Patch(f.ctx, cm, client.RawPatch(types.MergePatchType, []byte(`{"data":{"a":"b"}}`))); err != nil {
+				if err := direct.Patch(f.Ctx, cm, client.RawPatch(types.MergePatchType, []byte(`{"data":{"a":"b"}}`))); err != nil {
 					t.Errorf("cannot change the object: %v", err)
 				}
 				refused <- w.clock.Now()
@@ -385,7 +405,7 @@ func TestGarbageCollectionAdoptsAfterAConflictWhenTheWatchIsLate(t *testing.T) {
 	})
 	cm := f.configMap("settings", "shop")
 	at := <-refused
-	f.eventually("the Application is looked at again", func() error {
+	f.Within("the Application is looked at again", func() error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if started := w.applications[key].started; started.Sub(at) < catchUp {
@@ -397,22 +417,49 @@ func TestGarbageCollectionAdoptsAfterAConflictWhenTheWatchIsLate(t *testing.T) {
 	f.owned(cm, app, true)
 }
 
+// The watch may be behind for as long as a look at a large Application takes: whether it is still there is asked again
+// once a second, and what has gone adopts nothing more.
+func TestGarbageCollectionAsksAgainWhetherTheApplicationIsThere(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	app := f.application("shop", components(configMaps))
+	f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
+	w, _ := f.reconciler.workloads.Get(f.cluster)
+	release := f.asked.Hold(t, "/apis/apps.masthead.dev/v1alpha1/applications")
+	defer release()
+	clock := testingclock.NewFakeClock(time.Now())
+	look := &pass{r: &reconciler{clock: clock}, w: w, key: client.ObjectKeyFromObject(app), app: app}
+	if !look.mayAdopt(f.Ctx) {
+		t.Fatalf("want the Application to adopt: %v", look.errs)
+	}
+	f.Delete(f.workload, app)
+	f.gone(app)
+	clock.Step(liveCheckEvery)
+	if look.mayAdopt(f.Ctx) {
+		t.Error("want nothing adopted by an Application that has gone, although the watch does not say so yet")
+	}
+	if !w.isThere(look.key, app.UID) {
+		t.Error("the watch was not held back, and the test shows nothing")
+	}
+}
+
 // A right that is missing in one namespace is no news for another one, nor is what the API server said about its
 // objects.
 func TestGarbageCollectionThatIsForbiddenInOneNamespace(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	forbidden := f.namespace + "-forbidden"
-	f.create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: forbidden}})
-	f.asked.setAnswer(func(req *http.Request) *http.Response {
+	f.Create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: forbidden}})
+	f.asked.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method != http.MethodPatch || !strings.Contains(req.URL.Path, "/namespaces/"+forbidden+"/configmaps/") {
 			return nil
 		}
-		return jsonAnswer(req, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden",`+
+		return controllertest.JSONAnswer(req, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden",`+
 			`"message":"configmaps \"treasure\" is forbidden: User \"masthead\" cannot patch resource \"configmaps\" in API group \"\" in the namespace \"`+forbidden+`\""}`)
 	})
 	there := func(app *appsv1alpha1.Application) { app.Namespace = forbidden }
 	theirs := f.application("shop", components(configMaps, "treasure", "other"), there)
-	t.Cleanup(func() { f.delete(theirs) })
+	t.Cleanup(func() { f.Delete(f.workload, theirs) })
 	for _, name := range []string{"treasure", "other"} {
 		f.configMap(name, "shop", func(cm *corev1.ConfigMap) { cm.Namespace = forbidden })
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -41,10 +42,13 @@ type pass struct {
 	selection selection
 
 	// sight is what the Application sees, wantedSince the generation of which lists have all that it discovers by, and
-	// tooManyWanted whether the cluster looks for too much to look for that as well. discovered is what was found.
+	// tooManyWanted whether the cluster looks for too much to look for that as well; leftOut is what too many others in
+	// the namespace look for. discovered is what was found, and notServed are the kinds of which nothing can be.
 	sight         sight
 	wantedSince   uint64
 	tooManyWanted bool
+	leftOut       []mark
+	notServed     []string
 	// tooManySought is whether an inventory names more kinds than are asked for, and undiscovered whether something that
 	// is discovered may not be known yet.
 	tooManySought, undiscovered bool
@@ -196,8 +200,8 @@ func (k *seenKind) see(watcher *kindwatch.Watcher, refused sets.Set[kindwatch.Ki
 	switch {
 	case !k.watched:
 	case refused.Has(k.kind):
-		k.watched, k.again = false, slowRetry()
-		k.unseen = &problem{appsv1alpha1.ReasonKindTooLarge, "Applications of the cluster name more kinds than Masthead watches."}
+		k.watched, k.again = false, condition.SlowRetry()
+		k.unseen = &condition.Problem{Reason: appsv1alpha1.ReasonKindTooLarge, Message: "Applications of the cluster name more kinds than Masthead watches."}
 	default:
 		state, _ := watcher.State(k.kind)
 		k.unseen = stateProblem(state, k.gvk)
@@ -281,6 +285,7 @@ func (p *pass) observation() observation {
 		dependencies: dependenciesOf(p.app, state == kindwatch.StateSynced, p.w.application),
 		healthCheck:  p.healthCheck,
 		ownedKinds:   p.ownedKinds(),
+		notServed:    p.notServed,
 	}
 }
 

@@ -16,12 +16,13 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 // protect has the API server refuse owner references of ConfigMaps of one name in the namespace, and waits until it
 // does.
 func (f *fixture) protect(name string) {
-	f.t.Helper()
+	f.T.Helper()
 	meta := metav1.ObjectMeta{Name: f.namespace}
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicySpec{
 		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
@@ -40,18 +41,18 @@ func (f *fixture) protect(name string) {
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: f.namespace}},
 		},
 	}}
-	f.create(f.workload, policy, binding)
-	f.t.Cleanup(func() {
-		f.delete(binding)
-		f.delete(policy)
+	f.Create(f.workload, policy, binding)
+	f.T.Cleanup(func() {
+		f.Delete(f.workload, binding)
+		f.Delete(f.workload, policy)
 	})
-	f.eventually("the policy counts", func() error {
+	f.Within("the policy counts", func() error {
 		cm := &corev1.ConfigMap{}
-		if err := f.workload.Get(f.ctx, client.ObjectKey{Namespace: f.namespace, Name: name}, cm); err != nil {
+		if err := f.workload.Get(f.Ctx, client.ObjectKey{Namespace: f.namespace, Name: name}, cm); err != nil {
 			return err
 		}
 		cm.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}}
-		if err := f.workload.Update(f.ctx, cm, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "It belongs to nobody.") {
+		if err := f.workload.Update(f.Ctx, cm, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "It belongs to nobody.") {
 			return errors.Join(err, errors.New("it is not known yet"))
 		}
 		return nil
@@ -61,6 +62,7 @@ func (f *fixture) protect(name string) {
 // An object whose owners a policy protects is one that cannot be owned, and the others are. It is not tried again and
 // again.
 func TestAnObjectWhoseOwnersAPolicyProtects(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	protected, settings := f.configMap("protected", "shop"), f.configMap("settings", "shop")
 	f.protect(protected.Name)
@@ -68,7 +70,7 @@ func TestAnObjectWhoseOwnersAPolicyProtects(t *testing.T) {
 	app := f.application("shop", components(configMaps, "protected", "settings"))
 	f.says(app, "settings", "True/Healthy ")
 	f.says(app, "protected", "True/Healthy OwnershipForbidden")
-	if got := condition(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False OwnershipForbidden" {
+	if got := conditionOf(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False OwnershipForbidden" {
 		t.Errorf("got %q", got)
 	}
 	for _, c := range app.Status.Components {
@@ -84,6 +86,7 @@ func TestAnObjectWhoseOwnersAPolicyProtects(t *testing.T) {
 // A definition of which its owner says that it is not Masthead's any more is left alone, with the Applications, until
 // he says something else.
 func TestADefinitionThatTurnsForeign(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	cm := f.configMap("settings", "shop")
@@ -91,23 +94,23 @@ func TestADefinitionThatTurnsForeign(t *testing.T) {
 
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definitionName}}
 	ours := func() { metav1.SetMetaDataLabel(&crd.ObjectMeta, fleetv1alpha1.ManagedByLabel, managedByValue) }
-	t.Cleanup(func() { f.edit(crd, ours) })
-	f.edit(crd, func() { delete(crd.Labels, fleetv1alpha1.ManagedByLabel) })
-	f.eventually("the Applications are let go", func() error {
+	t.Cleanup(func() { f.Edit(f.workload, crd, ours) })
+	f.Edit(f.workload, crd, func() { delete(crd.Labels, fleetv1alpha1.ManagedByLabel) })
+	f.Within("the Applications are let go", func() error {
 		if w, engaged := f.reconciler.workloads.Get(f.cluster); !engaged || w.currentMode() != modeIdle {
 			return errors.New("they are still looked after")
 		}
 		return nil
 	})
 	f.settled()
-	before := f.asked.count()
-	f.delete(cm)
+	before := f.asked.Count()
+	f.Delete(f.workload, cm)
 	f.settled()
-	if got := f.asked.since(before, writes()...); len(got) > 0 {
+	if got := f.asked.Since(before, controllertest.Writes()...); len(got) > 0 {
 		t.Errorf("want nothing to be written, got %q", got)
 	}
 	f.health(app, appsv1alpha1.HealthHealthy)
 
-	f.edit(crd, ours)
+	f.Edit(f.workload, crd, ours)
 	f.health(app, appsv1alpha1.HealthMissing)
 }

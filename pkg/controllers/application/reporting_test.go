@@ -14,10 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 func (f *fixture) deployment(name, application string) *appsv1.Deployment {
-	f.t.Helper()
+	f.T.Helper()
 	labels := map[string]string{"pod": name}
 	d := &appsv1.Deployment{ObjectMeta: f.member(name, application), Spec: appsv1.DeploymentSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: labels},
@@ -26,15 +27,15 @@ func (f *fixture) deployment(name, application string) *appsv1.Deployment {
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.org/c"}}},
 		},
 	}}
-	f.create(f.workload, d)
+	f.Create(f.workload, d)
 	return d
 }
 
 // available gives a Deployment the status of one that works, or of one that does not.
 func (f *fixture) available(d *appsv1.Deployment, available bool) {
-	f.t.Helper()
-	f.eventually("the status of "+d.Name, func() error {
-		if err := f.workload.Get(f.ctx, client.ObjectKeyFromObject(d), d); err != nil {
+	f.T.Helper()
+	f.Within("the status of "+d.Name, func() error {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(d), d); err != nil {
 			return err
 		}
 		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1}
@@ -44,12 +45,12 @@ func (f *fixture) available(d *appsv1.Deployment, available bool) {
 			c.Status, c.Reason = corev1.ConditionTrue, "MinimumReplicasAvailable"
 		}
 		d.Status.Conditions = []appsv1.DeploymentCondition{c, {Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"}}
-		return f.workload.Status().Update(f.ctx, d)
+		return f.workload.Status().Update(f.Ctx, d)
 	})
 }
 
 func (f *fixture) health(app *appsv1alpha1.Application, want appsv1alpha1.Health) {
-	f.t.Helper()
+	f.T.Helper()
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if s.Health != want {
 			return fmt.Errorf("want %s, got %s", want, s.Health)
@@ -59,6 +60,7 @@ func (f *fixture) health(app *appsv1alpha1.Application, want appsv1alpha1.Health
 }
 
 func TestInstallationStatusReportingOfComponents(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	kinds := components(configMaps, "settings")
 	kinds["web"] = deployments
@@ -75,13 +77,14 @@ func TestInstallationStatusReportingOfComponents(t *testing.T) {
 	f.available(web, false)
 	f.health(app, appsv1alpha1.HealthProgressing)
 
-	f.delete(settings)
+	f.Delete(f.workload, settings)
 	f.installed(app, "web")
 	f.health(app, appsv1alpha1.HealthMissing)
 }
 
 // A component is found by its kind and its name. One of the spec can name another object than it is called.
 func TestInstallationStatusReportingGoesByTheName(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	named := configMaps
 	named.Name = "web"
@@ -99,6 +102,7 @@ func TestInstallationStatusReportingGoesByTheName(t *testing.T) {
 }
 
 func TestInstallationStatusReportingOfDependencies(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	dependsOn := func(app *appsv1alpha1.Application) { app.Spec.Dependencies = []string{"mysql"} }
 	app := f.application("shop", components(configMaps, "settings"), dependsOn)
@@ -120,7 +124,7 @@ func TestInstallationStatusReportingOfDependencies(t *testing.T) {
 		}
 		return nil
 	})
-	f.delete(mysql)
+	f.Delete(f.workload, mysql)
 	f.installed(app, "settings")
 	if isOwned(mysql, app) {
 		t.Error("want the dependency not to be owned")
@@ -128,6 +132,7 @@ func TestInstallationStatusReportingOfDependencies(t *testing.T) {
 }
 
 func TestSelectingComponentsByExpressions(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "a", "b", "c"), func(app *appsv1alpha1.Application) {
 		app.Spec.Selector = appsv1alpha1.LabelSelector{MatchExpressions: []appsv1alpha1.LabelSelectorRequirement{
@@ -149,11 +154,12 @@ func TestSelectingComponentsByExpressions(t *testing.T) {
 }
 
 func TestGenerationObservation(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", nil)
 	f.health(app, appsv1alpha1.HealthUnknown)
 	before := app.Generation
-	f.edit(app, func() { app.Spec.Version = "2.0" })
+	f.Edit(f.workload, app, func() { app.Spec.Version = "2.0" })
 	f.has(app, func(appsv1alpha1.ApplicationStatus) error {
 		if app.Generation != before+1 {
 			return fmt.Errorf("want generation %d, got %d", before+1, app.Generation)
@@ -164,6 +170,7 @@ func TestGenerationObservation(t *testing.T) {
 
 // An idle fleet asks for nothing, whatever there is, and a restart writes nothing that is there already.
 func TestIdleAsksNothingAndARestartWritesNothing(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for i := range 5 {
 		name := fmt.Sprintf("shop-%d", i)
@@ -176,15 +183,16 @@ func TestIdleAsksNothingAndARestartWritesNothing(t *testing.T) {
 		f.installed(app, name+"-settings", name+"-web")
 	}
 	f.settled()
-	before := f.asked.count()
+	before := f.asked.Count()
 	f.restart()
 	f.settled()
-	if got := f.asked.since(before, writes()...); len(got) != 0 {
+	if got := f.asked.Since(before, controllertest.Writes()...); len(got) != 0 {
 		t.Errorf("want a restart to write nothing, got %q", got)
 	}
 }
 
 func TestIdleAsksNothing(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	f.configMap("settings", "shop")
@@ -192,29 +200,30 @@ func TestIdleAsksNothing(t *testing.T) {
 	f.definitionsWatched()
 	f.settled()
 	// What is not about the Application costs nothing either.
-	before := f.asked.count()
+	before := f.asked.Count()
 	stranger := f.configMap("stranger", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
-	f.edit(stranger, func() { stranger.Data = map[string]string{"a": "b"} })
+	f.Edit(f.workload, stranger, func() { stranger.Data = map[string]string{"a": "b"} })
 	settings := f.configMap("settings-of-nobody", "nobody")
-	f.edit(settings, func() { settings.Data = map[string]string{"a": "b"} })
+	f.Edit(f.workload, settings, func() { settings.Data = map[string]string{"a": "b"} })
 	f.settled()
-	if got := f.asked.since(before); len(got) != 0 {
+	if got := f.asked.Since(before); len(got) != 0 {
 		t.Errorf("want no request, got %q", got)
 	}
 }
 
 // What an object says that changes nothing about how it fares is no reason to look.
 func TestAChangeThatMeansNothingIsNotWritten(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	cm := f.configMap("settings", "shop")
 	f.installed(app, "settings")
 	f.definitionsWatched()
 	f.settled()
-	before := f.asked.count()
-	f.edit(cm, func() { cm.Data = map[string]string{"a": "b"} })
+	before := f.asked.Count()
+	f.Edit(f.workload, cm, func() { cm.Data = map[string]string{"a": "b"} })
 	f.settled()
-	if got := f.asked.since(before); len(got) != 0 {
+	if got := f.asked.Since(before); len(got) != 0 {
 		t.Errorf("want no request, got %q", got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // rollup collects what is known of the Applications of every cluster, for the hub. Its methods never block, and cost
@@ -33,7 +34,7 @@ type rolledUp struct {
 	since                      time.Time
 
 	// blocked is why its Applications are not watched, if they are not.
-	blocked *problem
+	blocked *condition.Problem
 
 	// applications are those that were observed, each in a round: an instance that takes another one's place begins a
 	// round, and what it has not shown at the end of it is gone.
@@ -157,7 +158,7 @@ func (r *rollup) synced(cluster mcr.ClusterName) {
 
 // unwatched: a cluster is there, and its Applications are not watched, or not any more. The reason is one of those of
 // the condition Current of an ApplicationReport.
-func (r *rollup) unwatched(cluster mcr.ClusterName, why problem) {
+func (r *rollup) unwatched(cluster mcr.ClusterName, why condition.Problem) {
 	r.expect(cluster)
 	r.change(cluster, func(c *rolledUp) bool {
 		if c.engaged && c.blocked != nil && *c.blocked == why {
@@ -212,7 +213,7 @@ func (c *rolledUp) keep() {
 type rollupView struct {
 	engaged, complete, reached bool
 	since                      time.Time
-	blocked                    *problem
+	blocked                    *condition.Problem
 	lastKnown                  *fleetv1alpha1.LastKnownApplications
 
 	// totals are of all Applications, if the view is complete.

@@ -19,12 +19,12 @@ import (
 
 // reports waits until the report of the fixture's cluster gives a reason for being current or not, and passes a check.
 func (f *fixture) reports(reason string, check func(fleetv1alpha1.ApplicationReportStatus) error) *fleetv1alpha1.ApplicationReport {
-	f.t.Helper()
+	f.T.Helper()
 	key, _ := connection.ParseClusterName(f.cluster)
 	report := &fleetv1alpha1.ApplicationReport{}
-	f.eventually("the report", func() error {
+	f.Within("the report", func() error {
 		report = &fleetv1alpha1.ApplicationReport{}
-		if err := f.hub.Get(f.ctx, key.Published(), report); err != nil {
+		if err := f.hub.Get(f.Ctx, key.Published(), report); err != nil {
 			return err
 		}
 		if c := meta.FindStatusCondition(report.Status.Conditions, fleetv1alpha1.ConditionCurrent); c == nil || c.Reason != reason {
@@ -45,9 +45,10 @@ func counts(want fleetv1alpha1.ApplicationCounts) func(fleetv1alpha1.Application
 }
 
 func TestReportFollowsTheApplicationsOfACluster(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "fleet"}}
-	if err := f.hub.Create(f.ctx, ns); client.IgnoreAlreadyExists(err) != nil {
+	if err := f.hub.Create(f.Ctx, ns); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
 	configMap := appsv1alpha1.ComponentKind{Version: "v1", Kind: "ConfigMap"}
@@ -68,7 +69,7 @@ func TestReportFollowsTheApplicationsOfACluster(t *testing.T) {
 	if !first.LastTransitionTime.Equal(&second.LastTransitionTime) {
 		t.Errorf("a restart took the report through another state: %s became %s", first.LastTransitionTime, second.LastTransitionTime)
 	}
-	f.delete(b)
+	f.Delete(f.workload, b)
 	f.reports(fleetv1alpha1.ReasonWatching, counts(fleetv1alpha1.ApplicationCounts{Total: 2, Healthy: 1, Missing: 1, Installed: 1}))
 
 	unknown := counts(fleetv1alpha1.ApplicationCounts{Total: 2, Unknown: 2})
@@ -78,12 +79,12 @@ func TestReportFollowsTheApplicationsOfACluster(t *testing.T) {
 	f.reports(fleetv1alpha1.ReasonWatching, counts(fleetv1alpha1.ApplicationCounts{Total: 2, Healthy: 1, Missing: 1, Installed: 1}))
 
 	setMode := func(mode fleetv1alpha1.ApplicationsMode) {
-		f.eventually("editing the class", func() error {
-			if err := f.hub.Get(f.ctx, client.ObjectKeyFromObject(f.class), f.class); err != nil {
+		f.Within("editing the class", func() error {
+			if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(f.class), f.class); err != nil {
 				return err
 			}
 			f.class.Spec.Applications.Mode = mode
-			return f.hub.Update(f.ctx, f.class)
+			return f.hub.Update(f.Ctx, f.class)
 		})
 	}
 	setMode(fleetv1alpha1.ApplicationsModeDisabled)

@@ -32,6 +32,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -106,6 +107,7 @@ func (f *reportFleet) unenrol(name mcr.ClusterName) {
 // reportHub is a namespace of a hub in which reports are written.
 type reportHub struct {
 	t         *testing.T
+	config    *rest.Config
 	direct    client.Client
 	namespace string
 	fleet     *reportFleet
@@ -116,10 +118,8 @@ type reportHub struct {
 
 func newReportHub(t *testing.T) *reportHub {
 	t.Helper()
-	if err := startServers(); err != nil {
-		t.Fatal(err)
-	}
-	direct, err := client.New(hubServer.Config, client.Options{Scheme: scheme()})
+	hub := lanes.Take(t).hub.Config
+	direct, err := client.New(hub, client.Options{Scheme: scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,13 +127,13 @@ func newReportHub(t *testing.T) *reportHub {
 	if err := direct.Create(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-	return &reportHub{t: t, direct: direct, namespace: ns.Name, fleet: newReportFleet(ns.Name), writes: &atomic.Int64{}}
+	return &reportHub{t: t, config: hub, direct: direct, namespace: ns.Name, fleet: newReportFleet(ns.Name), writes: &atomic.Int64{}}
 }
 
 // start starts a manager; each is a new process as far as it knows.
 func (h *reportHub) start() {
 	h.t.Helper()
-	mgr, err := ctrl.NewManager(hubServer.Config, ctrl.Options{
+	mgr, err := ctrl.NewManager(h.config, ctrl.Options{
 		Scheme:  scheme(),
 		Metrics: metricsserver.Options{BindAddress: "0"},
 		NewClient: func(cfg *rest.Config, o client.Options) (client.Client, error) {
@@ -249,6 +249,7 @@ func isCurrent(reason string) func(*fleetv1alpha1.ApplicationReport) bool {
 }
 
 func TestReportsOfTwoClustersWithTheSameApplication(t *testing.T) {
+	t.Parallel()
 	h := newReportHub(t)
 	h.start()
 	w1, w2 := h.cluster("w1"), h.cluster("w2")
@@ -279,6 +280,7 @@ func TestReportsOfTwoClustersWithTheSameApplication(t *testing.T) {
 }
 
 func TestReportOfAnUnreachableCluster(t *testing.T) {
+	t.Parallel()
 	h := newReportHub(t)
 	h.start()
 	applications := map[string]appsv1alpha1.Health{"a": appsv1alpha1.HealthHealthy, "b": appsv1alpha1.HealthDegraded}
@@ -302,7 +304,7 @@ func TestReportOfAnUnreachableCluster(t *testing.T) {
 		t.Errorf("unexpected status %+v", back)
 	}
 
-	h.rollup.unwatched(h.cluster("w1").Name, problem{fleetv1alpha1.ReasonDisabled, "The class says so."})
+	h.rollup.unwatched(h.cluster("w1").Name, condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "The class says so."})
 	disabled := h.wait("that nobody looks", "w1", isCurrent(fleetv1alpha1.ReasonDisabled)).Status
 	if disabled.LastSeen != nil || disabled.Applications.Healthy != 0 || disabled.LastKnown == nil {
 		t.Errorf("unexpected status %+v", disabled)
@@ -310,6 +312,7 @@ func TestReportOfAnUnreachableCluster(t *testing.T) {
 }
 
 func TestReportGoesWhenTheClusterIsUnenrolled(t *testing.T) {
+	t.Parallel()
 	h := newReportHub(t)
 	h.start()
 	for _, name := range []string{"w1", "w2", "w3"} {
@@ -343,6 +346,7 @@ func TestReportGoesWhenTheClusterIsUnenrolled(t *testing.T) {
 }
 
 func TestReportOfAClusterThatWasReplaced(t *testing.T) {
+	t.Parallel()
 	h := newReportHub(t)
 	h.start()
 	h.engage(h.cluster("w1"), map[string]appsv1alpha1.Health{"a": appsv1alpha1.HealthHealthy})
@@ -358,6 +362,7 @@ func TestReportOfAClusterThatWasReplaced(t *testing.T) {
 }
 
 func TestRestartWritesNoReport(t *testing.T) {
+	t.Parallel()
 	h := newReportHub(t)
 	h.start()
 	applications := map[string]appsv1alpha1.Health{"a": appsv1alpha1.HealthHealthy, "b": appsv1alpha1.HealthDegraded}
@@ -390,6 +395,7 @@ func TestRestartWritesNoReport(t *testing.T) {
 }
 
 func TestManyApplicationsAreFewWrites(t *testing.T) {
+	t.Parallel()
 	h := newReportHub(t)
 	h.start()
 	c := h.cluster("w1")
@@ -416,6 +422,7 @@ func TestManyApplicationsAreFewWrites(t *testing.T) {
 }
 
 func TestReportThatWasAlteredIsPutBack(t *testing.T) {
+	t.Parallel()
 	h := newReportHub(t)
 	h.start()
 	h.engage(h.cluster("w1"), map[string]appsv1alpha1.Health{"a": appsv1alpha1.HealthDegraded})

@@ -79,7 +79,7 @@ func currentCondition(cluster connection.Cluster, v rollupView) metav1.Condition
 		c.Reason = fleetv1alpha1.ReasonUnreachable
 		c.Message = "There is no working connection to the cluster: " + cmp.Or(cluster.Message, cluster.Reason, string(cluster.State))
 	case v.blocked != nil:
-		c.Reason, c.Message = v.blocked.reason, v.blocked.message
+		c.Reason, c.Message = v.blocked.Reason, v.blocked.Message
 	case !v.complete:
 		c.Reason, c.Message = fleetv1alpha1.ReasonSyncing, "The Applications of the cluster are being read."
 	default:

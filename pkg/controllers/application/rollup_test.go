@@ -19,6 +19,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -61,8 +62,8 @@ func TestRollupWakesForNewsOnly(t *testing.T) {
 		{"It went.", func() { r.forget(reported, named("b")) }, 1},
 		{"It was not there.", func() { r.forget(reported, named("b")) }, 0},
 		{"What was observed is newer.", func() { r.offer(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
-		{"Nobody may look.", func() { r.unwatched(reported, problem{fleetv1alpha1.ReasonDisabled, "No."}) }, 1},
-		{"That is known already.", func() { r.unwatched(reported, problem{fleetv1alpha1.ReasonDisabled, "No."}) }, 0},
+		{"Nobody may look.", func() { r.unwatched(reported, condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "No."}) }, 1},
+		{"That is known already.", func() { r.unwatched(reported, condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "No."}) }, 0},
 		{"It is gone.", func() { r.disengaged(reported) }, 1},
 		{"A pass that ended late.", func() { r.observe(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
 		{"As above.", func() { r.synced(reported) }, 0},
@@ -250,7 +251,7 @@ func TestReportStatus(t *testing.T) {
 		},
 		"Disabled": {
 			reason: "Nobody looks, so nobody knows.", cluster: connected, old: current,
-			view: rollupView{engaged: true, reached: true, since: now.Time, lastKnown: known, blocked: &problem{fleetv1alpha1.ReasonDisabled, "The class says so."}},
+			view: rollupView{engaged: true, reached: true, since: now.Time, lastKnown: known, blocked: &condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "The class says so."}},
 			want: unknown("Disabled", "The class says so.", now, nil),
 		},
 		"DisabledAndLost": {
@@ -305,7 +306,7 @@ func TestRollupTakesWhatIsOfferedUntilItIsObserved(t *testing.T) {
 		t.Errorf("want one that is degraded, as observed, and one that is healthy, as offered; got %+v", got)
 	}
 	// A watch that was refused for a while begins anew.
-	r.unwatched(reported, problem{fleetv1alpha1.ReasonNotServed, "No."})
+	r.unwatched(reported, condition.Problem{Reason: fleetv1alpha1.ReasonNotServed, Message: "No."})
 	if r.isComplete(reported) {
 		t.Error("nobody knows what there is")
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -174,7 +175,7 @@ func (s selector) once(objects []object) []object {
 }
 
 // views are the components that a spec names, as far as they can be seen.
-func (s selector) views(app *appsv1alpha1.Application, kinds []seenKind, refused func(object) *problem) []componentView {
+func (s selector) views(app *appsv1alpha1.Application, kinds []seenKind, refused func(object) *condition.Problem) []componentView {
 	byGVK := make(map[schema.GroupVersionKind]*seenKind, len(kinds))
 	named := make(map[schema.GroupVersionKind]map[string]object, len(kinds))
 	for i := range kinds {
@@ -217,10 +218,10 @@ func nameOf(component string, kind appsv1alpha1.ComponentKind) string {
 }
 
 // look completes the view of a component of which there is an object with the annotation.
-func (s selector) look(view *componentView, o object, refused func(object) *problem) {
+func (s selector) look(view *componentView, o object, refused func(object) *condition.Problem) {
 	view.found = o.record
 	if !s.belongs(o) {
-		view.problem = &problem{appsv1alpha1.ReasonLabelsDoNotMatch, "The selector of the Application does not match the labels of the object."}
+		view.problem = &condition.Problem{Reason: appsv1alpha1.ReasonLabelsDoNotMatch, Message: "The selector of the Application does not match the labels of the object."}
 		return
 	}
 	view.installed = true

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -191,7 +192,7 @@ func TestSelectingComponentsWhoseNewVersionIsNotSeen(t *testing.T) {
 	same.kind = former
 	got := s.sort([]seenKind{
 		{namedKind: namedKind{gvk: former.GroupVersionKind, kind: former, leaving: true}, objects: []object{same}},
-		{namedKind: namedKind{gvk: configMapKind.GroupVersionKind, unseen: &problem{appsv1alpha1.ReasonSyncing, "wait"}}},
+		{namedKind: namedKind{gvk: configMapKind.GroupVersionKind, unseen: &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "wait"}}},
 	}, func(object) bool { return false })
 	if len(got.release) != 0 || len(got.leaving) != 1 {
 		t.Errorf("want it to be kept in mind and not to be released, got release %v, leaving %v", got.release, got.leaving)
@@ -199,12 +200,12 @@ func TestSelectingComponentsWhoseNewVersionIsNotSeen(t *testing.T) {
 }
 
 func TestSelectingComponentsThatAreNamed(t *testing.T) {
-	unseen := &problem{appsv1alpha1.ReasonKindForbidden, "no"}
-	refused := &problem{appsv1alpha1.ReasonOwnershipForbidden, "no"}
+	unseen := &condition.Problem{Reason: appsv1alpha1.ReasonKindForbidden, Message: "no"}
+	refused := &condition.Problem{Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "no"}
 	for _, tc := range []struct {
 		name, reason             string
 		objects                  []object
-		unseen, refused, problem *problem
+		unseen, refused, problem *condition.Problem
 		found, installed         bool
 	}{
 		{name: "none", reason: "There is no such object."},
@@ -212,7 +213,7 @@ func TestSelectingComponentsThatAreNamed(t *testing.T) {
 		{name: "there", reason: "It is installed.", objects: []object{seen("other"), seen("settings")}, found: true, installed: true},
 		{
 			name: "labels", reason: "Users are told why it does not count.", objects: []object{seen("settings", otherLabels)}, found: true,
-			problem: &problem{appsv1alpha1.ReasonLabelsDoNotMatch, "The selector of the Application does not match the labels of the object."},
+			problem: &condition.Problem{Reason: appsv1alpha1.ReasonLabelsDoNotMatch, Message: "The selector of the Application does not match the labels of the object."},
 		},
 		{name: "another's", reason: "It is not shown what is another Application's.", objects: []object{seen("settings", otherAnnotation, ownedByShop)}},
 		{name: "unseen", reason: "Nothing is said about what cannot be seen.", objects: []object{seen("settings")}, unseen: unseen},
@@ -226,7 +227,7 @@ func TestSelectingComponentsThatAreNamed(t *testing.T) {
 				t.Fatal(err)
 			}
 			kind := seenKind{namedKind: namedKind{gvk: configMapKind.GroupVersionKind, unseen: tc.unseen}, objects: tc.objects}
-			views := s.views(app, []seenKind{kind}, func(object) *problem { return tc.refused })
+			views := s.views(app, []seenKind{kind}, func(object) *condition.Problem { return tc.refused })
 			if len(views) != 1 {
 				t.Fatalf("want one view, got %d", len(views))
 			}
@@ -238,7 +239,7 @@ func TestSelectingComponentsThatAreNamed(t *testing.T) {
 	}
 }
 
-func equalProblems(a, b *problem) bool {
+func equalProblems(a, b *condition.Problem) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // statusOf is the status that an Application shall have. It depends on nothing but what was observed, of which the
@@ -75,7 +76,7 @@ func equalStatus(a, b appsv1alpha1.ApplicationStatus) bool {
 
 // unseenApplication is what is observed of an Application at which nobody looks any more, or cannot: nothing. The
 // status that follows from it says so of every component, instead of what was true when somebody looked last.
-func unseenApplication(app *appsv1alpha1.Application, why problem) observation {
+func unseenApplication(app *appsv1alpha1.Application, why condition.Problem) observation {
 	o := observation{application: app, unseen: &why, ownedKinds: app.Status.OwnedKinds}
 	for name, kind := range app.Spec.Components {
 		o.components = append(o.components, componentView{name: name, kind: kind, unseen: &why})

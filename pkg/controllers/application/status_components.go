@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // Bounds of what a status repeats of a component. Those of the API's schema are in characters, too.
@@ -162,33 +163,33 @@ func componentStatus(v componentView) appsv1alpha1.ComponentStatus {
 		c.Ignored = v.found.ignored
 	}
 	if what != nil {
-		c.Reason, c.Message = clean(what.reason, maxComponentReason), clean(what.message, maxComponentMessage)
+		c.Reason, c.Message = clean(what.Reason, maxComponentReason), clean(what.Message, maxComponentMessage)
 	}
 	return c
 }
 
 // foundHealth is how an object says that it fares. What was found to be wrong with its belonging to the Application is
 // told only if it has nothing worse to say itself; the condition ComponentsWatched says it in any case.
-func foundHealth(v componentView) (appsv1alpha1.Health, *problem) {
+func foundHealth(v componentView) (appsv1alpha1.Health, *condition.Problem) {
 	h := v.found.health
 	switch {
 	case healthRank(h.Health) < 0 || h.Health == appsv1alpha1.HealthMissing:
 		// Nobody else decides whether it is there.
-		return appsv1alpha1.HealthUnknown, &problem{h.Reason, h.Message}
+		return appsv1alpha1.HealthUnknown, &condition.Problem{Reason: h.Reason, Message: h.Message}
 	case h.Health == appsv1alpha1.HealthHealthy && v.found.deleting:
 		// Only its metadata was looked at.
-		return appsv1alpha1.HealthProgressing, &problem{appsv1alpha1.ReasonTerminating, "It is being deleted."}
+		return appsv1alpha1.HealthProgressing, &condition.Problem{Reason: appsv1alpha1.ReasonTerminating, Message: "It is being deleted."}
 	case h.Health == appsv1alpha1.HealthHealthy && v.problem != nil:
 		return h.Health, v.problem
 	}
-	return h.Health, &problem{h.Reason, h.Message}
+	return h.Health, &condition.Problem{Reason: h.Reason, Message: h.Message}
 }
 
-func orElse(p *problem, reason, message string) *problem {
+func orElse(p *condition.Problem, reason, message string) *condition.Problem {
 	if p != nil {
 		return p
 	}
-	return &problem{reason, message}
+	return &condition.Problem{Reason: reason, Message: message}
 }
 
 // objectName is the name of the object that a component is.

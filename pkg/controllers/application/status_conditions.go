@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // maxMessage is how many characters the message of a status or of a condition has at most.
@@ -103,7 +104,7 @@ func healthCheckCondition(o observation) metav1.Condition {
 	case o.application.Spec.HealthCheck == nil:
 		c.Reason, c.Message = appsv1alpha1.ReasonNoHealthCheck, "The Application has no health check."
 	case p != nil:
-		c.Reason, c.Message = p.reason, p.message
+		c.Reason, c.Message = p.Reason, p.Message
 	case c.Status == metav1.ConditionTrue:
 		c.Reason, c.Message = appsv1alpha1.ReasonHealthCheckReady, "The health check's Pod is ready."
 	case c.Status == metav1.ConditionFalse:
@@ -154,17 +155,17 @@ func unknownReason(components []componentEntry) string {
 func watchedCondition(o observation) metav1.Condition {
 	c := metav1.Condition{Type: appsv1alpha1.ConditionComponentsWatched, Status: metav1.ConditionFalse}
 	if o.unseen != nil {
-		c.Reason, c.Message = o.unseen.reason, o.unseen.message
+		c.Reason, c.Message = o.unseen.Reason, o.unseen.Message
 		return c
 	}
-	worst, order, name := (*problem)(nil), 0, ""
+	worst, order, name := (*condition.Problem)(nil), 0, ""
 	affected := 0
 	for _, v := range o.components {
 		p, rank := v.unseen, 3
 		switch {
-		case p != nil && p.reason == appsv1alpha1.ReasonSyncing:
+		case p != nil && p.Reason == appsv1alpha1.ReasonSyncing:
 			rank = 1
-		case p == nil && v.problem != nil && v.problem.reason == appsv1alpha1.ReasonOwnershipForbidden:
+		case p == nil && v.problem != nil && v.problem.Reason == appsv1alpha1.ReasonOwnershipForbidden:
 			p, rank = v.problem, 2
 		}
 		if p == nil {
@@ -176,21 +177,31 @@ func watchedCondition(o observation) metav1.Condition {
 		}
 	}
 	if worst == nil {
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, appsv1alpha1.ReasonWatched, "All components are watched."
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, appsv1alpha1.ReasonWatched, watchedMessage(o)
 		return c
 	}
-	c.Reason, c.Message = worst.reason, fmt.Sprintf("Component %q: %s", name, worst.message)
+	c.Reason, c.Message = worst.Reason, fmt.Sprintf("Component %q: %s", name, worst.Message)
 	if affected > 1 {
 		c.Message += fmt.Sprintf(" %d components are affected in all.", affected)
 	}
 	return c
 }
 
+// watchedMessage is what there is to say if every component can be seen.
+func watchedMessage(o observation) string {
+	message := "All components are watched."
+	if len(o.notServed) > 0 {
+		// There may be nothing to find. Or the name is misspelt.
+		message += fmt.Sprintf(" The cluster does not serve these kinds of spec.discover: %s.", someNames(o.notServed))
+	}
+	return message
+}
+
 // statusMessage is what is worst first: the components, what the Application depends on, its health check. It is empty
 // if all is well.
 func statusMessage(o observation, components []componentEntry, dependencies []appsv1alpha1.DependencyStatus) string {
 	if o.unseen != nil {
-		return clean(o.unseen.message, maxMessage)
+		return clean(o.unseen.Message, maxMessage)
 	}
 	parts := []string{componentsMessage(components)}
 	if missing := dependenciesWith(dependencies, corev1.ConditionFalse); len(missing) > 0 {

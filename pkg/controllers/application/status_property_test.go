@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // stored is a status as it comes back from an API server.
@@ -175,7 +176,7 @@ func randomObservation(r *rand.Rand) observation {
 	case 1:
 		checked(corev1.ConditionFalse, nil)(&o)
 	case 2:
-		checked("", &problem{appsv1alpha1.ReasonHealthCheckForbidden, "No."})(&o)
+		checked("", &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckForbidden, Message: "No."})(&o)
 	}
 	return o
 }
@@ -220,7 +221,7 @@ func TestStatusIsIdempotent(t *testing.T) {
 func TestStatusIsBounded(t *testing.T) {
 	full := func(name int, text string, length int) appsv1alpha1.ApplicationStatus {
 		long := func(i int) string { return fmt.Sprintf("%03d", i) + strings.Repeat("x", name-3) }
-		o := observed(checked(corev1.ConditionFalse, &problem{appsv1alpha1.ReasonHealthCheckRefused, strings.Repeat(text, length)}))
+		o := observed(checked(corev1.ConditionFalse, &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: strings.Repeat(text, length)}))
 		for i := range 256 {
 			v := component(long(i), appsv1alpha1.HealthDegraded)
 			v.kind = appsv1alpha1.ComponentKind{Group: long(i), Version: strings.Repeat("v", min(name, 63)), Kind: strings.Repeat("K", min(name, 63))}
@@ -356,7 +357,7 @@ func TestSummaryOf(t *testing.T) {
 }
 
 func TestStatusOfAnApplicationThatNobodySeesIsIdempotent(t *testing.T) {
-	why := problem{appsv1alpha1.ReasonNotEnrolled, "Nobody looks any more."}
+	why := condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Nobody looks any more."}
 	for name, app := range map[string]*appsv1alpha1.Application{"Whole": leftBehind(), "Empty": observed().application} {
 		t.Run(name, func(t *testing.T) {
 			app.Status = stored(t, statusOf(unseenApplication(app, why), statusTime(1)))

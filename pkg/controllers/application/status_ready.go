@@ -34,7 +34,7 @@ func readyCondition(status *appsv1alpha1.ApplicationStatus, o observation) metav
 		Message: "Everything is installed and healthy",
 	}
 	if o.unseen != nil {
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, o.unseen.reason, o.unseen.message
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, o.unseen.Reason, o.unseen.Message
 		return c
 	}
 	needed := []string{appsv1alpha1.ConditionInstalled, appsv1alpha1.ConditionHealthy}

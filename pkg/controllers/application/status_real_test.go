@@ -19,6 +19,7 @@ import (
 
 // A status that is written late must not say of the next Application of the name what was true of the one before.
 func TestStatusOfAnApplicationIsNotWrittenToItsSuccessor(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	f.installed(app)
@@ -32,11 +33,11 @@ func TestStatusOfAnApplicationIsNotWrittenToItsSuccessor(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	f.delete(app)
+	f.Delete(f.workload, app)
 	successor := f.application("shop", components(configMaps, "settings"))
 	f.installed(successor)
 	f.settled()
-	err = f.workload.Status().Patch(f.ctx, successor.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+	err = f.workload.Status().Patch(f.Ctx, successor.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
 	if !apierrors.IsConflict(err) {
 		t.Errorf("The status of another Application must be refused as a conflict. Got %v.", err)
 	}
@@ -46,17 +47,18 @@ func TestStatusOfAnApplicationIsNotWrittenToItsSuccessor(t *testing.T) {
 // Whoever changes an Application while its status is written is not overwritten, and the status comes nevertheless: a
 // change of which nothing is kept is no event.
 func TestStatusIsWrittenAfterAConflict(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	f.installed(app)
 	f.settled()
 	direct, key := f.workload, client.ObjectKeyFromObject(app)
 	var once sync.Once
-	f.asked.setAnswer(func(req *http.Request) *http.Response {
+	f.asked.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/applications/shop/status") {
 			once.Do(func() {
 				same := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-				if err := direct.Patch(f.ctx, same, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}}}`))); err != nil {
+				if err := direct.Patch(f.Ctx, same, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}}}`))); err != nil {
 					t.Errorf("cannot change the Application: %v", err)
 				}
 			})

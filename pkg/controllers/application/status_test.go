@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/health"
 )
 
@@ -51,12 +52,12 @@ func unmatched(v *componentView) {
 func notSeen(reason string) func(*componentView) {
 	return func(v *componentView) {
 		missing(v)
-		v.unseen = &problem{reason, "Nobody can look."}
+		v.unseen = &condition.Problem{Reason: reason, Message: "Nobody can look."}
 	}
 }
 
 func notOwned(v *componentView) {
-	v.problem = &problem{appsv1alpha1.ReasonOwnershipForbidden, "Masthead may not patch it."}
+	v.problem = &condition.Problem{Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "Masthead may not patch it."}
 }
 
 func observed(modify ...func(*observation)) observation {
@@ -77,7 +78,7 @@ func dependingOn(views ...dependencyView) func(*observation) {
 	return func(o *observation) { o.dependencies = views }
 }
 
-func checked(ready corev1.ConditionStatus, p *problem) func(*observation) {
+func checked(ready corev1.ConditionStatus, p *condition.Problem) func(*observation) {
 	return func(o *observation) {
 		o.application.Spec.HealthCheck = &appsv1alpha1.ApplicationHealthCheck{}
 		o.healthCheck = healthCheckView{pod: "wordpress-abc", ready: ready, problem: p}
@@ -131,7 +132,7 @@ func TestStatusOfOneComponent(t *testing.T) {
 		"OtherProblem": {
 			reason: "Whoever selects may say more exactly why it does not belong.",
 			component: component("db", appsv1alpha1.HealthHealthy, unmatched, func(v *componentView) {
-				v.problem = &problem{appsv1alpha1.ReasonClusterScoped, "It has no namespace."}
+				v.problem = &condition.Problem{Reason: appsv1alpha1.ReasonClusterScoped, Message: "It has no namespace."}
 			}),
 			want: appsv1alpha1.ComponentStatus{
 				Installed: corev1.ConditionFalse, Health: appsv1alpha1.HealthMissing, Reason: appsv1alpha1.ReasonClusterScoped,
@@ -384,7 +385,7 @@ func TestConditions(t *testing.T) {
 		},
 		"HealthCheckRefused": {
 			reason:      "There is no Pod, and the API server says why.",
-			observation: observed(with(db), checked(corev1.ConditionUnknown, &problem{appsv1alpha1.ReasonHealthCheckRefused, "Refused: no."})),
+			observation: observed(with(db), checked(corev1.ConditionUnknown, &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: "Refused: no."})),
 			installed:   wanted{yes, "Installed"}, check: wanted{unknown, "HealthCheckRefused"},
 			healthy: wanted{yes, "Healthy"}, watched: wanted{yes, "Watched"},
 			message: "Refused: no.",
@@ -398,14 +399,14 @@ func TestConditions(t *testing.T) {
 		},
 		"NotEnrolled": {
 			reason:      "What was true when somebody looked last is not shown as if it were true now.",
-			observation: unseenApplication(leftBehind(), problem{appsv1alpha1.ReasonNotEnrolled, "Nobody looks any more."}),
+			observation: unseenApplication(leftBehind(), condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Nobody looks any more."}),
 			installed:   wanted{unknown, "ComponentsNotWatched"}, check: wanted{unknown, "NotEnrolled"},
 			healthy: wanted{unknown, "ComponentsNotWatched"}, watched: wanted{no, "NotEnrolled"},
 			message: `Nobody looks any more.`,
 		},
 		"NotEnrolledAndEmpty": {
 			reason:      "One without components is not watched either.",
-			observation: unseenApplication(observed().application, problem{appsv1alpha1.ReasonNotEnrolled, "Nobody looks any more."}),
+			observation: unseenApplication(observed().application, condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Nobody looks any more."}),
 			installed:   wanted{unknown, "NoComponents"}, check: wanted{unknown, "NoHealthCheck"},
 			healthy: wanted{unknown, "NoComponents"}, watched: wanted{no, "NotEnrolled"},
 			message: `Nobody looks any more.`,

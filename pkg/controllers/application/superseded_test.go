@@ -14,10 +14,12 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 // A look that has begun when the class comes to say ObserveOnly, or takes its consent back, begins no write any more.
 func TestALookThatIsSupersededWritesNoMore(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
 
@@ -63,6 +65,7 @@ func TestALookThatIsSupersededWritesNoMore(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			f.served()
 			if tc.before != nil {
@@ -76,14 +79,14 @@ func TestALookThatIsSupersededWritesNoMore(t *testing.T) {
 				close(reached)
 				<-goOn
 			})
-			f.asked.setAfter(func(req *http.Request) {
+			f.asked.SetAfter(func(req *http.Request) {
 				if req.Method == tc.method && strings.Contains(req.URL.Path, f.namespace+tc.upTo) {
 					once()
 				}
 			})
 			release := sync.OnceFunc(func() { close(goOn) })
 			t.Cleanup(release)
-			before := f.asked.count()
+			before := f.asked.Count()
 			f.application("shop", components(configMaps, "a", "b", "c"), func(app *appsv1alpha1.Application) {
 				if tc.change != nil {
 					tc.change(app)
@@ -94,7 +97,7 @@ func TestALookThatIsSupersededWritesNoMore(t *testing.T) {
 			release()
 			f.settled()
 			var got []string
-			for _, request := range f.asked.since(before, writes()...) {
+			for _, request := range f.asked.Since(before, controllertest.Writes()...) {
 				if strings.Contains(request, "/configmaps/") || strings.Contains(request, "/pods") {
 					got = append(got, request)
 				}
@@ -112,14 +115,18 @@ func observeOnly(s *fleetv1alpha1.ApplicationsSpec) {
 
 // comesToSay changes what the class says, and waits until that is in force.
 func (f *fixture) comesToSay(change func(*fleetv1alpha1.ApplicationsSpec)) {
-	f.t.Helper()
-	w, ok := f.reconciler.workloads.Get(f.cluster)
-	if !ok {
-		f.t.Fatal("the cluster is not engaged")
-	}
+	f.T.Helper()
+	var w *workload
+	f.Within("the cluster is engaged", func() error {
+		var ok bool
+		if w, ok = f.reconciler.workloads.Get(f.cluster); !ok {
+			return errors.New("it is not")
+		}
+		return nil
+	})
 	before := w.currentRegime()
 	f.classSays(change)
-	f.eventually("the class counts", func() error {
+	f.Within("the class counts", func() error {
 		if w.currentRegime() == before {
 			return errors.New("it does not yet")
 		}

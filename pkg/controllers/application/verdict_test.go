@@ -14,6 +14,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/test/verdict"
 )
@@ -31,6 +32,8 @@ func TestVerdictsOnHealthRules(t *testing.T) {
 		r.Status = ruleStatus(&rules[i], rules, follow(rules, nil, nil), statusTime(1).Time)
 		return verdict.Object(t, kind, &r)
 	}
+	decides := rule("a", "false")
+	decides.Spec.Healthy = "true"
 	edited := of(0, rule("a", "false"))
 	edited.SetGeneration(9)
 	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{
@@ -43,7 +46,7 @@ func TestVerdictsOnHealthRules(t *testing.T) {
 		"CannotCompile": {Reason: "Somebody has to correct it.", Object: of(0, rule("a", "object.")), Want: verdict.Failed},
 		"Shadowed": {
 			Reason: "It is not followed as long as the older one is there.",
-			Object: of(1, rule("a", "false"), rule("b", "false")), Want: verdict.Failed,
+			Object: of(1, decides, rule("b", "false")), Want: verdict.Failed,
 		},
 	}}
 	table.Check(t)
@@ -58,7 +61,7 @@ func TestVerdictsOnApplicationReports(t *testing.T) {
 	broken := complete
 	broken.totals.applications = fleetv1alpha1.ApplicationCounts{Total: 1, Degraded: 1}
 	blocked := func(reason string) rollupView {
-		return rollupView{engaged: true, reached: true, blocked: &problem{reason, "It is so."}}
+		return rollupView{engaged: true, reached: true, blocked: &condition.Problem{Reason: reason, Message: "It is so."}}
 	}
 	report := func(cluster connection.Cluster, v rollupView) *unstructured.Unstructured {
 		r := &fleetv1alpha1.ApplicationReport{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "capi-w1", Generation: 1}}
@@ -107,7 +110,7 @@ func TestVerdictsOnApplications(t *testing.T) {
 		if reason == "" {
 			return checked(status, nil)
 		}
-		return checked(status, &problem{reason, "It is so."})
+		return checked(status, &condition.Problem{Reason: reason, Message: "It is so."})
 	}
 	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{
 		"Created": {
@@ -191,7 +194,7 @@ func TestVerdictsOnApplications(t *testing.T) {
 		},
 		"NotEnrolled": {
 			Reason: "Nobody looks any more, until somebody enrols the cluster again.", Want: verdict.Failed,
-			Object: app(unseenApplication(leftBehind(), problem{appsv1alpha1.ReasonNotEnrolled, "Nobody looks any more."})),
+			Object: app(unseenApplication(leftBehind(), condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Nobody looks any more."})),
 		},
 	}}
 	// What keeps Masthead from looking at a component, or from running the health check.
