@@ -71,6 +71,8 @@ type clusterAnswer struct {
 	nodes      []reflection.Node
 	nodesKnown bool
 	access     metav1.Condition
+	// unauthenticated means that the cluster does not know the credentials.
+	unauthenticated bool
 	// failures is how often in a row the cluster could not be asked.
 	failures int
 	// tooMuch means that there is no memory for the Nodes.
@@ -135,12 +137,15 @@ func (c *clusters) forget(key types.NamespacedName) {
 	delete(c.known, key)
 }
 
+// leftAloneFor is for how long who gave no answer so many times in a row is not asked again: twice as long each time.
+func leftAloneFor(failures int) time.Duration { return min(resync, retry<<min(failures-1, 10)) }
+
 // goodFor is how long an answer counts: one with the Nodes until the next resync, one without them until the next
-// retry. A cluster that cannot be asked is left alone twice as long each time.
+// retry.
 func (a clusterAnswer) goodFor() time.Duration {
 	switch {
 	case a.failures > 0:
-		return min(resync, retry<<min(a.failures-1, 10))
+		return leftAloneFor(a.failures)
 	case a.nodesKnown || a.tooMuch:
 		return resync
 	default:
@@ -185,6 +190,9 @@ func (r *Reconciler) access(ctx context.Context, p *pass) error {
 	answer = r.clusters.remember(p.key(), answer)
 	p.set(answer.condition())
 	p.requeueSoon(answer.goodFor())
+	if answer.unauthenticated {
+		r.refusedToken(p)
+	}
 	if answer.nodesKnown != before.nodesKnown {
 		p.requeueSoon(time.Second) // The Nodes may show pools.
 	}
@@ -218,6 +226,7 @@ func (r *Reconciler) ask(ctx context.Context, p *pass) (clusterAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
 	answer := clusterAnswer{access: w.access(ctx)}
+	answer.unauthenticated = w.unauthenticated
 	if answer.access.Reason != fleetv1alpha1.ReasonAccessNone && answer.access.Reason != fleetv1alpha1.ReasonAccessUnknown {
 		answer.nodes, err = w.nodes(ctx)
 		answer.nodesKnown = err == nil
@@ -225,7 +234,7 @@ func (r *Reconciler) ask(ctx context.Context, p *pass) (clusterAnswer, error) {
 	return answer, nil
 }
 
-// workload asks an imported cluster. It can list Nodes and ask for rights, and nothing else.
+// workload asks an imported cluster. It can list Nodes, ask for rights and ask for a token, and nothing else.
 type workload struct {
 	client *http.Client
 	base   *http.Transport
@@ -233,6 +242,8 @@ type workload struct {
 	token  string
 	// open opens an account for the memory that an answer takes; nil for none.
 	open func(abort func(error)) bounded.Account
+	// unauthenticated means that the cluster said that it does not know the credentials.
+	unauthenticated bool
 }
 
 func newWorkload(kubeconfig []byte, o credentials.Options) (*workload, error) {
@@ -267,8 +278,27 @@ func newWorkload(kubeconfig []byte, o credentials.Options) (*workload, error) {
 
 func (w *workload) close() { w.base.CloseIdleConnections() }
 
-// errRefused means that the cluster refuses the credentials.
-var errRefused = errors.New("the credentials are refused")
+// errRefused means that the cluster refuses the credentials. errUnreadable means that what it says is no answer.
+var (
+	errRefused    = errors.New("the credentials are refused")
+	errUnreadable = errors.New("the API server's answer cannot be read")
+)
+
+// statusError is an answer that is none of what was asked for.
+type statusError struct{ code int }
+
+// Error implements error.
+func (e *statusError) Error() string {
+	if e.Is(errRefused) {
+		return errRefused.Error()
+	}
+	return fmt.Sprintf("the API server answers with the status %d", e.code)
+}
+
+// Is says whether the cluster refuses the credentials.
+func (e *statusError) Is(target error) bool {
+	return target == errRefused && (e.code == http.StatusUnauthorized || e.code == http.StatusForbidden)
+}
 
 // ask sends a request and decodes the answer, of which so many bytes are read at most.
 func (w *workload) ask(ctx context.Context, method, path string, body, into any, most int64) error {
@@ -295,11 +325,9 @@ func (w *workload) ask(ctx context.Context, method, path string, body, into any,
 		return errors.New("the API server cannot be reached")
 	}
 	defer func() { _ = resp.Body.Close() }()
-	switch {
-	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
-		return errRefused
-	case resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated:
-		return fmt.Errorf("the API server answers with the status %d", resp.StatusCode)
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated {
+		w.unauthenticated = w.unauthenticated || resp.StatusCode == http.StatusUnauthorized
+		return &statusError{resp.StatusCode}
 	}
 	answer := bounded.NewBody(ctx, resp.Body, bounded.NewScanner("answer", bounded.WithBytes(most)), w.open, nil)
 	defer func() { _ = answer.Close() }() // Which gives back the memory.
@@ -307,7 +335,7 @@ func (w *workload) ask(ctx context.Context, method, path string, body, into any,
 		if refused := (*bounded.Error)(nil); errors.As(err, &refused) {
 			return refused
 		}
-		return errors.New("the API server's answer cannot be read") // What the decoder says repeats parts of the answer.
+		return errUnreadable // What the decoder says repeats parts of the answer.
 	}
 	return nil
 }

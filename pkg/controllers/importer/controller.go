@@ -109,6 +109,7 @@ type Reconciler struct {
 
 	kinds    *kinds
 	tokens   *tokens
+	accounts *tokens
 	clusters *clusters
 	places   *places
 	states   *states
@@ -135,10 +136,13 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
+	if o.Registerer != nil {
+		minted.register(o.Registerer)
+	}
 	r := &Reconciler{
 		hub: mgr.GetClient(), live: mgr.GetAPIReader(), owned: owned, mapper: mgr.GetRESTMapper(),
 		recorder: mgr.GetEventRecorder(fleetv1alpha1.FieldManager), clock: o.Clock, verify: o.Verify, creds: o.Credentials,
-		kinds: newKinds(o.Clock), tokens: minted, clusters: newClusters(o.Clock, o.Budget), states: newStates(),
+		kinds: newKinds(o.Clock), tokens: minted, accounts: minted.ofAccounts(), clusters: newClusters(o.Clock, o.Budget), states: newStates(),
 	}
 	if o.Registerer != nil {
 		if err := r.states.register(o.Registerer); err != nil {
@@ -166,6 +170,9 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	}
 	of := &watches{controller: c, cache: owned, toImports: importOfLabels, on: map[schema.GroupVersionKind]bool{}}
 	r.watch, r.watched = of.ensure, of.kinds
+	if err := c.Watch(source.TypedFunc[reconcile.Request](r.startLeftovers)); err != nil {
+		return fmt.Errorf("cannot look for what imports have left: %w", err)
+	}
 	return r.setupMembers(mgr, c)
 }
 
@@ -233,9 +240,13 @@ type watches struct {
 
 // importOfLabels is the import whose labels an object bears.
 func importOfLabels(_ context.Context, o client.Object) []reconcile.Request {
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{
+	return []reconcile.Request{{NamespacedName: importNamedBy(o)}}
+}
+
+func importNamedBy(o client.Object) types.NamespacedName {
+	return types.NamespacedName{
 		Namespace: o.GetLabels()[fleetv1alpha1.ImportNamespaceLabel], Name: o.GetLabels()[fleetv1alpha1.ImportNameLabel],
-	}}}
+	}
 }
 
 func (w *watches) ensure(ctx context.Context, gvk schema.GroupVersionKind) error {
@@ -340,4 +351,5 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.places.settle(key)
 	r.clusters.forget(key)
 	r.tokens.forget(key)
+	r.accounts.forget(key)
 }

@@ -7,7 +7,11 @@
 // # Guarantees
 //
 //   - Nothing is written to an imported cluster or to its cloud. In the cluster, Nodes are listed and the credentials'
-//     rights are asked for. In the cloud, Crossplane observes.
+//     rights are asked for; where the spec names a ServiceAccount, a token of it is, of which the cluster keeps
+//     nothing. In the cloud, Crossplane observes.
+//   - Where the spec names a ServiceAccount, the credentials of the source ask for its token and do nothing else. The
+//     Secret with the kubeconfig never holds them, whatever comes of the request. The Secret that the Crossplane
+//     provider writes, or that the spec names, still does.
 //   - Nothing is created while the admission policies of pkg/takeover are not enforced, or while something else manages
 //     the cluster.
 //   - A managed resource is created paused, after a dry run of the same object, and released once the API server's
@@ -30,9 +34,13 @@
 //   - A node pool whose name is taken is left out; nothing else waits for it. A kubeconfig that is there is kept up to
 //     date while the reflection stops.
 //   - An import that may no longer use its provider configuration has nothing. What an import has left whose finalizer
-//     somebody took away is removed the same way, once a ClusterImport of that cloud has been looked after since the
-//     manager started.
-//   - Credentials are withdrawn with the label or the Secret that gave them, whatever else stops the import.
+//     somebody took away is removed the same way; the manager looks for it when it starts, too.
+//   - Credentials are withdrawn with the label or the Secret that gave them, or with the right to the tokens of the
+//     ServiceAccount that did, whatever else stops the import. That is so for what the spec names: after a change of
+//     the source, those of the earlier one stay until the new one gives some.
+//   - A token of a ServiceAccount of the hub is asked for in the namespace of the ClusterImport alone, for one
+//     audience, which is no API server's, and for ten minutes. It is shown once, to an endpoint that the operator
+//     allows, and kept nowhere.
 //   - The status names what is there, and nothing that is gone: the admission policies go by it.
 //   - While something else names the cluster for which Cluster API core would write to its Nodes, core gets no
 //     credentials.
@@ -42,9 +50,13 @@
 // # What does the owner of an imported cluster gain from the hub or another cluster through this?
 //
 // Answers of the cluster are bounded, and of its Nodes only labels, the kubelet's version and readiness are read. Its
-// API server is sent the credentials of its own kubeconfig, and no others. Redirects are not followed. Clusters that
-// hang take half of the workers at most, those of one namespace half of that, and are asked less and less often. What
-// is kept of Nodes is charged to the budget of the process.
+// API server is sent the credentials of its own kubeconfig, and no others. Redirects are not followed. What it gives as
+// the token of a ServiceAccount is a text of bounded size that lives for two hours at most, and goes back to that very
+// server, by its authority, and nowhere else: with the token of another cluster, or of another account, its owner gains
+// what a kubeconfig of theirs gains. A cluster that gives no token, or does not know those that it gave, is asked less
+// and less often, down to every five minutes. Clusters that hang take half of the workers at most, those of one
+// namespace half of that, and are asked less and less often. What is kept of Nodes is charged to the budget of the
+// process.
 //
 // # What does whoever writes a ClusterImport gain?
 //
@@ -53,6 +65,9 @@
 // more a name, keeps nobody else from importing it. Secrets are read in the namespace of the ClusterImport alone, and
 // only with the label that somebody who may write them gives them, for the namespace or for one import; a connection
 // Secret only if it is controlled by the managed resource of the import. Tokens are asked for only at endpoints that
-// the operator allows. Kubeconfigs are held against pkg/providers/credentials: exec, auth-provider, impersonation and
-// files are refused.
+// the operator allows. A token of a ServiceAccount, whichever the spec names, gives no right that the credentials of
+// the source do not give already: who may ask for it may act as that ServiceAccount. A ServiceAccount of the hub is
+// granted to its namespace: whoever writes ClusterImports there can have a token of its identity in the cloud sent to a
+// cluster of their own, so that one identity is to be for clusters of one owner. Kubeconfigs are held against
+// pkg/providers/credentials: exec, auth-provider, impersonation and files are refused.
 package importer

@@ -65,7 +65,13 @@ func (w *world) api(tb testing.TB, name, clusterRole string) fakecloud.API {
 // do.
 func (w *world) addEKS(tb testing.TB, name string, pools ...string) {
 	tb.Helper()
-	cluster := fakecloud.EKS{Region: region, Name: name, API: w.api(tb, name, reader), Subnets: []fakecloud.Subnet{
+	w.addEKSWithRole(tb, name, reader, pools...)
+}
+
+// addEKSWithRole adds a cluster whose credentials have a ClusterRole.
+func (w *world) addEKSWithRole(tb testing.TB, name, clusterRole string, pools ...string) {
+	tb.Helper()
+	cluster := fakecloud.EKS{Region: region, Name: name, API: w.api(tb, name, clusterRole), Subnets: []fakecloud.Subnet{
 		{ID: "subnet-0a1b2c3d", Zone: region + "a", CIDR: "10.20.0.0/20", Public: true}, {ID: "subnet-1a1b2c3d", Zone: region + "b", CIDR: "10.20.16.0/20"},
 	}}
 	for _, p := range pools {
@@ -88,6 +94,12 @@ func importOfEKS(name, cluster string, pools ...string) *fleetv1alpha1.ClusterIm
 
 func (w *world) create(tb testing.TB, o client.Object) {
 	tb.Helper()
+	if imp, ok := o.(*fleetv1alpha1.ClusterImport); ok {
+		writes.names(imp.Name)
+		if account := imp.Spec.HubServiceAccount(); account != "" {
+			writes.account(account)
+		}
+	}
 	if err := w.hub.Create(tb.Context(), o); err != nil {
 		tb.Fatal(err)
 	}

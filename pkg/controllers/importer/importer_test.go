@@ -4,6 +4,8 @@
 package importer_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -217,4 +219,35 @@ func TestImportWaitsForMachinesOfOthers(t *testing.T) {
 	}
 	modern(t).waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 	modern(t).unimport(t, imp)
+}
+
+// TestNothingIsLeftWhenTheManagerWasDown: somebody takes the finalizer of the only ClusterImport away and deletes it,
+// while the manager does not run. The next one removes what it made.
+func TestNothingIsLeftWhenTheManagerWasDown(t *testing.T) {
+	w := modern(t)
+	w.cloud.FailOnMutation(t)
+	w.addEKS(t, "cafe4444", "blue")
+	imp := importOfEKS("down", "cafe4444", "blue")
+	w.create(t, imp)
+	w.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	if err := w.stopImporter(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the ClusterImport is gone", func() (bool, string) {
+		err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), imp)
+		if err == nil {
+			imp.Finalizers = nil
+			err = errors.Join(w.hub.Update(t.Context(), imp), w.hub.Delete(t.Context(), imp))
+		}
+		return apierrors.IsNotFound(err), fmt.Sprint(err)
+	})
+	before := w.made(t, imp)
+	if !containsAll(before, []string{"Cluster/down", "Secret/down-kubeconfig"}) {
+		t.Fatalf("nothing is left to be removed: %v", before)
+	}
+	w.stopImporter = inBackground(context.Background(), w.runImporter)
+	eventually(t, "nothing is left", func() (bool, string) {
+		left := w.made(t, imp)
+		return len(left) == 0, fmt.Sprint(left)
+	})
 }

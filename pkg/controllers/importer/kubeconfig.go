@@ -44,7 +44,7 @@ func (r *Reconciler) kubeconfig(ctx context.Context, p *pass) error {
 		p.fail(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested, "The spec asks for no kubeconfig")
 		return r.withdrawKubeconfig(ctx, p)
 	}
-	content, err := r.credentials(ctx, p)
+	content, err := r.leastCredentials(ctx, p)
 	var refused *stopError
 	if errors.As(err, &refused) {
 		return r.noCredentials(ctx, p, refused)
@@ -77,6 +77,7 @@ func (r *Reconciler) noCredentials(ctx context.Context, p *pass, why *stopError)
 // is enrolled.
 func (r *Reconciler) withdrawKubeconfig(ctx context.Context, p *pass) error {
 	r.tokens.forget(p.key())
+	r.accounts.drop(p.key(), 0)
 	left, err := r.removeKubeconfig(ctx, p)
 	if err != nil || left > 0 {
 		return err
@@ -90,25 +91,24 @@ func (r *Reconciler) withdrawKubeconfig(ctx context.Context, p *pass) error {
 // that is refused must not end the connection with the next token. And credentials that are withdrawn are withdrawn
 // whatever else stops the import.
 func (r *Reconciler) keepKubeconfig(ctx context.Context, p *pass) error {
-	came := slices.ContainsFunc(p.conditions, func(c metav1.Condition) bool { return c.Type == fleetv1alpha1.ConditionKubeconfigReady })
+	if p.isKubeconfigSettled() {
+		return nil
+	}
 	named := namedSecret(p.imp.Spec)
-	if came || p.emptied || p.facts == nil && named == nil {
-		return nil
-	}
-	secret := &corev1.Secret{}
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.imp.Namespace, Name: kubeconfigName(p.imp)}, secret)
-	if apierrors.IsNotFound(err) || err == nil && !p.isOurs(secret) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("cannot get Secret %q: %w", kubeconfigName(p.imp), err)
-	}
-	if p.facts != nil {
+	account, hub := p.imp.Spec.ServiceAccount(), p.imp.Spec.HubServiceAccount()
+	secret, err := r.ownKubeconfig(ctx, p)
+	switch {
+	case err != nil || secret == nil:
+		return err
+	case p.facts != nil:
 		return r.kubeconfig(ctx, p)
+	case account != nil && !isOfAccount(secret, *account):
+		return r.noCredentials(ctx, p, withdrawnUntilAsked())
+	case named == nil && hub == "":
+		return nil
 	}
 	var refused *stopError
-	_, err = r.secretKey(ctx, p, *named)
-	switch {
+	switch err = r.mayStillUse(ctx, p, named); {
 	case !errors.As(err, &refused):
 		return err
 	case refused.withdrawn:
@@ -118,9 +118,30 @@ func (r *Reconciler) keepKubeconfig(ctx context.Context, p *pass) error {
 	}
 }
 
+// isKubeconfigSettled says whether the pass has come to the kubeconfig, or there is nothing by which it could be kept
+// or withdrawn.
+func (p *pass) isKubeconfigSettled() bool {
+	came := slices.ContainsFunc(p.conditions, func(c metav1.Condition) bool { return c.Type == fleetv1alpha1.ConditionKubeconfigReady })
+	spec := p.imp.Spec
+	return came || p.emptied ||
+		p.facts == nil && namedSecret(spec) == nil && spec.ServiceAccount() == nil && spec.HubServiceAccount() == ""
+}
+
+// mayStillUse finds out whether the credentials are withdrawn that an import uses: those of a Secret, or those of a
+// ServiceAccount of the hub.
+func (r *Reconciler) mayStillUse(ctx context.Context, p *pass, named *fleetv1alpha1.SecretKeyReference) error {
+	if account := p.imp.Spec.HubServiceAccount(); account != "" {
+		return r.mayAskForTokens(ctx, p, account)
+	}
+	_, err := r.secretKey(ctx, p, *named)
+	return err
+}
+
 // namedSecret is the Secret of the user's that a spec names, if it names one.
 func namedSecret(s fleetv1alpha1.ClusterImportSpec) *fleetv1alpha1.SecretKeyReference {
 	switch source := s.KubeconfigSource(); {
+	case s.HubServiceAccount() != "":
+		return nil
 	case source == fleetv1alpha1.KubeconfigSourceToken:
 		return s.Kubeconfig.TokenSecretRef
 	case source == fleetv1alpha1.KubeconfigSourceGoogleServiceAccount && s.Kubeconfig.Google != nil:
@@ -294,11 +315,6 @@ func (r *Reconciler) connectionSecret(ctx context.Context, p *pass, key string) 
 // imports: who writes a ClusterImport may be somebody who cannot read it. Whoever may write the Secret withdraws it
 // with the label, or with the Secret itself.
 func (r *Reconciler) secretKey(ctx context.Context, p *pass, ref fleetv1alpha1.SecretKeyReference) ([]byte, error) {
-	withdrawn := func(reason, format string, args ...any) error {
-		return &stopError{withdrawn: true, condition: metav1.Condition{
-			Type: fleetv1alpha1.ConditionKubeconfigReady, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...),
-		}}
-	}
 	secret := &corev1.Secret{}
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.imp.Namespace, Name: ref.Name}, secret)
 	if apierrors.IsNotFound(err) {
@@ -325,28 +341,17 @@ func mayUse(secret *corev1.Secret, imp *fleetv1alpha1.ClusterImport) bool {
 	return value == "true" || value != "" && value == string(imp.UID)
 }
 
-// minted is a token that is made with a service account's or a service principal's secret.
+// minted is a token that is made with a service account's or a service principal's secret, or in exchange for a token
+// of a ServiceAccount of the hub.
 func (r *Reconciler) minted(ctx context.Context, p *pass, source fleetv1alpha1.KubeconfigSource) (string, error) {
-	k := p.imp.Spec.Kubeconfig
-	var request tokenRequest
-	if source == fleetv1alpha1.KubeconfigSourceGoogleServiceAccount {
-		key, err := r.secretKey(ctx, p, k.Google.KeySecretRef)
-		if err != nil {
-			return "", err
-		}
-		if request, err = googleRequest(key); err != nil {
-			return "", noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "%s", err)
-		}
-	} else {
-		secret, err := r.secretKey(ctx, p, k.Azure.ClientSecretRef)
-		if err != nil {
-			return "", err
-		}
-		request = azureRequest(k.Azure, secret)
+	request, err := r.tokenRequest(ctx, p, source)
+	if err != nil {
+		return "", err
 	}
 	token, refreshIn, err := r.tokens.get(ctx, p.key(), request, func() (func(), bool) { return r.enter(p) })
+	var refused *stopError
 	switch {
-	case errors.Is(err, errNoPlace):
+	case errors.Is(err, errNoPlace), errors.As(err, &refused), errors.Is(err, errHub):
 		return "", err
 	case errors.Is(err, errEndpointNotAllowed):
 		return "", noKubeconfig(fleetv1alpha1.ReasonEndpointNotAllowed, "%s", err)
@@ -358,6 +363,30 @@ func (r *Reconciler) minted(ctx context.Context, p *pass, source fleetv1alpha1.K
 	return token.AccessToken, nil
 }
 
+// tokenRequest is the request by which the token is to be had that the spec asks for.
+func (r *Reconciler) tokenRequest(ctx context.Context, p *pass, source fleetv1alpha1.KubeconfigSource) (tokenRequest, error) {
+	k := p.imp.Spec.Kubeconfig
+	if p.imp.Spec.HubServiceAccount() != "" {
+		return r.federatedRequest(ctx, p)
+	}
+	if source == fleetv1alpha1.KubeconfigSourceAzureServicePrincipal {
+		secret, err := r.secretKey(ctx, p, k.Azure.ClientSecretRef)
+		if err != nil {
+			return tokenRequest{}, err
+		}
+		return azureRequest(k.Azure, secret), nil
+	}
+	key, err := r.secretKey(ctx, p, k.Google.KeySecretRef)
+	if err != nil {
+		return tokenRequest{}, err
+	}
+	request, err := googleRequest(key)
+	if err != nil {
+		return tokenRequest{}, noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "%s", err)
+	}
+	return request, nil
+}
+
 // writeKubeconfig writes the Secret. It is the same object when a token changes, so that who uses it need not connect
 // anew.
 func (r *Reconciler) writeKubeconfig(ctx context.Context, p *pass, content []byte) error {
@@ -367,6 +396,7 @@ func (r *Reconciler) writeKubeconfig(ctx context.Context, p *pass, content []byt
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.imp.Namespace, Name: kubeconfigName(p.imp), Labels: labels},
 		Type:       clusterv1.ClusterSecretType, Data: map[string][]byte{kubeconfigKey: content},
 	}
+	p.markAccount(want)
 	p.references = append(p.references, fleetv1alpha1.ImportReference{APIVersion: "v1", Kind: "Secret", Namespace: want.Namespace, Name: want.Name})
 	there := &corev1.Secret{}
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(want), there)
@@ -384,6 +414,7 @@ func (r *Reconciler) writeKubeconfig(ctx context.Context, p *pass, content []byt
 	changed := there.DeepCopy()
 	changed.Data = want.Data
 	maps.Copy(changed.Labels, labels)
+	p.markAccount(changed)
 	if equality.Semantic.DeepEqual(there, changed) {
 		return nil
 	}

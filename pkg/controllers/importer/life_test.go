@@ -51,6 +51,10 @@ type hubOfOneImport struct {
 	enforced bool
 	// touched are the kinds that were written.
 	writes []string
+	// hub is what differs from a hub that has everything.
+	hub hubFaults
+	// tags are those of the cluster in the cloud.
+	tags map[string]any
 }
 
 func newHub(t *testing.T, imp *fleetv1alpha1.ClusterImport, others ...client.Object) *hubOfOneImport {
@@ -74,6 +78,7 @@ func newHub(t *testing.T, imp *fleetv1alpha1.ClusterImport, others ...client.Obj
 	mapper.Add(fleetv1alpha1.GroupVersion.WithKind("ClusterImport"), meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, meta.RESTScopeRoot)
 	mapper.Add(schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SelfSubjectAccessReview"}, meta.RESTScopeRoot)
+	mapper.Add(resourceDefinitionKind, meta.RESTScopeRoot)
 	objects := slices.Concat([]client.Object{imp, config("ProviderConfig", imp.Namespace, "customer"), config("ClusterProviderConfig", "", "platform")}, others)
 	statuses := []client.Object{&fleetv1alpha1.ClusterImport{}}
 	for _, crd := range crds {
@@ -112,7 +117,7 @@ func newHub(t *testing.T, imp *fleetv1alpha1.ClusterImport, others ...client.Obj
 		t.Fatal(err)
 	}
 	h.r = &Reconciler{
-		hub: interceptor.NewClient(h.c, h.funcs()), live: h.c, owned: h.c, mapper: mapper, recorder: events.NewFakeRecorder(1000), clock: clock,
+		hub: interceptor.NewClient(h.c, h.funcs()), live: h.c, owned: h.c, mapper: faultyMapper{mapper, &h.hub}, recorder: events.NewFakeRecorder(1000), clock: clock,
 		watch: noWatch, watched: kindsOfEKS, members: h.c, watchMembers: noWatch,
 		verify: func(context.Context, string) error {
 			if h.enforced {
@@ -120,7 +125,7 @@ func newHub(t *testing.T, imp *fleetv1alpha1.ClusterImport, others ...client.Obj
 			}
 			return errors.New("a policy is missing")
 		},
-		kinds: newKinds(clock), tokens: minted, clusters: newClusters(clock, nil), states: newStates(),
+		kinds: newKinds(clock), tokens: minted, accounts: minted.ofAccounts(), clusters: newClusters(clock, nil), states: newStates(),
 		places: newPlaces(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
 	}
 	return h
@@ -177,8 +182,11 @@ func (h *hubOfOneImport) funcs() interceptor.Funcs {
 	return interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if review, ok := o.(*authorizationv1.SelfSubjectAccessReview); ok {
-				review.Status.Allowed = true
+				review.Status.Allowed = !h.hub.denies(review.Spec.ResourceAttributes)
 				return nil
+			}
+			if err := h.hub.admit(o); err != nil {
+				return err
 			}
 			options := &client.CreateOptions{}
 			options.ApplyOptions(opts)
@@ -238,6 +246,9 @@ func (h *hubOfOneImport) observe() bool {
 				continue
 			}
 			did = true
+			if kind == reflection.EKSCluster && h.tags != nil {
+				atProvider["tags"] = h.tags
+			}
 			m.Object["status"] = map[string]any{"atProvider": atProvider, "conditions": []any{
 				map[string]any{"type": "Ready", "status": "True", "reason": "Available", "lastTransitionTime": "2026-01-01T00:00:00Z"},
 				map[string]any{"type": "Synced", "status": "True", "reason": "ReconcileSuccess", "lastTransitionTime": "2026-01-01T00:00:00Z"},
@@ -340,7 +351,13 @@ func TestImportAndUnimport(t *testing.T) {
 			h := newHub(t, anImport())
 			h.lose = lose
 			h.settle()
-			h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+			for of, reason := range map[string]string{
+				fleetv1alpha1.ConditionPreflight: fleetv1alpha1.ReasonPreflightPassed, fleetv1alpha1.ConditionAdmissionEnforced: fleetv1alpha1.ReasonCanaryDenied,
+				fleetv1alpha1.ConditionObserved: fleetv1alpha1.ReasonObserved, fleetv1alpha1.ConditionReflected: fleetv1alpha1.ReasonReflected,
+				fleetv1alpha1.ConditionKubeconfigReady: fleetv1alpha1.ReasonKubeconfigNotRequested, fleetv1alpha1.ConditionReady: fleetv1alpha1.ReasonImported,
+			} {
+				h.want(of, reason)
+			}
 			all := h.made()
 			for _, want := range []string{
 				"Cluster/shop", "AWSManagedCluster/shop", "AWSManagedControlPlane/shop", "AWSManagedMachinePool/shop-blue-03bf9cf4b366",
@@ -405,7 +422,7 @@ func TestNothingIsMadeWhileItMustNot(t *testing.T) {
 		reason          string
 		change          func(*fleetv1alpha1.ClusterImport)
 		others          []client.Object
-		lax             bool
+		arrange         func(*hubOfOneImport)
 		condition, want string
 	}{
 		"ConfigOfOthers": {
@@ -420,9 +437,82 @@ func TestNothingIsMadeWhileItMustNot(t *testing.T) {
 			change:    func(i *fleetv1alpha1.ClusterImport) { i.Spec.ProviderConfigRef.Name = "none" },
 			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonProviderConfigNotFound,
 		},
-		"NoPolicies": {reason: "The hub has to refuse the canary.", lax: true, condition: fleetv1alpha1.ConditionAdmissionEnforced, want: fleetv1alpha1.ReasonCanaryFailed},
-		"NameTaken":  {reason: "Somebody else's Cluster has the name.", others: []client.Object{foreign}, condition: fleetv1alpha1.ConditionAlreadyManaged, want: fleetv1alpha1.ReasonNameTaken},
-		"Twice":      {reason: "An older import has the cluster.", others: []client.Object{older}, condition: fleetv1alpha1.ConditionAlreadyManaged, want: fleetv1alpha1.ReasonImportedTwice},
+		"InvalidSpec": {
+			reason:    "What is no name of a cluster of EKS names none.",
+			change:    func(i *fleetv1alpha1.ClusterImport) { i.Spec.EKS.ClusterName = "../prod" },
+			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonInvalidSpec,
+		},
+		"NoPolicies": {
+			reason: "The hub has to refuse the canary.", arrange: func(h *hubOfOneImport) { h.enforced = false },
+			condition: fleetv1alpha1.ConditionAdmissionEnforced, want: fleetv1alpha1.ReasonCanaryFailed,
+		},
+		"NameTaken": {
+			reason: "Somebody else's Cluster has the name.", others: []client.Object{foreign},
+			condition: fleetv1alpha1.ConditionAlreadyManaged, want: fleetv1alpha1.ReasonNameTaken,
+		},
+		"Twice": {
+			reason: "An older import has the cluster.", others: []client.Object{older},
+			condition: fleetv1alpha1.ConditionAlreadyManaged, want: fleetv1alpha1.ReasonImportedTwice,
+		},
+		"PolicyNotInTheCRD": {
+			reason:    "Crossplane 1.11 had managementPolicy. The list is pruned, and the resource would be managed.",
+			arrange:   func(h *hubOfOneImport) { h.changeCRD(reflection.EKSNodeGroup, withoutPolicies) },
+			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonKindsTooOld,
+		},
+		"PolicyObserveNotInTheCRD": {
+			reason:    "An early list did not know Observe.",
+			arrange:   func(h *hubOfOneImport) { h.changeCRD(reflection.EKSNodeGroup, withoutObserve) },
+			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonKindsTooOld,
+		},
+		"PolicyIsDropped": {
+			reason:    "A webhook takes the policies away, whatever the CRD says. The dry run shows it.",
+			arrange:   func(h *hubOfOneImport) { h.hub.drops = []string{"spec", "managementPolicies"} },
+			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonKindsTooOld,
+		},
+		"IdentifierIsDropped": {
+			reason:    "Without its region the resource is another one.",
+			arrange:   func(h *hubOfOneImport) { h.hub.drops = []string{"spec", "forProvider", "region"} },
+			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonKindsTooOld,
+		},
+		"FieldIsRefused": {
+			reason:    "Strict validation refuses a field that the CRD does not know.",
+			arrange:   func(h *hubOfOneImport) { h.hub.refuses = reflection.EKSCluster.Namespaced() },
+			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonKindsTooOld,
+		},
+		"KindMissing": {
+			reason: "No Crossplane provider serves it.", arrange: func(h *hubOfOneImport) { h.hub.hide(reflection.EKSNodeGroup) },
+			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonKindsMissing,
+		},
+		"KindInactive": {
+			reason: "Its ManagedResourceDefinition is there and not active.", others: []client.Object{resourceDefinition("nodegroups.eks.aws.m.upbound.io", "Inactive")},
+			arrange:   func(h *hubOfOneImport) { h.hub.hide(reflection.EKSNodeGroup) },
+			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonKindsInactive,
+		},
+		"LegacyKindInactive": {
+			reason: "So it is in the cluster-scoped group.", others: []client.Object{resourceDefinition("nodegroups.eks.aws.upbound.io", "Inactive")},
+			arrange:   func(h *hubOfOneImport) { h.hub.hide(reflection.EKSNodeGroup) },
+			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonKindsInactive,
+		},
+		"KindActiveAndNotServed": {
+			reason: "It was activated, and its CRD is not there yet.", others: []client.Object{resourceDefinition("nodegroups.eks.aws.m.upbound.io", "Active")},
+			arrange:   func(h *hubOfOneImport) { h.hub.hide(reflection.EKSNodeGroup) },
+			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonKindsMissing,
+		},
+		"ReflectedKindMissing": {
+			reason:    "The provider of Cluster API is not installed.",
+			arrange:   func(h *hubOfOneImport) { h.hub.hideKind(reflection.ReflectedKinds(reflection.EKS)[1].GroupKind()) },
+			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonKindsMissing,
+		},
+		"NoRightToCreate": {
+			reason:    "config/imports was not applied.",
+			arrange:   func(h *hubOfOneImport) { h.hub.denied = "create nodegroups.eks.aws.m.upbound.io" },
+			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonRightsMissing,
+		},
+		"NoRightToDelete": {
+			reason:    "What could not be removed again is not made.",
+			arrange:   func(h *hubOfOneImport) { h.hub.denied = "delete machinepools.cluster.x-k8s.io" },
+			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonRightsMissing,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -431,7 +521,9 @@ func TestNothingIsMadeWhileItMustNot(t *testing.T) {
 				tc.change(imp)
 			}
 			h := newHub(t, imp, tc.others...)
-			h.enforced = !tc.lax
+			if tc.arrange != nil {
+				tc.arrange(h)
+			}
 			h.settle()
 			h.want(tc.condition, tc.want)
 			if made := h.made(); len(made) > 0 {

@@ -258,14 +258,16 @@ func TestAKSImport(t *testing.T) { modern(t).live(t, modern(t).aksLife(t, "aks",
 
 // TestAKSImportWithEntraID: the provider's kubeconfig runs kubelogin, so the token is made with a service principal.
 func TestAKSImportWithEntraID(t *testing.T) {
-	const name, tenant = "entra", "11111111-2222-3333-4444-555555555555"
-	api := modern(t).api(t, name, reader)
-	modern(t).tokens.Issue("/"+tenant+"/oauth2/v2.0/token", api.Token)
-	modern(t).create(t, credentialsSecret("principal", map[string][]byte{"secret": []byte(fakecloud.ClientSecret)}))
+	const name = "entra"
+	principal := fakecloud.ServicePrincipal{
+		TenantID: "11111111-2222-3333-4444-555555555555", ClientID: "22222222-2222-3333-4444-555555555555", Secret: "of-the-principal",
+	}
+	modern(t).tokens.AddServicePrincipal(principal, modern(t).api(t, name, reader).Token)
+	modern(t).create(t, credentialsSecret("principal", map[string][]byte{"secret": []byte(principal.Secret)}))
 	l := modern(t).aksLife(t, name, &fleetv1alpha1.ImportKubeconfig{
 		Source: fleetv1alpha1.KubeconfigSourceAzureServicePrincipal,
 		Azure: &fleetv1alpha1.AzureServicePrincipal{
-			TenantID: tenant, ClientID: "22222222-2222-3333-4444-555555555555", AuthorityHost: modern(t).tokens.URL(),
+			TenantID: principal.TenantID, ClientID: principal.ClientID, AuthorityHost: modern(t).tokens.URL(),
 			ClientSecretRef: fleetv1alpha1.SecretKeyReference{Name: "principal", Key: "secret"},
 		},
 	}, entraID)
@@ -325,8 +327,7 @@ func (w *world) gkeLife(t *testing.T, name string, k *fleetv1alpha1.ImportKubeco
 
 func TestGKEImport(t *testing.T) {
 	const name = "gke"
-	uri := modern(t).tokens.Issue("/google/"+name, modern(t).api(t, name, reader).Token)
-	key, err := fakecloud.GoogleKey(uri)
+	key, err := modern(t).tokens.GoogleKey("/google/"+name, modern(t).api(t, name, reader).Token)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,8 +24,10 @@ import (
 // sweep removes what imports of a name have left that are gone: somebody took their finalizer away. The one that is
 // there, if there is one, is left alone. It goes the way of un-import, with all of its looks, and says whether
 // something is left.
-func (r *Reconciler) sweep(ctx context.Context, key types.NamespacedName, there types.UID) (left bool, err error) {
-	orphans, err := r.orphans(ctx, key)
+//
+// The Secret with the kubeconfig is looked for by its name, too, unless mayHave says that the one that is there has it.
+func (r *Reconciler) sweep(ctx context.Context, key types.NamespacedName, there types.UID, mayHave bool) (left bool, err error) {
+	orphans, err := r.orphans(ctx, key, !mayHave)
 	if err != nil {
 		return false, err
 	}
@@ -49,7 +52,7 @@ func (r *Reconciler) gone(ctx context.Context, key types.NamespacedName) (reconc
 	if err := r.live.Get(ctx, key, there); client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot get ClusterImport %q: %w", key, err)
 	}
-	left, err := r.sweep(ctx, key, there.UID)
+	left, err := r.sweep(ctx, key, there.UID, mayHave(there))
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: retry}, nil
 	}
@@ -61,7 +64,7 @@ func (r *Reconciler) gone(ctx context.Context, key types.NamespacedName) (reconc
 
 // former sees that nothing of an earlier import of the same name is in the way of this one.
 func (r *Reconciler) former(ctx context.Context, p *pass) error {
-	left, err := r.sweep(ctx, p.key(), p.imp.UID)
+	left, err := r.sweep(ctx, p.key(), p.imp.UID, mayHave(p.imp))
 	if err != nil || !left {
 		return err
 	}
@@ -71,8 +74,14 @@ func (r *Reconciler) former(ctx context.Context, p *pass) error {
 
 // orphans are the imports of a name, one for each UID, that the labels of the objects tell of. Of their spec there is
 // what un-import needs: the cloud, and the name of the cluster there.
-func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName) ([]*fleetv1alpha1.ClusterImport, error) {
+func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName, withSecret bool) ([]*fleetv1alpha1.ClusterImport, error) {
 	found := map[types.UID]*fleetv1alpha1.ClusterImport{}
+	add := func(uid types.UID) *fleetv1alpha1.ClusterImport {
+		if found[uid] == nil {
+			found[uid] = &fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: uid}}
+		}
+		return found[uid]
+	}
 	for _, gvk := range r.watched() {
 		list := unstructuredList(gvk)
 		labels := client.MatchingLabels{fleetv1alpha1.ImportNamespaceLabel: key.Namespace, fleetv1alpha1.ImportNameLabel: key.Name}
@@ -80,11 +89,16 @@ func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName) ([]*
 			return nil, fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
 		}
 		for i := range list.Items {
-			uid := types.UID(list.Items[i].GetLabels()[fleetv1alpha1.ImportUIDLabel])
-			if found[uid] == nil {
-				found[uid] = &fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: uid}}
-			}
-			recall(&found[uid].Spec, &list.Items[i])
+			recall(&add(types.UID(list.Items[i].GetLabels()[fleetv1alpha1.ImportUIDLabel])).Spec, &list.Items[i])
+		}
+	}
+	if withSecret {
+		uid, err := r.importOfKubeconfig(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if uid != "" {
+			add(uid)
 		}
 	}
 	var all []*fleetv1alpha1.ClusterImport
@@ -95,6 +109,22 @@ func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName) ([]*
 		all = append(all, imp)
 	}
 	return all, nil
+}
+
+// importOfKubeconfig is the UID of the import of a name that made the kubeconfig of this name; "" if none did. A Secret
+// that names another import in its labels is nobody's here.
+func (r *Reconciler) importOfKubeconfig(ctx context.Context, key types.NamespacedName) (types.UID, error) {
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	name := kubeconfigName(&fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Name: key.Name}})
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, secret)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("cannot get Secret %q: %w", name, err)
+	}
+	if importNamedBy(secret) != key {
+		return "", nil
+	}
+	return types.UID(secret.Labels[fleetv1alpha1.ImportUIDLabel]), nil
 }
 
 // recall puts into a spec what an object tells of it.

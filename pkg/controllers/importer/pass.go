@@ -50,6 +50,8 @@ type pass struct {
 	// kubeconfigNow is what the Secret holds; nil if there is none.
 	kubeconfigNow []byte
 	expires       time.Time
+	// account is the ServiceAccount of the imported cluster whose token that is; nil for the credentials of the source.
+	account *fleetv1alpha1.ServiceAccountReference
 
 	conditions []metav1.Condition
 	references []fleetv1alpha1.ImportReference

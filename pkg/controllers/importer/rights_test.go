@@ -105,6 +105,9 @@ func (u *usage) shows(granted string) bool {
 	return u.seen[granted] || isList && u.seen["watch "+list]
 }
 
+// tokenRights is the right to ask the hub for tokens of ServiceAccounts.
+const tokenRights = "create serviceaccounts/token."
+
 // rightsAreMinimal holds what the importers used against what config/imports grants: nothing that they need is missing,
 // and nothing is granted that no test showed.
 func (u *usage) rightsAreMinimal() error {
@@ -120,6 +123,7 @@ func (u *usage) rightsAreMinimal() error {
 	}
 	maps.Copy(all, imports)
 	all[grantOf("create", "authorization.k8s.io", "selfsubjectaccessreviews")] = true // Everybody may ask that.
+	all[tokenRights] = true                                                           // Who owns a namespace grants it, for one ServiceAccount.
 	var wrong []error
 	for _, used := range slices.Sorted(maps.Keys(u.seen)) {
 		if !all[used] {

@@ -107,7 +107,7 @@ func conditionsOf(p *pass, now time.Time) []metav1.Condition {
 		conditions = withKept(conditions, before.Conditions)
 	}
 	ready := meta.FindStatusCondition(conditions, fleetv1alpha1.ConditionKubeconfigReady)
-	refused := ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason == fleetv1alpha1.ReasonTokenRefused
+	refused := ready != nil && ready.Status != metav1.ConditionTrue && slices.Contains(withoutToken(), ready.Reason)
 	if refused && p.kubeconfigNow == nil && expiredKubeconfig(before.Kubeconfig, now) {
 		ready.Reason = fleetv1alpha1.ReasonKubeconfigExpired
 	}
@@ -167,6 +167,14 @@ func expiredKubeconfig(k *fleetv1alpha1.ImportKubeconfigStatus, now time.Time) b
 	return k != nil && k.ExpirationTime != nil && !now.Before(k.ExpirationTime.Time)
 }
 
+// withoutToken are the reasons for which there is no new token.
+func withoutToken() []string {
+	return []string{
+		fleetv1alpha1.ReasonTokenRefused, fleetv1alpha1.ReasonServiceAccountNotFound, fleetv1alpha1.ReasonServiceAccountTokenRefused,
+		fleetv1alpha1.ReasonServiceAccountTokenInvalid, fleetv1alpha1.ReasonServiceAccountTokenUnavailable,
+	}
+}
+
 // deciding are the conditions that Ready sums up, in the order in which an import comes to them.
 func deciding() []string {
 	return []string{
@@ -210,7 +218,10 @@ func judge(p *pass, conditions []metav1.Condition) []metav1.Condition {
 
 // stalled adds the condition Stalled where nothing goes on by itself.
 func stalled(ready metav1.Condition) []metav1.Condition {
-	passes := []string{fleetv1alpha1.ReasonWaitingForProvider, fleetv1alpha1.ReasonUnimporting, fleetv1alpha1.ReasonCredentialsNotFound}
+	passes := []string{
+		fleetv1alpha1.ReasonWaitingForProvider, fleetv1alpha1.ReasonUnimporting, fleetv1alpha1.ReasonCredentialsNotFound,
+		fleetv1alpha1.ReasonServiceAccountTokenUnavailable, fleetv1alpha1.ReasonHubServiceAccountNotFound,
+	}
 	if ready.Status == metav1.ConditionTrue || slices.Contains(passes, ready.Reason) {
 		return []metav1.Condition{ready}
 	}

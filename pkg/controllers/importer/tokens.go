@@ -4,6 +4,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -20,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
 	"golang.org/x/oauth2/jwt"
@@ -39,6 +41,12 @@ const (
 	// refreshBefore is how long before its end a token is replaced, at the latest when a third of its life is left.
 	refreshBefore = 10 * time.Minute
 
+	// shortestToken is for how long a token has to work: nobody could use it in time, and its endpoint would be asked all
+	// the time. longestToken is for how long one is believed to work: those of Google have an hour, and up to twelve if
+	// somebody asks for it, those of Entra ID up to a day.
+	shortestToken = 5 * time.Second
+	longestToken  = 24 * time.Hour
+
 	// googleScope is the one that GKE's API servers ask for.
 	googleScope = "https://www.googleapis.com/auth/cloud-platform"
 
@@ -48,8 +56,13 @@ const (
 
 // DefaultAllowedTokenEndpoints are those of Google and of Entra ID.
 func DefaultAllowedTokenEndpoints() []string {
-	return []string{"https://oauth2.googleapis.com/token", "https://login.microsoftonline.com/"}
+	return []string{
+		"https://oauth2.googleapis.com/token", "https://login.microsoftonline.com/",
+		fleetv1alpha1.ImportGoogleSTSEndpoint, fleetv1alpha1.ImportGoogleCredentialsEndpoint + googleAccountsPath,
+	}
 }
+
+var errNoToken = errors.New("the token endpoint gives no token")
 
 var errEndpointNotAllowed = errors.New("the token endpoint is none of those that the operator allows by --allowed-token-endpoints")
 
@@ -58,7 +71,14 @@ type tokenRequest struct {
 	endpoint string
 	// hash tells requests apart without holding their secrets.
 	hash string
-	ask  func(ctx context.Context) (*oauth2.Token, error)
+	// credentials tells apart with what is asked, where a token outlives that: a request that failed is made again at once
+	// with other ones.
+	credentials string
+	ask         func(ctx context.Context) (*oauth2.Token, error)
+	// accept, if there is one, says what is wrong with a token.
+	accept func(token *oauth2.Token, now time.Time) error
+	// counts means that ask counts its requests, because it makes several.
+	counts bool
 }
 
 // tokens are those that were made, by import. They are in memory alone: a manager that starts makes new ones.
@@ -67,8 +87,12 @@ type tokens struct {
 	client  *http.Client
 	clock   clock.Clock
 
-	mu   sync.Mutex
-	made map[types.NamespacedName]madeToken
+	// requests counts those to the endpoints.
+	requests *prometheus.CounterVec
+
+	mu     sync.Mutex
+	made   map[types.NamespacedName]madeToken
+	failed map[types.NamespacedName]failedRequest
 }
 
 type madeToken struct {
@@ -77,8 +101,19 @@ type madeToken struct {
 	at    time.Time
 }
 
+// failedRequest is the last one of an import, if no token came of it.
+type failedRequest struct {
+	hash, credentials string
+	err               error
+	// times is how often in a row.
+	times int
+	// until is when the endpoint is asked again.
+	until time.Time
+}
+
 func newTokens(allowed []string, authorities []byte, c clock.Clock) (*tokens, error) {
-	t := &tokens{clock: c, made: map[types.NamespacedName]madeToken{}}
+	t := &tokens{clock: c, made: map[types.NamespacedName]madeToken{}, failed: map[types.NamespacedName]failedRequest{}}
+	t.register(nil)
 	for _, endpoint := range allowed {
 		u, err := ParseTokenEndpoint(endpoint)
 		if err != nil {
@@ -105,6 +140,13 @@ func newTokens(allowed []string, authorities []byte, c clock.Clock) (*tokens, er
 	return t, nil
 }
 
+// ofAccounts are the tokens of ServiceAccounts of imported clusters. They are counted together with the others.
+func (t *tokens) ofAccounts() *tokens {
+	return &tokens{
+		clock: t.clock, requests: t.requests, made: map[types.NamespacedName]madeToken{}, failed: map[types.NamespacedName]failedRequest{},
+	}
+}
+
 // ParseTokenEndpoint reads a URL that an operator allows tokens to be asked for at.
 func ParseTokenEndpoint(endpoint string) (*url.URL, error) {
 	u, err := url.Parse(endpoint)
@@ -114,43 +156,50 @@ func ParseTokenEndpoint(endpoint string) (*url.URL, error) {
 	return u, nil
 }
 
-// allows says whether tokens may be asked for at an endpoint.
-func (t *tokens) allows(endpoint string) bool {
+// allowedBy is the URL that the operator gave by which tokens may be asked for at an endpoint; nil for none.
+func (t *tokens) allowedBy(endpoint string) *url.URL {
 	u, err := ParseTokenEndpoint(endpoint)
 	if err != nil || strings.Contains(u.Path, "..") || u.RawPath != "" {
-		return false
+		return nil
 	}
 	for _, a := range t.allowed {
 		path := a.Path == u.Path || strings.HasSuffix(a.Path, "/") && strings.HasPrefix(u.Path, a.Path)
 		if strings.EqualFold(a.Host, u.Host) && path {
-			return true
+			return a
 		}
 	}
-	return false
+	return nil
 }
 
 // get returns a token and how soon it should be asked for again. One that still works is kept if there is no other.
-// enter asks for a place; without one no endpoint is asked.
+// enter asks for a place; without one no endpoint is asked. An endpoint that gives no token for a request is left alone
+// for as long as a cluster that cannot be asked, whatever leads to a look at the import: another request, made of
+// another secret, does not wait.
 func (t *tokens) get(
 	ctx context.Context, key types.NamespacedName, r tokenRequest, enter func() (leave func(), ok bool),
 ) (*oauth2.Token, time.Duration, error) {
-	if !t.allows(r.endpoint) {
+	endpoint := t.allowedBy(r.endpoint)
+	if endpoint == nil {
 		return nil, 0, errEndpointNotAllowed
 	}
-	t.mu.Lock()
-	made := t.made[key]
-	t.mu.Unlock()
-	if made.hash != r.hash {
-		made = madeToken{}
-	}
+	return t.renewed(ctx, key, r, endpoint.String(), enter)
+}
+
+// renewed is get for an endpoint that may be asked, which is counted under a name.
+func (t *tokens) renewed(
+	ctx context.Context, key types.NamespacedName, r tokenRequest, endpoint string, enter func() (leave func(), ok bool),
+) (*oauth2.Token, time.Duration, error) {
+	made, failed := t.last(key, r)
 	now := t.clock.Now()
 	if made.token != nil && now.Before(made.refresh()) {
 		return made.token, made.refresh().Sub(now), nil
 	}
-	works := made.token != nil && now.Before(made.token.Expiry)
+	if now.Before(failed.until) {
+		return made.orElse(failed, now)
+	}
 	leave, ok := enter()
 	switch {
-	case !ok && works:
+	case !ok && made.works(now):
 		return made.token, retry, nil
 	case !ok:
 		return nil, 0, errNoPlace
@@ -159,21 +208,89 @@ func (t *tokens) get(
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, t.client), tokenTimeout)
 	defer cancel()
 	token, err := r.ask(ctx)
-	if err != nil || token.AccessToken == "" {
-		if works {
-			return made.token, retry, nil
+	if hub, ok := errors.AsType[*hubTokenError](err); ok { // The endpoint was not asked.
+		return made.unlessRefused(hub.err, now)
+	}
+	if err == nil {
+		err = r.check(token, now)
+	}
+	if !r.counts {
+		t.requests.WithLabelValues(endpoint, resultOf(err)).Inc()
+	}
+	if err != nil {
+		failed = failedRequest{
+			hash: r.hash, credentials: r.credentials, err: refusal(err), times: failed.times + 1, until: now.Add(leftAloneFor(failed.times + 1)),
 		}
-		return nil, 0, refusal(err)
+		t.mu.Lock()
+		t.failed[key] = failed
+		t.mu.Unlock()
+		return made.orElse(failed, now)
+	}
+	if latest := now.Add(longestToken); token.Expiry.After(latest) {
+		token.Expiry = latest
+	}
+	made = madeToken{hash: r.hash, token: token, at: now}
+	t.mu.Lock()
+	t.made[key] = made
+	delete(t.failed, key)
+	t.mu.Unlock()
+	return token, made.refresh().Sub(now), nil
+}
+
+// check says what is wrong with the answer of an endpoint, and has it expire by our clock.
+func (r tokenRequest) check(token *oauth2.Token, now time.Time) error {
+	if token.AccessToken == "" {
+		return errNoToken
 	}
 	if !token.Expiry.IsZero() {
 		// The endpoint says for how long; the library counts from the machine's time.
 		token.Expiry = now.Add(time.Until(token.Expiry)) //nolint:forbidigo // The library's expiry is of the machine's clock; it becomes one of ours here.
 	}
-	made = madeToken{hash: r.hash, token: token, at: now}
+	if r.accept != nil {
+		return r.accept(token, now)
+	}
+	return sound(token, now)
+}
+
+// sound says what is wrong with the life of a token.
+func sound(token *oauth2.Token, now time.Time) error {
+	if !token.Expiry.IsZero() && token.Expiry.Sub(now) < shortestToken {
+		return errNoToken
+	}
+	return nil
+}
+
+// last is what came of the last requests of an import, if they were the same.
+func (t *tokens) last(key types.NamespacedName, r tokenRequest) (made madeToken, failed failedRequest) {
 	t.mu.Lock()
-	t.made[key] = made
-	t.mu.Unlock()
-	return token, made.refresh().Sub(now), nil
+	defer t.mu.Unlock()
+	if m := t.made[key]; m.hash == r.hash {
+		made = m
+	}
+	if f := t.failed[key]; f.hash == r.hash && f.credentials == r.credentials {
+		failed = f
+	}
+	return made, failed
+}
+
+// works says whether there is a token that has not expired.
+func (m madeToken) works(now time.Time) bool { return m.token != nil && now.Before(m.token.Expiry) }
+
+// unlessRefused is the token that was made, for as long as it works, where the hub gave nothing to exchange for another
+// one. That it refuses to is an answer: the right to the tokens is gone.
+func (m madeToken) unlessRefused(err error, now time.Time) (*oauth2.Token, time.Duration, error) {
+	if _, refused := errors.AsType[*stopError](err); refused || !m.works(now) {
+		return nil, 0, err
+	}
+	return m.token, retry, nil
+}
+
+// orElse is the token that was made, for as long as it works, where there is no other.
+func (m madeToken) orElse(failed failedRequest, now time.Time) (*oauth2.Token, time.Duration, error) {
+	if !m.works(now) {
+		return nil, 0, failed.err
+	}
+	return m.token, min(failed.until.Sub(now), m.token.Expiry.Sub(now)), nil
 }
 
 // refresh is when a token is replaced.
@@ -184,14 +301,42 @@ func (m madeToken) refresh() time.Time {
 	return m.token.Expiry.Add(-min(refreshBefore, m.token.Expiry.Sub(m.at)/3))
 }
 
+// knows says whether there is, or was, a token of an import.
+func (t *tokens) knows(key types.NamespacedName) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, known := t.made[key]
+	return known
+}
+
+// keep keeps a token that somebody else made.
+func (t *tokens) keep(key types.NamespacedName, m madeToken) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.made[key] = m
+}
+
+// drop has a token not be given any more, if it was made so long ago.
+func (t *tokens) drop(key types.NamespacedName, age time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if m, known := t.made[key]; known && m.token != nil && t.clock.Since(m.at) >= age {
+		t.made[key] = madeToken{hash: m.hash}
+	}
+}
+
 func (t *tokens) forget(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.made, key)
+	delete(t.failed, key)
 }
 
 // refusal says why there is no token, without what the endpoint sent: it may repeat what it was sent.
 func refusal(err error) error {
+	if account, ok := errors.AsType[*accountError](err); ok {
+		return account
+	}
 	var answer *oauth2.RetrieveError
 	if errors.As(err, &answer) && answer.Response != nil {
 		return fmt.Errorf("the token endpoint answers with the status %d", answer.Response.StatusCode)
@@ -227,19 +372,21 @@ func googleRequest(key []byte) (tokenRequest, error) {
 
 // azureRequest asks Entra ID for a token with the secret of a service principal.
 func azureRequest(a *fleetv1alpha1.AzureServicePrincipal, secret []byte) tokenRequest {
-	authority := a.AuthorityHost
-	if authority == "" {
-		authority = "https://login.microsoftonline.com"
-	}
 	c := &clientcredentials.Config{
 		ClientID: a.ClientID, ClientSecret: strings.TrimSpace(string(secret)), Scopes: []string{azureServerScope},
-		TokenURL:  strings.TrimRight(authority, "/") + "/" + a.TenantID + "/oauth2/v2.0/token",
+		TokenURL:  entraEndpoint(a),
 		AuthStyle: oauth2.AuthStyleInParams,
 	}
 	return tokenRequest{
 		endpoint: c.TokenURL, hash: hashOf([]byte(c.TokenURL), []byte(a.ClientID), secret),
 		ask: c.Token,
 	}
+}
+
+// entraEndpoint is where a tenant's tokens are asked for.
+func entraEndpoint(a *fleetv1alpha1.AzureServicePrincipal) string {
+	authority := cmp.Or(a.AuthorityHost, "https://login.microsoftonline.com")
+	return strings.TrimRight(authority, "/") + "/" + a.TenantID + "/oauth2/v2.0/token"
 }
 
 func hashOf(parts ...[]byte) string {

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -222,5 +224,114 @@ func TestAllows(t *testing.T) {
 	}
 }
 
+// tokenRequestsHelp is before the counts of requests for tokens.
+const tokenRequestsHelp = "# HELP masthead_import_token_requests_total Requests for tokens of imported clusters: of the sources " +
+	"that make them, and of ServiceAccounts. Refused: the endpoint answers with an error. Failed: it cannot be reached, or gives no token.\n" +
+	"# TYPE masthead_import_token_requests_total counter\n"
+
 // freely enters where there always is a place.
 func freely() (leave func(), ok bool) { return func() {}, true }
+
+// TestRefusingEndpointIsAskedSeldom has an import be looked at every second, as when its managed resources change all
+// the time, while its endpoint refuses: in an hour it is asked as often as the waits allow, and the counts say so. A
+// secret that was mended is used at once, and so is an endpoint that was, when it is asked again.
+func TestRefusingEndpointIsAskedSeldom(t *testing.T) {
+	var asked atomic.Int64
+	status := atomic.Int64{}
+	status.Store(http.StatusUnauthorized)
+	server, ca := tokenServer(t, func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if err := r.ParseForm(); err == nil && r.Form.Get("client_secret") == "mended" || status.Load() == http.StatusOK {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprint(w, `{"access_token":"token","token_type":"Bearer","expires_in":3600}`)
+			return
+		}
+		http.Error(w, "no", int(status.Load()))
+	})
+	clock := clocktesting.NewFakeClock(time.Now())
+	minted, err := newTokens([]string{server.URL + "/", "https://nobody.example.org/"}, ca, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewPedanticRegistry()
+	minted.register(registry)
+	request := func(secret string) tokenRequest {
+		return azureRequest(&fleetv1alpha1.AzureServicePrincipal{TenantID: "t", ClientID: "c", AuthorityHost: server.URL}, []byte(secret))
+	}
+	key := types.NamespacedName{Namespace: "a", Name: "shop"}
+	look := func(secret string) error {
+		_, _, err := minted.get(t.Context(), key, request(secret), freely)
+		return err
+	}
+	for range 3600 {
+		if err := look("wrong"); err == nil || !strings.Contains(err.Error(), "401") {
+			t.Fatalf("want what the endpoint said, also while it is not asked, got %v", err)
+		}
+		clock.Step(time.Second)
+	}
+	// After 0, 20, 60, 140 and 300 seconds, and then every five minutes.
+	if n := asked.Load(); n != 15 {
+		t.Errorf("want 15 requests in an hour, got %d", n)
+	}
+	if err := look("mended"); err != nil {
+		t.Errorf("another secret does not wait: %v", err)
+	}
+	if err := look("wrong"); err == nil {
+		t.Error("the token of one secret is not given for another one")
+	}
+	status.Store(http.StatusOK)
+	clock.Step(resync)
+	if err := look("wrong"); err != nil {
+		t.Errorf("an endpoint that gives tokens again is asked again: %v", err)
+	}
+	want := tokenRequestsHelp + fmt.Sprintf(`masthead_import_token_requests_total{result="failed",token_endpoint="%[1]s/"} 0
+masthead_import_token_requests_total{result="granted",token_endpoint="%[1]s/"} 2
+masthead_import_token_requests_total{result="refused",token_endpoint="%[1]s/"} 16
+masthead_import_token_requests_total{result="failed",token_endpoint="imported-clusters"} 0
+masthead_import_token_requests_total{result="granted",token_endpoint="imported-clusters"} 0
+masthead_import_token_requests_total{result="refused",token_endpoint="imported-clusters"} 0
+masthead_import_token_requests_total{result="failed",token_endpoint="https://nobody.example.org/"} 0
+masthead_import_token_requests_total{result="granted",token_endpoint="https://nobody.example.org/"} 0
+masthead_import_token_requests_total{result="refused",token_endpoint="https://nobody.example.org/"} 0
+`, server.URL)
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTokenIsKeptWhileItsEndpointFails: it is looked at again when it expires, at the latest.
+func TestTokenIsKeptWhileItsEndpointFails(t *testing.T) {
+	var asked atomic.Int64
+	server, ca := tokenServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) > 1 {
+			http.Error(w, "no", http.StatusTooManyRequests)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, `{"access_token":"token","token_type":"Bearer","expires_in":3600}`)
+	})
+	clock := clocktesting.NewFakeClock(time.Now())
+	minted, err := newTokens([]string{server.URL + "/"}, ca, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := azureRequest(&fleetv1alpha1.AzureServicePrincipal{TenantID: "t", ClientID: "c", AuthorityHost: server.URL}, []byte("secret"))
+	var expires time.Time
+	for looks := 0; ; looks++ {
+		token, again, err := minted.get(t.Context(), types.NamespacedName{Name: "shop"}, r, freely)
+		if err != nil {
+			if clock.Now().Before(expires) || looks < 3 {
+				t.Errorf("the token works until %s, and was given up at %s: %v", expires, clock.Now(), err)
+			}
+			break
+		}
+		if expires = token.Expiry; again <= 0 || clock.Now().Add(again).After(expires) {
+			t.Fatalf("want a look before it expires, got one in %s", again)
+		}
+		clock.Step(again)
+	}
+	// At 50 minutes, and 20, 60, 140 and 300 seconds later.
+	if n := asked.Load(); n != 6 && n != 7 {
+		t.Errorf("want few requests, got %d", n)
+	}
+}

@@ -71,14 +71,20 @@ func TestVerdictsOnClusterImports(t *testing.T) {
 		fleetv1alpha1.ReasonManagedByCrossplane: fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByClusterAPI: fleetv1alpha1.ConditionAlreadyManaged,
 		fleetv1alpha1.ReasonProviderError: fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy: fleetv1alpha1.ConditionObserved,
 		fleetv1alpha1.ReasonUnexpectedIdentity: fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonReflectionRefused: fleetv1alpha1.ConditionReflected,
-		fleetv1alpha1.ReasonCredentialsNotAllowed: fleetv1alpha1.ConditionKubeconfigReady,
-		fleetv1alpha1.ReasonKubeconfigRefused:     fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonEndpointNotAllowed: fleetv1alpha1.ConditionKubeconfigReady,
+		fleetv1alpha1.ReasonCredentialsNotAllowed:       fleetv1alpha1.ConditionKubeconfigReady,
+		fleetv1alpha1.ReasonHubServiceAccountNotAllowed: fleetv1alpha1.ConditionKubeconfigReady,
+		fleetv1alpha1.ReasonKubeconfigRefused:           fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonEndpointNotAllowed: fleetv1alpha1.ConditionKubeconfigReady,
 		fleetv1alpha1.ReasonTokenRefused: fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigExpired: fleetv1alpha1.ConditionKubeconfigReady,
+		fleetv1alpha1.ReasonServiceAccountNotFound:     fleetv1alpha1.ConditionKubeconfigReady,
+		fleetv1alpha1.ReasonServiceAccountTokenRefused: fleetv1alpha1.ConditionKubeconfigReady,
+		fleetv1alpha1.ReasonServiceAccountTokenInvalid: fleetv1alpha1.ConditionKubeconfigReady,
 	} {
 		table.Cases[reason] = verdict.Case{Reason: "Somebody has to do something: " + reason, Object: state(no(of, reason)), Want: verdict.Failed}
 	}
 	for reason, of := range map[string]string{
 		fleetv1alpha1.ReasonWaitingForProvider: fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonCredentialsNotFound: fleetv1alpha1.ConditionKubeconfigReady,
+		fleetv1alpha1.ReasonServiceAccountTokenUnavailable: fleetv1alpha1.ConditionKubeconfigReady,
+		fleetv1alpha1.ReasonHubServiceAccountNotFound:      fleetv1alpha1.ConditionKubeconfigReady,
 	} {
 		table.Cases[reason] = verdict.Case{Reason: "It is on its way: " + reason, Object: state(no(of, reason)), Want: verdict.InProgress}
 	}

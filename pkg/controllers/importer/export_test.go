@@ -1,0 +1,69 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/pkg/takeover"
+)
+
+// Starts starts one Reconciler after the other, as a manager is started again. They share what was read of the hub's
+// CRDs, which most of the time of a start goes into, and nothing else.
+type Starts struct {
+	options Options
+	kinds   *kinds
+}
+
+// NewStarts is for Reconcilers with some options.
+func NewStarts(o Options) *Starts { return &Starts{options: o, kinds: newKinds(clock.RealClock{})} }
+
+// Start returns a Reconciler that knows nothing. It reads everything from the hub, and nothing wakes it.
+func (s *Starts) Start(hub client.Client) (*Reconciler, error) {
+	c := clock.RealClock{}
+	minted, err := newTokens(s.options.AllowedTokenEndpoints, s.options.TokenAuthorities, c)
+	if err != nil {
+		return nil, err
+	}
+	watched := map[schema.GroupVersionKind]bool{}
+	return &Reconciler{
+		hub: hub, live: hub, owned: hub, members: unindexed{hub}, mapper: hub.RESTMapper(), recorder: &events.FakeRecorder{}, clock: c,
+		watch: func(_ context.Context, gvk schema.GroupVersionKind) error {
+			watched[gvk] = true
+			return nil
+		},
+		watched:      func() []schema.GroupVersionKind { return slices.Collect(maps.Keys(watched)) },
+		watchMembers: func(context.Context, schema.GroupVersionKind) error { return nil },
+		verify:       func(ctx context.Context, namespace string) error { return takeover.Verify(ctx, hub, namespace) },
+		creds:        s.options.Credentials, kinds: s.kinds, tokens: minted, accounts: minted.ofAccounts(), clusters: newClusters(c, nil), states: newStates(),
+		places: newPlaces(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
+	}, nil
+}
+
+// unindexed looks members up by the name of their cluster where there is no index.
+type unindexed struct{ client.Reader }
+
+// List implements client.Reader.
+func (u unindexed) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	options := &client.ListOptions{}
+	options.ApplyOptions(opts)
+	cluster, _ := options.FieldSelector.RequiresExactMatch(clusterNameField)
+	options.FieldSelector = nil
+	if err := u.Reader.List(ctx, list, options); err != nil {
+		return err //nolint:wrapcheck // The error is the hub's.
+	}
+	if members, ok := list.(*unstructured.UnstructuredList); ok {
+		members.Items = slices.DeleteFunc(members.Items, func(o unstructured.Unstructured) bool { return clusterNameOf(&o) != cluster })
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+const (
+	// googleAccountsPath is the one of Google's service accounts, whatever their project is.
+	googleAccountsPath = "/v1/projects/-/serviceAccounts/"
+
+	// googleEmailScope has a token say the e-mail address of its service account, which is what RBAC in GKE knows it by.
+	googleEmailScope = "https://www.googleapis.com/auth/userinfo.email"
+
+	// googleLifetime is for how long the token of a service account works: the longest that needs nobody's consent.
+	googleLifetime = "3600s"
+
+	// These are the words of RFC 8693 and RFC 7523 for what is shown and what is asked for.
+	tokenExchangeGrant = "urn:ietf:params:oauth:grant-type:token-exchange" //nolint:gosec // A word of the protocol.
+	accessTokenType    = "urn:ietf:params:oauth:token-type:access_token"   //nolint:gosec // A word of the protocol.
+	jwtTokenType       = "urn:ietf:params:oauth:token-type:jwt"            //nolint:gosec // A word of the protocol.
+	jwtAssertionType   = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+)
+
+var errAudience = errors.New("the audience is none of a workload identity pool of Google's")
+
+// exchange is how a token of a ServiceAccount of the hub becomes one of a cloud's.
+type exchange struct {
+	// account is the ServiceAccount, and audience for whom its token is.
+	account, audience string
+	// identity tells exchanges apart that ask the same endpoints.
+	identity string
+	steps    []exchangeStep
+}
+
+// exchangeStep asks an endpoint for a token, and shows it the one of the step before.
+type exchangeStep struct {
+	endpoint string
+	ask      func(ctx context.Context, client *http.Client, shown string) (*oauth2.Token, error)
+}
+
+// exchangeOf is the exchange that a spec asks for which names a ServiceAccount of the hub.
+func exchangeOf(s fleetv1alpha1.ClusterImportSpec) (exchange, error) {
+	if s.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceAzureServicePrincipal {
+		return azureExchange(s.Kubeconfig.Azure), nil
+	}
+	return googleExchange(s.Kubeconfig.Google.WorkloadIdentity)
+}
+
+// googleExchange shows the ServiceAccount's token to Google's Security Token Service and, if a service account is
+// named, what comes of it to the service that impersonates. That the audience is one of Google's does not depend on the
+// CRD: it is what keeps the token from being one for the hub.
+func googleExchange(g *fleetv1alpha1.GoogleWorkloadIdentity) (exchange, error) {
+	if !strings.HasPrefix(g.Audience, fleetv1alpha1.ImportGoogleAudiencePrefix) {
+		return exchange{}, errAudience
+	}
+	e := exchange{account: string(g.ServiceAccountName), audience: g.Audience, steps: []exchangeStep{{
+		endpoint: g.STS(),
+		ask: func(ctx context.Context, _ *http.Client, shown string) (*oauth2.Token, error) {
+			c := &clientcredentials.Config{
+				TokenURL: g.STS(), AuthStyle: oauth2.AuthStyleInParams, Scopes: []string{googleScope}, EndpointParams: url.Values{
+					"grant_type": {tokenExchangeGrant}, "audience": {g.Audience}, "requested_token_type": {accessTokenType},
+					"subject_token": {shown}, "subject_token_type": {jwtTokenType},
+				},
+			}
+			token, err := c.Token(ctx)
+			if err != nil {
+				return nil, err //nolint:wrapcheck // The caller tells users none of it.
+			}
+			if issued, _ := token.Extra("issued_token_type").(string); issued != "" && issued != accessTokenType {
+				return nil, errNoToken
+			}
+			return token, nil
+		},
+	}}}
+	if g.ServiceAccountEmail != "" {
+		endpoint := strings.TrimRight(g.Credentials(), "/") + googleAccountsPath + g.ServiceAccountEmail + ":generateAccessToken"
+		e.steps = append(e.steps, exchangeStep{endpoint: endpoint, ask: func(ctx context.Context, client *http.Client, shown string) (*oauth2.Token, error) {
+			return impersonate(ctx, client, endpoint, shown)
+		}})
+	}
+	return e, nil
+}
+
+// impersonate asks for a token of a Google service account with one of an identity that may have it.
+func impersonate(ctx context.Context, client *http.Client, endpoint, shown string) (*oauth2.Token, error) {
+	content, err := json.Marshal(map[string]any{"scope": []string{googleScope, googleEmailScope}, "lifetime": googleLifetime})
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode a request for a token: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(content))
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a request for a token: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+shown)
+	answer, err := client.Do(req)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // The caller tells users none of it.
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		return nil, &oauth2.RetrieveError{Response: answer}
+	}
+	var given struct {
+		AccessToken string    `json:"accessToken"`
+		ExpireTime  time.Time `json:"expireTime"`
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&given); err != nil || given.ExpireTime.IsZero() {
+		return nil, errNoToken
+	}
+	return &oauth2.Token{AccessToken: given.AccessToken, Expiry: given.ExpireTime}, nil
+}
+
+// azureExchange shows the ServiceAccount's token to Entra ID in place of the service principal's secret.
+func azureExchange(a *fleetv1alpha1.AzureServicePrincipal) exchange {
+	endpoint := entraEndpoint(a)
+	return exchange{
+		account: string(a.WorkloadIdentity.ServiceAccountName), audience: fleetv1alpha1.ImportAzureAudience, identity: a.ClientID,
+		steps: []exchangeStep{{endpoint: endpoint, ask: func(ctx context.Context, _ *http.Client, shown string) (*oauth2.Token, error) {
+			c := &clientcredentials.Config{
+				ClientID: a.ClientID, Scopes: []string{azureServerScope}, TokenURL: endpoint, AuthStyle: oauth2.AuthStyleInParams,
+				EndpointParams: url.Values{"client_assertion_type": {jwtAssertionType}, "client_assertion": {shown}},
+			}
+			return c.Token(ctx)
+		}}},
+	}
+}
+
+// exchangeRequest is a request for the token that comes of an exchange. subject asks the hub for the token with which
+// it begins; that one is kept nowhere. Every endpoint has to be allowed before the first is asked.
+func (t *tokens) exchangeRequest(e exchange, subject func(context.Context) (string, error)) (tokenRequest, error) {
+	parts := [][]byte{[]byte(e.account), []byte(e.audience), []byte(e.identity)}
+	for _, step := range e.steps {
+		if t.allowedBy(step.endpoint) == nil {
+			return tokenRequest{}, errEndpointNotAllowed
+		}
+		parts = append(parts, []byte(step.endpoint))
+	}
+	return tokenRequest{
+		endpoint: e.steps[0].endpoint, hash: hashOf(parts...), counts: true,
+		ask: func(ctx context.Context) (*oauth2.Token, error) {
+			shown, err := subject(ctx)
+			if err != nil {
+				return nil, &hubTokenError{err}
+			}
+			return t.exchanged(ctx, e.steps, shown)
+		},
+	}, nil
+}
+
+// exchanged goes from token to token, and counts each request.
+func (t *tokens) exchanged(ctx context.Context, steps []exchangeStep, shown string) (token *oauth2.Token, err error) {
+	for _, step := range steps {
+		token, err = step.ask(ctx, t.client, shown)
+		if err == nil {
+			err = sound(token, time.Now()) //nolint:forbidigo // The library's expiry is of the machine's clock.
+		}
+		t.requests.WithLabelValues(t.allowedBy(step.endpoint).String(), resultOf(err)).Inc()
+		if err != nil {
+			return nil, err
+		}
+		shown = token.AccessToken
+	}
+	return token, nil
+}

@@ -1,0 +1,168 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+	"github.com/masthead-dev/masthead/test/fakecloud"
+)
+
+const poolProvider = "//iam.googleapis.com/projects/123456789/locations/global/workloadIdentityPools/hubs/providers/europe"
+
+// issuer is what a cloud knows of the hub.
+func (w *world) issuer(t *testing.T) fakecloud.Hub {
+	t.Helper()
+	h, err := fakecloud.HubOf(t.Context(), w.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// account creates a ServiceAccount of the hub.
+func (w *world) account(t *testing.T, name string) {
+	t.Helper()
+	w.create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}})
+}
+
+// grants has somebody who owns the namespace let Masthead ask for tokens of one ServiceAccount, and returns what takes
+// that back.
+func (w *world) grants(t *testing.T, account string) (takeBack func()) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "tokens-of-" + account}
+	w.create(t, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{account}, Verbs: []string{"create"}},
+	}})
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: serviceAccountNamespace, Name: serviceAccount}},
+	}
+	w.create(t, binding)
+	return func() {
+		if err := w.hub.Delete(t.Context(), binding); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// federated is the identity of a ServiceAccount in Google Cloud, as the token server of the tests knows it.
+func (w *world) federated(account string) *fleetv1alpha1.ImportKubeconfig {
+	return &fleetv1alpha1.ImportKubeconfig{
+		Source: fleetv1alpha1.KubeconfigSourceGoogleServiceAccount,
+		Google: &fleetv1alpha1.GoogleServiceAccount{WorkloadIdentity: &fleetv1alpha1.GoogleWorkloadIdentity{
+			ServiceAccountName: fleetv1alpha1.HubServiceAccountName(account), Audience: poolProvider,
+			STSEndpoint: fleetv1alpha1.HTTPSURL(w.tokens.URL() + "/v1/token"), CredentialsEndpoint: fleetv1alpha1.HTTPSURL(w.tokens.URL()),
+		}},
+	}
+}
+
+// TestGKEImportWithWorkloadIdentity walks an import through its life whose tokens are those of a service account that
+// the identity of a ServiceAccount of the hub impersonates. The token server holds what it is shown against the hub's
+// keys. What it is shown is no token for the hub.
+func TestGKEImportWithWorkloadIdentity(t *testing.T) {
+	const name, account, federated, email = "gke-federated", "identity-of-gke", "federated-token", "reader@shop-project.iam.gserviceaccount.com"
+	w := modern(t)
+	w.account(t, account)
+	w.grants(t, account)
+	w.tokens.AddPoolProvider(w.issuer(t), poolProvider, metav1.NamespaceDefault, account, fakecloud.Always(federated))
+	w.tokens.AddImpersonation(email, federated, w.api(t, name, reader).Token)
+	k := w.federated(account)
+	k.Google.WorkloadIdentity.ServiceAccountEmail = email
+	w.live(t, w.gkeLife(t, name, k))
+
+	config := rest.AnonymousClientConfig(w.config)
+	config.BearerToken = w.tokens.Shown()
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.List(t.Context(), &corev1.NodeList{}); config.BearerToken == "" || !apierrors.IsUnauthorized(err) {
+		t.Errorf("want the hub to know nobody by the token that was shown, got %v", err)
+	}
+}
+
+// TestAKSImportWithWorkloadIdentity: Entra ID is shown the token of a ServiceAccount in place of a secret.
+func TestAKSImportWithWorkloadIdentity(t *testing.T) {
+	const name, account = "aks-federated", "identity-of-aks"
+	w := modern(t)
+	w.cloud.FailOnMutation(t)
+	principal := fakecloud.ServicePrincipal{TenantID: "77777777-2222-3333-4444-555555555555", ClientID: "88888888-2222-3333-4444-555555555555"}
+	w.account(t, account)
+	w.grants(t, account)
+	w.tokens.AddFederatedCredential(w.issuer(t), principal, metav1.NamespaceDefault, account, w.api(t, name, reader).Token)
+	imp := w.aksLife(t, name, &fleetv1alpha1.ImportKubeconfig{
+		Source: fleetv1alpha1.KubeconfigSourceAzureServicePrincipal,
+		Azure: &fleetv1alpha1.AzureServicePrincipal{
+			TenantID: principal.TenantID, ClientID: principal.ClientID, AuthorityHost: w.tokens.URL(),
+			WorkloadIdentity: &fleetv1alpha1.AzureWorkloadIdentity{ServiceAccountName: account},
+		},
+	}, entraID).imp
+	w.create(t, imp)
+	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
+	_, k := w.kubeconfig(t, imp)
+	works(t, k)
+	w.waitFor(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessReadOnly)
+	w.unimport(t, imp)
+}
+
+// TestServiceAccountNobodyGranted: the attacker may write ClusterImports, and names a ServiceAccount of the namespace
+// for which nobody granted anything. Then somebody does, for a ServiceAccount that is not there yet; then it is; then
+// the grant is taken back, and with it the kubeconfig.
+func TestServiceAccountNobodyGranted(t *testing.T) {
+	const name, account = "gke-granted", "identity-to-grant"
+	w := modern(t)
+	w.tokens.AddPoolProvider(w.issuer(t), poolProvider, metav1.NamespaceDefault, account, w.api(t, name, reader).Token)
+	imp := w.gkeLife(t, name, w.federated(account)).imp
+	w.create(t, imp)
+	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonHubServiceAccountNotAllowed)
+	takeBack := w.grants(t, account)
+	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonHubServiceAccountNotFound)
+	w.account(t, account)
+	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
+	_, k := w.kubeconfig(t, imp)
+	works(t, k)
+	takeBack()
+	w.touch(t, imp, reflection.GKECluster)
+	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonHubServiceAccountNotAllowed)
+	err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: imp.Namespace, Name: imp.Name + "-kubeconfig"}, &corev1.Secret{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("want the kubeconfig withdrawn, got %v", err)
+	}
+	w.unimport(t, imp)
+}
+
+// TestNoRoleOfOursGivesTokens: with a right to the tokens of every ServiceAccount, whoever may write a ClusterImport
+// would have the cloud's identities of all of them in the namespace.
+func TestNoRoleOfOursGivesTokens(t *testing.T) {
+	for _, dir := range []string{"../../../config/rbac", "../../../config/imports"} {
+		granted, err := grants(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for right := range granted {
+			if strings.Contains(right, "serviceaccounts/token") || strings.HasPrefix(right, "impersonate serviceaccounts") {
+				t.Errorf("%s grants %q", dir, right)
+			}
+		}
+	}
+	sample, err := os.ReadFile("../../../config/samples/imports/workload-identity.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(sample), "resourceNames: [shop-importer]") {
+		t.Error("the sample grants more than one ServiceAccount")
+	}
+}

@@ -1,0 +1,112 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+const (
+	// hubTokenSeconds is for how long a token of a ServiceAccount of the hub works: the shortest that an API server gives.
+	// It is shown once, at once.
+	hubTokenSeconds int64 = 600
+
+	// maxHubToken is how long such a token may be, in bytes. Those of Kubernetes have about a thousand.
+	maxHubToken = 16 << 10
+)
+
+// errHub means that the hub could not be asked, which says nothing of the import.
+var errHub = errors.New("cannot ask the hub for a token")
+
+// hubTokenError means that the hub gave no token of a ServiceAccount, so that no token endpoint was asked.
+type hubTokenError struct{ err error }
+
+func (e *hubTokenError) Error() string { return e.err.Error() }
+
+// Unwrap is why.
+func (e *hubTokenError) Unwrap() error { return e.err }
+
+// federatedRequest is the request for a token in exchange for one of the ServiceAccount that the spec names. Whether
+// Masthead may still have that is asked at each look, and not only when a token is due: whoever takes the right away
+// withdraws the credentials.
+func (r *Reconciler) federatedRequest(ctx context.Context, p *pass) (tokenRequest, error) {
+	e, err := exchangeOf(p.imp.Spec)
+	if err != nil {
+		return tokenRequest{}, noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "%s", err)
+	}
+	if err := r.mayAskForTokens(ctx, p, e.account); err != nil {
+		return tokenRequest{}, err
+	}
+	request, err := r.tokens.exchangeRequest(e, func(ctx context.Context) (string, error) { return r.hubToken(ctx, p, e.account, e.audience) })
+	if err != nil {
+		return tokenRequest{}, noKubeconfig(fleetv1alpha1.ReasonEndpointNotAllowed, "%s", err)
+	}
+	return request, nil
+}
+
+// mayAskForTokens finds out whether somebody granted Masthead to ask for tokens of a ServiceAccount in the namespace of
+// the import. None of the roles that Masthead is installed with does.
+func (r *Reconciler) mayAskForTokens(ctx context.Context, p *pass, account string) error {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: p.imp.Namespace, Verb: "create", Resource: "serviceaccounts", Subresource: "token", Name: account,
+		},
+	}}
+	if err := r.hub.Create(ctx, review); err != nil {
+		return fmt.Errorf("cannot ask the hub for the manager's rights: %w", err)
+	}
+	if !review.Status.Allowed {
+		return notGranted(account)
+	}
+	return nil
+}
+
+// hubToken asks the hub for a token of a ServiceAccount in the namespace of the import, for one audience. A token for
+// any other one is not shown to anybody: the hub itself could accept it.
+func (r *Reconciler) hubToken(ctx context.Context, p *pass, account, audience string) (string, error) {
+	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: p.imp.Namespace, Name: account}}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		Audiences: []string{audience}, ExpirationSeconds: new(hubTokenSeconds),
+	}}
+	err := r.hub.SubResource("token").Create(ctx, of, request)
+	switch token := request.Status.Token; {
+	case apierrors.IsForbidden(err):
+		return "", notGranted(account)
+	case apierrors.IsNotFound(err):
+		return "", withdrawn(fleetv1alpha1.ReasonHubServiceAccountNotFound, "There is no ServiceAccount %q in the namespace of the ClusterImport", account)
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return "", noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "The hub refuses a token of the ServiceAccount %q: %s", account, err)
+	case err != nil:
+		return "", fmt.Errorf("%w of ServiceAccount %q: %w", errHub, account, err)
+	case token == "" || len(token) > maxHubToken || !slices.Equal(request.Spec.Audiences, []string{audience}):
+		return "", noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "The hub gives a token of the ServiceAccount %q that is not the one that was asked for", account)
+	default:
+		return token, nil
+	}
+}
+
+// notGranted says which right is missing, and who gives it.
+func notGranted(account string) error {
+	return withdrawn(fleetv1alpha1.ReasonHubServiceAccountNotAllowed,
+		"Masthead may not create serviceaccounts/token for the ServiceAccount %q: grant it with a Role that has the resourceNames [%s], in the "+
+			"namespace of the ClusterImport, as in config/samples/imports/workload-identity.yaml", account, account)
+}
+
+// withdrawn says that there are no credentials, and that those which were made with them may no longer be used.
+func withdrawn(reason, format string, args ...any) error {
+	return &stopError{withdrawn: true, condition: metav1.Condition{
+		Type: fleetv1alpha1.ConditionKubeconfigReady, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...),
+	}}
+}

@@ -1,0 +1,489 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+	"github.com/masthead-dev/masthead/test/fakecloud"
+)
+
+// deaths is how often a process is killed after the same write. A process that is killed after each write of a token
+// that it made comes no further, because the next one makes another token. That of a ServiceAccount it finds in the
+// Secret.
+const deaths = 2
+
+var errKilled = errors.New("the process was killed")
+
+// killed is an import that one process after the other works on, each of which is killed after its first write: the
+// write is carried out, what the process knew is lost, and it does nothing more.
+type killed struct {
+	*world
+
+	t      *testing.T
+	imp    *fleetv1alpha1.ClusterImport
+	starts *importer.Starts
+	// client is that of every process.
+	client client.WithWatch
+	// most is how often a process is killed after the same write.
+	most int
+
+	// alive is the process that works.
+	alive *importer.Reconciler
+	die   context.CancelFunc
+	ctx   context.Context // The life of the process.
+	// wrote means that the process, or core, has written since the last look.
+	wrote bool
+	// died is how often processes were killed, by write. made is how often each object was created.
+	died, made map[string]int
+	// whole is what was there when the un-import began.
+	whole map[int]int
+}
+
+// TestImportSurvivesKills kills the importer after each of its writes: of the managed resources of the cluster, of its
+// pools, its credentials and its network, of the reflections, the kubeconfig, the status and the finalizer; while the
+// cluster is imported, while it changes, while a pool goes, and while it is un-imported. Whatever is there when it dies
+// is safe, however long nothing starts it again; at the end there is what there is without that, made once.
+func TestImportSurvivesKills(t *testing.T) {
+	w := modern(t)
+	w.cloud.FailOnMutation(t)
+	if err := w.stopImporter(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { w.stopImporter = inBackground(context.Background(), w.runImporter) }()
+	starts := importer.NewStarts(importer.Options{
+		Credentials:           credentials.Options{AllowLoopback: true},
+		AllowedTokenEndpoints: []string{w.tokens.URL() + "/"}, TokenAuthorities: w.tokens.Authority(),
+	})
+	for name, l := range map[string]life{
+		"EKS": w.eksLife(t, "kill-eks", "cafe4568"), "AKS": w.killedAKS(t), "GKE": w.killedGKE(t), "ServiceAccount": w.killedAccount(t),
+	} {
+		t.Run(name, func(t *testing.T) {
+			undisturbed := w.killed(t, starts, l, 0)
+			undisturbed.isImported()
+			want := undisturbed.shapes()
+			undisturbed.unimport()
+
+			k := w.killed(t, starts, l, deaths)
+			k.isImported()
+			if got := k.shapes(); !slices.Equal(got, want) {
+				t.Errorf("want what there is without kills, %v, got %v", want, got)
+			}
+			k.changes(l)
+			k.loses(l)
+			k.unimport()
+			for object, n := range k.made {
+				if n > 1 {
+					t.Errorf("%s was created %d times", object, n)
+				}
+			}
+			total := 0
+			for _, n := range k.died {
+				total += n
+			}
+			t.Logf("%d processes were killed, after %d writes", total, len(k.died))
+			if total < 3*len(want) {
+				t.Errorf("only %d processes were killed, for %d objects that were made: the test proves nothing", total, len(want))
+			}
+		})
+	}
+}
+
+// killedAKS is a cluster of AKS whose token is made with a service principal, and whose authority is in the Secret that
+// the provider publishes.
+func (w *world) killedAKS(t *testing.T) life {
+	t.Helper()
+	const name = "kill-aks"
+	principal := fakecloud.ServicePrincipal{
+		TenantID: "66666666-2222-3333-4444-555555555555", ClientID: "77777777-2222-3333-4444-555555555555", Secret: "of-who-is-killed",
+	}
+	w.tokens.AddServicePrincipal(principal, w.api(t, name, reader).Token)
+	w.create(t, credentialsSecret(name, map[string][]byte{"secret": []byte(principal.Secret)}))
+	return w.aksLife(t, name, &fleetv1alpha1.ImportKubeconfig{
+		Source: fleetv1alpha1.KubeconfigSourceAzureServicePrincipal,
+		Azure: &fleetv1alpha1.AzureServicePrincipal{
+			TenantID: principal.TenantID, ClientID: principal.ClientID, AuthorityHost: w.tokens.URL(),
+			ClientSecretRef: fleetv1alpha1.SecretKeyReference{Name: name, Key: "secret"},
+		},
+	}, entraID)
+}
+
+// killedGKE is a cluster of GKE whose token is made with the key of a service account.
+func (w *world) killedGKE(t *testing.T) life {
+	t.Helper()
+	const name = "kill-gke"
+	key, err := w.tokens.GoogleKey("/google/"+name, w.api(t, name, reader).Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.create(t, credentialsSecret(name, map[string][]byte{"key.json": key}))
+	return w.gkeLife(t, name, &fleetv1alpha1.ImportKubeconfig{
+		Source: fleetv1alpha1.KubeconfigSourceGoogleServiceAccount,
+		Google: &fleetv1alpha1.GoogleServiceAccount{KeySecretRef: fleetv1alpha1.SecretKeyReference{Name: name, Key: "key.json"}},
+	})
+}
+
+// killedAccount is a cluster of EKS whose kubeconfig holds a token of a ServiceAccount, which the next process finds in
+// the Secret.
+func (w *world) killedAccount(t *testing.T) life {
+	t.Helper()
+	const cluster = "cafe4569"
+	l := w.eksLife(t, "kill-account", cluster)
+	w.ownerMakesAccount(t)
+	w.ownerAllows(t, cluster)
+	l.imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{ServiceAccountRef: new(sampleAccount)}
+	return l
+}
+
+// killed creates the ClusterImport of a life.
+func (w *world) killed(t *testing.T, starts *importer.Starts, l life, most int) *killed {
+	t.Helper()
+	imp := importOf(l.imp.Name, *l.imp.Spec.DeepCopy())
+	imp.Spec.Pause = fleetv1alpha1.ImportPauseStrict
+	w.create(t, imp)
+	c, err := client.NewWithWatch(rights.asServiceAccount(w.config), client.Options{Scheme: scheme, Mapper: w.hub.RESTMapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &killed{
+		world: w, t: t, imp: imp, starts: starts, client: interceptor.NewClient(c, writes.funcs()), most: most,
+		died: map[string]int{}, made: map[string]int{},
+	}
+}
+
+// start starts a process.
+func (k *killed) start() {
+	k.t.Helper()
+	k.ctx, k.die = context.WithCancel(k.t.Context())
+	var err error
+	if k.alive, err = k.starts.Start(interceptor.NewClient(k.client, k.funcs(k.ctx))); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// after is called after each write. The process is killed if it is to be.
+func (k *killed) after(verb string, dryRun bool, obj client.Object, err error) error {
+	kind := obj.GetObjectKind().GroupVersionKind().Kind
+	if known, unknown := k.hub.GroupVersionKindFor(obj); unknown == nil {
+		kind = known.Kind
+	}
+	if err != nil || dryRun || strings.HasPrefix(kind, "SelfSubject") {
+		return err
+	}
+	k.wrote = true
+	object := kind + " " + obj.GetName()
+	if verb == "create" {
+		k.made[object]++
+	}
+	if write := verb + " " + object; k.died[write] < k.most {
+		k.died[write]++
+		k.die()
+		return errKilled
+	}
+	return nil
+}
+
+// funcs are what a process does to the hub for as long as it lives.
+func (k *killed) funcs(ctx context.Context) interceptor.Funcs {
+	do := func(what func() error) error {
+		if ctx.Err() != nil {
+			return errKilled
+		}
+		return what()
+	}
+	return interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+			return do(func() error { return c.Get(ctx, key, obj, o...) })
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+			return do(func() error { return c.List(ctx, list, o...) })
+		},
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
+			options := &client.CreateOptions{}
+			options.ApplyOptions(o)
+			return do(func() error { return k.after("create", len(options.DryRun) > 0, obj, c.Create(ctx, obj, o...)) })
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
+			return do(func() error { return k.after("delete", false, obj, c.Delete(ctx, obj, o...)) })
+		},
+		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.UpdateOption) error {
+			return do(func() error { return k.after("update", false, obj, c.Update(ctx, obj, o...)) })
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
+			return do(func() error { return k.after("patch", false, obj, c.Patch(ctx, obj, p, o...)) })
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, o ...client.ApplyOption) error {
+			return do(func() error { return k.after("apply", false, applied(obj), c.Apply(ctx, obj, o...)) })
+		},
+		SubResourceApply: func(ctx context.Context, c client.Client, sub string, obj runtime.ApplyConfiguration, o ...client.SubResourceApplyOption) error {
+			return do(func() error {
+				return k.after("apply "+sub+" of", false, applied(obj), c.SubResource(sub).Apply(ctx, obj, o...))
+			})
+		},
+	}
+}
+
+// until has one process after the other work until a check passes and nothing is written any more.
+func (k *killed) until(what string, done func() (bool, string)) {
+	k.t.Helper()
+	var last error
+	why := ""
+	for deadline := time.Now().Add(4 * time.Minute); time.Now().Before(deadline); {
+		if k.alive == nil {
+			k.start()
+		}
+		k.wrote = false
+		_, last = k.alive.Reconcile(k.ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k.imp)})
+		if k.ctx.Err() != nil {
+			k.alive = nil
+			k.isSafe()
+		}
+		if k.core(); k.wrote {
+			continue
+		}
+		var ok bool
+		if ok, why = done(); ok {
+			return
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	k.t.Fatalf("%s: %s; %v", what, why, last)
+}
+
+// core is what Cluster API core does to the Cluster and its MachinePools: its finalizer is there until they are no
+// longer paused.
+func (k *killed) core() {
+	k.t.Helper()
+	for _, kind := range []string{"Cluster", "MachinePool"} {
+		for _, o := range k.labelled(k.t, k.imp, clusterv1.GroupVersion.WithKind(kind)) {
+			finalizers := []string{"core.example.org/" + strings.ToLower(kind)}
+			if !o.GetDeletionTimestamp().IsZero() {
+				if isPaused(&o) {
+					continue
+				}
+				finalizers = nil
+			}
+			if slices.Equal(o.GetFinalizers(), finalizers) {
+				continue
+			}
+			o.SetFinalizers(finalizers)
+			if err := k.hub.Update(k.t.Context(), &o); client.IgnoreNotFound(err) != nil {
+				k.t.Fatal(err)
+			}
+			k.wrote = true
+		}
+	}
+}
+
+// isPaused says whether Cluster API leaves an object alone, for its own sake.
+func isPaused(o *unstructured.Unstructured) bool {
+	_, annotated := o.GetAnnotations()[clusterv1.PausedAnnotation]
+	paused, _, _ := unstructured.NestedBool(o.Object, "spec", "paused")
+	return annotated || paused
+}
+
+// The levels of what an import makes, in the order in which they go.
+const (
+	levelKubeconfig = iota
+	levelProvider
+	levelCore
+	levelManaged
+	levels
+)
+
+func (k *killed) levelOf(gvk schema.GroupVersionKind) int {
+	switch {
+	case gvk.Kind == "Secret":
+		return levelKubeconfig
+	case gvk.Group == clusterv1.GroupVersion.Group:
+		return levelCore
+	case slices.Contains(reflection.ReflectedKinds(reflection.Cloud(k.imp.Spec.Cloud())), gvk):
+		return levelProvider
+	default:
+		return levelManaged
+	}
+}
+
+// objects are all that the import has made and that is there.
+func (k *killed) objects() []unstructured.Unstructured {
+	k.t.Helper()
+	cloud := reflection.Cloud(k.imp.Spec.Cloud())
+	gvks := append(reflection.ReflectedKinds(cloud), corev1.SchemeGroupVersion.WithKind("Secret"))
+	for _, kind := range reflection.Kinds(cloud) {
+		gvks = append(gvks, k.managed(k.t, kind))
+	}
+	var all []unstructured.Unstructured
+	for _, gvk := range gvks {
+		all = append(all, k.labelled(k.t, k.imp, gvk)...)
+	}
+	return all
+}
+
+// shapes are the kinds and the names of all that is there, without what differs from import to import.
+func (k *killed) shapes() []string {
+	k.t.Helper()
+	var all []string
+	for _, o := range k.objects() {
+		name := o.GetName()
+		if external := o.GetAnnotations()[reflection.ExternalNameAnnotation]; strings.HasPrefix(name, "imp-") {
+			name = "" // It holds the UID of the import.
+			if !strings.HasPrefix(external, "imp-") {
+				name = external
+			}
+		}
+		all = append(all, o.GetKind()+"/"+name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// isSafe sees that nothing of what is there can act on the cluster, although nobody looks after it.
+func (k *killed) isSafe() {
+	k.t.Helper()
+	present, ending := map[int]int{}, map[int]bool{}
+	there := map[schema.GroupVersionKind]bool{}
+	for _, o := range k.objects() {
+		level := k.levelOf(o.GroupVersionKind())
+		present[level]++
+		ending[level] = ending[level] || !o.GetDeletionTimestamp().IsZero()
+		there[o.GroupVersionKind()] = true
+		identity := strings.Contains(o.GetKind(), "Identity")
+		policies, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "managementPolicies")
+		switch {
+		case level == levelProvider && (len(o.GetFinalizers()) > 0 || !identity && !isPaused(&o)),
+			level == levelCore && o.GetDeletionTimestamp().IsZero() && !isPaused(&o):
+			k.t.Errorf("%s %q is not paused, or has a finalizer", o.GetKind(), o.GetName())
+		case level == levelManaged && o.GetKind() != "ClusterAuth" && !slices.Equal(policies, []string{"Observe"}):
+			k.t.Errorf("%s %q does not only observe: %v", o.GetKind(), o.GetName(), policies)
+		}
+	}
+	if there[clusterv1.GroupVersion.WithKind("Cluster")] && k.whole == nil {
+		for _, gvk := range reflection.ReflectedKinds(reflection.Cloud(k.imp.Spec.Cloud())) {
+			pool := strings.HasSuffix(gvk.Kind, "MachinePool")
+			if k.levelOf(gvk) == levelProvider && !pool && !there[gvk] {
+				k.t.Errorf("the Cluster is there before %s, which core would wait for", gvk.Kind)
+			}
+		}
+	}
+	for level := 1; level < levels && k.whole != nil; level++ {
+		if present[level] == k.whole[level] && !ending[level] {
+			continue
+		}
+		for before := range level {
+			if present[before] > 0 {
+				k.t.Errorf("objects of the level %d go while there are some of the level %d", level, before)
+			}
+		}
+	}
+}
+
+// isImported has the cluster be imported.
+func (k *killed) isImported() {
+	k.t.Helper()
+	k.until("the cluster is imported", func() (bool, string) {
+		if err := k.hub.Get(k.t.Context(), client.ObjectKeyFromObject(k.imp), k.imp); err != nil {
+			return false, err.Error()
+		}
+		pools := meta.FindStatusCondition(k.imp.Status.Conditions, fleetv1alpha1.ConditionNodePoolsComplete)
+		complete := pools != nil && pools.Reason == fleetv1alpha1.ReasonAllPoolsShown
+		access := meta.FindStatusCondition(k.imp.Status.Conditions, fleetv1alpha1.ConditionWorkloadAccess)
+		asked := access != nil && access.Reason == fleetv1alpha1.ReasonAccessReadOnly
+		return complete && asked && meta.IsStatusConditionTrue(k.imp.Status.Conditions, fleetv1alpha1.ConditionReady), fmt.Sprint(k.imp.Status.Conditions)
+	})
+	_, c := k.kubeconfig(k.t, k.imp)
+	works(k.t, c)
+}
+
+// changes has the cluster and a pool of it change.
+func (k *killed) changes(l life) {
+	k.t.Helper()
+	version, replicas := l.changes()
+	cloud := reflection.Cloud(k.imp.Spec.Cloud())
+	k.touch(k.t, k.imp, reflection.Kinds(cloud)[0])
+	k.touch(k.t, k.imp, l.shownBy)
+	kinds := reflection.ReflectedKinds(cloud)
+	controlPlane, pool := kinds[len(kinds)-4], clusterv1.GroupVersion.WithKind("MachinePool")
+	k.until("the change is reflected", func() (bool, string) {
+		for _, o := range k.labelled(k.t, k.imp, controlPlane) {
+			if now, _, _ := unstructured.NestedString(o.Object, "spec", "version"); strings.TrimPrefix(now, "v") != version {
+				return false, now
+			}
+		}
+		sizes := []int64{}
+		for _, o := range k.labelled(k.t, k.imp, pool) {
+			size, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
+			sizes = append(sizes, size)
+		}
+		return slices.Contains(sizes, replicas), fmt.Sprint(sizes)
+	})
+}
+
+// loses has the second pool go.
+func (k *killed) loses(l life) {
+	k.t.Helper()
+	before := k.shapes()
+	if !l.goes() {
+		k.t.Fatal("the pool was not there")
+	}
+	k.touch(k.t, k.imp, l.shownBy)
+	gone := reflection.PoolName(k.imp.Name, l.pools[1])
+	k.until("the pool is gone", func() (bool, string) {
+		now := k.shapes()
+		return !slices.ContainsFunc(now, func(o string) bool { return strings.HasSuffix(o, "/"+gone) }), fmt.Sprint(now)
+	})
+	want := slices.DeleteFunc(before, func(o string) bool { return strings.HasSuffix(o, "/"+gone) })
+	now := k.shapes()
+	if missing := slices.DeleteFunc(want, func(o string) bool { return slices.Contains(now, o) || strings.HasSuffix(o, "/"+l.pools[1]) }); len(missing) > 0 {
+		k.t.Errorf("with the pool goes what is not of it: %v", missing)
+	}
+}
+
+// unimport has the cluster be un-imported.
+func (k *killed) unimport() {
+	k.t.Helper()
+	whole := map[int]int{}
+	for _, o := range k.objects() {
+		whole[k.levelOf(o.GroupVersionKind())]++
+	}
+	if err := k.hub.Delete(k.t.Context(), k.imp); err != nil {
+		k.t.Fatal(err)
+	}
+	k.whole = whole
+	k.until("the import is gone", func() (bool, string) {
+		err := k.hub.Get(k.t.Context(), client.ObjectKeyFromObject(k.imp), &fleetv1alpha1.ClusterImport{})
+		left := k.shapes()
+		return apierrors.IsNotFound(err), fmt.Sprint(err, left)
+	})
+	if left := k.shapes(); len(left) > 0 {
+		k.t.Errorf("un-import leaves %v", left)
+	}
+	k.whole = nil
+	// The garbage collector removes what the provider published, with the managed resource that owns it.
+	published := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.imp.Namespace, Name: k.imp.Name + "-import-connection"}}
+	if err := k.hub.Delete(k.t.Context(), published); client.IgnoreNotFound(err) != nil {
+		k.t.Fatal(err)
+	}
+}

@@ -1,0 +1,154 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// restart has the manager be one that was just started: it watches nothing yet.
+func (h *hubOfOneImport) restart() {
+	on := []schema.GroupVersionKind{}
+	h.r.watch = func(_ context.Context, gvk schema.GroupVersionKind) error {
+		on = append(on, gvk)
+		return nil
+	}
+	h.r.watched = func() []schema.GroupVersionKind { return on }
+}
+
+// orphan has somebody take the finalizer of the import away, and delete it, while the manager does not run.
+func (h *hubOfOneImport) orphan() {
+	h.t.Helper()
+	imp := h.get()
+	imp.Finalizers = nil
+	if err := h.c.Update(h.t.Context(), imp); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := h.c.Delete(h.t.Context(), imp); err != nil {
+		h.t.Fatal(err)
+	}
+	h.restart()
+}
+
+func (h *hubOfOneImport) leftovers(want ...types.NamespacedName) {
+	h.t.Helper()
+	got, err := h.r.leftovers(h.t.Context())
+	if err != nil || !slices.Equal(got, want) {
+		h.t.Errorf("want %v to have left something, got %v, %v", want, got, err)
+	}
+}
+
+// TestNothingIsLeftWhileTheManagerIsDown: somebody takes the finalizer of the last ClusterImport away and deletes it,
+// while the manager does not run. The managed resources would observe for ever, and the kubeconfig would work.
+func TestNothingIsLeftWhileTheManagerIsDown(t *testing.T) {
+	t.Run("Everything", func(t *testing.T) {
+		imp, token := importWithToken("true")
+		h := newHub(t, imp, token)
+		h.connected()
+		h.orphan()
+		h.leftovers(h.key)
+		h.settle()
+		if left := h.made(); len(left) > 0 {
+			t.Errorf("want nothing left, got %v", left)
+		}
+		h.leftovers()
+	})
+	t.Run("KubeconfigAlone", func(t *testing.T) {
+		imp, token := importWithToken("true")
+		h := newHub(t, imp, token)
+		h.connected()
+		for _, gvk := range kindsOfEKS() {
+			for _, o := range h.list(gvk) {
+				if err := h.c.Delete(t.Context(), &o); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		h.orphan()
+		h.leftovers(h.key)
+		h.settle()
+		if left := h.made(); len(left) > 0 {
+			t.Errorf("want nothing left, got %v", left)
+		}
+	})
+	t.Run("CreatedAgain", func(t *testing.T) {
+		imp, token := importWithToken("true")
+		h := newHub(t, imp, token)
+		h.connected()
+		h.orphan()
+		next, _ := importWithToken("true")
+		next.UID = "next-uid"
+		h.create(next)
+		h.leftovers(h.key)
+		h.settle()
+		if left := h.madeBy("import-uid"); len(left) > 0 {
+			t.Errorf("want nothing left of the former import, got %v", left)
+		}
+		h.want(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
+	})
+}
+
+// TestLeftoversAreOfNobody: what an import has that is there is not left over, nor what names no import.
+func TestLeftoversAreOfNobody(t *testing.T) {
+	h := newHub(t, anImport(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "customers", Name: "unnamed", Labels: map[string]string{fleetv1alpha1.ImportUIDLabel: "u"},
+	}})
+	h.settle()
+	h.restart()
+	h.leftovers()
+	if on := h.r.watched(); len(on) > 0 {
+		t.Errorf("nothing has to be watched, got %v", on)
+	}
+}
+
+// TestKubeconfigOfAnotherImportIsKept: the Secret has the name of one of this import's, and the labels of another's.
+func TestKubeconfigOfAnotherImportIsKept(t *testing.T) {
+	theirs := anImport()
+	theirs.Name, theirs.UID = "theirs", "their-uid"
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "customers", Name: "shop-kubeconfig", UID: "secret-uid", Labels: marks(theirs)}}
+	h := newHub(t, anImport(), secret)
+	if err := h.c.Delete(t.Context(), h.get()); err != nil {
+		t.Fatal(err)
+	}
+	h.restart()
+	h.settle()
+	if err := h.c.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
+		t.Errorf("want the Secret of another import kept, got %v", err)
+	}
+}
+
+// TestLeftoversOfKindsWithoutRights: the roles of clouds that nobody imports from are left out. Whatever else goes
+// wrong has the hub be asked again.
+func TestLeftoversOfKindsWithoutRights(t *testing.T) {
+	h := newHub(t, anImport())
+	h.settle()
+	h.orphan()
+	answer := apierrors.NewForbidden(schema.GroupResource{Resource: "vpcs"}, "", errors.New("no such right"))
+	h.r.live = interceptor.NewClient(h.c, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if list.GetObjectKind().GroupVersionKind().Kind == "VPC" {
+				return answer
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
+	h.leftovers(h.key)
+	answer = apierrors.NewTooManyRequestsError("busy")
+	if found, err := h.r.leftovers(t.Context()); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("want the error, so that the hub is asked again, got %v, %v", found, err)
+	}
+}

@@ -1,0 +1,128 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"errors"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+// TestInactiveKindAmongActiveOnes: the namespaced kinds of a cloud are active but for one, which the hub serves in its
+// cluster-scoped group. The import would use two provider configurations.
+func TestInactiveKindAmongActiveOnes(t *testing.T) {
+	served := reflection.ServedVersions{reflection.EKSClusterAuth.Legacy(): {"v1beta1"}}
+	for _, kind := range reflection.Kinds(reflection.EKS) {
+		if kind != reflection.EKSClusterAuth {
+			served[kind.Namespaced()] = []string{"v1beta1"}
+		}
+	}
+	for state, want := range map[string]string{"Inactive": fleetv1alpha1.ReasonKindsInactive, "Active": fleetv1alpha1.ReasonKindsMissing} {
+		t.Run(state, func(t *testing.T) {
+			h := newHub(t, anImport(), resourceDefinition("clusterauths.eks.aws.m.upbound.io", state))
+			var stopped *stopError
+			if err := h.r.oneGeneration(t.Context(), reflection.EKS, served); !errors.As(err, &stopped) || stopped.condition.Reason != want {
+				t.Errorf("want a stop with %s, got %v", want, err)
+			}
+		})
+	}
+}
+
+// TestRightThatGoesIsTold: somebody takes a right from the manager while an import is at rest.
+func TestRightThatGoesIsTold(t *testing.T) {
+	h := newHub(t, anImport())
+	h.settle()
+	imp := h.get()
+	imp.Spec.NodePools.Names = []string{"red"}
+	if err := h.c.Update(t.Context(), imp); err != nil {
+		t.Fatal(err)
+	}
+	before := h.made()
+	h.hub.forbids = reflection.EKSNodeGroup.Namespaced()
+	if _, err := h.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: h.key}); !apierrors.IsForbidden(err) {
+		t.Errorf("want the refusal of the API server, so that it is tried again, got %v", err)
+	}
+	h.want(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonRightsMissing)
+	if now := h.made(); len(now) != len(before) {
+		t.Errorf("want what there was, %v, got %v", before, now)
+	}
+	h.hub.forbids = schema.GroupKind{}
+	h.settle()
+	h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+}
+
+// TestClusterOfAnotherManagerIsNotReflected: the cluster in the cloud bears the mark of a Cluster API, before it is
+// imported or afterwards. Nothing is reflected, what is reflected is left, and it goes on when the mark is gone.
+func TestClusterOfAnotherManagerIsNotReflected(t *testing.T) {
+	mark := map[string]any{"sigs.k8s.io/cluster-api-provider-aws/cluster/theirs": "owned"}
+	t.Run("Before", func(t *testing.T) {
+		h := newHub(t, anImport())
+		h.tags = mark
+		h.settle()
+		h.want(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByClusterAPI)
+		h.want(fleetv1alpha1.ConditionStalled, fleetv1alpha1.ReasonManagedByClusterAPI)
+		for _, gvk := range reflection.ReflectedKinds(reflection.EKS) {
+			if there := h.list(gvk); len(there) > 0 {
+				t.Errorf("want nothing reflected, got %d of %s", len(there), gvk.Kind)
+			}
+		}
+		h.unimport()
+		h.isGone()
+		if left := h.made(); len(left) > 0 {
+			t.Errorf("want nothing left, got %v", left)
+		}
+	})
+	t.Run("Afterwards", func(t *testing.T) {
+		h := newHub(t, anImport())
+		h.settle()
+		before := h.object(clusterKind, "customers", "shop")
+		show := func(tags map[string]any) {
+			m := h.list(observedCluster)[0]
+			h.change(&m, tags, "status", "atProvider", "tags")
+			h.settle()
+		}
+		show(mark)
+		h.want(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByClusterAPI)
+		if now := h.object(clusterKind, "customers", "shop"); now.GetResourceVersion() != before.GetResourceVersion() {
+			t.Error("the reflection was touched")
+		}
+		show(map[string]any{})
+		h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	})
+}
+
+// TestImportWaitsForItsProvider: no Crossplane provider looks at the managed resources.
+func TestImportWaitsForItsProvider(t *testing.T) {
+	h := newHub(t, anImport())
+	for range 5 {
+		if _, err := h.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: h.key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.want(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider)
+	for _, gvk := range reflection.ReflectedKinds(reflection.EKS) {
+		if there := h.list(gvk); len(there) > 0 {
+			t.Errorf("%s is reflected without having been observed", gvk.Kind)
+		}
+	}
+}
+
+// TestPoolsThatNothingTellsOf: EKS lists its node groups nowhere, and there is no kubeconfig to ask for Nodes.
+func TestPoolsThatNothingTellsOf(t *testing.T) {
+	imp := anImport()
+	imp.Spec.EKS.NodeGroupNames = nil
+	h := newHub(t, imp)
+	h.settle()
+	h.want(fleetv1alpha1.ConditionNodePoolsComplete, fleetv1alpha1.ReasonPoolsUnknown)
+	h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	if pools := h.list(machinePoolKind); len(pools) > 0 {
+		t.Errorf("want no pool invented, got %d", len(pools))
+	}
+}

@@ -1,0 +1,638 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+// What the tests know by heart.
+const (
+	ofSource    = "of-the-source"
+	accountPath = "/api/v1/namespaces/masthead-import/serviceaccounts/reader/token"
+)
+
+var importReader = fleetv1alpha1.ServiceAccountReference{Namespace: "masthead-import", Name: "reader"}
+
+// accountWorld is a hub in memory with an import whose cluster a server plays.
+type accountWorld struct {
+	t      *testing.T
+	hub    client.Client
+	clock  *clocktesting.FakeClock
+	server *httptest.Server
+	minted *tokens
+	r      *Reconciler
+	imp    *fleetv1alpha1.ClusterImport
+
+	mu sync.Mutex
+	// answer is what the cluster answers to a request for a token.
+	answer http.HandlerFunc
+	// asked are the requests that the cluster got: the path, and as whom.
+	asked []string
+}
+
+func newAccountWorld(t *testing.T) *accountWorld {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	imp, secret := importWithToken("true")
+	imp.Spec.Kubeconfig.ServiceAccountRef = new(importReader)
+	imp.Spec.Pause = fleetv1alpha1.ImportPauseStrict
+	secret.Data["token"] = []byte(ofSource)
+	w := &accountWorld{t: t, imp: imp, clock: clocktesting.NewFakeClock(time.Now()), hub: fake.NewClientBuilder().WithScheme(scheme).WithObjects(secret).Build()}
+	w.server = httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		w.asked = append(w.asked, r.URL.Path+" "+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		answer := w.answer
+		w.mu.Unlock()
+		answer(rw, r)
+	}))
+	t.Cleanup(w.server.Close)
+	w.grants("of-the-account")
+	w.start()
+	return w
+}
+
+// start has the manager be started, or be started again.
+func (w *accountWorld) start() {
+	w.t.Helper()
+	var err error
+	if w.minted, err = newTokens(nil, nil, w.clock); err != nil {
+		w.t.Fatal(err)
+	}
+	w.r = &Reconciler{
+		hub: w.hub, live: w.hub, clock: w.clock, creds: credentials.Options{AllowLoopback: true}, tokens: w.minted, accounts: w.minted.ofAccounts(),
+		clusters: newClusters(w.clock, nil), places: newPlaces(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
+	}
+}
+
+// answers has the cluster answer in some way from now on.
+func (w *accountWorld) answers(answer http.HandlerFunc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.answer = answer
+}
+
+// grants has the cluster give a token for an hour.
+func (w *accountWorld) grants(token string) { w.answers(granted(token, time.Hour)) }
+
+func granted(token string, life time.Duration) http.HandlerFunc {
+	return func(rw http.ResponseWriter, _ *http.Request) {
+		rw.WriteHeader(http.StatusCreated)
+		_ = json.NewEncoder(rw).Encode(authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{
+			Token: token, ExpirationTimestamp: metav1.NewTime(time.Now().Add(life)),
+		}})
+	}
+}
+
+func status(code int) http.HandlerFunc {
+	return func(rw http.ResponseWriter, _ *http.Request) { http.Error(rw, ofSource, code) }
+}
+
+// requests are those that the cluster got since the last call.
+func (w *accountWorld) requests() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	asked := w.asked
+	w.asked = nil
+	return asked
+}
+
+// look has the importer come to the kubeconfig, and returns the pass and the reason of KubeconfigReady.
+func (w *accountWorld) look() (*pass, string) {
+	w.t.Helper()
+	p := w.pass()
+	at, err := url.Parse(w.server.URL)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	port, _ := strconv.ParseInt(at.Port(), 10, 32)
+	p.facts = &reflection.Facts{
+		Endpoint:             reflection.Endpoint{Host: at.Hostname(), Port: int32(port)},
+		CertificateAuthority: w.authority(),
+	}
+	if err := w.r.kubeconfig(w.t.Context(), p); err != nil {
+		w.t.Fatal(err)
+	}
+	return p, w.reason(p)
+}
+
+// authority is the server's, as clouds show it.
+func (w *accountWorld) authority() string {
+	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.server.Certificate().Raw}))
+}
+
+func (w *accountWorld) pass() *pass { return newPass(w.imp) }
+
+// reason is that of KubeconfigReady after a pass, whose status is kept. It holds no secret.
+func (w *accountWorld) reason(p *pass) string {
+	w.t.Helper()
+	w.imp.Status = statusOf(p, w.clock.Now())
+	c := meta.FindStatusCondition(w.imp.Status.Conditions, fleetv1alpha1.ConditionKubeconfigReady)
+	if c == nil {
+		return ""
+	}
+	if strings.Contains(c.Message, ofSource) || strings.Contains(c.Message, "of-the-account") {
+		w.t.Errorf("the condition tells a secret: %s", c.Message)
+	}
+	return c.Reason
+}
+
+// secret is the one with the kubeconfig, and the token in it; nil and "" without one.
+func (w *accountWorld) secret() (*corev1.Secret, string) {
+	w.t.Helper()
+	secret := &corev1.Secret{}
+	err := w.hub.Get(w.t.Context(), client.ObjectKey{Namespace: w.imp.Namespace, Name: kubeconfigName(w.imp)}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, ""
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	parsed, err := credentials.Parse(secret.Data[kubeconfigKey], w.r.creds)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return secret, parsed.Token()
+}
+
+// holds sees which token others find, and that nothing of the source is beside it.
+func (w *accountWorld) holds(reason, want string) *corev1.Secret {
+	w.t.Helper()
+	secret, got := w.secret()
+	if got != want {
+		w.t.Fatalf("%s\nwant the kubeconfig to hold %q, got %q", reason, want, got)
+	}
+	if secret != nil && want != ofSource && strings.Contains(string(secret.Data[kubeconfigKey]), ofSource) {
+		w.t.Errorf("the credentials of the source are in the kubeconfig: %s", secret.Data)
+	}
+	return secret
+}
+
+// rotates has the source have other credentials.
+func (w *accountWorld) rotates(token string, label string) {
+	w.t.Helper()
+	secret := &corev1.Secret{}
+	if err := w.hub.Get(w.t.Context(), client.ObjectKey{Namespace: w.imp.Namespace, Name: "token"}, secret); err != nil {
+		w.t.Fatal(err)
+	}
+	secret.Data["token"], secret.Labels[fleetv1alpha1.ImportCredentialsLabel] = []byte(token), label
+	if err := w.hub.Update(w.t.Context(), secret); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *accountWorld) wantRequests(reason string, want ...string) {
+	w.t.Helper()
+	if got := w.requests(); !slices.Equal(got, want) {
+		w.t.Errorf("%s\nwant the requests %v, got %v", reason, want, got)
+	}
+}
+
+const written = fleetv1alpha1.ReasonKubeconfigWritten
+
+// TestServiceAccountTokensThatAreRefused: whatever the cluster answers in place of a token, the credentials of the
+// source are not in its place, and the Secret that held them before goes. The cluster is left alone for a while.
+func TestServiceAccountTokensThatAreRefused(t *testing.T) {
+	redirected := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
+	t.Cleanup(redirected.Close)
+	answered := func(text string) http.HandlerFunc {
+		return func(rw http.ResponseWriter, _ *http.Request) {
+			rw.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(rw, text)
+		}
+	}
+	const (
+		notFound, refused    = fleetv1alpha1.ReasonServiceAccountNotFound, fleetv1alpha1.ReasonServiceAccountTokenRefused
+		invalid, unavailable = fleetv1alpha1.ReasonServiceAccountTokenInvalid, fleetv1alpha1.ReasonServiceAccountTokenUnavailable
+	)
+	for name, tc := range map[string]struct {
+		reason string
+		answer http.HandlerFunc
+		want   string
+	}{
+		"Forbidden":    {"The source may not create tokens.", status(http.StatusForbidden), refused},
+		"Unauthorized": {"The cluster does not know the source.", status(http.StatusUnauthorized), refused},
+		"NotFound":     {"Nobody made the ServiceAccount.", status(http.StatusNotFound), notFound},
+		"Overloaded":   {"It is asked again.", status(http.StatusTooManyRequests), unavailable},
+		"Broken":       {"It is asked again.", status(http.StatusInternalServerError), unavailable},
+		"Unreachable": {"It is asked again.", func(http.ResponseWriter, *http.Request) {
+			panic(http.ErrAbortHandler)
+		}, unavailable},
+		"NotSupported": {"It is no API server that gives tokens.", status(http.StatusMethodNotAllowed), invalid},
+		"Redirect": {"The credentials would go to another host.", func(rw http.ResponseWriter, r *http.Request) {
+			http.Redirect(rw, r, redirected.URL+r.URL.Path, http.StatusTemporaryRedirect)
+		}, invalid},
+		"Empty":       {"A token is a text.", granted("", time.Hour), invalid},
+		"Echo":        {"The Secret would hold the credentials of the source.", granted(ofSource, time.Hour), invalid},
+		"Header":      {"A token ends with its line.", granted("of-the-account\r\nImpersonate-User: admin", time.Hour), invalid},
+		"Long":        {"A token fits into a header.", granted(strings.Repeat("x", maxAccountToken+1), time.Hour), invalid},
+		"NoExpiry":    {"It would never be replaced.", answered(`{"status":{"token":"of-the-account"}}`), invalid},
+		"NoTime":      {"It says nothing.", answered(`{"status":{"token":"of-the-account","expirationTimestamp":"soon"}}`), invalid},
+		"Expired":     {"It does not work.", granted("of-the-account", -time.Minute), invalid},
+		"Short":       {"It would be asked for all the time.", granted("of-the-account", shortestAccountToken-time.Minute), invalid},
+		"Forever":     {"Nobody asked for one that is not replaced.", granted("of-the-account", 10*365*24*time.Hour), invalid},
+		"NoJSON":      {"It is a login page.", answered("<html>" + ofSource), invalid},
+		"NeverEnding": {"Its size is bounded.", endless(`{"status":{"token":"`, "x"), invalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newAccountWorld(t)
+			w.imp.Spec.Kubeconfig.ServiceAccountRef = nil
+			if _, got := w.look(); got != written {
+				t.Fatalf("want %s, got %s", written, got)
+			}
+			w.holds("Nothing else was asked for yet.", ofSource)
+			w.imp.Spec.Kubeconfig.ServiceAccountRef = new(importReader)
+			w.answers(tc.answer)
+			p, got := w.look()
+			if got != tc.want || p.kubeconfigNow != nil {
+				t.Errorf("%s\nwant %s and no kubeconfig, got %s", tc.reason, tc.want, got)
+			}
+			w.holds(tc.reason, "")
+			w.wantRequests("It is asked once, as the source.", accountPath+" "+ofSource)
+			if again := p.requeue(); again > retry {
+				t.Errorf("want another look soon, got one in %s", again)
+			}
+			if _, got := w.look(); got != tc.want {
+				t.Errorf("want the reason to stay, got %s", got)
+			}
+			w.wantRequests("A cluster that gave no token is left alone.")
+			w.grants("of-the-account")
+			w.clock.Step(retry)
+			if _, got := w.look(); got != written {
+				t.Errorf("want a cluster that gives tokens again to be asked again, got %s", got)
+			}
+			w.holds("It gives a token now.", "of-the-account")
+		})
+	}
+}
+
+// TestOtherCredentialsGoWhileTheHubFails has the hub fail when the source's credentials are read, so that nobody asks
+// the cluster for a token.
+func TestOtherCredentialsGoWhileTheHubFails(t *testing.T) {
+	broken := errors.New("the hub fails")
+	for name, tc := range map[string]struct {
+		reason string
+		before *fleetv1alpha1.ServiceAccountReference
+		holds  string
+		err    error
+	}{
+		"OfTheSource":  {"They are not what the spec asks for.", nil, "", nil},
+		"OfTheAccount": {"They are, and the hub is asked again.", new(importReader), "of-the-account", broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newAccountWorld(t)
+			w.imp.Spec.Kubeconfig.ServiceAccountRef = tc.before
+			p, _ := w.look()
+			w.imp.Spec.Kubeconfig.ServiceAccountRef = new(importReader)
+			hub, ok := w.hub.(client.WithWatch)
+			if !ok {
+				t.Fatalf("got a %T", w.hub)
+			}
+			w.r.live = interceptor.NewClient(hub, interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+					if key.Name == "token" {
+						return broken
+					}
+					return c.Get(ctx, key, o, opts...)
+				},
+			})
+			again := w.pass()
+			again.facts = p.facts
+			if err := w.r.kubeconfig(t.Context(), again); !errors.Is(err, tc.err) {
+				t.Errorf("%s\nwant %v, got %v", tc.reason, tc.err, err)
+			}
+			w.holds(tc.reason, tc.holds)
+		})
+	}
+}
+
+// TestServiceAccountTokenIsReplacedBeforeItExpires: in the same Secret, with what the source has by then. The
+// credentials of the source rotate meanwhile, which needs no other token.
+func TestServiceAccountTokenIsReplacedBeforeItExpires(t *testing.T) {
+	w := newAccountWorld(t)
+	p, got := w.look()
+	if got != written {
+		t.Fatalf("want %s, got %s", written, got)
+	}
+	first := w.holds("The first token.", "of-the-account")
+	if want := (p.expires.Add(-refreshBefore)).Sub(w.clock.Now()); p.requeue() > want {
+		t.Errorf("want a look before the token expires, in %s, got one in %s", want, p.requeue())
+	}
+	w.wantRequests("Asked for once.", accountPath+" "+ofSource)
+	w.rotates("of-the-source-2", "true")
+	if _, got := w.look(); got != written {
+		t.Errorf("want %s, got %s", written, got)
+	}
+	w.wantRequests("A token outlives the credentials with which it was asked for.")
+
+	w.clock.Step(time.Hour - refreshBefore + time.Second)
+	w.grants("of-the-account-2")
+	w.look()
+	w.wantRequests("Asked for with the credentials that the source has now.", accountPath+" of-the-source-2")
+	if second := w.holds("The next token.", "of-the-account-2"); second.UID != first.UID || second.Name != first.Name {
+		t.Error("want the same Secret")
+	}
+	if at := w.imp.Status.Kubeconfig.ExpirationTime; at == nil || at.Sub(w.clock.Now()) < 59*time.Minute {
+		t.Errorf("want the status to say when the token expires, got %v", at)
+	}
+
+	// The cluster refuses from now on.
+	w.answers(status(http.StatusForbidden))
+	w.clock.Step(time.Hour - refreshBefore + time.Second)
+	if _, got := w.look(); got != written {
+		t.Errorf("want a token that still works to be kept, got %s", got)
+	}
+	w.rotates("of-the-source-3", "true")
+	w.requests()
+	w.look()
+	w.wantRequests("Other credentials are tried at once.", accountPath+" of-the-source-3")
+	w.holds("It works until it expires.", "of-the-account-2")
+	w.clock.Step(refreshBefore)
+	if _, got := w.look(); got != fleetv1alpha1.ReasonKubeconfigExpired {
+		t.Errorf("want %s, got %s", fleetv1alpha1.ReasonKubeconfigExpired, got)
+	}
+	w.holds("What has expired harms nobody.", "of-the-account-2")
+}
+
+// TestServiceAccountTokenSurvivesARestart: the manager that starts knows the token of the Secret, and replaces it in
+// time. What is not what it would write itself it does not believe.
+func TestServiceAccountTokenSurvivesARestart(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		change func(w *accountWorld, secret *corev1.Secret)
+		kept   bool
+	}{
+		"Unchanged": {"Nothing has to be asked for.", nil, true},
+		"Expired": {"It does not work any more.", func(w *accountWorld, _ *corev1.Secret) {
+			w.clock.Step(time.Hour)
+		}, false},
+		"AnotherAccount": {"It may do what this one may not.", func(_ *accountWorld, s *corev1.Secret) {
+			s.Annotations[fleetv1alpha1.ImportServiceAccountAnnotation] = "kube-system/admin"
+		}, false},
+		"NoExpiry": {"It would never be replaced.", func(_ *accountWorld, s *corev1.Secret) {
+			delete(s.Annotations, fleetv1alpha1.ImportTokenExpirationAnnotation)
+		}, false},
+		"LaterExpiry": {"No token is asked for that lives so long.", func(w *accountWorld, s *corev1.Secret) {
+			s.Annotations[fleetv1alpha1.ImportTokenExpirationAnnotation] = w.clock.Now().Add(48 * time.Hour).Format(time.RFC3339)
+		}, false},
+		"AnotherServer": {"The token of another cluster is not sent to this one.", func(_ *accountWorld, s *corev1.Secret) {
+			s.Data[kubeconfigKey] = []byte(strings.Replace(string(s.Data[kubeconfigKey]), "https://127.0.0.1", "https://127.0.0.2", 1))
+		}, false},
+		"AnotherUser": {"A certificate is no token of the account.", func(_ *accountWorld, s *corev1.Secret) {
+			s.Data[kubeconfigKey] = []byte("apiVersion: v1\nkind: Config\n")
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newAccountWorld(t)
+			w.look()
+			secret := w.holds("The first token.", "of-the-account")
+			if tc.change != nil {
+				tc.change(w, secret)
+				if err := w.hub.Update(t.Context(), secret); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.requests()
+			w.start()
+			w.grants("of-the-account-2")
+			if _, got := w.look(); got != written {
+				t.Errorf("want %s, got %s", written, got)
+			}
+			if tc.kept {
+				w.wantRequests(tc.reason)
+				w.holds(tc.reason, "of-the-account")
+				w.clock.Step(time.Hour - 5*time.Minute)
+				w.look()
+			}
+			w.wantRequests(tc.reason, accountPath+" "+ofSource)
+			w.holds(tc.reason, "of-the-account-2")
+		})
+	}
+	t.Run("Late", func(t *testing.T) {
+		w := newAccountWorld(t)
+		w.look()
+		w.clock.Step(45 * time.Minute)
+		w.start()
+		w.look()
+		w.requests()
+		w.clock.Step(6 * time.Minute)
+		w.look()
+		w.wantRequests("It is replaced ten minutes before it expires, whenever the manager was started.", accountPath+" "+ofSource)
+	})
+	t.Run("Refused", func(t *testing.T) {
+		w := newAccountWorld(t)
+		w.look()
+		w.start()
+		w.answers(status(http.StatusServiceUnavailable))
+		w.clock.Step(time.Hour - 2*time.Minute)
+		p, got := w.look()
+		if got != written || p.kubeconfigNow == nil {
+			t.Errorf("want the connection to last although the cluster cannot be asked, got %s", got)
+		}
+		w.holds("It works.", "of-the-account")
+	})
+}
+
+// TestServiceAccountIsExchanged: the spec names another account, or none, and the source is withdrawn.
+func TestServiceAccountIsExchanged(t *testing.T) {
+	t.Run("Removed", func(t *testing.T) {
+		w := newAccountWorld(t)
+		w.look()
+		w.imp.Spec.Kubeconfig.ServiceAccountRef = nil
+		w.look()
+		if secret := w.holds("The source is asked for.", ofSource); len(secret.Annotations) > 0 {
+			t.Errorf("want nothing of the account on the Secret, got %v", secret.Annotations)
+		}
+		w.imp.Spec.Kubeconfig.ServiceAccountRef = new(importReader)
+		w.grants("of-the-account-2")
+		w.look()
+		w.holds("Asked for anew.", "of-the-account-2")
+	})
+	t.Run("Another", func(t *testing.T) {
+		w := newAccountWorld(t)
+		w.look()
+		w.imp.Spec.Kubeconfig.ServiceAccountRef = &fleetv1alpha1.ServiceAccountReference{Namespace: "masthead-import", Name: "nobody"}
+		w.answers(status(http.StatusNotFound))
+		if _, got := w.look(); got != fleetv1alpha1.ReasonServiceAccountNotFound {
+			t.Errorf("want %s, got %s", fleetv1alpha1.ReasonServiceAccountNotFound, got)
+		}
+		w.holds("The rights of the account before are not those that are asked for.", "")
+	})
+	t.Run("SourceWithdrawn", func(t *testing.T) {
+		w := newAccountWorld(t)
+		w.look()
+		w.rotates(ofSource, "false")
+		if _, got := w.look(); got != fleetv1alpha1.ReasonCredentialsNotAllowed {
+			t.Errorf("want %s, got %s", fleetv1alpha1.ReasonCredentialsNotAllowed, got)
+		}
+		w.holds("Who takes the label away takes the token, too.", "")
+		w.requests()
+		w.rotates(ofSource, "true")
+		w.look()
+		w.wantRequests("The token of before is not given again.", accountPath+" "+ofSource)
+	})
+	t.Run("StoppedBefore", func(t *testing.T) {
+		w := newAccountWorld(t)
+		w.imp.Spec.Kubeconfig.ServiceAccountRef = nil
+		w.look()
+		w.imp.Spec.Kubeconfig.ServiceAccountRef = new(importReader)
+		p := w.pass() // It stopped before it observed anything.
+		if err := w.r.keepKubeconfig(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.reason(p); got != fleetv1alpha1.ReasonServiceAccountTokenUnavailable {
+			t.Errorf("want %s, got %s", fleetv1alpha1.ReasonServiceAccountTokenUnavailable, got)
+		}
+		w.holds("Whatever stops an import does not keep credentials that nobody asks for any more.", "")
+	})
+	t.Run("Waits", func(t *testing.T) {
+		w := newAccountWorld(t)
+		w.imp.Spec.Kubeconfig.ServiceAccountRef = nil
+		w.look()
+		for i := range DefaultMaxConcurrentReconciles {
+			w.r.places.enter(types.NamespacedName{Namespace: "other", Name: fmt.Sprint(i)})
+			w.r.places.enter(types.NamespacedName{Namespace: "others", Name: fmt.Sprint(i)})
+		}
+		w.imp.Spec.Kubeconfig.ServiceAccountRef = new(importReader)
+		if p, got := w.look(); got != fleetv1alpha1.ReasonServiceAccountTokenUnavailable || !p.waits {
+			t.Errorf("want the import to wait for its turn without a worker, got %s", got)
+		}
+		w.holds("Nobody knows for how long it waits.", "")
+		w.wantRequests("Others are asked.")
+	})
+}
+
+// TestHostileClusterGainsNoOthersCredentials: the owner of the imported cluster answers with a token of somebody
+// else's. It goes into the kubeconfig for the owner's own cluster, as any token of theirs does, and comes back to them
+// alone. What the cluster gets is the credentials of its source, for this one path, and its own token for everything
+// else.
+func TestHostileClusterGainsNoOthersCredentials(t *testing.T) {
+	w := newAccountWorld(t)
+	w.answers(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == accountPath {
+			granted("of-another-cluster", time.Hour)(rw, r)
+			return
+		}
+		rw.WriteHeader(http.StatusUnauthorized)
+	})
+	look := func() {
+		t.Helper()
+		p, _ := w.look()
+		if err := w.r.access(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look()
+	secret := w.holds("It is the cluster's own token as far as anybody knows.", "of-another-cluster")
+	if !strings.Contains(string(secret.Data[kubeconfigKey]), w.server.URL) {
+		t.Error("want a kubeconfig for this cluster alone")
+	}
+	const review = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews of-another-cluster"
+	w.wantRequests("The credentials of the source are for one path.", accountPath+" "+ofSource, review)
+	for range 60 {
+		w.clock.Step(time.Minute)
+		look()
+	}
+	asked := 0
+	for _, request := range w.requests() {
+		switch request {
+		case accountPath + " " + ofSource:
+			asked++
+		case review:
+		default:
+			t.Errorf("want nothing else asked for, got %s", request)
+		}
+	}
+	// The cluster says of each token that it does not know it. It is asked for another one every five minutes at most.
+	if asked == 0 || asked > 12 {
+		t.Errorf("want a token that the cluster does not know be replaced now and then, got %d requests", asked)
+	}
+}
+
+// TestClusterThatNeverAnswersIsGivenUp: a request for a token holds its worker for no longer than any other question,
+// and ends with the pass.
+func TestClusterThatNeverAnswersIsGivenUp(t *testing.T) {
+	w := newAccountWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	w.answers(func(http.ResponseWriter, *http.Request) {
+		cancel()
+		<-release
+	})
+	workload, err := newWorkload([]byte(w.kubeconfigOf(ofSource)), w.r.creds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer workload.close()
+	if workload.client.Timeout == 0 || workload.base.ResponseHeaderTimeout == 0 || tokenTimeout > clusterTimeout {
+		t.Error("want a request to have a timeout")
+	}
+	if _, err := workload.accountToken(ctx, importReader); err == nil {
+		t.Error("want no token")
+	}
+}
+
+func (w *accountWorld) kubeconfigOf(token string) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
+		"clusters":[{"name":"c","cluster":{"server":%q,"certificate-authority-data":%q}}],"users":[{"name":"u","user":{"token":%q}}]}`,
+		w.server.URL, w.authority(), token)
+}
+
+// TestServiceAccountTokensAreCounted: by what came of them, and not by cluster.
+func TestServiceAccountTokensAreCounted(t *testing.T) {
+	w := newAccountWorld(t)
+	registry := prometheus.NewPedanticRegistry()
+	w.minted.register(registry)
+	w.r.accounts = w.minted.ofAccounts()
+	for _, answer := range []http.HandlerFunc{status(http.StatusForbidden), status(http.StatusNotFound), granted("", time.Hour), granted("t", time.Hour)} {
+		w.answers(answer)
+		w.look()
+		w.clock.Step(resync)
+	}
+	const want = tokenRequestsHelp + `masthead_import_token_requests_total{result="failed",token_endpoint="imported-clusters"} 1
+masthead_import_token_requests_total{result="granted",token_endpoint="imported-clusters"} 1
+masthead_import_token_requests_total{result="refused",token_endpoint="imported-clusters"} 2
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+}
