@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
@@ -34,47 +35,86 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
+// benchObjects is how many objects have references.
+const benchObjects = 1000
+
 // BenchmarkController has the controller resolve 1, 10 and 100 references, each to a ConfigMap of its own, of 1,000
 // objects on a real API server. An operation is from when it begins to look at them until the last condition is
 // written. Then it counts the requests that these objects cost at rest: while each of them changes in a way that does
 // not matter, and when the controller looks at all of them anew, as after a start. Watches, lists of a whole kind, and
 // the question what the API server serves, once a minute, are not counted.
+//
+// The references are resolved once, or follow their sources (always). With waiting, the objects are there before the
+// ConfigMap that they reference, and an operation is from when that appears.
 func BenchmarkController(b *testing.B) {
-	const objects = 1000
 	s := newBenchServer(b)
 	for _, n := range []int{1, 10, 100} {
-		b.Run(fmt.Sprintf("references=%d", n), func(b *testing.B) {
-			for b.Loop() {
-				b.StopTimer()
-				s.disable(b)
-				ns := s.fill(b, objects, n)
-				before := s.traffic.seen()
-				b.StartTimer()
-				s.setMode(b, fleetv1alpha1.ReferencesModeEnabled)
-				s.waitFor(b, before.resolved+objects)
-				b.StopTimer()
-				first := s.traffic.seen()
+		b.Run(fmt.Sprintf("references=%d", n), func(b *testing.B) { s.resolve(b, n, commonv1alpha1.ResolveOnce) })
+	}
+	for _, n := range []int{1, 10} {
+		b.Run(fmt.Sprintf("always/references=%d", n), func(b *testing.B) { s.resolve(b, n, commonv1alpha1.ResolveAlways) })
+	}
+	b.Run("waiting", s.wait)
+}
 
-				s.eachObject(b, ns, objects, func(ctx context.Context, u *unstructured.Unstructured) error {
-					return s.client.Patch(ctx, u, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"changed":"true"}}}`)))
-				})
-				s.resolveAnother(b, ns)
-				changed := s.traffic.seen()
+// resolve has n references of each object resolved, and then everything looked at that may cost something at rest.
+func (s *benchServer) resolve(b *testing.B, n int, policy commonv1alpha1.ResolvePolicy) {
+	b.Helper()
+	for b.Loop() {
+		b.StopTimer()
+		s.disable(b)
+		ns := s.namespace(b)
+		s.fillSources(b, ns, n)
+		s.fill(b, ns, n, policy)
+		before := s.traffic.seen()
+		b.StartTimer()
+		s.setMode(b, fleetv1alpha1.ReferencesModeEnabled)
+		s.waitFor(b, before.resolved+benchObjects)
+		b.StopTimer()
+		first := s.traffic.seen()
 
-				s.disable(b)
-				s.setMode(b, fleetv1alpha1.ReferencesModeEnabled)
-				// The first may be among those that are listed, the second comes after all of these.
-				s.resolveAnother(b, ns)
-				s.resolveAnother(b, ns)
-				anew := s.traffic.seen()
-
-				b.ReportMetric(float64(first.requests-before.requests)/objects, "requests/object")
-				b.ReportMetric(float64(changed.requests-first.requests), "requests-changed")
-				b.ReportMetric(float64(anew.requests-changed.requests), "requests-anew")
-				s.empty(b, ns)
-				b.StartTimer()
-			}
+		s.eachObject(b, ns, func(ctx context.Context, u *unstructured.Unstructured) error {
+			return s.client.Patch(ctx, u, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"changed":"true"}}}`)))
 		})
+		s.resolveAnother(b, ns)
+		changed := s.traffic.seen()
+
+		s.disable(b)
+		s.setMode(b, fleetv1alpha1.ReferencesModeEnabled)
+		// The first may be among those that are listed, the second comes after all of these.
+		s.resolveAnother(b, ns)
+		s.resolveAnother(b, ns)
+		anew := s.traffic.seen()
+
+		b.ReportMetric(float64(first.requests-before.requests)/benchObjects, "requests/object")
+		b.ReportMetric(float64(changed.requests-first.requests), "requests-changed")
+		b.ReportMetric(float64(anew.requests-changed.requests), "requests-anew")
+		s.empty(b, ns)
+		b.StartTimer()
+	}
+}
+
+// wait has objects wait for one ConfigMap, and then be resolved.
+func (s *benchServer) wait(b *testing.B) {
+	b.Helper()
+	for b.Loop() {
+		b.StopTimer()
+		s.disable(b)
+		ns := s.namespace(b)
+		s.fill(b, ns, 1, commonv1alpha1.ResolveOnce)
+		before := s.traffic.seen()
+		s.setMode(b, fleetv1alpha1.ReferencesModeEnabled)
+		s.waitFor(b, before.resolved+benchObjects)
+		waiting := s.traffic.seen()
+		b.StartTimer()
+		s.fillSources(b, ns, 1)
+		s.waitFor(b, waiting.resolved+benchObjects)
+		b.StopTimer()
+		resolved := s.traffic.seen()
+		b.ReportMetric(float64(waiting.requests-before.requests)/benchObjects, "requests-to-wait/object")
+		b.ReportMetric(float64(resolved.requests-waiting.requests)/benchObjects, "requests/object")
+		s.empty(b, ns)
+		b.StartTimer()
 	}
 }
 
@@ -203,24 +243,34 @@ func (s *benchServer) disable(b *testing.B) {
 	}
 }
 
-// fill makes a namespace with so many objects of n references.
-func (s *benchServer) fill(b *testing.B, objects, n int) string {
+// namespace makes a namespace.
+func (s *benchServer) namespace(b *testing.B) string {
 	b.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}}
 	if err := s.client.Create(b.Context(), ns); err != nil {
 		b.Fatal(err)
 	}
+	return ns.Name
+}
+
+// fillSources makes what n references are about.
+func (s *benchServer) fillSources(b *testing.B, ns string, n int) {
+	b.Helper()
 	for i := range n {
-		source := configMap(ns.Name, fmt.Sprintf("source-%d", i), map[string]string{"region": "eu-west-1"})
+		source := configMap(ns, fmt.Sprintf("source-%d", i), map[string]string{"region": "eu-west-1"})
 		if err := s.client.Create(b.Context(), source); err != nil {
 			b.Fatal(err)
 		}
 	}
-	s.eachObject(b, ns.Name, objects, func(ctx context.Context, u *unstructured.Unstructured) error {
-		u.Object["spec"] = specOf("source", n)
+}
+
+// fill makes the objects with n references each.
+func (s *benchServer) fill(b *testing.B, ns string, n int, policy commonv1alpha1.ResolvePolicy) {
+	b.Helper()
+	s.eachObject(b, ns, func(ctx context.Context, u *unstructured.Unstructured) error {
+		u.Object["spec"] = specOf("source", n, policy)
 		return s.createServed(ctx, u)
 	})
-	return ns.Name
 }
 
 // createServed creates an object as soon as its kind is served.
@@ -239,22 +289,23 @@ func (s *benchServer) createServed(ctx context.Context, u *unstructured.Unstruct
 }
 
 // specOf has n references, each to a ConfigMap of its own.
-func specOf(source string, n int) map[string]any {
+func specOf(source string, n int, policy commonv1alpha1.ResolvePolicy) map[string]any {
 	references := make([]any, n)
 	for i := range references {
 		references[i] = map[string]any{
 			"resource": "configmaps", "name": fmt.Sprintf("%s-%d", source, i), "fromFieldPath": "data.region", "toFieldPath": fmt.Sprintf("spec.values.v%d", i),
+			"policy": map[string]any{"resolve": string(policy)},
 		}
 	}
 	return map[string]any{"references": references}
 }
 
 // eachObject calls fn for each object of a namespace, for several at once.
-func (s *benchServer) eachObject(b *testing.B, ns string, objects int, fn func(context.Context, *unstructured.Unstructured) error) {
+func (s *benchServer) eachObject(b *testing.B, ns string, fn func(context.Context, *unstructured.Unstructured) error) {
 	b.Helper()
 	group, ctx := errgroup.WithContext(b.Context())
 	group.SetLimit(16)
-	for i := range objects {
+	for i := range benchObjects {
 		group.Go(func() error { return fn(ctx, benchNetwork(ns, fmt.Sprintf("network-%d", i))) })
 	}
 	if err := group.Wait(); err != nil {
@@ -275,7 +326,7 @@ func (s *benchServer) resolveAnother(b *testing.B, ns string) {
 	before, name := s.traffic.seen(), fmt.Sprintf("%s-%d", another, s.others)
 	source := configMap(ns, name+"-0", map[string]string{"region": "eu-west-1"})
 	u := benchNetwork(ns, name)
-	u.Object["spec"] = specOf(name, 1)
+	u.Object["spec"] = specOf(name, 1, commonv1alpha1.ResolveOnce)
 	for _, obj := range []client.Object{source, u} {
 		if err := s.client.Create(b.Context(), obj); err != nil {
 			b.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,12 +37,8 @@ const (
 	DefaultReconciliationTimeout   = time.Minute
 )
 
-// slowly is how long what cannot be watched for is left alone before it is looked at again, and seldom how long what is
-// watched for. They are jittered.
-const (
-	slowly = time.Minute
-	seldom = 10 * time.Minute
-)
+// seldom is how long what is watched for is left alone before it is looked at again. It is jittered.
+const seldom = 10 * time.Minute
 
 // lookAgain is how long what will be served in a moment is left alone.
 const lookAgain = time.Second
@@ -243,5 +238,3 @@ func tenancyOf(spec fleetv1alpha1.ReferencesSpec) references.Tenancy {
 	}
 	return t
 }
-
-func slowRetry() time.Duration { return wait.Jitter(slowly, 0.5) }

@@ -34,6 +34,9 @@ type declared struct {
 	kind   kindwatch.Kind
 	schema *references.Schema
 
+	// marked are the fields that are marked for what Secrets hold, in each version that is served.
+	marked map[string]*references.MarkedFields
+
 	// definition and generation identify the content of the definition.
 	definition string
 	generation int64
@@ -94,7 +97,7 @@ func declaredBy(crd *apiextensionsv1.CustomResourceDefinition) *declared {
 		if !schemaOfKind.DeclaresReferences() {
 			continue
 		}
-		return &declared{
+		d := &declared{
 			kind: kindwatch.Kind{
 				GroupVersionKind:  schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind},
 				Resource:          crd.Spec.Names.Plural,
@@ -103,8 +106,26 @@ func declaredBy(crd *apiextensionsv1.CustomResourceDefinition) *declared {
 			},
 			schema: schemaOfKind, definition: string(crd.UID), generation: crd.Generation, size: schemaFactor * int64(v.Schema.Size()),
 		}
+		d.mark(versions)
+		return d
 	}
 	return nil
+}
+
+// mark notes the fields that are marked for what Secrets hold, in each version that is served: the objects can be read
+// in each of them.
+func (d *declared) mark(versions []apiextensionsv1.CustomResourceDefinitionVersion) {
+	d.marked = map[string]*references.MarkedFields{}
+	for i := range versions {
+		v := &versions[i]
+		if !v.Served || v.Schema == nil {
+			continue
+		}
+		if marked := references.NewMarkedFields(v.Schema.OpenAPIV3Schema); marked != nil {
+			d.marked[v.Name] = marked
+			d.size += schemaFactor * int64(v.Schema.Size())
+		}
+	}
 }
 
 func rank(v apiextensionsv1.CustomResourceDefinitionVersion) int {

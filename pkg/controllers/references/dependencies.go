@@ -17,14 +17,18 @@ import (
 // maxSources is how many sources are watched at most in one cluster.
 const maxSources = 256
 
-// maxSourcesOfNamespace is how many of them the objects of one namespace can have watched, so that no user takes all of
-// them.
-const maxSourcesOfNamespace = 64
+// maxSourcesOfNamespace is how many of them the objects of one namespace, or those without one, can have watched, and
+// reservedSources how many are left to namespaces of which nothing is watched yet. So neither one user nor a few take
+// all of them.
+const (
+	maxSourcesOfNamespace = 64
+	reservedSources       = 64
+)
 
 // maxSteps is how many dependencies are followed at most to find out whether an object depends on itself.
 const maxSteps = 10_000
 
-// objectKey names an object. Its version does not matter.
+// objectKey names an object. Its version does not matter, nor by which group it is read where there are two.
 type objectKey struct {
 	schema.GroupKind
 	types.NamespacedName
@@ -32,9 +36,11 @@ type objectKey struct {
 
 func (k objectKey) String() string { return k.Kind + " " + k.NamespacedName.String() }
 
-func keyOfSource(s references.Source) objectKey {
-	return objectKey{s.GroupKind(), s.NamespacedName}
+func keyOf(gk schema.GroupKind, name types.NamespacedName) objectKey {
+	return objectKey{references.CanonicalKind(gk), name}
 }
+
+func keyOfSource(s references.Source) objectKey { return keyOf(s.GroupKind(), s.NamespacedName) }
 
 // dependencies are which objects wait for which, or follow them. It is not safe for concurrent use.
 type dependencies struct {
@@ -49,6 +55,10 @@ type dependencies struct {
 
 	// inNamespace is how many objects of a namespace use what is watched.
 	inNamespace map[string]map[kindwatch.Kind]int
+
+	// changes is how often something that is watched has changed, and changedAt the last of these changes of each.
+	changes   uint64
+	changedAt map[kindwatch.Kind]uint64
 }
 
 // change is what follows from another set of dependencies.
@@ -59,6 +69,9 @@ type change struct {
 	// all is whether everything is watched on which the object depends.
 	all bool
 
+	// joined are those that were watched for others only.
+	joined []kindwatch.Kind
+
 	// lost is whether the object does not depend any more on something on which it did.
 	lost bool
 }
@@ -67,7 +80,7 @@ func newDependencies() *dependencies {
 	return &dependencies{
 		of: map[objectKey][]objectKey{}, requests: map[objectKey]Request{}, watched: map[objectKey][]kindwatch.Kind{},
 		users: map[kindwatch.Kind]sets.Set[objectKey]{}, dependents: map[objectKey]sets.Set[objectKey]{},
-		inNamespace: map[string]map[kindwatch.Kind]int{},
+		inNamespace: map[string]map[kindwatch.Kind]int{}, changedAt: map[kindwatch.Kind]uint64{},
 	}
 }
 
@@ -90,6 +103,8 @@ func (d *dependencies) set(key objectKey, req Request, sources []references.Sour
 		if d.users[kind] == nil {
 			d.users[kind] = sets.New[objectKey]()
 			out.start = append(out.start, kind)
+		} else if !d.users[kind].Has(key) {
+			out.joined = append(out.joined, kind)
 		}
 		d.users[kind].Insert(key)
 		d.watched[key] = append(d.watched[key], kind)
@@ -105,6 +120,7 @@ func (d *dependencies) set(key objectKey, req Request, sources []references.Sour
 		d.users[kind].Delete(key)
 		if len(d.users[kind]) == 0 {
 			delete(d.users, kind)
+			delete(d.changedAt, kind)
 			out.stop = append(out.stop, kind)
 		}
 	}
@@ -137,11 +153,14 @@ func (d *dependencies) forget(key objectKey) {
 
 // hasRoom is whether the objects of a namespace can have one more source watched, which some objects may have already.
 func (d *dependencies) hasRoom(namespace string, kind kindwatch.Kind) bool {
-	counts := d.inNamespace[namespace]
-	if d.users[kind] == nil && len(d.users) >= maxSources {
+	counts, room := d.inNamespace[namespace], maxSources
+	if len(counts) > 0 {
+		room -= reservedSources
+	}
+	if d.users[kind] == nil && len(d.users) >= room {
 		return false
 	}
-	return namespace == "" || counts[kind] > 0 || len(counts) < maxSourcesOfNamespace
+	return counts[kind] > 0 || len(counts) < maxSourcesOfNamespace
 }
 
 func (d *dependencies) count(namespace string, kind kindwatch.Kind) {
@@ -172,6 +191,20 @@ func (d *dependencies) dependentsOf(key objectKey, which func(objectKey) bool) [
 		}
 	}
 	return out
+}
+
+// changed notes that something that is watched has changed, and returns the requests of the objects that depend on it.
+func (d *dependencies) changed(kind kindwatch.Kind) []Request {
+	if len(d.users[kind]) > 0 {
+		d.changes++
+		d.changedAt[kind] = d.changes
+	}
+	return d.usersOf(kind)
+}
+
+// changedSince is whether any of some kinds has changed since there were so many changes.
+func (d *dependencies) changedSince(kinds []kindwatch.Kind, since uint64) bool {
+	return slices.ContainsFunc(kinds, func(kind kindwatch.Kind) bool { return d.changedAt[kind] > since })
 }
 
 // usersOf are the requests of the objects that depend on what is watched.

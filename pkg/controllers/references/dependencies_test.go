@@ -55,6 +55,22 @@ func TestCycle(t *testing.T) {
 	}
 }
 
+// TestEquivalentSources: an object is the same in each of the groups in which it is served.
+func TestEquivalentSources(t *testing.T) {
+	event := func(group string) references.Source {
+		return references.Source{
+			GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Event"}, Resource: "events",
+			NamespacedName: types.NamespacedName{Namespace: "team-a", Name: "e"},
+		}
+	}
+	if a, b := keyOfSource(event("")), keyOfSource(event("events.k8s.io")); a != b {
+		t.Errorf("want one object, got %v and %v", a, b)
+	}
+	if a, b := keyOfSource(event("")), keyOfSource(event("example.org")); a == b {
+		t.Errorf("want two objects, got %v", a)
+	}
+}
+
 // TestTakeAllWatches: the objects of one namespace leave watches to others, and give them back.
 func TestTakeAllWatches(t *testing.T) {
 	d := newDependencies()
@@ -82,6 +98,51 @@ func TestTakeAllWatches(t *testing.T) {
 		if len(d.users)+len(d.inNamespace)+len(d.watched)+len(d.of)+len(d.dependents) > 0 {
 			t.Errorf("round %d: something is left: %+v", round, d)
 		}
+	}
+}
+
+// TestTakeAllWatchesTogether: neither cluster-scoped objects, nor the objects of several namespaces together, leave
+// nothing to others.
+func TestTakeAllWatchesTogether(t *testing.T) {
+	cases := map[string]struct {
+		reason     string
+		namespaces []string // Of those who ask for as much as they can.
+		victim     string
+		want       int // Of ten.
+	}{
+		"ClusterScoped":      {reason: "Who may create cluster-scoped objects is one user among others.", namespaces: []string{""}, victim: "team-b", want: 10},
+		"FromClusterScoped":  {reason: "Nor do namespaces take what cluster-scoped objects need.", namespaces: []string{"n1", "n2", "n3", "n4"}, victim: "", want: 1},
+		"FourNamespaces":     {reason: "A namespace always has room for one.", namespaces: []string{"n1", "n2", "n3", "n4"}, victim: "team-b", want: 1},
+		"FiveWithOneCluster": {reason: "A namespace always has room for one.", namespaces: []string{"", "n1", "n2", "n3", "n4"}, victim: "team-b", want: 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := newDependencies()
+			ask := func(namespace string, from, n int) change {
+				var sources []references.Source
+				for i := range n {
+					sources = append(sources, sourceNamed(fmt.Sprintf("s%d", from+i)))
+				}
+				user := objectKey{GroupKind: schema.GroupKind{Kind: "Thing"}, NamespacedName: types.NamespacedName{Namespace: namespace, Name: "a"}}
+				return d.set(user, Request{}, sources)
+			}
+			for i, ns := range tc.namespaces {
+				if c := ask(ns, 1000*i, 1000); c.all || len(c.start) > maxSourcesOfNamespace {
+					t.Errorf("want at most %d watches for the namespace %q, got %d, all: %v", maxSourcesOfNamespace, ns, len(c.start), c.all)
+				}
+			}
+			for again := range 2 {
+				// It keeps what it has.
+				c := ask(tc.victim, 100_000, 10)
+				key := objectKey{GroupKind: schema.GroupKind{Kind: "Thing"}, NamespacedName: types.NamespacedName{Namespace: tc.victim, Name: "a"}}
+				if got := len(d.watched[key]); got < tc.want || c.all != (got == 10) || again > 0 && len(c.start)+len(c.stop) > 0 {
+					t.Errorf("%s Want %d watches, got %d: %+v", tc.reason, tc.want, got, c)
+				}
+			}
+			if len(d.users) > maxSources {
+				t.Errorf("want at most %d watches, got %d", maxSources, len(d.users))
+			}
+		})
 	}
 }
 

@@ -13,12 +13,14 @@
 //     how far it has come, of a kind whose status has conditions; of others an event does.
 //   - An object that waits is tried again when what it waits for appears or changes: each source is watched by its
 //     name, its metadata only, once for all objects that wait for it, and no longer than somebody does. No kind is
-//     watched whole because of a reference. At most 256 sources of a cluster are watched; who waits for more than these
-//     is tried again every few minutes.
+//     watched whole because of a reference. At most 256 sources of a cluster are watched, 64 of them for the objects of
+//     one namespace; who waits for more than these is tried again every few minutes. A change while the object is
+//     looked at has it looked at once more.
 //   - Nothing is read and nothing written for objects whose references are resolved.
 //   - Of an object without references nothing is kept, of one that is settled its name, and of any other, and of what
 //     it depends on, no more than is needed (content, version). So how many objects of a kind there are does not
 //     matter; how many of them have references is bounded, but not in the hub.
+//   - What a Secret held goes no further than into marked fields, also over several objects (declared.marked).
 //   - A kind that cannot be watched, or is more than are looked after, is in masthead_references_kinds and in the log:
 //     no object can say that.
 //   - Objects that wait for each other, or would follow each other for ever, get a condition, and nothing is written.

@@ -81,7 +81,7 @@ func isSettled(obj *unstructured.Unstructured) bool {
 	if shownCondition(obj) == nil || !references.Settled(obj.Object) {
 		return false
 	}
-	_, changes := withCondition(obj, condition(obj.GetGeneration(), outcome{}), metav1.Time{})
+	_, changes := withCondition(obj, conditionOf(obj.GetGeneration(), outcome{}), metav1.Time{})
 	return !changes
 }
 

@@ -32,7 +32,7 @@ func settledThing() *unstructured.Unstructured {
 		},
 		"status": map[string]any{"phase": strings.Repeat("large ", 100), "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}},
 	}}
-	conditions, _ := withCondition(u, condition(2, outcome{}), metav1.NewTime(time.Unix(0, 0)))
+	conditions, _ := withCondition(u, conditionOf(2, outcome{}), metav1.NewTime(time.Unix(0, 0)))
 	_ = unstructured.SetNestedSlice(u.Object, conditions, "status", "conditions")
 	return u
 }

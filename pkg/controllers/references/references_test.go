@@ -37,6 +37,7 @@ import (
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/managedexample"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/references"
@@ -44,9 +45,10 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// patience is how long a test waits: shorter than slowly, so that what should be noticed is not found by looking again.
+// patience is how long a test waits: shorter than SlowInterval, so that what should be noticed is not found by looking
+// again.
 const (
-	patience  = slowly - 5*time.Second
+	patience  = condition.SlowInterval - 5*time.Second
 	className = "default"
 	workloadA = mcr.ClusterName("capi/fleet/a")
 )
@@ -297,6 +299,28 @@ func TestReadSecretThroughReadableField(t *testing.T) {
 	}
 }
 
+// TestReadSecretThroughAnotherObject: what one object took out of a Secret into a field that is marked for it, another
+// one takes no further.
+func TestReadSecretThroughAnotherObject(t *testing.T) {
+	ns, group := namespace(t), managedexample.GroupVersion.Group
+	from := func(to string) commonv1alpha1.GenericReference {
+		return commonv1alpha1.GenericReference{
+			Group: &group, Resource: "subnets", Name: "marked", FromFieldPath: "spec.forProvider.token", ToFieldPath: to,
+		}
+	}
+	marked := commonv1alpha1.GenericReference{Resource: "secrets", Name: "token", FromFieldPath: "data.token", ToFieldPath: "spec.forProvider.token"}
+	create(t, secret(ns, "token", "hunter2"), subnet(ns, "marked", marked))
+	await(t, ns, "marked", references.ReasonResolved)
+	create(t, subnet(ns, "attack", from("spec.forProvider.region")), subnet(ns, "further", from("spec.forProvider.token")))
+	s := await(t, ns, "attack", references.ReasonSecretNotPermitted)
+	if strings.Contains(fmt.Sprintf("%+v", s), "hunter2") {
+		t.Errorf("the object holds the secret: %+v", s)
+	}
+	if s := await(t, ns, "further", references.ReasonResolved); s.Spec.ForProvider.Token != "hunter2" {
+		t.Errorf("a field that the author marked was not filled")
+	}
+}
+
 func TestReadSecretThroughRefusalOfTheAPIServer(t *testing.T) {
 	ns := namespace(t)
 	// The pattern of the field refuses it, and the API server repeats what it refuses.
@@ -505,19 +529,24 @@ func TestNotDeclared(t *testing.T) {
 // TestSamples sees that the samples do what docs/references.md says.
 func TestSamples(t *testing.T) {
 	ns := namespace(t)
-	data, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "samples", "references", "subnets.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for document := range strings.SplitSeq(string(data), "\n---\n") {
-		u := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil {
+	for _, file := range []string{"subnets.yaml", "expression.yaml"} {
+		data, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "samples", "references", file))
+		if err != nil {
 			t.Fatal(err)
 		}
-		u.SetNamespace(ns)
-		create(t, u)
+		for document := range strings.SplitSeq(string(data), "\n---\n") {
+			u := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil {
+				t.Fatal(err)
+			}
+			u.SetNamespace(ns)
+			create(t, u)
+		}
 	}
 	if s := await(t, ns, "second", references.ReasonResolved); s.Spec.ForProvider.Region != "eu-west-1" || s.Spec.ForProvider.VPCID != "vpc-1" {
+		t.Errorf("the sample was not filled: %+v", s.Spec.ForProvider)
+	}
+	if s := await(t, ns, "computed", references.ReasonResolved); s.Spec.ForProvider.VPCID != "vpc:eu-west-1:123456789012" || s.Spec.ForProvider.Token != "replaceme" {
 		t.Errorf("the sample was not filled: %+v", s.Spec.ForProvider)
 	}
 }

@@ -27,7 +27,7 @@ func (r Request) String() string {
 }
 
 // key names the object.
-func (r Request) key() objectKey { return objectKey{r.Kind.GroupKind(), r.NamespacedName} }
+func (r Request) key() objectKey { return keyOf(r.Kind.GroupKind(), r.NamespacedName) }
 
 // Cluster implements mcreconcile.ClusterAware.
 func (r Request) Cluster() mcr.ClusterName { return r.ClusterName }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
@@ -43,21 +44,21 @@ func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Reque
 		return reconcile.Result{}, err
 	}
 	if isSettled {
-		_, _ = w.depend(req.key(), req, nil)
+		_, _ = w.depend(req, 0, nil)
 		r.whileLookedAfter(w, req.Kind, func() { r.metrics.object(req, references.ReasonResolved) })
-		r.tell(w, req, obj, references.ReasonResolved, condition(0, outcome{}))
+		r.tell(w, req, obj, references.ReasonResolved, conditionOf(0, outcome{}))
 		return reconcile.Result{}, nil
 	}
 	refs, err := references.Of(obj.Object)
 	if err != nil {
-		_, _ = w.depend(req.key(), req, nil)
+		_, _ = w.depend(req, 0, nil)
 		failed := &references.Error{Reason: references.ReasonInvalidReference, Cause: err}
 		o := outcome{failed: failed}
 		shows, err := r.report(ctx, w, req, rules, obj, o)
 		if err != nil || shows {
 			return reconcile.Result{}, err
 		}
-		return reconcile.Result{RequeueAfter: slowRetry()}, nil
+		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
 	}
 	return r.resolve(ctx, w, req, resolution{rules: rules, tenancy: tenancy, obj: obj, refs: refs})
 }
@@ -84,17 +85,19 @@ type outcome struct {
 }
 
 func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s resolution) (reconcile.Result, error) {
-	asked := &grants{mapper: w.mapper, reader: w.reader}
+	asked := references.NewReferenceGrants(w.mapper, w.reader)
 	s.tenancy.Grants = asked
+	since := w.changes() // Before anything is read.
 	result, err := r.resolver.Resolve(ctx, references.Request{
-		Object: s.obj, References: s.refs, Reader: w.reader, Mapper: w.mapper, Tenancy: s.tenancy, Schema: s.rules.schema,
+		Object: s.obj, References: s.refs, Reader: w.reader, Mapper: w.mapper, Tenancy: s.tenancy,
+		Schema: s.rules.schema, Marked: w.marked,
 	})
 	o := outcome{missing: result.Missing}
 	if err != nil && !errors.As(err, &o.failed) {
 		return reconcile.Result{}, err
 	}
 	others, soon := w.others(ctx, result, asked)
-	all, cycle := w.depend(req.key(), req, result.Sources, others...)
+	all, cycle := w.depend(req, since, result.Sources, others...)
 	obj := s.obj
 	switch {
 	case cycle != nil:
@@ -119,7 +122,7 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 		return reconcile.Result{}, err
 	}
 	if !shows {
-		return reconcile.Result{RequeueAfter: slowRetry()}, nil
+		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
 	}
 	return reconcile.Result{RequeueAfter: again(o, all, soon)}, nil
 }
@@ -138,7 +141,7 @@ func again(o outcome, all, soon bool) time.Duration {
 		// Only a change of the object makes a difference.
 		return wait.Jitter(seldom, 0.5)
 	}
-	return slowRetry()
+	return condition.SlowRetry()
 }
 
 // isWatchedFor is whether what makes an end to a failure is an event: of the source, of its definition, of a grant, or

@@ -21,8 +21,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// condition is what an outcome is for people.
-func condition(generation int64, o outcome) metav1.Condition {
+// conditionOf is what an outcome is for people.
+func conditionOf(generation int64, o outcome) metav1.Condition {
 	c := metav1.Condition{
 		Type: commonv1alpha1.ConditionReferencesResolved, Status: metav1.ConditionTrue, ObservedGeneration: generation,
 		Reason: references.ReasonResolved, Message: "All references are resolved",
@@ -76,7 +76,7 @@ func shownCondition(obj *unstructured.Unstructured) map[string]any {
 func (r *reconciler) report(
 	ctx context.Context, w *workload, req Request, rules *declared, obj *unstructured.Unstructured, o outcome,
 ) (shows bool, err error) {
-	c := condition(obj.GetGeneration(), o)
+	c := conditionOf(obj.GetGeneration(), o)
 	r.whileLookedAfter(w, req.Kind, func() { r.metrics.object(req, c.Reason) })
 	shown, shows := shownCondition(obj), true
 	if rules.schema.HasConditions() && rules.kind.StatusSubresource {

@@ -49,12 +49,12 @@ func isDefinition(kind kindwatch.Kind) bool { return kind.GroupKind() == definit
 // others are what tells, beside the sources, that a result may be another one now: the grants in the namespaces of
 // others, and the definitions of what is not served. soon is whether one of these has changed just now, so that it may
 // be served in a moment.
-func (w *workload) others(ctx context.Context, result references.Result, g *grants) (watches []kindwatch.Kind, soon bool) {
+func (w *workload) others(ctx context.Context, result references.Result, g *references.ReferenceGrants) (watches []kindwatch.Kind, soon bool) {
 	unserved := slices.Clone(result.Unserved)
 	if len(result.Owners) > 0 {
-		mapping, err := g.kind(ctx)
+		mapping, err := g.Kind(ctx)
 		if meta.IsNoMatchError(err) {
-			unserved = append(unserved, grantResource.GroupResource())
+			unserved = append(unserved, references.ReferenceGrantResource.GroupResource())
 		}
 		for _, namespace := range result.Owners {
 			if err == nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
@@ -151,7 +152,7 @@ func (w *workload) changed(e kindwatch.Event) {
 			w.mapper.changed(group)
 		}
 		w.mu.Lock()
-		users := w.dependencies.usersOf(e.Kind)
+		users := w.dependencies.changed(e.Kind)
 		w.mu.Unlock()
 		for _, req := range users {
 			w.queue.Add(req)
@@ -224,8 +225,9 @@ func (w *workload) ignore() {
 	w.watching.Lock()
 	defer w.watching.Unlock()
 	w.mu.Lock()
-	users := w.dependencies.users
+	users, changes := w.dependencies.users, w.dependencies.changes
 	w.dependencies, w.told = newDependencies(), map[objectKey]string{}
+	w.dependencies.changes = changes // A look that began before goes by it.
 	w.mu.Unlock()
 	for kind := range users {
 		w.watcher.Release(ownerOf(kind))
@@ -264,6 +266,19 @@ func (w *workload) states() map[string]int {
 	return out
 }
 
+// marked are the fields of a kind that are marked for what Secrets hold, as far as it is known: of kinds that declare
+// references.
+func (w *workload) marked(gvk schema.GroupVersionKind) *references.MarkedFields {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for kind, d := range w.declared {
+		if kind.GroupKind() == gvk.GroupKind() {
+			return d.marked[gvk.Version]
+		}
+	}
+	return nil
+}
+
 // rules are how an object of a kind is to be looked after; nil if it is not.
 func (w *workload) rules(kind kindwatch.Kind) (*declared, references.Tenancy) {
 	w.mu.Lock()
@@ -271,12 +286,24 @@ func (w *workload) rules(kind kindwatch.Kind) (*declared, references.Tenancy) {
 	return w.declared[kind], w.tenancy
 }
 
+// changes is how often something that is watched has changed.
+func (w *workload) changes() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dependencies.changes
+}
+
 // depend makes sources, and what else is watched for it, all that an object depends on. It returns whether all of it is
 // watched, and why the object must not be filled in: it depends on itself, or on so many that it is not known. Of a
 // kind that is not looked after any more nothing is noted.
+//
+// since is how many changes there were before the sources were read. What was watched for others only, and has changed
+// since, may have been read as it was before: the object is looked at once more. A watch that begins now begins with a
+// list.
 func (w *workload) depend(
-	key objectKey, req Request, sources []references.Source, others ...kindwatch.Kind,
+	req Request, since uint64, sources []references.Source, others ...kindwatch.Kind,
 ) (all bool, failed *references.Error) {
+	key := req.key()
 	w.watching.Lock()
 	defer w.watching.Unlock()
 	w.mu.Lock()
@@ -294,6 +321,9 @@ func (w *workload) depend(
 		if member != key && w.told[member] != references.ReasonCycle {
 			wake = append(wake, w.dependencies.requests[member])
 		}
+	}
+	if w.dependencies.changedSince(change.joined, since) {
+		wake = append(wake, req)
 	}
 	if change.lost {
 		wake = append(wake, w.cyclicDependents(key)...)
@@ -348,7 +378,7 @@ func (w *workload) tell(req Request, reason string) (before string) {
 
 // forget forgets an object, and returns whether there is nothing of it any more.
 func (w *workload) forget(req Request) bool {
-	_, _ = w.depend(req.key(), req, nil)
+	_, _ = w.depend(req, 0, nil)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.isOfAnotherVersion(req.Kind) {

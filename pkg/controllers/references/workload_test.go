@@ -79,13 +79,13 @@ func TestCycleThatHasEnded(t *testing.T) {
 	_, w := idle(t)
 	ring := func() {
 		for from, to := range map[string]string{"a": "b", "b": "c", "c": "a"} {
-			_, _ = w.depend(thing(from).key(), thing(from), []references.Source{sourceNamed(to)})
+			_, _ = w.depend(thing(from), 0, []references.Source{sourceNamed(to)})
 			w.tell(thing(from), references.ReasonCycle)
 		}
 		queued(w)
 	}
 	ring()
-	_, _ = w.depend(thing("c").key(), thing("c"), nil)
+	_, _ = w.depend(thing("c"), 0, nil)
 	if got := queued(w); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("c does not depend on a any more: want b, which depends on c, to be looked at, got %v", got)
 	}
@@ -103,7 +103,7 @@ func TestCycleThatHasEnded(t *testing.T) {
 	}
 
 	ring()
-	_, _ = w.depend(thing("c").key(), thing("c"), []references.Source{sourceNamed("a")})
+	_, _ = w.depend(thing("c"), 0, []references.Source{sourceNamed("a")})
 	w.tell(thing("c"), references.ReasonCycle)
 	if got := queued(w); len(got) > 0 {
 		t.Errorf("nothing changed: want nothing to be looked at, got %v", got)
@@ -114,7 +114,7 @@ func TestCycleThatHasEnded(t *testing.T) {
 func TestStateOfAClusterThatIsNotLookedAfterAnyMore(t *testing.T) {
 	r, w := idle(t)
 	late := func() {
-		_, _ = w.depend(thing("a").key(), thing("a"), []references.Source{sourceNamed("b")}, watchOfDefinition(schema.GroupResource{Group: "g", Resource: "x"}))
+		_, _ = w.depend(thing("a"), 0, []references.Source{sourceNamed("b")}, watchOfDefinition(schema.GroupResource{Group: "g", Resource: "x"}))
 		w.tell(thing("a"), references.ReasonSourceNotFound)
 		r.whileLookedAfter(w, thingKind, func() { r.metrics.object(thing("a"), references.ReasonSourceNotFound) })
 	}
@@ -143,7 +143,7 @@ func TestOldVersionComesLate(t *testing.T) {
 	before, after := thing("a"), thing("a")
 	after.Kind.Version = "v2"
 	waits := func(req Request) {
-		_, _ = w.depend(req.key(), req, []references.Source{sourceNamed("b")})
+		_, _ = w.depend(req, 0, []references.Source{sourceNamed("b")})
 		w.tell(req, references.ReasonSourceNotFound)
 		r.metrics.object(req, references.ReasonSourceNotFound)
 	}
