@@ -5,9 +5,13 @@ package main
 
 import (
 	"math"
+	"os"
 	"runtime/debug"
 	"testing"
 	"testing/fstest"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
 )
 
 func files(of map[string]string) fstest.MapFS {
@@ -59,5 +63,34 @@ func TestMemoryIsLimitedBelowTheContainer(t *testing.T) {
 		if got := budgetOf(limit); got != want {
 			t.Errorf("with %d bytes of memory: want a budget of %d, got %d", limit, want, got)
 		}
+	}
+}
+
+// TestDeploymentLeavesTheHeapToTheManager: GOMEMLIMIT in the manifest would stay what it is when somebody raises or
+// lowers the container's limit, and without a limit there is nothing that the budget could be a part of.
+func TestDeploymentLeavesTheHeapToTheManager(t *testing.T) {
+	text, err := os.ReadFile("../../config/manager/deployment.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var deployment appsv1.Deployment
+	if err := yaml.UnmarshalStrict(text, &deployment); err != nil {
+		t.Fatal(err)
+	}
+	containers := deployment.Spec.Template.Spec.Containers
+	if len(containers) != 1 {
+		t.Fatalf("want one container, got %d", len(containers))
+	}
+	for _, env := range containers[0].Env {
+		if env.Name == "GOMEMLIMIT" {
+			t.Error("the manifest sets GOMEMLIMIT")
+		}
+	}
+	limit := containers[0].Resources.Limits.Memory().Value()
+	if limit <= 0 {
+		t.Fatal("want a memory limit")
+	}
+	if got := budgetOf(limit / 100 * heapPercent); got <= minBudget {
+		t.Errorf("want the shipped limit to leave clusters more than the least, got %d bytes", got)
 	}
 }

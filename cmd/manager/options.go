@@ -154,6 +154,9 @@ type ConnectionOptions struct {
 	// DrainTimeout is how long work that runs may go on before a cluster is disconnected.
 	DrainTimeout metav1.Duration `json:"drainTimeout"`
 
+	// LeaveTimeout is how long what has to be undone in a cluster that is un-enrolled may take.
+	LeaveTimeout metav1.Duration `json:"leaveTimeout"`
+
 	// RequestTimeout is the deadline of each request to a workload cluster that is not a watch.
 	RequestTimeout metav1.Duration `json:"requestTimeout"`
 
@@ -255,6 +258,7 @@ func defaultOptions(env func(string) string) Options {
 			BackoffMax:     duration(connection.DefaultBackoffMax),
 			GracePeriod:    duration(connection.DefaultNotReadyGracePeriod),
 			DrainTimeout:   duration(connection.DefaultDrainTimeout),
+			LeaveTimeout:   duration(connection.DefaultLeaveTimeout),
 			RequestTimeout: duration(connection.DefaultRequestTimeout),
 			QPS:            connection.DefaultQPS,
 			Burst:          connection.DefaultBurst,
@@ -329,9 +333,10 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	f.StringVar(config, "config", "", "file with these options as YAML; flags win over it")
 	toggle(&in.Version, "version", "print the version and exit")
 	text(&o.Kubeconfig, "kubeconfig", "kubeconfig of the hub (default: $KUBECONFIG, else the Pod's ServiceAccount, else ~/.kube/config)")
-	text(&o.Namespace, "namespace", "namespace that the manager runs in, and in which it holds its lease")
+	text(&o.Namespace, "namespace", "namespace that the manager runs in, and in which it holds its lease; claims never go there")
 	o.bindSources(f)
-	text(&o.Hub.Identity, "hub-identity", "what tells this hub from others in workload clusters; a hub that replaces another sets that one's (default: the UID of its namespace kube-system)")
+	text(&o.Hub.Identity, "hub-identity", "what tells this hub from others in workload clusters, a DNS label of at most 40 characters; "+
+		"a hub that replaces another sets that one's (default: the UID of its namespace kube-system)")
 	text(&o.Hub.Name, "hub-name", "name of this hub for people, which other hubs are told that are refused")
 	span(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", "how long work that runs is given to end when the manager is stopped")
 
@@ -347,11 +352,11 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 
 	toggle(&o.LeaderElection.Enabled, "leader-elect", "wait until this replica holds the lease")
 	span(&o.LeaderElection.LeaseDuration, "leader-elect-lease-duration", "how long others wait for a leader that stopped renewing")
-	span(&o.LeaderElection.RenewDeadline, "leader-elect-renew-deadline", "how long the leader tries to renew before it gives up")
+	span(&o.LeaderElection.RenewDeadline, "leader-elect-renew-deadline", "how long the leader tries to renew before it gives up; more than 1.2 times the retry period")
 	span(&o.LeaderElection.RetryPeriod, "leader-elect-retry-period", "time between two attempts to get or renew the lease")
 
 	c := &o.Connections
-	number(&c.Workers, "connection-workers", "how many clusters are tried for the first time at once, and how many are probed; half as many retries")
+	number(&c.Workers, "connection-workers", "how many clusters are tried for the first time at once, and how many are probed, at least 50; half as many retries")
 	number(&c.WorkersPerNamespace, "connection-workers-per-namespace", "how many of them may be of one namespace of the hub (default: half)")
 	span(&c.ProbeInterval, "probe-interval", "time between two health probes of a cluster")
 	span(&c.ProbeTimeout, "probe-timeout", "how long one request of a probe may take")
@@ -361,11 +366,12 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	span(&c.BackoffMax, "backoff-max", "longest wait before any attempt to connect")
 	span(&c.GracePeriod, "grace-period", "how long a connected cluster is kept while its source says that it is not ready")
 	span(&c.DrainTimeout, "drain-timeout", "how long work that runs may go on before a cluster is disconnected")
+	span(&c.LeaveTimeout, "leave-timeout", "how long what has to be undone in a cluster that is un-enrolled may take, while it answers")
 	span(&c.RequestTimeout, "request-timeout", "deadline of each request to a workload cluster that is not a watch")
 	f.Float32Var(&c.QPS, "cluster-qps", c.QPS, "requests per second to one cluster, over all clients")
 	number(&c.Burst, "cluster-burst", "requests that may go over that for a moment")
 	number(&c.MaxAnswerMiB, "max-answer-mib", "how large an answer of a workload cluster, or an event of a watch, may be")
-	number(&c.MaxListMiB, "max-list-mib", "how large a list of a workload cluster, or a page of one, may be")
+	number(&c.MaxListMiB, "max-list-mib", "how large a list of a workload cluster, or a page of one, may be; a larger page is asked for again with fewer objects")
 	number(&c.MaxDecodedMiB, "max-decoded-mib", "how much memory an answer or an event may take while it is read and decoded")
 	toggle(&c.AllowInsecureKubeconfigTLS, "allow-insecure-kubeconfig-tls", "accept kubeconfigs that say insecure-skip-tls-verify")
 	toggle(&c.AllowKubeconfigProxy, "allow-kubeconfig-proxy", "accept kubeconfigs that say proxy-url")
@@ -441,7 +447,7 @@ func (o *Options) Validate() error {
 		"graceful-shutdown-timeout": o.GracefulShutdownTimeout, "leader-elect-retry-period": le.RetryPeriod,
 		"probe-interval": c.ProbeInterval, "probe-timeout": c.ProbeTimeout, "connect-timeout": c.ConnectTimeout,
 		"backoff-base": c.BackoffBase, "backoff-max": c.BackoffMax, "grace-period": c.GracePeriod,
-		"drain-timeout": c.DrainTimeout, "request-timeout": c.RequestTimeout,
+		"drain-timeout": c.DrainTimeout, "leave-timeout": c.LeaveTimeout, "request-timeout": c.RequestTimeout,
 	} {
 		problem(d.Duration <= 0, "%s: must be longer than zero", name)
 	}

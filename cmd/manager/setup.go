@@ -295,6 +295,7 @@ func newProvider(
 		BackoffMax:              o.BackoffMax.Duration,
 		NotReadyGracePeriod:     o.GracePeriod.Duration,
 		DrainTimeout:            o.DrainTimeout.Duration,
+		LeaveTimeout:            o.LeaveTimeout.Duration,
 		RequestTimeout:          o.RequestTimeout.Duration,
 		WrapTransport:           l.wrapper(),
 		QPS:                     o.QPS,

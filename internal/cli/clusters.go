@@ -45,7 +45,7 @@ be, the reason. It is what their ClusterProfiles say. An enrolled object that ha
 			}
 			return a.print(clusters, func(wide bool) error {
 				if len(clusters) == 0 {
-					a.note("No cluster is enrolled. `kubectl label cluster NAME masthead.dev/enroll=true` enrols one.")
+					a.note("No cluster is enrolled. `kubectl masthead enroll NAME` enrols a Cluster of Cluster API, and `kubectl masthead connect NAME` any other.")
 					return nil
 				}
 				return a.clusterTable(clusters, wide).Write(a.Streams.Out)

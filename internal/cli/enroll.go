@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
@@ -44,7 +43,7 @@ func (c *consent) addFlags(cmd *cobra.Command) {
 func newEnroll(a *app) *cobra.Command {
 	var c consent
 	var class string
-	cmd := &cobra.Command{
+	cmd := a.ofOne(&cobra.Command{
 		Use:   "enroll NAME",
 		Short: "Enrol a cluster, and wait until Masthead is connected to it",
 		Long: `Enrol a cluster: label the Cluster of Cluster API, or the Secret with a kubeconfig (secret/NAME), with masthead.dev/enroll.
@@ -54,16 +53,9 @@ What will happen is said, and done if you agree. Then it waits until Masthead is
 
   # Enrol the cluster to which the kubeconfig in a Secret leads, with another class, without a question
   kubectl masthead enroll secret/shop -n edge --class edge --yes`,
-		Args:              oneArgument,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, arguments []string) error {
-			hub, err := a.hub()
-			if err != nil {
-				return err
-			}
-			return a.enroll(cmd.Context(), hub, arguments[0], class, c)
-		},
-	}
+	}, func(ctx context.Context, hub *fleet.Hub, name string) error {
+		return a.enroll(ctx, hub, name, class, c)
+	})
 	cmd.Flags().StringVar(&class, "class", fleetv1alpha1.DefaultEnrollmentClassName, "The EnrollmentClass")
 	c.addFlags(cmd)
 	return cmd
@@ -71,7 +63,7 @@ What will happen is said, and done if you agree. Then it waits until Masthead is
 
 func newUnenroll(a *app) *cobra.Command {
 	var c consent
-	cmd := &cobra.Command{
+	cmd := a.ofOne(&cobra.Command{
 		Use:   "unenroll NAME",
 		Short: "Un-enrol a cluster, and wait until Masthead has left it",
 		Long: `Un-enrol a cluster: remove the label masthead.dev/enroll. What stays, and what goes, is said, and done if you agree. Then it
@@ -81,25 +73,9 @@ waits until Masthead has taken leave of the cluster and disconnected.`,
 
   # Without a question, and without waiting
   kubectl masthead unenroll secret/shop -n edge --yes --wait=false`,
-		Args:              oneArgument,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, arguments []string) error {
-			hub, err := a.hub()
-			if err != nil {
-				return err
-			}
-			return a.unenroll(cmd.Context(), hub, arguments[0], c)
-		},
-	}
+	}, func(ctx context.Context, hub *fleet.Hub, name string) error { return a.unenroll(ctx, hub, name, c) })
 	c.addFlags(cmd)
 	return cmd
-}
-
-func oneArgument(cmd *cobra.Command, arguments []string) error {
-	if err := cobra.ExactArgs(1)(cmd, arguments); err != nil {
-		return misused("%w", err)
-	}
-	return nil
 }
 
 // enrollable is the object that stands for a cluster.
@@ -160,17 +136,11 @@ func (a *app) enroll(ctx context.Context, hub *fleet.Hub, word, className string
 	if err != nil {
 		return err
 	}
-	class := &fleetv1alpha1.EnrollmentClass{}
-	if err := hub.Client().Get(ctx, types.NamespacedName{Name: className}, class); err != nil {
-		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("there is no EnrollmentClass %q in the hub", className)
-		}
-		return fmt.Errorf("cannot get the EnrollmentClass %q: %w", className, err)
+	class, err := classOf(ctx, hub, className)
+	if err != nil {
+		return err
 	}
-	value := className
-	if className == fleetv1alpha1.DefaultEnrollmentClassName {
-		value = fleetv1alpha1.EnrollLabelTrue
-	}
+	value := labelOf(className)
 	if now, ok := connection.EnrolledClass(e.object.GetLabels()); ok && now != className {
 		a.say("The %s %s is enrolled with the EnrollmentClass %q now.", e.object.Kind, e.key.Object(), now)
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -130,15 +129,11 @@ func (a *app) documents(files []string) ([]*unstructured.Unstructured, error) {
 }
 
 func (a *app) documentsOf(name string) ([]*unstructured.Unstructured, error) {
-	input := a.Streams.In
-	if name != "-" {
-		file, err := os.Open(name) //nolint:gosec // The user says which.
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = file.Close() }()
-		input = file
+	input, err := a.open(name)
+	if err != nil {
+		return nil, err
 	}
+	defer func() { _ = input.Close() }()
 	decoder := utilyaml.NewYAMLOrJSONDecoder(io.LimitReader(input, maxDocuments), 4096)
 	var out []*unstructured.Unstructured
 	for {

@@ -99,7 +99,7 @@ the kubeconfigs in the hub, if you may read these Secrets, and say so if not.`,
 
 // commands makes the commands, in the order in which help lists them within a group.
 func commands() []func(*app) *cobra.Command {
-	return []func(*app) *cobra.Command{newClusters, newWhy, newClaims, newApps, newImports, newHealth, newEnroll, newUnenroll}
+	return []func(*app) *cobra.Command{newClusters, newWhy, newClaims, newApps, newImports, newTop, newHealth, newConnect, newEnroll, newUnenroll, newDebug}
 }
 
 // kubeFlags are kubectl's own flags, without those that a look at a fleet has no use for.

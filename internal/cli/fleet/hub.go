@@ -6,11 +6,13 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"io"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
@@ -27,6 +29,8 @@ type Hub struct {
 	*Side
 
 	allow credentials.Options
+	cfg   *rest.Config
+	core  corev1client.CoreV1Interface
 
 	mu        sync.Mutex
 	workloads map[string]*reached
@@ -45,11 +49,17 @@ func NewHub(cfg *rest.Config, allow credentials.Options) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Hub{Side: side, allow: allow, workloads: map[string]*reached{}}, nil
+	core, err := corev1client.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client for the hub: %w", err)
+	}
+	return &Hub{Side: side, allow: allow, cfg: cfg, core: core, workloads: map[string]*reached{}}, nil
 }
 
-// Client writes to the hub, for the commands that do.
-func (h *Hub) Client() client.Client { return h.client }
+// Log opens the log of a container.
+func (h *Hub) Log(ctx context.Context, pod client.ObjectKey, o corev1.PodLogOptions) (io.ReadCloser, error) {
+	return h.core.Pods(pod.Namespace).GetLogs(pod.Name, &o).Stream(ctx)
+}
 
 // Clusters lists the fleet. The enrolled objects that the user may not list are left out: their ClusterProfiles say
 // more.

@@ -38,8 +38,9 @@ type Side struct {
 	// Name is HubName, or the name of the cluster.
 	Name string
 
-	client client.Client
-	mapper meta.RESTMapper
+	client    client.Client
+	mapper    meta.RESTMapper
+	discovery discovery.ServerVersionInterface
 }
 
 // Scheme has the types that the command line knows.
@@ -71,7 +72,19 @@ func NewSide(name string, cfg *rest.Config) (*Side, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for %s: %w", name, err)
 	}
-	return &Side{Name: name, client: c, mapper: mapper}, nil
+	return &Side{Name: name, client: c, mapper: mapper, discovery: found}, nil
+}
+
+// Client writes, for the commands that do.
+func (s *Side) Client() client.Client { return s.client }
+
+// Version is that of the API server.
+func (s *Side) Version() (string, error) {
+	v, err := s.discovery.ServerVersion()
+	if err != nil {
+		return "", fmt.Errorf("cannot ask %s for its version: %w", s.Name, err)
+	}
+	return v.GitVersion, nil
 }
 
 // ErrNoSuchKind is returned for a kind that a side does not serve.

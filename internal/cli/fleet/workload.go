@@ -126,6 +126,9 @@ func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// WrappedRoundTripper lets client-go cancel requests, of which it warns on the standard error where it cannot.
+func (g *guarded) WrappedRoundTripper() http.RoundTripper { return g.base }
+
 // maxText is how much is read of an answer that is not JSON.
 const maxText = 64 << 10
 

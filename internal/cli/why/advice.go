@@ -53,6 +53,8 @@ func advice(why string) string {
 		return "Correct the claim: the hub refuses it as it is."
 	case reason.ReasonHubObjectDeleted:
 		return "Restore the object in the hub, ask for a new one with the annotation agent.masthead.dev/recreate, or delete the claim."
+	case reason.ReasonReconcilePaused:
+		return "Remove the annotation crossplane.io/paused from the claim."
 	case reason.ReasonSyncFailing:
 		return "Look at the manager's log, which has the error."
 	case reason.ReasonTargetNamespaceNotAllowed:

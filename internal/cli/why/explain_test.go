@@ -77,6 +77,7 @@ func TestFindings(t *testing.T) {
 	}{
 		"ClaimWell":        {reason: "It is ready.", role: RoleClaim, object: `{status: {conditions: [{type: AgentSynced, status: "True"}, {type: Ready, status: "True"}]}}`},
 		"ClaimFailing":     {reason: "That it is not known whether it is synced is its own failure.", role: RoleClaim, object: `{status: {conditions: [{type: AgentSynced, status: Unknown, reason: SyncFailing}]}}`, want: []found{{Failed, "SyncFailing", false}}},
+		"ClaimPaused":      {reason: "Its owner wants it so, and nothing below says more.", role: RoleClaim, object: `{status: {conditions: [{type: AgentSynced, status: "False", reason: ReconcilePaused}]}}`, want: []found{{Waiting, "ReconcilePaused", false}}},
 		"ClaimMoving":      {reason: "It passes by itself, and what holds the object is below.", role: RoleClaim, object: `{status: {conditions: [{type: AgentSynced, status: "False", reason: Moving}]}}`, want: []found{{Waiting, "Moving", true}}},
 		"ClaimHidesHub":    {reason: "What the hub said last counts for nothing while it is not synchronised.", role: RoleClaim, object: `{status: {conditions: [{type: AgentSynced, status: "False", reason: Conflict}, {type: Ready, status: "False"}]}}`, want: []found{{Failed, "Conflict", false}}},
 		"ClaimUnseen":      {reason: "Nobody has looked, and the cluster below says why.", role: RoleClaim, object: `{}`, want: []found{{Waiting, "NobodyLooked", true}}},

@@ -29,6 +29,8 @@ func claim(obj *unstructured.Unstructured) []Finding {
 		derived = true // The class, the definition, the reference and the namespace are below.
 	case reason.ReasonMoving, reason.ReasonDeleting, reason.ReasonRecreating:
 		severity, derived = Waiting, true
+	case reason.ReasonReconcilePaused:
+		severity = Waiting
 	case reason.ReasonKindNotServed, reason.ReasonSecretMissing:
 		severity, derived = Waiting, c.Reason == reason.ReasonKindNotServed
 	}

@@ -1,0 +1,136 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+)
+
+const rbacPreface = `# RBAC
+
+` + generated + `
+Every rule of every role of Masthead, with the reason that stands beside it in the file. [Rights](../rights.md) says how
+to give less.
+`
+
+// place is where roles are applied.
+type place struct{ title, about, pattern string }
+
+func places() []place {
+	return []place{
+		{"In the hub", "`config/rbac`, a part of `config/default`.", "config/rbac/*.yaml"},
+		{"In the hub, with imports", "`config/imports`, for managers with `--imports`.", "config/imports/*.yaml"},
+		{"In a workload cluster", "`config/workload`, where the kubeconfig is not an administrator's.", "config/workload/*.yaml"},
+	}
+}
+
+// rbac is the page of all rules.
+func rbac(root string) (string, error) {
+	var page strings.Builder
+	fmt.Fprintf(&page, rbacPreface, "config/")
+	for _, p := range places() {
+		fmt.Fprintf(&page, "\n## %s\n\n%s\n", p.title, p.about)
+		paths, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(p.pattern)))
+		if err != nil {
+			return "", err
+		}
+		var bindings strings.Builder
+		for _, path := range paths {
+			data, err := os.ReadFile(path) //nolint:gosec // A file of the repository.
+			if err != nil {
+				return "", err
+			}
+			for document := range strings.SplitSeq(string(data), "\n---\n") {
+				if err := object(&page, &bindings, document); err != nil {
+					return "", fmt.Errorf("cannot describe %s: %w", path, err)
+				}
+			}
+		}
+		if bindings.Len() > 0 {
+			fmt.Fprintf(&page, "\n| Binding | Role | Whose |\n|---|---|---|\n%s", bindings.String())
+		}
+	}
+	return page.String(), nil
+}
+
+// object describes a role, or a binding.
+func object(page, bindings *strings.Builder, document string) error {
+	var role rbacv1.ClusterRole
+	if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+		return err
+	}
+	switch role.Kind {
+	case "ClusterRole", "Role":
+		describe(page, role, comments(document))
+	case "ClusterRoleBinding", "RoleBinding":
+		var binding rbacv1.ClusterRoleBinding
+		if err := yaml.UnmarshalStrict([]byte(document), &binding); err != nil {
+			return err
+		}
+		for _, s := range binding.Subjects {
+			fmt.Fprintf(bindings, "| %s `%s` | %s `%s` | %s `%s/%s` |\n",
+				binding.Kind, binding.Name, binding.RoleRef.Kind, binding.RoleRef.Name, s.Kind, s.Namespace, s.Name)
+		}
+	}
+	return nil
+}
+
+// describe has a row for each rule of a role.
+func describe(page *strings.Builder, role rbacv1.ClusterRole, why []string) {
+	fmt.Fprintf(page, "\n### %s %s\n", role.Kind, role.Name)
+	if role.AggregationRule != nil {
+		for _, selector := range role.AggregationRule.ClusterRoleSelectors {
+			for label, value := range selector.MatchLabels {
+				fmt.Fprintf(page, "\nWhat ClusterRoles with the label `%s: %q` grant.\n", label, value)
+			}
+		}
+	}
+	if len(role.Rules) == 0 {
+		return
+	}
+	page.WriteString("\n| API groups | Resources | Names | Verbs | Why |\n|---|---|---|---|---|\n")
+	for i, rule := range role.Rules {
+		groups := slices.Clone(rule.APIGroups)
+		for j, group := range groups {
+			if group == "" {
+				groups[j] = "core"
+			}
+		}
+		reason := ""
+		if i < len(why) {
+			reason = why[i]
+		}
+		fmt.Fprintf(page, "| %s | %s | %s | %s | %s |\n", code(groups), code(slices.Concat(rule.Resources, rule.NonResourceURLs)),
+			code(rule.ResourceNames), code(rule.Verbs), cell(reason))
+	}
+}
+
+// comments are what stands above each rule in the file. A comment is about the rules below it, up to the next one.
+func comments(document string) []string {
+	var all []string
+	_, list, found := strings.Cut(document, "\nrules:")
+	if !found {
+		return nil
+	}
+	text, last := "", ""
+	for line := range strings.Lines(list) {
+		switch {
+		case strings.HasPrefix(line, "#"):
+			text += strings.TrimPrefix(line, "#")
+		case strings.HasPrefix(line, "- "):
+			if text != "" {
+				last, text = text, ""
+			}
+			all = append(all, last)
+		}
+	}
+	return all
+}

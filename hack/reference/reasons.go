@@ -1,0 +1,147 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const reasonsPreface = `# Reasons
+
+` + generated + `
+Every reason that a condition or an event of Masthead has, with what it means. What to do is on the page that each
+chapter names. [` + "`kubectl masthead why`" + `](../cli.md#why) looks for the deepest of them.
+`
+
+// chapter is the reasons of one file.
+type chapter struct{ file, title, page string }
+
+// chapters are in the order of the page.
+func chapters() []chapter {
+	return []chapter{
+		{"pkg/providers/connection/reasons.go", "Connections", "enrolment.md#reasons"},
+		{"pkg/controllers/inventory/reasons.go", "ClusterProfiles", "clusterprofile.md#status"},
+		{"apis/fleet/v1alpha1/conditions.go", "EnrollmentClasses and HealthRules", "enrollmentclass.md#status"},
+		{"pkg/controllers/agent/reason/reasons.go", "Claims", "requirements.md#the-condition-agentsynced"},
+		{"pkg/references/errors.go", "References", "references.md#the-condition-referencesresolved"},
+		{"pkg/controllers/discovery/reasons.go", "Discovery", "discovery.md#reasons"},
+		{"apis/apps/v1alpha1/conditions.go", "Applications", "application.md#status"},
+		{"pkg/health/reasons.go", "Health of components", "health.md#reasons"},
+		{"pkg/controllers/application/definition.go", "The definition of Applications", "application.md#the-definition-in-the-cluster"},
+		{"apis/fleet/v1alpha1/applicationreport_types.go", "ApplicationReports", "applicationreport.md#status"},
+		{"apis/fleet/v1alpha1/clusterimport_constants.go", "ClusterImports", "importer.md#status"},
+	}
+}
+
+// apart is the file whose reasons users do not meet: they read BadKubeconfig and a message.
+const apart = "pkg/providers/credentials/reasons.go"
+
+// reasons is the page of all reasons.
+func reasons(root string) (string, error) {
+	tables := map[string]string{}
+	for _, folder := range []string{"apis", "pkg"} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := reasonsOf(path)
+			if name, _ := filepath.Rel(root, path); err == nil && text != "" && name != apart {
+				tables[filepath.ToSlash(name)] = text
+			}
+			return err
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	var page strings.Builder
+	fmt.Fprintf(&page, reasonsPreface, "the constants in the code")
+	for _, c := range chapters() {
+		if tables[c.file] == "" {
+			return "", fmt.Errorf("%s has no reasons", c.file)
+		}
+		fmt.Fprintf(&page, "\n## %s\n\n[What to do](../%s)\n%s", c.title, c.page, tables[c.file])
+		delete(tables, c.file)
+	}
+	for file := range tables {
+		return "", fmt.Errorf("no chapter is for the reasons in %s", file)
+	}
+	return page.String(), nil
+}
+
+// reasonsOf has a table for each group of constants in a file that has reasons.
+func reasonsOf(path string) (string, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	for _, decl := range file.Decls {
+		group, ok := decl.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST {
+			continue
+		}
+		var rows strings.Builder
+		before := group.Doc
+		for _, spec := range group.Specs {
+			value := spec.(*ast.ValueSpec) //nolint:forcetypeassert // Of constants, it is.
+			if value.Doc != nil {
+				before = value.Doc // Also that of constants below it that have none.
+			}
+			if err := reason(&rows, value, before); err != nil {
+				return "", fmt.Errorf("%s: %w", path, err)
+			}
+		}
+		if rows.Len() == 0 {
+			continue
+		}
+		intro := ""
+		if group.Lparen.IsValid() && group.Doc != nil {
+			intro = paragraph(cell(group.Doc.Text())) + "\n\n"
+		}
+		fmt.Fprintf(&text, "\n%s| Reason | Meaning |\n|---|---|\n%s", intro, rows.String())
+	}
+	return text.String(), nil
+}
+
+// reason has the row of a constant, if it is a reason.
+func reason(rows *strings.Builder, spec *ast.ValueSpec, doc *ast.CommentGroup) error {
+	name := spec.Names[0].Name
+	if !strings.HasPrefix(name, "Reason") || len(spec.Values) != 1 {
+		return nil
+	}
+	value, ok := spec.Values[0].(*ast.BasicLit)
+	if !ok {
+		return nil
+	}
+	word, err := strconv.Unquote(value.Value)
+	if err != nil {
+		return err
+	}
+	if doc == nil {
+		return fmt.Errorf("the reason %s has no comment", name)
+	}
+	fmt.Fprintf(rows, "| `%s` | %s |\n", word, cell(meaning(doc.Text())))
+	return nil
+}
+
+// named are the constants with whose names a comment begins.
+var named = regexp.MustCompile(`^Reason[A-Z]\w*((, | and )Reason[A-Z]\w*)*( means)?:?\s+`)
+
+// meaning is a comment without the names of constants, as a sentence.
+func meaning(comment string) string {
+	text := strings.TrimSpace(named.ReplaceAllString(comment, ""))
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
+}

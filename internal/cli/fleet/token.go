@@ -1,0 +1,44 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// tokenLifetime is the shortest that API servers give.
+const tokenLifetime = 10 * time.Minute
+
+// Token asks for a token of a ServiceAccount of the hub, which lives for a few minutes.
+func (h *Hub) Token(ctx context.Context, account client.ObjectKey) (string, error) {
+	token, _, err := tokenOf(ctx, h.core, account, tokenLifetime)
+	return token, err
+}
+
+// TokenOf asks for a token of a ServiceAccount of the cluster that a configuration leads to, and returns when it ends.
+func TokenOf(ctx context.Context, cfg *rest.Config, account client.ObjectKey, lifetime time.Duration) (_ string, ends time.Time, _ error) {
+	core, err := corev1client.NewForConfig(cfg)
+	if err != nil {
+		return "", ends, fmt.Errorf("cannot make a client: %w", err)
+	}
+	return tokenOf(ctx, core, account, lifetime)
+}
+
+func tokenOf(ctx context.Context, core corev1client.CoreV1Interface, account client.ObjectKey, lifetime time.Duration) (_ string, ends time.Time, _ error) {
+	answer, err := core.ServiceAccounts(account.Namespace).CreateToken(ctx, account.Name, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(lifetime.Seconds()))},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return "", ends, fmt.Errorf("cannot get a token of the ServiceAccount %q: %w", account, err)
+	}
+	return answer.Status.Token, answer.Status.ExpirationTimestamp.Time, nil
+}

@@ -1,0 +1,58 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/masthead-dev/masthead/internal/cli/connect"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+// TestSilenceIsNotLogged has a cluster not answer: what is said of that is the command's, not the client library's.
+func TestSilenceIsNotLogged(t *testing.T) {
+	ended := make(chan struct{})
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-ended }))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(ended) })
+	allow := credentials.Options{AllowLoopback: true}
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	kubeconfig, err := connect.Kubeconfig(connect.Target{Server: server.URL, Authority: authority}, "token", allow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := configOf(kubeconfig, allow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Timeout = 200 * time.Millisecond
+	c, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logged := make(chan string, 16)
+	ctx := klog.NewContext(t.Context(), funcr.New(func(_, line string) { logged <- line }, funcr.Options{}))
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.Do(req)
+	if err == nil {
+		_ = resp.Body.Close()
+		t.Fatal("want no answer within the time")
+	}
+	select {
+	case line := <-logged:
+		t.Errorf("nothing is written to the standard error beside what the command says, got %s", line)
+	default:
+	}
+}

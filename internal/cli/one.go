@@ -1,0 +1,31 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/masthead-dev/masthead/internal/cli/fleet"
+)
+
+// ofOne makes a command one about a single object of the hub, which its only argument names.
+func (a *app) ofOne(cmd *cobra.Command, run func(ctx context.Context, hub *fleet.Hub, name string) error) *cobra.Command {
+	cmd.Args = func(cmd *cobra.Command, arguments []string) error {
+		if err := cobra.ExactArgs(1)(cmd, arguments); err != nil {
+			return misused("%w", err)
+		}
+		return nil
+	}
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	cmd.RunE = func(cmd *cobra.Command, arguments []string) error {
+		hub, err := a.hub()
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), hub, arguments[0])
+	}
+	return cmd
+}
