@@ -12,5 +12,5 @@ import "embed"
 
 // Files are the policies and their bindings, one policy and its binding in a file.
 //
-//go:embed managed-resources.yaml reflections.yaml cluster-api.yaml identities.yaml members.yaml
+//go:embed managed-resources.yaml reflections.yaml cluster-api.yaml identities.yaml members.yaml managers.yaml
 var Files embed.FS
