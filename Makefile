@@ -61,6 +61,18 @@ test-unit: controlplane ## Run the unit and integration tests only (no fleet).
 test-e2e: controlplane build ## Run the end-to-end tests only. FOCUS=regexp chooses specs.
 	@hack/test.sh e2e
 
+.PHONY: test-image
+test-image: controlplane build ## Build the image, have Docker load it, and run it as a container against a local fleet. As root a Docker is started where none answers.
+	@hack/test-image.sh
+
+.PHONY: e2e-kind
+e2e-kind: controlplane ## Run the end-to-end tests in a hub and two workload clusters of kind, with those that need real nodes. E2E_KIND_IMAGE=image names a node image, FOCUS=regexp chooses specs.
+	@hack/kindnode/e2e.sh
+
+.PHONY: kind-node-image
+kind-node-image: controlplane ## Build the node image for e2e-kind from source, as root, where none can be pulled (five minutes once, on two cores).
+	@hack/kindnode/image.sh
+
 .PHONY: fuzz
 fuzz: ## Fuzz the parsers of untrusted input for FUZZTIME each (default 30s).
 	@hack/fuzz.sh
@@ -82,8 +94,8 @@ bench-hostile: controlplane build ## Measure what 24 hostile API servers cost tw
 	@hack/bench-hostile.sh $(ARGS)
 
 .PHONY: health-corpus
-health-corpus: ## Judge the cases of DIR, in the shape of Argo CD's resource_customizations, and print where Masthead differs (default: our own fixtures).
-	@go run ./hack/healthcorpus $(DIR)
+health-corpus: ## Judge the cases of DIR, in the shape of Argo CD's resource_customizations, and print where Masthead differs (default: our own fixtures; ARGS=--want-cases=N fails unless there are N).
+	@go run ./hack/healthcorpus $(ARGS) $(DIR)
 
 .PHONY: lint
 lint: ## Run golangci-lint and check that the generated files, go.mod and formatting are up to date.
@@ -94,6 +106,15 @@ lint: ## Run golangci-lint and check that the generated files, go.mod and format
 .PHONY: generate
 generate: ## Regenerate deep copies and CRDs from the Go types in apis/, and from config/ what the charts install.
 	@hack/generate.sh
+
+.PHONY: walk
+walk: controlplane ## Run every command of kubectl masthead on a fleet of this machine, and write what they print into docs/walk.md and docs/cli.md.
+	@go test -count=1 ./test/printed -run 'TestWalkAsPrinted|TestReferenceShowsWhatIsPrinted' -update
+
+.PHONY: docs
+docs: ## Build the site of the documentation into dist/site, without the network (apt-get install mkdocs mkdocs-material).
+	@mkdocs build --quiet
+	@echo "built dist/site; look at it with: python3 -m http.server --directory dist/site"
 
 .PHONY: clean
 clean: ## Remove bin/ and dist/ (the control planes are then built again, from Go's cache).

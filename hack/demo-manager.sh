@@ -5,22 +5,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 fleet=${1:?the folder of the fleet}
 shift
-kubectl=bin/controlplane/kubectl
 
 hack/demo-stop.sh "$fleet" manager
 
-# The administrator's kubeconfig with the user replaced by a token of the service account masthead-system/masthead.
-token=$("$kubectl" --kubeconfig "$fleet/hub.kubeconfig" create token masthead --namespace masthead-system --duration 24h)
-(
-  umask 077
-  cp "$fleet/hub.kubeconfig" "$fleet/manager.kubeconfig"
-)
-context=$("$kubectl" --kubeconfig "$fleet/manager.kubeconfig" config current-context)
-"$kubectl" --kubeconfig "$fleet/manager.kubeconfig" config set-credentials masthead --token "$token" >/dev/null
-"$kubectl" --kubeconfig "$fleet/manager.kubeconfig" config set-context "$context" --user masthead >/dev/null
-for user in $("$kubectl" --kubeconfig "$fleet/manager.kubeconfig" config get-users | tail -n +2 | grep -v '^masthead$'); do
-  "$kubectl" --kubeconfig "$fleet/manager.kubeconfig" config delete-user "$user" >/dev/null
-done
+hack/manager-kubeconfig.sh "$fleet"
 
 flags=(--kubeconfig "$fleet/manager.kubeconfig" --leader-elect=false
   --metrics-bind-address 127.0.0.1:18080 --metrics-secure=false

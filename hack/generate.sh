@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Regenerates what is generated: deep copies beside the types, the CRDs of the hub in config/crd/bases and those of workload
-# clusters, which the manager installs itself, in config/crd/workload, the schema of spec.references for authors, the pages that list the library of
-# health rules and the metrics, the vendored definition of ClusterProfile, and what the charts install.
+# Regenerates what is generated: deep copies beside the types, the CRDs of the hub in config/crd/bases and those of
+# workload clusters, which the manager installs itself, in config/crd/workload, the schema of spec.references for
+# authors, the pages that list the library of health rules, the metrics, the kinds, the reasons, the roles and the
+# flags, the picture of the concepts, the vendored definition of ClusterProfile, and what the charts install.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# As bin/manager is built: what both are made of is compiled once.
+export CGO_ENABLED=0 GOFLAGS="-trimpath $(go env GOFLAGS)"
 tool=$(hack/tool.sh controller-gen)
 "$tool" object:headerFile=hack/boilerplate.go.txt paths=./apis/...
 "$tool" crd paths=./apis/fleet/... output:crd:dir=config/crd/bases
@@ -19,6 +22,10 @@ cat "$page" >docs/health-library.md
 go run ./hack/metricreference >"$page"
 cat "$page" >docs/reference/metrics.md
 go run ./hack/dashboards config/grafana
+go run ./hack/reference docs/reference
+MASTHEAD_WRITE_REFERENCE=true go test -count=1 -run '^TestFlagReference$' ./cmd/manager >/dev/null
+go run ./hack/architecture >"$page"
+cat "$page" >docs/images/architecture.svg
 rm -f "$page"
 inventory=$(go list -m -f '{{.Dir}}' sigs.k8s.io/cluster-inventory-api)
 install -m 0644 "$inventory/config/crd/bases/multicluster.x-k8s.io_clusterprofiles.yaml" config/clusterprofiles/

@@ -2,25 +2,28 @@
 # The linters, and a check that nothing that is generated or tidied has drifted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# As bin/manager and the control planes are built: what they are made of is compiled once.
+export CGO_ENABLED=0 GOFLAGS="-trimpath $(go env GOFLAGS)"
 lint=$(hack/tool.sh golangci-lint)
 deadcode=$(hack/tool.sh deadcode)
 echo "== go mod tidy leaves no difference"
 go mod tidy -diff
 echo "== the generated files are up to date"
-before=$(find apis internal/managedexample config/crd config/clusterprofiles config/references charts docs/health-library.md docs/chart-values.md docs/reference config/grafana -type f -exec sha256sum {} + | sort -k2)
+before=$(find apis internal/managedexample config/crd config/clusterprofiles config/references charts docs/health-library.md docs/chart-values.md docs/reference docs/images config/grafana -type f -exec sha256sum {} + | sort -k2)
 hack/generate.sh
-after=$(find apis internal/managedexample config/crd config/clusterprofiles config/references charts docs/health-library.md docs/chart-values.md docs/reference config/grafana -type f -exec sha256sum {} + | sort -k2)
+after=$(find apis internal/managedexample config/crd config/clusterprofiles config/references charts docs/health-library.md docs/chart-values.md docs/reference docs/images config/grafana -type f -exec sha256sum {} + | sort -k2)
 if [[ $before != "$after" ]]; then
   diff <(echo "$before") <(echo "$after") || true
   echo "lint: 'make generate' changed files; commit what it made" >&2
   exit 1
 fi
 echo "== prose is in lines of at most 120 characters"
-# Left out: apis, whose comments become descriptions with line breaks; tables, code and links, which cannot be broken; generated pages.
+# Left out: apis, whose comments become descriptions with line breaks; tables, code and links, which cannot be broken; and two
+# pages that are generated.
 long=$(
   git ls-files '*.go' | grep -v -e zz_generated -e '^apis/' | LC_ALL=C.UTF-8 xargs awk '
     /^\t*\/\/ / && length($0) > 120 && !/nolint|https?:/ {print FILENAME ":" FNR}'
-  git ls-files '*.md' | grep -v -e docs/health-library.md -e docs/chart-values.md -e '^docs/reference/' | LC_ALL=C.UTF-8 xargs awk '
+  git ls-files '*.md' | grep -v -e docs/health-library.md -e docs/chart-values.md | LC_ALL=C.UTF-8 xargs awk '
     FNR == 1 {code = 0} /^ *```/ {code = !code} !code && length($0) > 120 && !/^ *\|/ && !/\]\(http/ {print FILENAME ":" FNR}'
 )
 if [[ -n $long ]]; then

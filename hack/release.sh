@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes everything that a release publishes, into dist/: the image, install.yaml and the Helm charts with that image, the list of
-# what is in it (SPDX), the licences, and the notes out of CHANGELOG.md. Nothing is pushed or tagged.
+# what is in it (SPDX), the licences, kubectl-masthead with its manifest for krew, and the notes out of CHANGELOG.md. Nothing is
+# pushed or tagged.
 #   VERSION=v1.2.3  must have a section in CHANGELOG.md      IMAGE=registry/name
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -28,5 +29,7 @@ digest=$(<"$dist/masthead.digest")
 grep -q "image: $image:$version@$digest" "$dist/install.yaml" || { echo "release: config/default does not name the image masthead:dev" >&2; exit 1; }
 echo "== charts" >&2
 hack/package-charts.sh "$version" "$image" "$digest" "$dist"
-(cd "$dist" && sha256sum masthead.tar install.yaml ./*"-${version#v}.tgz" ./*.spdx.json >SHA256SUMS)
+echo "== plugin for kubectl" >&2
+PLUGIN_PLATFORMS=${PLUGIN_PLATFORMS:-${PLATFORMS:-}} hack/package-plugin.sh "$version" "$dist"
+(cd "$dist" && sha256sum masthead.tar install.yaml ./*"-${version#v}.tgz" ./*.spdx.json ./kubectl-masthead-"${version#v}"-*.tar.gz masthead-krew.yaml >SHA256SUMS)
 ls -l "$dist"

@@ -59,7 +59,7 @@ func (d dashboard) json() map[string]any {
 	}
 	return map[string]any{
 		"uid": "masthead-" + d.name, "title": "Masthead / " + d.title, "description": d.about, "tags": []any{"masthead"},
-		"schemaVersion": 39, "version": 1, "editable": true, "graphTooltip": 1, "refresh": "1m", "timezone": "",
+		"schemaVersion": 39, "version": 1, "editable": false, "graphTooltip": 1, "refresh": "1m", "timezone": "",
 		"time":       map[string]any{"from": "now-6h", "to": "now"},
 		"templating": map[string]any{"list": variables},
 		"panels":     d.layout(),

@@ -80,9 +80,10 @@ func load(dir string, patterns []string) ([]room, error) {
 }
 
 func goList(dir string, patterns []string) ([]listed, error) {
-	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,DepOnly,Module", "--"}, patterns...)
+	args := append([]string{"list", "-trimpath", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,DepOnly,Module", "--"}, patterns...)
 	cmd := exec.Command("go", args...) //nolint:gosec,noctx // The caller says which packages; it ends when they are compiled.
-	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	// As the programs are built, so that what they are made of is compiled once.
+	cmd.Dir, cmd.Stderr, cmd.Env = dir, os.Stderr, append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("cannot list packages: %w", err)

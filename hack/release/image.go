@@ -34,7 +34,8 @@ type imageInput struct {
 }
 
 // writeImage writes the image of all platforms as a tar file in OCI's image layout, and returns the digest of its
-// index. podman, containerd, skopeo, kind and Docker (25 and newer) load such a file.
+// index. podman, containerd, skopeo and kind load such a file, and so does Docker, for which a list of its own is in
+// it.
 func writeImage(in imageInput, out string) (string, error) {
 	platforms := make([]string, 0, len(in.Binaries))
 	for platform := range in.Binaries {
@@ -49,12 +50,18 @@ func writeImage(in imageInput, out string) (string, error) {
 		return "", err
 	}
 	index := mutate.IndexMediaType(v1.ImageIndex(empty.Index), types.OCIImageIndex)
+	var listed []dockerImage
 	for _, platform := range platforms {
 		image, err := platformImage(in, platform, common)
 		if err != nil {
 			return "", err
 		}
 		system, architecture, _ := strings.Cut(platform, "/")
+		entry, err := dockerEntry(image, in.Name, architecture)
+		if err != nil {
+			return "", fmt.Errorf("cannot list the image of %s for Docker: %w", platform, err)
+		}
+		listed = append(listed, entry)
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{
 			Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: system, Architecture: architecture}},
 		})
@@ -80,6 +87,9 @@ func writeImage(in imageInput, out string) (string, error) {
 		"io.containerd.image.name": in.Name, "org.opencontainers.image.ref.name": tag,
 	})); err != nil {
 		return "", fmt.Errorf("cannot write the image: %w", err)
+	}
+	if err := writeDockerList(folder, listed); err != nil {
+		return "", err
 	}
 	return digest.String(), writeTar(folder, in.Created, out)
 }

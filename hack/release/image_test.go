@@ -17,8 +17,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	goname "github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
@@ -191,6 +193,36 @@ func TestArchiveThatLeadsOutOfItsFolderIsRefused(t *testing.T) {
 		}
 		if _, err := os.Stat(filepath.Join(parent, "escaped")); err == nil {
 			t.Errorf("%q was written out of the folder", name)
+		}
+	}
+}
+
+// Docker says "no such file or directory" to an archive without a list of its own, unless it keeps images in
+// containerd.
+func TestImageIsListedForDocker(t *testing.T) {
+	archive := filepath.Join(t.TempDir(), "masthead.tar")
+	if _, err := writeImage(input(t), archive); err != nil {
+		t.Fatal(err)
+	}
+	images := map[string]v1.Image{}
+	for _, name := range []string{"registry.example/masthead:v1.2.3", "registry.example/masthead:v1.2.3-arm64"} {
+		tag, err := goname.NewTag(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// It reads an archive as Docker does.
+		if images[name], err = tarball.ImageFromPath(archive, &tag); err != nil {
+			t.Fatal(err)
+		}
+		if err := validate.Image(images[name]); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		config, err := images[name].ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wantsARM := strings.HasSuffix(name, "-arm64"); wantsARM != (config.Architecture == "arm64") {
+			t.Errorf("%s is for %s", name, config.Architecture)
 		}
 	}
 }

@@ -15,10 +15,11 @@ import (
 // dashboard is what is looked at of a dashboard.
 type dashboard struct {
 	UID, Title string
+	Editable   bool
 	Panels     []struct {
-		Title, Type string
-		GridPos     struct{ X, Y, W, H int }
-		Targets     []struct{ Expr, LegendFormat string }
+		Title, Type, Description string
+		GridPos                  struct{ X, Y, W, H int }
+		Targets                  []struct{ Expr, LegendFormat string }
 	}
 	Templating struct {
 		List []struct {
@@ -53,6 +54,9 @@ func TestDashboards(t *testing.T) {
 			t.Errorf("%s: the UID %q or the title %q is no good, or is that of %q", name, d.UID, d.Title, uids[d.UID])
 		}
 		uids[d.UID] = name
+		if d.Editable {
+			t.Errorf("%s: what is changed in Grafana is lost when the ConfigMap is read again", name)
+		}
 		checkVariables(t, known, name, d)
 		checkPanels(t, known, name, d)
 	}
@@ -91,6 +95,9 @@ func checkPanels(t *testing.T, known catalogue, page string, d dashboard) {
 		where := page + ", " + p.Title
 		if p.Title == "" || p.Type != "row" && len(p.Targets) == 0 {
 			t.Errorf("%s: a panel of the type %s lacks a title or a query", where, p.Type)
+		}
+		if p.Type != "row" && p.Description == "" {
+			t.Errorf("%s: it has no description", where)
 		}
 		if p.GridPos.X+p.GridPos.W > 24 {
 			t.Errorf("%s: it leaves the page", where)

@@ -131,7 +131,7 @@ func tellsReplicasApart(expr parser.Expr) bool {
 
 // TestWithPromtool has promtool check the rules and run their tests.
 func TestWithPromtool(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), filepath.Join(repository, "hack", "promtool.sh")).Output()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(repository, "hack", "prometheus.sh"), "promtool").Output()
 	if err != nil {
 		message := err.Error()
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
