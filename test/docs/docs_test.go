@@ -4,6 +4,7 @@
 package docs
 
 import (
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -88,13 +89,18 @@ func TestLinksLeadSomewhere(t *testing.T) {
 // anchors are the names under which the headings of a page can be linked to.
 func anchors(page string) []string {
 	var out []string
-	for line := range strings.Lines(page) {
+	for line := range strings.Lines(withoutCode(page)) {
 		heading, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " ")
 		if !ok || !strings.HasPrefix(line, "#") {
 			continue
 		}
 		clean := regexp.MustCompile(`[^\p{L}\p{N}\- _]`).ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
-		out = append(out, strings.ReplaceAll(clean, " ", "-"))
+		name := strings.ReplaceAll(clean, " ", "-")
+		anchor := name
+		for i := 1; slices.Contains(out, anchor); i++ {
+			anchor = fmt.Sprintf("%s-%d", name, i)
+		}
+		out = append(out, anchor)
 	}
 	return out
 }

@@ -112,6 +112,7 @@ spec:
 			eventuallyApplication(ctx, "w1", "flood", name, componentPath("a", "reason")).Should(Equal("KindNotServed"))
 			Expect(application(ctx, "w1", "flood", name, "{.status.health}")).To(Equal("Unknown"))
 		}
+		eventuallySeen(ctx, `masthead:applications:max{health="Unknown"} > 0`)
 		Expect(harness.Apply(ctx, fleet, "w1", smallApplication("flood", "beside"))).To(Succeed())
 		eventuallyApplication(ctx, "w1", "flood", "beside", summaryPath).Should(Equal("2/2 Unknown Healthy"))
 	}, applicationTimeout)

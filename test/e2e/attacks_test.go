@@ -96,7 +96,6 @@ metadata:
     masthead.dev/managed-by: masthead
     team: shop
   annotations:
-    crossplane.io/paused: "true"
     crossplane.io/external-name: somebody-elses
     kubectl.kubernetes.io/restartedAt: now
     agent.masthead.dev/adoptable-by: everybody
@@ -106,12 +105,15 @@ metadata:
 spec: {version: "5.7", storageGB: 20}
 `, get(ctx, "w1", "{.metadata.uid}", "namespace", "default")))).To(Succeed())
 		DeferCleanup(func(ctx context.Context) {
-			kubectl(ctx, "w1", "patch", "mysqlinstancerequirements", "steering", "--type=merge", "-p", `{"metadata":{"finalizers":["agent.masthead.dev/requirement"]}}`)
+			kubectl(ctx, "w1", "patch", "mysqlinstancerequirements", "steering", "--type=merge", "-p",
+				`{"metadata":{"finalizers":["agent.masthead.dev/requirement"],"annotations":{"crossplane.io/paused":null}}}`)
 			cleanClaim(ctx, "w1", "steering")
 		})
 		Eventually(func() string {
 			return get(ctx, "w1", `{.status.conditions[?(@.type=="Ready")].status}`, "mysqlinstancerequirements", "steering")
-		}).WithContext(ctx).Should(Equal("True"), "it is not paused in the hub")
+		}).WithContext(ctx).Should(Equal("True"), "it is provisioned all the same")
+		kubectl(ctx, "w1", "annotate", "mysqlinstancerequirements", "steering", "crossplane.io/paused=true", "agent.masthead.dev/reconcile-requested-at=now")
+		Eventually(agentSynced).WithArguments(ctx, "w1", "steering").WithContext(ctx).Should(Equal("False/ReconcilePaused"))
 		var metadata struct {
 			Labels, Annotations map[string]string
 			Finalizers          []string
@@ -124,7 +126,8 @@ spec: {version: "5.7", storageGB: 20}
 			Expect(key).NotTo(BeElementOf("crossplane.io/composite", "cluster.x-k8s.io/cluster-name", "masthead.dev/managed-by"))
 		}
 		for key := range metadata.Annotations {
-			Expect(key).NotTo(BeElementOf("crossplane.io/paused", "kubectl.kubernetes.io/restartedAt", "agent.masthead.dev/adoptable-by"))
+			Expect(key).NotTo(BeElementOf("crossplane.io/paused", "kubectl.kubernetes.io/restartedAt",
+				"agent.masthead.dev/adoptable-by", "agent.masthead.dev/reconcile-requested-at"))
 		}
 		Expect(metadata.Annotations["crossplane.io/external-name"]).NotTo(Equal("somebody-elses"))
 		Expect(metadata.Finalizers).NotTo(ContainElement("attacker.example.org/keep"))
@@ -173,7 +176,8 @@ spec: {version: "5.7", storageGB: 1}
 		eventuallyConnected(ctx, "w2")
 	})
 
-	It("leaves the hub's object behind by tearing a finalizer out, and takes nobody else's with it", func(ctx SpecContext) {
+	It("leaves the hub's object behind by tearing a finalizer out, and takes nobody else's with it", needs(localProcesses,
+		"freezes the API server of the hub and nothing beside it"), func(ctx SpecContext) {
 		enrolAll(ctx, "w1", "w2")
 		travels(ctx, "w2", "bystander")
 		bystander := inHub(ctx, "bystander", "{.metadata.uid}")

@@ -80,7 +80,7 @@ spec:
 		`{"status":{"initialization":{"infrastructureProvisioned":true,"controlPlaneInitialized":true}}}`)
 }
 
-var _ = Describe("A cluster that never answers", func() {
+var _ = Describe("A cluster that never answers", needs(localProcesses, "listens where no Pod can reach it"), func() {
 	It("delays nobody when it is enrolled before the manager starts", func(ctx SpecContext) {
 		Expect(manager.Stop(ctx)).To(Succeed())
 		registerBlackHole(ctx, "abyss")
@@ -92,7 +92,7 @@ var _ = Describe("A cluster that never answers", func() {
 		travels(ctx, "w1", "beside-abyss-1")
 		travels(ctx, "w2", "beside-abyss-2")
 		Eventually(connection).WithArguments(ctx, "abyss").WithContext(ctx).Should(Equal("False/DialError"))
-		Expect(manager.Alive()).To(BeTrue())
+		Expect(manager.Alive(ctx)).To(BeTrue())
 	})
 
 	It("delays nobody when it is enrolled first and the manager runs", func(ctx SpecContext) {

@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/masthead-dev/masthead/test/harness"
 	"github.com/masthead-dev/masthead/test/load"
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
@@ -33,6 +32,13 @@ func startLoad(ctx context.Context, clusters ...string) *load.Load {
 	return l
 }
 
+// goesOn waits until the load has had more steps.
+func goesOn(ctx context.Context, l *load.Load) {
+	GinkgoHelper()
+	before := l.Steps()
+	Eventually(l.Steps).WithContext(ctx).Should(BeNumerically(">", before+30))
+}
+
 // settles ends a load and waits until the fleet holds exactly what was asked for.
 func settles(ctx context.Context, l *load.Load) {
 	GinkgoHelper()
@@ -43,17 +49,6 @@ func settles(ctx context.Context, l *load.Load) {
 	Eventually(l.Problems).WithContext(ctx).WithTimeout(5 * time.Minute).WithPolling(time.Second).Should(BeEmpty())
 	// What is right stays right: nothing that was left over undoes it.
 	Consistently(l.Problems).WithContext(ctx).WithTimeout(3 * time.Second).WithPolling(time.Second).Should(BeEmpty())
-}
-
-// launch starts one more manager, which ends with the spec.
-func launch(ctx context.Context, flags ...string) *harness.Manager {
-	GinkgoHelper()
-	kubeconfig, err := harness.ManagerKubeconfig(ctx, fleet)
-	Expect(err).NotTo(HaveOccurred())
-	m, err := harness.LaunchManager(fleet, kubeconfig, append(managerFlags, flags...)...)
-	Expect(err).NotTo(HaveOccurred())
-	launched = append(launched, m)
-	return m
 }
 
 // election has replicas elect a leader, a little faster than by default. A machine that is busy must not cost the
@@ -70,49 +65,46 @@ func leaseHolder(ctx context.Context) string {
 	return get(ctx, hub, "{.spec.holderIdentity}", "lease", "masthead-leader", "--namespace", "masthead-system")
 }
 
-var _ = Describe("Under a mixed load from three clusters", func() {
-	It("a manager that is killed at random points, a hundred times, loses and doubles nothing", func(ctx SpecContext) {
-		enrolAll(ctx, "w1", "w2", "w3")
-		Expect(manager.Kill()).To(Succeed())
-		l := startLoad(ctx, "w1", "w2", "w3")
+var _ = Describe("Under a mixed load from all clusters", func() {
+	It("a manager that is killed at random points, again and again, loses and doubles nothing", func(ctx SpecContext) {
+		enrolAll(ctx, workloads...)
+		Expect(manager.Kill(ctx)).To(Succeed())
+		l := startLoad(ctx, workloads...)
 
-		kubeconfig, err := harness.ManagerKubeconfig(ctx, fleet)
-		Expect(err).NotTo(HaveOccurred())
 		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 100))
-		for range 100 {
-			m, err := harness.LaunchManager(fleet, kubeconfig, managerFlags...)
-			Expect(err).NotTo(HaveOccurred())
+		for range kills {
+			Expect(manager.Launch(ctx)).To(Succeed())
 			// Most of the lives are long enough to begin working, some end while the manager starts.
-			life := time.NewTimer(time.Duration(random.Int64N(int64(2 * time.Second))))
+			life := time.NewTimer(time.Duration(random.Int64N(int64(longestLife))))
 			select {
 			case <-life.C:
 			case <-ctx.Done():
 			}
-			Expect(m.Kill()).To(Succeed())
+			Expect(manager.Kill(ctx)).To(Succeed())
 		}
 
 		startManager(ctx)
 		settles(ctx, l)
 	})
 
-	It("the hub's API server is restarted, and what was asked for meanwhile follows", func(ctx SpecContext) {
-		enrolAll(ctx, "w1", "w2", "w3")
-		l := startLoad(ctx, "w1", "w2", "w3")
-		Eventually(l.Steps).WithContext(ctx).Should(BeNumerically(">", 30))
+	It("the hub's API server is restarted, and what was asked for meanwhile follows", needs(localProcesses,
+		"kills the API server of the hub and nothing beside it"), func(ctx SpecContext) {
+		enrolAll(ctx, workloads...)
+		l := startLoad(ctx, workloads...)
+		goesOn(ctx, l)
 		Expect(fleet.Kill(ctx, localfleet.HubName)).To(Succeed())
-		before := l.Steps()
-		Eventually(l.Steps).WithContext(ctx).Should(BeNumerically(">", before+30), "the workload clusters go on without the hub")
-		Expect(fleet.Restart(ctx, localfleet.HubName, localfleet.RestartOptions{})).To(Succeed())
-		before = l.Steps()
-		Eventually(l.Steps).WithContext(ctx).Should(BeNumerically(">", before+30))
+		goesOn(ctx, l) // The workload clusters do without the hub.
+		Expect(fleet.Restart(ctx, localfleet.HubName)).To(Succeed())
+		goesOn(ctx, l)
 		settles(ctx, l)
-		Expect(manager.Alive()).To(BeTrue(), "the manager does not end because the hub is away for a moment")
+		Expect(manager.Alive(ctx)).To(BeTrue(), "the manager does not end because the hub is away for a moment")
 	})
 
 	It("a workload cluster's API server freezes and comes back", func(ctx SpecContext) {
-		enrolAll(ctx, "w1", "w2", "w3")
-		l := startLoad(ctx, "w1", "w3")
+		enrolAll(ctx, workloads...)
+		l := startLoad(ctx, others("w2")...)
 		Expect(fleet.Pause(ctx, "w2")).To(Succeed())
+		DeferCleanup(func(ctx context.Context) { Expect(fleet.Resume(ctx, "w2")).To(Succeed()) })
 		Eventually(connection).WithArguments(ctx, "w2").WithContext(ctx).Should(Equal("False/DialError"))
 		before := l.Steps()
 		Eventually(l.Steps).WithContext(ctx).Should(BeNumerically(">", before+50))
@@ -121,10 +113,11 @@ var _ = Describe("Under a mixed load from three clusters", func() {
 		eventuallyConnected(ctx, "w2")
 	})
 
-	It("the leader hands over, dies, and hangs until another has taken its place", func(ctx SpecContext) {
-		enrolAll(ctx, "w1", "w2", "w3")
+	It("the leader hands over, dies, and hangs until another has taken its place", needs(localProcesses,
+		"starts replicas one by one and freezes one"), func(ctx SpecContext) {
+		enrolAll(ctx, workloads...)
 		Expect(manager.Stop(ctx)).To(Succeed())
-		l := startLoad(ctx, "w1", "w2", "w3")
+		l := startLoad(ctx, workloads...)
 		first := launch(ctx, election...)
 		Eventually(leaseHolder).WithContext(ctx).ShouldNot(BeEmpty())
 
@@ -156,7 +149,8 @@ var _ = Describe("Under a mixed load from three clusters", func() {
 		Expect(fourth.Stop(ctx)).To(Succeed())
 	})
 
-	It("a leader that hung while another took the lease changes nothing any more when it goes on", func(ctx SpecContext) {
+	It("a leader that hung while another took the lease changes nothing any more when it goes on", needs(localProcesses,
+		"freezes the process that leads"), func(ctx SpecContext) {
 		enrolAll(ctx, "w1")
 		Expect(manager.Stop(ctx)).To(Succeed())
 		late := launch(ctx, election...)

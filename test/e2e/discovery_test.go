@@ -90,18 +90,18 @@ var _ = Describe("Discovery", func() {
 	})
 
 	It("leaves a cluster with a Crossplane of its own alone", func(ctx SpecContext) {
-		removeCopies(ctx, "w3")
-		Expect(harness.Apply(ctx, fleet, "w3", ownCrossplane)).To(Succeed())
+		removeCopies(ctx, "w2")
+		Expect(harness.Apply(ctx, fleet, "w2", ownCrossplane)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) {
-			kubectl(ctx, "w3", "delete", "crd", "compositeresourcedefinitions.apiextensions.crossplane.io")
+			kubectl(ctx, "w2", "delete", "crd", "compositeresourcedefinitions.apiextensions.crossplane.io")
 		})
-		enrolAll(ctx, "w3")
+		enrolAll(ctx, "w2")
 		Eventually(func() string {
-			return get(ctx, hub, `{.status.conditions[?(@.type=="KindsServed")].message}`, "clusterprofiles", "capi-w3")
+			return get(ctx, hub, `{.status.conditions[?(@.type=="KindsServed")].message}`, "clusterprofiles", "capi-w2")
 		}).WithContext(ctx).Should(ContainSubstring("compositeresourcedefinitions.apiextensions.crossplane.io (OwnCrossplane)"))
-		Expect(get(ctx, "w3", "{.metadata.labels}", "crd", "compositeresourcedefinitions.apiextensions.crossplane.io")).To(BeEmpty())
-		Expect(get(ctx, "w3", "{.items[*].metadata.name}", "xrd")).To(BeEmpty())
-		Expect(get(ctx, "w3", "{.metadata.name}", "crd", "compositions.apiextensions.crossplane.io")).To(BeEmpty())
+		Expect(get(ctx, "w2", "{.metadata.labels}", "crd", "compositeresourcedefinitions.apiextensions.crossplane.io")).To(BeEmpty())
+		Expect(get(ctx, "w2", "{.items[*].metadata.name}", "xrd")).To(BeEmpty())
+		Expect(get(ctx, "w2", "{.metadata.name}", "crd", "compositions.apiextensions.crossplane.io")).To(BeEmpty())
 	})
 })
 

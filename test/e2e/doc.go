@@ -1,7 +1,19 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e tests bin/manager, as a process and with the rights that config/ gives it, over a fleet of real control
-// planes: a hub with Crossplane and Cluster API, and three workload clusters. Its specs break things as they break in
-// production: API servers are frozen with SIGSTOP, killed, moved to another port, and credentials are revoked.
+// Package e2e tests Masthead with the rights that are shipped, over a fleet of real control planes: a hub with
+// Crossplane and Cluster API, and workload clusters. Its specs break things as they break in production: API servers
+// are frozen and killed, managers die, and credentials are revoked.
+//
+// The suite runs on one of two fleets (Fleet, Manager):
+//
+//   - Local processes (`make test-e2e`, and `make test` at its end): three workload clusters of test/localfleet, and
+//     bin/manager as a process. Here a signal stops exactly one program, at a certain moment, several managers run
+//     beside one another, clouds and hostile clusters are played, and Prometheus scrapes what happens.
+//   - kind (`make e2e-kind`; docs/kind.md): two workload clusters of test/kindfleet, and the manager as two Pods,
+//     which the charts install from the released image.
+//
+// A spec runs on both, with what it finds in fleet, manager and workloads, unless it says by needs which one it needs,
+// and why. Each run ends with a list of what ran and what did not, and fails if a spec did not run that does not say
+// why.
 package e2e

@@ -29,6 +29,17 @@ var _ = Describe("Enrolment", func() {
 		eventuallyConnected(ctx, "w1")
 		travels(ctx, "w1", "unseen")
 		travels(ctx, "w1", "second-time")
+
+		By("pausing the Cluster, which holds the enrolment until it ends")
+		pause := func(ctx context.Context, paused bool) {
+			kubectl(ctx, hub, "patch", "clusters.cluster.x-k8s.io", "w1", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"paused":%t}}`, paused))
+		}
+		pause(ctx, true)
+		DeferCleanup(pause, false)
+		Eventually(connection).WithArguments(ctx, "w1").WithContext(ctx).Should(Equal("False/Paused"))
+		eventuallySeen(ctx, `masthead_cluster_held{reason="Paused"} == 1`)
+		pause(ctx, false)
+		eventuallyConnected(ctx, "w1")
 	})
 
 	It("follows a Cluster that is deleted and created again under the same name", func(ctx SpecContext) {

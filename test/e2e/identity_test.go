@@ -126,7 +126,8 @@ func agentSyncedMessage(ctx context.Context, namespace, name string) string {
 }
 
 var _ = Describe("Authenticating to the hub", func() {
-	It("with credentials in the workload cluster, as the User Experience of the agent's design has it", func(ctx SpecContext) {
+	It("with credentials in the workload cluster, as the User Experience of the agent's design has it", needs(localProcesses,
+		"names the hub as this machine reaches it"), func(ctx SpecContext) {
 		agentAccount(ctx, "bar")
 		classWithIdentity(ctx, "{credentialsSecretName: agent1-creds}")
 		enrolWithIdentity(ctx)
@@ -144,6 +145,7 @@ spec:
 `)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) { cleanClaim(ctx, "w1", "sqldb") })
 		Eventually(agentSynced).WithArguments(ctx, "w1", "sqldb").WithContext(ctx).Should(Equal("False/CredentialsMissing"))
+		eventuallySeen(ctx, `masthead_agent_identities{reason!="Usable"} > 0`)
 
 		By("replicating the kubeconfig of a ServiceAccount that has no right yet")
 		agentCredentials(ctx, "bar", "masthead-system", "agent1-creds")

@@ -4,9 +4,11 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/pkg/reflection"
+	"github.com/masthead-dev/masthead/test/bench/auditlog"
 	"github.com/masthead-dev/masthead/test/fakecloud"
 	"github.com/masthead-dev/masthead/test/harness"
 	"github.com/masthead-dev/masthead/test/localfleet"
@@ -37,7 +40,7 @@ const (
 	pollingOfSteps = 5 * time.Millisecond
 )
 
-var _ = Describe("An imported cluster", Ordered, func() {
+var _ = Describe("An imported cluster", Ordered, needs(localProcesses, "plays a cloud and reads audit logs"), func() {
 	var (
 		cloud = fakecloud.New()
 		// admin reads the hub without a process of its own for each look.
@@ -66,7 +69,7 @@ var _ = Describe("An imported cluster", Ordered, func() {
 		go func() { ended <- cloud.Run(running, hubConfig) }()
 
 		Expect(manager.Stop(ctx)).To(Succeed())
-		startManagerWith(ctx, "--imports")
+		startManager(ctx, "--imports")
 	}, NodeTimeout(importTimeout))
 
 	AfterAll(func(ctx SpecContext) {
@@ -103,14 +106,80 @@ var _ = Describe("An imported cluster", Ordered, func() {
 		Expect(get(ctx, "w1", "{.metadata.name}", "statefulset", "wordpress-mysql", "--namespace", "imported-blog")).NotTo(BeEmpty())
 	}, applicationTimeout)
 
+	It("is shown with credentials that only read, and nothing is written to it", func(ctx SpecContext) {
+		const name, eks, namespace, account = "viewed", "cafe4567", "customers", "imported-reader"
+		repository, err := localfleet.Repository()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(harness.Apply(ctx, fleet, "w3", `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: imported-reader}
+rules:
+- {apiGroups: [""], resources: [nodes], verbs: [get, list]}
+- {apiGroups: [""], resources: [namespaces], resourceNames: [kube-system], verbs: [get]}
+`)).To(Succeed())
+		config, err := fleet.Config("w3")
+		Expect(err).NotTo(HaveOccurred())
+		api, err := fakecloud.ServiceAccountAPI(ctx, config, account, "imported-reader")
+		Expect(err).NotTo(HaveOccurred())
+		cloud.AddEKS(fakecloud.EKS{
+			Region: importedFrom, Name: eks, API: api, NodeGroups: []fakecloud.NodeGroup{{Name: "blue"}},
+			Subnets: []fakecloud.Subnet{{ID: "subnet-4a1b2c3d", Zone: importedFrom + "a", CIDR: "10.30.0.0/20"}},
+		})
+		Expect(harness.Apply(ctx, fleet, hub, fmt.Sprintf(`
+apiVersion: v1
+kind: Namespace
+metadata: {name: %[1]s}
+---
+apiVersion: aws.m.upbound.io/v1beta1
+kind: ProviderConfig
+metadata: {namespace: %[1]s, name: customer}
+spec: {credentials: {source: None}}
+`, namespace))).To(Succeed())
+		kubectl(ctx, hub, "apply", "--server-side", "-f", filepath.Join(repository, "config", "samples", "imports", "readonly-class.yaml"))
+		DeferCleanup(func(ctx context.Context) {
+			kubectl(ctx, hub, "delete", "clusterimport", name, "--namespace", namespace, "--ignore-not-found")
+			kubectl(ctx, hub, "delete", "enrollmentclass", "read-only")
+		})
+		Expect(harness.Apply(ctx, fleet, hub, fmt.Sprintf(`
+apiVersion: fleet.masthead.dev/v1alpha1
+kind: ClusterImport
+metadata: {namespace: %s, name: %s}
+spec:
+  eks: {region: %s, clusterName: %s, nodeGroupNames: [blue]}
+  providerConfigRef: {name: customer}
+  enroll: read-only
+`, namespace, name, importedFrom, eks))).To(Succeed())
+
+		By("saying what the credentials may do")
+		is := func(kind, object, condition string) AsyncAssertion {
+			path := fmt.Sprintf(`{range .status.conditions[?(@.type=="%s")]}{.status}/{.reason}{end}`, condition)
+			return Eventually(get).WithArguments(ctx, hub, path, kind, object, "--namespace", namespace).WithContext(ctx)
+		}
+		is("clusterimport", name, "Ready").Should(Equal("True/Imported"))
+		is("clusterimport", name, "WorkloadAccess").Should(Equal("True/ReadOnly"))
+
+		By("showing the connection, the health, the version and the pools")
+		is("clusterprofiles", "capi-"+name, "Connected").Should(Equal("True/Connected"))
+		is("clusterprofiles", "capi-"+name, "ControlPlaneHealthy").Should(Equal("True/Healthy"))
+		Expect(get(ctx, hub, "{.status.version.kubernetes}", "clusterprofiles", "capi-"+name, "--namespace", namespace)).NotTo(BeEmpty())
+		Eventually(get).WithArguments(ctx, hub, "{.spec.clusterName}", "machinepools", reflection.PoolName(name, "blue"), "--namespace", namespace).
+			WithContext(ctx).Should(Equal(name))
+
+		By("writing nothing to it")
+		Expect(writesOf(ctx, "w3", "system:serviceaccount:default:"+account)).To(BeEmpty())
+		kubectl(ctx, hub, "delete", "clusterimport", name, "--namespace", namespace)
+		Expect(writesOf(ctx, "w3", "system:serviceaccount:default:"+account)).To(BeEmpty())
+	}, applicationTimeout)
+
 	It("is imported and un-imported although the manager is killed at every step", func(ctx SpecContext) {
 		steps := importSteps()
 		for _, step := range steps {
 			By("killing the manager when there is a " + step.Kind)
 			importCluster(ctx)
 			Eventually(countOf).WithArguments(ctx, admin, step).WithContext(ctx).WithPolling(pollingOfSteps).ShouldNot(BeZero())
-			Expect(manager.Kill()).To(Succeed())
-			startManagerWith(ctx, "--imports")
+			Expect(manager.Kill(ctx)).To(Succeed())
+			startManager(ctx, "--imports")
 			eventuallyImported(ctx)
 			for _, kind := range steps {
 				Eventually(countOf).WithArguments(ctx, admin, kind).WithContext(ctx).Should(Equal(1), "there is one %s", kind.Kind)
@@ -119,8 +188,8 @@ var _ = Describe("An imported cluster", Ordered, func() {
 			By("killing the manager when the " + step.Kind + " has gone")
 			kubectl(ctx, hub, "delete", "clusterimport", imported, "--wait=false")
 			Eventually(countOf).WithArguments(ctx, admin, step).WithContext(ctx).WithPolling(pollingOfSteps).Should(BeZero())
-			Expect(manager.Kill()).To(Succeed())
-			startManagerWith(ctx, "--imports")
+			Expect(manager.Kill(ctx)).To(Succeed())
+			startManager(ctx, "--imports")
 			Eventually(get).WithArguments(ctx, hub, "{.metadata.name}", "clusterimport", imported).WithContext(ctx).Should(BeEmpty())
 			Expect(leftOfImport(ctx, admin)).To(BeEmpty())
 		}
@@ -188,6 +257,30 @@ func countOf(ctx context.Context, c client.Client, kind schema.GroupVersionKind)
 	list.SetGroupVersionKind(kind)
 	err := c.List(ctx, list, client.MatchingLabels{"fleet.masthead.dev/import-name": imported})
 	return len(list.Items), err
+}
+
+// writesOf is what a user tried to change in a cluster, by its audit log. To ask for one's rights, or who one is,
+// changes nothing. Somebody who never asked anything is an error.
+func writesOf(_ context.Context, cluster, user string) ([]string, error) {
+	content, err := os.ReadFile(local.AuditLog(cluster))
+	if err != nil {
+		return nil, err
+	}
+	// The API server may be writing its last line.
+	requests, err := auditlog.Count(content[:bytes.LastIndexByte(content, '\n')+1], user)
+	if err != nil {
+		return nil, err
+	}
+	if len(requests) == 0 {
+		return nil, fmt.Errorf("%s never asked the cluster %s anything", user, cluster)
+	}
+	var writes []string
+	for request := range requests {
+		if request.Writes() && !strings.HasPrefix(request.Resource, "selfsubject") {
+			writes = append(writes, request.Verb+" "+request.Resource)
+		}
+	}
+	return writes, nil
 }
 
 // leftOfImport is what bears the label of the import.

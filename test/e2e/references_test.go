@@ -69,6 +69,8 @@ var _ = Describe("A composite with references", func() {
 		Eventually(tryGet).WithArguments(ctx, "w1", `{.status.conditions[?(@.type=="AgentSynced")].reason}`, caches, "sessions").
 			WithContext(ctx).Should(Equal("ReferencesUnresolved"))
 		Expect(get(ctx, hub, "{.metadata.name}", caches, "sessions", "--namespace", "bar")).To(BeEmpty())
+		eventuallySeen(ctx, `masthead_references_objects{reason!="Resolved"} > 0`)
+		eventuallySeen(ctx, `masthead:agent_requirements:max{reason!="Synced"} > 0`)
 
 		By("composing it of the value that was filled in")
 		Expect(harness.Apply(ctx, fleet, "w1", configMap)).To(Succeed())
@@ -78,6 +80,9 @@ var _ = Describe("A composite with references", func() {
 		Eventually(tryGet).WithArguments(ctx, "w1", `{.status.conditions[?(@.type=="Ready")].status}`, caches, "sessions").
 			WithContext(ctx).Should(Equal("True"))
 		Expect(resolvedFor(ctx, "w1", "default")).To(Equal("True/Resolved"), "the hub's status leaves the condition of references")
+
+		// Two scrapes, which a rate is made of.
+		eventuallySeen(ctx, `rate(masthead_references_filled_fields_total[8s])`)
 
 		By("doing the same for another one with the same source")
 		Expect(harness.Apply(ctx, fleet, "w1", another)).To(Succeed())

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -172,6 +173,11 @@ func cleanClaim(ctx context.Context, cluster, name string) {
 		}).WithContext(ctx).Should(BeEmpty())
 	}
 	Eventually(sourceInHub).WithArguments(ctx, name).WithContext(ctx).Should(BeEmpty())
+}
+
+// others are the workload clusters but one.
+func others(one string) []string {
+	return slices.DeleteFunc(slices.Clone(workloads), func(name string) bool { return name == one })
 }
 
 // enrolAll enrols clusters for one spec.

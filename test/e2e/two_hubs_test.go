@@ -67,7 +67,7 @@ func startSecondHub(ctx context.Context) *secondHub {
 	Expect(err).NotTo(HaveOccurred())
 	kubeconfig := filepath.Join(fleet.Dir(), "second-hub.kubeconfig")
 	Expect(os.WriteFile(kubeconfig, data, 0o600)).To(Succeed())
-	h.manager, err = harness.LaunchManager(fleet, kubeconfig, managerFlags...)
+	h.manager, err = harness.LaunchManager(local, kubeconfig, managerFlags...)
 	Expect(err).NotTo(HaveOccurred())
 	launched = append(launched, h.manager)
 	Expect(h.manager.WaitReady(ctx)).To(Succeed())
@@ -132,7 +132,7 @@ func (h *secondHub) offerWhatTheFirstDoes(ctx context.Context) {
 // enrol enrols a workload cluster by a Secret, and returns what ends that.
 func (h *secondHub) enrol(ctx context.Context, name string) (unenrol func(context.Context)) {
 	GinkgoHelper()
-	kubeconfig, err := fleet.NewKubeconfig(ctx, name)
+	kubeconfig, err := local.NewKubeconfig(ctx, name)
 	Expect(err).NotTo(HaveOccurred())
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -173,7 +173,7 @@ func (h *secondHub) requirement(ctx context.Context, name string) (*unstructured
 	return u, h.Get(ctx, client.ObjectKey{Namespace: "bar", Name: name}, u)
 }
 
-var _ = Describe("A cluster that the hub of another Masthead enrols, too", func() {
+var _ = Describe("A cluster that the hub of another Masthead enrols, too", needs(localProcesses, "starts a second hub"), func() {
 	It("is refused to that hub as long as the first one has it, and loses nothing when it changes hands", func(ctx SpecContext) {
 		enrolAll(ctx, "w1")
 		travels(ctx, "w1", "moved")

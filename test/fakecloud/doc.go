@@ -25,6 +25,8 @@
 //   - A kubeconfig works: it leads to the real API server that a test names, with a token that this server accepts.
 //     Every refresh of a ClusterAuth gives another token; the credentials of an AKS cluster change when they are
 //     rotated.
+//   - A TokenEndpoint gives tokens to whom Google and Entra ID would: it verifies the signature and the claims of an
+//     assertion, and the tenant, the client, the secret and the scope of a request.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //

@@ -34,7 +34,7 @@ func (c *Cloud) Run(ctx context.Context, config *rest.Config) error {
 	for _, kind := range kinds {
 		reconciler, err := providers.Reconciler(ctx, kind)
 		if err != nil {
-			return err
+			return unlessEnded(ctx, err)
 		}
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(kind)
@@ -51,7 +51,15 @@ func (c *Cloud) Run(ctx context.Context, config *rest.Config) error {
 		}
 	}
 	if err := mgr.Start(ctx); err != nil {
-		return fmt.Errorf("cannot run the providers: %w", err)
+		return unlessEnded(ctx, fmt.Errorf("cannot run the providers: %w", err))
+	}
+	return nil
+}
+
+// unlessEnded is an error of providers that were not ended before they ran.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
 	}
 	return nil
 }

@@ -5,33 +5,45 @@ package fakecloud
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"sync"
+	"sync/atomic"
 )
 
-// ClientSecret is that of every service principal.
-const ClientSecret = "of-the-service-principal"
-
-// TokenEndpoint plays the token endpoints of Google and of Entra ID. Each path gives tokens for one cluster.
+// TokenEndpoint plays the token endpoints of Google and of Entra ID. Each account gets tokens for one cluster.
 type TokenEndpoint struct {
 	server *httptest.Server
 	// lifetime is how many seconds a token works, says the endpoint.
 	lifetime int
 
-	mu     sync.Mutex
-	issuer map[string]func(context.Context) (string, error)
+	// shown is the token of a ServiceAccount that was shown last.
+	shown atomic.Pointer[string]
+
+	mu       sync.Mutex
+	accounts []*tokenAccount
+	// impersonations are those of Google's service accounts, by path.
+	impersonations map[string]impersonation
+}
+
+// tokenAccount is whom the endpoint gives tokens at a path.
+type tokenAccount struct {
+	path string
+	// verify says what is wrong with a request, in the terms of OAuth 2. "": nothing.
+	verify func(form url.Values) (problem string)
+	token  func(context.Context) (string, error)
+	// issued is the type of the token, where one is exchanged.
+	issued string
+	// revoked has every request be refused.
+	revoked bool
 }
 
 // NewTokenEndpoint starts an endpoint on this machine, whose tokens work for so many seconds.
 func NewTokenEndpoint(lifetime int) *TokenEndpoint {
-	e := &TokenEndpoint{lifetime: lifetime, issuer: map[string]func(context.Context) (string, error){}}
+	e := &TokenEndpoint{lifetime: lifetime, impersonations: map[string]impersonation{}}
 	e.server = httptest.NewTLSServer(e)
 	return e
 }
@@ -47,52 +59,79 @@ func (e *TokenEndpoint) Authority() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.server.Certificate().Raw})
 }
 
-// Issue has a path give tokens, and returns its URL.
-func (e *TokenEndpoint) Issue(path string, token func(context.Context) (string, error)) string {
+// Revoke has the accounts at a path get no tokens any more, as when their keys are deleted.
+func (e *TokenEndpoint) Revoke(path string) { e.setRevoked(path, true) }
+
+// Restore takes Revoke back.
+func (e *TokenEndpoint) Restore(path string) { e.setRevoked(path, false) }
+
+func (e *TokenEndpoint) setRevoked(path string, revoked bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.issuer[path] = token
-	return e.server.URL + path
+	for _, a := range e.accounts {
+		if a.path == path {
+			a.revoked = revoked
+		}
+	}
 }
 
-// ServeHTTP answers those who show the assertion of a service account, or the secret of a service principal.
+// add has an account get tokens at a path, and returns its URL.
+func (e *TokenEndpoint) add(a tokenAccount) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.accounts = append(e.accounts, &a)
+	return e.server.URL + a.path
+}
+
+// find is the account that a request is of, or what is wrong with the request.
+func (e *TokenEndpoint) find(path string, form url.Values) (found *tokenAccount, problem string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	problem = "there is nobody at this path"
+	for _, a := range e.accounts {
+		if a.path != path {
+			continue
+		}
+		if problem = a.verify(form); problem == "" && a.revoked {
+			problem = "invalid_grant: the account is disabled"
+		}
+		if problem == "" {
+			return a, ""
+		}
+	}
+	return nil, problem
+}
+
+// ServeHTTP answers those who show the assertion of a service account, the secret of a service principal, or the token
+// of a ServiceAccount. A request that Google or Entra ID would refuse is refused.
 func (e *TokenEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
-	issue := e.issuer[r.URL.Path]
+	i, impersonates := e.impersonations[r.URL.Path]
 	e.mu.Unlock()
-	if issue == nil {
-		http.NotFound(w, r)
+	if impersonates {
+		e.impersonated(w, r, i)
 		return
 	}
-	if err := r.ParseForm(); err != nil || r.Form.Get("assertion") == "" && r.Form.Get("client_secret") != ClientSecret {
-		http.Error(w, "unauthorized", http.StatusUnauthorized)
+	if err := r.ParseForm(); err != nil || r.Method != http.MethodPost {
+		http.Error(w, "invalid_request", http.StatusBadRequest)
 		return
 	}
-	token, err := issue(r.Context())
+	account, problem := e.find(r.URL.Path, r.PostForm)
+	if problem != "" {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_ = json.NewEncoder(w).Encode(map[string]string{"error": problem})
+		return
+	}
+	token, err := account.token(r.Context())
 	if err != nil {
 		http.Error(w, "no token", http.StatusServiceUnavailable)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = fmt.Fprintf(w, `{"access_token":%q,"token_type":"Bearer","expires_in":%d}`, token, e.lifetime)
-}
-
-// GoogleKey is the key file of a service account of Google's that gets its tokens at a URL.
-func GoogleKey(tokenURI string) ([]byte, error) {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a key: %w", err)
+	answer := map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": e.lifetime}
+	if account.issued != "" {
+		answer["issued_token_type"] = account.issued
 	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, fmt.Errorf("cannot encode a key: %w", err)
-	}
-	content, err := json.Marshal(map[string]string{
-		"type": "service_account", "client_email": "reader@project.iam.gserviceaccount.com", "token_uri": tokenURI,
-		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("cannot encode a key file: %w", err)
-	}
-	return content, nil
+	_ = json.NewEncoder(w).Encode(answer)
 }

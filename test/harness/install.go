@@ -12,22 +12,37 @@ import (
 	"path/filepath"
 	"strings"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
+// Fleet is a hub and workload clusters, wherever they run: as processes of this machine (test/localfleet), or in nodes
+// of kind (test/kindfleet).
+type Fleet interface {
+	// Dir is a folder that goes with the fleet.
+	Dir() string
+	// BinDir is the folder of the programs that belong to the fleet's Kubernetes version; kubectl is there.
+	BinDir() string
+	// Kubeconfig is the path of the administrator's kubeconfig for a cluster, localfleet.HubName for the hub, and Config
+	// what is in it.
+	Kubeconfig(cluster string) string
+	Config(cluster string) (*rest.Config, error)
+}
+
 // Kubectl runs the kubectl that belongs to the fleet's Kubernetes version, against one cluster, and returns its
 // standard output. The error holds what it printed to standard error.
-func Kubectl(ctx context.Context, fleet *localfleet.Fleet, cluster string, args ...string) (string, error) {
+func Kubectl(ctx context.Context, fleet Fleet, cluster string, args ...string) (string, error) {
 	return kubectl(ctx, fleet, cluster, nil, args...)
 }
 
 // Apply applies YAML to one cluster, server-side.
-func Apply(ctx context.Context, fleet *localfleet.Fleet, cluster, yaml string) error {
+func Apply(ctx context.Context, fleet Fleet, cluster, yaml string) error {
 	_, err := kubectl(ctx, fleet, cluster, []byte(yaml), "apply", "--server-side", "-f", "-")
 	return err
 }
 
-func kubectl(ctx context.Context, fleet *localfleet.Fleet, cluster string, stdin []byte, args ...string) (string, error) {
+func kubectl(ctx context.Context, fleet Fleet, cluster string, stdin []byte, args ...string) (string, error) {
 	args = append([]string{"--kubeconfig", fleet.Kubeconfig(cluster), "--cache-dir", filepath.Join(fleet.Dir(), "kubectl-cache", cluster)}, args...)
 	cmd := exec.CommandContext(ctx, filepath.Join(fleet.BinDir(), "kubectl"), args...)
 	var out, problems bytes.Buffer
@@ -40,10 +55,15 @@ func kubectl(ctx context.Context, fleet *localfleet.Fleet, cluster string, stdin
 
 // Install installs Masthead in the hub as its README says, and what the tests claim: the sample API of the fleet, the
 // rights for its group, the namespace "bar" and the EnrollmentClass "default" that targets it.
-func Install(ctx context.Context, fleet *localfleet.Fleet) error {
+func Install(ctx context.Context, fleet Fleet) error {
 	if err := InstallManifests(ctx, fleet); err != nil {
 		return err
 	}
+	return InstallSamples(ctx, fleet)
+}
+
+// InstallSamples installs in the hub what the tests claim, when Masthead is there.
+func InstallSamples(ctx context.Context, fleet Fleet) error {
 	repository, err := localfleet.Repository()
 	if err != nil {
 		return err
@@ -52,12 +72,16 @@ func Install(ctx context.Context, fleet *localfleet.Fleet) error {
 	if _, err := Kubectl(ctx, fleet, localfleet.HubName, "apply", "--server-side", "-f", samples); err != nil {
 		return fmt.Errorf("cannot install the samples in the hub: %w", err)
 	}
-	return fleet.InstallSamples(ctx)
+	config, err := fleet.Config(localfleet.HubName)
+	if err != nil {
+		return err
+	}
+	return localfleet.InstallSamples(ctx, config)
 }
 
 // InstallManifests installs Masthead in the hub, and the namespace "bar" for claims. Neither a class nor a claim kind
 // is there then.
-func InstallManifests(ctx context.Context, fleet *localfleet.Fleet) error {
+func InstallManifests(ctx context.Context, fleet Fleet) error {
 	repository, err := localfleet.Repository()
 	if err != nil {
 		return err

@@ -58,11 +58,11 @@ func LaunchManager(fleet *localfleet.Fleet, kubeconfig string, flags ...string) 
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := freeAddress()
+	metrics, err := FreeAddress()
 	if err != nil {
 		return nil, err
 	}
-	health, err := freeAddress()
+	health, err := FreeAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -178,6 +178,9 @@ func (m *Manager) Exited() <-chan struct{} { return m.exited }
 // PID is the number of the process.
 func (m *Manager) PID() int { return m.cmd.Process.Pid }
 
+// MetricsAddress is where the process serves its metrics.
+func (m *Manager) MetricsAddress() string { return m.metricsAddress }
+
 // ResidentBytes is the memory that the process occupies now.
 func (m *Manager) ResidentBytes() (int64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.cmd.Process.Pid))
@@ -212,7 +215,8 @@ func binary(repository string) string {
 	return filepath.Join(repository, "bin", "manager")
 }
 
-func freeAddress() (string, error) {
+// FreeAddress is an address of this machine at which nobody listens now.
+func FreeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("cannot find a free port: %w", err)

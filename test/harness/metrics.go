@@ -6,6 +6,7 @@ package harness
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -38,10 +39,19 @@ func ReadMetrics(ctx context.Context, url string) (Metrics, error) {
 		return nil, fmt.Errorf("cannot read the metrics: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(resp.Body)
+	metrics, err := ParseMetrics(resp.Body)
 	if err != nil {
-		return nil, fmt.Errorf("cannot parse the metrics at %s: %w", url, err)
+		return nil, fmt.Errorf("%s: %w", url, err)
+	}
+	return metrics, nil
+}
+
+// ParseMetrics reads metrics in the text format.
+func ParseMetrics(text io.Reader) (Metrics, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(text)
+	if err != nil {
+		return nil, fmt.Errorf("cannot parse the metrics: %w", err)
 	}
 	return families, nil
 }

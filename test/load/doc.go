@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package load puts a mixed load of claims on the workload clusters of a local fleet, remembers what was asked for, and
+// Package load puts a mixed load of claims on the workload clusters of a fleet, remembers what was asked for, and
 // finds out whether the fleet holds exactly that: nothing lost, nothing doubled, no finalizer left, every connection
 // Secret right.
 //

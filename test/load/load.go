@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
@@ -48,6 +49,11 @@ const (
 	// shortestPause and longestPause are between two steps in one cluster.
 	shortestPause, longestPause = 20 * time.Millisecond, 150 * time.Millisecond
 )
+
+// Fleet leads to the clusters that the load is put on, and to their hub.
+type Fleet interface {
+	Config(cluster string) (*rest.Config, error)
+}
 
 // Load is a mixed load on the workload clusters of a fleet.
 type Load struct {
@@ -87,7 +93,7 @@ type wanted struct {
 
 // Start begins to put load on the clusters. The claims go to the namespace target of the hub. The same seed makes the
 // same choices, though not at the same moments.
-func Start(ctx context.Context, fleet *localfleet.Fleet, target string, seed uint64, names ...string) (*Load, error) {
+func Start(ctx context.Context, fleet Fleet, target string, seed uint64, names ...string) (*Load, error) {
 	l := &Load{target: target}
 	var err error
 	if l.hub, err = newClient(fleet, localfleet.HubName); err != nil {
@@ -143,7 +149,7 @@ func (l *Load) DeleteAll(ctx context.Context) error {
 	return nil
 }
 
-func newClient(fleet *localfleet.Fleet, name string) (dynamic.Interface, error) {
+func newClient(fleet Fleet, name string) (dynamic.Interface, error) {
 	config, err := fleet.Config(name)
 	if err != nil {
 		return nil, err

@@ -96,7 +96,9 @@ func (l *Load) hubProblems(s state) []string {
 	var problems []string
 	for name, claim := range s.hubClaims {
 		if l.holder(claim) == nil {
-			problems = append(problems, fmt.Sprintf("the hub has %q, for which no cluster asks", name))
+			problems = append(problems, fmt.Sprintf("the hub has %q, for which no cluster asks: UID %s, incarnation %q, created at %s, "+
+				"deleted at %s, with the finalizers %q and the annotations %q", name, claim.GetUID(), claim.GetLabels()[incarnationLabel],
+				claim.GetCreationTimestamp(), claim.GetDeletionTimestamp(), claim.GetFinalizers(), claim.GetAnnotations()))
 		}
 		if composite, _, _ := unstructured.NestedString(claim.Object, "spec", "resourceRef", "name"); !s.composites.Has(composite) {
 			problems = append(problems, fmt.Sprintf("%q has no composite resource", name))

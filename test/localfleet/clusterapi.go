@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+
+	"k8s.io/client-go/rest"
 )
 
 // clusterAPINamespace is where Cluster API core lives.
@@ -60,4 +62,10 @@ func (c *cluster) clusterAPI() (server, error) {
 			return probe(ctx, http.DefaultClient, "http://"+loopback(ports[portClusterAPIHealth])+"/readyz")
 		},
 	}, nil
+}
+
+// GrantClusterAPI gives Cluster API core, through the service account of the manager, what it needs in any workload
+// cluster.
+func GrantClusterAPI(ctx context.Context, config *rest.Config) error {
+	return applyEmbedded(ctx, config, "cluster-api")
 }

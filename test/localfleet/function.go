@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 )
 
 // FunctionName is the name under which Compositions refer to the fleet's composition function.
@@ -22,15 +23,20 @@ const portFunction = "localfleet-function"
 
 var functionRevisionKind = schema.GroupVersionKind{Group: "pkg.crossplane.io", Version: "v1", Kind: "FunctionRevision"}
 
-// createFunctionPKI makes the certificates with which Crossplane and the function trust each other, from an authority
-// of their own, in the form that both expect: a folder with tls.crt, tls.key and ca.crt.
-func (c *cluster) createFunctionPKI() error {
-	ca, err := newAuthority("localfleet function", c.fleet.clock)
+// FunctionCertificates makes the certificates with which Crossplane and the function trust each other on one machine or
+// in one Pod, from an authority of their own, in the form that both expect: below folder, a folder for each of the two
+// programs with tls.crt, tls.key and ca.crt.
+func FunctionCertificates(folder string) error {
+	return writeFunctionCertificates(folder, clock.RealClock{})
+}
+
+func writeFunctionCertificates(folder string, now clock.PassiveClock) error {
+	ca, err := newAuthority("localfleet function", now)
 	if err != nil {
 		return err
 	}
 	for _, program := range []string{Crossplane, Function} {
-		folder := filepath.Join(c.fleet.layout.pki(c.name), program)
+		folder := filepath.Join(folder, program)
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return fmt.Errorf("cannot create a folder for certificates: %w", err)
 		}
@@ -75,6 +81,11 @@ func (c *cluster) function() server {
 // installFunction does what Crossplane's package manager does for a function whose package it can pull: it leaves an
 // active revision that says where the function is. Crossplane calls the endpoint in its status.
 func (c *cluster) installFunction(ctx context.Context, config *rest.Config) error {
+	return InstallFunction(ctx, config, loopback(c.ports()[portFunction]))
+}
+
+// InstallFunction tells the Crossplane of a hub at which endpoint the composition function is.
+func InstallFunction(ctx context.Context, config *rest.Config, endpoint string) error {
 	hub, err := newClient(config)
 	if err != nil {
 		return err
@@ -91,7 +102,7 @@ func (c *cluster) installFunction(ctx context.Context, config *rest.Config) erro
 	}}
 	revision.SetGroupVersionKind(functionRevisionKind)
 	return applyWithStatus(ctx, hub, revision, map[string]any{
-		"endpoint":     loopback(c.ports()[portFunction]),
+		"endpoint":     endpoint,
 		"capabilities": []any{"composition"},
 	})
 }

@@ -5,10 +5,12 @@ package localfleet
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 )
 
 // startHub brings the hub up: control plane, CRDs, and the controllers that the options ask for.
@@ -22,7 +24,7 @@ func (f *Fleet) startHub(ctx context.Context, hubManifests []string) error {
 		if err != nil {
 			return err
 		}
-		objects, err := f.hubObjects()
+		objects, err := f.sources.hubObjects()
 		if err != nil {
 			return err
 		}
@@ -39,17 +41,31 @@ func (f *Fleet) startHub(ctx context.Context, hubManifests []string) error {
 	})
 }
 
+// InstallHub installs in any cluster what the hub of a fleet with everything starts with: CRDs, and the namespaces of
+// Crossplane core and Cluster API core.
+func InstallHub(ctx context.Context, config *rest.Config) error {
+	repository, err := Repository()
+	if err != nil {
+		return err
+	}
+	sources, err := findSources(ctx, repository, &fleetState{WithCrossplane: true})
+	if err != nil {
+		return err
+	}
+	objects, err := sources.hubObjects()
+	if err != nil {
+		return err
+	}
+	return applyObjects(ctx, config, objects)
+}
+
 // hubObjects are the CRDs and namespaces that the hub starts with.
-func (f *Fleet) hubObjects() ([]*unstructured.Unstructured, error) {
+func (s sources) hubObjects() ([]*unstructured.Unstructured, error) {
 	objects, err := embeddedManifests("hub")
 	if err != nil {
 		return nil, err
 	}
-	paths := append(append([]string{}, f.sources.clusterAPICRDs...), f.sources.inventoryCRDs...)
-	if f.state.WithCrossplane {
-		paths = append(paths, f.sources.crossplaneCRDs...)
-	}
-	found, err := readManifests(paths)
+	found, err := readManifests(slices.Concat(s.clusterAPICRDs, s.inventoryCRDs, s.crossplaneCRDs))
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +100,7 @@ func (c *cluster) startCrossplane(ctx context.Context) error {
 	if !c.fleet.state.WithCrossplane {
 		return nil
 	}
-	if err := c.createFunctionPKI(); err != nil {
+	if err := writeFunctionCertificates(c.fleet.layout.pki(c.name), c.fleet.clock); err != nil {
 		return err
 	}
 	config, err := c.adminConfig()

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -28,6 +29,11 @@ func (f *Fleet) InstallSamples(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return InstallSamples(ctx, config)
+}
+
+// InstallSamples installs the sample APIs in any hub with Crossplane and the composition function.
+func InstallSamples(ctx context.Context, config *rest.Config) error {
 	objects, err := embeddedManifests("samples")
 	if err != nil {
 		return err

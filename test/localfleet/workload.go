@@ -35,7 +35,7 @@ func (c *cluster) setUpWorkload(ctx context.Context) error {
 		return err
 	}
 	if c.fleet.state.WithClusterAPI {
-		if err := applyEmbedded(ctx, config, "cluster-api"); err != nil {
+		if err := GrantClusterAPI(ctx, config); err != nil {
 			return err
 		}
 	}

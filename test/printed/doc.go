@@ -1,10 +1,11 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package printed runs the console blocks of the README and of the install page as they are printed, on API servers
-// that have nothing, and compares what they print with what the pages say.
+// Package printed runs the console blocks of the README and of the pages about installation as they are printed, on API
+// servers that have nothing, and compares what they print with what the pages say.
 //
-// Every block is run, or named with the reason why it is not.
+// Every block is run, or named with the reason why it is not. The page that walks through every command of the plugin
+// is run on the fleet of the demo, and can be written by what was printed (-update).
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
 // tests only.

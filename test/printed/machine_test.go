@@ -21,10 +21,10 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// machine is the reader's: a folder that looks like a checkout, kubectl, helm, the manager and clusters.
+// machine is the reader's: a folder that looks like a checkout, kubectl, the manager and clusters.
 type machine struct {
 	folder string
-	path   string
+	bin    string
 
 	// kubeconfigs are those of the administrators of the clusters, by the names in prompts.
 	kubeconfigs map[string]string
@@ -52,25 +52,17 @@ func newMachine(t *testing.T) *machine {
 	if err := os.Mkdir(filepath.Join(folder, "bin"), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	manager := filepath.Join(folder, "bin", "manager")
-	// As `make build` builds it, so that most of it is in the cache.
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", manager, "./cmd/manager")
-	build.Dir, build.Env = testenv.Root(), append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build the manager: %v: %s", err, out)
+	build(t, filepath.Join(folder, "bin", "manager"), "./cmd/manager")
+	if err := os.Symlink(filepath.Join(tools, "kubectl"), filepath.Join(bin, "kubectl")); err != nil {
+		t.Fatal(err)
 	}
-	// The reader has jq and curl; the machine of whoever tests need not.
-	for name, target := range map[string]string{"kubectl": filepath.Join(tools, "kubectl"), "helm": tool(t, "helm"), "jq": tool(t, "gojq")} {
-		if err := os.Symlink(target, filepath.Join(bin, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	// The reader has curl; the machine of whoever tests need not.
 	if err := os.WriteFile(filepath.Join(bin, "curl"), []byte(curl), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	health := freeAddress(t)
 	return &machine{
-		folder: folder, path: bin + ":" + os.Getenv("PATH"), kubeconfigs: map[string]string{}, health: health,
+		folder: folder, bin: bin, kubeconfigs: map[string]string{}, health: health,
 		replace: strings.NewReplacer("127.0.0.1:18081", health),
 	}
 }
@@ -85,16 +77,30 @@ printf 'GET /%s HTTP/1.0\r\n\r\n' "${rest#*/}" >&3
 sed $'1,/^\r$/d' <&3
 `
 
-// tool builds a tool, or finds it built.
-func tool(t *testing.T, name string) string {
+// install puts tools of hack/tools on the path, by the names that the reader knows them by.
+func (m *machine) install(t *testing.T, tools map[string]string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(testenv.Root(), "hack", "tool.sh"), name)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("cannot build %s: %v", name, err)
+	for name, tool := range tools {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(testenv.Root(), "hack", "tool.sh"), tool)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("cannot build %s: %v", tool, err)
+		}
+		if err := os.Symlink(strings.TrimSpace(string(out)), filepath.Join(m.bin, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return strings.TrimSpace(string(out))
+}
+
+// build builds a program of this repository as `make build` does, so that most of it is in the cache.
+func build(t *testing.T, path, program string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", path, program)
+	cmd.Dir, cmd.Env = testenv.Root(), append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build %s: %v: %s", program, err, out)
+	}
 }
 
 // start starts an API server that has nothing, and gives its administrator's kubeconfig to whoever has one of the
@@ -139,7 +145,7 @@ func (m *machine) run(t *testing.T, where, command string) (string, error) {
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
 	var out, problems bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = m.folder, &out, &problems
-	cmd.Env = append(os.Environ(), "PATH="+m.path, "KUBECONFIG="+m.kubeconfigs[where], "HOME="+m.folder)
+	cmd.Env = append(os.Environ(), "PATH="+m.bin+":"+os.Getenv("PATH"), "KUBECONFIG="+m.kubeconfigs[where], "HOME="+m.folder)
 	if err := cmd.Run(); err != nil {
 		return out.String(), fmt.Errorf("%w: %s", err, problems.String())
 	}

@@ -79,6 +79,33 @@ func steps(lines []string) []step {
 	return list
 }
 
+// rewritten is a page whose console blocks have what run returns for each of their commands.
+func rewritten(page string, run func(step) []string) string {
+	var out, block []string
+	inside := false
+	for line := range strings.SplitSeq(page, "\n") {
+		switch {
+		case line == "```console":
+			inside, block = true, nil
+			out = append(out, line)
+		case line == "```" && inside:
+			inside = false
+			if len(block) > 0 && !prompt.MatchString(block[0]) {
+				out, block = append(out, block...), nil // It shows what to type, and nothing that is printed.
+			}
+			for _, s := range steps(block) {
+				out = append(append(out, s.where+"$ "+s.command), run(s)...)
+			}
+			out = append(out, line)
+		case inside:
+			block = append(block, line)
+		default:
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
 // matches says whether text is what a page prints. A line "..." stands for any lines, and three dots in a line for any
 // text.
 func matches(printed []string, text string) bool {
@@ -96,9 +123,9 @@ func matches(printed []string, text string) bool {
 	return regexp.MustCompile(`^` + pattern.String() + `$`).MatchString(strings.TrimRight(text, "\n") + "\n")
 }
 
-// TestSnippetsAreTheFiles compares manifests on the install page with the files that they are said to be.
+// TestSnippetsAreTheFiles compares manifests on the page of rights with the files that they are said to be.
 func TestSnippetsAreTheFiles(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(testenv.Root(), filepath.FromSlash(install)))
+	page, err := os.ReadFile(filepath.Join(testenv.Root(), filepath.FromSlash(rights)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,8 +146,17 @@ func TestSnippetsAreTheFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("-%s, +%s:\n%s", snippet[1], install, diff)
+			t.Errorf("-%s, +%s:\n%s", snippet[1], rights, diff)
 		}
+	}
+}
+
+func TestRewritten(t *testing.T) {
+	const page = "# A\n\n```console\nhub$ one\nold\nw1$ two\n```\n\n```yaml\nx$ y\n```\n\n```console\ntyped\n```\n"
+	const want = "# A\n\n```console\nhub$ one\nold, hub\nw1$ two\nw1\n```\n\n```yaml\nx$ y\n```\n\n```console\ntyped\n```\n"
+	got := rewritten(page, func(s step) []string { return []string{strings.Join(append(s.prints, s.where), ", ")} })
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what is printed is written below each command, and nothing else is touched: -want, +got:\n%s", diff)
 	}
 }
 

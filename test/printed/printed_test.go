@@ -12,9 +12,18 @@ import (
 )
 
 const (
-	readme  = "README.md"
-	install = "docs/install.md"
+	readme        = "README.md"
+	install       = "docs/install.md"
+	rights        = "docs/rights.md"
+	configuration = "docs/configuration.md"
+	upgrade       = "docs/upgrade.md"
+	leave         = "docs/leave.md"
 )
+
+// pagesRun are the pages of which every console block is run.
+func pagesRun() []string {
+	return []string{readme, install, rights, configuration, upgrade, leave}
+}
 
 // notRun are the commands of blocks that are not run here, with the reason.
 func notRun() map[string]string {
@@ -22,6 +31,7 @@ func notRun() map[string]string {
 		"make demo":  "it starts a fleet of this machine's own; the end-to-end tests start the same",
 		"make test":  "it is what runs this test",
 		"make image": "the end-to-end tests make the image of a release, and run the manager out of it",
+		"git clone":  "the reader has none of this repository yet",
 	}
 }
 
@@ -30,10 +40,10 @@ type book struct {
 	left map[string][]block
 }
 
-func open(t *testing.T) *book {
+func open(t *testing.T, names ...string) *book {
 	t.Helper()
 	b := &book{left: map[string][]block{}}
-	for _, page := range []string{readme, install} {
+	for _, page := range names {
 		for _, block := range blocks(t, page) {
 			known := slices.ContainsFunc(block.steps, func(s step) bool {
 				words := strings.Fields(s.command)
@@ -46,6 +56,16 @@ func open(t *testing.T) *book {
 		}
 	}
 	return b
+}
+
+// done sees that nothing is left.
+func (b *book) done(t *testing.T) {
+	t.Helper()
+	for section, list := range b.left {
+		for _, block := range list {
+			t.Errorf("%s: no test runs this block of %s", block.place, section)
+		}
+	}
 }
 
 // section takes the blocks of a section.
@@ -63,7 +83,8 @@ func (b *book) section(t *testing.T, page, section string) []block {
 // TestPagesAsPrinted follows the pages on two API servers that have nothing: first one of them is a hub that is
 // installed with Helm, then the other one is a hub that is installed with kubectl, and the first a workload cluster.
 func TestPagesAsPrinted(t *testing.T) {
-	pages, m := open(t), newMachine(t)
+	pages, m := open(t, pagesRun()...), newMachine(t)
+	m.install(t, map[string]string{"helm": "helm", "jq": "gojq"})
 	m.start(t, "hub", "w1", "w2")
 	withHelm(t, pages, m)
 
@@ -72,17 +93,13 @@ func TestPagesAsPrinted(t *testing.T) {
 	unenrol(t, pages, m)
 	flags(t, pages, m)
 
-	for section, list := range pages.left {
-		for _, b := range list {
-			t.Errorf("%s: no test runs this block of %s", b.place, section)
-		}
-	}
+	pages.done(t)
 }
 
 func withHelm(t *testing.T, pages *book, m *machine) {
 	t.Helper()
 	m.follow(t, pages.section(t, install, "With Helm")...)
-	m.follow(t, pages.section(t, install, "Upgrade")...)
+	m.follow(t, pages.section(t, upgrade, "Upgrade")...)
 	m.must(t, "hub", "helm uninstall masthead --namespace masthead-system")
 	m.must(t, "hub", "helm uninstall masthead-crds --namespace masthead-system")
 	// API servers remove a definition after its objects.
@@ -109,7 +126,7 @@ func withKubectl(t *testing.T, pages *book, m *machine) {
 
 	// A token with the least rights, made as the page says, in a Secret that the README enrols.
 	m.must(t, "hub", "kubectl create namespace edge")
-	m.follow(t, pages.section(t, install, "What a workload cluster needs")...)
+	m.follow(t, pages.section(t, rights, "What a workload cluster needs")...)
 	if err := os.Rename(filepath.Join(m.folder, "masthead.kubeconfig"), filepath.Join(m.folder, "shop.kubeconfig")); err != nil {
 		t.Fatal(err)
 	}
@@ -139,13 +156,13 @@ func unenrol(t *testing.T, pages *book, m *machine) {
 	}
 	m.must(t, "w1", "kubectl apply --server-side -f claim.yaml")
 	m.must(t, "hub", "kubectl apply --server-side -f hub.yaml -f profile.yaml && kubectl apply --server-side --subresource=status -f profile.yaml")
-	m.follow(t, pages.section(t, install, "Un-enrol a cluster")...)
+	m.follow(t, pages.section(t, leave, "Un-enrol a cluster")...)
 }
 
 // flags has the manager read the file and the flags that the page shows, and say its version instead of starting.
 func flags(t *testing.T, pages *book, m *machine) {
 	t.Helper()
-	for _, b := range append(pages.section(t, install, "Flags and the config file"), pages.section(t, install, "Networks to deny")...) {
+	for _, b := range append(pages.section(t, configuration, "Configuration"), pages.section(t, configuration, "Networks to deny")...) {
 		for _, s := range b.steps {
 			if file, ok := strings.CutPrefix(s.command, "cat "); ok {
 				if err := os.WriteFile(filepath.Join(m.folder, file), []byte(strings.Join(s.prints, "\n")), 0o600); err != nil {

@@ -28,6 +28,7 @@ import (
 	"github.com/masthead-dev/masthead/test/imported"
 	"github.com/masthead-dev/masthead/test/localfleet"
 	"github.com/masthead-dev/masthead/test/providercrds"
+	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // coreFleet is a hub with Cluster API core, and a cluster that the rows of the test import one after the other.
@@ -41,24 +42,41 @@ type coreFleet struct {
 }
 
 // TestClusterAPICore has Cluster API core itself reconcile an imported cluster for which it has an administrator's
-// credentials, and looks into the cluster's audit log for what core wrote there.
+// credentials, or none, and looks into the cluster's audit log for what core wrote there.
 func TestClusterAPICore(t *testing.T) {
-	f := newCoreFleet(t)
+	f := newCoreFleet(t, testenv.CRDs())
+	members := f.installMembers()
 	found := &table{name: "core", header: []string{"Guard removed", "Still safe?", "Node annotated", "Node deleted"}}
 	for _, c := range []struct {
 		name             string
 		unpaused, listed bool
-		harm             bool
+		// foreign has somebody else make a MachinePool for the cluster; without the policy about members it can be made.
+		foreign, withoutPolicy bool
+		// withheld has core have no credentials.
+		withheld bool
+		harm     bool
 	}{
 		{name: "none"},
 		{name: "annotation paused of the MachinePool", unpaused: true},
 		{name: "empty providerIDList", listed: true},
 		{name: "both", unpaused: true, listed: true, harm: true},
+		{name: "both, while the credentials are withheld", unpaused: true, listed: true, withheld: true},
+		{name: "none, and somebody else makes a MachinePool", foreign: true},
+		{name: "policy `members`, and somebody else makes a MachinePool", foreign: true, withoutPolicy: true, harm: true},
+		{name: "the same, while the credentials are withheld", foreign: true, withoutPolicy: true, withheld: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			row := coreRow{coreFleet: f, name: fmt.Sprintf("row%d", len(found.rows)), unpaused: c.unpaused, listed: c.listed}
+			row := coreRow{
+				coreFleet: f, name: fmt.Sprintf("row%d", len(found.rows)), unpaused: c.unpaused, listed: c.listed, foreign: c.foreign, withheld: c.withheld,
+			}
 			row.t = t
+			if c.withoutPolicy {
+				members.remove(t)
+			}
 			row.create()
+			if c.foreign {
+				row.createForeign(c.withoutPolicy)
+			}
 			row.waitReconciled()
 			if c.harm {
 				row.waitHarm()
@@ -125,23 +143,25 @@ func newCoreFleet(t *testing.T, manifests ...string) coreFleet {
 // name.
 type coreRow struct {
 	coreFleet
-	name             string
-	unpaused, listed bool
+	name              string
+	unpaused, listed  bool
+	foreign, accepted bool
+	withheld          bool
 }
 
-func (r coreRow) user() string { return "core-" + r.name }
+func (r *coreRow) user() string { return "core-" + r.name }
 
-func (r coreRow) providerIDs() []string {
+func (r *coreRow) providerIDs() []string {
 	return []string{"aws:///eu-central-1a/i-" + r.name + "-1", "aws:///eu-central-1a/i-" + r.name + "-2"}
 }
 
-func (r coreRow) node(i int) *corev1.Node {
+func (r *coreRow) node(i int) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", r.name, i)}, Spec: corev1.NodeSpec{ProviderID: r.providerIDs()[i-1]},
 	}
 }
 
-func (r coreRow) object(kind schema.GroupKind, version string) *unstructured.Unstructured {
+func (r *coreRow) object(kind schema.GroupKind, version string) *unstructured.Unstructured {
 	object, err := imported.Object(kind, version, namespace, r.name)
 	if err != nil {
 		r.t.Fatal(err)
@@ -149,16 +169,16 @@ func (r coreRow) object(kind schema.GroupKind, version string) *unstructured.Uns
 	return object
 }
 
-func (r coreRow) infrastructure(kind string) *unstructured.Unstructured {
+func (r *coreRow) infrastructure(kind string) *unstructured.Unstructured {
 	return r.object(schema.GroupKind{Group: infrastructureGroup, Kind: kind}, "v1beta2")
 }
 
-func (r coreRow) machinePool() *unstructured.Unstructured {
+func (r *coreRow) machinePool() *unstructured.Unstructured {
 	return r.object(schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "MachinePool"}, "v1beta2")
 }
 
 // create creates what an import creates, in its order.
-func (r coreRow) create() {
+func (r *coreRow) create() {
 	r.t.Helper()
 	for i := range r.providerIDs() {
 		if err := r.cluster.Create(r.t.Context(), r.node(i+1)); err != nil {
@@ -195,8 +215,10 @@ func (r coreRow) create() {
 		Type:       "cluster.x-k8s.io/secret",
 		Data:       map[string][]byte{"value": kubeconfig},
 	}
-	if err := r.hub.Create(r.t.Context(), secret); err != nil {
-		r.t.Fatal(err)
+	if !r.withheld {
+		if err := r.hub.Create(r.t.Context(), secret); err != nil {
+			r.t.Fatal(err)
+		}
 	}
 	if err := r.hub.Create(r.t.Context(), r.object(schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "Cluster"}, "v1beta2")); err != nil {
 		r.t.Fatal(err)
@@ -208,40 +230,56 @@ func (r coreRow) create() {
 	if r.unpaused {
 		dropAnnotation(machinePool, imported.PausedAnnotation)
 	}
+	if r.foreign {
+		machinePool.SetLabels(map[string]string{imported.UIDLabel: string(r.createImport())})
+	}
 	if err := r.hub.Create(r.t.Context(), machinePool); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
-// waitReconciled waits until core is connected to the cluster and has done with the MachinePool what it does.
-func (r coreRow) waitReconciled() {
+// waitReconciled waits until core is connected to the cluster, if it has credentials, and has done with the
+// MachinePools what it does.
+func (r *coreRow) waitReconciled() {
 	r.t.Helper()
-	cluster := r.object(schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "Cluster"}, "v1beta2")
-	r.waitCondition(cluster, "RemoteConnectionProbe", "True")
+	if !r.withheld {
+		r.waitCondition(r.object(schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "Cluster"}, "v1beta2"), "RemoteConnectionProbe", "True")
+	}
 	paused := "True"
 	if r.unpaused {
 		paused = "False"
 	}
 	r.waitCondition(r.machinePool(), "Paused", paused)
 	if r.unpaused {
-		r.waitFor("core has looked at the pool", func(ctx context.Context) (bool, string) {
-			pool := r.machinePool()
-			err := r.hub.Get(ctx, client.ObjectKeyFromObject(pool), pool)
-			ready, _, _ := unstructured.NestedBool(pool.Object, "status", "initialization", "infrastructureProvisioned")
-			return ready, fmt.Sprint(err, pool.Object["status"])
-		})
-		// It decides about Nodes once it has listed them.
-		r.waitFor("core has listed the Nodes", func(context.Context) (bool, string) {
-			requests := r.requests()
-			return slices.ContainsFunc(slices.Collect(maps.Keys(requests)), func(request auditlog.Request) bool {
-				return request.Resource == "nodes"
-			}), requests.String()
-		})
+		r.waitLookedAt(r.machinePool())
+	}
+	if r.accepted {
+		r.waitLookedAt(r.foreignPool())
 	}
 }
 
+// waitLookedAt waits until core has looked at a MachinePool that is not paused, and at the Nodes, if it can.
+func (r *coreRow) waitLookedAt(pool *unstructured.Unstructured) {
+	r.t.Helper()
+	r.waitFor("core has looked at the pool", func(ctx context.Context) (bool, string) {
+		err := r.hub.Get(ctx, client.ObjectKeyFromObject(pool), pool)
+		ready, _, _ := unstructured.NestedBool(pool.Object, "status", "initialization", "infrastructureProvisioned")
+		return ready, fmt.Sprint(err, pool.Object["status"])
+	})
+	if r.withheld {
+		return
+	}
+	// It decides about Nodes once it has listed them.
+	r.waitFor("core has listed the Nodes", func(context.Context) (bool, string) {
+		requests := r.requests()
+		return slices.ContainsFunc(slices.Collect(maps.Keys(requests)), func(request auditlog.Request) bool {
+			return request.Resource == "nodes"
+		}), requests.String()
+	})
+}
+
 // waitHarm waits until core has annotated the Nodes, takes one from the list, and waits until core has deleted it.
-func (r coreRow) waitHarm() {
+func (r *coreRow) waitHarm() {
 	r.t.Helper()
 	r.waitFor("core has annotated the Node", func(ctx context.Context) (bool, string) {
 		node := r.node(1)
@@ -250,6 +288,9 @@ func (r coreRow) waitHarm() {
 	})
 	r.waitFor("the list is shorter", func(ctx context.Context) (bool, string) {
 		pool := r.infrastructure("AWSManagedMachinePool")
+		if r.accepted {
+			pool = r.foreignInfrastructure()
+		}
 		if err := r.hub.Get(ctx, client.ObjectKeyFromObject(pool), pool); err != nil {
 			return false, err.Error()
 		}
@@ -265,7 +306,7 @@ func (r coreRow) waitHarm() {
 }
 
 // requests counts what core asked the cluster.
-func (r coreRow) requests() auditlog.Counts {
+func (r *coreRow) requests() auditlog.Counts {
 	r.t.Helper()
 	content, err := os.ReadFile(r.fleet.AuditLog("w1"))
 	if err != nil {
@@ -280,11 +321,11 @@ func (r coreRow) requests() auditlog.Counts {
 }
 
 // writes counts what core wrote to the cluster, by verb and resource.
-func (r coreRow) writes() map[string]int {
+func (r *coreRow) writes() map[string]int {
 	r.t.Helper()
 	requests := r.requests()
-	if len(requests) == 0 {
-		r.t.Fatal("core never asked the cluster anything; the test proves nothing")
+	if asked := len(requests) > 0; asked == r.withheld {
+		r.t.Fatalf("core asks the cluster if it has credentials, or the test proves nothing: withheld: %v, %v", r.withheld, requests)
 	}
 	writes := map[string]int{}
 	for request, n := range requests {
@@ -295,7 +336,7 @@ func (r coreRow) writes() map[string]int {
 	return writes
 }
 
-func (r coreRow) createWithStatus(object *unstructured.Unstructured, status map[string]any) {
+func (r *coreRow) createWithStatus(object *unstructured.Unstructured, status map[string]any) {
 	r.t.Helper()
 	if err := r.hub.Create(r.t.Context(), object); err != nil {
 		r.t.Fatal(err)
@@ -306,14 +347,14 @@ func (r coreRow) createWithStatus(object *unstructured.Unstructured, status map[
 	}
 }
 
-func (r coreRow) set(object *unstructured.Unstructured, value any, path ...string) {
+func (r *coreRow) set(object *unstructured.Unstructured, value any, path ...string) {
 	r.t.Helper()
 	if err := unstructured.SetNestedField(object.Object, value, path...); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
-func (r coreRow) list(values []string) []any {
+func (r *coreRow) list(values []string) []any {
 	list := make([]any, 0, len(values))
 	for _, value := range values {
 		list = append(list, value)
@@ -321,7 +362,7 @@ func (r coreRow) list(values []string) []any {
 	return list
 }
 
-func (r coreRow) waitCondition(object *unstructured.Unstructured, conditionType, status string) {
+func (r *coreRow) waitCondition(object *unstructured.Unstructured, conditionType, status string) {
 	r.t.Helper()
 	r.waitFor(object.GetKind()+" has "+conditionType+"="+status, func(ctx context.Context) (bool, string) {
 		err := r.hub.Get(ctx, client.ObjectKeyFromObject(object), object)
@@ -333,7 +374,7 @@ func (r coreRow) waitCondition(object *unstructured.Unstructured, conditionType,
 	})
 }
 
-func (r coreRow) waitFor(what string, check func(context.Context) (bool, string)) {
+func (r *coreRow) waitFor(what string, check func(context.Context) (bool, string)) {
 	r.t.Helper()
 	last := ""
 	if err := wait.PollUntilContextTimeout(r.t.Context(), 200*time.Millisecond, 5*time.Minute, true, func(ctx context.Context) (bool, error) {

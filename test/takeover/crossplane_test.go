@@ -18,12 +18,16 @@ import (
 
 	"github.com/masthead-dev/masthead/test/fakecloud"
 	"github.com/masthead-dev/masthead/test/imported"
+	"github.com/masthead-dev/masthead/test/providercrds"
 )
 
 const (
 	histories = 12
 	steps     = 40
-	region    = "eu-central-1"
+
+	region        = "eu-central-1"
+	resourceGroup = "shop-group"
+	location      = "europe-west3"
 )
 
 // history is one life of the managed resources of an import: random steps of the importer, of the provider, of users
@@ -35,27 +39,54 @@ type history struct {
 	providers *fakecloud.Providers
 	wanted    []*unstructured.Unstructured
 	trace     []string
+	// name is that of the clusters and of their pools, in every cloud.
+	name string
 }
+
+// Rules of the policy about managed resources, by their messages.
+const (
+	rulePolicies       = "An imported managed resource must have the managementPolicies"
+	ruleDeletionPolicy = "must have the deletionPolicy"
+	ruleForProvider    = "The forProvider of an imported"
+	ruleInitProvider   = "must not have an initProvider"
+	ruleExternalName   = "external-name of an imported managed resource cannot be changed"
+	ruleProviderConfig = "The providerConfigRef of an imported"
+	ruleLabels         = "The labels of an import"
+)
 
 // TestCrossplane runs crossplane-runtime's reconciler over a cloud that counts, through random histories with edits
 // that would take the cluster over. With the policies the cloud is never asked to change. The same histories without
-// the policies are the control.
+// one of their rules, and without all of them, are the control: they show which rules hold by themselves, and which
+// are there for the day on which another one is gone.
 func TestCrossplane(t *testing.T) {
 	found := &table{name: "crossplane", header: []string{"Guard removed", "Still safe?", "Create", "Update", "Delete"}}
 	for _, c := range []struct {
 		name     string
 		enforced bool
 		flagOff  bool
-		safe     bool
+		// without are the rules that are removed.
+		without []string
+		safe    bool
 	}{
 		{name: "none", enforced: true, safe: true},
 		{name: "the provider's flag --enable-management-policies", enforced: true, flagOff: true, safe: true},
-		{name: "all policies", safe: false},
+		{name: "rule: managementPolicies", enforced: true, without: []string{rulePolicies}},
+		{name: "rule: deletionPolicy", enforced: true, without: []string{ruleDeletionPolicy}, safe: true},
+		{name: "rule: only identifiers in forProvider", enforced: true, without: []string{ruleForProvider}, safe: true},
+		{name: "rule: no initProvider", enforced: true, without: []string{ruleInitProvider}, safe: true},
+		{name: "rule: external-name is kept", enforced: true, without: []string{ruleExternalName}, safe: true},
+		{name: "rule: providerConfigRef is kept", enforced: true, without: []string{ruleProviderConfig}, safe: true},
+		{name: "rule: labels are kept", enforced: true, without: []string{ruleLabels}},
+		{
+			name: "all rules but managementPolicies and labels", enforced: true, safe: true,
+			without: []string{ruleDeletionPolicy, ruleForProvider, ruleInitProvider, ruleExternalName, ruleProviderConfig},
+		},
+		{name: "all policies"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := scope{name: fmt.Sprintf("crossplane%d", len(found.rows))}
 			if c.enforced {
-				s.install(t)
+				s.install(t, c.without...)
 			}
 			harm := map[string]int{}
 			for seed := range uint64(histories) {
@@ -71,8 +102,9 @@ func TestCrossplane(t *testing.T) {
 					}
 				}
 			}
-			if !c.safe && (harm["Create"] == 0 || harm["Update"] == 0 || harm["Delete"] == 0) {
-				t.Errorf("without the guard the histories must do every kind of harm, or they prove nothing: %v", harm)
+			every := harm["Create"] > 0 && harm["Update"] > 0 && harm["Delete"] > 0
+			if !c.safe && (len(harm) == 0 || !c.enforced && !every) {
+				t.Errorf("without the guard the histories must do harm, without all of them every kind of it, or they prove nothing: %v", harm)
 			}
 			found.add(c.name, verdict(len(harm) == 0), did(harm["Create"]), did(harm["Update"]), did(harm["Delete"]))
 		})
@@ -99,29 +131,77 @@ func did(times int) string {
 
 func newHistory(t *testing.T, s scope, seed uint64, flagOff bool) *history {
 	t.Helper()
-	h := &history{t: t, random: rand.New(rand.NewPCG(seed, 1)), cloud: fakecloud.New()}
-	name := fmt.Sprintf("%s-%d", s.name, seed)
-	h.cloud.AddEKS(fakecloud.EKS{Region: region, Name: name, NodeGroups: []fakecloud.NodeGroup{{Name: name}}})
-	for _, kind := range []schema.GroupKind{
-		{Group: "eks.aws.upbound.io", Kind: "NodeGroup"},
-		{Group: "eks.aws.m.upbound.io", Kind: "NodeGroup"},
-		{Group: "eks.aws.upbound.io", Kind: "ClusterAuth"},
-		{Group: "ec2.aws.upbound.io", Kind: "VPC"},
-	} {
-		object := s.object(t, kind, name)
-		switch kind.Kind {
-		case "VPC":
-			object.SetAnnotations(map[string]string{imported.ExternalNameAnnotation: "vpc-" + name})
-		default:
-			_ = unstructured.SetNestedField(object.Object, name, "spec", "forProvider", "clusterName")
-		}
-		h.wanted = append(h.wanted, object)
+	h := &history{t: t, random: rand.New(rand.NewPCG(seed, 1)), cloud: fakecloud.New(), name: fmt.Sprintf("%s-%d", s.name, seed)}
+	h.cloud.AddEKS(fakecloud.EKS{Region: region, Name: h.name, NodeGroups: []fakecloud.NodeGroup{{Name: h.name}}, Fargate: []string{h.name}})
+	h.cloud.AddAKS(fakecloud.AKS{ResourceGroup: resourceGroup, Name: h.name, Location: "westeurope", NodePools: []fakecloud.AKSNodePool{{Name: h.name}}})
+	h.cloud.AddGKE(fakecloud.GKE{Location: location, Name: h.name, NodePools: []fakecloud.GKENodePool{{Name: h.name}}})
+	for _, kind := range kindsOfHistory(seed) {
+		h.wanted = append(h.wanted, h.managedResource(s, kind))
 	}
 	h.restart(flagOff)
 	for _, object := range h.wanted {
 		h.apply(object)
 	}
 	return h
+}
+
+// kindsOfHistory are some of the kinds of managed resources: all histories together have each kind of each cloud, in
+// both of its groups, several times. Node groups, which come and go, are in every history.
+func kindsOfHistory(seed uint64) []schema.GroupKind {
+	const each = 4
+	all := append(providercrds.ManagedResources(), providercrds.ModernManagedResources()...)
+	kinds := []schema.GroupKind{{Group: []string{"eks.aws.upbound.io", "eks.aws.m.upbound.io"}[seed%2], Kind: "NodeGroup"}}
+	for i := range uint64(each) {
+		if kind := all[(seed*each+i)%uint64(len(all))]; kind != kinds[0] {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// TestHistoriesHaveEveryKind: a kind that is in no history is one of which the table says nothing.
+func TestHistoriesHaveEveryKind(t *testing.T) {
+	seen := map[schema.GroupKind]bool{}
+	for seed := range uint64(histories) {
+		for _, kind := range kindsOfHistory(seed) {
+			seen[kind] = true
+		}
+	}
+	for _, kind := range append(providercrds.ManagedResources(), providercrds.ModernManagedResources()...) {
+		if !seen[kind] {
+			t.Errorf("%s is in no history", kind)
+		}
+	}
+}
+
+// managedResource is one that an import makes for what is in the cloud.
+func (h *history) managedResource(s scope, kind schema.GroupKind) *unstructured.Unstructured {
+	h.t.Helper()
+	object := s.object(h.t, kind, h.name)
+	externalName, identifiers := h.name, map[string]string{}
+	switch kind.Kind {
+	case "NodeGroup", "FargateProfile", "ClusterAuth":
+		identifiers["clusterName"] = h.name
+	case "VPC":
+		externalName = "vpc-" + h.name
+	case "Subnet":
+		externalName = "subnet-" + h.name + "-public"
+	case "RouteTable":
+		externalName = "rtb-" + h.name + "-public"
+	case "KubernetesCluster":
+		identifiers["resourceGroupName"] = resourceGroup
+	case "KubernetesClusterNodePool":
+		identifiers["kubernetesClusterId"] = fakecloud.AKSClusterID(resourceGroup, h.name)
+	case "NodePool":
+		identifiers["location"], identifiers["cluster"] = location, h.name
+	}
+	if kind.Kind != "ClusterAuth" {
+		object.SetAnnotations(map[string]string{imported.ExternalNameAnnotation: externalName})
+	}
+	for field, value := range identifiers {
+		_ = unstructured.SetNestedField(object.Object, value, "spec", "forProvider", field)
+	}
+	return object
 }
 
 func (h *history) restart(flagOff bool) {
@@ -136,7 +216,6 @@ func (h *history) restart(flagOff bool) {
 // step does one thing to one of the managed resources.
 func (h *history) step() {
 	wanted := h.wanted[h.random.IntN(len(h.wanted))]
-	name := wanted.GetName()
 	policies := func(actions ...any) func(*unstructured.Unstructured) {
 		return func(o *unstructured.Unstructured) {
 			_ = unstructured.SetNestedSlice(o.Object, actions, "spec", "managementPolicies")
@@ -164,9 +243,24 @@ func (h *history) step() {
 				_ = unstructured.SetNestedField(o.Object, "Delete", "spec", "deletionPolicy")
 			})
 		}},
+		{"somebody wants a value", 1, func() {
+			h.edit(wanted, func(o *unstructured.Unstructured) {
+				_ = unstructured.SetNestedField(o.Object, "theirs", "spec", "forProvider", "tags", "owner")
+			})
+		}},
+		{"somebody wants a value at first", 1, func() {
+			h.edit(wanted, func(o *unstructured.Unstructured) {
+				_ = unstructured.SetNestedField(o.Object, "theirs", "spec", "initProvider", "tags", "owner")
+			})
+		}},
+		{"somebody takes another configuration", 1, func() {
+			h.edit(wanted, func(o *unstructured.Unstructured) {
+				_ = unstructured.SetNestedField(o.Object, "theirs", "spec", "providerConfigRef", "name")
+			})
+		}},
 		{"somebody names another resource", 1, func() {
 			h.edit(wanted, func(o *unstructured.Unstructured) {
-				o.SetAnnotations(map[string]string{imported.ExternalNameAnnotation: "another-" + name})
+				o.SetAnnotations(map[string]string{imported.ExternalNameAnnotation: "another-" + h.name})
 			})
 		}},
 		{"somebody drops the labels", 1, func() { h.edit(wanted, func(o *unstructured.Unstructured) { o.SetLabels(nil) }) }},
@@ -180,8 +274,16 @@ func (h *history) step() {
 		{"somebody deletes it in the foreground", 1, func() {
 			h.tolerate(hub.Delete(context.Background(), wanted.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationForeground)))
 		}},
-		{"the resource goes from the cloud", 1, func() { h.cloud.RemoveNodeGroup(region, name, name) }},
-		{"the resource comes back", 1, func() { h.cloud.AddNodeGroup(region, name, fakecloud.NodeGroup{Name: name}) }},
+		{"the pools go from the cloud", 1, func() {
+			h.cloud.RemoveNodeGroup(region, h.name, h.name)
+			h.cloud.RemoveAKSNodePool(fakecloud.AKSClusterID(resourceGroup, h.name), h.name)
+			h.cloud.RemoveGKENodePool("", location, h.name, h.name)
+		}},
+		{"the pools come back", 1, func() {
+			h.cloud.AddNodeGroup(region, h.name, fakecloud.NodeGroup{Name: h.name})
+			h.cloud.AddAKSNodePool(fakecloud.AKSClusterID(resourceGroup, h.name), fakecloud.AKSNodePool{Name: h.name})
+			h.cloud.AddGKENodePool("", location, h.name, fakecloud.GKENodePool{Name: h.name})
+		}},
 		{"the cloud throttles", 1, func() { h.cloud.Throttle(2) }},
 	}
 	total := 0

@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,24 +40,17 @@ import (
 
 // TestImportBesideClusterAPICore has the importer itself import a cluster, for which the cloud gives it an
 // administrator's credentials, beside Cluster API core itself, and un-import it. The audit log of the cluster shows no
-// write, and nothing is left in the hub.
+// write, and nothing is left in the hub. With a ServiceAccount of the cluster, those credentials ask for its tokens and
+// for nothing else, and core has the token.
 func TestImportBesideClusterAPICore(t *testing.T) {
-	const name, account = "cafe0123", "imported"
 	f := newCoreFleet(t, testenv.CRDs(), importCRDs(t))
 	clusterConfig, err := f.fleet.Config("w1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := fakecloud.ServiceAccountAPI(t.Context(), clusterConfig, account, "cluster-admin")
-	if err != nil {
-		t.Fatal(err)
-	}
 	cloud := fakecloud.New()
 	cloud.FailOnMutation(t)
-	cloud.AddEKS(fakecloud.EKS{
-		Region: "eu-central-1", Name: name, API: api, NodeGroups: []fakecloud.NodeGroup{{Name: "blue"}},
-		Subnets: []fakecloud.Subnet{{ID: "subnet-0a1b2c3d", Zone: "eu-central-1a", CIDR: "10.20.0.0/20"}},
-	})
+	f.applySample(t, "serviceaccount.yaml")
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{"eks.amazonaws.com/nodegroup": "blue"}},
 		Spec:       corev1.NodeSpec{ProviderID: "aws:///eu-central-1a/i-0a1b2c3d"},
@@ -61,20 +58,65 @@ func TestImportBesideClusterAPICore(t *testing.T) {
 	if err := f.cluster.Create(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
-	f.installImports(t)
-	f.runImports(t, cloud)
-
-	imp := &fleetv1alpha1.ClusterImport{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "shop"},
-		Spec: fleetv1alpha1.ClusterImportSpec{
-			EKS:               &fleetv1alpha1.EKSImport{Region: "eu-central-1", ClusterName: name},
-			ProviderConfigRef: fleetv1alpha1.ProviderConfigReference{Name: "customer"},
-		},
+	installPolicies(t, f.hub)
+	createProviderConfig(t, f.hub)
+	hubConfig, err := f.fleet.Config(localfleet.HubName)
+	if err != nil {
+		t.Fatal(err)
 	}
+	f.imports = runImports(t, hubConfig, cloud, importer.Options{})
+	for _, tc := range []struct {
+		reason, cluster, account string
+		kubeconfig               *fleetv1alpha1.ImportKubeconfig
+		check                    func(t *testing.T, user string)
+	}{
+		{"Without an account the credentials of the cloud only read.", "cafe0123", "imported", nil, f.onlyRead},
+		{
+			"With one they ask for its tokens, and the tokens read.", "cafe0124", "asks-only",
+			&fleetv1alpha1.ImportKubeconfig{ServiceAccountRef: &fleetv1alpha1.ServiceAccountReference{Namespace: "masthead-import", Name: "reader"}},
+			func(t *testing.T, user string) {
+				t.Helper()
+				f.onlyAskedForTokens(t, user, "reader")
+				f.onlyRead(t, "system:serviceaccount:masthead-import:reader")
+			},
+		},
+	} {
+		t.Run(tc.account, func(t *testing.T) {
+			t.Log(tc.reason)
+			api, err := fakecloud.ServiceAccountAPI(t.Context(), clusterConfig, tc.account, "cluster-admin")
+			if err != nil {
+				t.Fatal(err)
+			}
+			cloud.AddEKS(fakecloud.EKS{
+				Region: "eu-central-1", Name: tc.cluster, API: api, NodeGroups: []fakecloud.NodeGroup{{Name: "blue"}},
+				Subnets: []fakecloud.Subnet{{ID: "subnet-0a1b2c3d", Zone: "eu-central-1a", CIDR: "10.20.0.0/20"}},
+			})
+			f.importAndUnimport(t, &fleetv1alpha1.ClusterImport{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "shop-" + tc.account},
+				Spec: fleetv1alpha1.ClusterImportSpec{
+					EKS:               &fleetv1alpha1.EKSImport{Region: "eu-central-1", ClusterName: tc.cluster},
+					ProviderConfigRef: fleetv1alpha1.ProviderConfigReference{Name: "customer"}, Kubeconfig: tc.kubeconfig,
+				},
+			})
+			// The cluster's own controllers write to it; who else did, the audit log says.
+			now := &corev1.Node{}
+			if err := f.cluster.Get(t.Context(), client.ObjectKeyFromObject(node), now); err != nil || now.UID != node.UID {
+				t.Errorf("the Node of the cluster is gone: %v", err)
+			}
+			tc.check(t, "system:serviceaccount:default:"+tc.account)
+		})
+	}
+}
+
+// importAndUnimport has a cluster be imported until core is connected to it and works on its MachinePool, and then be
+// un-imported.
+func (f *coreFleet) importAndUnimport(t *testing.T, imp *fleetv1alpha1.ClusterImport) {
+	t.Helper()
 	if err := f.imports.Create(t.Context(), imp); err != nil {
 		t.Fatal(err)
 	}
-	row := coreRow{coreFleet: f, name: imp.Name}
+	row := &coreRow{coreFleet: *f, name: imp.Name}
+	row.t = t
 	cluster := &unstructured.Unstructured{}
 	cluster.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Cluster"))
 	cluster.SetNamespace(namespace)
@@ -101,12 +143,27 @@ func TestImportBesideClusterAPICore(t *testing.T) {
 			t.Errorf("%s %q is left: %v", o.GetKind(), o.GetName(), err)
 		}
 	}
-	// The cluster's own controllers write to it; who else did, the audit log says.
-	now := &corev1.Node{}
-	if err := f.cluster.Get(t.Context(), client.ObjectKeyFromObject(node), now); err != nil || now.UID != node.UID {
-		t.Errorf("the Node of the cluster is gone: %v", err)
+}
+
+// applySample applies a sample for imports in the cluster.
+func (f *coreFleet) applySample(t *testing.T, name string) {
+	t.Helper()
+	file, err := os.Open(filepath.Join("../../config/samples/imports", name))
+	if err != nil {
+		t.Fatal(err)
 	}
-	f.onlyRead(t, "system:serviceaccount:default:"+account)
+	defer func() { _ = file.Close() }()
+	for decoder := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
+		o := &unstructured.Unstructured{}
+		if err := decoder.Decode(o); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.cluster.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // importCRDs are those of the managed resources that an import of EKS needs, and of their provider configuration.
@@ -120,40 +177,45 @@ func importCRDs(t *testing.T) string {
 		schema.GroupKind{Group: "aws.m.upbound.io", Kind: "ProviderConfig"}, schema.GroupKind{Group: infrastructureGroup, Kind: "AWSClusterStaticIdentity"})...)
 }
 
-// installImports installs the admission policies, and a provider configuration.
-func (f *coreFleet) installImports(t *testing.T) {
+// installPolicies installs the admission policies until the test ends.
+func installPolicies(t *testing.T, hub client.Client) {
 	t.Helper()
 	policies, err := takeover.Policies()
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, p := range policies {
+		createUntilTheEnd(t, hub, p.Policy)
+		createUntilTheEnd(t, hub, p.Binding)
+	}
+}
+
+// createProviderConfig creates the configuration that imports name.
+func createProviderConfig(t *testing.T, hub client.Client) {
+	t.Helper()
 	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"credentials": map[string]any{"source": "None"}}}}
 	config.SetGroupVersionKind(schema.GroupVersionKind{Group: "aws.m.upbound.io", Version: "v1beta1", Kind: "ProviderConfig"})
 	config.SetNamespace(namespace)
 	config.SetName("customer")
-	objects := []client.Object{config}
-	for _, p := range policies {
-		objects = append(objects, p.Policy, p.Binding)
-	}
-	for _, o := range objects {
-		if err := f.hub.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-	}
+	createUntilTheEnd(t, hub, config)
 }
 
-// runImports runs the importer and the providers of a cloud in the hub.
-func (f *coreFleet) runImports(t *testing.T, cloud *fakecloud.Cloud) {
+func createUntilTheEnd(t *testing.T, hub client.Client, o client.Object) {
+	t.Helper()
+	if err := hub.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = hub.Delete(context.WithoutCancel(t.Context()), o) })
+}
+
+// runImports runs the importer and the providers of a cloud in a hub until the test ends, and returns a client for it.
+func runImports(t *testing.T, hubConfig *rest.Config, cloud *fakecloud.Cloud, o importer.Options) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, fleetv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
-	}
-	hubConfig, err := f.fleet.Config(localfleet.HubName)
-	if err != nil {
-		t.Fatal(err)
 	}
 	mgr, err := ctrl.NewManager(hubConfig, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
@@ -162,10 +224,13 @@ func (f *coreFleet) runImports(t *testing.T, cloud *fakecloud.Cloud) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := importer.SetupWithManager(mgr, importer.Options{Credentials: credentials.Options{AllowLoopback: true}}); err != nil {
+	unchecked := true
+	o.Credentials, o.SkipNameValidation = credentials.Options{AllowLoopback: true}, &unchecked
+	if err := importer.SetupWithManager(mgr, o); err != nil {
 		t.Fatal(err)
 	}
-	if f.imports, err = client.New(hubConfig, client.Options{Scheme: scheme}); err != nil {
+	imports, err := client.New(hubConfig, client.Options{Scheme: scheme})
+	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -178,11 +243,11 @@ func (f *coreFleet) runImports(t *testing.T, cloud *fakecloud.Cloud) {
 			t.Error(err)
 		}
 	})
+	return imports
 }
 
-// onlyRead sees in the audit log of the cluster that a user asked for something and changed nothing. To ask for one's
-// rights changes nothing.
-func (f *coreFleet) onlyRead(t *testing.T, user string) {
+// asked are the requests of a user in the audit log of the cluster.
+func (f *coreFleet) asked(t *testing.T, user string) auditlog.Counts {
 	t.Helper()
 	content, err := os.ReadFile(f.fleet.AuditLog("w1"))
 	if err != nil {
@@ -192,8 +257,32 @@ func (f *coreFleet) onlyRead(t *testing.T, user string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return requests
+}
+
+// onlyAskedForTokens sees that a user asked for tokens of one ServiceAccount, of which the cluster keeps nothing, and
+// for nothing else: not even to read.
+func (f *coreFleet) onlyAskedForTokens(t *testing.T, user, account string) {
+	t.Helper()
+	tokens := 0
+	for request, n := range f.asked(t, user) {
+		if request.Verb == "create" && request.Resource == "serviceaccounts/token" && request.Name == account {
+			tokens += n
+			continue
+		}
+		t.Errorf("%s asked for something else than a token of %s: %s %s %s", user, account, request.Verb, request.Resource, request.Name)
+	}
+	if tokens == 0 {
+		t.Errorf("%s never asked for a token; the test proves nothing", user)
+	}
+}
+
+// onlyRead sees in the audit log of the cluster that a user asked for something and changed nothing. To ask for one's
+// rights changes nothing.
+func (f *coreFleet) onlyRead(t *testing.T, user string) {
+	t.Helper()
 	reads := 0
-	for request, n := range requests {
+	for request, n := range f.asked(t, user) {
 		switch {
 		case !request.Writes():
 			reads += n

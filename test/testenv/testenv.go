@@ -36,10 +36,23 @@ const (
 // other tests. envtest's own limits, of 10 and 20 seconds, are for one that is not.
 const patience = 2 * time.Minute
 
-// Root is the root of the repository.
+// Root is the root of the repository. A program that was built with -trimpath does not know where its source was, and
+// looks at and above the working folder, which is that of the package in a test.
 func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	if _, file, _, _ := runtime.Caller(0); filepath.IsAbs(file) {
+		return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	}
+	working, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	for folder := working; folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
+		content, err := os.ReadFile(filepath.Join(folder, "go.mod"))
+		if err == nil && strings.HasPrefix(string(content), "module github.com/masthead-dev/masthead\n") {
+			return folder
+		}
+	}
+	panic("cannot find the repository at or above " + working)
 }
 
 // CRDs are the CRDs of Masthead itself.

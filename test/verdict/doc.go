@@ -3,7 +3,7 @@
 
 // Package verdict asks the tools of other people what they make of an object of ours: kstatus, which Flux and Helm wait
 // with, Argo CD's health checks in Lua, and Flux's health checks in CEL. The Lua and the CEL are those that
-// docs/gitops.md tells users to copy, taken out of that page.
+// docs/argo-cd.md and docs/flux.md tell users to copy, taken out of these pages.
 //
 // Each package that computes a status has a Table of every state that the status can be in, made by the code that runs
 // in production, and Check sees that all tools come to the verdict that a person would. Reasons reads the constants of

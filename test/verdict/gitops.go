@@ -20,10 +20,13 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
-// pageName is the page whose examples are run.
-const pageName = "docs/gitops.md"
+// The pages whose examples are run.
+const (
+	argoPage = "docs/argo-cd.md"
+	fluxPage = "docs/flux.md"
+)
 
-// examples are what the page tells users to copy.
+// examples are what the pages tell users to copy.
 type examples struct {
 	// lua has Argo CD's health checks, by "group/Kind", in which "*" stands for any text without a slash.
 	lua map[string]string
@@ -34,17 +37,26 @@ type examples struct {
 
 var fenced = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 
-// gitops reads the page once.
+// read reads the pages once.
 var read = sync.OnceValues(func() (examples, error) { //nolint:gochecknoglobals // It is read once for all tests of a package.
 	root, err := localfleet.Repository()
 	if err != nil {
 		return examples{}, err
 	}
-	text, err := os.ReadFile(filepath.Join(root, pageName))
-	if err != nil {
-		return examples{}, err
+	out := examples{lua: map[string]string{}, flux: map[schema.GroupKind]fluxExpressions{}}
+	for _, page := range []string{argoPage, fluxPage} {
+		text, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			return examples{}, err
+		}
+		if err := out.parse(page, string(text)); err != nil {
+			return examples{}, err
+		}
 	}
-	return parse(string(text))
+	if len(out.lua) == 0 || len(out.flux) == 0 {
+		return examples{}, fmt.Errorf("the pages have %d health checks for Argo CD and %d for Flux", len(out.lua), len(out.flux))
+	}
+	return out, nil
 })
 
 func gitops(t *testing.T) examples {
@@ -56,20 +68,16 @@ func gitops(t *testing.T) examples {
 	return e
 }
 
-// parse takes the examples out of the text of the page.
-func parse(text string) (examples, error) {
-	out := examples{lua: map[string]string{}, flux: map[schema.GroupKind]fluxExpressions{}}
+// parse takes the examples out of the text of a page.
+func (e examples) parse(page, text string) error {
 	for _, block := range fenced.FindAllStringSubmatch(text, -1) {
 		for document := range strings.SplitSeq(block[1], "\n---\n") {
-			if err := out.take(document); err != nil {
-				return out, fmt.Errorf("%s: %w in\n%s", pageName, err, document)
+			if err := e.take(document); err != nil {
+				return fmt.Errorf("%s: %w in\n%s", page, err, document)
 			}
 		}
 	}
-	if len(out.lua) == 0 || len(out.flux) == 0 {
-		return out, fmt.Errorf("%s has %d health checks for Argo CD and %d for Flux", pageName, len(out.lua), len(out.flux))
-	}
-	return out, nil
+	return nil
 }
 
 // take takes the examples of one YAML document.
@@ -114,5 +122,5 @@ func (e examples) argo(kind schema.GroupKind, object *unstructured.Unstructured)
 			return runLua(script, object)
 		}
 	}
-	return "", fmt.Errorf("%s has no health check for %s", pageName, key)
+	return "", fmt.Errorf("%s has no health check for %s", argoPage, key)
 }

@@ -43,7 +43,7 @@ func render(r result, s settings, machine string) string {
 		memory.Add("heap in use", report.Mebibytes(r.before.inUse.Heap), "", "", report.Mebibytes(r.after.inUse.Heap))
 		memory.Add("goroutines", fmt.Sprint(r.before.goroutines), "", "", fmt.Sprint(r.after.goroutines))
 		memory.Add("open descriptors", fmt.Sprint(r.before.descriptors), "", "", fmt.Sprint(r.after.descriptors))
-		memory.Add("metric series of hostile clusters", "0", "", "", fmt.Sprint(r.series))
+		memory.Add("metric series of hostile clusters", "0", "", "", strings.Join(append([]string{fmt.Sprint(len(r.series))}, r.series...), " "))
 		memory.Add("requests to where they redirect", "", fmt.Sprint(r.trapped), "", "")
 	}
 	b.WriteString(memory.String() + "\n")

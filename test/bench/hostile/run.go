@@ -45,7 +45,7 @@ type result struct {
 	conditions map[string][]condition
 	trapped    int
 	// series are those that mention a hostile cluster after all have been un-enrolled.
-	series int
+	series []string
 }
 
 // run measures, in turn, without and with hostile clusters.
@@ -86,7 +86,7 @@ func run(ctx context.Context, s settings) (r result, err error) {
 		return r, err
 	}
 	m, err := w.manager.Metrics(ctx)
-	r.series = len(m.Series("hostile-"))
+	r.series = m.Series("hostile-")
 	return r, err
 }
 

@@ -108,7 +108,7 @@ func apiOf(ctx context.Context, kubeconfig string) (fakecloud.API, error) {
 // writeKey writes what an import of GKE needs: the key of a service account, and the CA of the endpoint that gives its
 // tokens.
 func writeKey(tokens *fakecloud.TokenEndpoint, api fakecloud.API, dir string) error {
-	key, err := fakecloud.GoogleKey(tokens.Issue("/token", api.Token))
+	key, err := tokens.GoogleKey("/token", api.Token)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,107 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
+)
+
+// remarks are what is told about a run at its end.
+var remarks []string
+
+// failures are the specs that failed, each with its reason and the place, in the order in which they ran.
+var failures []string
+
+var _ = ReportAfterSuite("what failed", func(report Report) {
+	for _, spec := range report.SpecReports {
+		if !spec.Failed() {
+			continue
+		}
+		failures = append(failures, failureText(spec, spec.Failure))
+		for _, later := range spec.AdditionalFailures {
+			failures = append(failures, failureText(spec, later.Failure))
+		}
+	}
+})
+
+func failureText(spec SpecReport, f types.Failure) string {
+	const longest = 1500 // bytes
+	message := f.Message
+	if len(message) > longest {
+		message = message[:longest] + " [...]"
+	}
+	// What is no spec, such as AfterSuite, has no text.
+	return fmt.Sprintf("%s, at %s:%d\n%s", cmp.Or(spec.FullText(), spec.LeafNodeType.String()), filepath.Base(f.Location.FileName), f.Location.LineNumber, message)
+}
+
+// Nothing is left out of a run in silence: a spec that ran on neither of the fleets would show nothing, and nobody
+// would know.
+var _ = ReportAfterSuite("what ran", func(report Report) {
+	ran, left, silent := account(place(), report.SpecReports)
+	remarks = append(remarks, fmt.Sprintf("%d specs ran on %s, %d need another fleet:", len(ran), place(), len(left)))
+	remarks = append(remarks, append(ran, left...)...)
+	config := report.SuiteConfig
+	chosen := len(config.FocusStrings)+len(config.SkipStrings)+len(config.FocusFiles)+len(config.SkipFiles) > 0 || config.LabelFilter != ""
+	switch {
+	case chosen:
+		remarks = append(remarks, fmt.Sprintf("%d others were not chosen", len(silent)))
+	case len(silent) > 0 && report.SuiteSucceeded:
+		Fail(fmt.Sprintf("specs did not run, and do not say why by needs(): %q", silent))
+	}
+})
+
+// account says which specs ran, in which time; which did not, as they need another fleet; and which did not, and do not
+// say why.
+func account(place string, specs types.SpecReports) (ran, left, silent []string) {
+	for _, spec := range specs.WithLeafNodeType(types.NodeTypeIt) {
+		why := unmet(place, spec.Labels())
+		switch {
+		case !spec.State.Is(types.SpecStateSkipped | types.SpecStatePending):
+			ran = append(ran, fmt.Sprintf("%-7s %5.1f s  %s", spec.State, spec.RunTime.Seconds(), spec.FullText()))
+		case why != "":
+			left = append(left, fmt.Sprintf("%-7s          %s: %s", spec.State, spec.FullText(), why))
+		default:
+			silent = append(silent, spec.FullText())
+		}
+	}
+	return ran, left, silent
+}
+
+func TestAccount(t *testing.T) {
+	spec := func(state types.SpecState, labels ...string) types.SpecReport {
+		return types.SpecReport{LeafNodeType: types.NodeTypeIt, LeafNodeText: "spec", State: state, LeafNodeLabels: labels}
+	}
+	here, elsewhere := needs(localProcesses, "processes"), needs(kindClusters, "nodes")
+	type counts struct{ Ran, Left, Silent int }
+	cases := map[string]struct {
+		reason string
+		spec   types.SpecReport
+		want   counts
+	}{
+		"Ran":           {"what needs nothing runs everywhere", spec(types.SpecStatePassed), counts{Ran: 1}},
+		"Failed":        {"what failed did run", spec(types.SpecStateFailed), counts{Ran: 1}},
+		"Here":          {"what needs this fleet runs", spec(types.SpecStatePassed, here...), counts{Ran: 1}},
+		"Elsewhere":     {"what needs another fleet says so", spec(types.SpecStateSkipped, elsewhere...), counts{Left: 1}},
+		"Skipped":       {"nothing is skipped without a need", spec(types.SpecStateSkipped), counts{Silent: 1}},
+		"SkippedHere":   {"what needs this fleet is not skipped", spec(types.SpecStateSkipped, here...), counts{Silent: 1}},
+		"Pending":       {"pending is skipped by another name", spec(types.SpecStatePending), counts{Silent: 1}},
+		"NoSpecAtAll":   {"what sets the suite up is no spec", types.SpecReport{LeafNodeType: types.NodeTypeBeforeSuite}, counts{}},
+		"AmongOtherIts": {"other labels are no needs", spec(types.SpecStateSkipped, "slow"), counts{Silent: 1}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ran, left, silent := account(localProcesses, types.SpecReports{tc.spec})
+			if got := (counts{len(ran), len(left), len(silent)}); got != tc.want {
+				t.Errorf("%s: account() = %+v of %v, want %+v", tc.reason, got, slices.Concat(ran, left, silent), tc.want)
+			}
+		})
+	}
+}

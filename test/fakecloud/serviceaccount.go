@@ -1,0 +1,125 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakecloud
+
+import (
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// jwtBearer is the grant by which a service account of Google's gets a token.
+	jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+	// googleScope is the one of Kubernetes Engine.
+	googleScope = "https://www.googleapis.com/auth/cloud-platform"
+
+	// serviceAccountEmail is the name of every service account.
+	serviceAccountEmail = "reader@project.iam.gserviceaccount.com"
+
+	// longestAssertion is for how long an assertion may count.
+	longestAssertion = time.Hour
+)
+
+// GoogleKey is the key file of a service account of Google's that says it gets its tokens at a URL. The endpoint there
+// knows nothing of it.
+func GoogleKey(tokenURI string) ([]byte, error) {
+	file, _, err := googleKey(tokenURI)
+	return file, err
+}
+
+// GoogleKey has a service account of Google's get tokens at a path, and returns its key file. To get one, the account
+// has to show an assertion, signed with the key, that names the account, this endpoint and the scope of Kubernetes
+// Engine, and counts for an hour at most.
+func (e *TokenEndpoint) GoogleKey(path string, token func(context.Context) (string, error)) ([]byte, error) {
+	file, public, err := googleKey(e.server.URL + path)
+	if err != nil {
+		return nil, err
+	}
+	e.add(tokenAccount{path: path, token: token, verify: func(form url.Values) string {
+		if form.Get("grant_type") != jwtBearer {
+			return "unsupported_grant_type"
+		}
+		if problem := verifyAssertion(form.Get("assertion"), e.server.URL+path, public); problem != "" {
+			return "invalid_grant: " + problem
+		}
+		return ""
+	}})
+	return file, nil
+}
+
+func googleKey(tokenURI string) (file []byte, public *rsa.PublicKey, err error) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot make a key: %w", err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot encode a key: %w", err)
+	}
+	file, err = json.Marshal(map[string]string{
+		"type": "service_account", "client_email": serviceAccountEmail, "token_uri": tokenURI,
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot encode a key file: %w", err)
+	}
+	return file, &key.PublicKey, nil
+}
+
+// verifyAssertion says what is wrong with an assertion. "": nothing.
+func verifyAssertion(assertion, audience string, key *rsa.PublicKey) string {
+	parts := strings.Split(assertion, ".")
+	if len(parts) != 3 {
+		return "the assertion is no JWT"
+	}
+	var header struct {
+		Algorithm string `json:"alg"`
+	}
+	var claims struct {
+		Issuer   string `json:"iss"`
+		Audience string `json:"aud"`
+		Scope    string `json:"scope"`
+		Issued   int64  `json:"iat"`
+		Expires  int64  `json:"exp"`
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil || !decodePart(parts[0], &header) || !decodePart(parts[1], &claims) {
+		return "the assertion is no JWT"
+	}
+	signed := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
+	if header.Algorithm != "RS256" || rsa.VerifyPKCS1v15(key, crypto.SHA256, signed[:], signature) != nil {
+		return "the signature is not that of the account's key"
+	}
+	now, issued, expires := time.Now(), time.Unix(claims.Issued, 0), time.Unix(claims.Expires, 0)
+	switch {
+	case claims.Issuer != serviceAccountEmail:
+		return "the issuer is another account"
+	case claims.Audience != audience:
+		return "the audience is another endpoint"
+	case !slices.Contains(strings.Fields(claims.Scope), googleScope):
+		return "the scope is not that of Kubernetes Engine"
+	case issued.After(now) || !expires.After(now) || expires.Sub(issued) > longestAssertion:
+		return "the assertion does not count now, or for too long"
+	}
+	return ""
+}
+
+// decodePart decodes a part of a JWT.
+func decodePart(part string, into any) bool {
+	content, err := base64.RawURLEncoding.DecodeString(part)
+	return err == nil && json.Unmarshal(content, into) == nil
+}
