@@ -30,6 +30,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // serverPatience is how long the control plane may take to start or to stop: envtest's 20 seconds are for an idle
@@ -195,6 +196,9 @@ func (f *fixture) undefine() {
 		f.t.Fatal(err)
 	}
 	eventually(f.t, "the definition is not deleted", func() bool {
+		if err := testenv.ReleaseDefinitions(ctx, f.client); err != nil {
+			f.t.Error(err)
+		}
 		d := f.definition()
 		return apierrors.IsNotFound(f.client.Get(ctx, client.ObjectKeyFromObject(d), d))
 	})

@@ -244,11 +244,25 @@ func (h hub) hasNoMoreThan(t *testing.T, before map[string]string) {
 		now := h.everything(t)
 		maps.DeleteFunc(now, func(name, _ string) bool { return before[name] != "" })
 		left = slices.Sorted(maps.Keys(now))
-		return len(left) == 0, nil
+		return len(left) == 0, testenv.ReleaseDefinitions(t.Context(), h)
 	})
 	if err != nil {
-		t.Errorf("left: %s", strings.Join(left, ", "))
+		t.Errorf("left: %s (%v)\n%s", strings.Join(left, ", "), err, h.definitions(t))
 	}
+}
+
+// definitions is what the API server says of each definition that it has: why one is still there.
+func (h hub) definitions(t *testing.T) string {
+	t.Helper()
+	var list apiextensionsv1.CustomResourceDefinitionList
+	if err := h.List(t.Context(), &list); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, crd := range list.Items {
+		lines = append(lines, fmt.Sprintf("%s, deleted %v, finalizers %v, conditions %+v", crd.Name, crd.DeletionTimestamp, crd.Finalizers, crd.Status.Conditions))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // everything is the resource version of every object of the API server, but of what API servers write for themselves.

@@ -5,6 +5,7 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -195,6 +196,7 @@ func (f *fixture) removeDefinitions() {
 			if err == nil && crd.DeletionTimestamp == nil {
 				err = f.workload.Delete(f.Ctx, crd)
 			}
+			err = errors.Join(err, testenv.ReleaseDefinitions(f.Ctx, f.workload))
 			return fmt.Errorf("it is still there (%w)", err)
 		})
 	}

@@ -1,0 +1,60 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testenv
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// releasedAnnotation tells when ReleaseDefinitions last touched a definition.
+	releasedAnnotation = "test.masthead.dev/released"
+	// releaseAfter is how long the API server has for itself: before the first touch, and after each.
+	releaseAfter = 10 * time.Second
+)
+
+// ReleaseDefinitions has the API server go on with definitions whose deletion it has left half done. A test that waits
+// until a definition is gone calls it at every look; as long as no definition is stuck it only lists.
+//
+// An API server that cannot list the objects of a definition, as their storage is being set up, tries again after some
+// milliseconds. If its cache does not show its own note of the failure by then, that attempt ends with a conflict, and
+// as nothing but the note changed there is no further one before the next resync, up to five minutes later
+// (updateCustomResourceDefinition in k8s.io/apiextensions-apiserver/pkg/controller/finalizer; see also
+// https://github.com/operator-framework/operator-controller/issues/1437). Any other change of the definition brings the
+// next attempt at once.
+func ReleaseDefinitions(ctx context.Context, c client.Client) error {
+	var list apiextensionsv1.CustomResourceDefinitionList
+	if err := c.List(ctx, &list); err != nil {
+		return err
+	}
+	var problems []error
+	now := time.Now()
+	for i := range list.Items {
+		crd := &list.Items[i]
+		if !stuck(crd, now) {
+			continue
+		}
+		before := crd.DeepCopy()
+		if crd.Annotations == nil {
+			crd.Annotations = map[string]string{}
+		}
+		crd.Annotations[releasedAnnotation] = now.Format(time.RFC3339)
+		problems = append(problems, client.IgnoreNotFound(c.Patch(ctx, crd, client.MergeFrom(before))))
+	}
+	return errors.Join(problems...)
+}
+
+// stuck is whether a definition is being deleted and nothing was done for that for a while.
+func stuck(crd *apiextensionsv1.CustomResourceDefinition, now time.Time) bool {
+	if crd.DeletionTimestamp.IsZero() || now.Sub(crd.DeletionTimestamp.Time) < releaseAfter {
+		return false
+	}
+	released, err := time.Parse(time.RFC3339, crd.Annotations[releasedAnnotation])
+	return err != nil || now.Sub(released) >= releaseAfter
+}
