@@ -422,7 +422,7 @@ func TestHandlerMayChangeTheKinds(t *testing.T) {
 	w.Set("test", configMaps)
 	select {
 	case <-changed:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("want a handler to be able to stop its own kind")
 	}
 }

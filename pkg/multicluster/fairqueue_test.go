@@ -151,7 +151,7 @@ func (q *testQueue) step(d time.Duration) {
 // eventually waits until a condition holds.
 func eventually(t *testing.T, otherwise string, condition func() bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for !condition() {

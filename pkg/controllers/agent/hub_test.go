@@ -84,7 +84,7 @@ func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 		t.Errorf("want to wait while objects are known that are not in the index yet, got %+v", p)
 	}
 	close(goOn)
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		o := see()
 		if o.Problem != nil && o.Problem.Reason == reason.ReasonTargetNamespaceChanged {
