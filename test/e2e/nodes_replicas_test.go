@@ -82,9 +82,13 @@ var _ = Describe("With two replicas and under a mixed load", needs(kindClusters,
 		eventuallyTwo(ctx)
 		worker := hubNodes()[1]
 		if led := mustLead(ctx); nodeOf(ctx, led) != worker {
-			By("having the replica lead that is not beside the control plane")
+			By("having the replica lead that is not beside the control plane: the one that follows the deleted one has to wait")
+			node := nodeOf(ctx, led)
+			kubectl(ctx, hub, "cordon", node)
+			DeferCleanup(func(ctx context.Context) { kubectl(ctx, hub, "uncordon", node) })
 			kubectl(ctx, hub, "delete", "pod", led, "--namespace", ownNamespace)
 			eventuallyLeads(ctx, led)
+			kubectl(ctx, hub, "uncordon", node)
 			eventuallyTwo(ctx)
 		}
 		led := mustLead(ctx)
