@@ -31,9 +31,10 @@ const (
 	// namespace. Without it no ClusterImport may: it would lend the rights of the configuration to anybody who can write one.
 	ImportAllowedNamespacesAnnotation = "fleet.masthead.dev/allowed-import-namespaces"
 
-	// ImportCredentialsLabel is on Secrets that ClusterImports of their namespace may name: with the value "true" all of
-	// them, with the UID of a ClusterImport that one. Whoever may write a ClusterImport need not be allowed to read Secrets,
-	// and would otherwise have any of them be sent to a cluster as a token. Without the label the kubeconfig is withdrawn.
+	// ImportCredentialsLabel is on Secrets, and on ServiceAccounts of the hub, that ClusterImports of their namespace may
+	// name: with the value "true" all of them, with the UID of a ClusterImport that one. Whoever may write a ClusterImport
+	// need not be allowed to read Secrets or to ask for tokens, and would otherwise have any of them be sent to a cluster.
+	// Without the label the kubeconfig is withdrawn.
 	ImportCredentialsLabel = "fleet.masthead.dev/import-credentials" //nolint:gosec // The name of a label, not a credential.
 
 	// ImportFieldManager is the server-side apply field manager of what the importer writes.
@@ -183,14 +184,15 @@ const (
 	// ReasonCredentialsNotFound: a Secret that the spec names is not there, or lacks the key.
 	ReasonCredentialsNotFound = "CredentialsNotFound"
 
-	// ReasonCredentialsNotAllowed: a Secret that the spec names does not bear the label for credentials of imports.
+	// ReasonCredentialsNotAllowed: a Secret, or a ServiceAccount of the hub, that the spec names does not bear the label for credentials
+	// of imports, or bears it for another import.
 	ReasonCredentialsNotAllowed = "CredentialsNotAllowed"
 
 	// ReasonHubServiceAccountNotFound: the ServiceAccount of the hub that the spec names is not there.
 	ReasonHubServiceAccountNotFound = "HubServiceAccountNotFound"
 
-	// ReasonHubServiceAccountNotAllowed: nobody granted Masthead to ask for tokens of the ServiceAccount of the hub that the spec names.
-	// The message says which right is missing.
+	// ReasonHubServiceAccountNotAllowed: nobody granted Masthead to get the ServiceAccount of the hub that the spec names, and to ask for
+	// its tokens. The message says which rights are missing.
 	ReasonHubServiceAccountNotAllowed = "HubServiceAccountNotAllowed"
 
 	// ReasonEndpointNotAllowed: the token endpoint is none of those that the operator allows.
@@ -213,7 +215,8 @@ const (
 	// asked to.
 	ReasonServiceAccountTokenInvalid = "ServiceAccountTokenInvalid"
 
-	// ReasonServiceAccountTokenUnavailable: the imported cluster could not be asked. It is asked again.
+	// ReasonServiceAccountTokenUnavailable: the imported cluster could not be asked, or its answer broke off or is larger than there is
+	// room for. It is asked again.
 	ReasonServiceAccountTokenUnavailable = "ServiceAccountTokenUnavailable"
 )
 

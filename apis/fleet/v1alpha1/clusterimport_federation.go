@@ -37,8 +37,10 @@ type HubServiceAccountName string
 // federation. Masthead asks the hub for a short-lived token of the ServiceAccount, for Google alone, and Google for one
 // of its own in exchange.
 type GoogleWorkloadIdentity struct {
-	// serviceAccountName is a ServiceAccount in the namespace of the ClusterImport. Somebody must have granted
-	// Masthead to create serviceaccounts/token for it, by a Role with resourceNames.
+	// serviceAccountName is a ServiceAccount in the namespace of the ClusterImport. It must bear the label
+	// fleet.masthead.dev/import-credentials with the UID of the ClusterImport, or "true" for every one of the namespace,
+	// and somebody must have granted Masthead to get it and to create serviceaccounts/token for it, by a Role with
+	// resourceNames.
 	// +required
 	ServiceAccountName HubServiceAccountName `json:"serviceAccountName"`
 
@@ -72,9 +74,10 @@ type GoogleWorkloadIdentity struct {
 // Masthead asks the hub for a short-lived token of the ServiceAccount, for Entra ID alone, and Entra ID for one of its
 // own in exchange.
 type AzureWorkloadIdentity struct {
-	// serviceAccountName is a ServiceAccount in the namespace of the ClusterImport. Somebody must have granted
-	// Masthead to create serviceaccounts/token for it, by a Role with resourceNames. Its token has the audience
-	// api://AzureADTokenExchange and no other one, so the hub accepts it nowhere.
+	// serviceAccountName is a ServiceAccount in the namespace of the ClusterImport. It must bear the label
+	// fleet.masthead.dev/import-credentials with the UID of the ClusterImport, or "true" for every one of the namespace,
+	// and somebody must have granted Masthead to get it and to create serviceaccounts/token for it, by a Role with
+	// resourceNames. Its token has the audience api://AzureADTokenExchange and no other one, so the hub accepts it nowhere.
 	// +required
 	ServiceAccountName HubServiceAccountName `json:"serviceAccountName"`
 }

@@ -35,12 +35,12 @@
 //     date while the reflection stops.
 //   - An import that may no longer use its provider configuration has nothing. What an import has left whose finalizer
 //     somebody took away is removed the same way; the manager looks for it when it starts, too.
-//   - Credentials are withdrawn with the label or the Secret that gave them, or with the right to the tokens of the
-//     ServiceAccount that did, whatever else stops the import. That is so for what the spec names: after a change of
+//   - Credentials are withdrawn with the label, the Secret or the ServiceAccount of the hub that gave them, or with the
+//     right to the tokens of that ServiceAccount, whatever else stops the import. That is so for what the spec names: after a change of
 //     the source, those of the earlier one stay until the new one gives some.
-//   - A token of a ServiceAccount of the hub is asked for in the namespace of the ClusterImport alone, for one
-//     audience, which is no API server's, and for ten minutes. It is shown once, to an endpoint that the operator
-//     allows, and kept nowhere.
+//   - A token of a ServiceAccount of the hub is asked for in the namespace of the ClusterImport alone, if the
+//     ServiceAccount bears the label that gives it to the import, for one audience, which is no API server's, and for
+//     ten minutes. It is shown once, to an endpoint that the operator allows, and kept nowhere.
 //   - The status names what is there, and nothing that is gone: the admission policies go by it.
 //   - While something else names the cluster for which Cluster API core would write to its Nodes, core gets no
 //     credentials.
@@ -63,11 +63,10 @@
 // The rights of the Crossplane provider configuration, to observe. So a cluster-scoped configuration must allow the
 // namespace. With a configuration of one's own one can show the ID of anybody's cluster, so such an ID, and all the
 // more a name, keeps nobody else from importing it. Secrets are read in the namespace of the ClusterImport alone, and
-// only with the label that somebody who may write them gives them, for the namespace or for one import; a connection
+// only with the label that somebody who may write them gives them, for the namespace or for one import; ServiceAccounts
+// of the hub likewise, whose identity in a cloud could otherwise be sent to a cluster of the writer's; a connection
 // Secret only if it is controlled by the managed resource of the import. Tokens are asked for only at endpoints that
 // the operator allows. A token of a ServiceAccount, whichever the spec names, gives no right that the credentials of
-// the source do not give already: who may ask for it may act as that ServiceAccount. A ServiceAccount of the hub is
-// granted to its namespace: whoever writes ClusterImports there can have a token of its identity in the cloud sent to a
-// cluster of their own, so that one identity is to be for clusters of one owner. Kubeconfigs are held against
+// the source do not give already: who may ask for it may act as that ServiceAccount. Kubeconfigs are held against
 // pkg/providers/credentials: exec, auth-provider, impersonation and files are refused.
 package importer

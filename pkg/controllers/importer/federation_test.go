@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"golang.org/x/oauth2"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -325,7 +327,9 @@ func importWithIdentity(t *testing.T) (*hubOfOneImport, *cloudOf) {
 		Source: fleetv1alpha1.KubeconfigSourceGoogleServiceAccount,
 		Google: &fleetv1alpha1.GoogleServiceAccount{WorkloadIdentity: googleIdentity(server, "")},
 	}
-	h := newHub(t, imp, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: imp.Namespace, Name: "shop-importer"}})
+	h := newHub(t, imp, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
+		Namespace: imp.Namespace, Name: "shop-importer", Labels: map[string]string{fleetv1alpha1.ImportCredentialsLabel: string(imp.UID)},
+	}})
 	minted, err := newTokens([]string{server.URL + "/"}, ca, h.r.clock)
 	if err != nil {
 		t.Fatal(err)
@@ -446,9 +450,102 @@ func TestIdentityIsWithdrawnWithTheGrant(t *testing.T) {
 			h.isWithdrawn(fleetv1alpha1.ReasonHubServiceAccountNotAllowed)
 			imp := h.get()
 			for _, c := range imp.Status.Conditions {
-				if c.Type == fleetv1alpha1.ConditionKubeconfigReady && !strings.Contains(c.Message, `serviceaccounts/token for the ServiceAccount "shop-importer"`) {
+				if c.Type == fleetv1alpha1.ConditionKubeconfigReady && !strings.Contains(c.Message, `get the ServiceAccount "shop-importer" and create serviceaccounts/token`) {
 					t.Errorf("the message does not say what is missing: %s", c.Message)
 				}
+			}
+		})
+	}
+}
+
+// TestServiceAccountOfTheHubIsOfOneImport: the attacker may write ClusterImports in the namespace, and names a
+// ServiceAccount that Masthead may use, for a cluster of theirs. Only an import that whoever may write the ServiceAccount
+// gave it to has a token of it be asked for; whoever takes it back withdraws what was made with it.
+func TestServiceAccountOfTheHubIsOfOneImport(t *testing.T) {
+	const notAllowed = fleetv1alpha1.ReasonCredentialsNotAllowed
+	account := func(labels ...string) []client.Object {
+		meta := metav1.ObjectMeta{Namespace: "customers", Name: "shop-importer", Labels: map[string]string{}}
+		for _, value := range labels {
+			meta.Labels[fleetv1alpha1.ImportCredentialsLabel] = value
+		}
+		return []client.Object{&corev1.ServiceAccount{ObjectMeta: meta}}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		hub    []client.Object
+		// fails is what the hub answers to whoever gets the ServiceAccount.
+		fails error
+		// want is why there is no token; "" for a token.
+		want string
+	}{
+		"This":    {reason: "It is for this import.", hub: account("import-uid")},
+		"All":     {reason: "It is for every import of the namespace.", hub: account("true")},
+		"None":    {reason: "The grant alone says nothing of who may have the identity.", hub: account(), want: notAllowed},
+		"Another": {reason: "It is for another import.", hub: account("another-uid"), want: notAllowed},
+		"Name":    {reason: "Somebody else could make an import of the name.", hub: account("shop"), want: notAllowed},
+		"Empty":   {reason: "It says nothing.", hub: account(""), want: notAllowed},
+		"Deleted": {reason: "It was deleted.", want: fleetv1alpha1.ReasonHubServiceAccountNotFound},
+		"Forbidden": {
+			reason: "Masthead may not see for whom it is.", hub: account("true"), want: fleetv1alpha1.ReasonHubServiceAccountNotAllowed,
+			fails: apierrors.NewForbidden(schema.GroupResource{Resource: "serviceaccounts"}, "shop-importer", errors.New("no such right")),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cloud := &cloudOf{sts: answering(http.StatusOK, exchanged)}
+			server, ca := tokenServer(t, cloud.ServeHTTP)
+			clock := clocktesting.NewFakeClock(time.Now())
+			minted, err := newTokens([]string{server.URL + "/"}, ca, clock)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := 0
+			hub := interceptor.NewClient(fake.NewClientBuilder().WithObjects(tc.hub...).Build(), interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+					if tc.fails != nil {
+						return tc.fails
+					}
+					return c.Get(ctx, key, o, opts...)
+				},
+				Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+					review, ok := o.(*authorizationv1.SelfSubjectAccessReview)
+					if !ok {
+						t.Fatalf("%s\na %T is created", tc.reason, o)
+					}
+					review.Status.Allowed = true
+					return nil
+				},
+				SubResourceCreate: func(_ context.Context, _ client.Client, _ string, _, o client.Object, _ ...client.SubResourceCreateOption) error {
+					asked++
+					if request, ok := o.(*authenticationv1.TokenRequest); ok {
+						request.Status.Token = hubSecret
+					}
+					return nil
+				},
+			})
+			imp := anImport()
+			imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{
+				Source: fleetv1alpha1.KubeconfigSourceGoogleServiceAccount,
+				Google: &fleetv1alpha1.GoogleServiceAccount{WorkloadIdentity: googleIdentity(server, "")},
+			}
+			r := &Reconciler{
+				hub: hub, live: hub, clock: clock, tokens: minted, places: newPlaces(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
+			}
+			token, err := r.minted(t.Context(), newPass(imp), imp.Spec.KubeconfigSource())
+			if tc.want == "" {
+				if err != nil || token != "federated" || asked != 1 || cloud.asked.Load() != 1 {
+					t.Errorf("%s\nwant a token, got %q, %v", tc.reason, token, err)
+				}
+				return
+			}
+			refused, ok := errors.AsType[*stopError](err)
+			if !ok || refused.condition.Reason != tc.want || !refused.withdrawn {
+				t.Fatalf("%s\nwant %s, and what there is withdrawn, got %v", tc.reason, tc.want, err)
+			}
+			if asked > 0 || cloud.asked.Load() > 0 {
+				t.Errorf("%s\nthe hub was asked for %d tokens, and the cloud for %d", tc.reason, asked, cloud.asked.Load())
+			}
+			if tc.want == notAllowed && !strings.Contains(err.Error(), "fleet.masthead.dev/import-credentials=import-uid") {
+				t.Errorf("%s\nthe message does not say what to add: %v", tc.reason, err)
 			}
 		})
 	}

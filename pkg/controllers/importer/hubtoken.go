@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
@@ -57,7 +58,8 @@ func (r *Reconciler) federatedRequest(ctx context.Context, p *pass) (tokenReques
 }
 
 // mayAskForTokens finds out whether somebody granted Masthead to ask for tokens of a ServiceAccount in the namespace of
-// the import. None of the roles that Masthead is installed with does.
+// the import, which none of the roles does that Masthead is installed with, and whether the ServiceAccount is for this
+// import.
 func (r *Reconciler) mayAskForTokens(ctx context.Context, p *pass, account string) error {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
@@ -70,7 +72,32 @@ func (r *Reconciler) mayAskForTokens(ctx context.Context, p *pass, account strin
 	if !review.Status.Allowed {
 		return notGranted(account)
 	}
+	return r.mayUseAccount(ctx, p, account)
+}
+
+// mayUseAccount sees that a ServiceAccount of the hub has the label by which whoever may write it gives it to imports.
+// The grant alone would give it to everybody who may write a ClusterImport in the namespace, for a cluster of theirs.
+func (r *Reconciler) mayUseAccount(ctx context.Context, p *pass, account string) error {
+	there := &corev1.ServiceAccount{}
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.imp.Namespace, Name: account}, there)
+	switch {
+	case apierrors.IsForbidden(err):
+		return notGranted(account)
+	case apierrors.IsNotFound(err):
+		return noHubAccount(account)
+	case err != nil:
+		return fmt.Errorf("cannot get ServiceAccount %q: %w", account, err)
+	case !mayUse(there, p.imp):
+		return withdrawn(fleetv1alpha1.ReasonCredentialsNotAllowed,
+			"The ServiceAccount %q is not for this ClusterImport, and no token of it is asked for: give it the label %s=%s", account,
+			fleetv1alpha1.ImportCredentialsLabel, p.imp.UID)
+	}
 	return nil
+}
+
+// noHubAccount says that there is no ServiceAccount of the name that the spec gives.
+func noHubAccount(account string) error {
+	return withdrawn(fleetv1alpha1.ReasonHubServiceAccountNotFound, "There is no ServiceAccount %q in the namespace of the ClusterImport", account)
 }
 
 // hubToken asks the hub for a token of a ServiceAccount in the namespace of the import, for one audience. A token for
@@ -85,7 +112,7 @@ func (r *Reconciler) hubToken(ctx context.Context, p *pass, account, audience st
 	case apierrors.IsForbidden(err):
 		return "", notGranted(account)
 	case apierrors.IsNotFound(err):
-		return "", withdrawn(fleetv1alpha1.ReasonHubServiceAccountNotFound, "There is no ServiceAccount %q in the namespace of the ClusterImport", account)
+		return "", noHubAccount(account)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return "", noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "The hub refuses a token of the ServiceAccount %q: %s", account, err)
 	case err != nil:
@@ -100,8 +127,8 @@ func (r *Reconciler) hubToken(ctx context.Context, p *pass, account, audience st
 // notGranted says which right is missing, and who gives it.
 func notGranted(account string) error {
 	return withdrawn(fleetv1alpha1.ReasonHubServiceAccountNotAllowed,
-		"Masthead may not create serviceaccounts/token for the ServiceAccount %q: grant it with a Role that has the resourceNames [%s], in the "+
-			"namespace of the ClusterImport, as in config/samples/imports/workload-identity.yaml", account, account)
+		"Masthead may not get the ServiceAccount %q and create serviceaccounts/token for it: grant both with a Role that has the "+
+			"resourceNames [%s], in the namespace of the ClusterImport, as in config/samples/imports/workload-identity.yaml", account, account)
 }
 
 // withdrawn says that there are no credentials, and that those which were made with them may no longer be used.

@@ -334,10 +334,11 @@ func (r *Reconciler) secretKey(ctx context.Context, p *pass, ref fleetv1alpha1.S
 	return secret.Data[ref.Key], nil
 }
 
-// mayUse says whether a Secret is for an import: for all of its namespace, or for this one. A name was rejected in
-// place of the UID: somebody who may write ClusterImports could make one of that name for a cluster of theirs.
-func mayUse(secret *corev1.Secret, imp *fleetv1alpha1.ClusterImport) bool {
-	value := secret.Labels[fleetv1alpha1.ImportCredentialsLabel]
+// mayUse says whether a Secret, or a ServiceAccount of the hub, is for an import: for all of its namespace, or for this
+// one. A name was rejected in place of the UID: somebody who may write ClusterImports could make one of that name for a
+// cluster of theirs.
+func mayUse(credentials client.Object, imp *fleetv1alpha1.ClusterImport) bool {
+	value := credentials.GetLabels()[fleetv1alpha1.ImportCredentialsLabel]
 	return value == "true" || value != "" && value == string(imp.UID)
 }
 

@@ -105,8 +105,11 @@ func (u *usage) shows(granted string) bool {
 	return u.seen[granted] || isList && u.seen["watch "+list]
 }
 
-// tokenRights is the right to ask the hub for tokens of ServiceAccounts.
-const tokenRights = "create serviceaccounts/token."
+// tokenRights are those to ServiceAccounts of the hub and to their tokens. Who owns a namespace grants them, for one
+// ServiceAccount.
+func tokenRights() map[string]bool {
+	return map[string]bool{"get serviceaccounts.": true, "create serviceaccounts/token.": true}
+}
 
 // rightsAreMinimal holds what the importers used against what config/imports grants: nothing that they need is missing,
 // and nothing is granted that no test showed.
@@ -123,7 +126,7 @@ func (u *usage) rightsAreMinimal() error {
 	}
 	maps.Copy(all, imports)
 	all[grantOf("create", "authorization.k8s.io", "selfsubjectaccessreviews")] = true // Everybody may ask that.
-	all[tokenRights] = true                                                           // Who owns a namespace grants it, for one ServiceAccount.
+	maps.Copy(all, tokenRights())
 	var wrong []error
 	for _, used := range slices.Sorted(maps.Keys(u.seen)) {
 		if !all[used] {
