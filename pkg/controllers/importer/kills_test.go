@@ -105,6 +105,9 @@ func TestImportSurvivesKills(t *testing.T) {
 				total += n
 			}
 			t.Logf("%d processes were killed, after %d writes", total, len(k.died))
+			if account := l.imp.Spec.HubServiceAccount(); account != "" && k.died["create token of ServiceAccount "+account] == 0 {
+				t.Error("want a process killed between the token of the hub and its exchange")
+			}
 			if total < 3*len(want) {
 				t.Errorf("only %d processes were killed, for %d objects that were made: the test proves nothing", total, len(want))
 			}
@@ -131,19 +134,15 @@ func (w *world) killedAKS(t *testing.T) life {
 	}, entraID)
 }
 
-// killedGKE is a cluster of GKE whose token is made with the key of a service account.
+// killedGKE is a cluster of GKE whose token is given in exchange for one of a ServiceAccount of the hub. A process is
+// killed between the two, when it has the hub's token and has not shown it.
 func (w *world) killedGKE(t *testing.T) life {
 	t.Helper()
-	const name = "kill-gke"
-	key, err := w.tokens.GoogleKey("/google/"+name, w.api(t, name, reader).Token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.create(t, credentialsSecret(name, map[string][]byte{"key.json": key}))
-	return w.gkeLife(t, name, &fleetv1alpha1.ImportKubeconfig{
-		Source: fleetv1alpha1.KubeconfigSourceGoogleServiceAccount,
-		Google: &fleetv1alpha1.GoogleServiceAccount{KeySecretRef: fleetv1alpha1.SecretKeyReference{Name: name, Key: "key.json"}},
-	})
+	const name, account = "kill-gke", "identity-of-who-is-killed"
+	w.account(t, account, forImports("true"))
+	w.grants(t, account)
+	w.tokens.AddPoolProvider(w.issuer(t), poolProvider, metav1.NamespaceDefault, account, w.api(t, name, reader).Token)
+	return w.gkeLife(t, name, w.federated(account))
 }
 
 // killedAccount is a cluster of EKS whose kubeconfig holds a token of a ServiceAccount, which the next process finds in
@@ -237,6 +236,11 @@ func (k *killed) funcs(ctx context.Context) interceptor.Funcs {
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, o ...client.ApplyOption) error {
 			return do(func() error { return k.after("apply", false, applied(obj), c.Apply(ctx, obj, o...)) })
+		},
+		SubResourceCreate: func(ctx context.Context, c client.Client, sub string, obj, asked client.Object, o ...client.SubResourceCreateOption) error {
+			return do(func() error {
+				return k.after("create "+sub+" of", false, obj, c.SubResource(sub).Create(ctx, obj, asked, o...))
+			})
 		},
 		SubResourceApply: func(ctx context.Context, c client.Client, sub string, obj runtime.ApplyConfiguration, o ...client.SubResourceApplyOption) error {
 			return do(func() error {
