@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -40,6 +41,9 @@ const (
 
 	// refreshBefore is how long before its end a token is replaced, at the latest when a third of its life is left.
 	refreshBefore = 10 * time.Minute
+
+	// maxFailed is how many requests that failed are kept beyond those of the imports that are there.
+	maxFailed = 4096
 
 	// shortestToken is for how long a token has to work: nobody could use it in time, and its endpoint would be asked all
 	// the time. longestToken is for how long one is believed to work: those of Google have an hour, and up to twelve if
@@ -325,11 +329,18 @@ func (t *tokens) drop(key types.NamespacedName, age time.Duration) {
 	}
 }
 
+// forget is for an import that uses no tokens any more. That an endpoint gave it none is kept until the endpoint may be
+// asked again: whoever withdraws credentials, or deletes the import, and takes that back would have it be asked at
+// once.
 func (t *tokens) forget(key types.NamespacedName) {
+	now := t.clock.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.made, key)
-	delete(t.failed, key)
+	maps.DeleteFunc(t.failed, func(_ types.NamespacedName, f failedRequest) bool { return !now.Before(f.until.Add(resync)) })
+	if f, ok := t.failed[key]; ok && (!now.Before(f.until) || len(t.failed) > maxFailed) {
+		delete(t.failed, key)
+	}
 }
 
 // refusal says why there is no token, without what the endpoint sent: it may repeat what it was sent.

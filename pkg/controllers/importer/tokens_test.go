@@ -335,3 +335,42 @@ func TestTokenIsKeptWhileItsEndpointFails(t *testing.T) {
 		t.Errorf("want few requests, got %d", n)
 	}
 }
+
+// TestBackOffOutlivesAWithdrawal: whoever withdraws credentials and gives them again, or deletes the import and creates
+// it anew, does not have an endpoint that refuses be asked more often.
+func TestBackOffOutlivesAWithdrawal(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	minted, err := newTokens(nil, nil, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := types.NamespacedName{Namespace: "a", Name: "shop"}
+	fails := func(key types.NamespacedName) {
+		minted.failed[key] = failedRequest{hash: "h", err: errNoToken, times: 3, until: clock.Now().Add(leftAloneFor(3))}
+	}
+	isLeftAlone := func() bool {
+		_, failed := minted.last(key, tokenRequest{hash: "h"})
+		return clock.Now().Before(failed.until)
+	}
+	fails(key)
+	minted.made[key] = madeToken{hash: "h"}
+	minted.forget(key)
+	if !isLeftAlone() || minted.knows(key) {
+		t.Error("want the endpoint left alone, and the token forgotten")
+	}
+	clock.Step(leftAloneFor(3))
+	minted.forget(key)
+	if len(minted.failed) > 0 {
+		t.Errorf("want nothing kept when its time is over, got %v", minted.failed)
+	}
+	fails(types.NamespacedName{Name: "long-gone"})
+	clock.Step(leftAloneFor(3) + resync)
+	for i := range maxFailed {
+		fails(types.NamespacedName{Name: fmt.Sprint(i)})
+	}
+	fails(key)
+	minted.forget(key)
+	if len(minted.failed) != maxFailed || isLeftAlone() {
+		t.Errorf("want their number bounded, got %d", len(minted.failed))
+	}
+}
