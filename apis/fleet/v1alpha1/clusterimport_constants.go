@@ -181,18 +181,19 @@ const (
 	// ReasonKubeconfigRefused: what the provider gave has something that is refused in kubeconfigs, as exec plugins are.
 	ReasonKubeconfigRefused = "KubeconfigRefused"
 
-	// ReasonCredentialsNotFound: a Secret that the spec names is not there, or lacks the key.
+	// ReasonCredentialsNotFound: a Secret that the spec names is not there, or lacks the key, or the source that it names
+	// has given nothing yet.
 	ReasonCredentialsNotFound = "CredentialsNotFound"
 
-	// ReasonCredentialsNotAllowed: a Secret, or a ServiceAccount of the hub, that the spec names does not bear the label for credentials
-	// of imports, or bears it for another import.
+	// ReasonCredentialsNotAllowed: a Secret, or a ServiceAccount of the hub, that the spec names does not bear the label
+	// for credentials of imports, or bears it for another import.
 	ReasonCredentialsNotAllowed = "CredentialsNotAllowed"
 
 	// ReasonHubServiceAccountNotFound: the ServiceAccount of the hub that the spec names is not there.
 	ReasonHubServiceAccountNotFound = "HubServiceAccountNotFound"
 
-	// ReasonHubServiceAccountNotAllowed: nobody granted Masthead to get the ServiceAccount of the hub that the spec names, and to ask for
-	// its tokens. The message says which rights are missing.
+	// ReasonHubServiceAccountNotAllowed: nobody granted Masthead to get the ServiceAccount of the hub that the spec names,
+	// and to ask for its tokens. The message says which rights are missing.
 	ReasonHubServiceAccountNotAllowed = "HubServiceAccountNotAllowed"
 
 	// ReasonEndpointNotAllowed: the token endpoint is none of those that the operator allows.
@@ -215,8 +216,8 @@ const (
 	// asked to.
 	ReasonServiceAccountTokenInvalid = "ServiceAccountTokenInvalid"
 
-	// ReasonServiceAccountTokenUnavailable: the imported cluster could not be asked, or its answer broke off or is larger than there is
-	// room for. It is asked again.
+	// ReasonServiceAccountTokenUnavailable: the imported cluster could not be asked, or its answer broke off or is larger
+	// than there is room for. It is asked again.
 	ReasonServiceAccountTokenUnavailable = "ServiceAccountTokenUnavailable"
 )
 

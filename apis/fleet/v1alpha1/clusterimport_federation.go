@@ -77,7 +77,8 @@ type AzureWorkloadIdentity struct {
 	// serviceAccountName is a ServiceAccount in the namespace of the ClusterImport. It must bear the label
 	// fleet.masthead.dev/import-credentials with the UID of the ClusterImport, or "true" for every one of the namespace,
 	// and somebody must have granted Masthead to get it and to create serviceaccounts/token for it, by a Role with
-	// resourceNames. Its token has the audience api://AzureADTokenExchange and no other one, so the hub accepts it nowhere.
+	// resourceNames. Its token has the audience api://AzureADTokenExchange and no other one, so the hub accepts it
+	// nowhere.
 	// +required
 	ServiceAccountName HubServiceAccountName `json:"serviceAccountName"`
 }

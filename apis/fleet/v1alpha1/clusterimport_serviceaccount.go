@@ -3,8 +3,16 @@
 
 package v1alpha1
 
-// Imports: what is on the Secret with a kubeconfig that holds a token of a ServiceAccount of the imported cluster.
+// Imports: what is on the Secret with a kubeconfig, and says what it holds. Nothing of it counts for a kubeconfig that
+// is not, byte by byte, the one that was written with it.
 const (
+	// ImportContentAnnotation is a digest of the kubeconfig that was written with the other annotations.
+	ImportContentAnnotation = "fleet.masthead.dev/import-content"
+
+	// ImportSourceAnnotation says which source of credentials, of those that a spec can name, the kubeconfig was made
+	// with: its kind, and a digest of what names it.
+	ImportSourceAnnotation = "fleet.masthead.dev/import-source"
+
 	// ImportServiceAccountAnnotation names the ServiceAccount, as "<namespace>/<name>". A Secret without it holds the credentials
 	// of the source.
 	ImportServiceAccountAnnotation = "fleet.masthead.dev/import-service-account"

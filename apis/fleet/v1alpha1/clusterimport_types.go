@@ -250,8 +250,8 @@ type ImportKubeconfig struct {
 	ServiceAccountRef *ServiceAccountReference `json:"serviceAccountRef,omitempty"`
 }
 
-// SecretKeyReference names a key of a Secret in the same namespace, which bears the label fleet.masthead.dev/import-credentials with
-// the UID of the ClusterImport, or "true" for every one of the namespace.
+// SecretKeyReference names a key of a Secret in the same namespace, which bears the label
+// fleet.masthead.dev/import-credentials with the UID of the ClusterImport, or "true" for every one of the namespace.
 type SecretKeyReference struct {
 	// name of the Secret.
 	// +kubebuilder:validation:MinLength=1

@@ -278,10 +278,12 @@ func newWorkload(kubeconfig []byte, o credentials.Options) (*workload, error) {
 
 func (w *workload) close() { w.base.CloseIdleConnections() }
 
-// errRefused means that the cluster refuses the credentials. errUnreadable means that what it says is no answer.
+// errRefused means that the cluster refuses the credentials. errUnreadable means that what it says is no answer, and
+// errBroken that not all of the answer came, or that there is no room for it now.
 var (
 	errRefused    = errors.New("the credentials are refused")
 	errUnreadable = errors.New("the API server's answer cannot be read")
+	errBroken     = errors.New("the API server's answer breaks off, or there is no memory for it now")
 )
 
 // statusError is an answer that is none of what was asked for.
@@ -331,13 +333,38 @@ func (w *workload) ask(ctx context.Context, method, path string, body, into any,
 	}
 	answer := bounded.NewBody(ctx, resp.Body, bounded.NewScanner("answer", bounded.WithBytes(most)), w.open, nil)
 	defer func() { _ = answer.Close() }() // Which gives back the memory.
-	if err := json.NewDecoder(answer).Decode(into); err != nil {
-		if refused := (*bounded.Error)(nil); errors.As(err, &refused) {
-			return refused
-		}
-		return errUnreadable // What the decoder says repeats parts of the answer.
+	text := &noted{Reader: answer}
+	if err := json.NewDecoder(text).Decode(into); err != nil {
+		return text.without(err)
 	}
 	return nil
+}
+
+// noted is the body of an answer, and notes the error that ended it.
+type noted struct {
+	io.Reader
+
+	ended error
+}
+
+// Read implements io.Reader.
+func (n *noted) Read(p []byte) (int, error) {
+	read, err := n.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		n.ended = err
+	}
+	return read, err //nolint:wrapcheck // The decoder's error is told nobody.
+}
+
+// without says why a body was not decoded. What the decoder says is not repeated: it has parts of the answer.
+func (n *noted) without(err error) error {
+	if refused, ok := errors.AsType[*bounded.Error](n.ended); ok {
+		return refused
+	}
+	if n.ended != nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errBroken
+	}
+	return errUnreadable
 }
 
 // may asks for one right. Asking changes nothing: a review is not kept.

@@ -20,6 +20,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -155,5 +156,39 @@ func TestPageOfLargeNodesIsRead(t *testing.T) {
 	}
 	if got, err := workloadOf(t, always(string(answer))).nodes(t.Context()); err != nil || len(got) != nodesPerPage {
 		t.Errorf("nodes(): want the %d Nodes of a page of %d bytes, got %d: %v", nodesPerPage, len(answer), len(got), err)
+	}
+}
+
+// TestClusterThatFailsIsNoFaultOfTheSpec: what an imported cluster does wrong is tried again, and does not say that
+// somebody has to mend the import. What is no answer of an API server does.
+func TestClusterThatFailsIsNoFaultOfTheSpec(t *testing.T) {
+	const invalid, unavailable = fleetv1alpha1.ReasonServiceAccountTokenInvalid, fleetv1alpha1.ReasonServiceAccountTokenUnavailable
+	for name, tc := range map[string]struct {
+		reason string
+		err    error
+		want   string
+	}{
+		"TooLarge":  {"It sends too much.", &bounded.Error{Limit: bounded.LimitBytes, Max: maxReview}, unavailable},
+		"TooCostly": {"Decoded it would be too much.", &bounded.Error{Limit: bounded.LimitCost}, unavailable},
+		"TooDeep":   {"It sends nonsense, just now.", &bounded.Error{Limit: bounded.LimitDepth}, unavailable},
+		"NoMemory":  {"Others need the memory.", (&noted{ended: budget.ErrShare}).without(budget.ErrShare), unavailable},
+		"BreaksOff": {"The connection broke.", (&noted{ended: io.ErrUnexpectedEOF}).without(io.ErrUnexpectedEOF), unavailable},
+		"Cut":       {"The text ends in the middle.", (&noted{}).without(io.ErrUnexpectedEOF), unavailable},
+		"Empty":     {"There is no text.", (&noted{}).without(io.EOF), unavailable},
+		"Server":    {"It is broken.", &statusError{http.StatusBadGateway}, unavailable},
+		"NoJSON":    {"It is a page for people.", &bounded.Error{Limit: bounded.LimitSyntax}, invalid},
+		"OtherJSON": {"It is something else.", (&noted{}).without(errors.New("json: cannot unmarshal")), invalid},
+		"NoAPI":     {"It serves no tokens.", &statusError{http.StatusMethodNotAllowed}, invalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refused, ok := errors.AsType[*accountError](withoutAccountToken(importReader, tc.err))
+			if !ok || refused.reason != tc.want || strings.Contains(refused.message, "unmarshal") {
+				t.Errorf("%s\nwant %s, got %v", tc.reason, tc.want, refused)
+			}
+			ready := metav1.Condition{Status: metav1.ConditionFalse, Reason: tc.want}
+			if stalls := len(stalled(ready)) > 1; stalls != (tc.want == invalid) {
+				t.Errorf("%s\nstalled: %t", tc.reason, stalls)
+			}
+		})
 	}
 }

@@ -186,7 +186,7 @@ func (w *workload) accountToken(ctx context.Context, account fleetv1alpha1.Servi
 // withoutAccountToken says why a request gave no token.
 func withoutAccountToken(account fleetv1alpha1.ServiceAccountReference, err error) error {
 	status, answered := errors.AsType[*statusError](err)
-	_, tooLarge := errors.AsType[*bounded.Error](err)
+	refused, bound := errors.AsType[*bounded.Error](err)
 	switch {
 	case answered && status.code == http.StatusNotFound:
 		return &accountError{
@@ -201,9 +201,10 @@ func withoutAccountToken(account fleetv1alpha1.ServiceAccountReference, err erro
 		}
 	case answered && status.code < http.StatusInternalServerError && status.code != http.StatusTooManyRequests:
 		return invalidToken(fmt.Sprintf("answers with the status %d", status.code), err)
-	case tooLarge, errors.Is(err, errUnreadable):
+	case bound && refused.Limit == bounded.LimitSyntax, errors.Is(err, errUnreadable):
 		return invalidToken("the answer cannot be read", err)
 	default:
+		// So does an answer that broke off, or for which there is no room, say nothing of the spec.
 		return unavailableToken(err)
 	}
 }

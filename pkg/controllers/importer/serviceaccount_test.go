@@ -270,7 +270,13 @@ func TestServiceAccountTokensThatAreRefused(t *testing.T) {
 		"Short":       {"It would be asked for all the time.", granted("of-the-account", shortestAccountToken-time.Minute), invalid},
 		"Forever":     {"Nobody asked for one that is not replaced.", granted("of-the-account", 10*365*24*time.Hour), invalid},
 		"NoJSON":      {"It is a login page.", answered("<html>" + ofSource), invalid},
-		"NeverEnding": {"Its size is bounded.", endless(`{"status":{"token":"`, "x"), invalid},
+		"NeverEnding": {"Its size is bounded. What sends it is the cluster, and nothing of the spec.", endless(`{"status":{"token":"`, "x"), unavailable},
+		"BreaksOff": {"The connection broke. It is asked again.", func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Content-Length", "1000")
+			rw.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(rw, `{"status":{"token":"of-the-acc`)
+		}, unavailable},
+		"Nothing": {"It is asked again.", answered(""), unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newAccountWorld(t)
