@@ -113,6 +113,7 @@ type Reconciler struct {
 	clusters *clusters
 	places   *places
 	states   *states
+	lacking  lacking
 }
 
 // SetupWithManager adds the importer to the manager of the hub.
@@ -352,4 +353,5 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.clusters.forget(key)
 	r.tokens.forget(key)
 	r.accounts.forget(key)
+	r.lacking.forget(key)
 }

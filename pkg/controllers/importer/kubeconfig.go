@@ -42,6 +42,7 @@ func kubeconfigName(imp *fleetv1alpha1.ClusterImport) string { return imp.Name +
 func (r *Reconciler) kubeconfig(ctx context.Context, p *pass) error {
 	if p.imp.Spec.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceNone {
 		p.fail(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested, "The spec asks for no kubeconfig")
+		r.lacking.forget(p.key())
 		return r.withdrawKubeconfig(ctx, p)
 	}
 	content, err := r.leastCredentials(ctx, p)
@@ -59,6 +60,7 @@ func (r *Reconciler) kubeconfig(ctx context.Context, p *pass) error {
 		return err
 	}
 	p.kubeconfigNow = content
+	r.lacking.forget(p.key())
 	p.pass(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten, "The Secret holds the kubeconfig")
 	return nil
 }
@@ -66,7 +68,7 @@ func (r *Reconciler) kubeconfig(ctx context.Context, p *pass) error {
 // noCredentials tells why there are none, and takes back what was made with those that may no longer be used.
 func (r *Reconciler) noCredentials(ctx context.Context, p *pass, why *stopError) error {
 	p.set(why.condition)
-	p.requeueSoon(retry)
+	p.requeueSoon(r.lacking.next(p, why.condition, r.clock.Now()))
 	if !why.withdrawn {
 		return nil
 	}
@@ -79,8 +81,12 @@ func (r *Reconciler) withdrawKubeconfig(ctx context.Context, p *pass) error {
 	r.tokens.forget(p.key())
 	r.accounts.drop(p.key(), 0)
 	left, err := r.removeKubeconfig(ctx, p)
-	if err != nil || left > 0 {
+	if err != nil {
 		return err
+	}
+	if left > 0 {
+		p.requeueSoon(retry) // Somebody's finalizer keeps the Secret, which is not watched.
+		return nil
 	}
 	p.removed[corev1.SchemeGroupVersion.WithKind("Secret").GroupKind()] = true
 	p.set(noKubeconfigAccess())
