@@ -181,7 +181,8 @@ func TestServiceAccountInPlaceOfTheAdministrator(t *testing.T) {
 
 	w.names(t, imp, nil)
 	w.waitFor(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessAdmin)
-	if after, _ := w.kubeconfig(t, imp); after.UID != before.UID || len(after.Annotations) > 0 {
+	after, _ := w.kubeconfig(t, imp)
+	if _, marked := after.Annotations[fleetv1alpha1.ImportServiceAccountAnnotation]; after.UID != before.UID || marked {
 		t.Errorf("want the same Secret, with nothing of the account, got %v", after.Annotations)
 	}
 	w.unimport(t, imp)

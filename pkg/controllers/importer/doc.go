@@ -36,8 +36,12 @@
 //   - An import that may no longer use its provider configuration has nothing. What an import has left whose finalizer
 //     somebody took away is removed the same way; the manager looks for it when it starts, too.
 //   - Credentials are withdrawn with the label, the Secret or the ServiceAccount of the hub that gave them, or with the
-//     right to the tokens of that ServiceAccount, whatever else stops the import. That is so for what the spec names: after a change of
-//     the source, those of the earlier one stay until the new one gives some.
+//     right to the tokens of that ServiceAccount, whatever else stops the import. That is so for what the spec names:
+//     those of another source go with the change of the spec, unless the new source gives some in their place.
+//   - What a Secret says of the credentials in it counts for the kubeconfig with which it was written, byte by byte. One
+//     that says nothing of it is left until the source is asked, and goes if that gives nothing.
+//   - A token of a ServiceAccount that works is used until it ends, also while its source fails, unless it is
+//     withdrawn.
 //   - A token of a ServiceAccount of the hub is asked for in the namespace of the ClusterImport alone, if the
 //     ServiceAccount bears the label that gives it to the import, for one audience, which is no API server's, and for
 //     ten minutes. It is shown once, to an endpoint that the operator allows, and kept nowhere.
@@ -56,7 +60,8 @@
 // what a kubeconfig of theirs gains. A cluster that gives no token, or does not know those that it gave, is asked less
 // and less often, down to every five minutes. Clusters that hang take half of the workers at most, those of one
 // namespace half of that, and are asked less and less often. What is kept of Nodes is charged to the budget of the
-// process.
+// process. An answer that is too large, or breaks off, is the cluster's fault: it is asked again, and nobody is told to
+// mend the import.
 //
 // # What does whoever writes a ClusterImport gain?
 //
@@ -66,7 +71,11 @@
 // only with the label that somebody who may write them gives them, for the namespace or for one import; ServiceAccounts
 // of the hub likewise, whose identity in a cloud could otherwise be sent to a cluster of the writer's; a connection
 // Secret only if it is controlled by the managed resource of the import. Tokens are asked for only at endpoints that
-// the operator allows. A token of a ServiceAccount, whichever the spec names, gives no right that the credentials of
-// the source do not give already: who may ask for it may act as that ServiceAccount. Kubeconfigs are held against
-// pkg/providers/credentials: exec, auth-provider, impersonation and files are refused.
+// the operator allows. For which step an endpoint is allowed is not said, and nothing would be gained if it were: the
+// writer can have Google be sent what is for Entra ID, but whoever receives it is trusted by the operator with
+// credentials, and the writer sees no answer but a token in the kubeconfig of the import. An endpoint that a tenant
+// runs would be sent as much for the step that it is for, so that none must be allowed. A token of a ServiceAccount,
+// whichever the spec names, gives no right that the credentials of the source do not give already: who may ask for it
+// may act as that ServiceAccount. Kubeconfigs are held against pkg/providers/credentials: exec, auth-provider,
+// impersonation and files are refused.
 package importer

@@ -47,8 +47,8 @@ func forImports(value string) map[string]string {
 	return map[string]string{fleetv1alpha1.ImportCredentialsLabel: value}
 }
 
-// grants has somebody who owns the namespace let Masthead get one ServiceAccount and ask for its tokens, and returns what
-// takes that back.
+// grants has somebody who owns the namespace let Masthead get one ServiceAccount and ask for its tokens, and returns
+// what takes that back.
 func (w *world) grants(t *testing.T, account string) (takeBack func()) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "tokens-of-" + account}

@@ -459,8 +459,8 @@ func TestIdentityIsWithdrawnWithTheGrant(t *testing.T) {
 }
 
 // TestServiceAccountOfTheHubIsOfOneImport: the attacker may write ClusterImports in the namespace, and names a
-// ServiceAccount that Masthead may use, for a cluster of theirs. Only an import that whoever may write the ServiceAccount
-// gave it to has a token of it be asked for; whoever takes it back withdraws what was made with it.
+// ServiceAccount that Masthead may use, for a cluster of theirs. Only an import that whoever may write the
+// ServiceAccount gave it to has a token of it be asked for; whoever takes it back withdraws what was made with it.
 func TestServiceAccountOfTheHubIsOfOneImport(t *testing.T) {
 	const notAllowed = fleetv1alpha1.ReasonCredentialsNotAllowed
 	account := func(labels ...string) []client.Object {

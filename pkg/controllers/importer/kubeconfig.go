@@ -60,8 +60,13 @@ func (r *Reconciler) kubeconfig(ctx context.Context, p *pass) error {
 		return err
 	}
 	p.kubeconfigNow = content
-	r.lacking.forget(p.key())
-	p.pass(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten, "The Secret holds the kubeconfig")
+	message := "The Secret holds the kubeconfig"
+	if p.sourceFails == "" {
+		r.lacking.forget(p.key())
+	} else {
+		message += ", with a token that works until it expires. For the next one the source gives no credentials: " + p.sourceFails
+	}
+	p.pass(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten, message)
 	return nil
 }
 
@@ -94,23 +99,23 @@ func (r *Reconciler) withdrawKubeconfig(ctx context.Context, p *pass) error {
 }
 
 // keepKubeconfig keeps a kubeconfig that is there up to date where the pass stopped before it came to it: a reflection
-// that is refused must not end the connection with the next token. And credentials that are withdrawn are withdrawn
-// whatever else stops the import.
+// that is refused must not end the connection with the next token. And credentials that are withdrawn, or are those of
+// a source that the spec does not name any more, go whatever else stops the import.
 func (r *Reconciler) keepKubeconfig(ctx context.Context, p *pass) error {
-	if p.isKubeconfigSettled() {
+	came := slices.ContainsFunc(p.conditions, func(c metav1.Condition) bool { return c.Type == fleetv1alpha1.ConditionKubeconfigReady })
+	if came || p.emptied {
 		return nil
 	}
-	named := namedSecret(p.imp.Spec)
-	account, hub := p.imp.Spec.ServiceAccount(), p.imp.Spec.HubServiceAccount()
+	named, none := namedSecret(p.imp.Spec), p.imp.Spec.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceNone
 	secret, err := r.ownKubeconfig(ctx, p)
 	switch {
 	case err != nil || secret == nil:
 		return err
-	case p.facts != nil:
+	case p.facts != nil || none:
 		return r.kubeconfig(ctx, p)
-	case account != nil && !isOfAccount(secret, *account):
-		return r.noCredentials(ctx, p, withdrawnUntilAsked())
-	case named == nil && hub == "":
+	case p.isAnothers(secret):
+		return r.noCredentials(ctx, p, withdrawnUntilAsked(p.imp.Spec))
+	case named == nil && p.imp.Spec.HubServiceAccount() == "":
 		return nil
 	}
 	var refused *stopError
@@ -122,15 +127,6 @@ func (r *Reconciler) keepKubeconfig(ctx context.Context, p *pass) error {
 	default:
 		return nil
 	}
-}
-
-// isKubeconfigSettled says whether the pass has come to the kubeconfig, or there is nothing by which it could be kept
-// or withdrawn.
-func (p *pass) isKubeconfigSettled() bool {
-	came := slices.ContainsFunc(p.conditions, func(c metav1.Condition) bool { return c.Type == fleetv1alpha1.ConditionKubeconfigReady })
-	spec := p.imp.Spec
-	return came || p.emptied ||
-		p.facts == nil && namedSecret(spec) == nil && spec.ServiceAccount() == nil && spec.HubServiceAccount() == ""
 }
 
 // mayStillUse finds out whether the credentials are withdrawn that an import uses: those of a Secret, or those of a
@@ -403,7 +399,7 @@ func (r *Reconciler) writeKubeconfig(ctx context.Context, p *pass, content []byt
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.imp.Namespace, Name: kubeconfigName(p.imp), Labels: labels},
 		Type:       clusterv1.ClusterSecretType, Data: map[string][]byte{kubeconfigKey: content},
 	}
-	p.markAccount(want)
+	p.mark(want)
 	p.references = append(p.references, fleetv1alpha1.ImportReference{APIVersion: "v1", Kind: "Secret", Namespace: want.Namespace, Name: want.Name})
 	there := &corev1.Secret{}
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(want), there)
@@ -421,7 +417,7 @@ func (r *Reconciler) writeKubeconfig(ctx context.Context, p *pass, content []byt
 	changed := there.DeepCopy()
 	changed.Data = want.Data
 	maps.Copy(changed.Labels, labels)
-	p.markAccount(changed)
+	p.mark(changed)
 	if equality.Semantic.DeepEqual(there, changed) {
 		return nil
 	}

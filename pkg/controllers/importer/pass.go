@@ -52,6 +52,8 @@ type pass struct {
 	expires       time.Time
 	// account is the ServiceAccount of the imported cluster whose token that is; nil for the credentials of the source.
 	account *fleetv1alpha1.ServiceAccountReference
+	// sourceFails says why the source gives nothing to ask for the next token with; "" if it does.
+	sourceFails string
 
 	conditions []metav1.Condition
 	references []fleetv1alpha1.ImportReference

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -46,21 +45,45 @@ const (
 // ServiceAccount of the imported cluster, a token of that one. There is no way from the second back to the first: who
 // asks for a token of few rights gets it or nothing, and a Secret that still holds other credentials goes.
 func (r *Reconciler) leastCredentials(ctx context.Context, p *pass) ([]byte, error) {
-	source, err := r.credentials(ctx, p)
+	content, err := r.credentials(ctx, p)
 	account := p.imp.Spec.ServiceAccount()
-	if account == nil {
+	switch {
+	case account == nil:
 		r.accounts.forget(p.key())
-		return source, err
-	}
-	var content []byte
-	if err == nil {
-		content, err = r.accountKubeconfig(ctx, p, *account, source)
+	case err == nil:
+		content, err = r.accountKubeconfig(ctx, p, *account, content)
+	default:
+		content, err = r.whileTheSourceFails(ctx, p, err)
 	}
 	if err != nil {
-		return nil, r.withdrawingOthers(ctx, p, *account, err)
+		return nil, r.withdrawingOthers(ctx, p, err)
 	}
 	p.account = account
 	return content, nil
+}
+
+// whileTheSourceFails is the kubeconfig with the token of the account that the Secret holds, for as long as that works:
+// the source, which gives nothing to ask for another one with, has done its part. What is withdrawn is none of it.
+func (r *Reconciler) whileTheSourceFails(ctx context.Context, p *pass, why error) ([]byte, error) {
+	refused, stops := errors.AsType[*stopError](why)
+	if !stops || refused.withdrawn {
+		return nil, why
+	}
+	secret, err := r.ownKubeconfig(ctx, p)
+	if err != nil {
+		return nil, errors.Join(why, err)
+	}
+	if secret == nil || !p.isWanted(secret) {
+		return nil, why
+	}
+	now := r.accounts.clock.Now()
+	expires, works := accountExpiry(secret, now)
+	if _, err := credentials.Parse(secret.Data[kubeconfigKey], r.creds); err != nil || !works {
+		return nil, why
+	}
+	p.expires, p.sourceFails = expires, refused.condition.Message
+	p.requeueSoon(min(r.lacking.next(p, refused.condition, now), expires.Sub(now)))
+	return secret.Data[kubeconfigKey], nil
 }
 
 // accountKubeconfig is a kubeconfig with the server and the authority of the source's, and a token of the account.
@@ -70,7 +93,7 @@ func (r *Reconciler) accountKubeconfig(ctx context.Context, p *pass, account fle
 		return nil, err
 	}
 	request := r.accountRequest(p, account, cluster, source)
-	if err := r.recoverToken(ctx, p, account, cluster, request); err != nil {
+	if err := r.recoverToken(ctx, p, cluster, request); err != nil {
 		return nil, err
 	}
 	token, again, err := r.accounts.renewed(ctx, p.key(), request, importedClusters, func() (func(), bool) { return r.enter(p) })
@@ -106,13 +129,14 @@ func clusterOf(kubeconfig []byte, o credentials.Options) (*clientcmdapi.Cluster,
 }
 
 // accountRequest asks the API server of a cluster for a token. A token counts for this server alone, by its authority:
-// none is ever sent to another one. It outlives the credentials with which it was asked for, which rotate more often.
+// none is ever sent to another one. It outlives the credentials with which it was asked for, which rotate more often,
+// but not their source: who withdraws one that the spec does not name any more is noticed by nobody.
 func (r *Reconciler) accountRequest(
 	p *pass, account fleetv1alpha1.ServiceAccountReference, cluster *clientcmdapi.Cluster, source []byte,
 ) tokenRequest {
 	return tokenRequest{
 		hash: hashOf(
-			[]byte(p.imp.UID), []byte(account.Namespace), []byte(account.Name), []byte(cluster.Server), cluster.CertificateAuthorityData,
+			[]byte(p.imp.UID), []byte(sourceOf(p.imp.Spec)), []byte(account.Namespace), []byte(account.Name), []byte(cluster.Server), cluster.CertificateAuthorityData,
 			[]byte(cluster.TLSServerName), []byte(strconv.FormatBool(cluster.InsecureSkipTLSVerify)),
 		),
 		credentials: hashOf(source),
@@ -228,55 +252,26 @@ func acceptAccountToken(token *oauth2.Token, now time.Time) error {
 	return nil
 }
 
-// accountMarks are the annotations by which a Secret says whose token it holds.
-func accountMarks(account fleetv1alpha1.ServiceAccountReference, expires time.Time) map[string]string {
-	return map[string]string{
-		fleetv1alpha1.ImportServiceAccountAnnotation:  account.Namespace + "/" + account.Name,
-		fleetv1alpha1.ImportTokenExpirationAnnotation: expires.UTC().Format(time.RFC3339),
-	}
-}
-
-// markAccount has a Secret say whose token it is given, if it is given one, and nothing otherwise.
-func (p *pass) markAccount(secret *corev1.Secret) {
-	delete(secret.Annotations, fleetv1alpha1.ImportServiceAccountAnnotation)
-	delete(secret.Annotations, fleetv1alpha1.ImportTokenExpirationAnnotation)
-	if p.account == nil {
-		return
-	}
-	if secret.Annotations == nil {
-		secret.Annotations = map[string]string{}
-	}
-	maps.Copy(secret.Annotations, accountMarks(*p.account, p.expires))
-}
-
-// isOfAccount says whether a Secret holds a token of an account.
-func isOfAccount(secret *corev1.Secret, account fleetv1alpha1.ServiceAccountReference) bool {
-	return secret.Annotations[fleetv1alpha1.ImportServiceAccountAnnotation] == account.Namespace+"/"+account.Name
-}
-
 // recoverToken takes the token out of the Secret that an earlier process wrote. It is believed if the kubeconfig is,
 // byte by byte, the one that this process would write with it. Tokens in memory alone were rejected here: a manager
 // that starts would ask every imported cluster at once, and where one cannot be asked just then, would say that there
 // are no credentials, although there are. Whoever may change the Secret, which is as good as to read it, gains nothing:
 // the token goes to the cluster that the source names, and is replaced within the hour.
-func (r *Reconciler) recoverToken(
-	ctx context.Context, p *pass, account fleetv1alpha1.ServiceAccountReference, cluster *clientcmdapi.Cluster, request tokenRequest,
-) error {
+func (r *Reconciler) recoverToken(ctx context.Context, p *pass, cluster *clientcmdapi.Cluster, request tokenRequest) error {
 	if r.accounts.knows(p.key()) {
 		return nil
 	}
 	secret, err := r.ownKubeconfig(ctx, p)
-	if err != nil || secret == nil || !isOfAccount(secret, account) {
+	if err != nil || secret == nil || !p.isWanted(secret) {
 		return err
 	}
-	now := r.accounts.clock.Now()
-	expires, err := time.Parse(time.RFC3339, secret.Annotations[fleetv1alpha1.ImportTokenExpirationAnnotation])
-	if err != nil || !now.Before(expires) || expires.After(now.Add(accountTokenLife)) {
-		return nil //nolint:nilerr // What is not understood is replaced.
+	expires, works := accountExpiry(secret, r.accounts.clock.Now())
+	if !works {
+		return nil
 	}
 	parsed, err := credentials.Parse(secret.Data[kubeconfigKey], r.creds)
 	if err != nil {
-		return nil //nolint:nilerr // The same.
+		return nil //nolint:nilerr // What is not understood is replaced.
 	}
 	again, err := encoded(cluster, &clientcmdapi.AuthInfo{Token: parsed.Token()})
 	if err != nil || !bytes.Equal(again, secret.Data[kubeconfigKey]) {
@@ -297,32 +292,6 @@ func (r *Reconciler) ownKubeconfig(ctx context.Context, p *pass) (*corev1.Secret
 		return nil, fmt.Errorf("cannot get Secret %q: %w", kubeconfigName(p.imp), err)
 	}
 	return secret, nil
-}
-
-// withdrawingOthers has the Secret go where there is no token of the account and the Secret holds other credentials:
-// those of the source, or a token of another account, from before the spec named this one.
-func (r *Reconciler) withdrawingOthers(ctx context.Context, p *pass, account fleetv1alpha1.ServiceAccountReference, why error) error {
-	refused, stops := errors.AsType[*stopError](why)
-	secret, err := r.ownKubeconfig(ctx, p)
-	if err != nil {
-		return errors.Join(why, err)
-	}
-	if secret == nil || isOfAccount(secret, account) {
-		return why
-	}
-	if !stops {
-		return withdrawnUntilAsked()
-	}
-	return &stopError{condition: refused.condition, withdrawn: true}
-}
-
-// withdrawnUntilAsked is for a Secret with other credentials than those that the spec asks for, in a pass that does not
-// come to ask for these.
-func withdrawnUntilAsked() *stopError {
-	return &stopError{withdrawn: true, condition: metav1.Condition{
-		Type: fleetv1alpha1.ConditionKubeconfigReady, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonServiceAccountTokenUnavailable,
-		Message: "The imported cluster has not been asked for a token of the ServiceAccount yet",
-	}}
 }
 
 // refusedToken has the next look ask for another token where the cluster does not know the one that it gave: its

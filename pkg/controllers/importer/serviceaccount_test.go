@@ -422,6 +422,9 @@ func TestServiceAccountTokenSurvivesARestart(t *testing.T) {
 		"AnotherServer": {"The token of another cluster is not sent to this one.", func(_ *accountWorld, s *corev1.Secret) {
 			s.Data[kubeconfigKey] = []byte(strings.Replace(string(s.Data[kubeconfigKey]), "https://127.0.0.1", "https://127.0.0.2", 1))
 		}, false},
+		"OlderVersion": {"A version that knows no accounts wrote the source's token, and left the marks.", func(_ *accountWorld, s *corev1.Secret) {
+			s.Data[kubeconfigKey] = []byte(strings.Replace(string(s.Data[kubeconfigKey]), "of-the-account", ofSource, 1))
+		}, false},
 		"AnotherUser": {"A certificate is no token of the account.", func(_ *accountWorld, s *corev1.Secret) {
 			s.Data[kubeconfigKey] = []byte("apiVersion: v1\nkind: Config\n")
 		}, false},
@@ -484,8 +487,11 @@ func TestServiceAccountIsExchanged(t *testing.T) {
 		w.look()
 		w.imp.Spec.Kubeconfig.ServiceAccountRef = nil
 		w.look()
-		if secret := w.holds("The source is asked for.", ofSource); len(secret.Annotations) > 0 {
-			t.Errorf("want nothing of the account on the Secret, got %v", secret.Annotations)
+		secret := w.holds("The source is asked for.", ofSource)
+		for _, mark := range []string{fleetv1alpha1.ImportServiceAccountAnnotation, fleetv1alpha1.ImportTokenExpirationAnnotation} {
+			if value, marked := secret.Annotations[mark]; marked {
+				t.Errorf("want nothing of the account on the Secret, got %s", value)
+			}
 		}
 		w.imp.Spec.Kubeconfig.ServiceAccountRef = new(importReader)
 		w.grants("of-the-account-2")

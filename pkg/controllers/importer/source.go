@@ -1,0 +1,141 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// sourceOf names the source of credentials that a spec names: its kind, and a digest of what tells it from others of
+// its kind. What the source gives is not in it: a Secret of the same name that was made anew, or a token that the
+// provider replaced, is the same source. Neither is the ServiceAccount of the imported cluster, which has a mark of its
+// own.
+func sourceOf(s fleetv1alpha1.ClusterImportSpec) string {
+	source, k := s.KubeconfigSource(), s.Kubeconfig
+	parts := []string{string(source)}
+	named := func(ref *fleetv1alpha1.SecretKeyReference) { parts = append(parts, "Secret", ref.Name, ref.Key) }
+	switch {
+	case k == nil:
+		parts = append(parts, string(fleetv1alpha1.KubeconfigUserUser))
+	case source == fleetv1alpha1.KubeconfigSourceProvider:
+		parts = append(parts, string(cmp.Or(k.User, fleetv1alpha1.KubeconfigUserUser)))
+	case source == fleetv1alpha1.KubeconfigSourceToken && k.TokenSecretRef != nil:
+		named(k.TokenSecretRef)
+	case source == fleetv1alpha1.KubeconfigSourceGoogleServiceAccount && k.Google != nil:
+		if g := k.Google.WorkloadIdentity; g != nil {
+			parts = append(parts, "WorkloadIdentity", string(g.ServiceAccountName), g.Audience, g.ServiceAccountEmail, g.STS(), g.Credentials())
+		} else {
+			named(&k.Google.KeySecretRef)
+		}
+	case source == fleetv1alpha1.KubeconfigSourceAzureServicePrincipal && k.Azure != nil:
+		parts = append(parts, entraEndpoint(k.Azure), k.Azure.ClientID)
+		if a := k.Azure.WorkloadIdentity; a != nil {
+			parts = append(parts, "WorkloadIdentity", string(a.ServiceAccountName))
+		} else {
+			named(&k.Azure.ClientSecretRef)
+		}
+	}
+	texts := make([][]byte, 0, len(parts))
+	for _, p := range parts {
+		texts = append(texts, []byte(p))
+	}
+	return string(source) + "/" + hashOf(texts...)[:16]
+}
+
+// mark has the Secret say what the kubeconfig is that it is given: of which source, and, if it holds a token of a
+// ServiceAccount of the imported cluster, of whom and until when. The digest binds all of that to the kubeconfig: a
+// version of Masthead that does not know these marks leaves them where they are when it writes other credentials. What
+// is digested has a token of a cloud or of an API server, or a key, which nobody guesses.
+func (p *pass) mark(secret *corev1.Secret) {
+	delete(secret.Annotations, fleetv1alpha1.ImportServiceAccountAnnotation)
+	delete(secret.Annotations, fleetv1alpha1.ImportTokenExpirationAnnotation)
+	if secret.Annotations == nil {
+		secret.Annotations = map[string]string{}
+	}
+	secret.Annotations[fleetv1alpha1.ImportSourceAnnotation] = sourceOf(p.imp.Spec)
+	secret.Annotations[fleetv1alpha1.ImportContentAnnotation] = hashOf(secret.Data[kubeconfigKey])
+	if p.account != nil {
+		maps.Copy(secret.Annotations, map[string]string{
+			fleetv1alpha1.ImportServiceAccountAnnotation:  p.account.Namespace + "/" + p.account.Name,
+			fleetv1alpha1.ImportTokenExpirationAnnotation: p.expires.UTC().Format(time.RFC3339),
+		})
+	}
+}
+
+// saysOf is what a mark of a Secret says of the kubeconfig in it. It is empty where the Secret does not hold the
+// kubeconfig that was written with its marks.
+func saysOf(secret *corev1.Secret, mark string) string {
+	if secret.Annotations[fleetv1alpha1.ImportContentAnnotation] != hashOf(secret.Data[kubeconfigKey]) {
+		return ""
+	}
+	return secret.Annotations[mark]
+}
+
+// isOfAccount says whether a Secret holds a token of an account.
+func isOfAccount(secret *corev1.Secret, account fleetv1alpha1.ServiceAccountReference) bool {
+	return saysOf(secret, fleetv1alpha1.ImportServiceAccountAnnotation) == account.Namespace+"/"+account.Name
+}
+
+// accountExpiry is when the token of an account expires that a Secret holds, and whether it works until then. What says
+// that it lives for longer than was asked for is not believed.
+func accountExpiry(secret *corev1.Secret, now time.Time) (at time.Time, works bool) {
+	at, err := time.Parse(time.RFC3339, saysOf(secret, fleetv1alpha1.ImportTokenExpirationAnnotation))
+	return at, err == nil && now.Before(at) && !at.After(now.Add(accountTokenLife))
+}
+
+// isWanted says whether a Secret holds credentials of the source that the spec names now and, if the spec names a
+// ServiceAccount of the imported cluster, a token of that one. Where the Secret does not say, it does not.
+func (p *pass) isWanted(secret *corev1.Secret) bool {
+	account := p.imp.Spec.ServiceAccount()
+	return saysOf(secret, fleetv1alpha1.ImportSourceAnnotation) == sourceOf(p.imp.Spec) && (account == nil || isOfAccount(secret, *account))
+}
+
+// isAnothers says whether a Secret says that it holds other credentials than those. One that says nothing of its source,
+// as a version of Masthead left it that does not mark it, is given the time until the source is asked.
+func (p *pass) isAnothers(secret *corev1.Secret) bool {
+	account, source := p.imp.Spec.ServiceAccount(), saysOf(secret, fleetv1alpha1.ImportSourceAnnotation)
+	return source != "" && source != sourceOf(p.imp.Spec) || account != nil && !isOfAccount(secret, *account)
+}
+
+// withdrawingOthers has the Secret go where there are no credentials of those that the spec asks for, and the Secret
+// holds other ones: those of a source that the spec named before, whose withdrawal nobody would notice any more, or,
+// where the spec names an account, those of the source itself or of another account.
+func (r *Reconciler) withdrawingOthers(ctx context.Context, p *pass, why error) error {
+	refused, stops := errors.AsType[*stopError](why)
+	secret, err := r.ownKubeconfig(ctx, p)
+	if err != nil {
+		return errors.Join(why, err)
+	}
+	switch {
+	case secret == nil || p.isWanted(secret):
+		return why
+	case stops:
+		return &stopError{condition: refused.condition, withdrawn: true}
+	case p.isAnothers(secret):
+		return withdrawnUntilAsked(p.imp.Spec)
+	default:
+		return why
+	}
+}
+
+// withdrawnUntilAsked is for a Secret with other credentials than those that the spec asks for, in a pass that does not
+// come to ask for these.
+func withdrawnUntilAsked(s fleetv1alpha1.ClusterImportSpec) *stopError {
+	reason, message := fleetv1alpha1.ReasonCredentialsNotFound, "There are no credentials of the source that the spec names yet"
+	if s.ServiceAccount() != nil {
+		reason, message = fleetv1alpha1.ReasonServiceAccountTokenUnavailable, "The imported cluster has not been asked for a token of the ServiceAccount yet"
+	}
+	return &stopError{withdrawn: true, condition: metav1.Condition{
+		Type: fleetv1alpha1.ConditionKubeconfigReady, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+	}}
+}

@@ -1,0 +1,225 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
+
+// keeps has the Secret of the source have other data, and its label.
+func (w *accountWorld) keeps(data map[string][]byte) {
+	w.t.Helper()
+	secret := &corev1.Secret{}
+	if err := w.hub.Get(w.t.Context(), client.ObjectKey{Namespace: w.imp.Namespace, Name: "token"}, secret); err != nil {
+		w.t.Fatal(err)
+	}
+	secret.Data = data
+	if err := w.hub.Update(w.t.Context(), secret); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestCredentialsOfAnotherSourceGo: the spec names another source, which gives nothing yet. Who withdraws the first one
+// would be noticed by nobody, because nobody looks at it any more.
+func TestCredentialsOfAnotherSourceGo(t *testing.T) {
+	const notFound, unavailable = fleetv1alpha1.ReasonCredentialsNotFound, fleetv1alpha1.ReasonServiceAccountTokenUnavailable
+	toProvider := func(w *accountWorld) { w.imp.Spec.Kubeconfig.Source = fleetv1alpha1.KubeconfigSourceProvider }
+	toKey := func(key string) func(*accountWorld) {
+		return func(w *accountWorld) {
+			w.imp.Spec.Kubeconfig.TokenSecretRef = &fleetv1alpha1.SecretKeyReference{Name: "token", Key: key}
+		}
+	}
+	fails := func(w *accountWorld) {
+		toKey("second")(w)
+		hub, ok := w.hub.(client.WithWatch)
+		if !ok {
+			w.t.Fatalf("got a %T", w.hub)
+		}
+		w.r.live = interceptor.NewClient(hub, interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				if key.Name == "token" {
+					return errors.New("the hub fails")
+				}
+				return c.Get(ctx, key, o, opts...)
+			},
+		})
+	}
+	exchanged := func(w *accountWorld) {
+		w.keeps(map[string][]byte{"second": []byte("of-the-second")})
+		secret, _ := w.secret()
+		secret.Data[kubeconfigKey] = []byte(strings.Replace(string(secret.Data[kubeconfigKey]), ofSource, "of-somebody", 1))
+		if err := w.hub.Update(w.t.Context(), secret); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason  string
+		account *fleetv1alpha1.ServiceAccountReference
+		change  func(*accountWorld)
+		// stopped means that the pass stops before it has observed the cluster.
+		stopped     bool
+		want, holds string
+	}{
+		"Provider":      {reason: "Nothing is published yet.", change: toProvider, want: notFound},
+		"Key":           {reason: "There is nothing under the key.", change: toKey("third"), want: notFound},
+		"HubFails":      {reason: "Nobody knows for how long.", change: fails, want: notFound},
+		"Gives":         {reason: "It is the same Secret, with what the other source gives.", change: toKey("second"), want: written, holds: "of-the-second"},
+		"StoppedBefore": {reason: "Whatever stops an import.", change: toProvider, stopped: true, want: notFound},
+		"StoppedNone": {
+			reason: "No kubeconfig is asked for.", stopped: true, want: fleetv1alpha1.ReasonKubeconfigNotRequested,
+			change: func(w *accountWorld) {
+				w.imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{Source: fleetv1alpha1.KubeconfigSourceNone}
+			},
+		},
+		"Account":        {reason: "Its token was asked for with them.", account: new(importReader), change: toProvider, want: notFound},
+		"AccountStopped": {reason: "The same.", account: new(importReader), change: toProvider, stopped: true, want: unavailable},
+		"AccountGives": {
+			reason: "Another token is asked for, with what the other source gives.", account: new(importReader), want: written, holds: "of-the-account-2",
+			change: func(w *accountWorld) {
+				toKey("second")(w)
+				w.grants("of-the-account-2")
+			},
+		},
+		"AccountRestarted": {
+			reason: "The same, where the Secret has the first one.", account: new(importReader), want: written, holds: "of-the-account-2",
+			change: func(w *accountWorld) {
+				toKey("second")(w)
+				w.start()
+				w.grants("of-the-account-2")
+			},
+		},
+		"Same": {
+			reason: "The source is the same, and will give others.", want: notFound, holds: ofSource,
+			change: func(w *accountWorld) { w.keeps(map[string][]byte{"second": []byte("of-the-second")}) },
+		},
+		"SameStopped":      {reason: "Nothing has changed.", change: func(*accountWorld) {}, stopped: true, want: written, holds: ofSource},
+		"Exchanged":        {reason: "Whose it is that somebody wrote there nobody knows.", change: exchanged, want: notFound},
+		"ExchangedStopped": {reason: "The source was not asked yet.", change: exchanged, stopped: true, want: written, holds: "of-somebody"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newAccountWorld(t)
+			w.keeps(map[string][]byte{"token": []byte(ofSource), "second": []byte("of-the-second")})
+			w.imp.Spec.Kubeconfig.ServiceAccountRef = tc.account
+			if _, got := w.look(); got != written {
+				t.Fatalf("want %s, got %s", written, got)
+			}
+			before, _ := w.secret()
+			tc.change(w)
+			got := ""
+			if tc.stopped {
+				p := w.pass()
+				if err := w.r.keepKubeconfig(t.Context(), p); err != nil {
+					t.Fatal(err)
+				}
+				got = w.reason(p)
+			} else {
+				_, got = w.look()
+			}
+			if got != tc.want {
+				t.Errorf("%s\nwant %s, got %s", tc.reason, tc.want, got)
+			}
+			if after := w.holds(tc.reason, tc.holds); after != nil && after.UID != before.UID {
+				t.Errorf("%s\nwant the same Secret", tc.reason)
+			}
+		})
+	}
+}
+
+// TestAccountTokenIsServedWhileTheSourceFails: a token of the account works, and the source gives nothing with which
+// another one could be asked for. It is used until it ends, also by a manager that was started meanwhile.
+func TestAccountTokenIsServedWhileTheSourceFails(t *testing.T) {
+	for name, restarted := range map[string]bool{"Runs": false, "Restarted": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newAccountWorld(t)
+			first, _ := w.look()
+			w.requests()
+			w.keeps(nil)
+			if restarted {
+				w.start()
+			}
+			p, got := w.look()
+			if got != written || string(p.kubeconfigNow) != string(first.kubeconfigNow) {
+				t.Fatalf("want the token to be used, got %s", got)
+			}
+			if c := meta.FindStatusCondition(w.imp.Status.Conditions, fleetv1alpha1.ConditionKubeconfigReady); !strings.Contains(c.Message, "nothing under the key") {
+				t.Errorf("want the message to say what the source lacks, got %s", c.Message)
+			}
+			if w.imp.Status.Kubeconfig == nil || p.requeue() > retry {
+				t.Errorf("want the kubeconfig in the status, and another look soon, got %v, one in %s", w.imp.Status.Kubeconfig, p.requeue())
+			}
+			w.wantRequests("There is nothing to ask with.")
+			w.clock.Step(time.Hour)
+			if p, got = w.look(); got == written || p.kubeconfigNow != nil {
+				t.Errorf("want a token that has expired not to be used, got %s", got)
+			}
+		})
+	}
+}
+
+// TestSourcesDiffer: every field that names a source tells it from others, and nothing else does.
+func TestSourcesDiffer(t *testing.T) {
+	ref := fleetv1alpha1.SecretKeyReference{Name: "a", Key: "b"}
+	google := func(g fleetv1alpha1.GoogleServiceAccount) *fleetv1alpha1.ImportKubeconfig {
+		return &fleetv1alpha1.ImportKubeconfig{Source: fleetv1alpha1.KubeconfigSourceGoogleServiceAccount, Google: &g}
+	}
+	federated := func(change func(*fleetv1alpha1.GoogleWorkloadIdentity)) *fleetv1alpha1.ImportKubeconfig {
+		g := &fleetv1alpha1.GoogleWorkloadIdentity{ServiceAccountName: "a", Audience: poolProvider}
+		change(g)
+		return google(fleetv1alpha1.GoogleServiceAccount{WorkloadIdentity: g})
+	}
+	azure := func(change func(*fleetv1alpha1.AzureServicePrincipal)) *fleetv1alpha1.ImportKubeconfig {
+		a := &fleetv1alpha1.AzureServicePrincipal{TenantID: "t", ClientID: "c", ClientSecretRef: ref}
+		change(a)
+		return &fleetv1alpha1.ImportKubeconfig{Source: fleetv1alpha1.KubeconfigSourceAzureServicePrincipal, Azure: a}
+	}
+	seen := map[string]int{}
+	for i, k := range []*fleetv1alpha1.ImportKubeconfig{
+		nil,
+		{Source: fleetv1alpha1.KubeconfigSourceNone},
+		{User: fleetv1alpha1.KubeconfigUserAdmin},
+		{Source: fleetv1alpha1.KubeconfigSourceToken, TokenSecretRef: &ref},
+		{Source: fleetv1alpha1.KubeconfigSourceToken, TokenSecretRef: &fleetv1alpha1.SecretKeyReference{Name: "a", Key: "c"}},
+		{Source: fleetv1alpha1.KubeconfigSourceToken, TokenSecretRef: &fleetv1alpha1.SecretKeyReference{Name: "ab"}},
+		google(fleetv1alpha1.GoogleServiceAccount{KeySecretRef: ref}),
+		federated(func(*fleetv1alpha1.GoogleWorkloadIdentity) {}),
+		federated(func(g *fleetv1alpha1.GoogleWorkloadIdentity) { g.ServiceAccountName = "b" }),
+		federated(func(g *fleetv1alpha1.GoogleWorkloadIdentity) { g.Audience += "2" }),
+		federated(func(g *fleetv1alpha1.GoogleWorkloadIdentity) { g.ServiceAccountEmail = "e" }),
+		federated(func(g *fleetv1alpha1.GoogleWorkloadIdentity) { g.STSEndpoint = "https://sts.example.org" }),
+		federated(func(g *fleetv1alpha1.GoogleWorkloadIdentity) { g.CredentialsEndpoint = "https://iam.example.org" }),
+		azure(func(*fleetv1alpha1.AzureServicePrincipal) {}),
+		azure(func(a *fleetv1alpha1.AzureServicePrincipal) { a.TenantID = "u" }),
+		azure(func(a *fleetv1alpha1.AzureServicePrincipal) { a.ClientID = "d" }),
+		azure(func(a *fleetv1alpha1.AzureServicePrincipal) { a.AuthorityHost = "https://entra.example.org" }),
+		azure(func(a *fleetv1alpha1.AzureServicePrincipal) { a.ClientSecretRef.Name = "c" }),
+		azure(func(a *fleetv1alpha1.AzureServicePrincipal) {
+			a.ClientSecretRef, a.WorkloadIdentity = fleetv1alpha1.SecretKeyReference{}, &fleetv1alpha1.AzureWorkloadIdentity{ServiceAccountName: "a"}
+		}),
+	} {
+		source := sourceOf(fleetv1alpha1.ClusterImportSpec{Kubeconfig: k})
+		if before, known := seen[source]; known {
+			t.Errorf("the sources %d and %d are one: %s", before, i, source)
+		}
+		seen[source] = i
+	}
+	for reason, k := range map[string]*fleetv1alpha1.ImportKubeconfig{
+		"The default is what is meant without it.": {Source: fleetv1alpha1.KubeconfigSourceProvider, User: fleetv1alpha1.KubeconfigUserUser},
+		"The account has a mark of its own.":       {ServiceAccountRef: new(importReader)},
+	} {
+		if source := sourceOf(fleetv1alpha1.ClusterImportSpec{Kubeconfig: k}); seen[source] != 0 || source == "" {
+			t.Errorf("%s\ngot another source: %s", reason, source)
+		}
+	}
+}
