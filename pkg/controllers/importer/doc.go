@@ -38,8 +38,8 @@
 //   - Credentials are withdrawn with the label, the Secret or the ServiceAccount of the hub that gave them, or with the
 //     right to the tokens of that ServiceAccount, whatever else stops the import. That is so for what the spec names:
 //     those of another source go with the change of the spec, unless the new source gives some in their place.
-//   - What a Secret says of the credentials in it counts for the kubeconfig with which it was written, byte by byte. One
-//     that says nothing of it is left until the source is asked, and goes if that gives nothing.
+//   - What a Secret says of the credentials in it counts for the kubeconfig with which it was written, byte by byte.
+//     One that says nothing of it is left until the source is asked, and goes if that gives nothing.
 //   - A token of a ServiceAccount that works is used until it ends, also while its source fails, unless it is
 //     withdrawn.
 //   - A token of a ServiceAccount of the hub is asked for in the namespace of the ClusterImport alone, if the

@@ -100,8 +100,8 @@ func (p *pass) isWanted(secret *corev1.Secret) bool {
 	return saysOf(secret, fleetv1alpha1.ImportSourceAnnotation) == sourceOf(p.imp.Spec) && (account == nil || isOfAccount(secret, *account))
 }
 
-// isAnothers says whether a Secret says that it holds other credentials than those. One that says nothing of its source,
-// as a version of Masthead left it that does not mark it, is given the time until the source is asked.
+// isAnothers says whether a Secret says that it holds other credentials than those. One that says nothing of its
+// source, as a version of Masthead left it that does not mark it, is given the time until the source is asked.
 func (p *pass) isAnothers(secret *corev1.Secret) bool {
 	account, source := p.imp.Spec.ServiceAccount(), saysOf(secret, fleetv1alpha1.ImportSourceAnnotation)
 	return source != "" && source != sourceOf(p.imp.Spec) || account != nil && !isOfAccount(secret, *account)
