@@ -117,7 +117,7 @@ func TestCredentialsOfAnotherSourceGo(t *testing.T) {
 			}
 			before, _ := w.secret()
 			tc.change(w)
-			got := ""
+			var got string
 			if tc.stopped {
 				p := w.pass()
 				if err := w.r.keepKubeconfig(t.Context(), p); err != nil {
