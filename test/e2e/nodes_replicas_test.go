@@ -45,6 +45,43 @@ func eventuallyTwo(ctx context.Context) {
 	Eventually(asPods.Alive).WithArguments(ctx).WithContext(ctx).Should(BeTrue())
 }
 
+// leadOn has the leader be on one node, and the other replica on the other one. Specs before this may have left both
+// replicas on the same node.
+func leadOn(ctx context.Context, node, other string) {
+	GinkgoHelper()
+	only := func(node, other string) {
+		kubectl(ctx, hub, "uncordon", node)
+		kubectl(ctx, hub, "cordon", other)
+	}
+	for _, node := range hubNodes() {
+		DeferCleanup(func(ctx context.Context) { kubectl(ctx, hub, "uncordon", node) })
+	}
+	By("having both replicas on the leader's node to be")
+	only(node, other)
+	for _, pod := range replicaNames(ctx) {
+		if nodeOf(ctx, pod) == other {
+			kubectl(ctx, hub, "delete", "pod", pod, "--namespace", ownNamespace)
+		}
+	}
+	eventuallyTwo(ctx)
+	By("moving the one that does not lead")
+	only(other, node)
+	led := mustLead(ctx)
+	for _, pod := range replicaNames(ctx) {
+		if pod != led {
+			kubectl(ctx, hub, "delete", "pod", pod, "--namespace", ownNamespace)
+		}
+	}
+	eventuallyTwo(ctx)
+	kubectl(ctx, hub, "uncordon", node)
+}
+
+// replicaNames are the names of the manager's Pods.
+func replicaNames(ctx context.Context) []string {
+	GinkgoHelper()
+	return strings.Fields(get(ctx, hub, "{.items[*].metadata.name}", "pods", podsOfMasthead, "--namespace", ownNamespace))
+}
+
 // loadOnTwo waits until there are two replicas, and puts a mixed load on two clusters.
 func loadOnTwo(ctx context.Context) *load.Load {
 	GinkgoHelper()
@@ -81,16 +118,7 @@ var _ = Describe("With two replicas and under a mixed load", needs(kindClusters,
 	It("the leader's node loses its kubelet, and then hangs until another replica has taken its place", func(ctx SpecContext) {
 		eventuallyTwo(ctx)
 		worker := hubNodes()[1]
-		if led := mustLead(ctx); nodeOf(ctx, led) != worker {
-			By("having the replica lead that is not beside the control plane: the one that follows the deleted one has to wait")
-			node := nodeOf(ctx, led)
-			kubectl(ctx, hub, "cordon", node)
-			DeferCleanup(func(ctx context.Context) { kubectl(ctx, hub, "uncordon", node) })
-			kubectl(ctx, hub, "delete", "pod", led, "--namespace", ownNamespace)
-			eventuallyLeads(ctx, led)
-			kubectl(ctx, hub, "uncordon", node)
-			eventuallyTwo(ctx)
-		}
+		leadOn(ctx, worker, hubNodes()[0])
 		led := mustLead(ctx)
 		Expect(nodeOf(ctx, led)).To(Equal(worker))
 		l := loadOnTwo(ctx)
