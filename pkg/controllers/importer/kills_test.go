@@ -68,12 +68,18 @@ type killed struct {
 // cluster is imported, while it changes, while a pool goes, and while it is un-imported. Whatever is there when it dies
 // is safe, however long nothing starts it again; at the end there is what there is without that, made once.
 func TestImportSurvivesKills(t *testing.T) {
-	w := modern(t)
-	w.cloud.FailOnMutation(t)
-	if err := w.stopImporter(); err != nil {
+	all := modern(t)
+	all.cloud.FailOnMutation(t)
+	if err := all.stopImporter(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { w.stopImporter = inBackground(context.Background(), w.runImporter) }()
+	defer func() { all.stopImporter = inBackground(context.Background(), all.runImporter) }()
+	// Tokens that outlive the test: on a busy machine each pass would have to renew the short ones of the other tests, and
+	// there would be none in which nothing is written.
+	own := *all
+	own.tokens = fakecloud.NewTokenEndpoint(3600)
+	defer own.tokens.Close()
+	w := &own
 	starts := importer.NewStarts(importer.Options{
 		Credentials:           credentials.Options{AllowLoopback: true},
 		AllowedTokenEndpoints: []string{w.tokens.URL() + "/"}, TokenAuthorities: w.tokens.Authority(),
