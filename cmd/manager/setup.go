@@ -31,6 +31,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent"
 	"github.com/masthead-dev/masthead/pkg/controllers/application"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
 	"github.com/masthead-dev/masthead/pkg/controllers/discovery"
 	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
 	"github.com/masthead-dev/masthead/pkg/controllers/references"
@@ -176,7 +177,7 @@ func setupControllers(
 	if err != nil {
 		return fmt.Errorf("cannot set up discovery: %w", err)
 	}
-	reported := make([]application.Source, 0, len(sources))
+	reported := make([]rollup.Source, 0, len(sources))
 	for _, s := range sources {
 		reported = append(reported, s)
 	}

@@ -17,6 +17,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -24,11 +25,11 @@ import (
 // Which Pods there are is looked up each time, also for an Application without a health check: it may have had one a
 // moment ago, of which nothing is written yet.
 func (p *pass) check(ctx context.Context) {
-	p.healthCheck = healthCheckView{ready: corev1.ConditionUnknown}
+	p.healthCheck = healthcheck.View{Ready: corev1.ConditionUnknown}
 	if p.sight.observeOnly {
-		p.healthCheck.pod = p.app.Status.HealthCheckPod
+		p.healthCheck.Pod = p.app.Status.HealthCheckPod
 		if p.app.Spec.HealthCheck != nil {
-			p.healthCheck.problem = &condition.Problem{Reason: appsv1alpha1.ReasonObserveOnly, Message: "The EnrollmentClass of the cluster has Masthead observe only."}
+			p.healthCheck.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonObserveOnly, Message: "The EnrollmentClass of the cluster has Masthead observe only."}
 		}
 		return
 	}
@@ -36,14 +37,14 @@ func (p *pass) check(ctx context.Context) {
 	pods, err := p.w.podsOf(p.app.UID)
 	if err != nil || state != kindwatch.StateSynced {
 		// Nobody knows whether it is still there.
-		p.healthCheck.pod = p.app.Status.HealthCheckPod
+		p.healthCheck.Pod = p.app.Status.HealthCheckPod
 		if p.app.Spec.HealthCheck != nil {
-			p.healthCheck.syncing = state == kindwatch.StateSyncing || state == kindwatch.StateSynced
-			p.healthCheck.problem = podsProblem(state)
+			p.healthCheck.Syncing = state == kindwatch.StateSyncing || state == kindwatch.StateSynced
+			p.healthCheck.Problem = podsProblem(state)
 		}
 		return
 	}
-	view, again, err := p.w.healthChecks.ensure(ctx, podClient{p}, p.app, pods)
+	view, again, err := p.w.healthChecks.Ensure(ctx, podClient{p}, p.app, pods)
 	if errors.Is(err, errSuperseded) {
 		return
 	}
@@ -70,15 +71,15 @@ func podsProblem(state kindwatch.State) *condition.Problem {
 }
 
 // podsOf are the Pods of health checks that an Application controls.
-func (w *workload) podsOf(uid types.UID) ([]podRecord, error) {
+func (w *workload) podsOf(uid types.UID) ([]healthcheck.Record, error) {
 	entries, err := w.watcher.Lookup(healthCheckPodKind, ownerIndex(uid))
 	if err != nil {
 		return nil, err
 	}
-	var pods []podRecord
+	var pods []healthcheck.Record
 	for _, e := range entries {
 		if pod, ok := e.Record.(*keptPod); ok {
-			pods = append(pods, pod.podRecord)
+			pods = append(pods, pod.Record)
 		}
 	}
 	return pods, nil
@@ -87,17 +88,17 @@ func (w *workload) podsOf(uid types.UID) ([]podRecord, error) {
 // podClient is what the health checks of a pass ask of the cluster.
 type podClient struct{ p *pass }
 
-var _ healthCheckCluster = podClient{}
+var _ healthcheck.Cluster = podClient{}
 
 func (c podClient) pods(namespace string) dynamic.ResourceInterface {
 	return c.p.w.client.Resource(healthCheckPodKind.GroupVersionResource()).Namespace(namespace)
 }
 
-func (c podClient) applicationUID(ctx context.Context, key applicationKey) (types.UID, error) {
+func (c podClient) ApplicationUID(ctx context.Context, key applicationKey) (types.UID, error) {
 	return c.p.w.liveUID(ctx, key)
 }
 
-func (c podClient) createPod(ctx context.Context, pod *corev1.Pod) error {
+func (c podClient) CreatePod(ctx context.Context, pod *corev1.Pod) error {
 	if c.p.superseded() {
 		return errSuperseded
 	}
@@ -115,24 +116,24 @@ func (c podClient) createPod(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-func (c podClient) getPod(ctx context.Context, key types.NamespacedName) (podRecord, error) {
+func (c podClient) GetPod(ctx context.Context, key types.NamespacedName) (healthcheck.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.p.r.requestTimeout)
 	defer cancel()
 	live, err := c.pods(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
-		return podRecord{}, err
+		return healthcheck.Record{}, err
 	}
-	pod, _ := reducePod(live)
+	pod, _ := healthcheck.Reduce(live)
 	return pod, nil
 }
 
-func (c podClient) deletePod(ctx context.Context, pod podRecord) error {
+func (c podClient) DeletePod(ctx context.Context, pod healthcheck.Record) error {
 	if c.p.superseded() {
 		return errSuperseded
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.p.r.requestTimeout)
 	defer cancel()
-	err := c.pods(pod.key.Namespace).Delete(ctx, pod.key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.uid}})
+	err := c.pods(pod.Key.Namespace).Delete(ctx, pod.Key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
 	if err == nil {
 		c.p.r.metrics.wrote(c.p.w.name, writeHealthCheck)
 	}

@@ -12,6 +12,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
@@ -34,7 +35,7 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) (reconci
 	if w.setPolicy(policyOf(class)) {
 		w.wakeLater(w.keys()...)
 	}
-	if _, known := r.rules.assessor(); !known {
+	if _, known := r.rules.Assessor(); !known {
 		// Components that are judged without the rules would be written about twice. That they are known queues it again.
 		return reconcile.Result{}, nil
 	}
@@ -43,15 +44,15 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) (reconci
 		return reconcile.Result{}, err
 	}
 	switch {
-	case state.served:
-		r.reporter.served(w.name, state.notice)
+	case state.Served:
+		r.reporter.Served(w.name, state.Notice)
 		r.enable(w)
-	case state.problem != nil:
-		r.reporter.DefinitionRefused(w.name, definitionName, state.problem.Reason, state.problem.Message)
+	case state.Problem != nil:
+		r.reporter.DefinitionRefused(w.name, definition.Name, state.Problem.Reason, state.Problem.Message)
 		w.idle()
-		r.unwatched(w, fleetv1alpha1.ReasonNotServed, state.problem.Message)
+		r.unwatched(w, fleetv1alpha1.ReasonNotServed, state.Problem.Message)
 	}
-	return reconcile.Result{RequeueAfter: state.again}, nil
+	return reconcile.Result{RequeueAfter: state.Again}, nil
 }
 
 // enabled is whether the Applications in the clusters of a class are looked after.
@@ -60,7 +61,7 @@ func enabled(class *fleetv1alpha1.EnrollmentClass) bool {
 }
 
 // ensureDefinition puts the definition of Applications into the cluster.
-func (r *reconciler) ensureDefinition(ctx context.Context, w *workload) (definitionState, error) {
+func (r *reconciler) ensureDefinition(ctx context.Context, w *workload) (definition.State, error) {
 	if w.currentMode() != modeEnabled {
 		w.watcher.Set(ownerFixed, ownedDefinitionKind)
 	}
@@ -69,14 +70,14 @@ func (r *reconciler) ensureDefinition(ctx context.Context, w *workload) (definit
 	case kindwatch.StateSynced:
 	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
 		// That it is another one is an event.
-		return definitionState{}, nil
+		return definition.State{}, nil
 	default:
 		// Definitions cannot be seen. It is either there, put there by somebody who may, or it is not, which the watch of
 		// Applications finds out.
-		return definitionState{served: true}, nil
+		return definition.State{Served: true}, nil
 	}
-	result, err := r.definitions.of(r.ownerIn(w)).ensure(ctx, w.name, w.client.Resource(definitionResource), seen)
-	if result.wrote != "" {
+	result, err := r.definitions.Of(r.ownerIn(w)).Ensure(ctx, w.name, w.client.Resource(definition.Resource), seen)
+	if result.Wrote != "" {
 		r.metrics.wrote(w.name, writeDefinition)
 	}
 	return result, err
@@ -84,8 +85,8 @@ func (r *reconciler) ensureDefinition(ctx context.Context, w *workload) (definit
 
 // seeDefinition returns what the watch says of the definition of Applications, nil if there is none, and how far that
 // is known. One that does not bear our label is looked for in a watch of its own.
-func (w *workload) seeDefinition() (*definitionSeen, kindwatch.State) {
-	key := types.NamespacedName{Name: definitionName}
+func (w *workload) seeDefinition() (*definition.Seen, kindwatch.State) {
+	key := types.NamespacedName{Name: definition.Name}
 	// The state is read before what it is about, so that what comes between is one event more, and never a definition that
 	// is missed.
 	state, _ := w.watcher.State(ownedDefinitionKind)
@@ -95,7 +96,7 @@ func (w *workload) seeDefinition() (*definitionSeen, kindwatch.State) {
 		return nil, state
 	case err == nil:
 		w.watcher.Release(ownerForeign)
-		seen := definitionSeenIn(crd)
+		seen := definition.SeenIn(crd)
 		return &seen, state
 	case !apierrors.IsNotFound(err):
 		return nil, kindwatch.StateSyncing
@@ -117,7 +118,7 @@ func (w *workload) seeDefinition() (*definitionSeen, kindwatch.State) {
 func (r *reconciler) enable(w *workload) {
 	if w.setMode(modeEnabled) {
 		// What is seen from now on counts.
-		r.ifCurrent(w, func() { r.rollup.engaged(w.name) })
+		r.ifCurrent(w, func() { r.rollup.Engaged(w.name) })
 		w.watcher.Set(ownerFixed, ownedDefinitionKind, applicationKind)
 		defer func() { w.wakeLater(w.keys()...) }()
 	}
@@ -134,7 +135,7 @@ func (r *reconciler) enable(w *workload) {
 // sumUp tells the hub that all Applications of a cluster are known. Of one that nobody has looked at yet counts what it
 // says of itself, from before. Those that are as they were when nobody looked are no event, so they are tracked here.
 func (r *reconciler) sumUp(w *workload) {
-	if r.rollup.isComplete(w.name) {
+	if r.rollup.IsComplete(w.name) {
 		return
 	}
 	entries, err := w.watcher.Entries(applicationKind)
@@ -145,10 +146,10 @@ func (r *reconciler) sumUp(w *workload) {
 		if app := applicationIn(&entries[i]); app != nil {
 			key, s := entries[i].Key, summaryOf(app)
 			w.track(key, app)
-			r.ifCurrent(w, func() { r.rollup.offer(w.name, key, s) })
+			r.ifCurrent(w, func() { r.rollup.Offer(w.name, key, s) })
 		}
 	}
-	r.ifCurrent(w, func() { r.rollup.synced(w.name) })
+	r.ifCurrent(w, func() { r.rollup.Synced(w.name) })
 }
 
 // idle stops looking after the Applications of a cluster.
@@ -165,6 +166,6 @@ func (w *workload) idle() {
 func (r *reconciler) unwatched(w *workload, reason, message string) {
 	r.ifCurrent(w, func() {
 		r.metrics.forgetCluster(w.name)
-		r.rollup.unwatched(w.name, condition.Problem{Reason: reason, Message: message})
+		r.rollup.Unwatched(w.name, condition.Problem{Reason: reason, Message: message})
 	})
 }

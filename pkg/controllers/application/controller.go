@@ -20,6 +20,9 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthrule"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -44,7 +47,7 @@ type Options struct {
 	Fleet Fleet
 
 	// Sources are asked before the report of a cluster is removed. That of a source which is not here is left as it is.
-	Sources []Source
+	Sources []rollup.Source
 
 	// Gate is the gate that the provider of clusters turns.
 	Gate *multicluster.Gate
@@ -54,7 +57,7 @@ type Options struct {
 	Users *readonlypolicy.Users
 
 	// Reporter is told about the definition of Applications in the workload clusters.
-	Reporter DefinitionReporter
+	Reporter definition.Reporter
 
 	// MaxConcurrentReconciles bounds how many Applications are worked on at once.
 	MaxConcurrentReconciles int
@@ -93,9 +96,6 @@ func (o *Options) setDefaults() error {
 	if o.Fleet == nil {
 		return errors.New("the controller of Applications needs to know the fleet")
 	}
-	if o.Reporter == nil {
-		o.Reporter = nopReporter{}
-	}
 	if o.MaxConcurrentReconciles <= 0 {
 		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles
 	}
@@ -125,10 +125,10 @@ type reconciler struct {
 	workloads      *workloads
 	fleet          Fleet
 	classes        client.Reader
-	rules          *healthRules
-	definitions    *definitionKeeper
-	reporter       *definitionReports
-	rollup         *rollup
+	rules          *healthrule.Rules
+	definitions    *definition.Keeper
+	reporter       *definition.Reports
+	rollup         *rollup.Collector
 	metrics        *Metrics
 	lists          *kindwatch.ListGate
 	linger         time.Duration
@@ -157,21 +157,21 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 		fleet: o.Fleet, classes: local.GetClient(), lists: o.Lists, linger: o.linger, staleAfter: o.staleAfter, packer: newPacker(),
 		clock: o.Clock, requestTimeout: o.RequestTimeout, enrolments: map[mcr.ClusterName]string{},
 	}
-	r.reporter = newDefinitionReports(o.Reporter, local.GetEventRecorder(controllerName), o.Fleet)
+	r.reporter = definition.NewReports(o.Reporter, local.GetEventRecorder(controllerName), o.Fleet)
 	r.workloads = newWorkloads(r)
 	if o.Registerer != nil {
 		r.metrics = NewMetrics(o.Registerer, o.MetricsPerApplication)
 	}
 	var err error
-	if r.definitions, err = newDefinitionKeeper(o.RequestTimeout, condition.SlowRetry); err != nil {
+	if r.definitions, err = definition.NewKeeper(o.RequestTimeout, condition.SlowRetry); err != nil {
 		return nil, err
 	}
-	r.definitions.users, r.definitions.clock = o.Users, o.Clock
-	r.rules = newHealthRules(local.GetClient(), local.GetClient(), o.Clock, o.HealthLibrary, r.rulesChanged)
-	if err := r.rules.setup(local, o.SkipNameValidation); err != nil {
+	r.definitions.Users, r.definitions.Clock = o.Users, o.Clock
+	r.rules = healthrule.New(local.GetClient(), local.GetClient(), o.Clock, o.HealthLibrary, r.rulesChanged)
+	if err := r.rules.Setup(local, o.SkipNameValidation); err != nil {
 		return nil, err
 	}
-	if r.rollup, err = setupRollup(local, o.Fleet, o.Sources, o.Clock, o.SkipNameValidation); err != nil {
+	if r.rollup, err = rollup.Setup(local, o.Fleet, o.Sources, o.Clock, o.SkipNameValidation); err != nil {
 		return nil, err
 	}
 	c, err := multicluster.NewController(controllerName, mgr, multicluster.ControllerOptions[mcreconcile.Request]{
@@ -212,7 +212,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (re
 
 // assessor is by what components are judged now.
 func (r *reconciler) assessor() health.Assessor {
-	a, known := r.rules.assessor()
+	a, known := r.rules.Assessor()
 	if !known {
 		// Nothing is watched before they are known.
 		return health.New()
@@ -251,6 +251,6 @@ func (r *reconciler) enrolmentChanged(name mcr.ClusterName) {
 // disengaged is told when nobody looks at a cluster any more.
 func (r *reconciler) disengaged(name mcr.ClusterName) {
 	r.metrics.forgetCluster(name)
-	r.rollup.disengaged(name)
-	r.reporter.DefinitionForgotten(name, definitionName)
+	r.rollup.Disengaged(name)
+	r.reporter.DefinitionForgotten(name, definition.Name)
 }

@@ -14,6 +14,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 )
 
 // Flux lists in status.inventory.entries what a Kustomization has applied, and since helm-controller 1.5 what a
@@ -126,7 +127,7 @@ func (e inventoryEntry) understood() bool {
 
 func (s *strangeEntries) add(position, of int, id string) {
 	if s.count++; s.count == 1 {
-		s.of, s.first, s.says = of, position+1, clean(id, maxStrange)
+		s.of, s.first, s.says = of, position+1, bounds.Text(id, maxStrange)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -55,7 +56,7 @@ func (w *workload) applicationsOf(kind kindwatch.Kind, entry *kindwatch.Entry) [
 	}
 	var keys []applicationKey
 	if pod, ok := entry.Record.(*keptPod); ok {
-		return w.ownersOf(kind, []owner{{uid: pod.owner}})
+		return w.ownersOf(kind, []owner{{uid: pod.Owner}})
 	}
 	rec := componentOf(entry.Record)
 	if rec == nil {
@@ -155,7 +156,7 @@ func (w *workload) definitionChanged(e kindwatch.Event) {
 	switch {
 	case e.Type == kindwatch.StateChanged:
 		w.enqueue()
-	case !e.Initial && (e.Kind == foreignDefinitionKind || e.Object.GetName() == definitionName):
+	case !e.Initial && (e.Kind == foreignDefinitionKind || e.Object.GetName() == definition.Name):
 		w.watcher.Poke(applicationKind.GroupResource())
 		w.enqueue()
 	}

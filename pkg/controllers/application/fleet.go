@@ -30,31 +30,6 @@ type Fleet interface {
 	OnLeave(fn connection.Leaver)
 }
 
-// DefinitionReporter is told how the definition of Applications fares in the workload clusters. It must not block.
-type DefinitionReporter interface {
-	// DefinitionServed: the cluster has Applications.
-	DefinitionServed(cluster mcr.ClusterName, crd string)
-
-	// DefinitionRefused: the cluster has none that Masthead could look after. The reason is one of this package's
-	// constants, the message is for users.
-	DefinitionRefused(cluster mcr.ClusterName, crd, reason, message string)
-
-	// DefinitionForgotten: the cluster is not meant to have Applications any more, or is gone.
-	DefinitionForgotten(cluster mcr.ClusterName, crd string)
-}
-
-// nopReporter is used when nobody wants to know.
-type nopReporter struct{}
-
-// DefinitionServed implements DefinitionReporter.
-func (nopReporter) DefinitionServed(mcr.ClusterName, string) {}
-
-// DefinitionRefused implements DefinitionReporter.
-func (nopReporter) DefinitionRefused(mcr.ClusterName, string, string, string) {}
-
-// DefinitionForgotten implements DefinitionReporter.
-func (nopReporter) DefinitionForgotten(mcr.ClusterName, string) {}
-
 // ownerIn is the hub as the owner of what is in a cluster.
 func (r *reconciler) ownerIn(w *workload) hubidentity.Owner {
 	c, _ := r.fleet.Lookup(w.name)

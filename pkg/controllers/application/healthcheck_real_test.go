@@ -18,13 +18,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck/healthchecktest"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 func checkedBy(image string) func(*appsv1alpha1.Application) {
 	return func(app *appsv1alpha1.Application) {
-		app.Spec.HealthCheck = withHealthCheck().Spec.HealthCheck
+		app.Spec.HealthCheck = healthchecktest.Application().Spec.HealthCheck
 		app.Spec.HealthCheck.Template.Spec.Containers[0].Image = image
 	}
 }
@@ -77,7 +79,7 @@ func TestHealthCheckPods(t *testing.T) {
 	f := newFixture(t)
 	app := f.application("checked", nil, checkedBy("one"))
 	first := f.pod(app, nil)
-	if o := metav1.GetControllerOf(first); o == nil || o.UID != app.UID || first.Name != healthCheckPod(app).Name {
+	if o := metav1.GetControllerOf(first); o == nil || o.UID != app.UID || first.Name != healthcheck.Pod(app).Name {
 		t.Errorf("the Pod is the Application's, and named by the hash of its template; got %q, owned by %v", first.Name, o)
 	}
 	f.has(app, saysReady(corev1.ConditionUnknown, appsv1alpha1.ReasonHealthCheckStarting, first.Name))
@@ -128,14 +130,14 @@ func TestHealthCheckThatAClusterRefuses(t *testing.T) {
 			reason: "A Pod of somebody else has the name.",
 			want:   appsv1alpha1.ReasonHealthCheckRefused, message: "does not belong to this Application",
 			prepare: func() {
-				app := withHealthCheck(checkedBy("x"), func(a *appsv1alpha1.Application) {
+				app := healthchecktest.Application(checkedBy("x"), func(a *appsv1alpha1.Application) {
 					a.ObjectMeta = metav1.ObjectMeta{Namespace: f.namespace, Name: "taken"}
 				})
 				// The template is hashed as the API server has it.
 				if err := f.workload.Create(f.Ctx, app, client.DryRunAll); err != nil {
 					t.Fatal(err)
 				}
-				pod := healthCheckPod(app)
+				pod := healthcheck.Pod(app)
 				pod.Labels, pod.OwnerReferences = nil, nil
 				f.Create(f.workload, pod)
 			},

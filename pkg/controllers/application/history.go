@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 )
 
 const (
@@ -36,7 +37,7 @@ func historyOf(old appsv1alpha1.ApplicationStatus, health appsv1alpha1.Health, m
 	if old.Health == health {
 		return old.History
 	}
-	change := appsv1alpha1.HealthChange{Time: now, Health: health, Message: clean(message, maxHistoryMessage)}
+	change := appsv1alpha1.HealthChange{Time: now, Health: health, Message: bounds.Text(message, maxHistoryMessage)}
 	history := slices.Concat([]appsv1alpha1.HealthChange{change}, old.History)
 	return history[:min(len(history), appsv1alpha1.MaxHistory)]
 }
@@ -79,12 +80,12 @@ func (a *announcements) changed(app *appsv1alpha1.Application, status appsv1alph
 	}}
 	about.SetGroupVersionKind(applicationKind.GroupVersionKind)
 	severity := corev1.EventTypeNormal
-	if healthRank(status.Health) >= healthRank(appsv1alpha1.HealthUnknown) {
+	if bounds.HealthRank(status.Health) >= bounds.HealthRank(appsv1alpha1.HealthUnknown) {
 		severity = corev1.EventTypeWarning
 	}
 	note := fmt.Sprintf("The health was %s and is %s.", app.Status.Health, status.Health)
 	if status.Message != "" {
 		note += " " + status.Message
 	}
-	a.recorder.Eventf(about, nil, severity, appsv1alpha1.ReasonHealthChanged, "Become"+string(status.Health), "%s", clean(note, maxMessage))
+	a.recorder.Eventf(about, nil, severity, appsv1alpha1.ReasonHealthChanged, "Become"+string(status.Health), "%s", bounds.Text(note, bounds.Message))
 }

@@ -29,7 +29,7 @@ const (
 // settle has what is not known yet shown as the status has it. It returns true if the status has to wait for it
 // altogether.
 func (p *pass) settle(o *observation) (wait bool) {
-	waiting := o.healthCheck.syncing || slices.ContainsFunc(o.components, func(v componentView) bool { return v.syncing })
+	waiting := o.healthCheck.Syncing || slices.ContainsFunc(o.components, func(v componentView) bool { return v.syncing })
 	since := p.w.settling(p.t, waiting)
 	if !waiting || since >= statusPatience {
 		return false
@@ -113,12 +113,12 @@ func (o *observation) hold() (all bool) {
 			o.selected = old.Counts.Selected
 		}
 	}
-	if o.healthCheck.syncing {
+	if o.healthCheck.Syncing {
 		c := meta.FindStatusCondition(old.Conditions, appsv1alpha1.ConditionHealthCheckPassed)
 		if c == nil || c.ObservedGeneration != o.application.Generation {
 			return false
 		}
-		o.healthCheck.ready, o.healthCheck.problem = corev1.ConditionStatus(c.Status), &condition.Problem{Reason: c.Reason, Message: c.Message}
+		o.healthCheck.Ready, o.healthCheck.Problem = corev1.ConditionStatus(c.Status), &condition.Problem{Reason: c.Reason, Message: c.Message}
 	}
 	return all
 }

@@ -107,7 +107,7 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 			name: "health check", reason: "What its Pod said last counts until the Pods are read.",
 			before: []func(*observation){checked(corev1.ConditionTrue, nil)},
 			hide: func(o *observation) {
-				o.healthCheck.ready, o.healthCheck.problem = corev1.ConditionUnknown, &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "Not yet."}
+				o.healthCheck.Ready, o.healthCheck.Problem = corev1.ConditionUnknown, &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "Not yet."}
 			},
 		},
 	} {
@@ -119,7 +119,7 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 			for i := range o.components {
 				o.components[i].syncing = o.components[i].unseen != nil && o.components[i].unseen.Reason == appsv1alpha1.ReasonSyncing
 			}
-			o.healthCheck.syncing = o.healthCheck.problem != nil
+			o.healthCheck.Syncing = o.healthCheck.Problem != nil
 			if !o.hold() {
 				t.Fatalf("%s Want all of it to be held", tc.reason)
 			}
@@ -144,7 +144,7 @@ func TestWhatAStatusSaysNothingOfIsNotHeld(t *testing.T) {
 		"OtherKind":  {reason: "It is another object.", now: with(other)},
 		"NotSyncing": {reason: "There is nothing to wait for.", now: with(component("web", appsv1alpha1.HealthHealthy)), want: true},
 		"HealthCheck": {reason: "It is a new one.", now: func(o *observation) {
-			o.healthCheck.syncing = true
+			o.healthCheck.Syncing = true
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

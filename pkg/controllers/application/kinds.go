@@ -12,6 +12,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -27,8 +28,8 @@ var (
 
 	// The definition of Applications is among those that bear our label. If it is not, it has a watch of its own: there
 	// may be none, or one that is somebody else's.
-	ownedDefinitionKind   = multicluster.OwnedDefinitions()              //nolint:gochecknoglobals // A constant.
-	foreignDefinitionKind = multicluster.DefinitionNamed(definitionName) //nolint:gochecknoglobals // A constant.
+	ownedDefinitionKind   = multicluster.OwnedDefinitions()               //nolint:gochecknoglobals // A constant.
+	foreignDefinitionKind = multicluster.DefinitionNamed(definition.Name) //nolint:gochecknoglobals // A constant.
 
 	// Of definitions and of API groups it matters that they change. They are watched where an Application names a kind.
 	definitionKind = multicluster.Definitions() //nolint:gochecknoglobals // A constant.

@@ -350,7 +350,6 @@ func TestAHealthRuleForAKindThatLingers(t *testing.T) {
 	})
 	f.settled()
 	w, _ := f.reconciler.workloads.Get(f.cluster)
-	before := f.reconciler.rules.following.Load()
 	f.Edit(f.workload, app, func() { app.Spec.Components = components(configMaps, "settings") })
 	f.Within("nobody names the kind", func() error {
 		if used := w.watchedAs(schema.GroupKind{Group: f.databaseKind().Group, Kind: "Database"}); len(used) > 0 {
@@ -363,7 +362,10 @@ func TestAHealthRuleForAKindThatLingers(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Within("the rule is followed", func() error {
-		if f.reconciler.rules.following.Load() == before {
+		if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(rule), rule); err != nil {
+			return err
+		}
+		if rule.Status.ObservedGeneration != rule.Generation {
 			return errors.New("it is not yet")
 		}
 		return nil

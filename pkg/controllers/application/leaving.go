@@ -21,6 +21,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -97,7 +98,7 @@ func (r *reconciler) disable(w *workload) reconcile.Result {
 	}
 	w.watcher.Release(ownerForeign)
 	if w.setMode(modeDisabled) {
-		r.reporter.DefinitionForgotten(w.name, definitionName)
+		r.reporter.DefinitionForgotten(w.name, definition.Name)
 		r.unwatched(w, fleetv1alpha1.ReasonDisabled, "The EnrollmentClass of the cluster disables Applications.")
 		w.wakeLater(w.keys()...)
 	}

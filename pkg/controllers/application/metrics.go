@@ -11,6 +11,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
@@ -98,13 +99,13 @@ func (m *Metrics) wrote(cluster mcr.ClusterName, what string) {
 }
 
 // application tells how an Application fares now.
-func (m *Metrics) application(cluster mcr.ClusterName, key applicationKey, s summary) {
+func (m *Metrics) application(cluster mcr.ClusterName, key applicationKey, s rollup.Summary) {
 	if m == nil {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := counted{health: knownHealth(s.health), wanted: s.wanted, installed: s.installed}
+	now := counted{health: knownHealth(s.Health), wanted: s.Wanted, installed: s.Installed}
 	known := m.clusters[cluster]
 	if known == nil {
 		known = map[applicationKey]counted{}
@@ -119,7 +120,7 @@ func (m *Metrics) application(cluster mcr.ClusterName, key applicationKey, s sum
 	}
 	known[key] = now
 	m.add(cluster, now, 1)
-	m.each.set(cluster, key, s.ready, now)
+	m.each.set(cluster, key, s.Ready, now)
 }
 
 // forget deletes the series of an Application.

@@ -14,13 +14,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
 )
 
 func TestMetrics(t *testing.T) {
 	shop, blog := applicationKey{Namespace: "web", Name: "shop"}, applicationKey{Namespace: "web", Name: "blog"}
-	well := summary{health: appsv1alpha1.HealthHealthy, ready: corev1.ConditionTrue, wanted: 3, installed: 3}
-	broken := summary{health: appsv1alpha1.HealthDegraded, ready: corev1.ConditionFalse, wanted: 3, installed: 2}
-	vague := summary{health: appsv1alpha1.HealthUnknown, ready: corev1.ConditionUnknown}
+	well := rollup.Summary{Health: appsv1alpha1.HealthHealthy, Ready: corev1.ConditionTrue, Wanted: 3, Installed: 3}
+	broken := rollup.Summary{Health: appsv1alpha1.HealthDegraded, Ready: corev1.ConditionFalse, Wanted: 3, Installed: 2}
+	vague := rollup.Summary{Health: appsv1alpha1.HealthUnknown, Ready: corev1.ConditionUnknown}
 	counts := func(name string, healthy, unknown, degraded, wanted, installed int) []string {
 		before, after := "cluster_name="+name+",cluster_namespace=fleet", "source=capi"
 		return []string{
@@ -65,7 +66,7 @@ func TestMetrics(t *testing.T) {
 		"Change": {
 			reason: "An Application is in one state, however often it is told.",
 			do: func(m *Metrics) {
-				for _, s := range []summary{well, well, broken, well, broken, broken} {
+				for _, s := range []rollup.Summary{well, well, broken, well, broken, broken} {
 					m.application("capi/fleet/w1", shop, s)
 				}
 			},
@@ -137,7 +138,7 @@ func TestMetrics(t *testing.T) {
 		"HealthThatIsNone": {
 			reason:         "The label health is bounded, whatever the status of an Application says.",
 			perApplication: true,
-			do:             func(m *Metrics) { m.application("capi/fleet/w1", shop, summary{health: "Splendid"}) },
+			do:             func(m *Metrics) { m.application("capi/fleet/w1", shop, rollup.Summary{Health: "Splendid"}) },
 			want:           append(counts("w1", 0, 1, 0, 0, 0), shopIs("Unknown", 0, 0)...),
 		},
 	}
@@ -155,7 +156,7 @@ func TestMetrics(t *testing.T) {
 
 func TestMetricsOfNobody(*testing.T) {
 	var m *Metrics
-	m.application("c", applicationKey{Name: "a"}, summary{})
+	m.application("c", applicationKey{Name: "a"}, rollup.Summary{})
 	m.forget("c", applicationKey{Name: "a"})
 	m.wrote("c", writeStatus)
 	m.forgetCluster("c")
@@ -186,7 +187,7 @@ func series(t *testing.T, registry *prometheus.Registry) []string {
 func TestSeriesOfOneClusterAreBounded(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := NewMetrics(reg, true)
-	well := summary{health: appsv1alpha1.HealthHealthy, ready: corev1.ConditionTrue, wanted: 1, installed: 1}
+	well := rollup.Summary{Health: appsv1alpha1.HealthHealthy, Ready: corev1.ConditionTrue, Wanted: 1, Installed: 1}
 	key := func(i int) applicationKey { return applicationKey{Namespace: "web", Name: fmt.Sprintf("app-%d", i)} }
 	const more = 2
 	tell := func() {

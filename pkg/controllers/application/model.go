@@ -4,12 +4,12 @@
 package application
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 )
 
 // An observation is everything that the status of an Application is computed from.
@@ -30,7 +30,7 @@ type observation struct {
 	dependencies []dependencyView
 
 	// healthCheck is what is known about the health check's Pod. It is the zero value without a health check.
-	healthCheck healthCheckView
+	healthCheck healthcheck.View
 
 	// ownedKinds are the kinds of which the Application owns objects.
 	ownedKinds []metav1.GroupVersionKind
@@ -77,30 +77,6 @@ type dependencyView struct {
 
 	// status is that of the Application; nil if there is none, or if it is being deleted.
 	status *appsv1alpha1.ApplicationStatus
-}
-
-// healthCheckView is what is known about the Pod of a health check.
-type healthCheckView struct {
-	// pod is the name of the Pod that there is, or shall be.
-	pod string
-
-	// ready is the status of its condition Ready; Unknown if it has none, or if there is no Pod.
-	ready corev1.ConditionStatus
-
-	// problem says why there is none, or why it is not ready.
-	problem *condition.Problem
-
-	// syncing is whether the Pods have not been read yet, and may be soon.
-	syncing bool
-}
-
-// summary is what the hub is told about an Application.
-type summary struct {
-	applicationType, version string
-	health                   appsv1alpha1.Health
-	ready                    corev1.ConditionStatus
-	wanted, installed        int32
-	message                  string
 }
 
 // An applicationKey names an Application in its cluster.

@@ -18,6 +18,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -233,7 +234,7 @@ func isRefusal(err error) bool {
 func (p *pass) refuse(o object, err error) {
 	key, what := o.key(), describe(o.kind.GroupVersionKind)
 	text := multicluster.BoundedText(fmt.Sprintf("The cluster does not let Masthead write the owner references of %s: %s", what, err))
-	if isMissingRight(err) {
+	if healthcheck.IsMissingRight(err) {
 		key.Name = ""
 		text = fmt.Sprintf("Masthead lacks the right to patch %s in the namespace %q.", what, o.entry.Key.Namespace)
 	}

@@ -19,6 +19,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -54,7 +55,7 @@ type pass struct {
 	tooManySought, undiscovered bool
 	discovered                  []componentView
 
-	healthCheck healthCheckView
+	healthCheck healthcheck.View
 
 	// checkedAt is when the API server was last asked whether the Application is still there.
 	checkedAt time.Time

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -220,7 +222,7 @@ func (r *markedApplicationRecord) Size() int64 { return r.applicationRecord.Size
 // changed, and for a definition of Applications that is somebody else's what its metadata says.
 type definitionRecord struct {
 	resourceVersion string
-	seen            *definitionSeen
+	seen            *definition.Seen
 }
 
 var _ kindwatch.Record = &definitionRecord{}
@@ -241,7 +243,7 @@ func (r *definitionRecord) Size() int64 {
 }
 
 // keptPod is what is kept of the Pod of a health check.
-type keptPod struct{ podRecord }
+type keptPod struct{ healthcheck.Record }
 
 var _ kindwatch.Record = &keptPod{}
 
@@ -252,12 +254,12 @@ func (r *keptPod) Equal(other kindwatch.Record) bool {
 }
 
 // IndexKeys implements kindwatch.Record.
-func (r *keptPod) IndexKeys() []string { return []string{ownerIndex(r.owner)} }
+func (r *keptPod) IndexKeys() []string { return []string{ownerIndex(r.Owner)} }
 
 // Size implements kindwatch.Record.
 func (r *keptPod) Size() int64 {
 	const fixed = 256
-	return int64(fixed + len(r.hash) + len(r.message))
+	return int64(fixed + len(r.Hash) + len(r.Message))
 }
 
 // componentOf returns what an object is as a component; nil if it is not one.

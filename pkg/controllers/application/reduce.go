@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -48,10 +50,10 @@ func (r reducer) reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (ki
 	case definitionKind, apiServiceKind, foreignDefinitionKind:
 		return reducedDefinition(kind, obj), true
 	case healthCheckPodKind:
-		pod, ok := reducePod(obj)
-		return &keptPod{pod}, ok && pod.owner != ""
+		pod, ok := healthcheck.Reduce(obj)
+		return &keptPod{pod}, ok && pod.Owner != ""
 	}
-	if kind.GroupVersionKind == healthCheckPodKind.GroupVersionKind && isHealthCheckPod(obj.GetLabels()) {
+	if kind.GroupVersionKind == healthCheckPodKind.GroupVersionKind && healthcheck.IsPod(obj.GetLabels()) {
 		// It is the Application's in another way than its components are.
 		return nil, false
 	}
@@ -142,8 +144,8 @@ func (r reducer) assess(kind kindwatch.Kind, obj *unstructured.Unstructured, rec
 
 func reducedDefinition(kind kindwatch.Kind, obj *unstructured.Unstructured) kindwatch.Record {
 	rec := &definitionRecord{resourceVersion: obj.GetResourceVersion()}
-	if kind == foreignDefinitionKind && obj.GetName() == definitionName {
-		seen := definitionSeenIn(metav1.Object(obj))
+	if kind == foreignDefinitionKind && obj.GetName() == definition.Name {
+		seen := definition.SeenIn(metav1.Object(obj))
 		rec.seen = &seen
 	}
 	return rec

@@ -16,6 +16,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
@@ -92,8 +93,10 @@ func TestADefinitionThatTurnsForeign(t *testing.T) {
 	cm := f.configMap("settings", "shop")
 	f.health(app, appsv1alpha1.HealthHealthy)
 
-	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definitionName}}
-	ours := func() { metav1.SetMetaDataLabel(&crd.ObjectMeta, fleetv1alpha1.ManagedByLabel, managedByValue) }
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definition.Name}}
+	ours := func() {
+		metav1.SetMetaDataLabel(&crd.ObjectMeta, fleetv1alpha1.ManagedByLabel, fleetv1alpha1.FieldManager)
+	}
 	t.Cleanup(func() { f.Edit(f.workload, crd, ours) })
 	f.Edit(f.workload, crd, func() { delete(crd.Labels, fleetv1alpha1.ManagedByLabel) })
 	f.Within("the Applications are let go", func() error {

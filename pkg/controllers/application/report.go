@@ -101,11 +101,11 @@ func statusPatch(app *appsv1alpha1.Application, status appsv1alpha1.ApplicationS
 // observe tells the hub how an Application fares.
 func (r *reconciler) observe(w *workload, key applicationKey, app *appsv1alpha1.Application) {
 	s := summaryOf(app)
-	shared(&w.texts, &s.applicationType, &s.version, &s.message)
+	shared(&w.texts, &s.ApplicationType, &s.Version, &s.Message)
 	r.ifCurrent(w, func() {
 		if w.has(key, app.UID) {
 			r.metrics.application(w.name, key, s)
-			r.rollup.observe(w.name, key, s)
+			r.rollup.Observe(w.name, key, s)
 		}
 	})
 }
@@ -114,6 +114,6 @@ func (r *reconciler) observe(w *workload, key applicationKey, app *appsv1alpha1.
 func (r *reconciler) forget(w *workload, key applicationKey) {
 	r.ifCurrent(w, func() {
 		r.metrics.forget(w.name, key)
-		r.rollup.forget(w.name, key)
+		r.rollup.Forget(w.name, key)
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -91,7 +92,7 @@ func (s selector) belongs(o object) bool {
 // patched says of an object whether its references were written and the watch does not show it yet.
 func (s selector) sort(kinds []seenKind, patched func(object) bool) selection {
 	members, undecided := s.members(kinds), unseenKinds(kinds)
-	out := selection{selected: bounded32(len(members))}
+	out := selection{selected: bounds.Count(len(members))}
 	for _, kind := range kinds {
 		for _, o := range kind.objects {
 			if kind.leaving && undecided.Has(kind.gvk.GroupKind()) {

@@ -13,6 +13,9 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
 )
 
 // statusOf is the status that an Application shall have. It depends on nothing but what was observed, of which the
@@ -35,7 +38,7 @@ func statusOf(o observation, now metav1.Time) appsv1alpha1.ApplicationStatus {
 		ComponentsInstalled: fmt.Sprintf("%d/%d", counts.Installed, counts.Total),
 		Health:              worstHealth(components),
 		Counts:              counts,
-		HealthCheckPod:      o.healthCheck.pod,
+		HealthCheckPod:      o.healthCheck.Pod,
 		OwnedKinds:          o.ownedKinds,
 		Conditions:          slices.Clone(old.Conditions),
 	}
@@ -86,34 +89,34 @@ func unseenApplication(app *appsv1alpha1.Application, why condition.Problem) obs
 		o.dependencies = append(o.dependencies, dependencyView{name: name, unseen: true})
 	}
 	if app.Spec.HealthCheck != nil {
-		o.healthCheck = healthCheckView{ready: corev1.ConditionUnknown, problem: &why}
+		o.healthCheck = healthcheck.View{Ready: corev1.ConditionUnknown, Problem: &why}
 	}
 	return o
 }
 
 // summaryOf is what the hub is told about an Application, going by its own status: what is summed up is what the users
 // of the cluster read. An Application that has no status yet is Unknown.
-func summaryOf(app *appsv1alpha1.Application) summary {
-	s := summary{
-		applicationType: clean(app.Spec.Type, maxSummaryName),
-		version:         clean(app.Spec.Version, maxSummaryName),
-		health:          app.Status.Health,
-		ready:           app.Status.Ready,
-		wanted:          min(bounded32(len(app.Spec.Components)), maxSummaryComponents),
-		message:         clean(app.Status.Message, maxSummaryMessage),
+func summaryOf(app *appsv1alpha1.Application) rollup.Summary {
+	s := rollup.Summary{
+		ApplicationType: bounds.Text(app.Spec.Type, maxSummaryName),
+		Version:         bounds.Text(app.Spec.Version, maxSummaryName),
+		Health:          app.Status.Health,
+		Ready:           app.Status.Ready,
+		Wanted:          min(bounds.Count(len(app.Spec.Components)), maxSummaryComponents),
+		Message:         bounds.Text(app.Status.Message, bounds.SummaryMessage),
 	}
 	if c := app.Status.Counts; c != nil {
-		s.wanted = min(max(c.Total, 0), maxSummaryComponents)
-		s.installed = min(max(c.Installed, 0), s.wanted)
+		s.Wanted = min(max(c.Total, 0), maxSummaryComponents)
+		s.Installed = min(max(c.Installed, 0), s.Wanted)
 	}
-	if healthRank(s.health) < 0 {
-		s.health = appsv1alpha1.HealthUnknown
+	if bounds.HealthRank(s.Health) < 0 {
+		s.Health = appsv1alpha1.HealthUnknown
 	}
-	if s.ready != corev1.ConditionTrue && s.ready != corev1.ConditionFalse {
-		s.ready = corev1.ConditionUnknown
+	if s.Ready != corev1.ConditionTrue && s.Ready != corev1.ConditionFalse {
+		s.Ready = corev1.ConditionUnknown
 	}
-	if s.message == "" && app.Status.ObservedGeneration <= 0 {
-		s.message = "Masthead has not looked at it yet."
+	if s.Message == "" && app.Status.ObservedGeneration <= 0 {
+		s.Message = "Masthead has not looked at it yet."
 	}
 	return s
 }
@@ -125,7 +128,4 @@ const (
 	// maxSummaryComponents is how many components the hub is told of: more than the schema allows, and few enough to be
 	// added up.
 	maxSummaryComponents = 1024
-
-	// maxSummaryMessage is how many characters of a message the hub is told.
-	maxSummaryMessage = 128
 )

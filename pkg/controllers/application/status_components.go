@@ -6,31 +6,15 @@ package application
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
-	"strings"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 )
-
-// Bounds of what a status repeats of a component. Those of the API's schema are in characters, too.
-const (
-	maxComponentReason  = 128
-	maxComponentMessage = 256
-)
-
-// healthRank orders the values of Health from best to worst. It is negative for what is none of them.
-func healthRank(h appsv1alpha1.Health) int {
-	return slices.Index([]appsv1alpha1.Health{
-		appsv1alpha1.HealthHealthy, appsv1alpha1.HealthSuspended, appsv1alpha1.HealthProgressing,
-		appsv1alpha1.HealthUnknown, appsv1alpha1.HealthMissing, appsv1alpha1.HealthDegraded,
-	}, h)
-}
 
 // componentEntry is what a status says of a component, and what else its conditions are computed from.
 type componentEntry struct {
@@ -106,7 +90,7 @@ func (v *componentView) key() entryKey {
 // rank orders entries: those that make the Application what it is come first, then those that are not well and left out
 // of its health, then those that are well.
 func (e componentEntry) rank() int {
-	rank := 2 * healthRank(e.Health)
+	rank := 2 * bounds.HealthRank(e.Health)
 	if e.Ignored {
 		return min(rank, 1)
 	}
@@ -163,7 +147,7 @@ func componentStatus(v componentView) appsv1alpha1.ComponentStatus {
 		c.Ignored = v.found.ignored
 	}
 	if what != nil {
-		c.Reason, c.Message = clean(what.Reason, maxComponentReason), clean(what.Message, maxComponentMessage)
+		c.Reason, c.Message = bounds.Text(what.Reason, bounds.ComponentReason), bounds.Text(what.Message, bounds.ComponentMessage)
 	}
 	return c
 }
@@ -173,7 +157,7 @@ func componentStatus(v componentView) appsv1alpha1.ComponentStatus {
 func foundHealth(v componentView) (appsv1alpha1.Health, *condition.Problem) {
 	h := v.found.health
 	switch {
-	case healthRank(h.Health) < 0 || h.Health == appsv1alpha1.HealthMissing:
+	case bounds.HealthRank(h.Health) < 0 || h.Health == appsv1alpha1.HealthMissing:
 		// Nobody else decides whether it is there.
 		return appsv1alpha1.HealthUnknown, &condition.Problem{Reason: h.Reason, Message: h.Message}
 	case h.Health == appsv1alpha1.HealthHealthy && v.found.deleting:
@@ -199,7 +183,7 @@ func objectName(v componentView) string { return cmp.Or(v.kind.Name, v.name) }
 func worstHealth(entries []componentEntry) appsv1alpha1.Health {
 	worst := appsv1alpha1.Health("")
 	for _, e := range entries {
-		if !e.Ignored && healthRank(e.Health) > healthRank(worst) {
+		if !e.Ignored && bounds.HealthRank(e.Health) > bounds.HealthRank(worst) {
 			worst = e.Health
 		}
 	}
@@ -207,7 +191,7 @@ func worstHealth(entries []componentEntry) appsv1alpha1.Health {
 }
 
 func countComponents(entries []componentEntry, selected int32) *appsv1alpha1.ComponentCounts {
-	counts := &appsv1alpha1.ComponentCounts{Total: bounded32(len(entries)), Selected: selected}
+	counts := &appsv1alpha1.ComponentCounts{Total: bounds.Count(len(entries)), Selected: selected}
 	for _, e := range entries {
 		if e.Installed == corev1.ConditionTrue {
 			counts.Installed++
@@ -277,7 +261,7 @@ func dependencyStatus(v dependencyView) appsv1alpha1.DependencyStatus {
 		if v.status.Ready == corev1.ConditionTrue || v.status.Ready == corev1.ConditionFalse {
 			d.Ready = v.status.Ready
 		}
-		if healthRank(v.status.Health) >= 0 {
+		if bounds.HealthRank(v.status.Health) >= 0 {
 			d.Health = v.status.Health
 		}
 	}
@@ -309,24 +293,3 @@ func installedNames(components []componentEntry, dependencies []appsv1alpha1.Dep
 	slices.Sort(names)
 	return names
 }
-
-// clean makes a text that may come from anywhere fit for a status: at most so many characters, and none that moves a
-// terminal's cursor.
-func clean(text string, limit int) string {
-	runes := make([]rune, 0, min(len(text), limit+1))
-	for _, c := range text { // What is not valid UTF-8 comes as U+FFFD.
-		if len(runes) > limit {
-			break
-		}
-		if !unicode.IsGraphic(c) {
-			c = ' '
-		}
-		runes = append(runes, c)
-	}
-	if len(runes) > limit {
-		runes = append(runes[:limit-1], '…')
-	}
-	return strings.TrimSpace(string(runes))
-}
-
-func bounded32(n int) int32 { return int32(min(n, math.MaxInt32)) } //nolint:gosec // It is bounded.

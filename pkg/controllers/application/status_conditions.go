@@ -15,14 +15,12 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 )
-
-// maxMessage is how many characters the message of a status or of a condition has at most.
-const maxMessage = 512
 
 // setCondition sets a condition, whose time stays as it is unless the status has changed.
 func setCondition(conditions *[]metav1.Condition, c metav1.Condition) {
-	c.Message = clean(c.Message, maxMessage)
+	c.Message = bounds.Text(c.Message, bounds.Message)
 	meta.SetStatusCondition(conditions, c)
 }
 
@@ -90,7 +88,7 @@ func someNames(names []string) string {
 
 // readyOf is the KEP's field ready: what the health check's Pod says, and Unknown without a health check.
 func readyOf(o observation) corev1.ConditionStatus {
-	ready := o.healthCheck.ready
+	ready := o.healthCheck.Ready
 	if o.application.Spec.HealthCheck == nil || ready != corev1.ConditionTrue && ready != corev1.ConditionFalse {
 		return corev1.ConditionUnknown
 	}
@@ -100,7 +98,7 @@ func readyOf(o observation) corev1.ConditionStatus {
 // healthCheckCondition says in a condition what the health check's Pod says.
 func healthCheckCondition(o observation) metav1.Condition {
 	c := metav1.Condition{Type: appsv1alpha1.ConditionHealthCheckPassed, Status: metav1.ConditionStatus(readyOf(o))}
-	switch p := o.healthCheck.problem; {
+	switch p := o.healthCheck.Problem; {
 	case o.application.Spec.HealthCheck == nil:
 		c.Reason, c.Message = appsv1alpha1.ReasonNoHealthCheck, "The Application has no health check."
 	case p != nil:
@@ -201,7 +199,7 @@ func watchedMessage(o observation) string {
 // if all is well.
 func statusMessage(o observation, components []componentEntry, dependencies []appsv1alpha1.DependencyStatus) string {
 	if o.unseen != nil {
-		return clean(o.unseen.Message, maxMessage)
+		return bounds.Text(o.unseen.Message, bounds.Message)
 	}
 	parts := []string{componentsMessage(components)}
 	if missing := dependenciesWith(dependencies, corev1.ConditionFalse); len(missing) > 0 {
@@ -212,7 +210,7 @@ func statusMessage(o observation, components []componentEntry, dependencies []ap
 		parts = append(parts, c.Message)
 	}
 	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" })
-	return clean(strings.Join(parts, " "), maxMessage)
+	return bounds.Text(strings.Join(parts, " "), bounds.Message)
 }
 
 // componentsMessage is about the worst of the components, which are sorted, and counts the others. It is empty if all

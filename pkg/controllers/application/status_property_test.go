@@ -18,6 +18,8 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
 )
 
 // stored is a status as it comes back from an API server.
@@ -90,7 +92,7 @@ func TestStatusNamesAndCounts(t *testing.T) {
 
 func TestStatusWithoutAHealthCheckIsNotReadyOrUnready(t *testing.T) {
 	o := observed(with(component("db", appsv1alpha1.HealthHealthy)))
-	o.healthCheck.ready = corev1.ConditionTrue // Of a Pod that is about to be removed.
+	o.healthCheck.Ready = corev1.ConditionTrue // Of a Pod that is about to be removed.
 	if got := statusOf(o, statusTime(0)).Ready; got != corev1.ConditionUnknown {
 		t.Errorf("want Unknown, got %s", got)
 	}
@@ -266,11 +268,11 @@ func TestStatusIsBounded(t *testing.T) {
 					len(tc.status.Components), tc.status.Counts.Total, tc.status.Truncated)
 			}
 			for _, c := range tc.status.Conditions {
-				if n := len([]rune(c.Message)); n > maxMessage {
+				if n := len([]rune(c.Message)); n > bounds.Message {
 					t.Errorf("condition %s: the message has %d characters", c.Type, n)
 				}
 			}
-			if n := len([]rune(tc.status.Message)); n > maxMessage {
+			if n := len([]rune(tc.status.Message)); n > bounds.Message {
 				t.Errorf("the message has %d characters", n)
 			}
 		})
@@ -326,30 +328,30 @@ func TestSummaryOf(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		app    *appsv1alpha1.Application
-		want   summary
+		want   rollup.Summary
 	}{
 		"Seen": {
 			reason: "What its users read is what is summed up.", app: healthy,
-			want: summary{
-				applicationType: "WordPress", version: "4.8", health: appsv1alpha1.HealthMissing, ready: corev1.ConditionTrue, wanted: 2, installed: 1,
-				message: `StatefulSet "web" is Missing: There is no StatefulSet "web" with the annotation kubernetes.io/application.`,
+			want: rollup.Summary{
+				ApplicationType: "WordPress", Version: "4.8", Health: appsv1alpha1.HealthMissing, Ready: corev1.ConditionTrue, Wanted: 2, Installed: 1,
+				Message: `StatefulSet "web" is Missing: There is no StatefulSet "web" with the annotation kubernetes.io/application.`,
 			},
 		},
 		"NotSeenYet": {
 			reason: "It is not healthy before somebody has looked.", app: fresh,
-			want: summary{health: appsv1alpha1.HealthUnknown, ready: corev1.ConditionUnknown, wanted: 1, message: "Masthead has not looked at it yet."},
+			want: rollup.Summary{Health: appsv1alpha1.HealthUnknown, Ready: corev1.ConditionUnknown, Wanted: 1, Message: "Masthead has not looked at it yet."},
 		},
 		"Forged": {
 			reason: "Whoever can write the status of an Application must not break the report of the cluster.", app: forged,
-			want: summary{
-				health: appsv1alpha1.HealthUnknown, ready: corev1.ConditionUnknown, wanted: 2, installed: 2,
-				message: strings.Repeat("x ", 63) + "x…",
+			want: rollup.Summary{
+				Health: appsv1alpha1.HealthUnknown, Ready: corev1.ConditionUnknown, Wanted: 2, Installed: 2,
+				Message: strings.Repeat("x ", 63) + "x…",
 			},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, summaryOf(tc.app), cmp.AllowUnexported(summary{})); diff != "" {
+			if diff := cmp.Diff(tc.want, summaryOf(tc.app), cmp.AllowUnexported(rollup.Summary{})); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/health"
 )
 
@@ -81,7 +82,7 @@ func dependingOn(views ...dependencyView) func(*observation) {
 func checked(ready corev1.ConditionStatus, p *condition.Problem) func(*observation) {
 	return func(o *observation) {
 		o.application.Spec.HealthCheck = &appsv1alpha1.ApplicationHealthCheck{}
-		o.healthCheck = healthCheckView{pod: "wordpress-abc", ready: ready, problem: p}
+		o.healthCheck = healthcheck.View{Pod: "wordpress-abc", Ready: ready, Problem: p}
 	}
 }
 

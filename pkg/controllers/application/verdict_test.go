@@ -5,87 +5,15 @@ package application
 
 import (
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/test/verdict"
 )
-
-func TestVerdictsOnHealthRules(t *testing.T) {
-	kind := fleetv1alpha1.GroupVersion.WithKind("HealthRule")
-	rule := func(name, degraded string) fleetv1alpha1.HealthRule {
-		return fleetv1alpha1.HealthRule{
-			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Generation: 2, CreationTimestamp: statusTime(0)},
-			Spec:       fleetv1alpha1.HealthRuleSpec{Group: "db.acmeco.org", Kind: "Database", Degraded: degraded},
-		}
-	}
-	of := func(i int, rules ...fleetv1alpha1.HealthRule) *unstructured.Unstructured {
-		r := rules[i]
-		r.Status = ruleStatus(&rules[i], rules, follow(rules, nil, nil), statusTime(1).Time)
-		return verdict.Object(t, kind, &r)
-	}
-	decides := rule("a", "false")
-	decides.Spec.Healthy = "true"
-	edited := of(0, rule("a", "false"))
-	edited.SetGeneration(9)
-	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{
-		"Created": {
-			Reason: "Nobody has looked at it yet.", Want: verdict.InProgress,
-			Object: verdict.Created(t, "config/crd/bases/fleet.masthead.dev_healthrules.yaml", of(0, rule("a", "false"))),
-		},
-		"Edited":        {Reason: "Nobody has looked at the change yet.", Object: edited, Want: verdict.InProgress},
-		"Compiled":      {Reason: "It is followed.", Object: of(0, rule("a", "object.status.phase == 'Dead'")), Want: verdict.Current},
-		"CannotCompile": {Reason: "Somebody has to correct it.", Object: of(0, rule("a", "object.")), Want: verdict.Failed},
-		"Shadowed": {
-			Reason: "It is not followed as long as the older one is there.",
-			Object: of(1, decides, rule("b", "false")), Want: verdict.Failed,
-		},
-	}}
-	table.Check(t)
-	verdict.Covers(t, verdict.Reasons(t, "apis/fleet/v1alpha1", "of a HealthRule"), nil, table.Objects()...)
-}
-
-func TestVerdictsOnApplicationReports(t *testing.T) {
-	kind := fleetv1alpha1.GroupVersion.WithKind("ApplicationReport")
-	connected := connection.Cluster{Name: reported, State: connection.StateConnected, Reason: connection.ReasonConnected}
-	lost := connection.Cluster{Name: reported, State: connection.StateBackoff, Reason: connection.ReasonDialError}
-	complete := rollupView{engaged: true, complete: true, reached: true}
-	broken := complete
-	broken.totals.applications = fleetv1alpha1.ApplicationCounts{Total: 1, Degraded: 1}
-	blocked := func(reason string) rollupView {
-		return rollupView{engaged: true, reached: true, blocked: &condition.Problem{Reason: reason, Message: "It is so."}}
-	}
-	report := func(cluster connection.Cluster, v rollupView) *unstructured.Unstructured {
-		r := &fleetv1alpha1.ApplicationReport{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "capi-w1", Generation: 1}}
-		r.Status, _ = reportStatus(cluster, v, r.Status, r.Generation, time.Unix(1_700_000_000, 0))
-		return verdict.Object(t, kind, r)
-	}
-	table := verdict.Table{Kind: kind.GroupKind(), Report: true, Cases: map[string]verdict.Case{
-		"Watching": {Reason: "It shows the cluster as it is.", Object: report(connected, complete), Want: verdict.Current},
-		"Broken": {
-			Reason: "What it shows is right, also if an Application is broken.", Object: report(connected, broken), Want: verdict.Current,
-		},
-		"Unreachable": {Reason: "Nobody knows how its Applications fare.", Object: report(lost, complete), Want: verdict.Failed},
-		"Syncing":     {Reason: "It is being read.", Object: report(connected, rollupView{engaged: true}), Want: verdict.InProgress},
-		"NotServed": {
-			Reason: "The cluster does not let Masthead look.",
-			Object: report(connected, blocked(fleetv1alpha1.ReasonNotServed)), Want: verdict.Failed,
-		},
-		"Disabled": {
-			Reason: "Nobody looks, on purpose.", Object: report(connected, blocked(fleetv1alpha1.ReasonDisabled)), Want: verdict.Suspended,
-		},
-	}}
-	table.Check(t)
-	verdict.Covers(t, verdict.Reasons(t, "apis/fleet/v1alpha1", "of an ApplicationReport"), nil, table.Objects()...)
-}
 
 func TestVerdictsOnApplications(t *testing.T) {
 	const crd = "config/crd/workload/apps.masthead.dev_applications.yaml"

@@ -23,6 +23,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -48,7 +49,7 @@ type workload struct {
 	queue          workqueue.TypedRateLimitingInterface[mcreconcile.Request]
 	clock          clock.Clock
 	requestTimeout time.Duration
-	healthChecks   *healthChecks
+	healthChecks   *healthcheck.Checks
 	texts          texts
 	wanted         *wantedMarks
 	announcements  *announcements
@@ -259,7 +260,7 @@ func (w *workload) untrack(key applicationKey) {
 		w.setKinds(key, t, nil)
 		delete(w.byUID, t.uid)
 		delete(w.applications, key)
-		w.healthChecks.forget(t.uid)
+		w.healthChecks.Forget(t.uid)
 	}
 	w.mu.Unlock()
 	w.wanted.want(key, nil)

@@ -15,6 +15,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -88,7 +89,7 @@ func shopAndOther(t *testing.T) (w *workload, key, other applicationKey) {
 	key = applicationKey{Namespace: "ns", Name: "shop"}
 	other = applicationKey{Namespace: "ns", Name: "other"}
 	return &workload{
-		watcher: watcher, healthChecks: newHealthChecks(testingclock.NewFakeClock(time.Unix(0, 0))),
+		watcher: watcher, healthChecks: healthcheck.New(testingclock.NewFakeClock(time.Unix(0, 0))),
 		wanted:       newWantedMarks(testingclock.NewFakeClock(time.Unix(0, 0))),
 		applications: map[applicationKey]*tracked{key: {uid: "a"}, other: {uid: "b"}},
 		byUID:        map[types.UID]applicationKey{}, users: map[kindwatch.Kind]sets.Set[applicationKey]{},

@@ -17,6 +17,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -73,7 +74,7 @@ func (r *reconciler) newWorkload(
 		users:           map[kindwatch.Kind]sets.Set[applicationKey]{},
 		unansweredUntil: map[schema.GroupVersion]time.Time{},
 		refusals:        map[refusalKey]refusal{},
-		healthChecks:    newHealthChecks(r.clock),
+		healthChecks:    healthcheck.New(r.clock),
 		wanted:          newWantedMarks(r.clock),
 		announcements:   newAnnouncements(cl.GetEventRecorder(controllerName), r.clock),
 	}

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package rollup
 
 import (
 	"context"
@@ -111,14 +111,14 @@ type reportHub struct {
 	direct    client.Client
 	namespace string
 	fleet     *reportFleet
-	rollup    *rollup
+	rollup    *Collector
 	writes    *atomic.Int64
 	stop      func()
 }
 
 func newReportHub(t *testing.T) *reportHub {
 	t.Helper()
-	hub := lanes.Take(t).hub.Config
+	hub := hubs.Take(t).Config
 	direct, err := client.New(hub, client.Options{Scheme: scheme()})
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func (h *reportHub) start() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.rollup, err = setupRollup(mgr, h.fleet, []Source{h.fleet}, clock.RealClock{}, new(true))
+	h.rollup, err = Setup(mgr, h.fleet, []Source{h.fleet}, clock.RealClock{}, new(true))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -202,11 +202,11 @@ func unreachable(c *connection.Cluster) {
 // engage engages a cluster whose Applications are these.
 func (h *reportHub) engage(c connection.Cluster, applications map[string]appsv1alpha1.Health) {
 	h.fleet.set(c)
-	h.rollup.engaged(c.Name)
+	h.rollup.Engaged(c.Name)
 	for name, fares := range applications {
-		h.rollup.observe(c.Name, named(name), sum(fares))
+		h.rollup.Observe(c.Name, named(name), sum(fares))
 	}
-	h.rollup.synced(c.Name)
+	h.rollup.Synced(c.Name)
 }
 
 // report returns the report of a cluster, or nil.
@@ -269,8 +269,8 @@ func TestReportsOfTwoClustersWithTheSameApplication(t *testing.T) {
 		t.Errorf("w2: unexpected status %+v", second.Status)
 	}
 
-	h.rollup.observe(w2.Name, named("wordpress"), sum(appsv1alpha1.HealthHealthy))
-	h.rollup.forget(w2.Name, named("shop"))
+	h.rollup.Observe(w2.Name, named("wordpress"), sum(appsv1alpha1.HealthHealthy))
+	h.rollup.Forget(w2.Name, named("shop"))
 	h.wait("w2 mended", "w2", func(r *fleetv1alpha1.ApplicationReport) bool {
 		return r.Status.Applications == fleetv1alpha1.ApplicationCounts{Total: 1, Healthy: 1, Installed: 1} && r.Status.Message == "" && len(r.Status.Worst) == 0
 	})
@@ -288,7 +288,7 @@ func TestReportOfAnUnreachableCluster(t *testing.T) {
 	h.wait("the report", "w1", isCurrent(fleetv1alpha1.ReasonWatching))
 
 	h.fleet.set(h.cluster("w1", unreachable))
-	h.rollup.disengaged(h.cluster("w1").Name)
+	h.rollup.Disengaged(h.cluster("w1").Name)
 	lost := h.wait("the lost connection", "w1", isCurrent(fleetv1alpha1.ReasonUnreachable)).Status
 	if diff := cmp.Diff(fleetv1alpha1.ApplicationCounts{Total: 2, Unknown: 2}, lost.Applications); diff != "" {
 		t.Errorf("A cluster that cannot be reached is not shown as healthy; -want +got:\n%s", diff)
@@ -304,7 +304,7 @@ func TestReportOfAnUnreachableCluster(t *testing.T) {
 		t.Errorf("unexpected status %+v", back)
 	}
 
-	h.rollup.unwatched(h.cluster("w1").Name, condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "The class says so."})
+	h.rollup.Unwatched(h.cluster("w1").Name, condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "The class says so."})
 	disabled := h.wait("that nobody looks", "w1", isCurrent(fleetv1alpha1.ReasonDisabled)).Status
 	if disabled.LastSeen != nil || disabled.Applications.Healthy != 0 || disabled.LastKnown == nil {
 		t.Errorf("unexpected status %+v", disabled)
@@ -319,7 +319,7 @@ func TestReportGoesWhenTheClusterIsUnenrolled(t *testing.T) {
 		h.engage(h.cluster(name), nil)
 		h.wait("the report of "+name, name, isCurrent(fleetv1alpha1.ReasonWatching))
 	}
-	h.rollup.disengaged(h.cluster("w1").Name)
+	h.rollup.Disengaged(h.cluster("w1").Name)
 	h.fleet.unenrol(h.cluster("w1").Name)
 	h.wait("that it is gone", "w1", func(r *fleetv1alpha1.ApplicationReport) bool { return r == nil })
 
@@ -351,7 +351,7 @@ func TestReportOfAClusterThatWasReplaced(t *testing.T) {
 	h.start()
 	h.engage(h.cluster("w1"), map[string]appsv1alpha1.Health{"a": appsv1alpha1.HealthHealthy})
 	old := h.wait("the report", "w1", isCurrent(fleetv1alpha1.ReasonWatching))
-	h.rollup.disengaged(h.cluster("w1").Name)
+	h.rollup.Disengaged(h.cluster("w1").Name)
 	h.fleet.set(h.cluster("w1", unreachable, func(c *connection.Cluster) { c.Enrolment.Object.UID = "another" }))
 	r := h.wait("the report of another cluster of the name", "w1", func(r *fleetv1alpha1.ApplicationReport) bool {
 		return isCurrent(fleetv1alpha1.ReasonUnreachable)(r) && r.UID != old.UID
@@ -400,15 +400,15 @@ func TestManyApplicationsAreFewWrites(t *testing.T) {
 	h.start()
 	c := h.cluster("w1")
 	h.fleet.set(c)
-	h.rollup.engaged(c.Name)
+	h.rollup.Engaged(c.Name)
 	began := time.Now()
 	const many = 5000
 	for i := range many {
-		h.rollup.observe(c.Name, named(fmt.Sprintf("app-%d", i)), sum(appsv1alpha1.HealthProgressing))
+		h.rollup.Observe(c.Name, named(fmt.Sprintf("app-%d", i)), sum(appsv1alpha1.HealthProgressing))
 	}
-	h.rollup.synced(c.Name)
+	h.rollup.Synced(c.Name)
 	for i := range many {
-		h.rollup.observe(c.Name, named(fmt.Sprintf("app-%d", i)), sum(appsv1alpha1.HealthHealthy))
+		h.rollup.Observe(c.Name, named(fmt.Sprintf("app-%d", i)), sum(appsv1alpha1.HealthHealthy))
 	}
 	h.wait("all of them", "w1", func(r *fleetv1alpha1.ApplicationReport) bool {
 		return r != nil && r.Status.Applications == fleetv1alpha1.ApplicationCounts{Total: many, Healthy: many, Installed: many} &&

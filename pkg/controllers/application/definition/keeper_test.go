@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package definition
 
 import (
 	"context"
@@ -59,7 +59,7 @@ type definitionFixture struct {
 	crds   dynamic.ResourceInterface
 	apps   dynamic.ResourceInterface
 	counts *countingDefinitions
-	keeper *definitionKeeper
+	keeper *Keeper
 }
 
 func newDefinitionFixture(t *testing.T) *definitionFixture {
@@ -77,16 +77,16 @@ func newDefinitionFixture(t *testing.T) *definitionFixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &definitionFixture{Case: controllertest.Case{T: t, Ctx: t.Context(), Patience: time.Minute}, crds: dyn.Resource(definitionResource)}
+	f := &definitionFixture{Case: controllertest.Case{T: t, Ctx: t.Context(), Patience: time.Minute}, crds: dyn.Resource(Resource)}
 	f.apps = dyn.Resource(appsv1alpha1.GroupVersion.WithResource("applications")).Namespace(metav1.NamespaceDefault)
 	f.counts = &countingDefinitions{definitions: f.crds}
 	f.keeper = newKeeper(t)
 	return f
 }
 
-func newKeeper(t *testing.T) *definitionKeeper {
+func newKeeper(t *testing.T) *Keeper {
 	t.Helper()
-	k, err := newDefinitionKeeper(time.Minute, func() time.Duration { return time.Minute })
+	k, err := NewKeeper(time.Minute, func() time.Duration { return time.Minute })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func newKeeper(t *testing.T) *definitionKeeper {
 // now is the definition that the cluster has, or nil.
 func (f *definitionFixture) now() *unstructured.Unstructured {
 	f.T.Helper()
-	crd, err := f.crds.Get(f.T.Context(), definitionName, metav1.GetOptions{})
+	crd, err := f.crds.Get(f.T.Context(), Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -107,14 +107,14 @@ func (f *definitionFixture) now() *unstructured.Unstructured {
 }
 
 // ensure lets a keeper look at what the watch would report now.
-func (f *definitionFixture) ensure(k *definitionKeeper) definitionState {
+func (f *definitionFixture) ensure(k *Keeper) State {
 	f.T.Helper()
-	var seen *definitionSeen
+	var seen *Seen
 	if crd := f.now(); crd != nil {
-		s := definitionSeenIn(crd)
+		s := SeenIn(crd)
 		seen = &s
 	}
-	state, err := k.ensure(f.T.Context(), "w1", f.counts, seen)
+	state, err := k.Ensure(f.T.Context(), "w1", f.counts, seen)
 	if err != nil {
 		f.T.Fatal(err)
 	}
@@ -123,11 +123,11 @@ func (f *definitionFixture) ensure(k *definitionKeeper) definitionState {
 
 // writes wants the keeper to write the definition. The API server writes it, too, when it establishes it, so that it
 // can take more than one attempt.
-func (f *definitionFixture) writes(k *definitionKeeper, what string) {
+func (f *definitionFixture) writes(k *Keeper, what string) {
 	f.T.Helper()
 	f.Within("the keeper writes it", func() error {
 		state := f.ensure(k)
-		if state.served && state.problem == nil && state.notice == nil && state.wrote == what {
+		if state.Served && state.Problem == nil && state.Notice == nil && state.Wrote == what {
 			return nil
 		}
 		return fmt.Errorf("want %s, got %+v", what, state)
@@ -135,10 +135,10 @@ func (f *definitionFixture) writes(k *definitionKeeper, what string) {
 }
 
 // settled wants the keeper to find everything as it should be, and to ask the cluster for nothing.
-func (f *definitionFixture) settled(k *definitionKeeper) {
+func (f *definitionFixture) settled(k *Keeper) {
 	f.T.Helper()
 	before := *f.counts
-	if state := f.ensure(k); !state.served || state.problem != nil || state.notice != nil || state.wrote != "" || state.again != 0 {
+	if state := f.ensure(k); !state.Served || state.Problem != nil || state.Notice != nil || state.Wrote != "" || state.Again != 0 {
 		f.T.Errorf("want it settled, got %+v", state)
 	}
 	if f.counts.reads != before.reads || f.counts.writes != before.writes {
@@ -158,7 +158,7 @@ func (f *definitionFixture) edit(change func(crd *unstructured.Unstructured)) {
 
 func (f *definitionFixture) remove() {
 	f.T.Helper()
-	if err := f.crds.Delete(f.T.Context(), definitionName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := f.crds.Delete(f.T.Context(), Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		f.T.Fatal(err)
 	}
 	f.Within("the definition is gone", func() error {
@@ -188,7 +188,7 @@ func annotate(obj *unstructured.Unstructured, key, value string) {
 }
 
 // ofRevision is a keeper of another manager, whose definition has another revision and is told apart by a short name.
-func ofRevision(t *testing.T, revision, shortName string) *definitionKeeper {
+func ofRevision(t *testing.T, revision, shortName string) *Keeper {
 	t.Helper()
 	k := newKeeper(t)
 	object := k.want.object.DeepCopy()
@@ -286,7 +286,7 @@ func testDefinitionLife(f *definitionFixture) {
 	f.settled(newer)
 	before := *f.counts
 	state := f.ensure(f.keeper)
-	if !state.served || state.wrote != "" || state.problem != nil || state.notice == nil || state.notice.Reason != ReasonDefinitionNewer {
+	if !state.Served || state.Wrote != "" || state.Problem != nil || state.Notice == nil || state.Notice.Reason != ReasonDefinitionNewer {
 		t.Errorf("want it used as it is, got %+v", state)
 	}
 	if f.counts.writes != before.writes || f.counts.reads != before.reads {
@@ -305,24 +305,24 @@ func testDefinitionLife(f *definitionFixture) {
 func testDefinitionOfAnotherHub(f *definitionFixture) {
 	t := f.T
 	t.Helper()
-	theirs := f.keeper.of(hubidentity.Owner{ID: "hub-b"})
+	theirs := f.keeper.Of(hubidentity.Owner{ID: "hub-b"})
 	newer := ofRevision(t, "7", "newer")
 	f.writes(theirs, "create")
 	f.settled(theirs)
 
 	before := *f.counts
-	state := f.ensure(newer.of(hubidentity.Owner{ID: "hub-a"}))
-	if state.served || state.wrote != "" || state.problem == nil || state.problem.Reason != ReasonDefinitionForeign {
+	state := f.ensure(newer.Of(hubidentity.Owner{ID: "hub-a"}))
+	if state.Served || state.Wrote != "" || state.Problem == nil || state.Problem.Reason != ReasonDefinitionForeign {
 		t.Fatalf("want it left alone, got %+v", state)
 	}
-	if !strings.Contains(state.problem.Message, "hub-b") {
-		t.Errorf("want the other hub named, got %q", state.problem.Message)
+	if !strings.Contains(state.Problem.Message, "hub-b") {
+		t.Errorf("want the other hub named, got %q", state.Problem.Message)
 	}
 	if f.counts.writes != before.writes || shortName(f.now()) != "app" {
 		t.Error("the definition of another hub was written")
 	}
 
-	heir := newer.of(hubidentity.Owner{ID: "hub-a", Predecessors: []hubidentity.Identity{"hub-b"}})
+	heir := newer.Of(hubidentity.Owner{ID: "hub-a", Predecessors: []hubidentity.Identity{"hub-b"}})
 	f.writes(heir, "update")
 	f.settled(heir)
 	if got := f.now().GetLabels()[fleetv1alpha1.HubLabel]; got != "hub-a" {
@@ -355,7 +355,7 @@ func testDefinitionThatIsNotOurs(f *definitionFixture) {
 			defer f.remove()
 			before := *f.counts
 			state := f.ensure(f.keeper)
-			if state.served || state.wrote != "" || state.again == 0 || state.problem == nil || state.problem.Reason != ReasonDefinitionForeign {
+			if state.Served || state.Wrote != "" || state.Again == 0 || state.Problem == nil || state.Problem.Reason != ReasonDefinitionForeign {
 				t.Errorf("want it left alone and looked at again later, got %+v", state)
 			}
 			if f.counts.writes != before.writes {
@@ -374,7 +374,7 @@ func testDefinitionThatIsHandedOver(f *definitionFixture) {
 	if _, err := f.crds.Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if state := f.ensure(f.keeper); state.served {
+	if state := f.ensure(f.keeper); state.Served {
 		t.Errorf("want it left alone, got %+v", state)
 	}
 	f.edit(func(crd *unstructured.Unstructured) {
@@ -427,26 +427,26 @@ func testDefinitionStaleWatch(f *definitionFixture) {
 	t := f.T
 	t.Helper()
 	f.writes(f.keeper, "create")
-	stale := definitionSeenIn(f.now())
+	stale := SeenIn(f.now())
 
 	t.Log("the watch has not reported the creation")
-	state, err := f.keeper.ensure(t.Context(), "w1", f.counts, nil)
-	if err != nil || state.served || state.again == 0 {
+	state, err := f.keeper.Ensure(t.Context(), "w1", f.counts, nil)
+	if err != nil || state.Served || state.Again == 0 {
 		t.Errorf("want it looked at again, got %+v, %v", state, err)
 	}
 
 	t.Log("the watch reports a drift that was put back already")
 	stale.generation, stale.written = 99, "old/98"
 	before := f.counts.writes
-	state, err = f.keeper.ensure(t.Context(), "w1", f.counts, &stale)
-	if err != nil || !state.served || state.wrote != "" || f.counts.writes != before {
+	state, err = f.keeper.Ensure(t.Context(), "w1", f.counts, &stale)
+	if err != nil || !state.Served || state.Wrote != "" || f.counts.writes != before {
 		t.Errorf("want nothing written, got %+v, %v", state, err)
 	}
 
 	t.Log("the watch has not reported the deletion")
 	f.remove()
-	state, err = f.keeper.ensure(t.Context(), "w1", f.counts, &stale)
-	if err != nil || !state.served || state.wrote != "create" {
+	state, err = f.keeper.Ensure(t.Context(), "w1", f.counts, &stale)
+	if err != nil || !state.Served || state.Wrote != "create" {
 		t.Errorf("want it created anew, got %+v, %v", state, err)
 	}
 }
@@ -474,10 +474,10 @@ func TestDefinitionRefused(t *testing.T) {
 	}{
 		"Forbidden": {
 			reason: "A right is missing: users are told, and it is tried again slowly.",
-			err:    apierrors.NewForbidden(crds, definitionName, errors.New("no\x1b[2J")), wantReason: ReasonDefinitionForbidden, wantAgain: true,
+			err:    apierrors.NewForbidden(crds, Name, errors.New("no\x1b[2J")), wantReason: ReasonDefinitionForbidden, wantAgain: true,
 		},
 		"Invalid": {
-			reason: "The API server is too old, say.", err: apierrors.NewInvalid(schema.GroupKind{}, definitionName, nil),
+			reason: "The API server is too old, say.", err: apierrors.NewInvalid(schema.GroupKind{}, Name, nil),
 			wantReason: ReasonDefinitionRejected, wantAgain: true,
 		},
 		"TooLarge": {
@@ -485,24 +485,24 @@ func TestDefinitionRefused(t *testing.T) {
 			wantReason: ReasonDefinitionRejected, wantAgain: true,
 		},
 		"Conflict": {
-			reason: "Somebody was faster: no problem, and no error.", err: apierrors.NewConflict(crds, definitionName, errors.New("x")), wantAgain: true,
+			reason: "Somebody was faster: no problem, and no error.", err: apierrors.NewConflict(crds, Name, errors.New("x")), wantAgain: true,
 		},
 		"Passing": {reason: "A server that has a bad moment is tried again with back-off.", err: apierrors.NewInternalError(errors.New("x")), wantErr: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			state, err := newKeeper(t).ensure(t.Context(), "w1", refusingDefinitions{err: tc.err}, nil)
+			state, err := newKeeper(t).Ensure(t.Context(), "w1", refusingDefinitions{err: tc.err}, nil)
 			if (err != nil) != tc.wantErr {
 				t.Fatalf("%s\nwant an error: %v, got %v", tc.reason, tc.wantErr, err)
 			}
 			reason := ""
-			if state.problem != nil {
-				reason = state.problem.Reason
-				if strings.ContainsRune(state.problem.Message, 0x1b) {
-					t.Errorf("the message moves the cursor: %q", state.problem.Message)
+			if state.Problem != nil {
+				reason = state.Problem.Reason
+				if strings.ContainsRune(state.Problem.Message, 0x1b) {
+					t.Errorf("the message moves the cursor: %q", state.Problem.Message)
 				}
 			}
-			if state.served || state.wrote != "" || reason != tc.wantReason || (state.again > 0) != tc.wantAgain {
+			if state.Served || state.Wrote != "" || reason != tc.wantReason || (state.Again > 0) != tc.wantAgain {
 				t.Errorf("%s\ngot %+v with reason %q", tc.reason, state, reason)
 			}
 		})
@@ -531,15 +531,15 @@ func TestAnUpgradeThatIsRefused(t *testing.T) {
 	}{
 		"Forbidden": {
 			reason: "A right that is missing does not take from users what they have.", generation: 1, served: true,
-			err: apierrors.NewForbidden(crds, definitionName, errors.New("no")), want: ReasonDefinitionForbidden,
+			err: apierrors.NewForbidden(crds, Name, errors.New("no")), want: ReasonDefinitionForbidden,
 		},
 		"Invalid": {
 			reason: "Nor does an API server that is too old for what is new.", generation: 1, served: true,
-			err: apierrors.NewInvalid(schema.GroupKind{}, definitionName, nil), want: ReasonDefinitionRejected,
+			err: apierrors.NewInvalid(schema.GroupKind{}, Name, nil), want: ReasonDefinitionRejected,
 		},
 		"Edited": {
 			reason: "What somebody has made of it is not known to do.", generation: 2,
-			err: apierrors.NewForbidden(crds, definitionName, errors.New("no")), want: ReasonDefinitionForbidden,
+			err: apierrors.NewForbidden(crds, Name, errors.New("no")), want: ReasonDefinitionForbidden,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -547,16 +547,16 @@ func TestAnUpgradeThatIsRefused(t *testing.T) {
 			have := k.want.over(nil, 1)
 			have.SetGeneration(tc.generation)
 			k.want = &wantedDefinition{object: k.want.object, revision: k.want.revision + 1, hash: "another"}
-			seen := definitionSeenIn(have)
-			state, err := k.ensure(t.Context(), "w1", refusingDefinitions{err: tc.err, have: have}, &seen)
+			seen := SeenIn(have)
+			state, err := k.Ensure(t.Context(), "w1", refusingDefinitions{err: tc.err, have: have}, &seen)
 			if err != nil {
 				t.Fatal(err)
 			}
-			told := state.problem
+			told := state.Problem
 			if tc.served {
-				told = state.notice
+				told = state.Notice
 			}
-			if state.served != tc.served || told == nil || told.Reason != tc.want || state.again == 0 {
+			if state.Served != tc.served || told == nil || told.Reason != tc.want || state.Again == 0 {
 				t.Errorf("%s Got %+v", tc.reason, state)
 			}
 		})
@@ -580,7 +580,7 @@ func TestWantedDefinition(t *testing.T) {
 			t.Errorf("%s: want an error", name)
 		}
 	}
-	seen := definitionSeenIn(want.over(nil, 1))
+	seen := SeenIn(want.over(nil, 1))
 	seen.generation = 1
 	if !want.isIn(seen) {
 		t.Error("what is written is what is wanted")

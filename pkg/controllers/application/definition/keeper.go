@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package definition
 
 import (
 	"context"
@@ -39,13 +39,13 @@ const (
 	ReasonDefinitionNewer = "DefinitionNewer"
 )
 
-// definitionName is the name of the CustomResourceDefinition of Applications.
-const definitionName = "applications.apps.masthead.dev"
+// Name is the name of the CustomResourceDefinition of Applications.
+const Name = "applications.apps.masthead.dev"
 
 // definitionSoon is when a cluster is looked at again of whose definition the watch has not reported yet what there is.
 const definitionSoon = time.Second
 
-var definitionResource = schema.GroupVersionResource{ //nolint:gochecknoglobals // A constant.
+var Resource = schema.GroupVersionResource{ //nolint:gochecknoglobals // A constant.
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }
 
@@ -56,64 +56,64 @@ type definitions interface {
 	Update(ctx context.Context, obj *unstructured.Unstructured, o metav1.UpdateOptions, subresources ...string) (*unstructured.Unstructured, error)
 }
 
-// definitionState is what came of a look at the definition in a cluster.
-type definitionState struct {
-	// served is whether the cluster has Applications.
-	served bool
+// State is what came of a look at the definition in a cluster.
+type State struct {
+	// Served is whether the cluster has Applications.
+	Served bool
 
-	// problem says why it has none.
-	problem *condition.Problem
+	// Problem says why it has none.
+	Problem *condition.Problem
 
-	// notice says that the definition is not quite this manager's, although the cluster has Applications.
-	notice *condition.Problem
+	// Notice says that the definition is not quite this manager's, although the cluster has Applications.
+	Notice *condition.Problem
 
-	// wrote is "create" or "update" if that was written, else empty.
-	wrote string
+	// Wrote is "create" or "update" if that was written, else empty.
+	Wrote string
 
-	// again is when to look again at the latest, if the watch reports nothing meanwhile; zero for never.
-	again time.Duration
+	// Again is when to look again at the latest, if the watch reports nothing meanwhile; zero for never.
+	Again time.Duration
 }
 
-// definitionKeeper keeps the definition of Applications in workload clusters as this program has it. It holds no state
+// Keeper keeps the definition of Applications in workload clusters as this program has it. It holds no state
 // about a cluster: what it needs to know is in the metadata of the definition there, which is watched. It is safe for
 // concurrent use.
-type definitionKeeper struct {
+type Keeper struct {
 	want *wantedDefinition
 
 	// owner is the hub as the owner of what is in the cluster.
 	owner hubidentity.Owner
 
-	// users are as whom the clusters know Masthead.
-	users *readonlypolicy.Users
-	clock clock.PassiveClock
+	// Users are as whom the clusters know Masthead.
+	Users *readonlypolicy.Users
+	Clock clock.PassiveClock
 
 	// requestTimeout bounds each request, slowly is when a problem is looked at again that nobody reports the end of.
 	requestTimeout time.Duration
 	slowly         func() time.Duration
 }
 
-// newDefinitionKeeper reads the definition that is part of the program.
-func newDefinitionKeeper(requestTimeout time.Duration, slowly func() time.Duration) (*definitionKeeper, error) {
+// NewKeeper reads the definition that is part of the program.
+func NewKeeper(requestTimeout time.Duration, slowly func() time.Duration) (*Keeper, error) {
 	want, err := embeddedDefinition()
 	if err != nil {
 		return nil, err
 	}
-	return &definitionKeeper{want: want, users: &readonlypolicy.Users{}, clock: clock.RealClock{}, requestTimeout: requestTimeout, slowly: slowly}, nil
+	return &Keeper{want: want, Users: &readonlypolicy.Users{}, Clock: clock.RealClock{}, requestTimeout: requestTimeout, slowly: slowly}, nil
 }
 
-// of returns the keeper for a cluster in which the hub owns what owner says.
-func (k *definitionKeeper) of(owner hubidentity.Owner) *definitionKeeper {
+// Of returns the keeper for a cluster in which the hub owns what owner says.
+func (k *Keeper) Of(owner hubidentity.Owner) *Keeper {
 	out := *k
 	out.owner = owner
 	return &out
 }
 
-// ensure makes a cluster have the definition. seen is what the watch of its metadata says; nil if there is none. As
+// Ensure makes a cluster have the definition. seen is what the watch of its metadata says; nil if there is none. As
 // long as that is as it should be, ensure asks the cluster for nothing. An error is one that passes.
 //
 // The definition is never deleted, whatever happens: that would delete every Application, and the garbage collector
 // everything that these own.
-func (k *definitionKeeper) ensure(ctx context.Context, cluster mcr.ClusterName, crds definitions, seen *definitionSeen) (definitionState, error) {
+func (k *Keeper) Ensure(ctx context.Context, cluster mcr.ClusterName, crds definitions, seen *Seen) (State, error) {
 	if seen == nil {
 		return k.written(ctx, cluster, crds, nil)
 	}
@@ -128,86 +128,86 @@ func (k *definitionKeeper) ensure(ctx context.Context, cluster mcr.ClusterName, 
 	case apierrors.IsForbidden(err):
 		return k.despite(k.refused(ReasonDefinitionForbidden, err), *seen), nil
 	case err != nil:
-		return definitionState{}, fmt.Errorf("cannot get CustomResourceDefinition %q in cluster %q: %w", definitionName, cluster, err)
+		return State{}, fmt.Errorf("cannot get CustomResourceDefinition %q in cluster %q: %w", Name, cluster, err)
 	}
-	if state, settled := k.judge(definitionSeenIn(have)); settled {
+	if state, settled := k.judge(SeenIn(have)); settled {
 		return state, nil
 	}
 	state, err := k.written(ctx, cluster, crds, have)
-	return k.despite(state, definitionSeenIn(have)), err
+	return k.despite(state, SeenIn(have)), err
 }
 
 // despite has Applications looked after as far as an older definition goes, if the cluster refused to have it upgraded:
 // what is not in it yet is dropped by the API server.
-func (k *definitionKeeper) despite(state definitionState, seen definitionSeen) definitionState {
-	if state.problem == nil || !k.want.isOlder(seen) {
+func (k *Keeper) despite(state State, seen Seen) State {
+	if state.Problem == nil || !k.want.isOlder(seen) {
 		return state
 	}
-	state.served, state.notice, state.problem = true, &condition.Problem{
-		Reason: state.problem.Reason, Message: state.problem.Message + " The one of an older Masthead is used meanwhile.",
+	state.Served, state.Notice, state.Problem = true, &condition.Problem{
+		Reason: state.Problem.Reason, Message: state.Problem.Message + " The one of an older Masthead is used meanwhile.",
 	}, nil
 	return state
 }
 
 // judge says what a definition in a cluster means, going by its metadata, unless it has to be written.
-func (k *definitionKeeper) judge(seen definitionSeen) (state definitionState, settled bool) {
+func (k *Keeper) judge(seen Seen) (state State, settled bool) {
 	switch {
 	case !seen.ours:
-		return definitionState{again: k.slowly(), problem: &condition.Problem{
+		return State{Again: k.slowly(), Problem: &condition.Problem{
 			Reason: ReasonDefinitionForeign,
 			Message: fmt.Sprintf("The CustomResourceDefinition %q is in the cluster already and was not put there by Masthead. It is left alone, and "+
-				"Applications are not looked at.", definitionName),
+				"Applications are not looked at.", Name),
 		}}, true
 	case !k.owner.OwnsName(seen.hub):
-		return definitionState{again: k.slowly(), problem: &condition.Problem{
+		return State{Again: k.slowly(), Problem: &condition.Problem{
 			Reason: ReasonDefinitionForeign,
 			Message: fmt.Sprintf("The CustomResourceDefinition %q was put into the cluster by the hub %q. It is left alone, and Applications are not looked at.",
-				definitionName, multicluster.BoundedText(seen.hub)),
+				Name, multicluster.BoundedText(seen.hub)),
 		}}, true
 	case seen.deleting:
 		// It is written again when it is gone, which the watch reports.
-		return definitionState{}, true
+		return State{}, true
 	case seen.revision > k.want.revision:
-		return definitionState{served: true, notice: &condition.Problem{
+		return State{Served: true, Notice: &condition.Problem{
 			Reason: ReasonDefinitionNewer,
 			Message: fmt.Sprintf("The CustomResourceDefinition %q is of a newer Masthead (revision %d, this one has %d) and is used as it is.",
-				definitionName, seen.revision, k.want.revision),
+				Name, seen.revision, k.want.revision),
 		}}, true
 	}
-	return definitionState{served: true}, k.want.isIn(seen) && seen.hub == string(k.owner.ID)
+	return State{Served: true}, k.want.isIn(seen) && seen.hub == string(k.owner.ID)
 }
 
 // written writes the definition, over what the cluster has or anew, and makes of the answer what ensure returns.
-func (k *definitionKeeper) written(
+func (k *Keeper) written(
 	ctx context.Context, cluster mcr.ClusterName, crds definitions, have *unstructured.Unstructured,
-) (definitionState, error) {
+) (State, error) {
 	wrote, err := k.write(ctx, crds, have)
 	switch {
 	case err == nil:
-		return definitionState{served: true, wrote: wrote}, nil
+		return State{Served: true, Wrote: wrote}, nil
 	case apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		// The watch is behind, and will say so. This is for an event that was missed.
-		return definitionState{again: definitionSoon}, nil
-	case k.users.Excuses(cluster, err, k.clock.Now()):
-		return definitionState{again: definitionSoon}, nil
+		return State{Again: definitionSoon}, nil
+	case k.Users.Excuses(cluster, err, k.Clock.Now()):
+		return State{Again: definitionSoon}, nil
 	case apierrors.IsForbidden(err):
 		return k.refused(ReasonDefinitionForbidden, err), nil
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err), apierrors.IsMethodNotSupported(err):
 		return k.refused(ReasonDefinitionRejected, err), nil
 	}
-	return definitionState{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", definitionName, cluster, err)
+	return State{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", Name, cluster, err)
 }
 
-func (k *definitionKeeper) refused(reason string, err error) definitionState {
-	return definitionState{again: k.slowly(), problem: &condition.Problem{
+func (k *Keeper) refused(reason string, err error) State {
+	return State{Again: k.slowly(), Problem: &condition.Problem{
 		Reason:  reason,
-		Message: fmt.Sprintf("The cluster refused the CustomResourceDefinition %q: %s", definitionName, multicluster.BoundedText(err.Error())),
+		Message: fmt.Sprintf("The cluster refused the CustomResourceDefinition %q: %s", Name, multicluster.BoundedText(err.Error())),
 	}}
 }
 
 // write creates or replaces the definition. The generation that it will have is written into it; where that was wrong,
 // because its content was right already, it is written once more.
-func (k *definitionKeeper) write(ctx context.Context, crds definitions, have *unstructured.Unstructured) (wrote string, err error) {
+func (k *Keeper) write(ctx context.Context, crds definitions, have *unstructured.Unstructured) (wrote string, err error) {
 	wrote = "update"
 	if have == nil {
 		wrote = "create"
@@ -226,7 +226,7 @@ func (k *definitionKeeper) write(ctx context.Context, crds definitions, have *un
 	return wrote, nil
 }
 
-func (k *definitionKeeper) put(ctx context.Context, crds definitions, obj *unstructured.Unstructured, create bool) (*unstructured.Unstructured, error) {
+func (k *Keeper) put(ctx context.Context, crds definitions, obj *unstructured.Unstructured, create bool) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.requestTimeout)
 	defer cancel()
 	obj.SetLabels(k.owner.Stamp(obj.GetLabels()))
@@ -237,8 +237,8 @@ func (k *definitionKeeper) put(ctx context.Context, crds definitions, obj *unstr
 	return crds.Update(ctx, obj, metav1.UpdateOptions{FieldManager: manager})
 }
 
-func (k *definitionKeeper) get(ctx context.Context, crds definitions) (*unstructured.Unstructured, error) {
+func (k *Keeper) get(ctx context.Context, crds definitions) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.requestTimeout)
 	defer cancel()
-	return crds.Get(ctx, definitionName, metav1.GetOptions{})
+	return crds.Get(ctx, Name, metav1.GetOptions{})
 }

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package healthrule
 
 import (
 	"context"
@@ -39,7 +39,7 @@ type rulesFixture struct {
 	controllertest.Case
 
 	hub   client.Client
-	rules *healthRules
+	rules *Rules
 
 	mu      sync.Mutex
 	changes [][]health.Selector
@@ -68,15 +68,15 @@ func newRulesFixture(t *testing.T) *rulesFixture {
 	if f.hub, err = client.New(cfg, client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
-	f.rules = newHealthRules(mgr.GetClient(), mgr.GetClient(), clock.RealClock{}, nil, func(selectors []health.Selector) {
+	f.rules = New(mgr.GetClient(), mgr.GetClient(), clock.RealClock{}, nil, func(selectors []health.Selector) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.changes = append(f.changes, selectors)
 	})
-	if _, ok := f.rules.assessor(); ok {
+	if _, ok := f.rules.Assessor(); ok {
 		t.Error("there is an assessor before the rules have been read")
 	}
-	if err := f.rules.setup(mgr, new(true)); err != nil {
+	if err := f.rules.Setup(mgr, new(true)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -143,7 +143,7 @@ func (f *rulesFixture) says(rule *fleetv1alpha1.HealthRule, reason, message stri
 func (f *rulesFixture) fares(phase string, want appsv1alpha1.Health, reason string) {
 	f.T.Helper()
 	f.Within("the health of a database", func() error {
-		a, ok := f.rules.assessor()
+		a, ok := f.rules.Assessor()
 		if !ok {
 			return errors.New("the rules have not been read")
 		}

@@ -1,11 +1,12 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package rollup
 
 import (
 	"cmp"
 	"fmt"
+	"k8s.io/apimachinery/pkg/types"
 	"math"
 	"slices"
 
@@ -14,6 +15,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 )
 
 // totals sum Applications up.
@@ -27,21 +29,21 @@ type totals struct {
 }
 
 // totalOf adds Applications up.
-func totalOf(applications map[applicationKey]roundSummary) totals {
+func totalOf(applications map[types.NamespacedName]roundSummary) totals {
 	var t totals
 	var wanted, installed int64
 	var unwell []unwellApplication
-	t.applications.Total = bounded32(len(applications))
+	t.applications.Total = bounds.Count(len(applications))
 	for key, s := range applications {
-		count(&t.applications, s.summary)
-		wanted, installed = wanted+int64(s.wanted), installed+int64(s.installed)
-		if s.health != appsv1alpha1.HealthHealthy || s.ready == corev1.ConditionFalse {
-			unwell = append(unwell, unwellApplication{key, s.summary})
+		count(&t.applications, s.Summary)
+		wanted, installed = wanted+int64(s.Wanted), installed+int64(s.Installed)
+		if s.Health != appsv1alpha1.HealthHealthy || s.Ready == corev1.ConditionFalse {
+			unwell = append(unwell, unwellApplication{key, s.Summary})
 		}
 	}
 	t.components.Wanted, t.components.Installed = saturated(wanted), saturated(installed)
 	slices.SortFunc(unwell, func(a, b unwellApplication) int {
-		return cmp.Or(cmp.Compare(healthRank(b.health), healthRank(a.health)),
+		return cmp.Or(cmp.Compare(bounds.HealthRank(b.Health), bounds.HealthRank(a.Health)),
 			cmp.Compare(a.key.Namespace, b.key.Namespace), cmp.Compare(a.key.Name, b.key.Name))
 	})
 	t.more = len(unwell) > fleetv1alpha1.MaxWorstApplications
@@ -51,8 +53,8 @@ func totalOf(applications map[applicationKey]roundSummary) totals {
 	return t
 }
 
-func count(c *fleetv1alpha1.ApplicationCounts, s summary) {
-	switch s.health {
+func count(c *fleetv1alpha1.ApplicationCounts, s Summary) {
+	switch s.Health {
 	case appsv1alpha1.HealthHealthy:
 		c.Healthy++
 	case appsv1alpha1.HealthSuspended:
@@ -68,31 +70,31 @@ func count(c *fleetv1alpha1.ApplicationCounts, s summary) {
 	default:
 		c.Unknown++
 	}
-	switch s.ready {
+	switch s.Ready {
 	case corev1.ConditionTrue:
 		c.Ready++
 	case corev1.ConditionFalse:
 		c.NotReady++
 	case corev1.ConditionUnknown:
 	}
-	if s.wanted > 0 && s.installed == s.wanted {
+	if s.Wanted > 0 && s.Installed == s.Wanted {
 		c.Installed++
 	}
 }
 
 // unwellApplication is an Application that is not well.
 type unwellApplication struct {
-	key applicationKey
-	summary
+	key types.NamespacedName
+	Summary
 }
 
 func (u unwellApplication) report() fleetv1alpha1.WorstApplication {
 	return fleetv1alpha1.WorstApplication{
 		Namespace: u.key.Namespace, Name: u.key.Name,
-		Type: u.applicationType, Version: u.version,
-		Health: string(u.health), Ready: metav1.ConditionStatus(u.ready),
-		Installed: fmt.Sprintf("%d/%d", u.installed, u.wanted),
-		Message:   clean(u.message, maxSummaryMessage),
+		Type: u.ApplicationType, Version: u.Version,
+		Health: string(u.Health), Ready: metav1.ConditionStatus(u.Ready),
+		Installed: fmt.Sprintf("%d/%d", u.Installed, u.Wanted),
+		Message:   bounds.Text(u.Message, bounds.SummaryMessage),
 	}
 }
 

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package healthcheck
 
 import (
 	"context"
@@ -22,85 +22,87 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck/healthchecktest"
 )
 
 // fakePods is a cluster with an Application and Pods.
 type fakePods struct {
 	t        *testing.T
 	uid      types.UID
-	pods     map[types.NamespacedName]podRecord
+	pods     map[types.NamespacedName]Record
 	answer   error // What the next requests are answered.
 	requests []string
 }
 
 func newFakePods(t *testing.T) *fakePods {
 	t.Helper()
-	return &fakePods{t: t, uid: "1", pods: map[types.NamespacedName]podRecord{}}
+	return &fakePods{t: t, uid: "1", pods: map[types.NamespacedName]Record{}}
 }
 
-func (f *fakePods) applicationUID(context.Context, applicationKey) (types.UID, error) {
+func (f *fakePods) ApplicationUID(context.Context, types.NamespacedName) (types.UID, error) {
 	return f.uid, nil
 }
 
-func (f *fakePods) createPod(_ context.Context, pod *corev1.Pod) error {
+func (f *fakePods) CreatePod(_ context.Context, pod *corev1.Pod) error {
 	f.requests = append(f.requests, "create "+pod.Name)
 	if f.answer != nil {
 		return f.answer
 	}
 	r := recordOf(f.t, pod)
-	if _, taken := f.pods[r.key]; taken {
+	if _, taken := f.pods[r.Key]; taken {
 		return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "pods"}, pod.Name)
 	}
-	r.uid = types.UID(pod.Name)
-	f.pods[r.key] = r
+	r.UID = types.UID(pod.Name)
+	f.pods[r.Key] = r
 	return nil
 }
 
-func (f *fakePods) getPod(_ context.Context, key types.NamespacedName) (podRecord, error) {
+func (f *fakePods) GetPod(_ context.Context, key types.NamespacedName) (Record, error) {
 	if r, ok := f.pods[key]; ok {
 		return r, nil
 	}
-	return podRecord{}, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, key.Name)
+	return Record{}, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, key.Name)
 }
 
-func (f *fakePods) deletePod(_ context.Context, pod podRecord) error {
-	f.requests = append(f.requests, "delete "+pod.key.Name)
+func (f *fakePods) DeletePod(_ context.Context, pod Record) error {
+	f.requests = append(f.requests, "delete "+pod.Key.Name)
 	if f.answer != nil {
 		return f.answer
 	}
-	delete(f.pods, pod.key)
+	delete(f.pods, pod.Key)
 	return nil
 }
 
 // checkup looks after the health check of an Application of a fake cluster.
 type checkup struct {
 	*fakePods
-	checks *healthChecks
+	checks *Checks
 	clock  *testingclock.FakePassiveClock
 	app    *appsv1alpha1.Application
 }
 
 func newCheckup(t *testing.T, modify ...func(*appsv1alpha1.Application)) *checkup {
 	t.Helper()
-	clock := testingclock.NewFakePassiveClock(statusTime(0).Time)
-	return &checkup{fakePods: newFakePods(t), checks: newHealthChecks(clock), clock: clock, app: withHealthCheck(modify...)}
+	clock := testingclock.NewFakePassiveClock(time.Unix(1_700_000_000, 0))
+	return &checkup{fakePods: newFakePods(t), checks: New(clock), clock: clock, app: healthchecktest.Application(modify...)}
 }
 
 // ensure looks after it once and returns what was asked of the cluster.
-func (c *checkup) ensure() (healthCheckView, time.Duration, []string) {
+func (c *checkup) ensure() (View, time.Duration, []string) {
 	c.t.Helper()
 	c.requests = nil
-	view, again, err := c.checks.ensure(c.t.Context(), c, c.app, slices.Collect(maps.Values(c.pods)))
+	view, again, err := c.checks.Ensure(c.t.Context(), c, c.app, slices.Collect(maps.Values(c.pods)))
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	return view, again, c.requests
 }
 
-func (c *checkup) name() string { return healthCheckPod(c.app).Name }
+func (c *checkup) name() string { return Pod(c.app).Name }
 
 // set changes the Pod that there is.
-func (c *checkup) set(modify func(*podRecord)) {
+func (c *checkup) set(modify func(*Record)) {
 	c.t.Helper()
 	key := types.NamespacedName{Namespace: c.app.Namespace, Name: c.name()}
 	r, ok := c.pods[key]
@@ -127,7 +129,7 @@ func TestHealthCheckPodsAreCreatedAndReplacedOnMutation(t *testing.T) {
 	first := c.name()
 	view, _, requests := c.ensure()
 	wantRequests(t, "The Pod is made from the template.", requests, "create "+first)
-	if view.pod != first || view.ready != corev1.ConditionUnknown || view.problem.Reason != appsv1alpha1.ReasonHealthCheckStarting {
+	if view.Pod != first || view.Ready != corev1.ConditionUnknown || view.Problem.Reason != appsv1alpha1.ReasonHealthCheckStarting {
 		t.Errorf("unexpected view %+v", view)
 	}
 	_, _, requests = c.ensure()
@@ -136,7 +138,7 @@ func TestHealthCheckPodsAreCreatedAndReplacedOnMutation(t *testing.T) {
 	c.app.Spec.HealthCheck.Template.Spec.Containers[0].Image = "other"
 	view, _, requests = c.ensure()
 	wantRequests(t, "Another template is another Pod, at once.", requests, "delete "+first, "create "+c.name())
-	if view.pod != c.name() || view.pod == first {
+	if view.Pod != c.name() || view.Pod == first {
 		t.Errorf("the view is of the new Pod, got %+v", view)
 	}
 
@@ -144,7 +146,7 @@ func TestHealthCheckPodsAreCreatedAndReplacedOnMutation(t *testing.T) {
 	c.app.Spec.HealthCheck = nil
 	view, _, requests = c.ensure()
 	wantRequests(t, "Without a health check there is no Pod.", requests, "delete "+second)
-	if diff := cmp.Diff(healthCheckView{ready: corev1.ConditionUnknown}, view, cmp.AllowUnexported(healthCheckView{})); diff != "" {
+	if diff := cmp.Diff(View{Ready: corev1.ConditionUnknown}, view, cmp.AllowUnexported(View{})); diff != "" {
 		t.Error(diff)
 	}
 	if len(c.checks.attempts) != 0 {
@@ -161,11 +163,11 @@ func TestHealthCheckPodsAreReplacedWhenLostFailedOrEvicted(t *testing.T) {
 			if phase == "" {
 				c.lose()
 			} else {
-				c.set(func(p *podRecord) { p.phase = phase })
+				c.set(func(p *Record) { p.phase = phase })
 				view, _, requests := c.ensure()
 				wantRequests(t, "One that has lasted is replaced at once.", requests, "delete "+c.name())
-				if view.ready != corev1.ConditionFalse {
-					t.Errorf("one that has ended is not ready, got %s", view.ready)
+				if view.Ready != corev1.ConditionFalse {
+					t.Errorf("one that has ended is not ready, got %s", view.Ready)
 				}
 			}
 			_, _, requests := c.ensure()
@@ -181,7 +183,7 @@ func TestHealthCheckPodsThatFailAtOnceAreNotMadeInAHotLoop(t *testing.T) {
 	for i, seconds := range []int{10, 20, 40, 80, 160, 300, 300} {
 		want := time.Duration(seconds) * time.Second
 		c.after(time.Second)
-		c.set(func(p *podRecord) { p.phase = corev1.PodFailed })
+		c.set(func(p *Record) { p.phase = corev1.PodFailed })
 		_, again, requests := c.ensure()
 		wantRequests(t, "It is left for people to look at.", requests)
 		if again != want-time.Second {
@@ -222,21 +224,21 @@ func TestHealthCheckPodThatIsLostAtOnceIsNotMadeInAHotLoop(t *testing.T) {
 }
 
 func TestHealthCheckTouchesNoPodOfSomebodyElse(t *testing.T) {
-	other := func(c *checkup, modify func(*podRecord)) {
-		r := recordOf(c.t, healthCheckPod(c.app))
-		r.uid, r.owner = "theirs", ""
+	other := func(c *checkup, modify func(*Record)) {
+		r := recordOf(c.t, Pod(c.app))
+		r.UID, r.Owner = "theirs", ""
 		modify(&r)
-		c.pods[r.key] = r
+		c.pods[r.Key] = r
 	}
 	cases := map[string]struct {
 		reason string
-		modify func(*podRecord)
+		modify func(*Record)
 		want   string
 	}{
-		"Nobodys":            {reason: "The name is taken.", modify: func(*podRecord) {}, want: appsv1alpha1.ReasonHealthCheckRefused},
-		"OfThePreviousOne":   {reason: "An Application of the same name was deleted, and its Pod is about to be.", modify: func(r *podRecord) { r.owner = "0" }, want: appsv1alpha1.ReasonHealthCheckStarting},
-		"OnItsWayOut":        {reason: "It will not be there for long.", modify: func(r *podRecord) { r.deleting = true }, want: appsv1alpha1.ReasonHealthCheckStarting},
-		"FailedAndSomebodys": {reason: "That it has ended is its owner's business.", modify: func(r *podRecord) { r.phase = corev1.PodFailed }, want: appsv1alpha1.ReasonHealthCheckRefused},
+		"Nobodys":            {reason: "The name is taken.", modify: func(*Record) {}, want: appsv1alpha1.ReasonHealthCheckRefused},
+		"OfThePreviousOne":   {reason: "An Application of the same name was deleted, and its Pod is about to be.", modify: func(r *Record) { r.Owner = "0" }, want: appsv1alpha1.ReasonHealthCheckStarting},
+		"OnItsWayOut":        {reason: "It will not be there for long.", modify: func(r *Record) { r.deleting = true }, want: appsv1alpha1.ReasonHealthCheckStarting},
+		"FailedAndSomebodys": {reason: "That it has ended is its owner's business.", modify: func(r *Record) { r.phase = corev1.PodFailed }, want: appsv1alpha1.ReasonHealthCheckRefused},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -244,20 +246,20 @@ func TestHealthCheckTouchesNoPodOfSomebodyElse(t *testing.T) {
 			other(c, tc.modify)
 			view, again, requests := c.ensure()
 			wantRequests(t, tc.reason, requests, "create "+c.name())
-			if view.ready != corev1.ConditionUnknown || view.problem == nil || view.problem.Reason != tc.want || again != healthCheckDelay {
-				t.Errorf("%s\nwant Unknown and %s, got %+v, %+v, again after %s", tc.reason, tc.want, view, view.problem, again)
+			if view.Ready != corev1.ConditionUnknown || view.Problem == nil || view.Problem.Reason != tc.want || again != healthCheckDelay {
+				t.Errorf("%s\nwant Unknown and %s, got %+v, %+v, again after %s", tc.reason, tc.want, view, view.Problem, again)
 			}
 			view, _, requests = c.ensure()
 			wantRequests(t, "It waits.", requests)
-			if view.problem == nil || view.problem.Reason != tc.want {
-				t.Errorf("the problem stays: want %s, got %+v", tc.want, view.problem)
+			if view.Problem == nil || view.Problem.Reason != tc.want {
+				t.Errorf("the problem stays: want %s, got %+v", tc.want, view.Problem)
 			}
 			c.lose()
 			c.after(again)
 			_, _, requests = c.ensure()
 			wantRequests(t, "The name is free.", requests, "create "+c.name())
-			if view, _, _ = c.ensure(); view.problem.Reason != appsv1alpha1.ReasonHealthCheckStarting {
-				t.Errorf("want HealthCheckStarting, got %+v", view.problem)
+			if view, _, _ = c.ensure(); view.Problem.Reason != appsv1alpha1.ReasonHealthCheckStarting {
+				t.Errorf("want HealthCheckStarting, got %+v", view.Problem)
 			}
 		})
 	}
@@ -313,17 +315,17 @@ func TestHealthCheckThatIsRefused(t *testing.T) {
 			c := newCheckup(t)
 			c.answer = tc.answer
 			if tc.err {
-				if _, _, err := c.checks.ensure(t.Context(), c, c.app, nil); err == nil {
+				if _, _, err := c.checks.Ensure(t.Context(), c, c.app, nil); err == nil {
 					t.Error(tc.reason)
 				}
 				return
 			}
 			view, again, _ := c.ensure()
-			if view.problem == nil || view.problem.Reason != tc.want || !strings.Contains(view.problem.Message, tc.message) {
-				t.Fatalf("%s\nwant %s %q, got %+v", tc.reason, tc.want, tc.message, view.problem)
+			if view.Problem == nil || view.Problem.Reason != tc.want || !strings.Contains(view.Problem.Message, tc.message) {
+				t.Fatalf("%s\nwant %s %q, got %+v", tc.reason, tc.want, tc.message, view.Problem)
 			}
-			if n := len([]rune(view.problem.Message)); n > maxMessage || strings.Contains(view.problem.Message, "\n") {
-				t.Errorf("the message has %d characters: %q", n, view.problem.Message)
+			if n := len([]rune(view.Problem.Message)); n > bounds.Message || strings.Contains(view.Problem.Message, "\n") {
+				t.Errorf("the message has %d characters: %q", n, view.Problem.Message)
 			}
 			if terminal := again == 0; terminal != tc.terminal {
 				t.Errorf("%s\nlooks again after %s", tc.reason, again)
@@ -363,15 +365,15 @@ func TestHealthCheckPodThatMayNotBeDeleted(t *testing.T) {
 	c := newCheckup(t)
 	c.ensure()
 	c.after(time.Hour)
-	c.set(func(p *podRecord) { p.phase = corev1.PodFailed })
+	c.set(func(p *Record) { p.phase = corev1.PodFailed })
 	c.answer = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", errors.New(`User "m" cannot delete resource "pods" in API group ""`))
 	view, again, _ := c.ensure()
-	if view.problem == nil || view.problem.Reason != appsv1alpha1.ReasonHealthCheckForbidden || again != maxHealthCheckDelay {
-		t.Errorf("want HealthCheckForbidden, and another look after %s, got %+v after %s", maxHealthCheckDelay, view.problem, again)
+	if view.Problem == nil || view.Problem.Reason != appsv1alpha1.ReasonHealthCheckForbidden || again != maxHealthCheckDelay {
+		t.Errorf("want HealthCheckForbidden, and another look after %s, got %+v after %s", maxHealthCheckDelay, view.Problem, again)
 	}
 	name := c.name()
 	c.app.Spec.HealthCheck = nil
-	if view, again, _ = c.ensure(); view.pod != name || again != maxHealthCheckDelay {
-		t.Errorf("a Pod that is not wanted is named until it is gone, got %q, again after %s", view.pod, again)
+	if view, again, _ = c.ensure(); view.Pod != name || again != maxHealthCheckDelay {
+		t.Errorf("a Pod that is not wanted is named until it is gone, got %q, again after %s", view.Pod, again)
 	}
 }

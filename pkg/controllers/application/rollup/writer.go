@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package rollup
 
 import (
 	"context"
@@ -66,15 +66,15 @@ type rollupWriter struct {
 	hub     client.Client
 	fleet   rollupFleet
 	sources map[string]Source
-	rollup  *rollup
+	rollup  *Collector
 	clock   clock.PassiveClock
 
 	own ownWrites
 }
 
-// setupRollup adds to a hub's manager the controller that writes ApplicationReports, and returns what it is to be told
+// Setup adds to a hub's manager the controller that writes ApplicationReports, and returns what it is to be told
 // by. Without sources no report is ever removed.
-func setupRollup(mgr manager.Manager, fleet rollupFleet, sources []Source, c clock.PassiveClock, skipNameValidation *bool) (*rollup, error) {
+func Setup(mgr manager.Manager, fleet rollupFleet, sources []Source, c clock.PassiveClock, skipNameValidation *bool) (*Collector, error) {
 	w := &rollupWriter{
 		hub: mgr.GetClient(), fleet: fleet, sources: map[string]Source{}, rollup: newRollup(c), clock: c,
 		own: ownWrites{last: map[mcr.ClusterName]ownWrite{}},

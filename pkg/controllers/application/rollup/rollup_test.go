@@ -1,10 +1,11 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package rollup
 
 import (
 	"fmt"
+	"k8s.io/apimachinery/pkg/types"
 	"math"
 	"strings"
 	"testing"
@@ -20,23 +21,30 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 const reported mcr.ClusterName = "capi/fleet/w1"
 
-func named(name string) applicationKey { return applicationKey{Namespace: "shop", Name: name} }
+func statusTime(minutes int) metav1.Time {
+	return metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC).Add(time.Duration(minutes) * time.Minute))
+}
 
-func sum(h appsv1alpha1.Health) summary {
-	s := summary{applicationType: "WordPress", version: "4.8", health: h, ready: corev1.ConditionUnknown, wanted: 3, installed: 3}
+func named(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "shop", Name: name}
+}
+
+func sum(h appsv1alpha1.Health) Summary {
+	s := Summary{ApplicationType: "WordPress", Version: "4.8", Health: h, Ready: corev1.ConditionUnknown, Wanted: 3, Installed: 3}
 	if h != appsv1alpha1.HealthHealthy {
-		s.message, s.installed = "It is "+string(h)+".", 2
+		s.Message, s.Installed = "It is "+string(h)+".", 2
 	}
 	return s
 }
 
 // told is a rollup that remembers whom it woke.
-func toldRollup() (*rollup, *testingclock.FakePassiveClock, func() int) {
+func toldRollup() (*Collector, *testingclock.FakePassiveClock, func() int) {
 	clock := testingclock.NewFakePassiveClock(statusTime(0).Time)
 	r := newRollup(clock)
 	woken := 0
@@ -51,24 +59,24 @@ func TestRollupWakesForNewsOnly(t *testing.T) {
 		do     func()
 		want   int
 	}{
-		{"Nobody looks at the cluster.", func() { r.observe(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
-		{"It is there.", func() { r.engaged(reported) }, 1},
-		{"Half of the truth is not told.", func() { r.observe(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
-		{"Now it is known.", func() { r.synced(reported) }, 1},
-		{"That is known already.", func() { r.synced(reported) }, 0},
-		{"So is that.", func() { r.observe(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
-		{"It broke.", func() { r.observe(reported, named("a"), sum(appsv1alpha1.HealthDegraded)) }, 1},
-		{"Another one.", func() { r.observe(reported, named("b"), sum(appsv1alpha1.HealthHealthy)) }, 1},
-		{"It went.", func() { r.forget(reported, named("b")) }, 1},
-		{"It was not there.", func() { r.forget(reported, named("b")) }, 0},
-		{"What was observed is newer.", func() { r.offer(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
-		{"Nobody may look.", func() { r.unwatched(reported, condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "No."}) }, 1},
-		{"That is known already.", func() { r.unwatched(reported, condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "No."}) }, 0},
-		{"It is gone.", func() { r.disengaged(reported) }, 1},
-		{"A pass that ended late.", func() { r.observe(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
-		{"As above.", func() { r.synced(reported) }, 0},
+		{"Nobody looks at the cluster.", func() { r.Observe(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
+		{"It is there.", func() { r.Engaged(reported) }, 1},
+		{"Half of the truth is not told.", func() { r.Observe(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
+		{"Now it is known.", func() { r.Synced(reported) }, 1},
+		{"That is known already.", func() { r.Synced(reported) }, 0},
+		{"So is that.", func() { r.Observe(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
+		{"It broke.", func() { r.Observe(reported, named("a"), sum(appsv1alpha1.HealthDegraded)) }, 1},
+		{"Another one.", func() { r.Observe(reported, named("b"), sum(appsv1alpha1.HealthHealthy)) }, 1},
+		{"It went.", func() { r.Forget(reported, named("b")) }, 1},
+		{"It was not there.", func() { r.Forget(reported, named("b")) }, 0},
+		{"What was observed is newer.", func() { r.Offer(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
+		{"Nobody may look.", func() { r.Unwatched(reported, condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "No."}) }, 1},
+		{"That is known already.", func() { r.Unwatched(reported, condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "No."}) }, 0},
+		{"It is gone.", func() { r.Disengaged(reported) }, 1},
+		{"A pass that ended late.", func() { r.Observe(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
+		{"As above.", func() { r.Synced(reported) }, 0},
 		{"It left.", func() { r.drop(reported) }, 0},
-		{"What comes late is about nothing.", func() { r.disengaged(reported); r.forget(reported, named("a")) }, 0},
+		{"What comes late is about nothing.", func() { r.Disengaged(reported); r.Forget(reported, named("a")) }, 0},
 	}
 	for _, s := range steps {
 		s.do()
@@ -83,27 +91,27 @@ func TestRollupWakesForNewsOnly(t *testing.T) {
 
 func TestRollupForgetsWhatANewInstanceDoesNotShow(t *testing.T) {
 	r, _, _ := toldRollup()
-	r.engaged(reported)
-	r.observe(reported, named("stays"), sum(appsv1alpha1.HealthHealthy))
-	r.observe(reported, named("goes"), sum(appsv1alpha1.HealthHealthy))
-	r.synced(reported)
-	r.engaged(reported) // Another instance takes its place.
-	r.observe(reported, named("stays"), sum(appsv1alpha1.HealthHealthy))
+	r.Engaged(reported)
+	r.Observe(reported, named("stays"), sum(appsv1alpha1.HealthHealthy))
+	r.Observe(reported, named("goes"), sum(appsv1alpha1.HealthHealthy))
+	r.Synced(reported)
+	r.Engaged(reported) // Another instance takes its place.
+	r.Observe(reported, named("stays"), sum(appsv1alpha1.HealthHealthy))
 	if v := r.view(reported); v.complete {
 		t.Error("the new instance has not shown everything yet")
 	}
-	r.synced(reported)
+	r.Synced(reported)
 	if got := r.view(reported).totals.applications.Total; got != 1 {
 		t.Errorf("want 1 Application, got %d", got)
 	}
 }
 
 func TestTotals(t *testing.T) {
-	applications := map[applicationKey]roundSummary{}
-	add := func(namespace, name string, s summary) {
-		applications[applicationKey{Namespace: namespace, Name: name}] = roundSummary{summary: s}
+	applications := map[types.NamespacedName]roundSummary{}
+	add := func(namespace, name string, s Summary) {
+		applications[types.NamespacedName{Namespace: namespace, Name: name}] = roundSummary{Summary: s}
 	}
-	ready := func(s summary, status corev1.ConditionStatus) summary { s.ready = status; return s }
+	ready := func(s Summary, status corev1.ConditionStatus) Summary { s.Ready = status; return s }
 	add("shop", "fine", ready(sum(appsv1alpha1.HealthHealthy), corev1.ConditionTrue))
 	add("shop", "unready", ready(sum(appsv1alpha1.HealthHealthy), corev1.ConditionFalse))
 	add("shop", "paused", sum(appsv1alpha1.HealthSuspended))
@@ -111,7 +119,7 @@ func TestTotals(t *testing.T) {
 	add("a", "broken", sum(appsv1alpha1.HealthDegraded))
 	add("shop", "coming", sum(appsv1alpha1.HealthProgressing))
 	add("shop", "gone", sum(appsv1alpha1.HealthMissing))
-	add("shop", "empty", summary{health: appsv1alpha1.HealthUnknown, ready: corev1.ConditionUnknown})
+	add("shop", "empty", Summary{Health: appsv1alpha1.HealthUnknown, Ready: corev1.ConditionUnknown})
 
 	got := totalOf(applications)
 	want := fleetv1alpha1.ApplicationCounts{
@@ -289,29 +297,29 @@ func TestReportIsBounded(t *testing.T) {
 	status, _ := reportStatus(lost, rollupView{}, fleetv1alpha1.ApplicationReportStatus{}, 0, time.Time{})
 	worst := worstMessage([]fleetv1alpha1.WorstApplication{{Namespace: strings.Repeat("n", 253), Name: strings.Repeat("n", 253), Message: long}})
 	for what, text := range map[string]string{"message": status.Message, "condition": status.Conditions[0].Message, "worst": worst} {
-		if n := len([]rune(text)); n > maxMessage {
-			t.Errorf("%s: want at most %d characters, got %d", what, maxMessage, n)
+		if n := len([]rune(text)); n > bounds.Message {
+			t.Errorf("%s: want at most %d characters, got %d", what, bounds.Message, n)
 		}
 	}
 }
 
 func TestRollupTakesWhatIsOfferedUntilItIsObserved(t *testing.T) {
 	r, _, _ := toldRollup()
-	r.engaged(reported)
-	r.observe(reported, named("observed"), sum(appsv1alpha1.HealthDegraded))
-	r.offer(reported, named("observed"), sum(appsv1alpha1.HealthHealthy))
-	r.offer(reported, named("offered"), sum(appsv1alpha1.HealthHealthy))
-	r.synced(reported)
+	r.Engaged(reported)
+	r.Observe(reported, named("observed"), sum(appsv1alpha1.HealthDegraded))
+	r.Offer(reported, named("observed"), sum(appsv1alpha1.HealthHealthy))
+	r.Offer(reported, named("offered"), sum(appsv1alpha1.HealthHealthy))
+	r.Synced(reported)
 	if got := r.view(reported).totals.applications; got.Total != 2 || got.Degraded != 1 || got.Healthy != 1 {
 		t.Errorf("want one that is degraded, as observed, and one that is healthy, as offered; got %+v", got)
 	}
 	// A watch that was refused for a while begins anew.
-	r.unwatched(reported, condition.Problem{Reason: fleetv1alpha1.ReasonNotServed, Message: "No."})
-	if r.isComplete(reported) {
+	r.Unwatched(reported, condition.Problem{Reason: fleetv1alpha1.ReasonNotServed, Message: "No."})
+	if r.IsComplete(reported) {
 		t.Error("nobody knows what there is")
 	}
-	r.offer(reported, named("offered"), sum(appsv1alpha1.HealthHealthy))
-	r.synced(reported)
+	r.Offer(reported, named("offered"), sum(appsv1alpha1.HealthHealthy))
+	r.Synced(reported)
 	if got := r.view(reported).totals.applications.Total; got != 1 {
 		t.Errorf("want 1 Application, got %d", got)
 	}

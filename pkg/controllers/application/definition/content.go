@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package definition
 
 import (
 	"crypto/sha256"
@@ -27,9 +27,9 @@ import (
 // managedByValue is the value of the label masthead.dev/managed-by.
 const managedByValue = fleetv1alpha1.FieldManager
 
-// definitionSeen is what the metadata of the definition of Applications in a cluster says. It is a value, so that two
+// Seen is what the metadata of the definition of Applications in a cluster says. It is a value, so that two
 // of them can be compared.
-type definitionSeen struct {
+type Seen struct {
 	uid        types.UID
 	generation int64
 
@@ -49,13 +49,13 @@ type definitionSeen struct {
 	deleting bool
 }
 
-// definitionSeenIn reads the metadata of the definition.
-func definitionSeenIn(crd metav1.Object) definitionSeen {
+// SeenIn reads the metadata of the definition.
+func SeenIn(crd metav1.Object) Seen {
 	revision, err := strconv.ParseInt(crd.GetAnnotations()[appsv1alpha1.DefinitionRevisionAnnotation], 10, 64)
 	if err != nil || revision < 0 {
 		revision = 0
 	}
-	return definitionSeen{
+	return Seen{
 		uid: crd.GetUID(), generation: crd.GetGeneration(),
 		ours:     crd.GetLabels()[fleetv1alpha1.ManagedByLabel] == managedByValue && metav1.GetControllerOfNoCopy(crd) == nil,
 		hub:      crd.GetLabels()[fleetv1alpha1.HubLabel],
@@ -85,7 +85,7 @@ func embeddedDefinition() (*wantedDefinition, error) {
 
 func newWantedDefinition(object *unstructured.Unstructured) (*wantedDefinition, error) {
 	revision, err := strconv.ParseInt(object.GetAnnotations()[appsv1alpha1.DefinitionRevisionAnnotation], 10, 64)
-	if err != nil || revision < 1 || object.GetName() != definitionName {
+	if err != nil || revision < 1 || object.GetName() != Name {
 		return nil, fmt.Errorf("the definition of %q has no revision", object.GetName())
 	}
 	// The default of the API server, said aloud: a conversion that somebody adds has to go.
@@ -107,12 +107,12 @@ func (w *wantedDefinition) record(generation int64) string {
 
 // isIn is whether a cluster has this definition and nobody has changed it since it was written. The API server's own
 // changes, by defaults or by dropping what it does not know, are in the generation already.
-func (w *wantedDefinition) isIn(seen definitionSeen) bool {
+func (w *wantedDefinition) isIn(seen Seen) bool {
 	return seen.ours && seen.revision == w.revision && seen.written == w.record(seen.generation)
 }
 
 // isOlder is whether a cluster has an older definition, as the Masthead left it that wrote it.
-func (w *wantedDefinition) isOlder(seen definitionSeen) bool {
+func (w *wantedDefinition) isOlder(seen Seen) bool {
 	_, generation, _ := strings.Cut(seen.written, "/")
 	return seen.ours && !seen.deleting && seen.revision > 0 && seen.revision < w.revision && generation == strconv.FormatInt(seen.generation, 10)
 }
@@ -122,7 +122,7 @@ func (w *wantedDefinition) nextGeneration(have *unstructured.Unstructured) int64
 	switch {
 	case have == nil:
 		return 1
-	case definitionSeenIn(have).written == w.record(have.GetGeneration()):
+	case SeenIn(have).written == w.record(have.GetGeneration()):
 		// Only its metadata is wrong.
 		return have.GetGeneration()
 	}
@@ -134,7 +134,7 @@ func (w *wantedDefinition) nextGeneration(have *unstructured.Unstructured) int64
 // to go, and an apply leaves what it does not mention. The resource version keeps it from undoing what it has not seen.
 func (w *wantedDefinition) over(have *unstructured.Unstructured, generation int64) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: maps.Clone(w.object.Object)}
-	metadata := map[string]any{"name": definitionName}
+	metadata := map[string]any{"name": Name}
 	if have != nil {
 		if kept, ok := have.Object["metadata"].(map[string]any); ok {
 			metadata = runtime.DeepCopyJSON(kept)

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package rollup
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -85,7 +86,7 @@ func currentCondition(cluster connection.Cluster, v rollupView) metav1.Condition
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, fleetv1alpha1.ReasonWatching, "The Applications of the cluster are watched."
 	}
-	c.Message = clean(c.Message, maxMessage)
+	c.Message = bounds.Text(c.Message, bounds.Message)
 	return c
 }
 
@@ -127,7 +128,7 @@ func worstMessage(worst []fleetv1alpha1.WorstApplication) string {
 	}
 	w := worst[0]
 	message := fmt.Sprintf("%s/%s: %s", w.Namespace, w.Name, cmp.Or(w.Message, w.Health))
-	return clean(message, maxMessage)
+	return bounds.Text(message, bounds.Message)
 }
 
 // reportDiffers is whether a report has to be written to have a status. Conditions of others are theirs.

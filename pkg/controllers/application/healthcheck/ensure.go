@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package healthcheck
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 )
 
 // A health check's Pod is made by Masthead for whoever wrote the Application, with Masthead's right to create Pods. Who
@@ -35,23 +36,23 @@ const (
 	maxHealthCheckDelay = 5 * time.Minute
 )
 
-// healthCheckCluster is what health checks ask of their cluster. Nothing of it comes from a cache.
-type healthCheckCluster interface {
-	// applicationUID is the UID of an Application; empty if there is none or if it is being deleted.
-	applicationUID(ctx context.Context, key applicationKey) (types.UID, error)
+// Cluster is what health checks ask of their cluster. Nothing of it comes from a cache.
+type Cluster interface {
+	// ApplicationUID is the UID of an Application; empty if there is none or if it is being deleted.
+	ApplicationUID(ctx context.Context, key types.NamespacedName) (types.UID, error)
 
-	createPod(ctx context.Context, pod *corev1.Pod) error
+	CreatePod(ctx context.Context, pod *corev1.Pod) error
 
-	// getPod returns what there is under the name of a Pod, whose ever it is.
-	getPod(ctx context.Context, key types.NamespacedName) (podRecord, error)
+	// GetPod returns what there is under the name of a Pod, whose ever it is.
+	GetPod(ctx context.Context, key types.NamespacedName) (Record, error)
 
-	// deletePod deletes this Pod, and no other that has its name by now.
-	deletePod(ctx context.Context, pod podRecord) error
+	// DeletePod deletes this Pod, and no other that has its name by now.
+	DeletePod(ctx context.Context, pod Record) error
 }
 
-// healthChecks makes the Pods of the health checks of one cluster. It has to be one for each cluster: a cluster that
+// Checks makes the Pods of the health checks of one cluster. It has to be one for each cluster: a cluster that
 // was restored from a backup of another one has the same UIDs.
-type healthChecks struct {
+type Checks struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
@@ -73,18 +74,19 @@ type healthCheckAttempts struct {
 	refused bool
 }
 
-func newHealthChecks(c clock.PassiveClock) *healthChecks {
-	return &healthChecks{clock: c, attempts: map[types.UID]healthCheckAttempts{}}
+// New returns what makes the Pods of one cluster.
+func New(c clock.PassiveClock) *Checks {
+	return &Checks{clock: c, attempts: map[types.UID]healthCheckAttempts{}}
 }
 
-// forget drops what is remembered of an Application that is gone.
-func (h *healthChecks) forget(application types.UID) {
+// Forget drops what is remembered of an Application that is gone.
+func (h *Checks) Forget(application types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.attempts, application)
 }
 
-func (h *healthChecks) attemptsOf(application types.UID, hash string) healthCheckAttempts {
+func (h *Checks) attemptsOf(application types.UID, hash string) healthCheckAttempts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	a := h.attempts[application]
@@ -95,23 +97,23 @@ func (h *healthChecks) attemptsOf(application types.UID, hash string) healthChec
 	return a
 }
 
-func (h *healthChecks) note(application types.UID, a healthCheckAttempts) {
+func (h *Checks) note(application types.UID, a healthCheckAttempts) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.attempts[application] = a
 }
 
-// ensure makes an Application have the Pod that its health check asks for, and no other one. pods are the Pods of
+// Ensure makes an Application have the Pod that its health check asks for, and no other one. pods are the Pods of
 // health checks that its UID controls, as the watch has them. It returns what is known of the Pod, and when to look
 // again if nothing happens until then; zero means never.
-func (h *healthChecks) ensure(
-	ctx context.Context, cluster healthCheckCluster, app *appsv1alpha1.Application, pods []podRecord,
-) (healthCheckView, time.Duration, error) {
-	want := healthCheckPod(app)
+func (h *Checks) Ensure(
+	ctx context.Context, cluster Cluster, app *appsv1alpha1.Application, pods []Record,
+) (View, time.Duration, error) {
+	want := Pod(app)
 	if want == nil {
-		h.forget(app.UID)
+		h.Forget(app.UID)
 		if !app.DeletionTimestamp.IsZero() {
-			return healthCheckView{ready: corev1.ConditionUnknown}, 0, nil // They go with it.
+			return View{Ready: corev1.ConditionUnknown}, 0, nil // They go with it.
 		}
 	}
 	attempts := healthCheckAttempts{}
@@ -121,19 +123,19 @@ func (h *healthChecks) ensure(
 	plan := planHealthCheck(app.UID, want, pods, attempts, h.clock.Now())
 	var errs []error
 	for _, p := range plan.remove {
-		err := cluster.deletePod(ctx, p)
+		err := cluster.DeletePod(ctx, p)
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			continue
 		}
 		if want == nil {
 			// The status names it until it is gone.
-			plan.view.pod = p.key.Name
+			plan.view.Pod = p.Key.Name
 		}
-		if !isMissingRight(err) {
-			errs = append(errs, fmt.Errorf("cannot delete Pod %q of a health check: %w", p.key, err))
+		if !IsMissingRight(err) {
+			errs = append(errs, fmt.Errorf("cannot delete Pod %q of a health check: %w", p.Key, err))
 			continue
 		}
-		plan.view.problem = lackingRight("delete", app.Namespace)
+		plan.view.Problem = lackingRight("delete", app.Namespace)
 		plan.again = maxHealthCheckDelay
 	}
 	if len(errs) > 0 {
@@ -147,7 +149,7 @@ func (h *healthChecks) ensure(
 		return plan.view, 0, err
 	}
 	if attempts.problem != nil {
-		plan.view.problem = attempts.problem
+		plan.view.Problem = attempts.problem
 	}
 	if attempts.refused {
 		return plan.view, 0, nil
@@ -157,18 +159,18 @@ func (h *healthChecks) ensure(
 
 // healthCheckPlan is what to do about the Pods of a health check.
 type healthCheckPlan struct {
-	remove []podRecord
+	remove []Record
 	create bool
 	again  time.Duration
-	view   healthCheckView
+	view   View
 }
 
 // planHealthCheck decides. A Pod that is not controlled by the UID of the Application is not the Application's,
 // whatever its name and its labels.
 func planHealthCheck(
-	application types.UID, want *corev1.Pod, pods []podRecord, attempts healthCheckAttempts, now time.Time,
+	application types.UID, want *corev1.Pod, pods []Record, attempts healthCheckAttempts, now time.Time,
 ) healthCheckPlan {
-	plan := healthCheckPlan{view: healthCheckView{ready: corev1.ConditionUnknown}}
+	plan := healthCheckPlan{view: View{Ready: corev1.ConditionUnknown}}
 	current, others := sortPods(application, want, pods)
 	plan.remove = others
 	if want == nil {
@@ -178,14 +180,14 @@ func planHealthCheck(
 	if !attempts.last.IsZero() {
 		wait = max(attempts.last.Add(attempts.delay).Sub(now), 0)
 	}
-	plan.view.pod = want.Name
+	plan.view.Pod = want.Name
 	switch {
 	case current == nil && attempts.refused:
-		plan.view.problem = attempts.problem
+		plan.view.Problem = attempts.problem
 	case current == nil:
-		plan.view.problem = attempts.problem
-		if plan.view.problem == nil {
-			plan.view.problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q is being made.", want.Name)}
+		plan.view.Problem = attempts.problem
+		if plan.view.Problem == nil {
+			plan.view.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q is being made.", want.Name)}
 		}
 		plan.create, plan.again = wait == 0, wait
 	case current.ended() && !current.deleting:
@@ -202,11 +204,11 @@ func planHealthCheck(
 
 // sortPods returns the Pod that is wanted, if there is one, and the others of the Application that are not being
 // deleted yet.
-func sortPods(application types.UID, want *corev1.Pod, pods []podRecord) (current *podRecord, others []podRecord) {
+func sortPods(application types.UID, want *corev1.Pod, pods []Record) (current *Record, others []Record) {
 	for i, p := range pods {
 		switch {
-		case p.owner != application:
-		case want != nil && p.key.Name == want.Name && p.key.Namespace == want.Namespace:
+		case p.Owner != application:
+		case want != nil && p.Key.Name == want.Name && p.Key.Namespace == want.Namespace:
 			current = &pods[i]
 		case !p.deleting:
 			others = append(others, p)
@@ -217,19 +219,19 @@ func sortPods(application types.UID, want *corev1.Pod, pods []podRecord) (curren
 
 // create makes the Pod, and notes what came of it. What may be otherwise in a moment is an error, for the queue to try
 // again.
-func (h *healthChecks) create(
-	ctx context.Context, cluster healthCheckCluster, app *appsv1alpha1.Application, want *corev1.Pod, a healthCheckAttempts,
+func (h *Checks) create(
+	ctx context.Context, cluster Cluster, app *appsv1alpha1.Application, want *corev1.Pod, a healthCheckAttempts,
 ) (healthCheckAttempts, error) {
 	// The garbage collector takes long for what was created after its owner was gone, and a stale UID would have it delete
 	// the Pod.
-	uid, err := cluster.applicationUID(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
+	uid, err := cluster.ApplicationUID(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
 	if err != nil {
 		return a, fmt.Errorf("cannot see whether the Application %s/%s is still there: %w", app.Namespace, app.Name, err)
 	}
 	if uid != app.UID {
 		return a, nil // The watch will say so, too.
 	}
-	err = cluster.createPod(ctx, want)
+	err = cluster.CreatePod(ctx, want)
 	a.problem, a.refused = nil, false
 	switch {
 	case err == nil:
@@ -260,21 +262,21 @@ func (a healthCheckAttempts) tried(now time.Time) healthCheckAttempts {
 }
 
 // holder says what has the name of the Pod; no problem if it is the Pod itself, which the watch has yet to show.
-func (h *healthChecks) holder(
-	ctx context.Context, cluster healthCheckCluster, app *appsv1alpha1.Application, want *corev1.Pod,
+func (h *Checks) holder(
+	ctx context.Context, cluster Cluster, app *appsv1alpha1.Application, want *corev1.Pod,
 ) (*condition.Problem, error) {
 	key := types.NamespacedName{Namespace: want.Namespace, Name: want.Name}
-	p, err := cluster.getPod(ctx, key)
+	p, err := cluster.GetPod(ctx, key)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // It has just gone.
-	case isMissingRight(err):
+	case IsMissingRight(err):
 		return lackingRight("get", app.Namespace), nil
 	case err != nil:
 		return nil, fmt.Errorf("cannot get Pod %q: %w", key, err)
-	case p.owner == app.UID && !p.deleting:
+	case p.Owner == app.UID && !p.deleting:
 		return nil, nil //nolint:nilnil // The comment says so.
-	case p.deleting || p.owner != "":
+	case p.deleting || p.Owner != "":
 		// Whoever controls it, perhaps an Application of the same name that was deleted, will not for long.
 		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("Waiting until another Pod of the name %q is gone.", want.Name)}, nil
 	}
@@ -284,11 +286,11 @@ func (h *healthChecks) holder(
 // creationProblem is what a user should know of an answer to the creation of a Pod; nil if it is better tried again.
 // refused is whether the same template would be refused again.
 func creationProblem(err error, namespace string) (p *condition.Problem, refused bool) {
-	said := &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: clean("The API server refuses the Pod of the health check: "+err.Error(), maxMessage)}
+	said := &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: bounds.Text("The API server refuses the Pod of the health check: "+err.Error(), bounds.Message)}
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "The namespace is being deleted."}, false
-	case isMissingRight(err):
+	case IsMissingRight(err):
 		return lackingRight("create", namespace), false
 	case apierrors.IsForbidden(err):
 		// Pod Security, a quota, a ServiceAccount that is not there: all of these can change without the template.
@@ -309,6 +311,7 @@ func lackingRight(verb, namespace string) *condition.Problem {
 // missingPodRight recognises the authorizer's refusal. An admission plugin refuses with the same code.
 var missingPodRight = regexp.MustCompile(`cannot [a-z:-]+ resource `) //nolint:gochecknoglobals // A constant.
 
-func isMissingRight(err error) bool {
+// IsMissingRight is whether an API server refused for want of a right, and not by admission.
+func IsMissingRight(err error) bool {
 	return apierrors.IsForbidden(err) && missingPodRight.MatchString(err.Error())
 }

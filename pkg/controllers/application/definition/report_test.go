@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package definition
 
 import (
 	"testing"
@@ -25,7 +25,7 @@ func (oneCluster) InClass(string) []mcr.ClusterName { return nil }
 func (oneCluster) Subscribe(func(mcr.ClusterName))  {}
 func (oneCluster) OnLeave(connection.Leaver)        {}
 
-// heard is a DefinitionReporter that remembers.
+// heard is a Reporter that remembers.
 type heard []string
 
 func (h *heard) DefinitionServed(c mcr.ClusterName, _ string) { *h = append(*h, "served "+string(c)) }
@@ -41,18 +41,18 @@ func (h *heard) DefinitionForgotten(c mcr.ClusterName, _ string) {
 func TestDefinitionReports(t *testing.T) {
 	recorder := events.NewFakeRecorder(16)
 	told := &heard{}
-	d := newDefinitionReports(told, recorder, oneCluster{})
+	d := NewReports(told, recorder, oneCluster{})
 	notice := &condition.Problem{Reason: ReasonDefinitionNewer, Message: "It is newer."}
 
-	d.served("w1", nil)
-	d.DefinitionRefused("w1", definitionName, ReasonDefinitionForeign, "It is somebody else's.")
-	d.DefinitionRefused("w1", definitionName, ReasonDefinitionForeign, "It is somebody else's.")
-	d.served("w1", notice)
-	d.served("w1", notice)
-	d.served("w1", nil)
-	d.DefinitionRefused("w1", definitionName, ReasonDefinitionForeign, "It is somebody else's.")
-	d.DefinitionForgotten("w1", definitionName)
-	d.DefinitionRefused("gone", definitionName, ReasonDefinitionForeign, "It is somebody else's.")
+	d.Served("w1", nil)
+	d.DefinitionRefused("w1", Name, ReasonDefinitionForeign, "It is somebody else's.")
+	d.DefinitionRefused("w1", Name, ReasonDefinitionForeign, "It is somebody else's.")
+	d.Served("w1", notice)
+	d.Served("w1", notice)
+	d.Served("w1", nil)
+	d.DefinitionRefused("w1", Name, ReasonDefinitionForeign, "It is somebody else's.")
+	d.DefinitionForgotten("w1", Name)
+	d.DefinitionRefused("gone", Name, ReasonDefinitionForeign, "It is somebody else's.")
 
 	want := heard{
 		"served w1", "refused w1 ForeignDefinition", "refused w1 ForeignDefinition", "served w1", "served w1", "served w1",

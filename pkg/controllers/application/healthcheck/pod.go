@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package healthcheck
 
 import (
 	"cmp"
@@ -21,18 +21,19 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 )
 
 // maxHealthCheckPrefix is how much of an Application's name begins the name of its Pod, so that the name can be a
 // host's, too.
 const maxHealthCheckPrefix = 40
 
-// healthCheckPod is the Pod of an Application's health check; nil if it has none, or is being deleted.
+// Pod is the Pod of an Application's health check; nil if it has none, or is being deleted.
 //
 // It is named by the hash of the template, as a ReplicaSet is by its Deployment: another template is another Pod. Of
 // the template's metadata it has the labels and annotations, like the Pods of every other template. Finalizers are left
 // out, too: nobody would take them off a Pod that is replaced.
-func healthCheckPod(app *appsv1alpha1.Application) *corev1.Pod {
+func Pod(app *appsv1alpha1.Application) *corev1.Pod {
 	if app.Spec.HealthCheck == nil || !app.DeletionTimestamp.IsZero() {
 		return nil
 	}
@@ -65,9 +66,9 @@ func healthCheckPod(app *appsv1alpha1.Application) *corev1.Pod {
 	return pod
 }
 
-// isHealthCheckPod is whether labels are those of a health check's Pod, which is never a component: its owner reference
+// IsPod is whether labels are those of a health check's Pod, which is never a component: its owner reference
 // is neither given nor taken by selection.
-func isHealthCheckPod(labels map[string]string) bool {
+func IsPod(labels map[string]string) bool {
 	return labels[appsv1alpha1.HealthCheckLabel] != "" && labels[appsv1alpha1.TemplateHashLabel] != ""
 }
 
@@ -102,43 +103,43 @@ func labelValue(name string) string {
 	return strings.TrimRight(name[:min(len(name), validation.LabelValueMaxLength)], "-._")
 }
 
-// podRecord is what is kept of a health check's Pod.
-type podRecord struct {
-	key types.NamespacedName
-	uid types.UID
+// Record is what is kept of a health check's Pod.
+type Record struct {
+	Key types.NamespacedName
+	UID types.UID
 
-	// owner is the UID of the Application that controls it; empty if something else does, or nothing.
-	owner types.UID
+	// Owner is the UID of the Application that controls it; empty if something else does, or nothing.
+	Owner types.UID
 
-	// hash is that of the template that it was made from.
-	hash string
+	// Hash is that of the template that it was made from.
+	Hash string
 
 	deleting bool
 	phase    corev1.PodPhase
 
 	// ready is the status of its condition Ready; empty if it has none. message says why it is not True.
 	ready   corev1.ConditionStatus
-	message string
+	Message string
 }
 
-// reducePod returns what is kept of a Pod; false if it is not one of a health check. It does not keep obj.
-func reducePod(obj *unstructured.Unstructured) (podRecord, bool) {
+// Reduce returns what is kept of a Pod; false if it is not one of a health check. It does not keep obj.
+func Reduce(obj *unstructured.Unstructured) (Record, bool) {
 	labels := obj.GetLabels()
-	if !isHealthCheckPod(labels) {
-		return podRecord{}, false
+	if !IsPod(labels) {
+		return Record{}, false
 	}
-	p := podRecord{
-		key:      types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()},
-		uid:      obj.GetUID(),
-		hash:     clean(labels[appsv1alpha1.TemplateHashLabel], validation.LabelValueMaxLength),
+	p := Record{
+		Key:      types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()},
+		UID:      obj.GetUID(),
+		Hash:     bounds.Text(labels[appsv1alpha1.TemplateHashLabel], validation.LabelValueMaxLength),
 		deleting: obj.GetDeletionTimestamp() != nil,
 	}
 	if o := metav1.GetControllerOfNoCopy(obj); o != nil && ownedByAnApplication(*o) {
-		p.owner = o.UID
+		p.Owner = o.UID
 	}
 	phase, _, _ := unstructured.NestedString(obj.Object, "status", "phase")
-	p.phase = corev1.PodPhase(clean(phase, maxComponentReason))
-	p.ready, p.message = readiness(obj)
+	p.phase = corev1.PodPhase(bounds.Text(phase, bounds.ComponentReason))
+	p.ready, p.Message = readiness(obj)
 	return p, true
 }
 
@@ -153,7 +154,7 @@ func readiness(obj *unstructured.Unstructured) (ready corev1.ConditionStatus, me
 	status, _, _ := unstructured.NestedMap(obj.Object, "status")
 	text := func(m map[string]any, field string) string {
 		s, _ := m[field].(string)
-		return clean(s, maxComponentMessage)
+		return bounds.Text(s, bounds.ComponentMessage)
 	}
 	var scheduling, condition string
 	conditions, _ := status["conditions"].([]any)
@@ -171,39 +172,54 @@ func readiness(obj *unstructured.Unstructured) (ready corev1.ConditionStatus, me
 	}
 	whole := strings.TrimSuffix(strings.TrimPrefix(text(status, "reason")+": "+text(status, "message"), ": "), ": ")
 	if ready == corev1.ConditionTrue {
-		return ready, clean(whole, maxComponentMessage)
+		return ready, bounds.Text(whole, bounds.ComponentMessage)
 	}
-	return ready, clean(cmp.Or(whole, scheduling, condition), maxComponentMessage)
+	return ready, bounds.Text(cmp.Or(whole, scheduling, condition), bounds.ComponentMessage)
 }
 
 // ended is whether a Pod does not run any more and will not again. A health check has to go on, so that one that
 // succeeded is as good as one that failed.
-func (p podRecord) ended() bool {
+func (p Record) ended() bool {
 	return p.phase == corev1.PodFailed || p.phase == corev1.PodSucceeded
 }
 
+// View is what is known about the Pod of a health check.
+type View struct {
+	// Pod is the name of the Pod that there is, or shall be.
+	Pod string
+
+	// Ready is the status of its condition Ready; Unknown if it has none, or if there is no Pod.
+	Ready corev1.ConditionStatus
+
+	// Problem says why there is none, or why it is not ready.
+	Problem *condition.Problem
+
+	// Syncing is whether the Pods have not been read yet, and may be soon.
+	Syncing bool
+}
+
 // view is what a status says of a health check's Pod.
-func (p podRecord) view() healthCheckView {
-	v := healthCheckView{pod: p.key.Name, ready: p.ready}
+func (p Record) view() View {
+	v := View{Pod: p.Key.Name, Ready: p.ready}
 	because := ""
-	if p.message != "" {
-		because = ": " + p.message
+	if p.Message != "" {
+		because = ": " + p.Message
 	}
 	switch {
 	case p.ended():
 		// Whatever the last word of its kubelet was.
-		v.ready = corev1.ConditionFalse
-		v.problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckNotReady, Message: fmt.Sprintf("The Pod %q has ended (%s) and will be replaced%s", p.key.Name, p.phase, because)}
+		v.Ready = corev1.ConditionFalse
+		v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckNotReady, Message: fmt.Sprintf("The Pod %q has ended (%s) and will be replaced%s", p.Key.Name, p.phase, because)}
 	case p.ready == corev1.ConditionTrue:
 		return v
 	case p.ready == corev1.ConditionFalse:
-		v.problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckNotReady, Message: fmt.Sprintf("The Pod %q is not ready%s", p.key.Name, because)}
+		v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckNotReady, Message: fmt.Sprintf("The Pod %q is not ready%s", p.Key.Name, because)}
 	default:
-		v.ready = corev1.ConditionUnknown
-		v.problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q does not say yet whether it is ready%s", p.key.Name, because)}
+		v.Ready = corev1.ConditionUnknown
+		v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q does not say yet whether it is ready%s", p.Key.Name, because)}
 	}
 	if p.deleting {
-		v.problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q is being deleted; another one will take its place.", p.key.Name)}
+		v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q is being deleted; another one will take its place.", p.Key.Name)}
 	}
 	return v
 }

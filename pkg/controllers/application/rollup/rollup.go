@@ -1,9 +1,10 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package rollup
 
 import (
+	"k8s.io/apimachinery/pkg/types"
 	"maps"
 	"sync"
 	"time"
@@ -15,10 +16,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
-// rollup collects what is known of the Applications of every cluster, for the hub. Its methods never block, and cost
+// Collector collects what is known of the Applications of every cluster, for the hub. Its methods never block, and cost
 // the same however many Applications there are; what is summed up is added up when it is written, which is at most once
 // in a second for each cluster.
-type rollup struct {
+type Collector struct {
 	clock clock.PassiveClock
 
 	mu       sync.Mutex
@@ -38,7 +39,7 @@ type rolledUp struct {
 
 	// applications are those that were observed, each in a round: an instance that takes another one's place begins a
 	// round, and what it has not shown at the end of it is gone.
-	applications map[applicationKey]roundSummary
+	applications map[types.NamespacedName]roundSummary
 	round        uint64
 
 	// lastKnown is what was true when it was complete for the last time.
@@ -46,20 +47,20 @@ type rolledUp struct {
 }
 
 type roundSummary struct {
-	summary
+	Summary
 
 	round uint64
 }
 
-func newRollup(c clock.PassiveClock) *rollup {
-	return &rollup{clock: c, clusters: map[mcr.ClusterName]*rolledUp{}}
+func newRollup(c clock.PassiveClock) *Collector {
+	return &Collector{clock: c, clusters: map[mcr.ClusterName]*rolledUp{}}
 }
 
 // cluster returns what is known of a cluster, from now on if nothing is. The caller holds mu.
-func (r *rollup) cluster(name mcr.ClusterName) *rolledUp {
+func (r *Collector) cluster(name mcr.ClusterName) *rolledUp {
 	c, ok := r.clusters[name]
 	if !ok {
-		c = &rolledUp{since: r.clock.Now(), applications: map[applicationKey]roundSummary{}}
+		c = &rolledUp{since: r.clock.Now(), applications: map[types.NamespacedName]roundSummary{}}
 		r.clusters[name] = c
 	}
 	return c
@@ -67,7 +68,7 @@ func (r *rollup) cluster(name mcr.ClusterName) *rolledUp {
 
 // change changes what is known of a cluster, and has it written if the function says that it is news. What comes when
 // the cluster was dropped is about one that is gone.
-func (r *rollup) change(name mcr.ClusterName, change func(c *rolledUp) (news bool)) {
+func (r *Collector) change(name mcr.ClusterName, change func(c *rolledUp) (news bool)) {
 	r.mu.Lock()
 	c, known := r.clusters[name]
 	news := known && change(c)
@@ -79,14 +80,14 @@ func (r *rollup) change(name mcr.ClusterName, change func(c *rolledUp) (news boo
 }
 
 // onChange has a function called with the name of each cluster of which something else is known. It must not block.
-func (r *rollup) onChange(wake func(mcr.ClusterName)) {
+func (r *Collector) onChange(wake func(mcr.ClusterName)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.wake = wake
 }
 
-// engaged: an instance of a cluster was engaged, also beside another one that it takes the place of.
-func (r *rollup) engaged(cluster mcr.ClusterName) {
+// Engaged: an instance of a cluster was engaged, also beside another one that it takes the place of.
+func (r *Collector) Engaged(cluster mcr.ClusterName) {
 	r.expect(cluster)
 	r.change(cluster, func(c *rolledUp) bool {
 		c.keep()
@@ -98,35 +99,35 @@ func (r *rollup) engaged(cluster mcr.ClusterName) {
 }
 
 // expect begins to keep what is known of a cluster.
-func (r *rollup) expect(cluster mcr.ClusterName) {
+func (r *Collector) expect(cluster mcr.ClusterName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cluster(cluster)
 }
 
-// isComplete is whether every Application of a cluster was observed.
-func (r *rollup) isComplete(cluster mcr.ClusterName) bool {
+// IsComplete is whether every Application of a cluster was observed.
+func (r *Collector) IsComplete(cluster mcr.ClusterName) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c, known := r.clusters[cluster]
 	return known && c.complete
 }
 
-// observe: an Application of an engaged cluster is like this.
-func (r *rollup) observe(cluster mcr.ClusterName, key applicationKey, s summary) {
+// Observe: an Application of an engaged cluster is like this.
+func (r *Collector) Observe(cluster mcr.ClusterName, key types.NamespacedName, s Summary) {
 	r.change(cluster, func(c *rolledUp) bool {
 		if !c.engaged {
 			return false // It was looked at until after its cluster had gone.
 		}
 		before, known := c.applications[key]
 		c.applications[key] = roundSummary{s, c.round}
-		return c.complete && (!known || before.summary != s)
+		return c.complete && (!known || before.Summary != s)
 	})
 }
 
-// offer: an Application of an engaged cluster was like this when somebody looked last. What was observed since is
+// Offer: an Application of an engaged cluster was like this when somebody looked last. What was observed since is
 // newer.
-func (r *rollup) offer(cluster mcr.ClusterName, key applicationKey, s summary) {
+func (r *Collector) Offer(cluster mcr.ClusterName, key types.NamespacedName, s Summary) {
 	r.change(cluster, func(c *rolledUp) bool {
 		if before, known := c.applications[key]; c.engaged && (!known || before.round != c.round) {
 			c.applications[key] = roundSummary{s, c.round}
@@ -135,8 +136,8 @@ func (r *rollup) offer(cluster mcr.ClusterName, key applicationKey, s summary) {
 	})
 }
 
-// forget: an Application is gone.
-func (r *rollup) forget(cluster mcr.ClusterName, key applicationKey) {
+// Forget: an Application is gone.
+func (r *Collector) Forget(cluster mcr.ClusterName, key types.NamespacedName) {
 	r.change(cluster, func(c *rolledUp) bool {
 		_, known := c.applications[key]
 		delete(c.applications, key)
@@ -144,21 +145,21 @@ func (r *rollup) forget(cluster mcr.ClusterName, key applicationKey) {
 	})
 }
 
-// synced: every Application of an engaged cluster was observed since it was engaged. What was not is gone.
-func (r *rollup) synced(cluster mcr.ClusterName) {
+// Synced: every Application of an engaged cluster was observed since it was engaged. What was not is gone.
+func (r *Collector) Synced(cluster mcr.ClusterName) {
 	r.change(cluster, func(c *rolledUp) bool {
 		if !c.engaged || c.complete {
 			return false
 		}
-		maps.DeleteFunc(c.applications, func(_ applicationKey, s roundSummary) bool { return s.round != c.round })
+		maps.DeleteFunc(c.applications, func(_ types.NamespacedName, s roundSummary) bool { return s.round != c.round })
 		c.complete, c.blocked = true, nil
 		return true
 	})
 }
 
-// unwatched: a cluster is there, and its Applications are not watched, or not any more. The reason is one of those of
+// Unwatched: a cluster is there, and its Applications are not watched, or not any more. The reason is one of those of
 // the condition Current of an ApplicationReport.
-func (r *rollup) unwatched(cluster mcr.ClusterName, why condition.Problem) {
+func (r *Collector) Unwatched(cluster mcr.ClusterName, why condition.Problem) {
 	r.expect(cluster)
 	r.change(cluster, func(c *rolledUp) bool {
 		if c.engaged && c.blocked != nil && *c.blocked == why {
@@ -172,8 +173,8 @@ func (r *rollup) unwatched(cluster mcr.ClusterName, why condition.Problem) {
 	})
 }
 
-// disengaged: the last instance of a cluster is gone.
-func (r *rollup) disengaged(cluster mcr.ClusterName) {
+// Disengaged: the last instance of a cluster is gone.
+func (r *Collector) Disengaged(cluster mcr.ClusterName) {
 	r.change(cluster, func(c *rolledUp) bool {
 		c.keep()
 		clear(c.applications)
@@ -184,7 +185,7 @@ func (r *rollup) disengaged(cluster mcr.ClusterName) {
 }
 
 // drop forgets a cluster that is not enrolled any more. One that is engaged is, by now.
-func (r *rollup) drop(cluster mcr.ClusterName) {
+func (r *Collector) drop(cluster mcr.ClusterName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c, known := r.clusters[cluster]; known && !c.engaged {
@@ -193,7 +194,7 @@ func (r *rollup) drop(cluster mcr.ClusterName) {
 }
 
 // replaced forgets what was known of a cluster before another object took the place of the one that enrolled it.
-func (r *rollup) replaced(cluster mcr.ClusterName) {
+func (r *Collector) replaced(cluster mcr.ClusterName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c, known := r.clusters[cluster]; known {
@@ -221,7 +222,7 @@ type rollupView struct {
 }
 
 // view returns what is known of a cluster.
-func (r *rollup) view(cluster mcr.ClusterName) rollupView {
+func (r *Collector) view(cluster mcr.ClusterName) rollupView {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.cluster(cluster)

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package healthrule
 
 import (
 	"context"
@@ -36,9 +36,9 @@ const healthRulesController = "healthrule"
 // allRules is the one request of that controller. Which rule is followed for a kind depends on all of them.
 type allRules struct{}
 
-// healthRules turns the HealthRules of the hub into the Assessor by which components are judged, and tells their
+// Rules turns the HealthRules of the hub into the Assessor by which components are judged, and tells their
 // authors whether they are followed.
-type healthRules struct {
+type Rules struct {
 	reader client.Reader
 	writer client.Client
 	clock  clock.PassiveClock
@@ -81,19 +81,19 @@ type revision struct {
 	generation int64
 }
 
-// newHealthRules returns healthRules that read from the manager's cache and write to the hub. changed is called once
+// New returns healthRules that read from the manager's cache and write to the hub. changed is called once
 // the rules have been read for the first time, and whenever another rule is followed for some kinds.
-func newHealthRules(
+func New(
 	reader client.Reader, writer client.Client, clk clock.PassiveClock, library *health.Library, changed func([]health.Selector),
-) *healthRules {
-	return &healthRules{
+) *Rules {
+	return &Rules{
 		reader: reader, writer: writer, clock: clk, library: library, changed: changed, written: map[types.UID]writtenStatus{},
 	}
 }
 
-// assessor returns what components are judged by now. It is false until the rules have been read: judging components
+// Assessor returns what components are judged by now. It is false until the rules have been read: judging components
 // without them would write what is taken back at once.
-func (h *healthRules) assessor() (health.Assessor, bool) {
+func (h *Rules) Assessor() (health.Assessor, bool) {
 	f := h.following.Load()
 	if f == nil {
 		return nil, false
@@ -101,8 +101,8 @@ func (h *healthRules) assessor() (health.Assessor, bool) {
 	return f.assessor, true
 }
 
-// setup adds the controller that follows HealthRules to a manager.
-func (h *healthRules) setup(mgr manager.Manager, skipNameValidation *bool) error {
+// Setup adds the controller that follows HealthRules to a manager.
+func (h *Rules) Setup(mgr manager.Manager, skipNameValidation *bool) error {
 	c, err := controller.NewTyped(healthRulesController, mgr, controller.TypedOptions[allRules]{
 		Reconciler: h, MaxConcurrentReconciles: 1, SkipNameValidation: skipNameValidation,
 		NewQueue: multicluster.NewHubQueue[allRules],
@@ -127,7 +127,7 @@ func (h *healthRules) setup(mgr manager.Manager, skipNameValidation *bool) error
 }
 
 // Reconcile follows the rules as they are now.
-func (h *healthRules) Reconcile(ctx context.Context, _ allRules) (reconcile.Result, error) {
+func (h *Rules) Reconcile(ctx context.Context, _ allRules) (reconcile.Result, error) {
 	var list fleetv1alpha1.HealthRuleList
 	if err := h.reader.List(ctx, &list); err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot list HealthRules: %w", err)
@@ -152,7 +152,7 @@ func (h *healthRules) Reconcile(ctx context.Context, _ allRules) (reconcile.Resu
 }
 
 // write applies the status of a rule if it differs.
-func (h *healthRules) write(ctx context.Context, rule *fleetv1alpha1.HealthRule, status fleetv1alpha1.HealthRuleStatus) error {
+func (h *Rules) write(ctx context.Context, rule *fleetv1alpha1.HealthRule, status fleetv1alpha1.HealthRuleStatus) error {
 	ready := status.Conditions[0]
 	writing := writtenStatus{
 		over: rule.ResourceVersion, reason: ready.Reason, message: ready.Message, generation: status.ObservedGeneration,

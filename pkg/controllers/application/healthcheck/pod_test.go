@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package healthcheck
 
 import (
 	"strings"
@@ -17,39 +17,17 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck/healthchecktest"
 )
 
-// withHealthCheck is an Application with a health check.
-func withHealthCheck(modify ...func(*appsv1alpha1.Application)) *appsv1alpha1.Application {
-	app := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "wordpress", UID: "1"}}
-	app.Spec.HealthCheck = &appsv1alpha1.ApplicationHealthCheck{Template: corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "kube-system", Name: "chosen", Finalizers: []string{"example.org/forever"},
-			Labels: map[string]string{"app": "wordpress"}, Annotations: map[string]string{"note": "x"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}},
-		},
-		Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyOnFailure,
-			Containers: []corev1.Container{{
-				Name: "check", Image: "busybox",
-				ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}},
-			}},
-		},
-	}}
-	for _, m := range modify {
-		m(app)
-	}
-	return app
-}
-
 // recordOf is a Pod as the watch has it.
-func recordOf(t *testing.T, pod *corev1.Pod) podRecord {
+func recordOf(t *testing.T, pod *corev1.Pod) Record {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, ok := reducePod(&unstructured.Unstructured{Object: content})
+	r, ok := Reduce(&unstructured.Unstructured{Object: content})
 	if !ok {
 		t.Fatalf("%s is not the Pod of a health check", pod.Name)
 	}
@@ -57,9 +35,9 @@ func recordOf(t *testing.T, pod *corev1.Pod) podRecord {
 }
 
 func TestHealthCheckPod(t *testing.T) {
-	app := withHealthCheck()
+	app := healthchecktest.Application()
 	before := app.DeepCopy()
-	pod := healthCheckPod(app)
+	pod := Pod(app)
 	hash := templateHash(&app.Spec.HealthCheck.Template)
 	want := &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -79,21 +57,21 @@ func TestHealthCheckPod(t *testing.T) {
 	if diff := cmp.Diff(before, app); diff != "" {
 		t.Errorf("the Application was changed:\n%s", diff)
 	}
-	if !isHealthCheckPod(pod.Labels) || isHealthCheckPod(app.Spec.HealthCheck.Template.Labels) {
+	if !IsPod(pod.Labels) || IsPod(app.Spec.HealthCheck.Template.Labels) {
 		t.Error("a health check's Pod is known by its labels")
 	}
-	if healthCheckPod(withHealthCheck(func(a *appsv1alpha1.Application) { a.Spec.HealthCheck = nil })) != nil {
+	if Pod(healthchecktest.Application(func(a *appsv1alpha1.Application) { a.Spec.HealthCheck = nil })) != nil {
 		t.Error("there is no Pod without a health check")
 	}
 	now := metav1.Now()
-	if healthCheckPod(withHealthCheck(func(a *appsv1alpha1.Application) { a.DeletionTimestamp = &now })) != nil {
+	if Pod(healthchecktest.Application(func(a *appsv1alpha1.Application) { a.DeletionTimestamp = &now })) != nil {
 		t.Error("an Application that is being deleted gets no Pod")
 	}
 }
 
 func TestHealthCheckPodIsNamedByTheHashOfItsTemplate(t *testing.T) {
 	name := func(modify ...func(*appsv1alpha1.Application)) string {
-		return healthCheckPod(withHealthCheck(modify...)).Name
+		return Pod(healthchecktest.Application(modify...)).Name
 	}
 	image := func(a *appsv1alpha1.Application) { a.Spec.HealthCheck.Template.Spec.Containers[0].Image = "other" }
 	rest := func(a *appsv1alpha1.Application) { a.Spec.Version, a.Generation = "2", 7 }
@@ -125,7 +103,7 @@ func TestHealthCheckPodIsNamedByTheHashOfItsTemplate(t *testing.T) {
 }
 
 func TestReducePod(t *testing.T) {
-	base := healthCheckPod(withHealthCheck())
+	base := Pod(healthchecktest.Application())
 	base.UID = "p1"
 	status := func(modify func(*corev1.Pod)) *corev1.Pod {
 		p := base.DeepCopy()
@@ -135,10 +113,10 @@ func TestReducePod(t *testing.T) {
 	ready := func(s corev1.ConditionStatus) []corev1.PodCondition {
 		return []corev1.PodCondition{{Type: corev1.PodReady, Status: s, Message: "containers with unready status: [check]"}}
 	}
-	kept := func(modify func(*podRecord)) podRecord {
-		r := podRecord{
-			key: types.NamespacedName{Namespace: "shop", Name: base.Name}, uid: "p1", owner: "1",
-			hash: base.Labels[appsv1alpha1.TemplateHashLabel],
+	kept := func(modify func(*Record)) Record {
+		r := Record{
+			Key: types.NamespacedName{Namespace: "shop", Name: base.Name}, UID: "p1", Owner: "1",
+			Hash: base.Labels[appsv1alpha1.TemplateHashLabel],
 		}
 		modify(&r)
 		return r
@@ -147,13 +125,13 @@ func TestReducePod(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		pod    *corev1.Pod
-		want   podRecord
-		view   healthCheckView
+		want   Record
+		view   View
 	}{
 		"New": {
 			reason: "A Pod without the condition Ready is Unknown, as the KEP says.",
-			pod:    base, want: kept(func(*podRecord) {}),
-			view: healthCheckView{ready: corev1.ConditionUnknown, problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not say yet whether it is ready`}},
+			pod:    base, want: kept(func(*Record) {}),
+			view: View{Ready: corev1.ConditionUnknown, Problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not say yet whether it is ready`}},
 		},
 		"Unschedulable": {
 			reason: "Why it does not start is worth knowing.",
@@ -162,46 +140,46 @@ func TestReducePod(t *testing.T) {
 					Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3 nodes are available",
 				}}}
 			}),
-			want: kept(func(r *podRecord) { r.phase, r.message = corev1.PodPending, "0/3 nodes are available" }),
-			view: healthCheckView{ready: corev1.ConditionUnknown, problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not say yet whether it is ready: 0/3 nodes are available`}},
+			want: kept(func(r *Record) { r.phase, r.Message = corev1.PodPending, "0/3 nodes are available" }),
+			view: View{Ready: corev1.ConditionUnknown, Problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not say yet whether it is ready: 0/3 nodes are available`}},
 		},
 		"Ready": {
 			reason: "That is what the Application is.",
 			pod: status(func(p *corev1.Pod) {
 				p.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: ready(corev1.ConditionTrue)}
 			}),
-			want: kept(func(r *podRecord) { r.phase, r.ready = corev1.PodRunning, corev1.ConditionTrue }),
-			view: healthCheckView{ready: corev1.ConditionTrue},
+			want: kept(func(r *Record) { r.phase, r.ready = corev1.PodRunning, corev1.ConditionTrue }),
+			view: View{Ready: corev1.ConditionTrue},
 		},
 		"NotReady": {
 			reason: "Or is not.",
 			pod: status(func(p *corev1.Pod) {
 				p.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: ready(corev1.ConditionFalse)}
 			}),
-			want: kept(func(r *podRecord) {
-				r.phase, r.ready, r.message = corev1.PodRunning, corev1.ConditionFalse, "containers with unready status: [check]"
+			want: kept(func(r *Record) {
+				r.phase, r.ready, r.Message = corev1.PodRunning, corev1.ConditionFalse, "containers with unready status: [check]"
 			}),
-			view: healthCheckView{ready: corev1.ConditionFalse, problem: &condition.Problem{Reason: "HealthCheckNotReady", Message: `The Pod "NAME" is not ready: containers with unready status: [check]`}},
+			view: View{Ready: corev1.ConditionFalse, Problem: &condition.Problem{Reason: "HealthCheckNotReady", Message: `The Pod "NAME" is not ready: containers with unready status: [check]`}},
 		},
 		"Evicted": {
 			reason: "A Pod that has ended is not ready, whatever the last word of its kubelet was.",
 			pod: status(func(p *corev1.Pod) {
 				p.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "low on memory\n", Conditions: ready(corev1.ConditionTrue)}
 			}),
-			want: kept(func(r *podRecord) {
-				r.phase, r.ready, r.message = corev1.PodFailed, corev1.ConditionTrue, "Evicted: low on memory"
+			want: kept(func(r *Record) {
+				r.phase, r.ready, r.Message = corev1.PodFailed, corev1.ConditionTrue, "Evicted: low on memory"
 			}),
-			view: healthCheckView{ready: corev1.ConditionFalse, problem: &condition.Problem{Reason: "HealthCheckNotReady", Message: `The Pod "NAME" has ended (Failed) and will be replaced: Evicted: low on memory`}},
+			view: View{Ready: corev1.ConditionFalse, Problem: &condition.Problem{Reason: "HealthCheckNotReady", Message: `The Pod "NAME" has ended (Failed) and will be replaced: Evicted: low on memory`}},
 		},
 		"Succeeded": {
 			reason: "A health check has to go on.",
 			pod: status(func(p *corev1.Pod) {
 				p.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, Conditions: ready(corev1.ConditionFalse)}
 			}),
-			want: kept(func(r *podRecord) {
-				r.phase, r.ready, r.message = corev1.PodSucceeded, corev1.ConditionFalse, "containers with unready status: [check]"
+			want: kept(func(r *Record) {
+				r.phase, r.ready, r.Message = corev1.PodSucceeded, corev1.ConditionFalse, "containers with unready status: [check]"
 			}),
-			view: healthCheckView{ready: corev1.ConditionFalse, problem: &condition.Problem{Reason: "HealthCheckNotReady", Message: `The Pod "NAME" has ended (Succeeded) and will be replaced: containers with unready status: [check]`}},
+			view: View{Ready: corev1.ConditionFalse, Problem: &condition.Problem{Reason: "HealthCheckNotReady", Message: `The Pod "NAME" has ended (Succeeded) and will be replaced: containers with unready status: [check]`}},
 		},
 		"Deleted": {
 			reason: "It will be replaced when it is gone; until then its word counts.",
@@ -209,29 +187,29 @@ func TestReducePod(t *testing.T) {
 				p.DeletionTimestamp = &now
 				p.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: ready(corev1.ConditionFalse)}
 			}),
-			want: kept(func(r *podRecord) {
-				r.deleting, r.phase, r.ready, r.message = true, corev1.PodRunning, corev1.ConditionFalse, "containers with unready status: [check]"
+			want: kept(func(r *Record) {
+				r.deleting, r.phase, r.ready, r.Message = true, corev1.PodRunning, corev1.ConditionFalse, "containers with unready status: [check]"
 			}),
-			view: healthCheckView{ready: corev1.ConditionFalse, problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" is being deleted; another one will take its place.`}},
+			view: View{Ready: corev1.ConditionFalse, Problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" is being deleted; another one will take its place.`}},
 		},
 		"OfSomethingElse": {
 			reason: "A label and a name are no ownership.",
 			pod:    status(func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "apps.example.org/v1" }),
-			want:   kept(func(r *podRecord) { r.owner = "" }),
-			view:   healthCheckView{ready: corev1.ConditionUnknown, problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not say yet whether it is ready`}},
+			want:   kept(func(r *Record) { r.Owner = "" }),
+			view:   View{Ready: corev1.ConditionUnknown, Problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not say yet whether it is ready`}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := recordOf(t, tc.pod)
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(podRecord{})); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(Record{})); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
-			tc.view.pod = base.Name
-			if tc.view.problem != nil {
-				tc.view.problem.Message = strings.ReplaceAll(tc.view.problem.Message, "NAME", base.Name)
+			tc.view.Pod = base.Name
+			if tc.view.Problem != nil {
+				tc.view.Problem.Message = strings.ReplaceAll(tc.view.Problem.Message, "NAME", base.Name)
 			}
-			if diff := cmp.Diff(tc.view, got.view(), cmp.AllowUnexported(healthCheckView{}, condition.Problem{})); diff != "" {
+			if diff := cmp.Diff(tc.view, got.view(), cmp.AllowUnexported(View{}, condition.Problem{})); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})

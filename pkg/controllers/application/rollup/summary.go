@@ -1,0 +1,19 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollup
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
+
+// Summary is what the hub is told about an Application.
+type Summary struct {
+	ApplicationType, Version string
+	Health                   appsv1alpha1.Health
+	Ready                    corev1.ConditionStatus
+	Wanted, Installed        int32
+	Message                  string
+}
