@@ -94,10 +94,12 @@ func (c podClient) pods(namespace string) dynamic.ResourceInterface {
 	return c.p.w.client.Resource(healthCheckPodKind.GroupVersionResource()).Namespace(namespace)
 }
 
+// ApplicationUID implements healthcheck.Cluster.
 func (c podClient) ApplicationUID(ctx context.Context, key applicationKey) (types.UID, error) {
 	return c.p.w.liveUID(ctx, key)
 }
 
+// CreatePod implements healthcheck.Cluster. A pass that was superseded makes none.
 func (c podClient) CreatePod(ctx context.Context, pod *corev1.Pod) error {
 	if c.p.superseded() {
 		return errSuperseded
@@ -116,6 +118,7 @@ func (c podClient) CreatePod(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
+// GetPod implements healthcheck.Cluster.
 func (c podClient) GetPod(ctx context.Context, key types.NamespacedName) (healthcheck.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.p.r.requestTimeout)
 	defer cancel()
@@ -127,6 +130,7 @@ func (c podClient) GetPod(ctx context.Context, key types.NamespacedName) (health
 	return pod, nil
 }
 
+// DeletePod implements healthcheck.Cluster. A pass that was superseded deletes none.
 func (c podClient) DeletePod(ctx context.Context, pod healthcheck.Record) error {
 	if c.p.superseded() {
 		return errSuperseded

@@ -84,9 +84,9 @@
 //   - Discovery is bounded: 32 sources, 16 namespaces and 64 kinds in a spec, by validation; 512 objects of an
 //     Application and 512 entries of an inventory; 16384 marks and 500 kinds of a cluster. The records count in the
 //     budget of the watches.
-//   - Health checks are Pods that Masthead makes; see the comment in healthcheck/ensure.go. The right for that is not among
-//     those that it needs. Which Pods there are is found out by their label and their owner at each look, and not
-//     remembered.
+//   - Health checks are Pods that Masthead makes; see the comment in healthcheck/ensure.go. The right for that is not
+//     among those that it needs. Which Pods there are is found out by their label and their owner at each look, and
+//     not remembered.
 //   - Names of kinds become paths of requests to that same cluster, once they are those of a kind that it serves.
 //   - Texts of their API server are repeated bounded, and without control characters.
 //   - Work that they make is theirs: the queue gives each cluster its turn; an Application is looked at five times a

@@ -6,5 +6,6 @@
 //
 // It is pure. A limit that the API's schema has as well is changed here and there together.
 //
-// What does the owner of one workload cluster gain? No text of theirs is longer than here, or moves a terminal's cursor.
+// What does the owner of one workload cluster gain? No text of theirs is longer than here, or moves a terminal's
+// cursor.
 package bounds

@@ -45,6 +45,7 @@ const Name = "applications.apps.masthead.dev"
 // definitionSoon is when a cluster is looked at again of whose definition the watch has not reported yet what there is.
 const definitionSoon = time.Second
 
+// Resource is what definitions are asked for as.
 var Resource = schema.GroupVersionResource{ //nolint:gochecknoglobals // A constant.
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }

@@ -4,8 +4,8 @@
 // Package healthrule follows the HealthRules of the hub: it makes of them the Assessor by which components are judged,
 // and tells their authors in their status whether they are followed.
 //
-// Before the rules have been read there is no Assessor. Of several rules for a kind, the oldest counts. Only the objects
-// are assessed again for which another rule counts now. A status that has not changed is not written.
+// Before the rules have been read there is no Assessor. Of several rules for a kind, the oldest counts. Only the
+// objects are assessed again for which another rule counts now. A status that has not changed is not written.
 //
 // Which rule is followed, and what its status says, is in status.go and is pure; the controller is in rules.go.
 //

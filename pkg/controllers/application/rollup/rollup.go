@@ -4,11 +4,11 @@
 package rollup
 
 import (
-	"k8s.io/apimachinery/pkg/types"
 	"maps"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
@@ -86,7 +86,7 @@ func (r *Collector) onChange(wake func(mcr.ClusterName)) {
 	r.wake = wake
 }
 
-// Engaged: an instance of a cluster was engaged, also beside another one that it takes the place of.
+// Engaged notes that an instance of a cluster was engaged, also beside another one that it takes the place of.
 func (r *Collector) Engaged(cluster mcr.ClusterName) {
 	r.expect(cluster)
 	r.change(cluster, func(c *rolledUp) bool {
@@ -113,7 +113,7 @@ func (r *Collector) IsComplete(cluster mcr.ClusterName) bool {
 	return known && c.complete
 }
 
-// Observe: an Application of an engaged cluster is like this.
+// Observe notes what an Application of an engaged cluster is like.
 func (r *Collector) Observe(cluster mcr.ClusterName, key types.NamespacedName, s Summary) {
 	r.change(cluster, func(c *rolledUp) bool {
 		if !c.engaged {
@@ -125,7 +125,7 @@ func (r *Collector) Observe(cluster mcr.ClusterName, key types.NamespacedName, s
 	})
 }
 
-// Offer: an Application of an engaged cluster was like this when somebody looked last. What was observed since is
+// Offer notes what an Application of an engaged cluster was like when somebody looked last. What was observed since is
 // newer.
 func (r *Collector) Offer(cluster mcr.ClusterName, key types.NamespacedName, s Summary) {
 	r.change(cluster, func(c *rolledUp) bool {
@@ -136,7 +136,7 @@ func (r *Collector) Offer(cluster mcr.ClusterName, key types.NamespacedName, s S
 	})
 }
 
-// Forget: an Application is gone.
+// Forget notes that an Application is gone.
 func (r *Collector) Forget(cluster mcr.ClusterName, key types.NamespacedName) {
 	r.change(cluster, func(c *rolledUp) bool {
 		_, known := c.applications[key]
@@ -145,7 +145,7 @@ func (r *Collector) Forget(cluster mcr.ClusterName, key types.NamespacedName) {
 	})
 }
 
-// Synced: every Application of an engaged cluster was observed since it was engaged. What was not is gone.
+// Synced notes that every Application of an engaged cluster was observed since it was engaged. What was not is gone.
 func (r *Collector) Synced(cluster mcr.ClusterName) {
 	r.change(cluster, func(c *rolledUp) bool {
 		if !c.engaged || c.complete {
@@ -157,8 +157,8 @@ func (r *Collector) Synced(cluster mcr.ClusterName) {
 	})
 }
 
-// Unwatched: a cluster is there, and its Applications are not watched, or not any more. The reason is one of those of
-// the condition Current of an ApplicationReport.
+// Unwatched notes that a cluster is there, and its Applications are not watched, or not any more. The reason is one
+// of those of the condition Current of an ApplicationReport.
 func (r *Collector) Unwatched(cluster mcr.ClusterName, why condition.Problem) {
 	r.expect(cluster)
 	r.change(cluster, func(c *rolledUp) bool {
@@ -173,7 +173,7 @@ func (r *Collector) Unwatched(cluster mcr.ClusterName, why condition.Problem) {
 	})
 }
 
-// Disengaged: the last instance of a cluster is gone.
+// Disengaged notes that the last instance of a cluster is gone.
 func (r *Collector) Disengaged(cluster mcr.ClusterName) {
 	r.change(cluster, func(c *rolledUp) bool {
 		c.keep()

@@ -5,7 +5,6 @@ package rollup
 
 import (
 	"fmt"
-	"k8s.io/apimachinery/pkg/types"
 	"math"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
