@@ -40,6 +40,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/capi"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
@@ -302,7 +303,7 @@ func newProvider(
 		QPS:                     o.QPS,
 		Burst:                   o.Burst,
 		Budget:                  memory,
-		Limits: connection.Limits{
+		Limits: transport.Limits{
 			Object: o.answerLimits(o.MaxAnswerMiB), Event: o.answerLimits(o.MaxAnswerMiB), List: o.answerLimits(o.MaxListMiB),
 		},
 	})

@@ -30,6 +30,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -59,7 +60,7 @@ type connected struct {
 	name      mcr.ClusterName
 	creds     *credentials.Credentials // changed by swapToken only, by the worker that holds the key
 	uid       string
-	transport *transport
+	transport *transport.Transport
 	// verified is how many TCP connections had been made when the cluster's identity was last asked for. The worker that
 	// holds the key touches it.
 	verified int64
@@ -86,13 +87,13 @@ func (c *connected) Dynamic() dynamic.Interface { return c.dynamic }
 func (c *connected) Shared() *kindwatch.Shared { return c.shared }
 
 // Account is charged with what is kept of the cluster's objects; nil if nobody counts.
-func (c *connected) Account() *budget.Account { return c.transport.account }
+func (c *connected) Account() *budget.Account { return c.transport.Account() }
 
 // Progress says which kinds are not synced.
 func (c *connected) Progress() *kindwatch.Progress { return &c.progress }
 
 // Guard recovers panics of what handles the cluster, and ends the connection.
-func (c *connected) Guard() *guard.Guard { return c.transport.guard }
+func (c *connected) Guard() *guard.Guard { return c.transport.Guard() }
 
 // GetAPIReader returns a reader whose requests have a deadline, the wait for the rate limiter included.
 func (c *connected) GetAPIReader() client.Reader { return c.reader }
@@ -103,7 +104,7 @@ func (c *connected) Context() context.Context { return c.ctx }
 // newConnected builds what a cluster.Cluster is made of, and starts nothing. The caller made the transport, through
 // which the cluster has been probed already.
 func newConnected(
-	ctx context.Context, name mcr.ClusterName, creds *credentials.Credentials, uid string, t *transport,
+	ctx context.Context, name mcr.ClusterName, creds *credentials.Credentials, uid string, t *transport.Transport,
 	limiter flowcontrol.RateLimiter, log logr.Logger, o connectionOptions,
 ) (*connected, error) {
 	rt := clienttransport.Wrappers(o.wrapTransport)(t)
@@ -124,7 +125,7 @@ func newConnected(
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a discovery client: %w", err)
 	}
-	dyn, err := dynamicclient.New(cfg, watches, t.guard)
+	dyn, err := dynamicclient.New(cfg, watches, t.Guard())
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a dynamic client: %w", err)
 	}
@@ -137,7 +138,7 @@ func newConnected(
 			if err != nil {
 				return nil, err
 			}
-			return kindwatch.NewMapper(served, everything, t.account), nil
+			return kindwatch.NewMapper(served, everything, t.Account()), nil
 		}
 		co.Cache = cache.Options{
 			HTTPClient:                  watches,
@@ -204,7 +205,7 @@ func (c *connected) stoppedByItself() bool {
 // lost says why the connection is of no use any more though nobody closed it, or is nil.
 func (c *connected) lost() *failure {
 	switch {
-	case c.transport.panicked.Load():
+	case c.transport.Panicked():
 		return panicFailure()
 	case c.stoppedByItself():
 		return &failure{ReasonEngageFailed, "The cluster's cache stopped by itself"}
@@ -217,12 +218,12 @@ func (c *connected) lost() *failure {
 // multicluster.ErrClusterNotConnected.
 func (c *connected) close(cause error) {
 	c.cancel(cause)
-	c.transport.close()
+	c.transport.Close()
 }
 
 // swapToken has the next request use the new credentials, which differ in the token only.
 func (c *connected) swapToken(creds *credentials.Credentials) {
 	c.creds = creds
-	c.transport.setToken(creds.Token())
-	c.transport.suspect.Store(false)
+	c.transport.SetToken(creds.Token())
+	c.transport.Trust()
 }

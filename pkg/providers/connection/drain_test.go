@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -36,7 +37,7 @@ func TestDrainClosesTheGateAtOnce(t *testing.T) {
 	}
 	p.ctx = t.Context()
 	pr := proberFor(t, "https://127.0.0.1:1", nil, credentials.Options{AllowLoopback: true}, 1)
-	creds, err := credentials.Parse(kubeconfigFor(t, "https://127.0.0.1:1", nil, "x"), credentials.Options{AllowLoopback: true})
+	creds, err := credentials.Parse(connectiontest.Kubeconfig(t, "https://127.0.0.1:1", nil, "x"), credentials.Options{AllowLoopback: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/guard"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
 // engage makes the pending connection the one that serves.
@@ -44,7 +45,7 @@ func (p *Provider) engage(r *record) (event, *failure) {
 // openGate lets queued work and writes through. A new connection lets them through from the start.
 func (p *Provider) openGate(r *record) {
 	if r.pending == nil {
-		r.conn.transport.allow(modeOpen)
+		r.conn.transport.Allow(transport.Open)
 	}
 	p.o.Gate.Open(r.name)
 }
@@ -97,7 +98,7 @@ func (p *Provider) startDrain(r *record, logger logr.Logger) {
 				return
 			}
 			p.leave(ctx, name, logger)
-			if why := p.releaseHub(ctx, conn, conn.transport.token()); why != nil {
+			if why := p.releaseHub(ctx, conn, conn.transport.Token()); why != nil {
 				logger.Error(why, "Left a cluster without releasing it to other hubs")
 			}
 		})
@@ -128,7 +129,7 @@ func (p *Provider) release(r *record) {
 	p.records.remove(r)
 	delete(p.refusals, r.name)
 	p.mu.Unlock()
-	r.throttle.retire()
+	r.throttle.Retire()
 	p.publish(r, true)
 	p.metrics.forget(r.name)
 	p.releaseClaim(r.key)

@@ -15,6 +15,8 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
 func everything(string) bool { return true }
@@ -50,7 +52,7 @@ func TestTouchedSecretKeepsTheBackOff(t *testing.T) {
 		// Another version, another text, the same meaning; and the Secret goes and comes back in between.
 		kubeconfig = append(bytes.Clone(kubeconfig), '\n')
 		src.set("a", kubeconfig)
-		eventually(t, "the Secret is read", func() bool { return reads() > before })
+		connectiontest.Eventually(t, "the Secret is read", func() bool { return reads() > before })
 		if i == 2 {
 			src.change("a", func(e *Enrolment) { e.CredentialsVersion = "" })
 			h.waitFor(t, "a", StatePending, ReasonNoCredentials)
@@ -63,7 +65,7 @@ func TestTouchedSecretKeepsTheBackOff(t *testing.T) {
 		t.Errorf("want no attempt because a Secret was touched, got %d", got-attempts)
 	}
 	src.set("a", f.kubeconfig(t, "y"))
-	eventually(t, "other credentials are tried at once", func() bool { return f.count(everything) > attempts })
+	connectiontest.Eventually(t, "other credentials are tried at once", func() bool { return f.count(everything) > attempts })
 	h.waitFor(t, "a", StateBackoff, ReasonUnauthorized)
 	h.stop()
 	if got := h.records.byKey[KeyOf("fake", nn("a"))].attempts; got != 1 {
@@ -101,7 +103,7 @@ func TestOneNamespaceLeavesRoomToOthers(t *testing.T) {
 		src.set(fmt.Sprintf("greedy/%d", i), hole.kubeconfig(t, "x"))
 	}
 	h := newHarness(t, src, func(o *Options) { o.ProbeTimeout = time.Hour; o.ConnectTimeout = time.Hour })
-	eventually(t, "the namespace has all that it may have", func() bool { return hole.count(everything) >= minConcurrentReconciles/2 })
+	connectiontest.Eventually(t, "the namespace has all that it may have", func() bool { return hole.count(everything) >= minConcurrentReconciles/2 })
 	src.set("a", f.kubeconfig(t, "token"))
 	h.waitFor(t, "a", StateConnected, "")
 }
@@ -128,7 +130,7 @@ func TestRecoveryDoesNotWaitForTheDead(t *testing.T) {
 	before := hole.count(everything)
 	hang()
 	retries := places(minConcurrentReconciles)[laneRetry]
-	eventually(t, "the dead have all places", func() bool { return hole.count(everything) >= before+retries })
+	connectiontest.Eventually(t, "the dead have all places", func() bool { return hole.count(everything) >= before+retries })
 
 	f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/readyz" {
@@ -191,7 +193,7 @@ func TestSingleUnauthorizedIsDegradedFirst(t *testing.T) {
 	seen, lost := watchDegraded(h, "a", ReasonUnauthorized)
 
 	f.accept()
-	eventually(t, "it is degraded", seen.Load)
+	connectiontest.Eventually(t, "it is degraded", seen.Load)
 	f.accept(first)
 	h.waitFor(t, "a", StateConnected, "")
 
@@ -199,7 +201,7 @@ func TestSingleUnauthorizedIsDegradedFirst(t *testing.T) {
 	src.with("a", func(e *entry) { e.unreadable = true })
 	src.setQuietly("a", f.kubeconfig(t, second))
 	f.accept(second)
-	eventually(t, "it is degraded", seen.Load)
+	connectiontest.Eventually(t, "it is degraded", seen.Load)
 	src.with("a", func(e *entry) { e.unreadable = false })
 	h.waitFor(t, "a", StateConnected, "")
 	if lost.Load() || len(h.engagements("a")) != 1 {
@@ -217,7 +219,7 @@ func TestReplacedCredentialsAfterUnauthorized(t *testing.T) {
 	_, lost := watchDegraded(h, "a", ReasonUnauthorized)
 	src.setQuietly("a", next.kubeconfig(t, "token"))
 	old.accept()
-	eventually(t, "the new connection takes over", func() bool { return len(h.engagements("a")) == 2 })
+	connectiontest.Eventually(t, "the new connection takes over", func() bool { return len(h.engagements("a")) == 2 })
 	h.waitFor(t, "a", StateConnected, "")
 	if lost.Load() {
 		t.Error("want the connection that served kept until then")
@@ -234,7 +236,7 @@ func TestNewConnectionIsAskedForItsIdentity(t *testing.T) {
 	asked := func() int { return f.count(func(l string) bool { return l == "GET /api/v1/namespaces/kube-system" }) }
 	probed := func() int { return f.count(func(l string) bool { return l == "GET /readyz" }) }
 	before := probed()
-	eventually(t, "it is probed", func() bool { return probed() > before+3 })
+	connectiontest.Eventually(t, "it is probed", func() bool { return probed() > before+3 })
 	if got := asked(); got > 2 {
 		t.Errorf("want the identity asked for when there is a new connection only, got %d times", got)
 	}
@@ -250,7 +252,7 @@ func TestNewConnectionIsAskedForItsIdentity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cl.(*connected).transport.tracker.CloseAll()
+	cl.(*connected).transport.CloseConnections()
 	h.waitFor(t, "a", StateBackoff, ReasonClusterIdentityChanged)
 }
 
@@ -274,7 +276,7 @@ func TestTokenRotatesWhileDraining(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "a reconcile is in flight", func() bool {
+			connectiontest.Eventually(t, "a reconcile is in flight", func() bool {
 				l.h.mu.Lock()
 				defer l.h.mu.Unlock()
 				return l.h.waited
@@ -291,7 +293,7 @@ func TestTokenRotatesWhileDraining(t *testing.T) {
 			if name != "Unenrolled" {
 				src.wake("a")
 			}
-			eventually(t, "the new token is in use", func() bool {
+			connectiontest.Eventually(t, "the new token is in use", func() bool {
 				err := cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{})
 				return err == nil
 			}, func() any { state, reason := l.h.state("a"); return fmt.Sprint(state, reason) })

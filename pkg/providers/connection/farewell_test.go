@@ -12,6 +12,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
 // degraded returns a leaver of a connected cluster whose probes fail from then on. answer, if set, answers its other
@@ -30,7 +32,7 @@ func degraded(t *testing.T, answer func(w http.ResponseWriter, r *http.Request) 
 		}
 		return answer != nil && answer(w, r)
 	})
-	eventually(t, "it is degraded", func() bool {
+	connectiontest.Eventually(t, "it is degraded", func() bool {
 		state, _ := l.h.state("a")
 		return state == StateDegraded
 	})
@@ -41,9 +43,9 @@ func degraded(t *testing.T, answer func(w http.ResponseWriter, r *http.Request) 
 func TestLeaveOfADegradedClusterCanWrite(t *testing.T) {
 	l, src := degraded(t, nil)
 	src.remove("a")
-	eventually(t, "leave is taken, and the cluster can be written to", func() bool { return l.wrote.Load() == 1 })
+	connectiontest.Eventually(t, "leave is taken, and the cluster can be written to", func() bool { return l.wrote.Load() == 1 })
 	close(l.proceed)
-	eventually(t, "it is gone", func() bool { _, ok := l.h.Lookup(clusterName("a")); return !ok })
+	connectiontest.Eventually(t, "it is gone", func() bool { _, ok := l.h.Lookup(clusterName("a")); return !ok })
 }
 
 // TestLeaveOfADegradedClusterIsNotTakenBlindly un-enrols a cluster whose probes fail, and which does not say that it is
@@ -68,7 +70,7 @@ func TestLeaveOfADegradedClusterIsNotTakenBlindly(t *testing.T) {
 				return true
 			})
 			src.remove("a")
-			eventually(t, "it is gone", func() bool { _, ok := l.h.Lookup(clusterName("a")); return !ok })
+			connectiontest.Eventually(t, "it is gone", func() bool { _, ok := l.h.Lookup(clusterName("a")); return !ok })
 			if got := l.called.Load(); got != 0 {
 				t.Errorf("%s want no leave to be taken, got %d", tc.reason, got)
 			}
@@ -101,7 +103,7 @@ func TestLeaveIsTakenAgainAFewTimesWhileItFails(t *testing.T) {
 			src.set("a", f.kubeconfig(t, s.token(t)))
 			h.waitFor(t, "a", StateConnected, "")
 			src.remove("a")
-			eventually(t, "it is gone", func() bool { _, ok := h.Lookup(clusterName("a")); return !ok })
+			connectiontest.Eventually(t, "it is gone", func() bool { _, ok := h.Lookup(clusterName("a")); return !ok })
 			if got := called.Load(); got != tc.want {
 				t.Errorf("%s want %d calls, got %d", tc.reason, tc.want, got)
 			}

@@ -25,6 +25,8 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
 // TestTwentyRoundsLeaveNothingBehind enrols and removes a cluster twenty times, one time in two with an event recorder
@@ -50,7 +52,7 @@ func TestTwentyRoundsLeaveNothingBehind(t *testing.T) {
 				corev1.EventTypeNormal, "Round", "Test", "Round %d", i)
 		}
 		src.remove("a")
-		eventually(t, "the cluster is gone", func() bool {
+		connectiontest.Eventually(t, "the cluster is gone", func() bool {
 			_, ok := h.Lookup(clusterName("a"))
 			return !ok
 		})
@@ -72,7 +74,7 @@ func TestTwentyRoundsLeaveNothingBehind(t *testing.T) {
 	for i := range 20 {
 		round(i)
 	}
-	eventually(t, "goroutines are back at the base line", func() bool { return runtime.NumGoroutine() <= base },
+	connectiontest.Eventually(t, "goroutines are back at the base line", func() bool { return runtime.NumGoroutine() <= base },
 		func() any { return fmt.Sprintf("%d, not %d\n%s", runtime.NumGoroutine(), base, stacks()) })
 	if got := series(); got != baseSeries {
 		t.Errorf("series: want %d, got %d", baseSeries, got)
@@ -90,7 +92,7 @@ func TestTwentyRoundsLeaveNothingBehind(t *testing.T) {
 func settle(t *testing.T) {
 	t.Helper()
 	last, since := runtime.NumGoroutine(), time.Now()
-	eventually(t, "the number of goroutines settles", func() bool {
+	connectiontest.Eventually(t, "the number of goroutines settles", func() bool {
 		if n := runtime.NumGoroutine(); n != last {
 			last, since = n, time.Now()
 		}
@@ -130,7 +132,7 @@ func TestDeadClustersDelayNobody(t *testing.T) {
 	h := newHarness(t, src, func(o *Options) { o.ProbeTimeout = time.Hour; o.ConnectTimeout = time.Hour })
 	allHang := func(want int) {
 		t.Helper()
-		eventually(t, "workers wait for all the dead", func() bool {
+		connectiontest.Eventually(t, "workers wait for all the dead", func() bool {
 			for _, c := range h.List() {
 				if c.State == StateBackoff { // Its handshake took too long: once more, as one that has not failed yet.
 					o := c.Enrolment.Object
@@ -162,9 +164,9 @@ func TestDeadClustersThatFailedBeforeLeaveRoom(t *testing.T) {
 	src.set("a", f0.kubeconfig(t, s0.token(t)))
 	h.waitFor(t, "a", StateConnected, "")
 	const dead = 60 // More than there are places in the lane of those that failed before.
-	hole := blackHole(t)
+	hole := connectiontest.BlackHole(t)
 	for i := range dead {
-		src.set(fmt.Sprintf("dead-%d", i), kubeconfigFor(t, hole, nil, "x"))
+		src.set(fmt.Sprintf("dead-%d", i), connectiontest.Kubeconfig(t, hole, nil, "x"))
 	}
 	for i := range dead {
 		h.waitFor(t, fmt.Sprintf("dead-%d", i), StateBackoff, ReasonDialError)
@@ -173,7 +175,7 @@ func TestDeadClustersThatFailedBeforeLeaveRoom(t *testing.T) {
 	before := probes()
 	src.set("b", f1.kubeconfig(t, s1.token(t)))
 	h.waitReconciled(t, "b", "masthead")
-	eventually(t, "the connected cluster is probed", func() bool { return probes() >= before+3 })
+	connectiontest.Eventually(t, "the connected cluster is probed", func() bool { return probes() >= before+3 })
 	h.waitFor(t, "a", StateConnected, "") // A probe may have been slow just now.
 }
 
@@ -204,7 +206,7 @@ func TestFlappingClusterBacksOff(t *testing.T) {
 		o.BackoffBase, o.BackoffMax, o.SettlePeriod = time.Millisecond, time.Hour, time.Hour
 	})
 	src.set("a", f.kubeconfig(t, s.token(t)))
-	eventually(t, "it was connected and lost several times", func() bool { return len(h.engagements("a")) > 5 })
+	connectiontest.Eventually(t, "it was connected and lost several times", func() bool { return len(h.engagements("a")) > 5 })
 	h.stop()
 	if got := h.records.byKey[KeyOf("fake", nn("a"))].attempts; got < 5 {
 		t.Errorf("want the back-off to have grown with each loss, got %d attempts in a row", got)
@@ -221,11 +223,11 @@ func TestBackoffIsForgottenWhenAConnectionLasts(t *testing.T) {
 	h := newHarness(t, src, func(o *Options) { o.SettlePeriod = o.ProbeInterval })
 	src.set("a", f.kubeconfig(t, token))
 	probes := func() int { return f.count(func(l string) bool { return l == "GET /readyz" }) }
-	eventually(t, "it was refused a few times", func() bool { return probes() > 3 })
+	connectiontest.Eventually(t, "it was refused a few times", func() bool { return probes() > 3 })
 	f.accept(token)
 	h.waitFor(t, "a", StateConnected, "")
 	before := probes()
-	eventually(t, "it was probed for longer than it takes", func() bool { return probes() > before+4 })
+	connectiontest.Eventually(t, "it was probed for longer than it takes", func() bool { return probes() > before+4 })
 	h.stop()
 	if got := h.records.byKey[KeyOf("fake", nn("a"))].attempts; got != 0 {
 		t.Errorf("want earlier failures forgotten, got %d", got)
@@ -244,8 +246,8 @@ func TestStoppedProcess(t *testing.T) {
 			}
 		})
 	}, func(o *Options) { o.ProbeInterval, o.ProbeTimeout = 500*time.Millisecond, time.Second })
-	src.set("a", kubeconfigFor(t, s0.cfg.Host, s0.cfg.CAData, s0.token(t)))
-	src.set("b", kubeconfigFor(t, s1.cfg.Host, s1.cfg.CAData, s1.token(t)))
+	src.set("a", connectiontest.Kubeconfig(t, s0.cfg.Host, s0.cfg.CAData, s0.token(t)))
+	src.set("b", connectiontest.Kubeconfig(t, s1.cfg.Host, s1.cfg.CAData, s1.token(t)))
 	h.waitReconciled(t, "a", "masthead")
 	h.waitReconciled(t, "b", "masthead")
 	cl, err := h.Get(t.Context(), clusterName("b"))
@@ -259,7 +261,7 @@ func TestStoppedProcess(t *testing.T) {
 	}
 	resume := func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
 	t.Cleanup(resume)
-	eventually(t, "b is degraded", degraded.Load)
+	connectiontest.Eventually(t, "b is degraded", degraded.Load)
 	s0.createObject(t, "meanwhile")
 	h.waitReconciled(t, "a", "meanwhile")
 	h.waitFor(t, "b", StateBackoff, ReasonDialError)
@@ -313,12 +315,12 @@ func TestCacheThatStopsByItselfIsNoticed(t *testing.T) {
 	src.set("a", f.kubeconfig(t, s.token(t)))
 	h.waitFor(t, "a", StateConnected, "")
 	h.engagements("a")[0].cl.(*connected).stopCache()
-	eventually(t, "an event says why", func() bool {
+	connectiontest.Eventually(t, "an event says why", func() bool {
 		return strings.Contains(strings.Join(h.events.list(), "\n"), ReasonEngageFailed)
 	}, func() any { return h.events.list() })
 	clock.SetTime(clock.Now().Add(time.Hour))
 	src.wake("a")
-	eventually(t, "it is connected anew", func() bool { return len(h.engagements("a")) == 2 })
+	connectiontest.Eventually(t, "it is connected anew", func() bool { return len(h.engagements("a")) == 2 })
 	h.waitFor(t, "a", StateConnected, "")
 }
 

@@ -5,11 +5,9 @@ package connection
 
 import (
 	"context"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -52,13 +50,11 @@ import (
 	mcsource "sigs.k8s.io/multicluster-runtime/pkg/source"
 
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
 const (
-	// patience is how long a test waits for what must happen; no test asserts that something is fast.
-	patience = 3 * time.Minute
-	tick     = 20 * time.Millisecond
 	// serverPatience is how long an API server may take to start or to stop: envtest's 20 seconds are for an idle machine.
 	serverPatience = 2 * time.Minute
 )
@@ -118,7 +114,7 @@ func startServer(t *testing.T) *apiServer {
 	cfg.QPS = -1
 	s := &apiServer{env: env, cfg: cfg, client: kubernetes.NewForConfigOrDie(cfg)}
 	ctx := t.Context()
-	eventually(t, "kube-system exists", func() bool {
+	connectiontest.Eventually(t, "kube-system exists", func() bool {
 		ns, err := s.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 		if err == nil {
 			s.uid = string(ns.UID)
@@ -307,36 +303,7 @@ func (f *frontend) informerRequests() int {
 
 func (f *frontend) kubeconfig(t *testing.T, token string) []byte {
 	t.Helper()
-	return kubeconfigFor(t, f.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: f.Certificate().Raw}), token)
-}
-
-func kubeconfigFor(t testing.TB, server string, ca []byte, token string) []byte { //nolint:thelper // Benchmarks use it, too.
-	t.Helper()
-	c := map[string]any{"server": server}
-	if ca != nil {
-		c["certificate-authority-data"] = ca
-	}
-	b, err := json.Marshal(map[string]any{
-		"apiVersion": "v1", "kind": "Config", "current-context": "x",
-		"clusters": []any{map[string]any{"name": "x", "cluster": c}},
-		"users":    []any{map[string]any{"name": "x", "user": map[string]any{"token": token}}},
-		"contexts": []any{map[string]any{"name": "x", "context": map[string]any{"cluster": "x", "user": "x"}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-// blackHole accepts TCP connections and never says a word.
-func blackHole(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	return "https://" + l.Addr().String()
+	return connectiontest.Kubeconfig(t, f.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: f.Certificate().Raw}), token)
 }
 
 // fakeSource is a source whose hub is a map.
@@ -611,7 +578,7 @@ func newHarnessWith(t testing.TB, src *fakeSource, prepare func(*Provider), chan
 			if err != nil {
 				t.Errorf("the manager ended with an error: %v", err)
 			}
-		case <-time.After(patience):
+		case <-time.After(connectiontest.Patience):
 			t.Error("the manager did not stop")
 		}
 	})
@@ -719,7 +686,7 @@ func (h *harness) state(name string) (State, string) {
 // waitFor waits until a cluster is in a state for a reason; an empty reason matches any.
 func (h *harness) waitFor(t *testing.T, name string, s State, reason string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%s is %s %s", name, s, reason), func() bool {
+	connectiontest.Eventually(t, fmt.Sprintf("%s is %s %s", name, s, reason), func() bool {
 		state, r := h.state(name)
 		return state == s && (reason == "" || r == reason)
 	}, func() any {
@@ -730,17 +697,5 @@ func (h *harness) waitFor(t *testing.T, name string, s State, reason string) {
 
 func (h *harness) waitReconciled(t *testing.T, name, object string) {
 	t.Helper()
-	eventually(t, object+" of "+name+" is reconciled", func() bool { return h.count(string(clusterName(name))+" "+object) > 0 })
-}
-
-func eventually(t *testing.T, what string, ok func() bool, state ...func() any) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), tick, patience, true, func(context.Context) (bool, error) { return ok(), nil })
-	if err != nil {
-		var got []any
-		for _, s := range state {
-			got = append(got, s())
-		}
-		t.Fatalf("waited in vain until %s; got %v", what, got)
-	}
+	connectiontest.Eventually(t, object+" of "+name+" is reconciled", func() bool { return h.count(string(clusterName(name))+" "+object) > 0 })
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 	"github.com/masthead-dev/masthead/test/hostile"
 )
 
@@ -147,7 +148,7 @@ func TestHostileServers(t *testing.T) {
 			src.set(attack.Name, server.Kubeconfig())
 			defer func() {
 				src.remove(attack.Name)
-				eventually(t, "the cluster is gone", func() bool { _, there := h.Lookup(clusterName(attack.Name)); return !there })
+				connectiontest.Eventually(t, "the cluster is gone", func() bool { _, there := h.Lookup(clusterName(attack.Name)); return !there })
 			}()
 			if attack.Connects {
 				h.waitFor(t, attack.Name, StateConnected, ReasonConnected)
@@ -166,7 +167,7 @@ func TestHostileServers(t *testing.T) {
 		})
 	}
 	h.waitFor(t, "honest", StateConnected, ReasonConnected)
-	eventually(t, "goroutines are back at the base line", func() bool { return runtime.NumGoroutine() <= goroutines },
+	connectiontest.Eventually(t, "goroutines are back at the base line", func() bool { return runtime.NumGoroutine() <= goroutines },
 		func() any { return fmt.Sprintf("%d, not %d\n%s", runtime.NumGoroutine(), goroutines, stacks()) })
 }
 
@@ -292,7 +293,7 @@ func watchHeap(t *testing.T) func() uint64 {
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(tick):
+			case <-time.After(connectiontest.Tick):
 			}
 		}
 	}()

@@ -102,7 +102,7 @@ func (p *Provider) hubOf(ctx context.Context, r *record, pr prober, token string
 	if why != nil && (writes || why.noAnswer()) {
 		return why
 	}
-	pr.transport.holdWrites(!held)
+	pr.transport.HoldWrites(!held)
 	return nil
 }
 
@@ -115,7 +115,7 @@ func (p *Provider) verifyHub(ctx context.Context, r *record) *failure {
 		return nil
 	}
 	t := r.conn.transport
-	held, wanted := !t.unclaimed.Load(), t.claimWanted.Swap(false)
+	held, wanted := !t.Unclaimed(), t.TakeClaimWanted()
 	writes, err := p.classWrites(ctx, r.enrolment.Class)
 	claim := held || wanted || writes || err != nil
 	due := r.state == StateDegraded || wanted || !held && writes || p.o.Clock.Since(r.hubAt) >= p.o.HubInterval
@@ -127,7 +127,7 @@ func (p *Provider) verifyHub(ctx context.Context, r *record) *failure {
 	if why != nil && why.noAnswer() {
 		return why
 	}
-	t.holdWrites(!now)
+	t.HoldWrites(!now)
 	if why != nil && (held || writes) {
 		return why
 	}
@@ -136,10 +136,10 @@ func (p *Provider) verifyHub(ctx context.Context, r *record) *failure {
 
 // releaseHub gives a cluster up that leaves, so that another hub can have it.
 func (p *Provider) releaseHub(ctx context.Context, conn *connected, token string) *failure {
-	if p.o.Hub.ID == "" || conn.transport.unclaimed.Load() {
+	if p.o.Hub.ID == "" || conn.transport.Unclaimed() {
 		return nil
 	}
-	conn.transport.holdWrites(true)
+	conn.transport.HoldWrites(true)
 	for range maxClaimAttempts {
 		have, why := conn.prober.marker(ctx, token)
 		if why != nil || have == nil {
@@ -231,7 +231,7 @@ func markerRefused(verb string, code int) *failure {
 func (p prober) exchange(ctx context.Context, method, path, token string, body []byte) (int, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	u := *p.transport.server
+	u := *p.transport.Server()
 	u.Path += path
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
@@ -242,7 +242,7 @@ func (p prober) exchange(ctx context.Context, method, path, token string, body [
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := p.transport.send(req, bearer(token), nil)
+	resp, err := p.transport.Ask(req, token)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -21,6 +21,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
 // hubFixture is one workload cluster for several hubs, without a marker.
@@ -78,7 +79,7 @@ func (f *hubFixture) deleteMarker() {
 	if err != nil && !apierrors.IsNotFound(err) {
 		f.Fatal(err)
 	}
-	eventually(f.T, "the marker is gone", func() bool {
+	connectiontest.Eventually(f.T, "the marker is gone", func() bool {
 		now := f.marker()
 		return now == nil || now.GetUID() != before.GetUID()
 	})
@@ -95,7 +96,7 @@ func (f *hubFixture) label(holder string) {
 // belongsTo waits until the marker names a hub, and its predecessors.
 func (f *hubFixture) belongsTo(id hubidentity.Identity, predecessors ...hubidentity.Identity) {
 	f.Helper()
-	eventually(f.T, "the marker names the hub "+string(id), func() bool {
+	connectiontest.Eventually(f.T, "the marker names the hub "+string(id), func() bool {
 		obj := f.marker()
 		if obj == nil {
 			return false
@@ -123,7 +124,7 @@ func TestSecondHubIsRefusedBeforeItWrites(t *testing.T) {
 	if !strings.Contains(c.Message, `"first" (the hub first)`) {
 		t.Errorf("want the message to name the hub that has the cluster, got %q", c.Message)
 	}
-	eventually(t, "an event tells it", func() bool {
+	connectiontest.Eventually(t, "an event tells it", func() bool {
 		return slices.ContainsFunc(second.events.list(), func(e string) bool {
 			return strings.Contains(e, ReasonOtherHub) && strings.Contains(e, "the hub first")
 		})
@@ -162,7 +163,7 @@ func TestOfTwoHubsAtTheSameInstantOneHasTheCluster(t *testing.T) {
 	for i, id := range ids {
 		hubs[i], _ = f.hub(id)
 	}
-	eventually(t, "one has it, and the others say so", func() bool {
+	connectiontest.Eventually(t, "one has it, and the others say so", func() bool {
 		connected, refused := 0, 0
 		for _, h := range hubs {
 			switch state, reason := h.state("a"); {
@@ -230,7 +231,7 @@ func TestClusterIsClaimedBeforeItIsWrittenTo(t *testing.T) {
 		t.Fatalf("got a %T", cl)
 	}
 	f.deleteMarker()
-	conn.transport.holdWrites(true)
+	conn.transport.HoldWrites(true)
 	namespaces := conn.Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	write := func() error {
 		obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"generateName": "claimed-"}}}
@@ -241,7 +242,7 @@ func TestClusterIsClaimedBeforeItIsWrittenTo(t *testing.T) {
 	if err := write(); err == nil || f.front.count(func(line string) bool { return strings.HasPrefix(line, "POST /api/v1/namespaces") }) != posted {
 		t.Fatalf("want nothing sent before the cluster is claimed, got %v", err)
 	}
-	eventually(t, "it can be written to", func() bool { return write() == nil })
+	connectiontest.Eventually(t, "it can be written to", func() bool { return write() == nil })
 	f.belongsTo("first")
 }
 

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
 // A Leaver undoes in a cluster what would be in the way of its users when nobody works on it any more. It is called
@@ -59,10 +61,10 @@ func (p *Provider) leave(ctx context.Context, name mcr.ClusterName, logger logr.
 // admitLeave is whether leave can be taken of a cluster. One failed probe, after which writes fail at once, is no
 // reason to leave finalizers behind, if the cluster answers and is still the same; then it can be written to.
 func (p *Provider) admitLeave(ctx context.Context, conn *connected, uid string, logger logr.Logger) bool {
-	if ctx.Err() != nil || mode(conn.transport.mode.Load()) != modeReadOnly {
+	if ctx.Err() != nil || conn.transport.Mode() != transport.ReadOnly {
 		return ctx.Err() == nil
 	}
-	got, why := conn.prober.identity(ctx, conn.transport.token())
+	got, why := conn.prober.identity(ctx, conn.transport.Token())
 	if why == nil && got != uid {
 		why = &failure{ReasonClusterIdentityChanged, "Another cluster answers at the same address"}
 	}
@@ -73,7 +75,7 @@ func (p *Provider) admitLeave(ctx context.Context, conn *connected, uid string, 
 		logger.Error(why, "Left a cluster without undoing anything there", "reason", why.reason)
 		return false
 	}
-	conn.transport.allow(modeOpen)
+	conn.transport.Allow(transport.Open)
 	return true
 }
 

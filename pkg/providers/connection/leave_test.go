@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
 func TestLeavesForGood(t *testing.T) {
@@ -73,7 +75,7 @@ func TestLeaveIsTakenBeforeTheConnectionEnds(t *testing.T) {
 	l.h.waitFor(t, "a", StateConnected, "")
 
 	src.remove("a")
-	eventually(t, "leave is taken, and the cluster can be written to", func() bool { return l.wrote.Load() == 1 })
+	connectiontest.Eventually(t, "leave is taken, and the cluster can be written to", func() bool { return l.wrote.Load() == 1 })
 	// Leave has a goroutine of its own, which may have written before the state is published. The state stays until it is
 	// let go.
 	l.h.waitFor(t, "a", StateDraining, ReasonUnenrolled)
@@ -81,7 +83,7 @@ func TestLeaveIsTakenBeforeTheConnectionEnds(t *testing.T) {
 		t.Error("want no work of the cluster to run meanwhile")
 	}
 	close(l.proceed)
-	eventually(t, "it is gone", func() bool { _, ok := l.h.Lookup(clusterName("a")); return !ok })
+	connectiontest.Eventually(t, "it is gone", func() bool { _, ok := l.h.Lookup(clusterName("a")); return !ok })
 	if got := l.called.Load(); got != 1 {
 		t.Errorf("want leave to be taken once, got %d", got)
 	}
@@ -96,10 +98,10 @@ func TestLeaveIsCalledOffWhenTheEnrolmentComesBack(t *testing.T) {
 	src.set("a", kubeconfig)
 	l.h.waitFor(t, "a", StateConnected, "")
 	src.remove("a")
-	eventually(t, "leave is taken", func() bool { return l.wrote.Load() == 1 })
+	connectiontest.Eventually(t, "leave is taken", func() bool { return l.wrote.Load() == 1 })
 	src.set("a", kubeconfig)
 	l.h.waitFor(t, "a", StateConnected, "")
-	eventually(t, "it is called off", func() bool { return l.stopped.Load() == 1 })
+	connectiontest.Eventually(t, "it is called off", func() bool { return l.stopped.Load() == 1 })
 	if got := len(l.h.engagements("a")); got != 1 {
 		t.Errorf("want the connection to go on, got %d", got)
 	}
@@ -113,7 +115,7 @@ func TestLeaveIsBoundedAndDelaysNobody(t *testing.T) {
 	src.set("a", f.kubeconfig(t, s.token(t)))
 	l.h.waitFor(t, "a", StateConnected, "")
 	src.remove("a")
-	eventually(t, "it is gone although leave was not done", func() bool {
+	connectiontest.Eventually(t, "it is gone although leave was not done", func() bool {
 		_, ok := l.h.Lookup(clusterName("a"))
 		return !ok && l.stopped.Load() == 1
 	})

@@ -23,6 +23,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
 // listServer answers what connecting needs, and every other GET with lists. It has a UID of its own.
@@ -54,7 +55,7 @@ func listServer(t *testing.T, number int, list func(w io.Writer, r *http.Request
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	return kubeconfigFor(t, s.URL, caOf(s), "token")
+	return connectiontest.Kubeconfig(t, s.URL, connectiontest.Authority(s), "token")
 }
 
 func configMaps(metadataOnly bool) kindwatch.Kind {
@@ -124,13 +125,13 @@ func TestSixtyMegabytesOfNothingAreNotDecoded(t *testing.T) {
 	whole, metadata := configMaps(false), configMaps(true)
 	w := watchKinds(t, h, "a", whole, metadata)
 	for _, kind := range []kindwatch.Kind{whole, metadata} {
-		eventually(t, "it is parked", is(w, kind, kindwatch.StateTooLarge))
+		connectiontest.Eventually(t, "it is parked", is(w, kind, kindwatch.StateTooLarge))
 	}
-	eventually(t, "it was tried several times", func() bool { return lists.Load() > 12 })
+	connectiontest.Eventually(t, "it was tried several times", func() bool { return lists.Load() > 12 })
 	if grown := heap(); grown > most {
 		t.Errorf("want at most %d MiB more than before, got %d", most>>20, grown>>20)
 	}
-	eventually(t, "the cluster's condition says why", func() bool {
+	connectiontest.Eventually(t, "the cluster's condition says why", func() bool {
 		c, _ := h.Lookup(clusterName("a"))
 		return c.State == StateConnected && c.Refused.Reason == ReasonAnswerRefused && strings.Contains(c.Refused.Message, "list is refused")
 	})
@@ -196,7 +197,7 @@ func TestHonestGiantsAreRead(t *testing.T) {
 			go func() { defer close(ended); _ = w.Start(ctx) }()
 			t.Cleanup(func() { end(); <-ended })
 			w.Set("test", configMaps(false))
-			eventually(t, "everything is listed", is(w, configMaps(false), kindwatch.StateSynced), func() any { _, m := w.State(configMaps(false)); return m })
+			connectiontest.Eventually(t, "everything is listed", is(w, configMaps(false), kindwatch.StateSynced), func() any { _, m := w.State(configMaps(false)); return m })
 			if got := seen.Load(); got != int64(tc.total) {
 				t.Errorf("want %d objects, got %d", tc.total, got)
 			}
@@ -219,12 +220,12 @@ func TestWhoExceedsItsShareIsParkedAndNobodyElse(t *testing.T) {
 		watchers[name] = watchKinds(t, h, name, configMaps(false))
 	}
 	add("hog0", "tenants", 10, 6_000)
-	eventually(t, "a budget that is idle is granted whole", is(watchers["hog0"], configMaps(false), kindwatch.StateSynced))
+	connectiontest.Eventually(t, "a budget that is idle is granted whole", is(watchers["hog0"], configMaps(false), kindwatch.StateSynced))
 	add("hog1", "tenants", 11, 6_000)
 	add("hog2", "tenants", 12, 6_000)
 	add("honest", "default", 13, 1_000)
-	eventually(t, "who stays within its share is served", is(watchers["honest"], configMaps(false), kindwatch.StateSynced))
-	eventually(t, "somebody who does not is parked, and told why", func() bool {
+	connectiontest.Eventually(t, "who stays within its share is served", is(watchers["honest"], configMaps(false), kindwatch.StateSynced))
+	connectiontest.Eventually(t, "somebody who does not is parked, and told why", func() bool {
 		for _, name := range []string{"hog0", "hog1", "hog2"} {
 			if c, _ := h.Lookup(clusterName(name)); c.Refused.Reason == ReasonMemoryShareExceeded && strings.Contains(c.Refused.Message, name) {
 				return true
@@ -242,7 +243,7 @@ func TestWhoExceedsItsShareIsParkedAndNobodyElse(t *testing.T) {
 		t.Errorf("want at most %d bytes held, got %d", capacity, used)
 	}
 	src.change("honest", func(e *Enrolment) { e.Class = "gold" })
-	eventually(t, "what is held of a cluster counts in its new class", func() bool {
+	connectiontest.Eventually(t, "what is held of a cluster counts in its new class", func() bool {
 		_, used := memory.Used()
 		return slices.ContainsFunc(used, func(u budget.Usage) bool {
 			return u.Cluster == string(clusterName("honest")) && u.Class == "gold" && u.Bytes > 0
@@ -251,7 +252,7 @@ func TestWhoExceedsItsShareIsParkedAndNobodyElse(t *testing.T) {
 	for _, name := range []string{"hog0", "hog1", "hog2", "honest"} {
 		src.remove(name)
 	}
-	eventually(t, "everything is given back", func() bool { used, all := memory.Used(); return used == 0 && len(all) == 0 })
+	connectiontest.Eventually(t, "everything is given back", func() bool { used, all := memory.Used(); return used == 0 && len(all) == 0 })
 }
 
 // TestKindsThatAreNeverSyncedAreTold has a server whose lists end in the middle. Its cluster was Connected, and nothing
@@ -271,13 +272,13 @@ func TestKindsThatAreNeverSyncedAreTold(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	w := watchKindsBy(t, h, clk, "a", configMaps(false))
 	told := func() []kindwatch.Unsynced { c, _ := h.Lookup(clusterName("a")); return c.Unsynced }
-	eventually(t, "the profile can say what is wrong", func() bool {
+	connectiontest.Eventually(t, "the profile can say what is wrong", func() bool {
 		clk.Step(time.Second)
 		got := told()
 		return len(got) == 1 && got[0].Kind == "configmaps" && got[0].Cause != ""
 	})
 	honest.Store(true)
-	eventually(t, "it is synced, and that nothing is wrong is told once that has lasted", func() bool {
+	connectiontest.Eventually(t, "it is synced, and that nothing is wrong is told once that has lasted", func() bool {
 		clk.Step(time.Second)
 		return is(w, configMaps(false), kindwatch.StateSynced)() && len(told()) == 0
 	})

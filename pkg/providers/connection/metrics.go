@@ -14,6 +14,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/metric"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -42,7 +43,7 @@ type metrics struct {
 
 	mu sync.Mutex
 	// counts are those of clusters that are enrolled.
-	counts map[mcr.ClusterName]*requestCounts
+	counts map[mcr.ClusterName]*transport.Counts
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -97,10 +98,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		requests: metric.NewCounter(reg, cluster("masthead_cluster_requests_total",
 			"Requests to the API server of a cluster, of which a watch is one however long it lasts. Those that are not sent, because "+
 				"the cluster is not connected, are not counted.",
-			metric.Label{Name: "verb", Values: strings.Join(slices.Sorted(maps.Keys(requestVerbs())), ", ") + "; " + otherVerb},
-			metric.Label{Name: "code", Values: "the class of the status code: 1xx, 2xx, 3xx, 4xx, 5xx; " + noAnswer + " without an answer " +
+			metric.Label{Name: "verb", Values: strings.Join(slices.Sorted(maps.Keys(transport.Verbs())), ", ") + "; " + transport.OtherVerb},
+			metric.Label{Name: "code", Values: "the class of the status code: 1xx, 2xx, 3xx, 4xx, 5xx; " + transport.NoAnswer + " without an answer " +
 				"or with one that was refused"})),
-		counts: map[mcr.ClusterName]*requestCounts{},
+		counts: map[mcr.ClusterName]*transport.Counts{},
 	}
 }
 
@@ -176,6 +177,18 @@ func (m *metrics) panicsOf(name mcr.ClusterName) prometheus.Counter {
 	return m.panics.WithLabelValues(metric.ClusterValues(name)...)
 }
 
+// requestsOf counts the requests to a cluster until it is forgotten.
+func (m *metrics) requestsOf(name mcr.ClusterName) *transport.Counts {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.counts[name]
+	if c == nil {
+		c = transport.NewCounts(m.requests, name)
+		m.counts[name] = c
+	}
+	return c
+}
+
 // forget deletes every series of a cluster.
 func (m *metrics) forget(name mcr.ClusterName) {
 	l := metric.ClusterLabels(name)
@@ -193,6 +206,6 @@ func (m *metrics) forget(name mcr.ClusterName) {
 	counts := m.counts[name]
 	delete(m.counts, name)
 	m.mu.Unlock()
-	counts.end()
+	counts.End()
 	m.requests.DeletePartialMatch(l)
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -104,7 +105,7 @@ type Options struct {
 	QPS   float32
 	Burst int
 	// Limits are how much of an API server's answers is read.
-	Limits Limits
+	Limits transport.Limits
 	// Budget is charged with what is kept of the clusters' objects and with answers under way, see package budget.
 	// Default: none.
 	Budget *budget.Budget
@@ -131,7 +132,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.QPS == 0 {
 		o.QPS = DefaultQPS
 	}
-	o.Limits = o.Limits.withDefaults()
+	o.Limits = o.Limits.WithDefaults()
 	setDefault(&o.Burst, DefaultBurst)
 	setDefault(&o.MaxConcurrentReconciles, DefaultMaxConcurrentReconciles)
 	setDefault(&o.MaxPerNamespace, (o.MaxConcurrentReconciles+1)/2)

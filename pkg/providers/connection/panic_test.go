@@ -23,6 +23,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/metric"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
 // TestPanicWhileLeavingDisengagesTheCluster has what takes leave of a cluster panic.
@@ -34,7 +35,7 @@ func TestPanicWhileLeavingDisengagesTheCluster(t *testing.T) {
 	src.set("a", listServer(t, 20, func(w io.Writer, r *http.Request) { honestPage(w, r, 1, 1) }))
 	h.waitFor(t, "a", StateConnected, ReasonConnected)
 	src.remove("a")
-	eventually(t, "the cluster is gone", func() bool { _, there := h.Lookup(clusterName("a")); return !there })
+	connectiontest.Eventually(t, "the cluster is gone", func() bool { _, there := h.Lookup(clusterName("a")); return !there })
 }
 
 // TestPanicAfterLeavingBringsNoSeriesBack has what is left of a connection panic when its cluster is gone.
@@ -46,7 +47,7 @@ func TestPanicAfterLeavingBringsNoSeriesBack(t *testing.T) {
 	h.mu.Lock()
 	r := h.records.byKey[KeyOf("fake", nn("a"))]
 	h.mu.Unlock()
-	late := h.newGuard(t.Context(), r, &atomic.Bool{})
+	late := h.newGuard(t.Context(), r, func() bool { return true })
 	if err := late.Do("before", func() { panic("of a test") }); err == nil {
 		t.Fatal("want the panic returned")
 	}
@@ -54,8 +55,8 @@ func TestPanicAfterLeavingBringsNoSeriesBack(t *testing.T) {
 		t.Fatalf("want a series of a cluster that is enrolled, got %d", got)
 	}
 	src.remove("a")
-	eventually(t, "the cluster is gone", func() bool { _, there := h.Lookup(clusterName("a")); return !there })
-	eventually(t, "its series is gone", func() bool { return testutil.CollectAndCount(h.metrics.panics) == 0 })
+	connectiontest.Eventually(t, "the cluster is gone", func() bool { _, there := h.Lookup(clusterName("a")); return !there })
+	connectiontest.Eventually(t, "its series is gone", func() bool { return testutil.CollectAndCount(h.metrics.panics) == 0 })
 	if err := late.Do("after", func() { panic("of a test") }); err == nil {
 		t.Fatal("want the panic returned")
 	}
@@ -95,7 +96,7 @@ func TestPanicOfAHandlerCostsTheKind(t *testing.T) {
 	go func() { defer close(ended); _ = w.Start(ctx) }()
 	t.Cleanup(func() { end(); <-ended })
 	w.Set("test", configMaps(false))
-	eventually(t, "the kind is listed again, and everything told", func() bool { return is(w, configMaps(false), kindwatch.StateSynced)() && seen.Load() == 4 })
+	connectiontest.Eventually(t, "the kind is listed again, and everything told", func() bool { return is(w, configMaps(false), kindwatch.StateSynced)() && seen.Load() == 4 })
 }
 
 // trap panics once after it was set for a place.
@@ -245,7 +246,7 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel //
 			src.set("neighbour", listServer(t, 32, honest))
 			h.waitFor(t, "neighbour", StateConnected, ReasonConnected)
 			neighbour := watchKinds(t, h, "neighbour", configMaps(false))
-			eventually(t, "the neighbour's kind is watched", is(neighbour, configMaps(false), kindwatch.StateSynced))
+			connectiontest.Eventually(t, "the neighbour's kind is watched", is(neighbour, configMaps(false), kindwatch.StateSynced))
 			h.aware = trappedAware{h.aware, trap} // No reconcile runs that could read it: there is nothing to do.
 
 			if tc.before {
@@ -263,7 +264,7 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel //
 				trap.set(tc.place)
 				tc.do(t, h, trap)
 			}
-			eventually(t, "the cluster is lost, with the reason", func() bool {
+			connectiontest.Eventually(t, "the cluster is lost, with the reason", func() bool {
 				return slices.ContainsFunc(h.events.list(), func(e string) bool { return strings.HasPrefix(e, "a Warning "+ReasonPanicked+" ") })
 			}, func() any { return h.events.list() })
 			h.waitFor(t, "a", StateConnected, ReasonConnected)
@@ -284,8 +285,8 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel //
 				t.Errorf("%s The neighbour's watches go on. Its kind is %s.", tc.reason, s)
 			}
 			src.remove("a")
-			eventually(t, "the cluster is gone", func() bool { _, there := h.Lookup(clusterName("a")); return !there })
-			eventually(t, "the series of the cluster has gone with it, and that of the neighbour is there", func() bool {
+			connectiontest.Eventually(t, "the cluster is gone", func() bool { _, there := h.Lookup(clusterName("a")); return !there })
+			connectiontest.Eventually(t, "the series of the cluster has gone with it, and that of the neighbour is there", func() bool {
 				return testutil.CollectAndCount(h.metrics.panics) == 1
 			})
 		})

@@ -6,7 +6,6 @@ package connection
 import (
 	"context"
 	"errors"
-	"io"
 	"sync/atomic"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -24,13 +23,13 @@ func panicFailure() *failure {
 	return &failure{ReasonPanicked, "The manager failed unexpectedly while it handled the cluster; see its log"}
 }
 
-// newGuard makes the guard of what handles a cluster through one connection. It sets panicked, and has the cluster
-// reconciled. Only the first panic is logged: what follows until the connection has ended is most likely the same.
-func (p *Provider) newGuard(ctx context.Context, r *record, panicked *atomic.Bool) *guard.Guard {
+// newGuard makes the guard of what handles a cluster through one connection. It notes the first panic, and has the
+// cluster reconciled. Only that one is logged: what follows until the connection has ended is most likely the same.
+func (p *Provider) newGuard(ctx context.Context, r *record, first func() bool) *guard.Guard {
 	logger := log.FromContext(ctx)
 	return guard.New(func(what *guard.Panic) {
 		p.countPanic(r)
-		if panicked.CompareAndSwap(false, true) {
+		if first() {
 			logger.Error(what, "Recovered from a panic, the cluster is disconnected", "stack", string(what.Stack))
 			p.wake(r.key)
 		}
@@ -49,9 +48,10 @@ func (p *Provider) countPanic(r *record) {
 
 // performGuarded is perform, whose panics cost the cluster its connection, or are a failed attempt to connect.
 func (p *Provider) performGuarded(ctx context.Context, r *record, d decision) error {
-	guarded := p.newGuard(ctx, r, &atomic.Bool{})
+	noted := &atomic.Bool{}
+	guarded := p.newGuard(ctx, r, func() bool { return noted.CompareAndSwap(false, true) })
 	if r.conn != nil {
-		guarded = r.conn.transport.guard
+		guarded = r.conn.transport.Guard()
 	}
 	err := guarded.Run("connecting", func() error { return p.perform(ctx, r, d) })
 	var what *guard.Panic
@@ -64,7 +64,7 @@ func (p *Provider) performGuarded(ctx context.Context, r *record, d decision) er
 	}
 	switch {
 	case r.conn != nil:
-		r.conn.transport.panicked.Store(true) // It may have been made meanwhile.
+		r.conn.transport.SetPanicked() // It may have been made meanwhile.
 	case r.state == StateConnecting:
 		_, _, err := p.step(ctx, r, eventConnectFailed, panicFailure())
 		return err
@@ -72,28 +72,4 @@ func (p *Provider) performGuarded(ctx context.Context, r *record, d decision) er
 		p.schedule(r, actionScheduleRetry)
 	}
 	return nil
-}
-
-// guardedBody is the body of an answer. It is read in goroutines that are not ours, where a panic would end the
-// process.
-type guardedBody struct {
-	io.ReadCloser
-	guard *guard.Guard
-	err   error
-}
-
-// Read implements io.Reader.
-func (b *guardedBody) Read(p []byte) (n int, err error) {
-	if b.err != nil {
-		return 0, b.err
-	}
-	err = b.guard.Run("reading an answer", func() (err error) {
-		n, err = b.ReadCloser.Read(p)
-		return err
-	})
-	var what *guard.Panic
-	if errors.As(err, &what) {
-		n, b.err = 0, err
-	}
-	return n, err
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
 // maxProbeBody is how much of an answer to a probe is read.
@@ -39,7 +40,7 @@ func (f *failure) Error() string { return f.message }
 // prober asks an API server questions about itself, outside the rate limit of its clients: a busy cluster is not an ill
 // one. Each question has a deadline.
 type prober struct {
-	transport *transport
+	transport *transport.Transport
 	timeout   time.Duration
 }
 
@@ -104,14 +105,14 @@ func (p prober) identity(ctx context.Context, token string) (string, *failure) {
 func (p prober) get(ctx context.Context, path, token string) (int, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	u := *p.transport.server
+	u := *p.transport.Server()
 	u.Path += path
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return 0, nil, err
 	}
 	req.Header.Set("Accept", "application/json")
-	resp, err := p.transport.send(req, bearer(token), nil)
+	resp, err := p.transport.Ask(req, token)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -125,11 +126,11 @@ func (p prober) get(ctx context.Context, path, token string) (int, []byte, error
 
 // explain turns an error of the network into a reason and a message that stays the same from one attempt to the next.
 func (p prober) explain(err error) *failure {
-	host := p.transport.server.Host
+	host := p.transport.Server().Host
 	if why := refusal(err); why != nil {
 		return why
 	}
-	if errors.Is(err, errRefusedAddress) { // One sentence for all of them: which address it is and why tells of the manager's network.
+	if errors.Is(err, transport.ErrRefusedAddress) { // One sentence for all of them: which address it is and why tells of the manager's network.
 		return &failure{ReasonEndpointDenied, fmt.Sprintf("The API server at %s has an address to which this manager makes no connections", host)}
 	}
 	if message := tlsMessage(err); message != "" {

@@ -5,8 +5,6 @@ package connection
 
 import (
 	"bytes"
-	"context"
-	"encoding/pem"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -18,27 +16,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
 func proberFor(t *testing.T, server string, ca []byte, o credentials.Options, timeout time.Duration) prober {
 	t.Helper()
-	creds, err := credentials.Parse(kubeconfigFor(t, server, ca, "token"), credentials.Options{AllowLoopback: true})
+	creds, err := credentials.Parse(connectiontest.Kubeconfig(t, server, ca, "token"), credentials.Options{AllowLoopback: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := newTransport("fake/ns/a", creds, o, "test", func() {})
+	tr, err := transport.New("fake/ns/a", creds, o, "test", func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(tr.close)
+	t.Cleanup(tr.Close)
 	return prober{transport: tr, timeout: timeout}
-}
-
-func caOf(s *httptest.Server) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
 
 func TestProberAnswers(t *testing.T) {
@@ -72,7 +67,7 @@ func TestProberAnswers(t *testing.T) {
 		"ClaimedIdentifier": {"A cluster must not call itself by the identifier that somebody gave to another.", body(`{"metadata":{"uid":"prod-eu"}}`), want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},
 		"UpperCaseUID":      {"Nor be taken for another one because of letters.", body(`{"metadata":{"uid":"0B7E9A4C-9D1F-4E0A-8A53-2F6C1D7E8B90"}}`), want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},
 		"NoNamespace":       {"An answer that is no namespace identifies nothing.", body(`hello`), want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},
-		"EndlessAnswer":     {"No more than a little is read.", func(w http.ResponseWriter, r *http.Request) { endless(w, r) }, want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},
+		"EndlessAnswer":     {"No more than a little is read.", connectiontest.Endless, want{health: metav1.ConditionTrue, uidWhy: ReasonProbeFailed}},
 		"HangUp":            {"A connection that ends is an error of the network.", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want{health: metav1.ConditionUnknown, ready: ReasonDialError, uidWhy: ReasonDialError}},
 		"NeverAnswering":    {"Waiting has an end.", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, want{health: metav1.ConditionUnknown, ready: ReasonDialError, uidWhy: ReasonDialError}},
 	}
@@ -82,7 +77,7 @@ func TestProberAnswers(t *testing.T) {
 			s.EnableHTTP2 = true
 			s.StartTLS()
 			defer s.Close()
-			p := proberFor(t, s.URL, caOf(s), credentials.Options{AllowLoopback: true}, time.Second)
+			p := proberFor(t, s.URL, connectiontest.Authority(s), credentials.Options{AllowLoopback: true}, time.Second)
 			var got want
 			health, why := p.ready(t.Context(), "token")
 			got.health, got.ready = health, reasonOf(why)
@@ -93,15 +88,6 @@ func TestProberAnswers(t *testing.T) {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})
-	}
-}
-
-func endless(w http.ResponseWriter, r *http.Request) {
-	chunk := []byte(strings.Repeat("x", 1<<16))
-	for r.Context().Err() == nil {
-		if _, err := w.Write(chunk); err != nil {
-			return
-		}
 	}
 }
 
@@ -133,9 +119,9 @@ func TestProberExplainsErrors(t *testing.T) {
 	}{
 		"PlainHTTP": {reason: "It does not speak TLS.", server: strings.Replace(plain.URL, "http:", "https:", 1), o: allowed, want: failure{ReasonTLSError, "does not speak TLS"}},
 		"Authority": {reason: "Nobody known signed the certificate.", server: secure.URL, o: allowed, want: failure{ReasonTLSError, "unknown authority"}},
-		"Name":      {reason: "The certificate is for 127.0.0.1 and example.com.", server: strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), ca: caOf(secure), o: allowed, want: failure{ReasonTLSError, "another name"}},
+		"Name":      {reason: "The certificate is for 127.0.0.1 and example.com.", server: strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), ca: connectiontest.Authority(secure), o: allowed, want: failure{ReasonTLSError, "another name"}},
 		"Refused":   {reason: "Nobody listens.", server: "https://" + closed.Addr().String(), o: allowed, want: failure{ReasonDialError, "refused the connection"}},
-		"BlackHole": {reason: "Nobody answers.", server: blackHole(t), o: allowed, timeout: time.Second, want: failure{ReasonDialError, "did not answer in time"}},
+		"BlackHole": {reason: "Nobody answers.", server: connectiontest.BlackHole(t), o: allowed, timeout: time.Second, want: failure{ReasonDialError, "did not answer in time"}},
 		"NoName":    {reason: "The name does not exist.", server: "https://does-not-exist.invalid", o: allowed, want: failure{ReasonDialError, "has a name that"}},
 		"Address":   {reason: "The name leads to an address that is refused: DNS is no way around the check.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), want: failure{ReasonEndpointDenied, "makes no connections"}},
 		"Denied":    {reason: "The operator denies the address that the name leads to, though loopback is allowed.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), o: denied, want: failure{ReasonEndpointDenied, "makes no connections"}},
@@ -154,7 +140,7 @@ func TestProberExplainsErrors(t *testing.T) {
 					t.Errorf("%s\nwant %v, got %v", tc.reason, tc.want, why)
 				}
 			}
-			if n := p.transport.dials.Load(); tc.want.reason == ReasonEndpointDenied && n != 0 {
+			if n := p.transport.Dials(); tc.want.reason == ReasonEndpointDenied && n != 0 {
 				t.Errorf("%d connections were made to an address that is refused", n)
 			}
 			if n := other.count(func(string) bool { return true }); n != 0 {
@@ -173,7 +159,7 @@ func TestProxyAtADeniedAddressIsNotUsed(t *testing.T) {
 	}))
 	defer proxy.Close()
 	through := strings.Replace(proxy.URL, "127.0.0.1", "localhost", 1)
-	kubeconfig := bytes.Replace(kubeconfigFor(t, "https://api.example.org", nil, "token"),
+	kubeconfig := bytes.Replace(connectiontest.Kubeconfig(t, "https://api.example.org", nil, "token"),
 		[]byte(`"server"`), []byte(`"proxy-url":"`+through+`","server"`), 1)
 	for name, tc := range map[string]struct {
 		reason string
@@ -191,55 +177,15 @@ func TestProxyAtADeniedAddressIsNotUsed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tr, err := newTransport("fake/ns/a", creds, o, "masthead", func() {})
+			tr, err := transport.New("fake/ns/a", creds, o, "masthead", func() {})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer tr.close()
+			defer tr.Close()
 			_, why := prober{transport: tr, timeout: 30 * time.Second}.ready(t.Context(), "token")
 			if reasonOf(why) != tc.want || asked.Load() != tc.asked {
 				t.Errorf("%s\nwant %s and %d requests, got %v and %d", tc.reason, tc.want, tc.asked, why, asked.Load())
 			}
 		})
-	}
-}
-
-func TestClosedTransportKeepsNoSocketAndLetsNothingThrough(t *testing.T) {
-	s := httptest.NewTLSServer(http.NotFoundHandler())
-	defer s.Close()
-	p := proberFor(t, s.URL, caOf(s), credentials.Options{AllowLoopback: true}, time.Second)
-	if _, why := p.ready(t.Context(), "token"); why != nil {
-		t.Fatal(why)
-	}
-	p.transport.close()
-	p.transport.allow(modeOpen) // Closed is for good.
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if resp, err := p.transport.RoundTrip(req); err == nil {
-		_ = resp.Body.Close()
-		t.Error("a request went through a closed transport")
-	}
-}
-
-func TestThrottleCountsTheTimeThatRequestsWait(t *testing.T) {
-	var waited time.Duration
-	clock := testingclock.NewFakePassiveClock(time.Unix(0, 0))
-	limiter := newThrottle(0.001, 1, clock, func(d time.Duration) { waited += d })
-	if err := limiter.Wait(t.Context()); err != nil || waited != 0 {
-		t.Fatalf("the first request does not wait: %v %s", err, waited)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	called := 0
-	limiter.waited = func(time.Duration) { called++ }
-	if err := limiter.Wait(ctx); err == nil {
-		t.Error("the wait must end with the context")
-	}
-	limiter.retire()
-	_ = limiter.Wait(ctx)
-	if called != 1 {
-		t.Errorf("want one wait counted, and none after the end, got %d", called)
 	}
 }

@@ -27,6 +27,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
@@ -40,7 +41,7 @@ type Provider struct {
 	arbiter   *arbiter
 	quota     *quota
 	// events and answers are what the clusters that send much share.
-	events, answers *sharedPace
+	events, answers *transport.Shared
 	hub             cluster.Cluster
 	controller      controller.TypedController[Key]
 
@@ -83,8 +84,8 @@ func New(o Options) (*Provider, error) {
 		sources:   map[string]Source{},
 		metrics:   newMetrics(o.Registerer),
 		arbiter:   newArbiter(),
-		events:    newSharedPace(o.Limits.Events.or(DefaultEventPace())),
-		answers:   newSharedPace(o.Limits.Answers.or(DefaultAnswerPace())),
+		events:    transport.NewShared(o.Limits.Events),
+		answers:   transport.NewShared(o.Limits.Answers),
 		indexes:   map[informerKey][]fieldIndex{},
 		records:   newRecords(),
 		published: map[mcr.ClusterName]Cluster{},

@@ -25,6 +25,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
 func TestConnectsAndReconciles(t *testing.T) {
@@ -90,7 +91,7 @@ type writeStopper struct {
 var errStoppedWrite = errors.New("stopped by what is around the transport")
 
 func (s writeStopper) RoundTrip(req *http.Request) (*http.Response, error) {
-	if s.closed.Load() && writes(req.Method) {
+	if s.closed.Load() && req.Method != http.MethodGet {
 		return nil, errStoppedWrite
 	}
 	return s.RoundTripper.RoundTrip(req)
@@ -217,7 +218,7 @@ func TestTokenRotatedTwentyTimesRestartsNoInformerAndLosesNoEvent(t *testing.T) 
 		name := fmt.Sprintf("rotation-%d", i)
 		s.createObject(t, name)
 		h.waitReconciled(t, "a", name)
-		eventually(t, "the new token is in use", func() bool {
+		connectiontest.Eventually(t, "the new token is in use", func() bool {
 			cl, err := h.Get(t.Context(), clusterName("a"))
 			if err != nil {
 				t.Fatalf("the cluster was disengaged: %v", err)
@@ -243,7 +244,7 @@ func TestTokenThatIsNotAcceptedIsNotUsed(t *testing.T) {
 	src.set("a", f.kubeconfig(t, good))
 	h.waitFor(t, "a", StateConnected, "")
 	src.set("a", f.kubeconfig(t, "bad-token"))
-	eventually(t, "the bad token is reported", func() bool {
+	connectiontest.Eventually(t, "the bad token is reported", func() bool {
 		return strings.Contains(strings.Join(h.events.list(), "\n"), "a Warning Unauthorized The changed kubeconfig is not used")
 	})
 	h.waitFor(t, "a", StateConnected, "")
@@ -251,7 +252,7 @@ func TestTokenThatIsNotAcceptedIsNotUsed(t *testing.T) {
 	f.accept(good, better)
 	src.set("a", f.kubeconfig(t, better))
 	f.accept(better)
-	eventually(t, "the better token is in use", func() bool {
+	connectiontest.Eventually(t, "the better token is in use", func() bool {
 		cl, err := h.Get(t.Context(), clusterName("a"))
 		return err == nil && cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}) == nil
 	})
@@ -273,7 +274,7 @@ func TestUnauthorizedReadsTheSecretAgain(t *testing.T) {
 	// The Secret was changed, and the watch has not said so yet.
 	src.setQuietly("a", f.kubeconfig(t, second))
 	f.accept(second)
-	eventually(t, "the new token is in use", func() bool {
+	connectiontest.Eventually(t, "the new token is in use", func() bool {
 		cl, err := h.Get(t.Context(), clusterName("a"))
 		if err != nil {
 			t.Fatalf("the cluster was disengaged: %v", err)
@@ -306,8 +307,8 @@ func TestEndpointChangeLeavesNoGap(t *testing.T) {
 	first := h.engagements("a")[0]
 
 	// A new endpoint that does not answer: what serves goes on.
-	src.set("a", kubeconfigFor(t, blackHole(t), nil, s.token(t)))
-	eventually(t, "the failure is reported", func() bool {
+	src.set("a", connectiontest.Kubeconfig(t, connectiontest.BlackHole(t), nil, s.token(t)))
+	connectiontest.Eventually(t, "the failure is reported", func() bool {
 		return strings.Contains(strings.Join(h.events.list(), "\n"), "a Warning DialError The changed kubeconfig is not used")
 	})
 	if first.ctx.Err() != nil {
@@ -334,7 +335,7 @@ func TestEndpointChangeLeavesNoGap(t *testing.T) {
 		s.createObject(t, name)
 		h.waitReconciled(t, "a", name)
 	}
-	eventually(t, "the old connection is ended", func() bool { return first.ctx.Err() != nil })
+	connectiontest.Eventually(t, "the old connection is ended", func() bool { return first.ctx.Err() != nil })
 	cancel()
 	<-watched
 	if gaps.Load() != 0 {
@@ -348,7 +349,7 @@ func TestEndpointChangeLeavesNoGap(t *testing.T) {
 		t.Errorf("Get does not return the new connection: %v", err)
 	}
 	// The context of a connection ends a moment before nothing gets through any more.
-	eventually(t, "a client of the old connection gets ErrClusterNotConnected", func() bool {
+	connectiontest.Eventually(t, "a client of the old connection gets ErrClusterNotConnected", func() bool {
 		err = first.cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{})
 		return errors.Is(err, multicluster.ErrClusterNotConnected)
 	}, func() any { return err })
@@ -510,7 +511,7 @@ func TestPinsHoldAcrossARestart(t *testing.T) {
 	f0, f1 := newFrontend(t, s0), newFrontend(t, s1)
 	src := newFakeSource()
 	// a held the cluster, and cannot be reached now; c's object is gone; d led to another cluster.
-	src.set("a", kubeconfigFor(t, blackHole(t), nil, "x"))
+	src.set("a", connectiontest.Kubeconfig(t, connectiontest.BlackHole(t), nil, "x"))
 	src.set("b", f0.kubeconfig(t, s0.token(t)))
 	src.set("d", f1.kubeconfig(t, s1.token(t)))
 	h := newHarness(t, src, func(o *Options) {
@@ -543,7 +544,7 @@ func TestRecreatedObjectIsNeverServedByTheOldConnection(t *testing.T) {
 	h.waitReconciled(t, "a", "masthead")
 	old := h.engagements("a")[0]
 	src.set("a", f1.kubeconfig(t, s1.token(t)), func(e *Enrolment) { e.Object.UID = "recreated" })
-	eventually(t, "the new cluster is engaged", func() bool { return len(h.engagements("a")) == 2 })
+	connectiontest.Eventually(t, "the new cluster is engaged", func() bool { return len(h.engagements("a")) == 2 })
 	if old.ctx.Err() == nil {
 		t.Error("the old connection lives though the new one is engaged")
 	}
@@ -565,7 +566,7 @@ func TestAnotherClusterUnderTheSameObjectIsRefused(t *testing.T) {
 	src.set("a", f0.kubeconfig(t, s0.token(t)))
 	h.waitFor(t, "a", StateConnected, "")
 	src.set("a", f1.kubeconfig(t, s1.token(t)))
-	eventually(t, "it is reported", func() bool {
+	connectiontest.Eventually(t, "it is reported", func() bool {
 		return strings.Contains(strings.Join(h.events.list(), "\n"), "a Warning ClusterIdentityChanged The changed kubeconfig is not used")
 	})
 	if got := len(h.engagements("a")); got != 1 {
@@ -588,7 +589,7 @@ func TestLabelRemovedAndPutBack(t *testing.T) {
 	// Put back while work still runs: the same connection goes on.
 	h.blockObject("slow")
 	s.createObject(t, "slow")
-	eventually(t, "a reconcile is in flight", func() bool {
+	connectiontest.Eventually(t, "a reconcile is in flight", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		return h.waited
@@ -605,7 +606,7 @@ func TestLabelRemovedAndPutBack(t *testing.T) {
 
 	// Put back after the drain: a new connection.
 	src.remove("a")
-	eventually(t, "it is disengaged", func() bool { _, ok := h.Lookup(clusterName("a")); return !ok && first.ctx.Err() != nil })
+	connectiontest.Eventually(t, "it is disengaged", func() bool { _, ok := h.Lookup(clusterName("a")); return !ok && first.ctx.Err() != nil })
 	if _, err := h.Get(t.Context(), clusterName("a")); !errors.Is(err, mcr.ErrClusterNotFound) {
 		t.Errorf("Get: want ErrClusterNotFound, got %v", err)
 	}
@@ -628,7 +629,7 @@ func TestPausedNotReadyAndDeleting(t *testing.T) {
 	}
 	isKept := func(because string) {
 		t.Helper()
-		eventually(t, "it is kept at first, though: "+because, func() bool {
+		connectiontest.Eventually(t, "it is kept at first, though: "+because, func() bool {
 			c, _ := h.Lookup(clusterName("a"))
 			return c.State == StateConnected && strings.Contains(c.Message, because)
 		})
@@ -638,7 +639,7 @@ func TestPausedNotReadyAndDeleting(t *testing.T) {
 	src.change("a", func(e *Enrolment) { e.Paused = false })
 	h.waitFor(t, "a", StateConnected, "")
 	src.change("a", func(e *Enrolment) { e.Deleting = true })
-	eventually(t, "it is seen as deleting", func() bool {
+	connectiontest.Eventually(t, "it is seen as deleting", func() bool {
 		c, _ := h.Lookup(clusterName("a"))
 		return c.Enrolment.Deleting && c.State == StateConnected
 	})
@@ -666,7 +667,7 @@ func TestBadKubeconfigIsReportedAndWhatServesIsKept(t *testing.T) {
 	src.set("a", f.kubeconfig(t, s.token(t)))
 	h.waitFor(t, "a", StateConnected, "")
 	src.set("a", []byte("nonsense"))
-	eventually(t, "it is reported", func() bool {
+	connectiontest.Eventually(t, "it is reported", func() bool {
 		return strings.Contains(strings.Join(h.events.list(), "\n"), "a Warning BadKubeconfig The changed kubeconfig is not used")
 	})
 	h.waitFor(t, "a", StateConnected, "")

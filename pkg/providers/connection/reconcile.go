@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -91,13 +92,13 @@ func (p *Provider) recordOf(key Key, e *Enrolment) *record {
 		p.records.setClass(r, e.Class)
 		return r
 	}
-	name, limits := key.ClusterName(), p.o.Limits.withDefaults()
+	name, limits := key.ClusterName(), p.o.Limits.WithDefaults()
 	r = &record{
 		key: key, name: name, class: e.Class, enrolment: *e, state: StatePending, reason: ReasonConnecting,
 		health: metav1.ConditionUnknown, cause: causeFirst, hub: hubidentity.Owner{ID: p.o.Hub.ID},
-		throttle: newThrottle(p.o.QPS, p.o.Burst, p.o.Clock, func(d time.Duration) { p.metrics.waited(name, d) }),
-		events:   newAllowance(limits.Events, p.events),
-		answers:  newAllowance(limits.Answers, p.answers),
+		throttle: transport.NewThrottle(p.o.QPS, p.o.Burst, p.o.Clock, func(d time.Duration) { p.metrics.waited(name, d) }),
+		events:   transport.NewAllowance(limits.Events, p.events),
+		answers:  transport.NewAllowance(limits.Answers, p.answers),
 	}
 	p.records.add(r)
 	return r
@@ -146,7 +147,7 @@ func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *fail
 	}
 	r.enrolment = *e
 	if r.conn != nil {
-		r.conn.transport.account.Move(e.Class)
+		r.conn.transport.Account().Move(e.Class)
 	}
 	if held != nil && r.held == nil {
 		r.heldSince = p.o.Clock.Now()
@@ -261,7 +262,7 @@ func (p *Provider) act(ctx context.Context, r *record, a action, ev event) (even
 	case actionOpenGate:
 		p.openGate(r)
 	case actionCloseGate:
-		r.conn.transport.allow(modeReadOnly)
+		r.conn.transport.Allow(transport.ReadOnly)
 		p.o.Gate.Close(r.name)
 	case actionSwapToken:
 		r.conn.swapToken(r.next)

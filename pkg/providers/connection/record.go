@@ -13,6 +13,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -22,9 +23,9 @@ import (
 type record struct {
 	key      Key
 	name     mcr.ClusterName
-	throttle *throttle
+	throttle *transport.Throttle
 	// events and answers are how much of the cluster is read.
-	events, answers *allowance
+	events, answers *transport.Allowance
 	// class is the class that the enrolment named when it was last described. Provider.mu guards it: watches read it.
 	class string
 
@@ -124,8 +125,8 @@ func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) obser
 func (r *record) observeConnection(o *observation) {
 	// A cluster that is left is left as far as it goes, panic or not: nobody comes back to what stays behind. What is
 	// missing then is the end of the drain, if starting it was what panicked.
-	o.lost = r.conn.stoppedByItself() || r.conn.transport.panicked.Load() && (r.state != StateDraining || r.drain == nil)
-	if t := r.conn.transport; t.suspect.Load() || r.state != StateDraining && t.claimWanted.Load() {
+	o.lost = r.conn.stoppedByItself() || r.conn.transport.Panicked() && (r.state != StateDraining || r.drain == nil)
+	if t := r.conn.transport; t.Suspect() || r.state != StateDraining && t.ClaimWanted() {
 		o.suspectAt = r.probedAt.Add(minProbeInterval)
 	}
 	// A request was answered 401, or needs the cluster to be claimed: ask at once, but not again and again. Once a probe

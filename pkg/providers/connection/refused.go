@@ -12,6 +12,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/metric"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
 // refusalLasts is for how long a refusal is told of. It is longer than any back-off after which the same is asked for
@@ -37,7 +38,7 @@ func refusal(err error) *failure {
 	if errors.As(err, &share) {
 		return &failure{ReasonMemoryShareExceeded, "Some kinds are not watched: " + share.Error()}
 	}
-	if errors.Is(err, errEventsDelayed) {
+	if errors.Is(err, transport.ErrEventsDelayed) {
 		return &failure{ReasonEventsDelayed, "Events or answers are read late: the cluster sends more of them than are read in the long run"}
 	}
 	return nil

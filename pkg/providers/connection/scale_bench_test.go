@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
 // further is how many clusters are enrolled, one after the other, beside a fleet that is connected.
@@ -76,7 +78,7 @@ func (h *harness) waitForClusters(b *testing.B, n int) {
 		select {
 		case <-b.Context().Done():
 			b.Fatalf("%d of %d objects were reconciled", seen, 2*n)
-		case <-time.After(tick):
+		case <-time.After(connectiontest.Tick):
 		}
 	}
 }
@@ -110,7 +112,7 @@ func (*fakeServers) name(i int) string { return fmt.Sprintf("ns-%d/c-%d", i/20, 
 func (s *fakeServers) kubeconfig(b *testing.B, i int) []byte {
 	b.Helper()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-	return kubeconfigFor(b, fmt.Sprintf("%s/%08d", s.URL, i), ca, "token")
+	return connectiontest.Kubeconfig(b, fmt.Sprintf("%s/%08d", s.URL, i), ca, "token")
 }
 
 // work is what the process has done.

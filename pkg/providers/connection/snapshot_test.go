@@ -19,6 +19,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
 func TestKeyAndClusterName(t *testing.T) {
@@ -140,13 +141,13 @@ func TestSubscribersHearOfWhatReadersCanSee(t *testing.T) {
 		defer mu.Unlock()
 		return slices.Clone(seen)
 	}
-	eventually(t, "subscribers hear that it is connected", lastHeard("Connected "), all)
+	connectiontest.Eventually(t, "subscribers hear that it is connected", lastHeard("Connected "), all)
 	refused := &bounded.Error{Limit: bounded.LimitDepth}
 	h.answerRefused(clusterName("a"), refused)
 	h.answerRefused(clusterName("a"), refused)
 	h.answerRefused("fake/ns/unknown", refused)
 	src.remove("a")
-	eventually(t, "subscribers hear that it is gone", lastHeard(" "), all)
+	connectiontest.Eventually(t, "subscribers hear that it is gone", lastHeard(" "), all)
 	want := []string{"Connecting ", "Connected ", "Connected AnswerRefused"}
 	mu.Lock()
 	defer mu.Unlock()
@@ -206,7 +207,7 @@ func TestDeadlineHoldsAgainstRetryAfter(t *testing.T) {
 	}
 	// The client learns which resource the kind is first. That may take longer than the deadline.
 	ns := &corev1.Namespace{}
-	eventually(t, "the cluster can be read", func() bool {
+	connectiontest.Eventually(t, "the cluster can be read", func() bool {
 		err = cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, ns)
 		return err == nil
 	}, func() any { return err })
@@ -228,7 +229,7 @@ func TestDeadlineHoldsAgainstRetryAfter(t *testing.T) {
 			if err == nil {
 				t.Error("want an error")
 			}
-		case <-time.After(patience):
+		case <-time.After(connectiontest.Patience):
 			t.Fatal("it waits for as long as the API server says")
 		}
 	}
@@ -254,7 +255,7 @@ func TestDeadlineHoldsAgainstTheRateLimit(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(connectiontest.Patience):
 		t.Fatal("a read waits for the rate limiter without a deadline")
 	}
 }

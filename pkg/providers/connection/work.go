@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -86,38 +87,39 @@ func (p *Provider) dial(ctx context.Context, r *record) (conn *connected, why *f
 		r.tried, r.attempts = used, 0 // Earlier failures say nothing about these.
 	}
 	key := r.key
-	t, err := newTransport(string(r.name), creds, p.o.Credentials, p.o.UserAgent, func() { p.wake(key) })
+	t, err := transport.New(string(r.name), creds, p.o.Credentials, p.o.UserAgent, func() { p.wake(key) })
 	if err != nil {
 		return nil, &failure{ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err)}
 	}
 	defer func() {
 		if conn == nil { // Also after a panic.
-			t.close()
+			t.Close()
 		}
 	}()
-	t.guard = p.newGuard(ctx, r, &t.panicked)
-	p.metrics.panicsOf(r.name) // That there was none is something to know, too.
-	t.watches, t.requests, t.limits = p.metrics.watchesOf(r.name), p.metrics.requestsOf(r.name), p.o.Limits
-	name := r.name
-	t.pace = &pace{
-		events: r.events, answers: r.answers, clock: clock.RealClock{}, paused: p.metrics.pausesOf(name),
-		delayed: func(err error) { p.eventsDelayed(name, err) },
-	}
-	t.refused = func(err error) { p.answerRefused(name, err) }
-	t.account = p.o.Budget.Account(r.enrolment.Class, string(name), func(err error) {
-		// Whoever is refused may hold a lock of a store that subscribers read.
-		t.guard.Go("telling of a refusal", func() { p.answerRefused(name, err) })
+	name, guarded := r.name, p.newGuard(ctx, r, t.SetPanicked)
+	p.metrics.panicsOf(name) // That there was none is something to know, too.
+	t.Serve(transport.Owner{
+		Limits: p.o.Limits, Watches: p.metrics.watchesOf(name), Requests: p.metrics.requestsOf(name), Guard: guarded,
+		Pacing: &transport.Pacing{
+			Events: r.events, Answers: r.answers, Clock: clock.RealClock{}, Paused: p.metrics.pausesOf(name),
+			Delayed: func(err error) { p.eventsDelayed(name, err) },
+		},
+		Refused: func(err error) { p.answerRefused(name, err) },
+		Account: p.o.Budget.Account(r.enrolment.Class, string(name), func(err error) {
+			// Whoever is refused may hold a lock of a store that subscribers read.
+			guarded.Go("telling of a refusal", func() { p.answerRefused(name, err) })
+		}),
 	})
 	return p.establish(ctx, r, creds, t)
 }
 
-func (p *Provider) establish(ctx context.Context, r *record, creds *credentials.Credentials, t *transport) (*connected, *failure) {
+func (p *Provider) establish(ctx context.Context, r *record, creds *credentials.Credentials, t *transport.Transport) (*connected, *failure) {
 	pr := prober{transport: t, timeout: p.o.ProbeTimeout}
 	health, why := p.ask(ctx, pr, creds.Token())
 	if why != nil {
 		return nil, why
 	}
-	dials := t.dials.Load()
+	dials := t.Dials()
 	uid, why := pr.identity(ctx, creds.Token())
 	if why != nil {
 		return nil, why
@@ -138,7 +140,7 @@ func (p *Provider) establish(ctx context.Context, r *record, creds *credentials.
 	r.version, r.versionAt = pr.version(ctx, creds.Token()), p.o.Clock.Now()
 	key, logger := r.key, log.FromContext(ctx)
 	p.running.Go(func() {
-		err := t.guard.Run("the cache", conn.run)
+		err := t.Guard().Run("the cache", conn.run)
 		if conn.stoppedByItself() {
 			logger.Error(err, "The cluster's cache stopped by itself")
 			p.wake(key)
@@ -283,7 +285,7 @@ func (p *Provider) checkUntried(r *record, creds *credentials.Credentials, why *
 // need a new connection, for which it is too late.
 func (p *Provider) checkDraining(r *record, creds *credentials.Credentials, version string) event {
 	r.probedAt = p.o.Clock.Now()
-	r.conn.transport.suspect.Store(false)
+	r.conn.transport.Trust()
 	if creds == nil || credentials.Compare(r.conn.creds, creds) != credentials.TokenChanged {
 		return ""
 	}
@@ -322,7 +324,7 @@ func (p *Provider) probe(ctx context.Context, r *record) (event, *failure, error
 	}
 	defer leave()
 	r.probedAt = p.o.Clock.Now()
-	r.conn.transport.suspect.Store(false)
+	r.conn.transport.Trust()
 
 	health, why := p.ask(ctx, r.conn.prober, r.conn.creds.Token())
 	if why != nil && why.reason == ReasonUnauthorized {
@@ -357,7 +359,7 @@ func (p *Provider) probe(ctx context.Context, r *record) (event, *failure, error
 // identify makes sure that it is the same cluster that answers, before anything is written to it: when it was away, and
 // when there are new TCP connections to it, which a name or a load balancer may have led elsewhere.
 func (p *Provider) identify(ctx context.Context, r *record) *failure {
-	dials := r.conn.transport.dials.Load()
+	dials := r.conn.transport.Dials()
 	if r.state != StateDegraded && dials == r.conn.verified {
 		return nil
 	}

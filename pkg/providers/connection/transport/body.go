@@ -1,100 +1,18 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package connection
+package transport
 
 import (
+	"errors"
+	"io"
 	"mime"
 	"net/http"
 	"strings"
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/guard"
 )
-
-// Limits are how much of an API server's answers is read, see package bounded. Numbers that are zero take their
-// default.
-type Limits struct {
-	// Object is for whatever is neither a list nor a watch: objects, discovery. Default: 8 MiB.
-	Object bounded.Limits
-	// List is for one answer to a GET of a collection, which is a page where lists are long. Default: 16 MiB.
-	List bounded.Limits
-	// Event is for one event of a watch. A watch as a whole has none: it is meant to go on. Default: 8 MiB.
-	Event bounded.Limits
-	// Failure is for an answer that says that something failed. Default: 256 KiB.
-	Failure bounded.Limits
-	// Events is the pace of all watches of a cluster: of their events, bookmarks and the objects of lists that are streams
-	// included. See DefaultEventPace.
-	Events Pace
-	// Answers is the pace of all other answers that the clients of a cluster get. What is not a list waits only for what
-	// is over 64 KiB, and probes are not held up. See DefaultAnswerPace.
-	Answers Pace
-}
-
-// Pace is how many things are read of a cluster: events, or answers. Every 8 KiB of them count as one more. Who sends
-// more has to wait. Numbers that are zero take their default.
-type Pace struct {
-	// PerSecond is how many are read in a second, and Burst how many at once.
-	PerSecond, Burst int
-	// SustainedPerSecond is how many are read in a second in the long run, after SustainedBurst. It is lower, because
-	// nothing but a large cluster that is listed has so much to say, and that ends.
-	SustainedPerSecond, SustainedBurst int
-	// SharedPerSecond is how many are read in a second of all busy clusters together: those that have sent half of Burst
-	// on top of LeastPerSecond. Each of them has an equal share of it, and LeastPerSecond however many they are.
-	SharedPerSecond, LeastPerSecond int
-}
-
-// DefaultEventPace is the pace of watches. An honest cluster of 50,000 objects is listed at this pace in 25 seconds.
-func DefaultEventPace() Pace {
-	return Pace{
-		PerSecond: 2_000, Burst: 5_000, SustainedPerSecond: 500, SustainedBurst: 100_000, SharedPerSecond: 2_000, LeastPerSecond: 100,
-	}
-}
-
-// DefaultAnswerPace is the pace of answers: 40 MiB at once, and 8 MiB a second. A claim costs three of them.
-func DefaultAnswerPace() Pace {
-	return Pace{
-		PerSecond: 1_000, Burst: 5_000, SustainedPerSecond: 500, SustainedBurst: 50_000, SharedPerSecond: 1_000, LeastPerSecond: 50,
-	}
-}
-
-func (p Pace) or(defaults Pace) Pace {
-	for _, n := range []struct {
-		is       *int
-		standard int
-	}{
-		{&p.PerSecond, defaults.PerSecond},
-		{&p.Burst, defaults.Burst},
-		{&p.SustainedPerSecond, defaults.SustainedPerSecond},
-		{&p.SustainedBurst, defaults.SustainedBurst},
-		{&p.SharedPerSecond, defaults.SharedPerSecond},
-		{&p.LeastPerSecond, defaults.LeastPerSecond},
-	} {
-		if *n.is <= 0 {
-			*n.is = n.standard
-		}
-	}
-	return p
-}
-
-// Default limits of bytes. Other limits are bounded's own.
-const (
-	DefaultObjectLimit  = 8 << 20
-	DefaultListLimit    = 16 << 20
-	DefaultEventLimit   = 8 << 20
-	DefaultFailureLimit = 256 << 10
-
-	// maxText is how much is read of an answer in plain text, which nobody decodes.
-	maxText = 64 << 10
-)
-
-func (l Limits) withDefaults() Limits {
-	l.Object = l.Object.Or(bounded.WithBytes(DefaultObjectLimit))
-	l.List = l.List.Or(bounded.WithBytes(DefaultListLimit))
-	l.Event = l.Event.Or(bounded.WithBytes(DefaultEventLimit))
-	l.Failure = l.Failure.Or(bounded.WithBytes(DefaultFailureLimit))
-	l.Events, l.Answers = l.Events.or(DefaultEventPace()), l.Answers.or(DefaultAnswerPace())
-	return l
-}
 
 // onlyJSON narrows the header Accept of a request to JSON, which is scanned before it is decoded. Clients of client-go
 // would rather have protobuf or CBOR, and understand YAML, whose aliases amplify most of all.
@@ -113,7 +31,12 @@ func onlyJSON(h http.Header) {
 	h.Set("Accept", strings.Join(kept, ","))
 }
 
-const mediaTypeJSON = "application/json"
+const (
+	mediaTypeJSON = "application/json"
+
+	// maxText is how much is read of an answer in plain text, which nobody decodes.
+	maxText = 64 << 10
+)
 
 // boundAnswer has the body of an answer end with an error where it exceeds a limit, or refuses the answer at once for
 // what its header says. pathPrefix is the path of the API server's address. open opens the account of the answer.
@@ -218,4 +141,28 @@ func isCollection(path string) bool {
 		parts = parts[2:]
 	}
 	return len(parts) == 1
+}
+
+// guardedBody is the body of an answer. It is read in goroutines that are not ours, where a panic would end the
+// process.
+type guardedBody struct {
+	io.ReadCloser
+	guard *guard.Guard
+	err   error
+}
+
+// Read implements io.Reader.
+func (b *guardedBody) Read(p []byte) (n int, err error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	err = b.guard.Run("reading an answer", func() (err error) {
+		n, err = b.ReadCloser.Read(p)
+		return err
+	})
+	var what *guard.Panic
+	if errors.As(err, &what) {
+		n, b.err = 0, err
+	}
+	return n, err
 }

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package connection
+package transport
 
 import (
 	"context"
@@ -27,16 +27,16 @@ const (
 	restedAfter = 10 * time.Second
 )
 
-// errEventsDelayed says that a cluster sends more than is read.
-var errEventsDelayed = errors.New("the cluster sends more than is read")
+// ErrEventsDelayed says that a cluster sends more than is read.
+var ErrEventsDelayed = errors.New("the cluster sends more than is read")
 
-// An allowance is how many events, or answers, of one enrolled cluster may be read, by all of its connections, so that
+// An Allowance is how many events, or answers, of one enrolled cluster may be read, by all of its connections, so that
 // a cluster does not get more by closing them.
-type allowance struct {
+type Allowance struct {
 	limiters []*rate.Limiter
 	// perSecond is the limit of the first limiter while the cluster has no others to share with.
 	perSecond float64
-	shared    *sharedPace
+	shared    *Shared
 
 	mu sync.Mutex
 	// load says whether the cluster is busy.
@@ -46,9 +46,9 @@ type allowance struct {
 	late, told time.Time
 }
 
-// newAllowance returns the allowance of one cluster. shared is nil if it has no others to share with.
-func newAllowance(p Pace, shared *sharedPace) *allowance {
-	return &allowance{
+// NewAllowance returns the allowance of one cluster. shared is nil if it has no others to share with.
+func NewAllowance(p Pace, shared *Shared) *Allowance {
+	return &Allowance{
 		perSecond: float64(p.PerSecond), shared: shared, load: newLoad(p), limiters: []*rate.Limiter{
 			rate.NewLimiter(rate.Limit(p.PerSecond), p.Burst),
 			rate.NewLimiter(rate.Limit(p.SustainedPerSecond), p.SustainedBurst),
@@ -57,7 +57,7 @@ func newAllowance(p Pace, shared *sharedPace) *allowance {
 }
 
 // most is how many events can be taken at once.
-func (a *allowance) most() int64 {
+func (a *Allowance) most() int64 {
 	n := a.limiters[0].Burst()
 	for _, l := range a.limiters[1:] {
 		n = min(n, l.Burst())
@@ -82,7 +82,7 @@ func (t taken) giveBack(now time.Time) {
 }
 
 // take takes n events, no more than most.
-func (a *allowance) take(n int64, now time.Time) taken {
+func (a *Allowance) take(n int64, now time.Time) taken {
 	first := a.limiters[0]
 	a.mu.Lock()
 	busy := a.load.add(n, now)
@@ -111,17 +111,19 @@ func (a *allowance) take(n int64, now time.Time) taken {
 	return t
 }
 
-// pace bounds how fast one connection is read, so that a cluster which repeats its events without end, sends bookmarks
+// Pacing bounds how fast one connection is read, so that a cluster which repeats its events without end, sends bookmarks
 // only, or answers with as much as is read, has a share of the processor and not all of it. Nothing is dropped: what is
 // not read has to wait in the API server, which ends watches that are too slow.
 //
 // Events and answers are counted apart: a cluster whose watches have much to say is not late to be written to.
-type pace struct {
-	events, answers *allowance
-	clock           clock.Clock
-	paused          prometheus.Counter
-	// delayed, which may be nil, is called while the cluster sends more than is read, once a minute.
-	delayed func(error)
+type Pacing struct {
+	// Events and Answers are what may be read of the cluster, by all of its connections.
+	Events, Answers *Allowance
+	Clock           clock.Clock
+	// Paused counts the seconds for which something was not read.
+	Paused prometheus.Counter
+	// Delayed, which may be nil, is called while the cluster sends more than is read, once a minute.
+	Delayed func(error)
 }
 
 // freeOfAnswer is how many bytes of an answer about one object are read without waiting. They count. An object is
@@ -129,24 +131,24 @@ type pace struct {
 const freeOfAnswer = 64 << 10
 
 // ofWatch returns what bounded.Body.Pace takes, for one watch that ends with ctx.
-func (p *pace) ofWatch(ctx context.Context) func(stop <-chan struct{}, events, bytes int64) {
-	return p.of(ctx, p.events)
+func (p *Pacing) ofWatch(ctx context.Context) func(stop <-chan struct{}, events, bytes int64) {
+	return p.of(ctx, p.Events)
 }
 
 // ofList returns what bounded.Body.Pace takes, for one list, or a page of one.
-func (p *pace) ofList(ctx context.Context) func(stop <-chan struct{}, texts, bytes int64) {
-	wait := p.of(ctx, p.answers)
+func (p *Pacing) ofList(ctx context.Context) func(stop <-chan struct{}, texts, bytes int64) {
+	wait := p.of(ctx, p.Answers)
 	return func(stop <-chan struct{}, _, bytes int64) { wait(stop, 0, bytes) }
 }
 
 // ofAnswer returns what bounded.Body.Pace takes, for an answer that is neither.
-func (p *pace) ofAnswer(ctx context.Context) func(stop <-chan struct{}, texts, bytes int64) {
-	wait, free := p.of(ctx, p.answers), int64(freeOfAnswer)
+func (p *Pacing) ofAnswer(ctx context.Context) func(stop <-chan struct{}, texts, bytes int64) {
+	wait, free := p.of(ctx, p.Answers), int64(freeOfAnswer)
 	return func(stop <-chan struct{}, _, bytes int64) {
 		now := min(free, bytes)
 		free -= now
 		if now > 0 {
-			p.answers.take(max(1, now/bytesPerEvent), p.clock.Now())
+			p.Answers.take(max(1, now/bytesPerEvent), p.Clock.Now())
 		}
 		if bytes > now {
 			wait(stop, 0, bytes-now)
@@ -156,7 +158,7 @@ func (p *pace) ofAnswer(ctx context.Context) func(stop <-chan struct{}, texts, b
 
 // ofBody is what bounded.Body.Pace takes for the answer to a request. pathPrefix is the path of the API server's
 // address.
-func (p *pace) ofBody(req *http.Request, pathPrefix string) func(stop <-chan struct{}, texts, bytes int64) {
+func (p *Pacing) ofBody(req *http.Request, pathPrefix string) func(stop <-chan struct{}, texts, bytes int64) {
 	switch {
 	case isWatch(req):
 		return p.ofWatch(req.Context())
@@ -167,10 +169,10 @@ func (p *pace) ofBody(req *http.Request, pathPrefix string) func(stop <-chan str
 }
 
 // begun counts an answer when its header has come, however small it is.
-func (p *pace) begun() { p.answers.take(1, p.clock.Now()) }
+func (p *Pacing) begun() { p.Answers.take(1, p.Clock.Now()) }
 
 // of returns what waits for an allowance.
-func (p *pace) of(ctx context.Context, a *allowance) func(stop <-chan struct{}, events, bytes int64) {
+func (p *Pacing) of(ctx context.Context, a *Allowance) func(stop <-chan struct{}, events, bytes int64) {
 	unpaid, most := int64(0), a.most()
 	return func(stop <-chan struct{}, events, bytes int64) {
 		unpaid += bytes
@@ -179,12 +181,12 @@ func (p *pace) of(ctx context.Context, a *allowance) func(stop <-chan struct{}, 
 		for events > 0 {
 			n := min(events, most)
 			events -= n
-			t := a.take(n, p.clock.Now())
-			if t.tell && p.delayed != nil {
-				p.delayed(errEventsDelayed)
+			t := a.take(n, p.Clock.Now())
+			if t.tell && p.Delayed != nil {
+				p.Delayed(ErrEventsDelayed)
 			}
 			if !p.wait(ctx, stop, t.wait) {
-				t.giveBack(p.clock.Now())
+				t.giveBack(p.Clock.Now())
 				return
 			}
 		}
@@ -192,13 +194,13 @@ func (p *pace) of(ctx context.Context, a *allowance) func(stop <-chan struct{}, 
 }
 
 // wait is false if the watch, or the request, ended meanwhile.
-func (p *pace) wait(ctx context.Context, stop <-chan struct{}, d time.Duration) bool {
+func (p *Pacing) wait(ctx context.Context, stop <-chan struct{}, d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
-	began := p.clock.Now()
-	defer func() { p.paused.Add(p.clock.Since(began).Seconds()) }()
-	timer := p.clock.NewTimer(d)
+	began := p.Clock.Now()
+	defer func() { p.Paused.Add(p.Clock.Since(began).Seconds()) }()
+	timer := p.Clock.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C():

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package connection
+package transport
 
 import (
 	"sync"
@@ -43,28 +43,28 @@ func (l *load) add(n int64, now time.Time) bool {
 	return l.busy
 }
 
-// sharedPace shares out what is read of the clusters that send more than their burst at the same time. A few of them
+// Shared shares out what is read of the clusters that send more than their burst at the same time. A few of them
 // have what each may have for itself; of many, each is read so slowly that all of them together take a bounded part of
 // the processor.
 //
 // One limiter for all of them was rejected: whoever has many watches would have most of it, and the others would wait
 // behind.
-type sharedPace struct {
+type Shared struct {
 	// perSecond is for all busy clusters together, and atLeast what each has however many there are.
 	perSecond, atLeast float64
 
 	mu   sync.Mutex
-	busy map[*allowance]time.Time
+	busy map[*Allowance]time.Time
 	// swept is when clusters that were not busy any more were last removed.
 	swept time.Time
 }
 
-func newSharedPace(p Pace) *sharedPace {
-	return &sharedPace{perSecond: float64(p.SharedPerSecond), atLeast: float64(p.LeastPerSecond), busy: map[*allowance]time.Time{}}
+func NewShared(p Pace) *Shared {
+	return &Shared{perSecond: float64(p.SharedPerSecond), atLeast: float64(p.LeastPerSecond), busy: map[*Allowance]time.Time{}}
 }
 
 // share notes whether a cluster is busy, and returns how many events of it may be read in a second.
-func (s *sharedPace) share(a *allowance, isBusy bool, alone float64, now time.Time) float64 {
+func (s *Shared) share(a *Allowance, isBusy bool, alone float64, now time.Time) float64 {
 	if s == nil {
 		return alone
 	}

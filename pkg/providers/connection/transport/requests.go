@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package connection
+package transport
 
 import (
 	"net/http"
@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// otherVerb is the verb of a request that is not about a resource.
-	otherVerb = "other"
-	// noAnswer is the code of a request without an answer.
-	noAnswer = "none"
+	// OtherVerb is the verb of a request that is not about a resource.
+	OtherVerb = "other"
+	// NoAnswer is the code of a request without an answer.
+	NoAnswer = "none"
 )
 
-// requestVerbs are the verbs that are told apart, so that what a path looks like makes no series.
-func requestVerbs() sets.Set[string] {
+// Verbs are the verbs that are told apart, so that what a path looks like makes no series.
+func Verbs() sets.Set[string] {
 	return sets.New("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 }
 
-// requestCounts counts the requests to one cluster, over all its connections. A request that ends when the cluster is
-// forgotten is not counted, so that no series comes back. A nil *requestCounts counts nothing.
-type requestCounts struct {
+// Counts counts the requests to one cluster, over all its connections. A request that ends when the cluster is
+// forgotten is not counted, so that no series comes back. A nil *Counts counts nothing.
+type Counts struct {
 	vec  *prometheus.CounterVec
 	name mcr.ClusterName
 
@@ -39,20 +39,13 @@ type requestCounts struct {
 	ended bool
 }
 
-// requestsOf counts the requests to a cluster until it is forgotten.
-func (m *metrics) requestsOf(name mcr.ClusterName) *requestCounts {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	c := m.counts[name]
-	if c == nil {
-		c = &requestCounts{vec: m.requests, name: name}
-		m.counts[name] = c
-	}
-	return c
+// NewCounts counts the requests to a cluster, in a vector with the labels of a cluster, "verb" and "code".
+func NewCounts(vec *prometheus.CounterVec, name mcr.ClusterName) *Counts {
+	return &Counts{vec: vec, name: name}
 }
 
-// add counts a request that was sent and what came of it.
-func (c *requestCounts) add(verb string, resp *http.Response) {
+// Add counts a request that was sent and what came of it.
+func (c *Counts) Add(verb string, resp *http.Response) {
 	if c == nil {
 		return
 	}
@@ -63,8 +56,8 @@ func (c *requestCounts) add(verb string, resp *http.Response) {
 	}
 }
 
-// end has nothing be counted any more.
-func (c *requestCounts) end() {
+// End has nothing be counted any more.
+func (c *Counts) End() {
 	if c == nil {
 		return
 	}
@@ -76,7 +69,7 @@ func (c *requestCounts) end() {
 // codeClass is the class of the status code of an answer, of which the cluster can choose the code.
 func codeClass(resp *http.Response) string {
 	if resp == nil || resp.StatusCode < 100 || resp.StatusCode > 599 {
-		return noAnswer
+		return NoAnswer
 	}
 	return strconv.Itoa(resp.StatusCode/100) + "xx"
 }
@@ -93,7 +86,7 @@ func newVerbs(prefix string) *verbs {
 	return &verbs{
 		prefix:  strings.TrimSuffix(prefix, "/"),
 		resolve: &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
-		known:   requestVerbs(),
+		known:   Verbs(),
 	}
 }
 
@@ -103,7 +96,7 @@ func (v *verbs) of(req *http.Request) string {
 	at.Path = strings.TrimPrefix(at.Path, v.prefix)
 	info, err := v.resolve.NewRequestInfo(&http.Request{Method: req.Method, URL: &at, Header: req.Header})
 	if err != nil || !info.IsResourceRequest || !v.known.Has(info.Verb) {
-		return otherVerb
+		return OtherVerb
 	}
 	return info.Verb
 }

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package connection
+package transport
 
 import (
 	"errors"
@@ -17,9 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	clocktesting "k8s.io/utils/clock/testing"
-	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
 const bookmark = `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"1"}}}` + "\n"
@@ -39,20 +38,12 @@ func TestWatchesAreReadAtAPace(t *testing.T) {
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	defer s.Close()
-	creds, err := credentials.Parse(kubeconfigFor(t, s.URL, caOf(s), "token"), credentials.Options{AllowLoopback: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr, err := newTransport("a", creds, credentials.Options{AllowLoopback: true}, "test", func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.close()
+	tr := transportTo(t, s)
 	clk := clocktesting.NewFakeClock(time.Now())
 	paused := prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}) //nolint:promlinter // A counter of the test.
-	tr.pace = &pace{
-		events:  newAllowance(Pace{PerSecond: perSecond, Burst: burst}.or(DefaultEventPace()), nil),
-		answers: newAllowance(DefaultAnswerPace(), nil), clock: clk, paused: paused,
+	tr.owner.Pacing = &Pacing{
+		Events:  NewAllowance(Pace{PerSecond: perSecond, Burst: burst}.Or(DefaultEventPace()), nil),
+		Answers: NewAllowance(DefaultAnswerPace(), nil), Clock: clk, Paused: paused,
 	}
 
 	var events atomic.Int64
@@ -81,14 +72,14 @@ func TestWatchesAreReadAtAPace(t *testing.T) {
 		}()
 	}
 	waiting := func() bool { return clk.Waiters() == 2 }
-	eventually(t, "both watches wait", waiting)
+	connectiontest.Eventually(t, "both watches wait", waiting)
 	for seconds := range int64(20) {
 		most := int64(burst) + perSecond*seconds
 		if got := events.Load(); got > most || got < most*8/10-2 {
 			t.Errorf("after %d s want about %d events, got %d", seconds, most, got)
 		}
 		clk.Step(time.Second)
-		eventually(t, "both watches wait again", waiting)
+		connectiontest.Eventually(t, "both watches wait again", waiting)
 	}
 	for _, b := range bodies {
 		_ = b.Close()
@@ -111,26 +102,18 @@ func TestAnswersAreReadAtAPace(t *testing.T) {
 	}))
 	s.StartTLS()
 	defer s.Close()
-	creds, err := credentials.Parse(kubeconfigFor(t, s.URL, caOf(s), "token"), credentials.Options{AllowLoopback: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr, err := newTransport("a", creds, credentials.Options{AllowLoopback: true}, "test", func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.close()
+	tr := transportTo(t, s)
 	clk := clocktesting.NewFakeClock(time.Now())
-	tr.pace = &pace{
-		events:  newAllowance(DefaultEventPace(), nil),
-		answers: newAllowance(Pace{PerSecond: 10, Burst: 50}.or(DefaultAnswerPace()), nil),
-		clock:   clk, paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
+	tr.owner.Pacing = &Pacing{
+		Events:  NewAllowance(DefaultEventPace(), nil),
+		Answers: NewAllowance(Pace{PerSecond: 10, Burst: 50}.Or(DefaultAnswerPace()), nil),
+		Clock:   clk, Paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v1/configmaps", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := tr.send(req, "", nil) //nolint:bodyclose // It is closed below.
+	resp, err := tr.Ask(req, "") //nolint:bodyclose // It is closed below.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,13 +141,13 @@ func TestAnswersAreReadAtAPace(t *testing.T) {
 		}
 	}()
 	for seconds := range int64(5) {
-		eventually(t, "the answer waits", func() bool { return clk.Waiters() == 1 })
+		connectiontest.Eventually(t, "the answer waits", func() bool { return clk.Waiters() == 1 })
 		if got, most := read.Load(), (50+10*seconds)*bytesPerEvent; got > most {
 			t.Errorf("After %d s want at most %d bytes to be read, got %d.", seconds, most, got)
 		}
 		clk.Step(time.Second)
 	}
-	eventually(t, "the answer is read to its end", func() bool {
+	connectiontest.Eventually(t, "the answer is read to its end", func() bool {
 		select {
 		case err := <-ended:
 			if !errors.Is(err, io.EOF) {
@@ -181,12 +164,12 @@ func TestAnswersAreReadAtAPace(t *testing.T) {
 // TestPaceCountsBytes is about events that are large: they cost more to decode than many small ones.
 func TestPaceCountsBytes(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
-	p := &pace{
-		events:  newAllowance(Pace{PerSecond: 1, Burst: 10}.or(DefaultEventPace()), nil),
-		answers: newAllowance(Pace{PerSecond: 1, Burst: 10}.or(DefaultAnswerPace()), nil), clock: clk,
-		paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
+	p := &Pacing{
+		Events:  NewAllowance(Pace{PerSecond: 1, Burst: 10}.Or(DefaultEventPace()), nil),
+		Answers: NewAllowance(Pace{PerSecond: 1, Burst: 10}.Or(DefaultAnswerPace()), nil), Clock: clk,
+		Paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
 	}
-	limiter := p.events.limiters[0]
+	limiter := p.Events.limiters[0]
 	wait := p.ofWatch(t.Context())
 	stop := make(chan struct{})
 	close(stop)
@@ -202,13 +185,13 @@ func TestPaceCountsBytes(t *testing.T) {
 	if got := limiter.TokensAt(clk.Now()); got != 0 {
 		t.Errorf("want it to be counted, got %v left", got)
 	}
-	if got := p.answers.limiters[0].TokensAt(clk.Now()); got != 10 {
+	if got := p.Answers.limiters[0].TokensAt(clk.Now()); got != 10 {
 		t.Errorf("want events not to count as answers, got %v of ten left", got)
 	}
 	p.begun()
 	wait = p.ofList(t.Context())
 	wait(stop, 7, 2*bytesPerEvent)
-	if got := p.answers.limiters[0].TokensAt(clk.Now()); got != 7 {
+	if got := p.Answers.limiters[0].TokensAt(clk.Now()); got != 7 {
 		t.Errorf("want a list to count as one, and one more for each 8 KiB, got %v of ten left", got)
 	}
 }
@@ -217,9 +200,9 @@ func TestPaceCountsBytes(t *testing.T) {
 // and is not read looks as if it had not been written.
 func TestAnswersAboutOneObjectDoNotWait(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
-	p := &pace{
-		answers: newAllowance(Pace{PerSecond: 1, Burst: 10}.or(DefaultAnswerPace()), nil), clock: clk,
-		paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
+	p := &Pacing{
+		Answers: NewAllowance(Pace{PerSecond: 1, Burst: 10}.Or(DefaultAnswerPace()), nil), Clock: clk,
+		Paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
 	}
 	for range 100 {
 		p.begun()
@@ -231,11 +214,11 @@ func TestAnswersAboutOneObjectDoNotWait(t *testing.T) {
 		defer close(done)
 		wait(stop, 0, 10*bytesPerEvent)
 	}()
-	eventually(t, "what is over 64 KiB waits", clk.HasWaiters)
-	before := p.answers.limiters[0].TokensAt(clk.Now())
+	connectiontest.Eventually(t, "what is over 64 KiB waits", clk.HasWaiters)
+	before := p.Answers.limiters[0].TokensAt(clk.Now())
 	close(stop)
 	<-done
-	if after := p.answers.limiters[0].TokensAt(clk.Now()); after <= before {
+	if after := p.Answers.limiters[0].TokensAt(clk.Now()); after <= before {
 		t.Errorf("want what is not read to be given back, got %v before and %v after", before, after)
 	}
 }
@@ -244,7 +227,7 @@ func TestAnswersAboutOneObjectDoNotWait(t *testing.T) {
 // cluster that sent as fast as it could was read at 2,000 events a second for ever, and no condition said so.
 func TestAllowance(t *testing.T) {
 	limits := Pace{PerSecond: 20, Burst: 100, SustainedPerSecond: 5, SustainedBurst: 400}
-	a, now := newAllowance(limits, nil), time.Unix(1_000, 0)
+	a, now := NewAllowance(limits, nil), time.Unix(1_000, 0)
 	wokenLate := time.Duration(0)
 	read := func(d time.Duration) (events int64, told int) {
 		for end := now.Add(d); now.Before(end); {
@@ -282,23 +265,6 @@ func TestAllowance(t *testing.T) {
 	took.giveBack(now)
 	if again := a.take(a.most(), now); again.wait > 0 {
 		t.Errorf("want what was not read to be given back, got a wait of %s", again.wait)
-	}
-}
-
-// TestEventsAreReadLate is about the condition of a cluster that sends more events than are read.
-func TestEventsAreReadLate(t *testing.T) {
-	p := &Provider{
-		o: Options{Clock: clocktesting.NewFakeClock(time.Now())}, metrics: newMetrics(nil),
-		engaged: map[mcr.ClusterName]*connected{"a": nil}, refusals: map[mcr.ClusterName]datedRefusal{},
-		published: map[mcr.ClusterName]Cluster{"a": {}},
-	}
-	p.eventsDelayed("a", errEventsDelayed)
-	p.eventsDelayed("gone", errEventsDelayed)
-	if got := p.published["a"].Refused.Reason; got != ReasonEventsDelayed {
-		t.Errorf("want the cluster to be told of its events, got %q", got)
-	}
-	if n := testutil.CollectAndCount(p.metrics.refused); n > 0 || len(p.refusals) != 1 {
-		t.Errorf("want no answer to be counted as refused, and nothing to be kept of a cluster that has gone, got %d, %v", n, p.refusals)
 	}
 }
 
@@ -353,17 +319,17 @@ func TestBusyClustersShareAPace(t *testing.T) {
 		"TwentyOf": {reason: "Twenty have a twentieth.", busy: 20, want: 12},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shared, start := newSharedPace(limits), time.Unix(1_000, 0)
+			shared, start := NewShared(limits), time.Unix(1_000, 0)
 			type sender struct {
-				*allowance
+				*Allowance
 				next   time.Time
 				events int64
 			}
 			senders := make([]*sender, tc.busy)
 			for i := range senders {
-				senders[i] = &sender{allowance: newAllowance(limits, shared), next: start}
+				senders[i] = &sender{Allowance: NewAllowance(limits, shared), next: start}
 			}
-			modest := newAllowance(limits, shared)
+			modest := NewAllowance(limits, shared)
 			const warm, measured = 100, 100
 			for ms := 0; ms < (warm+measured)*1000; ms += 20 {
 				now := start.Add(time.Duration(ms) * time.Millisecond)

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package connection
+package transport
 
 import (
 	"compress/gzip"
@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -30,15 +30,15 @@ import (
 // pass whatever the transport does.
 func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://environment.example.org:3128")
-	creds, err := credentials.Parse(kubeconfigFor(t, "https://api.example.org", nil, "x"), credentials.Options{})
+	creds, err := credentials.Parse(connectiontest.Kubeconfig(t, "https://api.example.org", nil, "x"), credentials.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := newTransport("fake/ns/a", creds, credentials.Options{}, "test", func() {})
+	tr, err := New("fake/ns/a", creds, credentials.Options{}, "test", func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tr.close()
+	defer tr.Close()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://api.example.org/readyz", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -46,15 +46,15 @@ func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 	if u, err := tr.base.Proxy(req); u != nil || err != nil {
 		t.Errorf("want no proxy, got %v %v", u, err)
 	}
-	raw := strings.Replace(string(kubeconfigFor(t, "https://api.example.org", nil, "x")),
+	raw := strings.Replace(string(connectiontest.Kubeconfig(t, "https://api.example.org", nil, "x")),
 		`"server":`, `"proxy-url":"http://proxy.example.org:3128","server":`, 1)
 	if creds, err = credentials.Parse([]byte(raw), credentials.Options{AllowProxy: true}); err != nil {
 		t.Fatal(err)
 	}
-	if tr, err = newTransport("fake/ns/a", creds, credentials.Options{AllowProxy: true}, "test", func() {}); err != nil {
+	if tr, err = New("fake/ns/a", creds, credentials.Options{AllowProxy: true}, "test", func() {}); err != nil {
 		t.Fatal(err)
 	}
-	defer tr.close()
+	defer tr.Close()
 	if u, err := tr.base.Proxy(req); err != nil || u == nil || u.Host != "proxy.example.org:3128" {
 		t.Errorf("want the kubeconfig's proxy, which is allowed, got %v %v", u, err)
 	}
@@ -67,8 +67,8 @@ func clientOf(t *testing.T, h http.Handler, l Limits) kubernetes.Interface {
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	tr := proberFor(t, s.URL, caOf(s), credentials.Options{AllowLoopback: true}, time.Second).transport
-	tr.limits = l
+	tr := transportTo(t, s)
+	tr.owner.Limits = l
 	c, err := kubernetes.NewForConfigAndClient(&rest.Config{Host: s.URL, QPS: -1}, &http.Client{Transport: tr})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestAnswersAreBoundedBeforeTheyAreDecoded(t *testing.T) {
 		Object:  bounded.Limits{Bytes: 1000, Cost: 100_000, Depth: 20},
 		List:    bounded.Limits{Bytes: 200_000, Cost: 1 << 20},
 		Failure: bounded.Limits{Bytes: 500},
-	}.withDefaults()
+	}.WithDefaults()
 	get := func(c kubernetes.Interface) error {
 		_, err := c.CoreV1().ConfigMaps("ns").Get(t.Context(), "x", metav1.GetOptions{})
 		return err
@@ -138,7 +138,7 @@ func TestAnswersAreBoundedBeforeTheyAreDecoded(t *testing.T) {
 		"Deep":            {"What is nested deeply is refused.", send(200, asJSON, strings.Repeat("[", 21)), version, bounded.LimitDepth},
 		"Failure":         {"An error is read.", send(500, asJSON, padded(500, "Status")), get, "none"},
 		"LargeFailure":    {"It has a limit of its own.", send(500, asJSON, padded(501, "Status")), list, bounded.LimitBytes},
-		"Endless":         {"What never ends is not read for ever.", endless, get, "none"},
+		"Endless":         {"What never ends is not read for ever.", connectiontest.Endless, get, "none"},
 		"Protobuf":        {"Protobuf is refused.", send(200, "application/vnd.kubernetes.protobuf", "k8s\x00"), get, bounded.LimitContentType},
 		"YAML":            {"So is YAML.", send(200, "application/yaml", "a: &a []"), get, bounded.LimitContentType},
 		"CBOR":            {"And CBOR.", send(200, "application/cbor", "\xd9\xd9\xf7\xa0"), get, bounded.LimitContentType},
@@ -201,7 +201,7 @@ func TestOnlyPlainJSONIsAskedFor(t *testing.T) {
 	c := clientOf(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Store(r.Header.Get("Accept-Encoding") + r.Header.Get("Accept"))
 		send(200, "application/json", "{}")(w, r)
-	}), Limits{}.withDefaults())
+	}), Limits{}.WithDefaults())
 	if _, err := c.CoreV1().ConfigMaps("ns").Get(t.Context(), "x", metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
@@ -221,7 +221,7 @@ func TestEventsOfAWatchAreLimited(t *testing.T) {
 			_, _ = io.WriteString(w, event(1000))
 		}
 		_, _ = io.WriteString(w, event(2000))
-	}), Limits{Event: bounded.Limits{Bytes: 1001}}.withDefaults())
+	}), Limits{Event: bounded.Limits{Bytes: 1001}}.WithDefaults())
 	w, err := c.CoreV1().ConfigMaps("ns").Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)

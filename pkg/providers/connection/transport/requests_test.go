@@ -1,15 +1,12 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package connection
+package transport
 
 import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
 func TestVerbs(t *testing.T) {
@@ -26,10 +23,10 @@ func TestVerbs(t *testing.T) {
 		{"Objects are deleted.", "", http.MethodDelete, "/api/v1/namespaces/a/secrets", "deletecollection"},
 		{"The API server is below a path.", "/k8s/clusters/x", http.MethodGet, "/k8s/clusters/x/api/v1/namespaces", "list"},
 		{"The path may end in a slash.", "/k8s/", http.MethodGet, "/k8s/api/v1/namespaces", "list"},
-		{"A probe is about no resource.", "", http.MethodGet, "/readyz", otherVerb},
-		{"Nor is discovery.", "", http.MethodGet, "/apis/apps/v1", otherVerb},
-		{"A method that nobody knows makes no series.", "", "BREW", "/api/v1/namespaces/a/secrets/b", otherVerb},
-		{"Nor does a verb of a path.", "", http.MethodGet, "/api/v1/proxy/namespaces/a/services/b", otherVerb},
+		{"A probe is about no resource.", "", http.MethodGet, "/readyz", OtherVerb},
+		{"Nor is discovery.", "", http.MethodGet, "/apis/apps/v1", OtherVerb},
+		{"A method that nobody knows makes no series.", "", "BREW", "/api/v1/namespaces/a/secrets/b", OtherVerb},
+		{"Nor does a verb of a path.", "", http.MethodGet, "/api/v1/proxy/namespaces/a/services/b", OtherVerb},
 	} {
 		req := httptest.NewRequestWithContext(t.Context(), tc.method, "https://example.org"+tc.target, nil)
 		if got := newVerbs(tc.prefix).of(req); got != tc.want {
@@ -39,34 +36,12 @@ func TestVerbs(t *testing.T) {
 }
 
 func TestCodeClass(t *testing.T) {
-	for code, want := range map[int]string{100: "1xx", 200: "2xx", 404: "4xx", 503: "5xx", 599: "5xx", 600: noAnswer, 99: noAnswer, -1: noAnswer} {
+	for code, want := range map[int]string{100: "1xx", 200: "2xx", 404: "4xx", 503: "5xx", 599: "5xx", 600: NoAnswer, 99: NoAnswer, -1: NoAnswer} {
 		if got := codeClass(&http.Response{StatusCode: code}); got != want {
 			t.Errorf("%d: want %q, got %q", code, want, got)
 		}
 	}
-	if got := codeClass(nil); got != noAnswer {
+	if got := codeClass(nil); got != NoAnswer {
 		t.Errorf("no answer: got %q", got)
-	}
-}
-
-// TestRequestsOfAForgottenClusterAreNotCounted has a request end after its cluster was forgotten.
-func TestRequestsOfAForgottenClusterAreNotCounted(t *testing.T) {
-	m := newMetrics(prometheus.NewPedanticRegistry())
-	before := m.requestsOf("capi/a/b")
-	before.add("get", &http.Response{StatusCode: http.StatusOK})
-	m.requestsOf("capi/a/b").add("get", &http.Response{StatusCode: http.StatusCreated})
-	if got := testutil.ToFloat64(m.requests.WithLabelValues("a", "b", "capi", "get", "2xx")); got != 2 {
-		t.Errorf("requests of all connections are counted together: want 2, got %v", got)
-	}
-	m.forget("capi/a/b")
-	before.add("get", nil)
-	if n := testutil.CollectAndCount(m.requests); n != 0 {
-		t.Errorf("want no series of a cluster that was forgotten, got %d", n)
-	}
-	after := m.requestsOf("capi/a/b")
-	after.add("list", nil)
-	before.add("list", nil)
-	if got := testutil.ToFloat64(m.requests.WithLabelValues("a", "b", "capi", "list", noAnswer)); got != 1 {
-		t.Errorf("one that is enrolled again is counted anew: want 1, got %v", got)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package connection
+package transport
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// throttle is the rate limiter that all clients of one cluster share, across its connections. client-go would make one
+// Throttle is the rate limiter that all clients of one cluster share, across its connections. client-go would make one
 // for each kind, so that the limit would mean nothing. It counts the time that requests wait.
-type throttle struct {
+type Throttle struct {
 	flowcontrol.RateLimiter
 	clock clock.PassiveClock
 
@@ -22,12 +22,12 @@ type throttle struct {
 	waited func(time.Duration) // nil once the enrolment is gone: its series must not come back
 }
 
-func newThrottle(qps float32, burst int, c clock.PassiveClock, waited func(time.Duration)) *throttle {
-	return &throttle{RateLimiter: flowcontrol.NewTokenBucketRateLimiter(qps, burst), clock: c, waited: waited}
+func NewThrottle(qps float32, burst int, c clock.PassiveClock, waited func(time.Duration)) *Throttle {
+	return &Throttle{RateLimiter: flowcontrol.NewTokenBucketRateLimiter(qps, burst), clock: c, waited: waited}
 }
 
 // Wait waits for the rate limiter, and counts the time.
-func (t *throttle) Wait(ctx context.Context) error {
+func (t *Throttle) Wait(ctx context.Context) error {
 	if t.TryAccept() {
 		return nil
 	}
@@ -43,8 +43,8 @@ func (t *throttle) Wait(ctx context.Context) error {
 	return err
 }
 
-// retire ends the counting.
-func (t *throttle) retire() {
+// Retire ends the counting.
+func (t *Throttle) Retire() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.waited = nil

@@ -1,0 +1,36 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
+)
+
+// TestRequestsOfAForgottenClusterAreNotCounted has a request end after its cluster was forgotten.
+func TestRequestsOfAForgottenClusterAreNotCounted(t *testing.T) {
+	m := newMetrics(prometheus.NewPedanticRegistry())
+	before := m.requestsOf("capi/a/b")
+	before.Add("get", &http.Response{StatusCode: http.StatusOK})
+	m.requestsOf("capi/a/b").Add("get", &http.Response{StatusCode: http.StatusCreated})
+	if got := testutil.ToFloat64(m.requests.WithLabelValues("a", "b", "capi", "get", "2xx")); got != 2 {
+		t.Errorf("requests of all connections are counted together: want 2, got %v", got)
+	}
+	m.forget("capi/a/b")
+	before.Add("get", nil)
+	if n := testutil.CollectAndCount(m.requests); n != 0 {
+		t.Errorf("want no series of a cluster that was forgotten, got %d", n)
+	}
+	after := m.requestsOf("capi/a/b")
+	after.Add("list", nil)
+	before.Add("list", nil)
+	if got := testutil.ToFloat64(m.requests.WithLabelValues("a", "b", "capi", "list", transport.NoAnswer)); got != 1 {
+		t.Errorf("one that is enrolled again is counted anew: want 1, got %v", got)
+	}
+}
