@@ -23,6 +23,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -262,8 +263,8 @@ func defaultOptions(env func(string) string) Options {
 			RequestTimeout: duration(connection.DefaultRequestTimeout),
 			QPS:            connection.DefaultQPS,
 			Burst:          connection.DefaultBurst,
-			MaxAnswerMiB:   connection.DefaultObjectLimit / mebibyte,
-			MaxListMiB:     connection.DefaultListLimit / mebibyte,
+			MaxAnswerMiB:   transport.DefaultObjectLimit / mebibyte,
+			MaxListMiB:     transport.DefaultListLimit / mebibyte,
 			MaxDecodedMiB:  bounded.DefaultCost / mebibyte,
 		},
 		Agent: AgentOptions{

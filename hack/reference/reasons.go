@@ -30,7 +30,7 @@ type chapter struct{ file, title, page string }
 // chapters are in the order of the page.
 func chapters() []chapter {
 	return []chapter{
-		{"pkg/providers/connection/reasons.go", "Connections", "enrolment.md#reasons"},
+		{"pkg/providers/connection/reason/reasons.go", "Connections", "enrolment.md#reasons"},
 		{"pkg/controllers/inventory/reasons.go", "ClusterProfiles", "clusterprofile.md#status"},
 		{"apis/fleet/v1alpha1/conditions.go", "EnrollmentClasses and HealthRules", "enrollmentclass.md#status"},
 		{"pkg/controllers/agent/reason/reasons.go", "Claims", "requirements.md#the-condition-agentsynced"},

@@ -146,7 +146,7 @@ func TestVerdictsOnClusterProfiles(t *testing.T) {
 	}
 	table.Check(t)
 	verdict.Covers(t, verdict.Reasons(t, "pkg/controllers/inventory"), nil, table.Objects()...)
-	verdict.Covers(t, verdict.Reasons(t, "pkg/providers/connection"), map[string]string{
+	verdict.Covers(t, verdict.Reasons(t, "pkg/providers/connection/reason"), map[string]string{
 		"ReasonUnenrolled": "A cluster that is not enrolled has no ClusterProfile.",
 	}, table.Objects()...)
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 )
 
 // Allows says whether a class allows a namespace with these labels. A selector that cannot be read selects
@@ -35,11 +36,11 @@ func Allows(a *fleetv1alpha1.AllowedNamespaces, namespace string, namespaceLabel
 
 // holdByClass says why the class of an enrolment keeps it from being connected, or returns nil. A tenant of the hub may
 // write objects in his namespace and name any class on them: that he may use it is for the class to say.
-func (p *Provider) holdByClass(ctx context.Context, key Key, e *Enrolment) (*failure, error) {
+func (p *Provider) holdByClass(ctx context.Context, key Key, e *Enrolment) (*reason.Failure, error) {
 	class := &fleetv1alpha1.EnrollmentClass{}
 	switch err := p.hub.GetClient().Get(ctx, client.ObjectKey{Name: e.Class}, class); {
 	case apierrors.IsNotFound(err):
-		return &failure{ReasonClassNotFound, fmt.Sprintf("There is no EnrollmentClass %q", e.Class)}, nil
+		return reason.New(ReasonClassNotFound, fmt.Sprintf("There is no EnrollmentClass %q", e.Class)), nil
 	case err != nil:
 		return nil, fmt.Errorf("cannot get EnrollmentClass %q: %w", e.Class, err)
 	}
@@ -56,18 +57,18 @@ func (p *Provider) holdByClass(ctx context.Context, key Key, e *Enrolment) (*fai
 		return p.holdByQuota(key, class, e), nil
 	}
 	p.quota.leave(key)
-	return &failure{ReasonNamespaceNotAllowed, fmt.Sprintf(
-		"EnrollmentClass %q does not allow clusters of the namespace %q (spec.allowedNamespaces)", e.Class, e.Object.Namespace)}, nil
+	return reason.New(ReasonNamespaceNotAllowed, fmt.Sprintf(
+		"EnrollmentClass %q does not allow clusters of the namespace %q (spec.allowedNamespaces)", e.Class, e.Object.Namespace)), nil
 }
 
 // holdByQuota says that an enrolment has no place in its class, or returns nil.
-func (p *Provider) holdByQuota(key Key, class *fleetv1alpha1.EnrollmentClass, e *Enrolment) *failure {
+func (p *Provider) holdByQuota(key Key, class *fleetv1alpha1.EnrollmentClass, e *Enrolment) *reason.Failure {
 	limit := int(ptr.Deref(class.Spec.MaxClusters, 0))
 	if p.quota.admit(key, class.Name, e.Object.CreationTimestamp.Time, limit) {
 		return nil
 	}
-	return &failure{ReasonClassFull, fmt.Sprintf(
-		"EnrollmentClass %q holds at most %d clusters (spec.maxClusters), and as many others have a place", class.Name, limit)}
+	return reason.New(ReasonClassFull, fmt.Sprintf(
+		"EnrollmentClass %q holds at most %d clusters (spec.maxClusters), and as many others have a place", class.Name, limit))
 }
 
 func namespaceMetadata() *metav1.PartialObjectMetadata {

@@ -30,6 +30,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -64,7 +66,7 @@ type connected struct {
 	// verified is how many TCP connections had been made when the cluster's identity was last asked for. The worker that
 	// holds the key touches it.
 	verified int64
-	prober   prober
+	prober   probe.Prober
 	dynamic  dynamic.Interface
 	shared   *kindwatch.Shared
 	progress kindwatch.Progress
@@ -170,7 +172,7 @@ func newConnected(
 	c := &connected{
 		Cluster: cl, name: name, creds: creds, uid: uid, transport: t, dynamic: dyn,
 		reader: multicluster.WithReadDeadlines(cl.GetAPIReader(), o.requestTimeout),
-		prober: prober{transport: t, timeout: o.probeTimeout},
+		prober: probe.New(t, o.probeTimeout),
 		ended:  make(chan struct{}),
 	}
 	watched, err := multicluster.WatchOptions(c)
@@ -203,12 +205,12 @@ func (c *connected) stoppedByItself() bool {
 }
 
 // lost says why the connection is of no use any more though nobody closed it, or is nil.
-func (c *connected) lost() *failure {
+func (c *connected) lost() *reason.Failure {
 	switch {
 	case c.transport.Panicked():
 		return panicFailure()
 	case c.stoppedByItself():
-		return &failure{ReasonEngageFailed, "The cluster's cache stopped by itself"}
+		return reason.New(ReasonEngageFailed, "The cluster's cache stopped by itself")
 	default:
 		return nil
 	}

@@ -12,6 +12,8 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -36,12 +38,16 @@ func TestDrainClosesTheGateAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.ctx = t.Context()
-	pr := proberFor(t, "https://127.0.0.1:1", nil, credentials.Options{AllowLoopback: true}, 1)
 	creds, err := credentials.Parse(connectiontest.Kubeconfig(t, "https://127.0.0.1:1", nil, "x"), credentials.Options{AllowLoopback: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &record{name: "fake/ns/a", reason: ReasonPaused, conn: &connected{creds: creds, transport: pr.transport, prober: pr}}
+	tr, err := transport.New("fake/ns/a", creds, credentials.Options{AllowLoopback: true}, "test", func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tr.Close)
+	r := &record{name: "fake/ns/a", reason: ReasonPaused, conn: &connected{creds: creds, transport: tr, prober: probe.New(tr, 1)}}
 	p.startDrain(r, logr.Discard())
 	if gate.closed != 1 {
 		t.Errorf("want the gate closed when the drain begins, got %d times", gate.closed)

@@ -14,11 +14,12 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/guard"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
 // engage makes the pending connection the one that serves.
-func (p *Provider) engage(r *record) (event, *failure) {
+func (p *Provider) engage(r *record) (event, *reason.Failure) {
 	old, conn := r.conn, r.pending
 	r.conn, r.pending = conn, nil
 	r.probeFailures, r.probedAt = 0, time.Time{}
@@ -37,7 +38,7 @@ func (p *Provider) engage(r *record) (event, *failure) {
 	case errors.As(err, &panicked):
 		return eventLost, panicFailure()
 	case err != nil:
-		return eventLost, &failure{ReasonEngageFailed, fmt.Sprintf("A controller refused the cluster: %s", err)}
+		return eventLost, reason.New(ReasonEngageFailed, fmt.Sprintf("A controller refused the cluster: %s", err))
 	}
 	return "", nil
 }
@@ -78,7 +79,7 @@ func (p *Provider) disengage(r *record, ev event) {
 	delete(p.engaged, r.name)
 	delete(p.refusals, r.name)
 	p.mu.Unlock()
-	conn.close(&failure{r.reason, fmt.Sprintf("cluster %q was disconnected: %s: %s", r.name, r.reason, r.message)})
+	conn.close(reason.New(r.reason, fmt.Sprintf("cluster %q was disconnected: %s: %s", r.name, r.reason, r.message)))
 	p.o.Gate.Forget(r.name)
 }
 

@@ -3,11 +3,15 @@
 
 package connection
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
+)
 
 func TestRevocationIsFirst(t *testing.T) {
 	const uuid = "b7e59a8a-b8de-4056-8188-02a4f43e3f73"
-	notAllowed, notFound := &failure{ReasonNamespaceNotAllowed, "x"}, &failure{ReasonClassNotFound, "x"}
+	notAllowed, notFound := reason.New(ReasonNamespaceNotAllowed, "x"), reason.New(ReasonClassNotFound, "x")
 	ready := Enrolment{Ready: true, CredentialsVersion: "1"}
 	with := func(change func(*Enrolment)) Enrolment {
 		e := ready
@@ -20,7 +24,7 @@ func TestRevocationIsFirst(t *testing.T) {
 	noSecret := with(func(e *Enrolment) { e.CredentialsVersion = "" })
 	cases := map[string]struct {
 		reason  string
-		byClass *failure
+		byClass *reason.Failure
 		e       Enrolment
 		want    string
 	}{
@@ -40,7 +44,11 @@ func TestRevocationIsFirst(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := reasonOf(firstHold(tc.byClass, &tc.e)); got != tc.want {
+			got := ""
+			if why := firstHold(tc.byClass, &tc.e); why != nil {
+				got = why.Reason
+			}
+			if got != tc.want {
 				t.Errorf("%s\nwant %q, got %q", tc.reason, tc.want, got)
 			}
 		})

@@ -152,7 +152,7 @@ func TestOfTwoHubsAtTheSameInstantOneHasTheCluster(t *testing.T) {
 	var once sync.Map
 	f.front.setAnswer(func(_ http.ResponseWriter, r *http.Request) bool {
 		// All see that there is no marker before one of them creates it.
-		if r.Method == http.MethodPost && r.URL.Path == definitionsPath {
+		if r.Method == http.MethodPost && r.URL.Path == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions" {
 			if _, again := once.LoadOrStore(r.RemoteAddr, true); !again {
 				reading.Done()
 			}
@@ -250,7 +250,7 @@ func TestClusterIsClaimedBeforeItIsWrittenTo(t *testing.T) {
 func TestClusterThatMayNotBeClaimedSaysSo(t *testing.T) {
 	f := newHubFixture(t)
 	f.front.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodPost && r.URL.Path == definitionsPath {
+		if r.Method == http.MethodPost && r.URL.Path == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions" {
 			w.WriteHeader(http.StatusForbidden)
 			return true
 		}

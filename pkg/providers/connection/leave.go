@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
@@ -64,15 +65,15 @@ func (p *Provider) admitLeave(ctx context.Context, conn *connected, uid string, 
 	if ctx.Err() != nil || conn.transport.Mode() != transport.ReadOnly {
 		return ctx.Err() == nil
 	}
-	got, why := conn.prober.identity(ctx, conn.transport.Token())
+	got, why := conn.prober.Identity(ctx, conn.transport.Token())
 	if why == nil && got != uid {
-		why = &failure{ReasonClusterIdentityChanged, "Another cluster answers at the same address"}
+		why = reason.New(ReasonClusterIdentityChanged, "Another cluster answers at the same address")
 	}
 	if ctx.Err() != nil {
 		return false
 	}
 	if why != nil {
-		logger.Error(why, "Left a cluster without undoing anything there", "reason", why.reason)
+		logger.Error(why, "Left a cluster without undoing anything there", "reason", why.Reason)
 		return false
 	}
 	conn.transport.Allow(transport.Open)

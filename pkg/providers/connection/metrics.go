@@ -134,7 +134,7 @@ func (m *metrics) setState(name mcr.ClusterName, old, now State) {
 func (m *metrics) setHeld(r *record) {
 	reason := ""
 	if r.held != nil {
-		reason = r.held.reason
+		reason = r.held.Reason
 	}
 	if r.heldShown == reason {
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
@@ -32,5 +33,28 @@ func TestRequestsOfAForgottenClusterAreNotCounted(t *testing.T) {
 	before.Add("list", nil)
 	if got := testutil.ToFloat64(m.requests.WithLabelValues("a", "b", "capi", "list", transport.NoAnswer)); got != 1 {
 		t.Errorf("one that is enrolled again is counted anew: want 1, got %v", got)
+	}
+}
+
+func TestHeldMetricFollowsTheReason(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m := newMetrics(registry)
+	r := &record{name: "fake/ns/a"}
+	for _, why := range []string{ReasonClassFull, ReasonPaused, ""} {
+		r.held = nil
+		if why != "" {
+			r.held = reason.New(why, "x")
+		}
+		m.setHeld(r)
+		n := testutil.CollectAndCount(m.held)
+		if why != "" && (n != 1 || testutil.ToFloat64(m.held.WithLabelValues("ns", "a", "fake", why)) != 1) || why == "" && n != 0 {
+			t.Errorf("%q: %d series", why, n)
+		}
+	}
+	r.held = reason.New(ReasonClassFull, "x")
+	m.setHeld(r)
+	m.forget(r.name)
+	if n := testutil.CollectAndCount(m.held); n != 0 {
+		t.Errorf("%d series of a cluster that is forgotten", n)
 	}
 }

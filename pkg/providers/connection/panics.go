@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/masthead-dev/masthead/pkg/guard"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 )
 
 // panicWeight is how many failures to connect a panic counts as. What made the manager panic is likely to be there
@@ -19,8 +20,8 @@ const panicWeight = 3
 
 // panicFailure is the failure of a connection that was given up after a panic. What was panicked with is in the log
 // alone, since it can hold text of the cluster.
-func panicFailure() *failure {
-	return &failure{ReasonPanicked, "The manager failed unexpectedly while it handled the cluster; see its log"}
+func panicFailure() *reason.Failure {
+	return reason.New(ReasonPanicked, "The manager failed unexpectedly while it handled the cluster; see its log")
 }
 
 // newGuard makes the guard of what handles a cluster through one connection. It notes the first panic, and has the

@@ -10,9 +10,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
 // fakeQuota is a quota whose woken members ask again at once, as reconciles do.
@@ -66,29 +63,6 @@ func (f *fakeQuota) holders() string {
 	}
 	slices.Sort(names)
 	return fmt.Sprint(names)
-}
-
-func TestHeldMetricFollowsTheReason(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	m := newMetrics(registry)
-	r := &record{name: "fake/ns/a"}
-	for _, reason := range []string{ReasonClassFull, ReasonPaused, ""} {
-		r.held = nil
-		if reason != "" {
-			r.held = &failure{reason, "x"}
-		}
-		m.setHeld(r)
-		n := testutil.CollectAndCount(m.held)
-		if reason != "" && (n != 1 || testutil.ToFloat64(m.held.WithLabelValues("ns", "a", "fake", reason)) != 1) || reason == "" && n != 0 {
-			t.Errorf("%q: %d series", reason, n)
-		}
-	}
-	r.held = &failure{ReasonClassFull, "x"}
-	m.setHeld(r)
-	m.forget(r.name)
-	if n := testutil.CollectAndCount(m.held); n != 0 {
-		t.Errorf("%d series of a cluster that is forgotten", n)
-	}
 }
 
 func TestQuota(t *testing.T) {

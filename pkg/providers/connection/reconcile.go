@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -105,11 +106,11 @@ func (p *Provider) recordOf(key Key, e *Enrolment) *record {
 }
 
 // hold says why an enrolment must not be connected, or nil.
-func (p *Provider) hold(ctx context.Context, key Key, e *Enrolment) (*failure, error) {
+func (p *Provider) hold(ctx context.Context, key Key, e *Enrolment) (*reason.Failure, error) {
 	if e == nil {
 		return nil, nil //nolint:nilnil // Nothing to hold.
 	}
-	var byClass *failure
+	var byClass *reason.Failure
 	if p.o.RequireClass {
 		var err error
 		if byClass, err = p.holdByClass(ctx, key, e); err != nil {
@@ -122,18 +123,18 @@ func (p *Provider) hold(ctx context.Context, key Key, e *Enrolment) (*failure, e
 // firstHold returns the reason that counts of those that hold an enrolment, or nil. Those that take effect at once come
 // first, so that one with a grace period never hides them. Of these, what the class forbids is first: the others are up
 // to the owner of the enrolled object, from whom an administrator may just have taken the cluster.
-func firstHold(byClass *failure, e *Enrolment) *failure {
+func firstHold(byClass *reason.Failure, e *Enrolment) *reason.Failure {
 	switch {
-	case byClass != nil && atOnce(byClass.reason):
+	case byClass != nil && atOnce(byClass.Reason):
 		return byClass
 	case e.Paused:
-		return &failure{ReasonPaused, "The enrolled object is paused"}
+		return reason.New(ReasonPaused, "The enrolled object is paused")
 	case badIdentifier(e) != nil:
 		return badIdentifier(e)
 	case !e.Ready:
-		return &failure{e.NotReadyReason, e.NotReadyMessage}
+		return reason.New(e.NotReadyReason, e.NotReadyMessage)
 	case e.CredentialsVersion == "":
-		return &failure{ReasonNoCredentials, "There is no Secret with the cluster's kubeconfig"}
+		return reason.New(ReasonNoCredentials, "There is no Secret with the cluster's kubeconfig")
 	default:
 		return byClass
 	}
@@ -141,7 +142,7 @@ func firstHold(byClass *failure, e *Enrolment) *failure {
 
 // take notes what the source says, without acting on it. Of another object under the same name nothing is noted: its
 // enrolment gets a record of its own.
-func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *failure) {
+func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *reason.Failure) {
 	if e == nil || e.Object.UID != r.enrolment.Object.UID {
 		return
 	}
@@ -152,9 +153,9 @@ func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *fail
 	if held != nil && r.held == nil {
 		r.heldSince = p.o.Clock.Now()
 	}
-	r.held, r.heldAtOnce = held, held != nil && atOnce(held.reason)
+	r.held, r.heldAtOnce = held, held != nil && atOnce(held.Reason)
 	if held != nil && r.state == StatePending {
-		r.reason, r.message = held.reason, held.message
+		r.reason, r.message = held.Reason, held.Message
 	}
 	r.conflict = nil
 	if r.uid != "" && r.state.Engaged() && badIdentifier(e) == nil {
@@ -170,7 +171,7 @@ func atOnce(reason string) bool {
 
 // perform takes one step, and those that follow from it without a new decision.
 func (p *Provider) perform(ctx context.Context, r *record, d decision) error {
-	ev, why, err := d.event, (*failure)(nil), error(nil)
+	ev, why, err := d.event, (*reason.Failure)(nil), error(nil)
 	switch d.step {
 	case stepWait:
 		return nil
@@ -195,7 +196,7 @@ func (p *Provider) perform(ctx context.Context, r *record, d decision) error {
 }
 
 // step feeds an event to the machine and performs its actions. An action that takes I/O leads to the next event.
-func (p *Provider) step(ctx context.Context, r *record, ev event, why *failure) (event, *failure, error) {
+func (p *Provider) step(ctx context.Context, r *record, ev event, why *reason.Failure) (event, *reason.Failure, error) {
 	from := r.state
 	to, actions := transition(from, ev)
 	r.state = to
@@ -217,38 +218,38 @@ func (p *Provider) step(ctx context.Context, r *record, ev event, why *failure) 
 }
 
 // describe sets the reason and the message for the state that was reached.
-func (p *Provider) describe(r *record, from State, ev event, why *failure) {
+func (p *Provider) describe(r *record, from State, ev event, why *reason.Failure) {
 	switch {
 	case ev == eventConnectFailed && from.Engaged(): // Of a shadow, which changes nothing.
 	case r.state == StateConnected:
 		r.reason, r.message = ReasonConnected, "Connected"
 	case r.state == StatePending && r.held != nil:
-		r.reason, r.message = r.held.reason, r.held.message
+		r.reason, r.message = r.held.Reason, r.held.Message
 	case r.state == StateDraining && from != StateDraining:
 		why = p.drainReason(r, ev)
-		r.reason, r.message = why.reason, why.message
+		r.reason, r.message = why.Reason, why.Message
 	case r.state == StateConnecting && (r.attempts == 0 || from == StatePending):
 		r.reason, r.message = ReasonConnecting, "A connection is being made"
 	case why != nil:
-		r.reason, r.message = why.reason, why.message
+		r.reason, r.message = why.Reason, why.Message
 	}
 }
 
-func (p *Provider) drainReason(r *record, ev event) *failure {
+func (p *Provider) drainReason(r *record, ev event) *reason.Failure {
 	switch {
 	case ev == eventUnenrolled:
-		return &failure{ReasonUnenrolled, "The cluster is no longer enrolled, and is being disconnected"}
+		return reason.New(ReasonUnenrolled, "The cluster is no longer enrolled, and is being disconnected")
 	case ev == eventRefused && r.conflict != nil:
 		return r.conflict
 	case r.held != nil:
 		return r.held
 	default:
-		return &failure{ReasonDraining, "The cluster is being disconnected"}
+		return reason.New(ReasonDraining, "The cluster is being disconnected")
 	}
 }
 
 // act performs one action. Those that talk to a cluster lead to the next event.
-func (p *Provider) act(ctx context.Context, r *record, a action, ev event) (event, *failure, error) {
+func (p *Provider) act(ctx context.Context, r *record, a action, ev event) (event, *reason.Failure, error) {
 	switch a {
 	case actionConnect:
 		return p.connect(ctx, r, false)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -45,13 +46,13 @@ type record struct {
 	hubAt time.Time
 
 	// held says why the cluster must not be connected, since when, and whether that takes effect at once.
-	held       *failure
+	held       *reason.Failure
 	heldAtOnce bool
 	heldSince  time.Time
 	// heldShown is the reason of which the metrics tell.
 	heldShown string
 	// conflict is set while the identifier that the enrolment asks for belongs to another.
-	conflict *failure
+	conflict *reason.Failure
 
 	conn *connected // set while engaged
 	// pending is a connection that was made and is not engaged yet.
@@ -108,7 +109,7 @@ func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) obser
 		connectWaits: r.waits[laneFirst] || r.waits[laneRetry], probeWaits: r.waits[laneProbe] || r.waits[laneRecovery],
 	}
 	if r.held != nil {
-		o.held = r.held.reason
+		o.held = r.held.Reason
 	}
 	if e != nil {
 		o.changed = !e.equalButCredentials(r.attempted) || r.retryNow.Load()
@@ -148,7 +149,7 @@ const (
 func (r *record) snapshot() Cluster {
 	message := r.message
 	if r.state == StateConnected && r.held != nil {
-		message = "Connected, and will be disconnected if this lasts: " + r.held.message
+		message = "Connected, and will be disconnected if this lasts: " + r.held.Message
 	}
 	return Cluster{
 		Name: r.name, Enrolment: r.enrolment, State: r.state, Reason: r.reason, Message: message,

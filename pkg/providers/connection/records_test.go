@@ -44,7 +44,7 @@ func TestOneReleaseWakesThoseThatWaitForIt(t *testing.T) {
 			if why := p.claim(t.Context(), holder, fmt.Sprint("cluster-", i)); why != nil {
 				t.Fatal(why)
 			}
-			if why := p.claim(t.Context(), other, fmt.Sprint("cluster-", i)); why == nil || why.reason != ReasonDuplicateCluster {
+			if why := p.claim(t.Context(), other, fmt.Sprint("cluster-", i)); why == nil || why.Reason != ReasonDuplicateCluster {
 				t.Fatalf("want a duplicate, got %v", why)
 			}
 			other.state, other.reason = StateBackoff, ReasonDuplicateCluster

@@ -10,9 +10,8 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/metric"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 )
 
 // refusalLasts is for how long a refusal is told of. It is longer than any back-off after which the same is asked for
@@ -26,22 +25,6 @@ const unsyncedAfter = 2 * time.Minute
 type datedRefusal struct {
 	Refusal
 	at time.Time
-}
-
-// refusal puts an error that is a refusal into words for a condition. It is nil for others.
-func refusal(err error) *failure {
-	var refused *bounded.Error
-	if errors.As(err, &refused) {
-		return &failure{ReasonAnswerRefused, "An answer was refused: " + refused.Error()}
-	}
-	var share *budget.ShareError
-	if errors.As(err, &share) {
-		return &failure{ReasonMemoryShareExceeded, "Some kinds are not watched: " + share.Error()}
-	}
-	if errors.Is(err, transport.ErrEventsDelayed) {
-		return &failure{ReasonEventsDelayed, "Events or answers are read late: the cluster sends more of them than are read in the long run"}
-	}
-	return nil
 }
 
 // limitOf is the value of the metrics' label for a refusal.
@@ -66,7 +49,7 @@ func (p *Provider) eventsDelayed(name mcr.ClusterName, err error) {
 // beyondLimits notes what an engaged cluster has too much of. Of several reasons the first one is told, until it has
 // not been true for a while.
 func (p *Provider) beyondLimits(name mcr.ClusterName, err error, count bool) {
-	why := refusal(err)
+	why := probe.Refusal(err)
 	if why == nil {
 		return
 	}
@@ -78,7 +61,7 @@ func (p *Provider) beyondLimits(name mcr.ClusterName, err error, count bool) {
 	if count {
 		p.metrics.refused.WithLabelValues(metric.ClusterValues(name, limitOf(err))...).Inc()
 	}
-	now, said := p.o.Clock.Now(), Refusal{why.reason, why.message}
+	now, said := p.o.Clock.Now(), Refusal{why.Reason, why.Message}
 	old := p.refusals[name]
 	if old.Refusal == said || old.Reason == "" || now.Sub(old.at) >= refusalLasts {
 		p.refusals[name] = datedRefusal{said, now}

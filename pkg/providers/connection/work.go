@@ -16,6 +16,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -34,7 +36,7 @@ func (p *Provider) enter(r *record, l lane) (leave func(), err error) {
 }
 
 // connect tries to make a connection, beside the one that serves if it is a shadow.
-func (p *Provider) connect(ctx context.Context, r *record, shadow bool) (event, *failure, error) {
+func (p *Provider) connect(ctx context.Context, r *record, shadow bool) (event, *reason.Failure, error) {
 	leave, err := p.enter(r, attemptLane(r.attempts))
 	if err != nil {
 		return "", nil, err
@@ -56,13 +58,13 @@ func (p *Provider) connect(ctx context.Context, r *record, shadow bool) (event, 
 		r.pending, r.credentialsVersion = conn, version
 		return eventConnected, nil, nil
 	}
-	p.metrics.failed(r.name, why.reason)
+	p.metrics.failed(r.name, why.Reason)
 	switch {
 	case shadow:
 		p.warnKept(r, why)
 		return eventConnectFailed, why, nil
-	case why.reason == ReasonDuplicateCluster, why.reason == ReasonClusterIdentityChanged, why.reason == ReasonHubItself,
-		why.reason == ReasonOtherHub:
+	case why.Reason == ReasonDuplicateCluster, why.Reason == ReasonClusterIdentityChanged, why.Reason == ReasonHubItself,
+		why.Reason == ReasonOtherHub:
 		return eventRefused, why, nil
 	default:
 		return eventConnectFailed, why, nil
@@ -70,13 +72,13 @@ func (p *Provider) connect(ctx context.Context, r *record, shadow bool) (event, 
 }
 
 // warnKept tells that changed credentials are of no use, while the connection made with the old ones goes on.
-func (p *Provider) warnKept(r *record, why *failure) {
-	p.record(r.enrolment.Object, corev1.EventTypeWarning, why.reason,
-		"The changed kubeconfig is not used, the connection that serves is kept: "+why.message)
+func (p *Provider) warnKept(r *record, why *reason.Failure) {
+	p.record(r.enrolment.Object, corev1.EventTypeWarning, why.Reason,
+		"The changed kubeconfig is not used, the connection that serves is kept: "+why.Message)
 }
 
 // dial makes a connection: credentials, reachability, identity, arbitration, and only then what costs something.
-func (p *Provider) dial(ctx context.Context, r *record) (conn *connected, why *failure) {
+func (p *Provider) dial(ctx context.Context, r *record) (conn *connected, why *reason.Failure) {
 	creds := r.next
 	if creds == nil {
 		if creds, why = p.readCredentials(ctx, r); why != nil {
@@ -89,7 +91,7 @@ func (p *Provider) dial(ctx context.Context, r *record) (conn *connected, why *f
 	key := r.key
 	t, err := transport.New(string(r.name), creds, p.o.Credentials, p.o.UserAgent, func() { p.wake(key) })
 	if err != nil {
-		return nil, &failure{ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err)}
+		return nil, reason.New(ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err))
 	}
 	defer func() {
 		if conn == nil { // Also after a panic.
@@ -113,14 +115,14 @@ func (p *Provider) dial(ctx context.Context, r *record) (conn *connected, why *f
 	return p.establish(ctx, r, creds, t)
 }
 
-func (p *Provider) establish(ctx context.Context, r *record, creds *credentials.Credentials, t *transport.Transport) (*connected, *failure) {
-	pr := prober{transport: t, timeout: p.o.ProbeTimeout}
+func (p *Provider) establish(ctx context.Context, r *record, creds *credentials.Credentials, t *transport.Transport) (*connected, *reason.Failure) {
+	pr := probe.New(t, p.o.ProbeTimeout)
 	health, why := p.ask(ctx, pr, creds.Token())
 	if why != nil {
 		return nil, why
 	}
 	dials := t.Dials()
-	uid, why := pr.identity(ctx, creds.Token())
+	uid, why := pr.Identity(ctx, creds.Token())
 	if why != nil {
 		return nil, why
 	}
@@ -133,11 +135,11 @@ func (p *Provider) establish(ctx context.Context, r *record, creds *credentials.
 	//nolint:contextcheck // The connection outlives the reconcile that makes it: its context is the provider's.
 	conn, err := newConnected(p.ctx, r.name, creds, uid, t, r.throttle, log.FromContext(ctx).WithName("cluster"), p.share)
 	if err != nil {
-		return nil, &failure{ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err)}
+		return nil, reason.New(ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err))
 	}
 	conn.verified = dials
 	r.uid, r.health = uid, health
-	r.version, r.versionAt = pr.version(ctx, creds.Token()), p.o.Clock.Now()
+	r.version, r.versionAt = pr.Version(ctx, creds.Token()), p.o.Clock.Now()
 	key, logger := r.key, log.FromContext(ctx)
 	p.running.Go(func() {
 		err := t.Guard().Run("the cache", conn.run)
@@ -150,16 +152,16 @@ func (p *Provider) establish(ctx context.Context, r *record, creds *credentials.
 }
 
 // ask probes and measures.
-func (p *Provider) ask(ctx context.Context, pr prober, token string) (metav1.ConditionStatus, *failure) {
+func (p *Provider) ask(ctx context.Context, pr probe.Prober, token string) (metav1.ConditionStatus, *reason.Failure) {
 	start := p.o.Clock.Now()
-	health, why := pr.ready(ctx, token)
+	health, why := pr.Ready(ctx, token)
 	p.metrics.duration.Observe(p.o.Clock.Since(start).Seconds())
 	return health, why
 }
 
 // claim asks the arbiter for the cluster, and says why it may not be had. A holder that is only known from before the
 // start is looked up in the hub first: its object may be gone since.
-func (p *Provider) claim(ctx context.Context, r *record, uid string) *failure {
+func (p *Provider) claim(ctx context.Context, r *record, uid string) *reason.Failure {
 	identifier := r.enrolment.Identifier
 	if identifier == "" {
 		identifier = uid
@@ -172,19 +174,19 @@ func (p *Provider) claim(ctx context.Context, r *record, uid string) *failure {
 			r.identifier = identifier
 			return nil
 		case verdictHub:
-			return &failure{ReasonHubItself, "The kubeconfig leads to the hub itself, which cannot be a workload cluster"}
+			return reason.New(ReasonHubItself, "The kubeconfig leads to the hub itself, which cannot be a workload cluster")
 		case verdictIdentityChanged:
-			return &failure{ReasonClusterIdentityChanged, fmt.Sprintf(
-				"The kubeconfig leads to a cluster with the UID %q, and led to another one before; un-enrol and enrol it again if that is intended", uid)}
+			return reason.New(ReasonClusterIdentityChanged, fmt.Sprintf(
+				"The kubeconfig leads to a cluster with the UID %q, and led to another one before; un-enrol and enrol it again if that is intended", uid))
 		case verdictDuplicate:
 		}
 		if ruling.pinned && !p.stillEnrolled(ctx, ruling.holder, r.key) {
 			continue
 		}
 		if ruling.sameCluster {
-			return &failure{ReasonDuplicateCluster, fmt.Sprintf("The same cluster is already enrolled as %q", ruling.holder)}
+			return reason.New(ReasonDuplicateCluster, fmt.Sprintf("The same cluster is already enrolled as %q", ruling.holder))
 		}
-		return &failure{ReasonDuplicateCluster, fmt.Sprintf("The cluster identifier %q belongs to %q", identifier, ruling.holder)}
+		return reason.New(ReasonDuplicateCluster, fmt.Sprintf("The cluster identifier %q belongs to %q", identifier, ruling.holder))
 	}
 }
 
@@ -205,33 +207,33 @@ func (p *Provider) stillEnrolled(ctx context.Context, holder, asks Key) bool {
 }
 
 // readCredentials reads the Secret from the hub's API server.
-func (p *Provider) readCredentials(ctx context.Context, r *record) (*credentials.Credentials, *failure) {
+func (p *Provider) readCredentials(ctx context.Context, r *record) (*credentials.Credentials, *reason.Failure) {
 	ctx, cancel := context.WithTimeout(ctx, p.o.RequestTimeout)
 	defer cancel()
 	raw, err := p.sources[r.key.Source].Kubeconfig(ctx, &r.enrolment)
 	var invalid *credentials.InvalidError
 	switch {
 	case errors.Is(err, ErrNoCredentials):
-		return nil, &failure{ReasonNoCredentials, "There is no Secret with the cluster's kubeconfig"}
+		return nil, reason.New(ReasonNoCredentials, "There is no Secret with the cluster's kubeconfig")
 	case errors.As(err, &invalid):
-		return nil, &failure{ReasonBadKubeconfig, invalid.Message}
+		return nil, reason.New(ReasonBadKubeconfig, invalid.Message)
 	case err != nil:
 		log.FromContext(ctx).Error(err, "Cannot read the kubeconfig")
-		return nil, &failure{ReasonNoCredentials, "The Secret with the cluster's kubeconfig cannot be read from the hub"}
+		return nil, reason.New(ReasonNoCredentials, "The Secret with the cluster's kubeconfig cannot be read from the hub")
 	}
 	creds, err := credentials.Parse(raw.Data, p.o.Credentials)
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == credentials.ReasonDenied:
-		return nil, &failure{ReasonEndpointDenied, invalid.Message}
+		return nil, reason.New(ReasonEndpointDenied, invalid.Message)
 	case err != nil:
-		return nil, &failure{ReasonBadKubeconfig, err.Error()}
+		return nil, reason.New(ReasonBadKubeconfig, err.Error())
 	}
 	r.readFrom = raw.SecretKey
 	return creds, nil
 }
 
 // checkCredentials looks at a Secret that has changed.
-func (p *Provider) checkCredentials(ctx context.Context, r *record) (event, *failure, error) {
+func (p *Provider) checkCredentials(ctx context.Context, r *record) (event, *reason.Failure, error) {
 	version := r.enrolment.CredentialsVersion
 	r.readVersion = version
 	creds, why := p.readCredentials(ctx, r)
@@ -241,11 +243,11 @@ func (p *Provider) checkCredentials(ctx context.Context, r *record) (event, *fai
 		return "", nil, nil
 	case r.state == StateDraining:
 		return p.checkDraining(r, creds, version), nil, nil
-	case why != nil && why.reason != ReasonBadKubeconfig:
-		p.metrics.failed(r.name, why.reason)
+	case why != nil && why.Reason != ReasonBadKubeconfig:
+		p.metrics.failed(r.name, why.Reason)
 		return eventConnectFailed, why, nil
 	case why != nil:
-		p.metrics.failed(r.name, why.reason)
+		p.metrics.failed(r.name, why.Reason)
 		r.credentialsVersion = version // It stays bad until it changes.
 		p.warnKept(r, why)
 		return "", nil, nil
@@ -271,13 +273,13 @@ func (p *Provider) checkCredentials(ctx context.Context, r *record) (event, *fai
 
 // checkUntried ends the back-off if the Secret holds other credentials than those that did not work. That it was
 // touched says nothing.
-func (p *Provider) checkUntried(r *record, creds *credentials.Credentials, why *failure) {
+func (p *Provider) checkUntried(r *record, creds *credentials.Credentials, why *reason.Failure) {
 	switch {
 	case why == nil && creds.Fingerprint() != r.tried:
 		r.attempts = 0
 		r.retryNow.Store(true)
-	case why != nil && why.reason == ReasonBadKubeconfig:
-		r.reason, r.message = why.reason, why.message
+	case why != nil && why.Reason == ReasonBadKubeconfig:
+		r.reason, r.message = why.Reason, why.Message
 	}
 }
 
@@ -295,7 +297,7 @@ func (p *Provider) checkDraining(r *record, creds *credentials.Credentials, vers
 
 // tryToken has a new token used unless the API server says that it does not accept it: then the old one, which may
 // still be good, is kept and the new one tried again later.
-func (p *Provider) tryToken(ctx context.Context, r *record, creds *credentials.Credentials, version string) (event, *failure, error) {
+func (p *Provider) tryToken(ctx context.Context, r *record, creds *credentials.Credentials, version string) (event, *reason.Failure, error) {
 	if r.state == StateConnected {
 		leave, err := p.enter(r, probeLane(r.probeFailures))
 		if err != nil {
@@ -303,8 +305,8 @@ func (p *Provider) tryToken(ctx context.Context, r *record, creds *credentials.C
 		}
 		_, why := p.ask(ctx, r.conn.prober, creds.Token())
 		leave()
-		if why != nil && why.reason == ReasonUnauthorized {
-			p.metrics.failed(r.name, why.reason)
+		if why != nil && why.Reason == ReasonUnauthorized {
+			p.metrics.failed(r.name, why.Reason)
 			if r.attempts == 0 {
 				p.warnKept(r, why)
 			}
@@ -317,7 +319,7 @@ func (p *Provider) tryToken(ctx context.Context, r *record, creds *credentials.C
 }
 
 // probe asks the API server how it is.
-func (p *Provider) probe(ctx context.Context, r *record) (event, *failure, error) {
+func (p *Provider) probe(ctx context.Context, r *record) (event, *reason.Failure, error) {
 	leave, err := p.enter(r, probeLane(r.probeFailures))
 	if err != nil {
 		return "", nil, err
@@ -327,7 +329,7 @@ func (p *Provider) probe(ctx context.Context, r *record) (event, *failure, error
 	r.conn.transport.Trust()
 
 	health, why := p.ask(ctx, r.conn.prober, r.conn.creds.Token())
-	if why != nil && why.reason == ReasonUnauthorized {
+	if why != nil && why.Reason == ReasonUnauthorized {
 		ev, why := p.reauthorize(ctx, r, why)
 		return ev, why, nil
 	}
@@ -338,14 +340,14 @@ func (p *Provider) probe(ctx context.Context, r *record) (event, *failure, error
 		why = p.verifyHub(ctx, r)
 	}
 	switch {
-	case why != nil && endsConnection(why.reason):
+	case why != nil && endsConnection(why.Reason):
 		return eventLost, why, nil
 	case why != nil:
 		ev, why := p.probeFailed(r, why)
 		return ev, why, nil
 	}
 	if r.state == StateDegraded || r.probedAt.Sub(r.versionAt) >= versionInterval {
-		if v := r.conn.prober.version(ctx, r.conn.creds.Token()); v != "" {
+		if v := r.conn.prober.Version(ctx, r.conn.creds.Token()); v != "" {
 			r.version = v
 		}
 		r.versionAt = r.probedAt
@@ -358,17 +360,17 @@ func (p *Provider) probe(ctx context.Context, r *record) (event, *failure, error
 
 // identify makes sure that it is the same cluster that answers, before anything is written to it: when it was away, and
 // when there are new TCP connections to it, which a name or a load balancer may have led elsewhere.
-func (p *Provider) identify(ctx context.Context, r *record) *failure {
+func (p *Provider) identify(ctx context.Context, r *record) *reason.Failure {
 	dials := r.conn.transport.Dials()
 	if r.state != StateDegraded && dials == r.conn.verified {
 		return nil
 	}
-	uid, why := r.conn.prober.identity(ctx, r.conn.creds.Token())
+	uid, why := r.conn.prober.Identity(ctx, r.conn.creds.Token())
 	switch {
 	case why != nil:
 		return why
 	case uid != r.uid:
-		return &failure{ReasonClusterIdentityChanged, "Another cluster answers at the same address"}
+		return reason.New(ReasonClusterIdentityChanged, "Another cluster answers at the same address")
 	}
 	r.conn.verified = dials
 	return nil
@@ -380,8 +382,8 @@ func endsConnection(reason string) bool {
 	return reason == ReasonClusterIdentityChanged || reason == ReasonOtherHub || reason == ReasonForbidden
 }
 
-func (p *Provider) probeFailed(r *record, why *failure) (event, *failure) {
-	p.metrics.failed(r.name, why.reason)
+func (p *Provider) probeFailed(r *record, why *reason.Failure) (event, *reason.Failure) {
+	p.metrics.failed(r.name, why.Reason)
 	r.probeFailures++
 	r.health = metav1.ConditionUnknown
 	if r.probeFailures >= p.o.ProbeFailureThreshold {
@@ -393,7 +395,7 @@ func (p *Provider) probeFailed(r *record, why *failure) (event, *failure) {
 // reauthorize reads the Secret when the API server does not accept the credentials: most likely they were rotated a
 // moment ago. If the Secret holds nothing new, or cannot be read, the probe has failed like any other: authenticators
 // fail for a moment, too.
-func (p *Provider) reauthorize(ctx context.Context, r *record, unauthorized *failure) (event, *failure) {
+func (p *Provider) reauthorize(ctx context.Context, r *record, unauthorized *reason.Failure) (event, *reason.Failure) {
 	version := r.enrolment.CredentialsVersion
 	if creds, why := p.readCredentials(ctx, r); why == nil {
 		switch credentials.Compare(r.conn.creds, creds) {

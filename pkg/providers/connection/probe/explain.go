@@ -1,0 +1,105 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+
+	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
+)
+
+// Refusal puts an error that is a refusal into words for a condition. It is nil for others.
+func Refusal(err error) *reason.Failure {
+	var refused *bounded.Error
+	if errors.As(err, &refused) {
+		return reason.New(reason.ReasonAnswerRefused, "An answer was refused: "+refused.Error())
+	}
+	var share *budget.ShareError
+	if errors.As(err, &share) {
+		return reason.New(reason.ReasonMemoryShareExceeded, "Some kinds are not watched: "+share.Error())
+	}
+	if errors.Is(err, transport.ErrEventsDelayed) {
+		return reason.New(reason.ReasonEventsDelayed, "Events or answers are read late: the cluster sends more of them than are read in the long run")
+	}
+	return nil
+}
+
+// explain turns an error of the network into a reason and a message that stays the same from one attempt to the next.
+func (p Prober) explain(err error) *reason.Failure {
+	host := p.transport.Server().Host
+	if why := Refusal(err); why != nil {
+		return why
+	}
+	if errors.Is(err, transport.ErrRefusedAddress) { // One sentence for all of them: which address it is and why tells of the manager's network.
+		return reason.New(reason.ReasonEndpointDenied, fmt.Sprintf("The API server at %s has an address to which this manager makes no connections", host))
+	}
+	if message := tlsMessage(err); message != "" {
+		return reason.New(reason.ReasonTLSError, fmt.Sprintf("The API server at %s %s", host, message))
+	}
+	return reason.New(reason.ReasonDialError, fmt.Sprintf("The API server at %s %s", host, dialMessage(err)))
+}
+
+func tlsMessage(err error) string {
+	var (
+		unknown  x509.UnknownAuthorityError
+		hostname x509.HostnameError
+		invalid  x509.CertificateInvalidError
+		record   tls.RecordHeaderError
+		remote   *net.OpError
+		verify   *tls.CertificateVerificationError
+	)
+	switch {
+	case errors.As(err, &unknown):
+		return "has a certificate that is signed by an unknown authority"
+	case errors.As(err, &hostname):
+		return "has a certificate for another name"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "has a certificate that has expired or is not valid yet"
+	case errors.As(err, &invalid), errors.As(err, &verify):
+		return "has a certificate that is not valid"
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
+		return "does not speak TLS"
+	case errors.As(err, &remote) && remote.Op == "remote error":
+		return "ended the TLS handshake: " + remote.Err.Error()
+	default:
+		return ""
+	}
+}
+
+func dialMessage(err error) string {
+	var (
+		dns     *net.DNSError
+		timeout net.Error
+	)
+	switch {
+	case errors.Is(err, multicluster.ErrClusterNotConnected):
+		return "is being disconnected"
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "has a name that does not exist"
+	case errors.As(err, &dns):
+		return "has a name that cannot be resolved"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "refused the connection"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "closed the connection"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "cannot be reached: there is no route to it"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "did not answer in time"
+	default:
+		return "cannot be reached"
+	}
+}

@@ -1,0 +1,81 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
+)
+
+const (
+	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	markerPath      = definitionsPath + "/" + fleetv1alpha1.HubMarkerName
+
+	// asMetadata is the form of the answer. Others are large, and of no use.
+	asMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+)
+
+// Marker reads the metadata of the marker; nil if there is none.
+func (p Prober) Marker(ctx context.Context, token string) (*metav1.ObjectMeta, *reason.Failure) {
+	code, body, err := p.send(ctx, question{method: http.MethodGet, path: markerPath, accept: asMetadata}, token)
+	switch {
+	case err != nil:
+		return nil, p.explain(err)
+	case code == http.StatusNotFound:
+		return nil, nil
+	case code != http.StatusOK:
+		return nil, markerRefused("get", code)
+	}
+	obj := metav1.PartialObjectMetadata{}
+	if json.Unmarshal(body, &obj) != nil || obj.Name != fleetv1alpha1.HubMarkerName {
+		return nil, reason.New(reason.ReasonProbeFailed, fmt.Sprintf("The API server's answer to a request for the CustomResourceDefinition %q is not one",
+			fleetv1alpha1.HubMarkerName))
+	}
+	return &obj.ObjectMeta, nil
+}
+
+// WriteMarker creates the marker, or replaces the one that was read. It returns whether it did, which it has not if
+// somebody else was faster.
+func (p Prober) WriteMarker(ctx context.Context, token string, m hubidentity.Marker, have *metav1.ObjectMeta) (bool, *reason.Failure) {
+	body, err := json.Marshal(m.Object(have))
+	if err != nil {
+		return false, reason.New(reason.ReasonProbeFailed, "The marker of the hub cannot be encoded")
+	}
+	method, path, verb := http.MethodPost, definitionsPath, "create"
+	if have != nil {
+		method, path, verb = http.MethodPut, markerPath, "update"
+	}
+	code, _, err := p.send(ctx, question{method: method, path: path, accept: asMetadata, body: body}, token)
+	switch {
+	case err != nil:
+		return false, p.explain(err)
+	case code == http.StatusConflict, code == http.StatusNotFound:
+		return false, nil
+	case code != http.StatusOK && code != http.StatusCreated:
+		return false, markerRefused(verb, code)
+	}
+	return true, nil
+}
+
+// markerRefused is why a cluster is not connected that does not let the marker be read or written.
+func markerRefused(verb string, code int) *reason.Failure {
+	switch code {
+	case http.StatusUnauthorized:
+		return reason.New(reason.ReasonUnauthorized, "The API server does not accept the credentials")
+	case http.StatusForbidden:
+		return reason.New(reason.ReasonForbidden, fmt.Sprintf(
+			"The API server does not let Masthead %s the CustomResourceDefinition %q, which says which hub the cluster belongs to",
+			verb, fleetv1alpha1.HubMarkerName))
+	}
+	return reason.New(reason.ReasonProbeFailed, fmt.Sprintf("The API server answered %d when Masthead tried to %s the CustomResourceDefinition %q",
+		code, verb, fleetv1alpha1.HubMarkerName))
+}

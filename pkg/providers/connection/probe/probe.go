@@ -1,0 +1,138 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
+)
+
+// maxProbeBody is how much of an answer to a probe is read.
+const maxProbeBody = 64 << 10
+
+// What an API server says about itself goes into conditions and labels: anything odd is not taken. See also ValidUID.
+var validVersion = regexp.MustCompile(`^v[0-9][0-9A-Za-z.+-]{0,62}$`)
+
+// A Prober asks an API server questions about itself, outside the rate limit of its clients: a busy cluster is not an ill
+// one. Each question has a deadline.
+type Prober struct {
+	transport *transport.Transport
+	timeout   time.Duration
+}
+
+// New returns a Prober of the cluster to which a Transport leads. Each question has the time-out.
+func New(t *transport.Transport, timeout time.Duration) Prober {
+	return Prober{transport: t, timeout: timeout}
+}
+
+// Transport carries the questions.
+func (p Prober) Transport() *transport.Transport { return p.transport }
+
+// Ready asks GET /readyz. Whatever answers is reachable; what is not reachable is a failure, and so is 401, with
+// reason.ReasonUnauthorized. /readyz is used, and not / as by Cluster API, because the API server lets every authenticated
+// user read it, without any role of ours, and because it says how the control plane is.
+func (p Prober) Ready(ctx context.Context, token string) (metav1.ConditionStatus, *reason.Failure) {
+	code, _, err := p.get(ctx, "/readyz", token)
+	switch {
+	case errors.Is(err, bounded.ErrRefused): // It answers, if not as an API server that is well does.
+		return metav1.ConditionFalse, nil
+	case err != nil:
+		return metav1.ConditionUnknown, p.explain(err)
+	case code == http.StatusUnauthorized:
+		return metav1.ConditionUnknown, reason.New(reason.ReasonUnauthorized, "The API server does not accept the credentials")
+	case code == http.StatusOK:
+		return metav1.ConditionTrue, nil
+	case code == http.StatusForbidden || code == http.StatusNotFound:
+		// It would not say: that it is ill is not known either.
+		return metav1.ConditionUnknown, nil
+	default:
+		return metav1.ConditionFalse, nil
+	}
+}
+
+// Version asks for the version of Kubernetes. Nothing depends on it, so that any failure is an empty version.
+func (p Prober) Version(ctx context.Context, token string) string {
+	code, body, err := p.get(ctx, "/version", token)
+	if err != nil || code != http.StatusOK {
+		return ""
+	}
+	var v struct {
+		GitVersion string `json:"gitVersion"`
+	}
+	if json.Unmarshal(body, &v) != nil || !validVersion.MatchString(v.GitVersion) {
+		return ""
+	}
+	return v.GitVersion
+}
+
+// Identity asks for the UID of the namespace kube-system, which is the nearest that Kubernetes has to an identity of a
+// cluster.
+func (p Prober) Identity(ctx context.Context, token string) (string, *reason.Failure) {
+	code, body, err := p.get(ctx, "/api/v1/namespaces/"+metav1.NamespaceSystem, token)
+	switch {
+	case err != nil:
+		return "", p.explain(err)
+	case code == http.StatusUnauthorized:
+		return "", reason.New(reason.ReasonUnauthorized, "The API server does not accept the credentials")
+	case code == http.StatusForbidden:
+		return "", reason.New(reason.ReasonForbidden, "The credentials may not get the namespace kube-system, whose UID identifies the cluster")
+	case code != http.StatusOK:
+		return "", reason.New(reason.ReasonProbeFailed, fmt.Sprintf("The API server answered %d when asked for the namespace kube-system", code))
+	}
+	ns := metav1.PartialObjectMetadata{}
+	if json.Unmarshal(body, &ns) != nil || !ValidUID(string(ns.UID)) {
+		return "", reason.New(reason.ReasonProbeFailed, "The API server's answer to a request for the namespace kube-system is not a namespace with a UUID")
+	}
+	return string(ns.UID), nil
+}
+
+func (p Prober) get(ctx context.Context, path, token string) (int, []byte, error) {
+	return p.send(ctx, question{method: http.MethodGet, path: path, accept: "application/json"}, token)
+}
+
+// question is a request about the cluster itself.
+type question struct {
+	method, path, accept string
+	// body is sent as JSON, if there is one.
+	body []byte
+}
+
+// send returns the status and the body of an answer.
+func (p Prober) send(ctx context.Context, q question, token string) (int, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	u := *p.transport.Server()
+	u.Path += q.path
+	req, err := http.NewRequestWithContext(ctx, q.method, u.String(), bytes.NewReader(q.body))
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header.Set("Accept", q.accept)
+	if q.body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := p.transport.Ask(req, token)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // Nothing is lost with it.
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxProbeBody))
+	if err != nil {
+		return 0, nil, err
+	}
+	return resp.StatusCode, answer, nil
+}
