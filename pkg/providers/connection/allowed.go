@@ -56,7 +56,7 @@ func (p *Provider) holdByClass(ctx context.Context, key Key, e *Enrolment) (*rea
 	if Allows(class.Spec.AllowedNamespaces, e.Object.Namespace, namespaceLabels) {
 		return p.holdByQuota(key, class, e), nil
 	}
-	p.quota.leave(key)
+	p.quota.Leave(key)
 	return reason.New(ReasonNamespaceNotAllowed, fmt.Sprintf(
 		"EnrollmentClass %q does not allow clusters of the namespace %q (spec.allowedNamespaces)", e.Class, e.Object.Namespace)), nil
 }
@@ -64,7 +64,7 @@ func (p *Provider) holdByClass(ctx context.Context, key Key, e *Enrolment) (*rea
 // holdByQuota says that an enrolment has no place in its class, or returns nil.
 func (p *Provider) holdByQuota(key Key, class *fleetv1alpha1.EnrollmentClass, e *Enrolment) *reason.Failure {
 	limit := int(ptr.Deref(class.Spec.MaxClusters, 0))
-	if p.quota.admit(key, class.Name, e.Object.CreationTimestamp.Time, limit) {
+	if p.quota.Admit(key, class.Name, e.Object.CreationTimestamp.Time, limit) {
 		return nil
 	}
 	return reason.New(ReasonClassFull, fmt.Sprintf(

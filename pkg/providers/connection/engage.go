@@ -138,5 +138,5 @@ func (p *Provider) release(r *record) {
 
 // releaseClaim gives up the hold on a cluster, and has those tried again that were refused because of it.
 func (p *Provider) releaseClaim(k Key) {
-	p.retry(p.arbiter.release(k))
+	p.retry(p.arbiter.Release(k))
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
@@ -99,7 +100,7 @@ func TestOneNamespaceLeavesRoomToOthers(t *testing.T) {
 	hole, hang := newHole(t)
 	hang()
 	src := newFakeSource()
-	for i := range workersFor(minConcurrentReconciles) + 10 {
+	for i := range allocation.WorkersFor(minConcurrentReconciles) + 10 {
 		src.set(fmt.Sprintf("greedy/%d", i), hole.kubeconfig(t, "x"))
 	}
 	h := newHarness(t, src, func(o *Options) { o.ProbeTimeout = time.Hour; o.ConnectTimeout = time.Hour })
@@ -120,7 +121,7 @@ func TestRecoveryDoesNotWaitForTheDead(t *testing.T) {
 	src.set("a", f.kubeconfig(t, "token"))
 	h.waitFor(t, "a", StateConnected, "")
 	name := func(i int) string { return fmt.Sprintf("dead-%d/%d", i%3, i) }
-	dead := workersFor(minConcurrentReconciles) + 10
+	dead := allocation.WorkersFor(minConcurrentReconciles) + 10
 	for i := range dead {
 		src.set(name(i), hole.kubeconfig(t, "x"))
 	}
@@ -129,7 +130,7 @@ func TestRecoveryDoesNotWaitForTheDead(t *testing.T) {
 	}
 	before := hole.count(everything)
 	hang()
-	retries := places(minConcurrentReconciles)[laneRetry]
+	retries := allocation.Places(minConcurrentReconciles)[allocation.Retry]
 	connectiontest.Eventually(t, "the dead have all places", func() bool { return hole.count(everything) >= before+retries })
 
 	f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 )
@@ -24,4 +25,9 @@ func badIdentifier(e *Enrolment) *reason.Failure {
 // valid says whether a pin can have been made by a connection.
 func (p Pin) valid() bool {
 	return probe.ValidUID(p.UID) && (p.Identifier == "" || p.Identifier == p.UID || !probe.LikeUID(p.Identifier))
+}
+
+// claim is what the pin says that the enrolment holds.
+func (p Pin) claim() allocation.Claim {
+	return allocation.Claim{UID: p.UID, Identifier: p.Identifier, ObjectUID: p.ObjectUID}
 }

@@ -27,6 +27,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/setmap"
 )
@@ -37,9 +38,9 @@ type Provider struct {
 	o         Options
 	sources   map[string]Source
 	metrics   *metrics
-	admission *admission
-	arbiter   *arbiter
-	quota     *quota
+	admission *allocation.Admission[Key]
+	arbiter   *allocation.Arbiter[Key]
+	quota     *allocation.Quota[Key]
 	// events and answers are what the clusters that send much share.
 	events, answers *transport.Shared
 	hub             cluster.Cluster
@@ -83,7 +84,7 @@ func New(o Options) (*Provider, error) {
 		o:         o,
 		sources:   map[string]Source{},
 		metrics:   newMetrics(o.Registerer),
-		arbiter:   newArbiter(),
+		arbiter:   allocation.NewArbiter[Key](),
 		events:    transport.NewShared(o.Limits.Events),
 		answers:   transport.NewShared(o.Limits.Answers),
 		indexes:   map[informerKey][]fieldIndex{},
@@ -93,8 +94,8 @@ func New(o Options) (*Provider, error) {
 		engaged:   map[mcr.ClusterName]*connected{},
 		refusals:  map[mcr.ClusterName]datedRefusal{},
 	}
-	p.admission = newAdmission(o.MaxConcurrentReconciles, o.MaxPerNamespace, p.wake)
-	p.quota = newQuota(p.wake)
+	p.admission = allocation.NewAdmission(o.MaxConcurrentReconciles, o.MaxPerNamespace, p.wake)
+	p.quota = allocation.NewQuota(p.wake)
 	for _, s := range o.Sources {
 		p.sources[s.Name()] = s
 	}
@@ -108,7 +109,7 @@ func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 	p.hub = local
 	c, err := controller.NewTypedUnmanaged("connection", controller.TypedOptions[Key]{
 		Reconciler:              p,
-		MaxConcurrentReconciles: workersFor(p.o.MaxConcurrentReconciles),
+		MaxConcurrentReconciles: allocation.WorkersFor(p.o.MaxConcurrentReconciles),
 		RecoverPanic:            new(true),
 		UsePriorityQueue:        new(true),
 		NewQueue:                newQueue,
@@ -143,7 +144,7 @@ func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.queue = q
-		for _, k := range p.quota.reserved() {
+		for _, k := range p.quota.Reserved() {
 			q.Add(k) // It may be gone since.
 		}
 		return nil
@@ -209,7 +210,7 @@ var hubRetry = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter:
 
 func (p *Provider) loadHubUID(ctx context.Context) error {
 	if p.o.HubUID != "" {
-		p.arbiter.hubUID = p.o.HubUID
+		p.arbiter.HubUID = p.o.HubUID
 		return nil
 	}
 	ns := namespaceMetadata()
@@ -219,7 +220,7 @@ func (p *Provider) loadHubUID(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot get the hub's namespace kube-system, by whose UID the hub is recognised: %w", err)
 	}
-	p.arbiter.hubUID = string(ns.UID)
+	p.arbiter.HubUID = string(ns.UID)
 	return nil
 }
 
@@ -239,9 +240,9 @@ func (p *Provider) loadPins(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(pins)) {
 		k, ok := ParseClusterName(name)
 		if _, known := p.sources[k.Source]; ok && known && pins[name].valid() {
-			p.arbiter.pin(k, pins[name])
+			p.arbiter.Pin(k, pins[name].claim())
 			if p.o.RequireClass && pins[name].Class != "" {
-				p.quota.reserve(k, pins[name].Class)
+				p.quota.Reserve(k, pins[name].Class)
 			}
 		}
 	}
@@ -329,7 +330,7 @@ func (p *Provider) InClass(class string) []mcr.ClusterName {
 
 // ByIdentifier returns the enrolled cluster that holds an effective identifier, connected or not.
 func (p *Provider) ByIdentifier(id string) (Cluster, bool) {
-	k, ok := p.arbiter.holderOf(id)
+	k, ok := p.arbiter.HolderOf(id)
 	if !ok {
 		return Cluster{}, false
 	}

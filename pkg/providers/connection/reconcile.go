@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -31,11 +32,11 @@ var errBusy = errors.New("too many clusters are being talked to")
 func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, error) {
 	var r *record
 	defer func() {
-		var waits [lanes]bool
+		var waits [allocation.Lanes]bool
 		if r != nil {
 			waits = r.waits
 		}
-		p.admission.settle(key, waits)
+		p.admission.Settle(key, waits)
 	}()
 	s, ok := p.sources[key.Source]
 	if !ok {
@@ -48,7 +49,7 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 	// The record comes first: what arrives from now on, and is not in the cache that hold reads, finds it and wakes it.
 	r = p.recordOf(key, e)
 	if r != nil {
-		r.waits = [lanes]bool{}
+		r.waits = [allocation.Lanes]bool{}
 	}
 	held, err := p.hold(ctx, key, e)
 	if err != nil {
@@ -56,7 +57,7 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 	}
 	if r == nil {
 		p.releaseClaim(key)
-		p.quota.leave(key)
+		p.quota.Leave(key)
 		return reconcile.Result{}, nil
 	}
 	for range maxSteps {
@@ -71,7 +72,7 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 		}
 		if r.state == StateRemoved {
 			if r = p.recordOf(key, e); r == nil { // A new object of the same name starts afresh.
-				p.quota.leave(key)
+				p.quota.Leave(key)
 				return reconcile.Result{}, nil
 			}
 		}

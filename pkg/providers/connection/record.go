@@ -13,6 +13,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -84,7 +85,7 @@ type record struct {
 	drain *drain
 
 	// waits are the lanes in which the reconcile that runs, or ran last, found no room.
-	waits [lanes]bool
+	waits [allocation.Lanes]bool
 
 	// retryNow is set by others who know that a refusal has lost its reason.
 	retryNow atomic.Bool
@@ -106,7 +107,7 @@ func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) obser
 		conflict: r.conflict != nil,
 		retryAt:  r.retryAt, probeAt: r.probeAt, settleAt: r.settleAt,
 		drained:      r.drain != nil && r.drain.done.Load(),
-		connectWaits: r.waits[laneFirst] || r.waits[laneRetry], probeWaits: r.waits[laneProbe] || r.waits[laneRecovery],
+		connectWaits: r.waits[allocation.First] || r.waits[allocation.Retry], probeWaits: r.waits[allocation.Probe] || r.waits[allocation.Recovery],
 	}
 	if r.held != nil {
 		o.held = r.held.Reason

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
@@ -26,8 +27,8 @@ import (
 const versionInterval = 5 * time.Minute
 
 // enter asks for room to talk to a cluster; errBusy if there is none now.
-func (p *Provider) enter(r *record, l lane) (leave func(), err error) {
-	leave, ok := p.admission.enter(r.key, l)
+func (p *Provider) enter(r *record, l allocation.Lane) (leave func(), err error) {
+	leave, ok := p.admission.Enter(r.key, r.key.Namespace, l)
 	r.waits[l] = !ok
 	if !ok {
 		return nil, errBusy
@@ -37,7 +38,7 @@ func (p *Provider) enter(r *record, l lane) (leave func(), err error) {
 
 // connect tries to make a connection, beside the one that serves if it is a shadow.
 func (p *Provider) connect(ctx context.Context, r *record, shadow bool) (event, *reason.Failure, error) {
-	leave, err := p.enter(r, attemptLane(r.attempts))
+	leave, err := p.enter(r, allocation.AttemptLane(r.attempts))
 	if err != nil {
 		return "", nil, err
 	}
@@ -167,26 +168,26 @@ func (p *Provider) claim(ctx context.Context, r *record, uid string) *reason.Fai
 		identifier = uid
 	}
 	for {
-		ruling := p.arbiter.claim(r.key, r.enrolment.Object.UID, uid, identifier)
-		p.retry(ruling.freed)
-		switch ruling.verdict {
-		case verdictGranted:
+		ruling := p.arbiter.Claim(r.key, r.enrolment.Object.UID, uid, identifier)
+		p.retry(ruling.Freed)
+		switch ruling.Verdict {
+		case allocation.VerdictGranted:
 			r.identifier = identifier
 			return nil
-		case verdictHub:
+		case allocation.VerdictHub:
 			return reason.New(ReasonHubItself, "The kubeconfig leads to the hub itself, which cannot be a workload cluster")
-		case verdictIdentityChanged:
+		case allocation.VerdictIdentityChanged:
 			return reason.New(ReasonClusterIdentityChanged, fmt.Sprintf(
 				"The kubeconfig leads to a cluster with the UID %q, and led to another one before; un-enrol and enrol it again if that is intended", uid))
-		case verdictDuplicate:
+		case allocation.VerdictDuplicate:
 		}
-		if ruling.pinned && !p.stillEnrolled(ctx, ruling.holder, r.key) {
+		if ruling.Pinned && !p.stillEnrolled(ctx, ruling.Holder, r.key) {
 			continue
 		}
-		if ruling.sameCluster {
-			return reason.New(ReasonDuplicateCluster, fmt.Sprintf("The same cluster is already enrolled as %q", ruling.holder))
+		if ruling.SameCluster {
+			return reason.New(ReasonDuplicateCluster, fmt.Sprintf("The same cluster is already enrolled as %q", ruling.Holder))
 		}
-		return reason.New(ReasonDuplicateCluster, fmt.Sprintf("The cluster identifier %q belongs to %q", identifier, ruling.holder))
+		return reason.New(ReasonDuplicateCluster, fmt.Sprintf("The cluster identifier %q belongs to %q", identifier, ruling.Holder))
 	}
 }
 
@@ -197,12 +198,12 @@ func (p *Provider) stillEnrolled(ctx context.Context, holder, asks Key) bool {
 	if err != nil {
 		return true
 	}
-	c, ok := p.arbiter.held(holder)
-	if ok && e != nil && (c.objectUID == "" || c.objectUID == e.Object.UID) {
-		p.arbiter.confirm(holder)
+	c, ok := p.arbiter.Held(holder)
+	if ok && e != nil && (c.ObjectUID == "" || c.ObjectUID == e.Object.UID) {
+		p.arbiter.Confirm(holder)
 		return true
 	}
-	p.retry(slices.DeleteFunc(p.arbiter.release(holder), func(k Key) bool { return k == asks }))
+	p.retry(slices.DeleteFunc(p.arbiter.Release(holder), func(k Key) bool { return k == asks }))
 	return false
 }
 
@@ -299,7 +300,7 @@ func (p *Provider) checkDraining(r *record, creds *credentials.Credentials, vers
 // still be good, is kept and the new one tried again later.
 func (p *Provider) tryToken(ctx context.Context, r *record, creds *credentials.Credentials, version string) (event, *reason.Failure, error) {
 	if r.state == StateConnected {
-		leave, err := p.enter(r, probeLane(r.probeFailures))
+		leave, err := p.enter(r, allocation.ProbeLane(r.probeFailures))
 		if err != nil {
 			return "", nil, err
 		}
@@ -320,7 +321,7 @@ func (p *Provider) tryToken(ctx context.Context, r *record, creds *credentials.C
 
 // probe asks the API server how it is.
 func (p *Provider) probe(ctx context.Context, r *record) (event, *reason.Failure, error) {
-	leave, err := p.enter(r, probeLane(r.probeFailures))
+	leave, err := p.enter(r, allocation.ProbeLane(r.probeFailures))
 	if err != nil {
 		return "", nil, err
 	}

@@ -1,26 +1,26 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package connection
+package allocation
 
 import "testing"
 
 func TestLanes(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
-		got, want lane
+		got, want Lane
 	}{
 		"FirstAttempt": {
-			"What was just enrolled does not wait for what failed before.", attemptLane(0), laneFirst,
+			"What was just enrolled does not wait for what failed before.", AttemptLane(0), First,
 		},
 		"NextAttempt": {
-			"An attempt after a failure costs a time-out, most likely.", attemptLane(1), laneRetry,
+			"An attempt after a failure costs a time-out, most likely.", AttemptLane(1), Retry,
 		},
 		"Probe": {
-			"A live connection is probed whatever becomes of the others.", probeLane(0), laneProbe,
+			"A live connection is probed whatever becomes of the others.", ProbeLane(0), Probe,
 		},
 		"ProbeAfterAFailure": {
-			"A connection that may be back does not wait for clusters that are dead.", probeLane(1), laneRecovery,
+			"A connection that may be back does not wait for clusters that are dead.", ProbeLane(1), Recovery,
 		},
 	}
 	for name, tc := range cases {
@@ -31,13 +31,13 @@ func TestLanes(t *testing.T) {
 		})
 	}
 	sum := 0
-	for l, n := range places(50) {
+	for l, n := range Places(50) {
 		if n == 0 {
 			t.Errorf("lane %d has no place", l)
 		}
 		sum += n
 	}
-	if got := workersFor(50); got <= sum {
+	if got := WorkersFor(50); got <= sum {
 		t.Errorf("want a worker for each of %d places and some to spare, got %d", sum, got)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package connection
+package allocation
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 
 // fakeQuota is a quota whose woken members ask again at once, as reconciles do.
 type fakeQuota struct {
-	*quota
+	*Quota[key]
 	limit map[string]int
 	asked map[string]string // the class that each named last
 	has   map[string]bool
@@ -23,7 +23,7 @@ type fakeQuota struct {
 
 func newFakeQuota(ages map[string]int) *fakeQuota {
 	f := &fakeQuota{limit: map[string]int{}, asked: map[string]string{}, has: map[string]bool{}, ages: ages}
-	f.quota = newQuota(func(k Key) {
+	f.Quota = NewQuota(func(k key) {
 		if class, ok := f.asked[k.Name]; ok {
 			f.ask(k.Name, class)
 		}
@@ -31,17 +31,17 @@ func newFakeQuota(ages map[string]int) *fakeQuota {
 	return f
 }
 
-func quotaKey(name string) Key { return Key{"fake", "ns", name} }
+func quotaKey(name string) key { return key{"fake", "ns", name} }
 
 func (f *fakeQuota) ask(name, class string) {
 	f.asked[name] = class
-	f.has[name] = f.admit(quotaKey(name), class, time.Unix(1000-int64(f.ages[name]), 0), f.limit[class])
+	f.has[name] = f.Admit(quotaKey(name), class, time.Unix(1000-int64(f.ages[name]), 0), f.limit[class])
 }
 
 func (f *fakeQuota) gone(name string) {
 	delete(f.asked, name)
 	delete(f.has, name)
-	f.leave(quotaKey(name))
+	f.Leave(quotaKey(name))
 }
 
 // change sets a limit, of which the watch of classes tells every member.
@@ -110,7 +110,7 @@ func TestQuotaOverARestart(t *testing.T) {
 		f := newFakeQuota(ages)
 		f.limit["x"] = 2
 		for _, name := range []string{"c", "d"} {
-			f.reserve(quotaKey(name), "x")
+			f.Reserve(quotaKey(name), "x")
 		}
 		for _, name := range names {
 			f.ask(name, "x")
@@ -122,12 +122,12 @@ func TestQuotaOverARestart(t *testing.T) {
 		f = newFakeQuota(ages)
 		f.limit["x"] = 2
 		for _, name := range []string{"gone", "d"} {
-			f.reserve(quotaKey(name), "x")
+			f.Reserve(quotaKey(name), "x")
 		}
 		for _, name := range names {
 			f.ask(name, "x")
 		}
-		for _, k := range f.reserved() {
+		for _, k := range f.Reserved() {
 			f.gone(k.Name)
 		}
 		if got := f.holders(); got != "[a d]" && got != "[b d]" && got != "[c d]" {

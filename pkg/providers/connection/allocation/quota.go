@@ -1,32 +1,39 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package connection
+package allocation
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 )
 
-// quota decides which enrolments have a place in their class, of those that EnrollmentClass.spec.maxClusters leaves.
+// A Key names an enrolment.
+type Key interface {
+	comparable
+	fmt.Stringer
+}
+
+// Quota decides which enrolments have a place in their class, of those that EnrollmentClass.spec.maxClusters leaves.
 //
 // The members of a class are in an order: those that had a place before those that never had one, and within both the
 // older objects first. The first maxClusters of them have a place. A member that gets its first place does so because
 // all that had one before have one still, so that while the limit does not change nobody loses a place to another; when
 // it is lowered, the youngest do.
-type quota struct {
-	wake func(Key)
+type Quota[K Key] struct {
+	wake func(K)
 
 	mu      sync.Mutex
-	members map[Key]*member
-	classes map[string]*roster
+	members map[K]*member[K]
+	classes map[string]*roster[K]
 }
 
 // member is an enrolment whose class allows it.
-type member struct {
-	key     Key
+type member[K Key] struct {
+	key     K
 	class   string
 	created time.Time
 	// placed is whether it has, or ever had, a place; admitted is what it was told last.
@@ -34,28 +41,29 @@ type member struct {
 }
 
 // roster is the members of one class, in their order, and its limit; zero is none.
-type roster struct {
+type roster[K Key] struct {
 	limit int
-	order []*member
+	order []*member[K]
 }
 
-func newQuota(wake func(Key)) *quota {
-	return &quota{wake: wake, members: map[Key]*member{}, classes: map[string]*roster{}}
+// NewQuota returns a Quota without members. wake is called for who has got a place, or lost it.
+func NewQuota[K Key](wake func(K)) *Quota[K] {
+	return &Quota[K]{wake: wake, members: map[K]*member[K]{}, classes: map[string]*roster[K]{}}
 }
 
-// reserve keeps a place for an enrolment that had one before the start, until it asks for it or leaves. Until then it
+// Reserve keeps a place for an enrolment that had one before the start, until it asks for it or leaves. Until then it
 // counts as older than any other.
-func (q *quota) reserve(k Key, class string) {
+func (q *Quota[K]) Reserve(k K, class string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.insertLocked(&member{key: k, class: class, placed: true})
+	q.insertLocked(&member[K]{key: k, class: class, placed: true})
 }
 
-// reserved are the enrolments for which a place is kept.
-func (q *quota) reserved() []Key {
+// Reserved are the enrolments for which a place is kept.
+func (q *Quota[K]) Reserved() []K {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var keys []Key
+	var keys []K
 	for k, m := range q.members {
 		if m.created.IsZero() {
 			keys = append(keys, k)
@@ -64,14 +72,14 @@ func (q *quota) reserved() []Key {
 	return keys
 }
 
-// admit makes an enrolment a member of a class with a limit, zero for none, and says whether it has a place.
-func (q *quota) admit(k Key, class string, created time.Time, limit int) bool {
+// Admit makes an enrolment a member of a class with a limit, zero for none, and says whether it has a place.
+func (q *Quota[K]) Admit(k K, class string, created time.Time, limit int) bool {
 	q.mu.Lock()
-	var woken []Key
+	var woken []K
 	m := q.members[k]
 	if m == nil || m.class != class {
 		woken = append(woken, q.removeLocked(m)...)
-		m = &member{key: k, class: class, created: created}
+		m = &member[K]{key: k, class: class, created: created}
 		q.insertLocked(m)
 	} else if !m.created.Equal(created) {
 		woken = append(woken, q.removeLocked(m)...)
@@ -80,7 +88,7 @@ func (q *quota) admit(k Key, class string, created time.Time, limit int) bool {
 	}
 	r := q.classes[class]
 	r.limit = limit
-	i, _ := slices.BinarySearchFunc(r.order, m, compareMembers)
+	i, _ := slices.BinarySearchFunc(r.order, m, compareMembers[K])
 	m.admitted = limit == 0 || i < limit
 	if m.admitted && !m.placed {
 		r.order = slices.Delete(r.order, i, i+1)
@@ -93,15 +101,15 @@ func (q *quota) admit(k Key, class string, created time.Time, limit int) bool {
 	return m.admitted
 }
 
-// leave gives up the place of an enrolment, if it has one, and wakes who gets it.
-func (q *quota) leave(k Key) {
+// Leave gives up the place of an enrolment, if it has one, and wakes who gets it.
+func (q *Quota[K]) Leave(k K) {
 	q.mu.Lock()
 	woken := q.removeLocked(q.members[k])
 	q.mu.Unlock()
 	q.wakeAll(k, woken)
 }
 
-func (q *quota) wakeAll(but Key, keys []Key) {
+func (q *Quota[K]) wakeAll(but K, keys []K) {
 	for _, k := range keys {
 		if k != but {
 			q.wake(k)
@@ -109,25 +117,25 @@ func (q *quota) wakeAll(but Key, keys []Key) {
 	}
 }
 
-func (q *quota) insertLocked(m *member) {
+func (q *Quota[K]) insertLocked(m *member[K]) {
 	r := q.classes[m.class]
 	if r == nil {
-		r = &roster{}
+		r = &roster[K]{}
 		q.classes[m.class] = r
 	}
-	i, _ := slices.BinarySearchFunc(r.order, m, compareMembers)
+	i, _ := slices.BinarySearchFunc(r.order, m, compareMembers[K])
 	r.order = slices.Insert(r.order, i, m)
 	q.members[m.key] = m
 }
 
 // removeLocked returns who has to be told.
-func (q *quota) removeLocked(m *member) []Key {
+func (q *Quota[K]) removeLocked(m *member[K]) []K {
 	if m == nil {
 		return nil
 	}
 	r := q.classes[m.class]
 	delete(q.members, m.key)
-	if i, found := slices.BinarySearchFunc(r.order, m, compareMembers); found {
+	if i, found := slices.BinarySearchFunc(r.order, m, compareMembers[K]); found {
 		r.order = slices.Delete(r.order, i, i+1)
 	}
 	if len(r.order) == 0 {
@@ -137,14 +145,14 @@ func (q *quota) removeLocked(m *member) []Key {
 }
 
 // nextLocked returns the last that has a place, if it does not know yet: one that leaves makes room for one.
-func (r *roster) nextLocked() []Key {
+func (r *roster[K]) nextLocked() []K {
 	if r.limit == 0 || len(r.order) < r.limit || r.order[r.limit-1].admitted {
 		return nil
 	}
-	return []Key{r.order[r.limit-1].key}
+	return []K{r.order[r.limit-1].key}
 }
 
-func compareMembers(a, b *member) int {
+func compareMembers[K Key](a, b *member[K]) int {
 	if a.placed != b.placed {
 		if a.placed {
 			return -1

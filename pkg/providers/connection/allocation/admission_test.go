@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package connection
+package allocation
 
 import (
 	"slices"
@@ -9,55 +9,55 @@ import (
 )
 
 // keys of two namespaces.
-func keyIn(namespace, name string) Key { return Key{Source: "fake", Namespace: namespace, Name: name} }
+func keyIn(namespace, name string) key { return key{Source: "fake", Namespace: namespace, Name: name} }
 
 func TestAdmission(t *testing.T) {
-	var woken []Key
-	a := newAdmission(8, 4, func(k Key) { woken = append(woken, k) }) // Four places to retry, two for a namespace.
+	var woken []key
+	a := NewAdmission(8, 4, func(k key) { woken = append(woken, k) }) // Four places to retry, two for a namespace.
 	a1, a2, a3, b1 := keyIn("a", "1"), keyIn("a", "2"), keyIn("a", "3"), keyIn("b", "1")
-	leave1, ok1 := a.enter(a1, laneRetry)
-	_, ok2 := a.enter(a2, laneRetry)
-	_, ok3 := a.enter(a3, laneRetry)
+	leave1, ok1 := a.Enter(a1, a1.Namespace, Retry)
+	_, ok2 := a.Enter(a2, a2.Namespace, Retry)
+	_, ok3 := a.Enter(a3, a3.Namespace, Retry)
 	if !ok1 || !ok2 || ok3 {
 		t.Errorf("want a namespace to have half of the room, got %t %t %t", ok1, ok2, ok3)
 	}
-	if _, ok := a.enter(b1, laneRetry); !ok {
+	if _, ok := a.Enter(b1, b1.Namespace, Retry); !ok {
 		t.Error("want room for another namespace")
 	}
-	for l := range lanes {
-		if l == laneRetry {
+	for l := range Lanes {
+		if l == Retry {
 			continue
 		}
-		leave, ok := a.enter(a3, l)
+		leave, ok := a.Enter(a3, a3.Namespace, l)
 		if !ok {
 			t.Fatalf("lane %d waits for another one", l)
 		}
 		leave()
 	}
-	if _, ok := a.enter(a3, laneRetry); ok {
+	if _, ok := a.Enter(a3, a3.Namespace, Retry); ok {
 		t.Error("asking again is no way around")
 	}
 	if len(woken) != 0 {
 		t.Errorf("want nobody woken, got %v", woken)
 	}
 	leave1()
-	if !slices.Equal(woken, []Key{a3}) {
+	if !slices.Equal(woken, []key{a3}) {
 		t.Errorf("want the one that waits woken, once, got %v", woken)
 	}
-	if _, ok := a.enter(a1, laneRetry); ok {
+	if _, ok := a.Enter(a1, a1.Namespace, Retry); ok {
 		t.Error("want the place kept for the one that was woken")
 	}
-	leave3, ok := a.enter(a3, laneRetry)
+	leave3, ok := a.Enter(a3, a3.Namespace, Retry)
 	if !ok {
 		t.Fatal("want the place kept for the one that was woken")
 	}
 	leave3()
-	if !slices.Equal(woken, []Key{a3, a1}) {
+	if !slices.Equal(woken, []key{a3, a1}) {
 		t.Errorf("want the next one woken, got %v", woken)
 	}
 	// It was woken, and does not need the place any more; a2 holds its own.
-	a.settle(a1, [lanes]bool{})
-	if _, ok := a.enter(a3, laneRetry); !ok {
+	a.Settle(a1, [Lanes]bool{})
+	if _, ok := a.Enter(a3, a3.Namespace, Retry); !ok {
 		t.Error("want a place that is not needed to be free again")
 	}
 	if len(a.turns) != 0 {
@@ -66,18 +66,18 @@ func TestAdmission(t *testing.T) {
 }
 
 func TestSettleKeepsThePlaceInLine(t *testing.T) {
-	var woken []Key
-	a := newAdmission(1, 1, func(k Key) { woken = append(woken, k) })
+	var woken []key
+	a := NewAdmission(1, 1, func(k key) { woken = append(woken, k) })
 	k1, k2, k3 := keyIn("a", "1"), keyIn("b", "2"), keyIn("c", "3")
-	leave, _ := a.enter(k1, laneFirst)
-	a.enter(k2, laneFirst)
-	a.enter(k3, laneFirst)
-	var waits [lanes]bool
-	waits[laneFirst] = true
-	a.settle(k2, waits)
-	a.settle(k3, [lanes]bool{})
+	leave, _ := a.Enter(k1, k1.Namespace, First)
+	a.Enter(k2, k2.Namespace, First)
+	a.Enter(k3, k3.Namespace, First)
+	var waits [Lanes]bool
+	waits[First] = true
+	a.Settle(k2, waits)
+	a.Settle(k3, [Lanes]bool{})
 	leave()
-	if !slices.Equal(woken, []Key{k2}) {
+	if !slices.Equal(woken, []key{k2}) {
 		t.Errorf("want the first in line woken, got %v", woken)
 	}
 }
@@ -86,10 +86,10 @@ func TestSettleKeepsThePlaceInLine(t *testing.T) {
 func TestEveryPlaceHasAWorker(t *testing.T) {
 	for _, n := range []int{1, 50, 100, 1000} {
 		sum := 0
-		for _, lane := range places(n) {
+		for _, lane := range Places(n) {
 			sum += lane
 		}
-		if got := workersFor(n); got <= sum {
+		if got := WorkersFor(n); got <= sum {
 			t.Errorf("want more workers than the %d places, got %d", sum, got)
 		}
 	}
