@@ -30,6 +30,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/closedcache"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
@@ -46,7 +47,7 @@ var (
 type connectionOptions struct {
 	scheme         *runtime.Scheme
 	byObject       map[client.Object]cache.ByObject
-	indexes        map[informerKey][]fieldIndex
+	indexes        map[closedcache.Key][]closedcache.Index
 	credentials    credentials.Options
 	requestTimeout time.Duration
 	probeTimeout   time.Duration
@@ -145,7 +146,7 @@ func newConnected(
 		co.Cache = cache.Options{
 			HTTPClient:                  watches,
 			ByObject:                    o.byObject,
-			DefaultTransform:            trim,
+			DefaultTransform:            closedcache.Trim,
 			NewInformer:                 multicluster.NewInformer,
 			ReaderFailOnMissingInformer: true,
 			SyncPeriod:                  ptr.To[time.Duration](0),
@@ -155,9 +156,9 @@ func newConnected(
 			if err != nil {
 				return nil, err
 			}
-			return newClosedCache(inner, o.scheme, o.indexes), nil
+			return closedcache.New(inner, o.scheme, o.indexes), nil
 		}
-		co.Client = client.Options{Cache: &client.CacheOptions{DisableFor: neverCached(), Unstructured: true}}
+		co.Client = client.Options{Cache: &client.CacheOptions{DisableFor: closedcache.NeverCached(), Unstructured: true}}
 		co.NewClient = func(cfg *rest.Config, opts client.Options) (client.Client, error) {
 			c, err := client.New(cfg, opts)
 			if err != nil {
@@ -202,6 +203,12 @@ func (c *connected) stoppedByItself() bool {
 	default:
 		return false
 	}
+}
+
+// panicFailure is the failure of a connection that was given up after a panic. What was panicked with is in the log
+// alone, since it can hold text of the cluster.
+func panicFailure() *reason.Failure {
+	return reason.New(ReasonPanicked, "The manager failed unexpectedly while it handled the cluster; see its log")
 }
 
 // lost says why the connection is of no use any more though nobody closed it, or is nil.

@@ -18,12 +18,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
-// A Leaver undoes in a cluster what would be in the way of its users when nobody works on it any more. It is called
-// between the end of the cluster's work and the end of its connection, and returns when it is done, when the cluster
-// does not answer, or when ctx ends, which is also when the enrolment comes back. One that fails although the cluster
-// answers is called again a few times: nobody comes back to what it leaves behind.
-type Leaver func(ctx context.Context, name mcr.ClusterName) error
-
 const (
 	// leaveAttempts is how often a Leaver is called that fails, leaveRetry how long it is left alone in between.
 	leaveAttempts = 3

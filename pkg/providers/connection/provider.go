@@ -5,29 +5,22 @@ package connection
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
-	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/closedcache"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/setmap"
 )
@@ -55,7 +48,7 @@ type Provider struct {
 
 	mu          sync.RWMutex
 	started     bool
-	indexes     map[informerKey][]fieldIndex
+	indexes     map[closedcache.Key][]closedcache.Index
 	records     records
 	published   map[mcr.ClusterName]Cluster
 	inClass     setmap.Map[string, mcr.ClusterName]
@@ -66,211 +59,18 @@ type Provider struct {
 	queue       workqueue.TypedRateLimitingInterface[Key]
 }
 
+// datedRefusal is a Refusal and when it was last true.
+type datedRefusal struct {
+	Refusal
+	at time.Time
+}
+
 var (
 	_ mcr.Provider                                  = &Provider{}
 	_ mcr.ProviderRunnable                          = &Provider{}
 	_ reconcile.TypedReconciler[Key]                = &Provider{}
 	_ interface{ Subscribe(func(mcr.ClusterName)) } = &Provider{}
 )
-
-// New returns a Provider. Make the manager, then the sources over its clients, then the Provider; hand it to
-// mcmanager.WithMultiCluster and call SetupWithManager.
-func New(o Options) (*Provider, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a connection provider: %w", err)
-	}
-	p := &Provider{
-		o:         o,
-		sources:   map[string]Source{},
-		metrics:   newMetrics(o.Registerer),
-		arbiter:   allocation.NewArbiter[Key](),
-		events:    transport.NewShared(o.Limits.Events),
-		answers:   transport.NewShared(o.Limits.Answers),
-		indexes:   map[informerKey][]fieldIndex{},
-		records:   newRecords(),
-		published: map[mcr.ClusterName]Cluster{},
-		inClass:   setmap.Map[string, mcr.ClusterName]{},
-		engaged:   map[mcr.ClusterName]*connected{},
-		refusals:  map[mcr.ClusterName]datedRefusal{},
-	}
-	p.admission = allocation.NewAdmission(o.MaxConcurrentReconciles, o.MaxPerNamespace, p.wake)
-	p.quota = allocation.NewQuota(p.wake)
-	for _, s := range o.Sources {
-		p.sources[s.Name()] = s
-	}
-	return p, nil
-}
-
-// SetupWithManager sets the Provider up to read the hub through the manager's local cluster. Call it before the manager
-// starts. The manager starts the Provider itself, once it is elected.
-func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
-	local := mgr.GetLocalManager()
-	p.hub = local
-	c, err := controller.NewTypedUnmanaged("connection", controller.TypedOptions[Key]{
-		Reconciler:              p,
-		MaxConcurrentReconciles: allocation.WorkersFor(p.o.MaxConcurrentReconciles),
-		RecoverPanic:            new(true),
-		UsePriorityQueue:        new(true),
-		NewQueue:                newQueue,
-		SkipNameValidation:      local.GetControllerOptions().SkipNameValidation,
-		CacheSyncTimeout:        local.GetControllerOptions().CacheSyncTimeout,
-		LogConstructor:          logConstructor(local.GetLogger()),
-	})
-	if err != nil {
-		return fmt.Errorf("cannot make the connection controller: %w", err)
-	}
-	p.controller = c
-	for _, s := range p.o.Sources {
-		watches, err := s.Watches(local)
-		if err != nil {
-			return fmt.Errorf("cannot set up the watches of source %q: %w", s.Name(), err)
-		}
-		for _, w := range watches {
-			if err := c.Watch(w); err != nil {
-				return fmt.Errorf("cannot watch for source %q: %w", s.Name(), err)
-			}
-		}
-	}
-	if p.o.RequireClass {
-		if err := c.Watch(p.classWatch(local)); err != nil {
-			return fmt.Errorf("cannot watch EnrollmentClasses: %w", err)
-		}
-		if err := c.Watch(p.namespaceWatch(local)); err != nil {
-			return fmt.Errorf("cannot watch Namespaces: %w", err)
-		}
-	}
-	return c.Watch(source.TypedFunc[Key](func(_ context.Context, q workqueue.TypedRateLimitingInterface[Key]) error {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.queue = q
-		for _, k := range p.quota.Reserved() {
-			q.Add(k) // It may be gone since.
-		}
-		return nil
-	}))
-}
-
-// classWatch wakes the enrolments that name a class when it comes, goes or changes.
-func (p *Provider) classWatch(hub cluster.Cluster) source.TypedSource[Key] {
-	return source.TypedKind(hub.GetCache(), &fleetv1alpha1.EnrollmentClass{}, handler.TypedEnqueueRequestsFromMapFunc(
-		func(_ context.Context, class *fleetv1alpha1.EnrollmentClass) []Key { return p.enrolmentsOf(class.Name) }),
-		predicate.TypedGenerationChangedPredicate[*fleetv1alpha1.EnrollmentClass]{})
-}
-
-// namespaceWatch wakes the enrolments of a namespace of the hub when it comes or its labels change, by which a class
-// may allow it.
-func (p *Provider) namespaceWatch(hub cluster.Cluster) source.TypedSource[Key] {
-	return source.TypedKind(hub.GetCache(), namespaceMetadata(), handler.TypedEnqueueRequestsFromMapFunc(
-		func(_ context.Context, ns *metav1.PartialObjectMetadata) []Key { return p.enrolmentsIn(ns.Name) }),
-		predicate.TypedLabelChangedPredicate[*metav1.PartialObjectMetadata]{})
-}
-
-// Start connects clusters until ctx ends, and returns when every connection has ended. The manager calls it.
-func (p *Provider) Start(ctx context.Context, aware mcr.Aware) error {
-	if p.controller == nil {
-		return errors.New("cannot start the connection provider: SetupWithManager was not called")
-	}
-	if err := p.prepare(ctx, aware); err != nil {
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // Told to stop before the hub could be read.
-		}
-		return err
-	}
-	err := p.controller.Start(ctx)
-	p.stop()
-	return err
-}
-
-// prepare reads what must be known before the first connection, and freezes the indexes.
-func (p *Provider) prepare(ctx context.Context, aware mcr.Aware) error {
-	if err := p.loadHubUID(ctx); err != nil {
-		return err
-	}
-	if err := p.loadPins(ctx); err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.started {
-		return errors.New("cannot start the connection provider twice")
-	}
-	p.started = true
-	p.aware, p.ctx = aware, ctx
-	p.share = connectionOptions{
-		scheme: p.o.Scheme, byObject: p.o.CacheByObject, indexes: p.indexes, credentials: p.o.Credentials,
-		requestTimeout: p.o.RequestTimeout, probeTimeout: p.o.ProbeTimeout,
-		qps: p.o.QPS, burst: p.o.Burst, userAgent: p.o.UserAgent, wrapTransport: p.o.WrapTransport,
-	}
-	return nil
-}
-
-// hubRetry is how reads of the hub at start are repeated: the hub's API server may be restarting as well.
-var hubRetry = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 7}
-
-func (p *Provider) loadHubUID(ctx context.Context) error {
-	if p.o.HubUID != "" {
-		p.arbiter.HubUID = p.o.HubUID
-		return nil
-	}
-	ns := namespaceMetadata()
-	err := retryRead(ctx, func() error {
-		return p.hub.GetAPIReader().Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, ns)
-	})
-	if err != nil {
-		return fmt.Errorf("cannot get the hub's namespace kube-system, by whose UID the hub is recognised: %w", err)
-	}
-	p.arbiter.HubUID = string(ns.UID)
-	return nil
-}
-
-func (p *Provider) loadPins(ctx context.Context) error {
-	if p.o.Pins == nil {
-		return nil
-	}
-	var pins map[mcr.ClusterName]Pin
-	err := retryRead(ctx, func() error {
-		var err error
-		pins, err = p.o.Pins.Load(ctx)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("cannot load which cluster each enrolment led to: %w", err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(pins)) {
-		k, ok := ParseClusterName(name)
-		if _, known := p.sources[k.Source]; ok && known && pins[name].valid() {
-			p.arbiter.Pin(k, pins[name].claim())
-			if p.o.RequireClass && pins[name].Class != "" {
-				p.quota.Reserve(k, pins[name].Class)
-			}
-		}
-	}
-	return nil
-}
-
-func retryRead(ctx context.Context, read func() error) error {
-	var last error
-	err := wait.ExponentialBackoffWithContext(ctx, hubRetry, func(context.Context) (bool, error) {
-		last = read()
-		return last == nil, nil
-	})
-	if err != nil && last != nil {
-		return last
-	}
-	return err
-}
-
-// stop ends every connection and waits.
-func (p *Provider) stop() {
-	p.mu.Lock()
-	conns := slices.Collect(maps.Values(p.engaged))
-	p.mu.Unlock()
-	for _, c := range conns {
-		c.close(errStopped)
-	}
-	p.running.Wait()
-}
 
 // Get returns an engaged cluster, as a Connected. For one that is enrolled and not engaged, the error is
 // multicluster.ErrClusterNotConnected, for any other mcr.ErrClusterNotFound.
@@ -289,16 +89,16 @@ func (p *Provider) Get(_ context.Context, name mcr.ClusterName) (cluster.Cluster
 // IndexField adds an index to the caches of all clusters. It must be called before the Provider starts: an index that
 // only some connections have would make reads fail on the others.
 func (p *Provider) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
-	k, err := keyOf(obj, p.o.Scheme)
+	k, err := closedcache.KeyOf(obj, p.o.Scheme)
 	if err != nil {
 		return fmt.Errorf("cannot index by %s: %w", field, err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.started {
-		return fmt.Errorf("cannot index %s by %s: the provider has started", k.gvk.Kind, field)
+		return fmt.Errorf("cannot index %s by %s: the provider has started", k.GVK.Kind, field)
 	}
-	p.indexes[k] = append(p.indexes[k], fieldIndex{obj: obj, field: field, extract: extract})
+	p.indexes[k] = append(p.indexes[k], closedcache.Index{Object: obj, Field: field, Extract: extract})
 	return nil
 }
 
@@ -342,45 +142,6 @@ func (p *Provider) Subscribe(fn func(mcr.ClusterName)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.subscribers = append(p.subscribers, fn)
-}
-
-// publish makes a record visible to readers; gone takes it away.
-func (p *Provider) publish(r *record, gone bool) {
-	c := r.snapshot()
-	if !gone {
-		p.metrics.setHeld(r)
-	}
-	p.mu.Lock()
-	old, known := p.published[r.name]
-	var changed bool
-	if known {
-		p.inClass.Delete(old.Enrolment.Class, r.name)
-	}
-	if gone {
-		delete(p.published, r.name)
-		changed = known
-	} else {
-		c.Refused = p.refusals[r.name].Refusal
-		p.published[r.name] = c
-		p.inClass.Insert(c.Enrolment.Class, r.name)
-		changed = !known || !old.Equal(c)
-	}
-	subscribers := p.subscribers
-	p.mu.Unlock()
-	if !changed {
-		return
-	}
-	if !gone {
-		p.metrics.setState(r.name, old.State, c.State)
-		p.announce(old, c)
-	}
-	notify(subscribers, r.name)
-}
-
-func notify(subscribers []func(mcr.ClusterName), name mcr.ClusterName) {
-	for _, fn := range subscribers {
-		fn(name)
-	}
 }
 
 // wake has a key reconciled soon.

@@ -7,14 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
@@ -24,9 +25,6 @@ import (
 
 // maxSteps is more than any chain of steps is long. A worker that got that far lets the others have a turn.
 const maxSteps = 16
-
-// errBusy says that there is no room to talk to a cluster now. The enrolment is woken when there is.
-var errBusy = errors.New("too many clusters are being talked to")
 
 // Reconcile brings one enrolment as far as it gets now.
 func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, error) {
@@ -106,41 +104,6 @@ func (p *Provider) recordOf(key Key, e *Enrolment) *record {
 	return r
 }
 
-// hold says why an enrolment must not be connected, or nil.
-func (p *Provider) hold(ctx context.Context, key Key, e *Enrolment) (*reason.Failure, error) {
-	if e == nil {
-		return nil, nil //nolint:nilnil // Nothing to hold.
-	}
-	var byClass *reason.Failure
-	if p.o.RequireClass {
-		var err error
-		if byClass, err = p.holdByClass(ctx, key, e); err != nil {
-			return nil, err
-		}
-	}
-	return firstHold(byClass, e), nil
-}
-
-// firstHold returns the reason that counts of those that hold an enrolment, or nil. Those that take effect at once come
-// first, so that one with a grace period never hides them. Of these, what the class forbids is first: the others are up
-// to the owner of the enrolled object, from whom an administrator may just have taken the cluster.
-func firstHold(byClass *reason.Failure, e *Enrolment) *reason.Failure {
-	switch {
-	case byClass != nil && atOnce(byClass.Reason):
-		return byClass
-	case e.Paused:
-		return reason.New(ReasonPaused, "The enrolled object is paused")
-	case badIdentifier(e) != nil:
-		return badIdentifier(e)
-	case !e.Ready:
-		return reason.New(e.NotReadyReason, e.NotReadyMessage)
-	case e.CredentialsVersion == "":
-		return reason.New(ReasonNoCredentials, "There is no Secret with the cluster's kubeconfig")
-	default:
-		return byClass
-	}
-}
-
 // take notes what the source says, without acting on it. Of another object under the same name nothing is noted: its
 // enrolment gets a record of its own.
 func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *reason.Failure) {
@@ -164,10 +127,32 @@ func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *reas
 	}
 }
 
-// atOnce says whether what holds an enrolment ends a connection without a grace period: what somebody asked for or
-// forbade, other than what is missing and may come back.
-func atOnce(reason string) bool {
-	return reason == ReasonPaused || reason == ReasonBadIdentifier || reason == ReasonNamespaceNotAllowed
+// performGuarded is perform, whose panics cost the cluster its connection, or are a failed attempt to connect.
+func (p *Provider) performGuarded(ctx context.Context, r *record, d decision) error {
+	noted := &atomic.Bool{}
+	guarded := p.newGuard(ctx, r, func() bool { return noted.CompareAndSwap(false, true) })
+	if r.conn != nil {
+		guarded = r.conn.transport.Guard()
+	}
+	err := guarded.Run("connecting", func() error { return p.perform(ctx, r, d) })
+	var what *guard.Panic
+	if !errors.As(err, &what) {
+		return err
+	}
+	if r.pending != nil {
+		r.pending.close(panicFailure())
+		r.pending = nil
+	}
+	switch {
+	case r.conn != nil:
+		r.conn.transport.SetPanicked() // It may have been made meanwhile.
+	case r.state == StateConnecting:
+		_, _, err := p.step(ctx, r, eventConnectFailed, panicFailure())
+		return err
+	default:
+		p.schedule(r, actionScheduleRetry)
+	}
+	return nil
 }
 
 // perform takes one step, and those that follow from it without a new decision.
@@ -280,58 +265,4 @@ func (p *Provider) act(ctx context.Context, r *record, a action, ev event) (even
 		p.schedule(r, a)
 	}
 	return "", nil, nil
-}
-
-// schedule sets a time.
-func (p *Provider) schedule(r *record, a action) {
-	now := p.o.Clock.Now()
-	switch {
-	case a == actionProbeNow:
-		r.probeAt = now
-	case a == actionScheduleProbe && r.probeFailures == 1:
-		r.probeAt = now.Add(jitter(min(secondProbe, p.o.ProbeInterval), p.o.Random()))
-	case a == actionScheduleProbe && r.probedAt.IsZero():
-		// The first: clusters that were connected together are not probed together.
-		r.probeAt = now.Add(time.Duration(float64(p.o.ProbeInterval) * p.o.Random()))
-	case a == actionScheduleProbe:
-		r.probeAt = now.Add(jitter(p.o.ProbeInterval, p.o.Random()))
-	case a == actionScheduleRetry && r.reason == ReasonOtherHub:
-		// The other hub tells nobody when it releases the cluster.
-		r.attempts++
-		r.retryAt = now.Add(jitter(p.o.HubInterval, p.o.Random()))
-	case a == actionScheduleRetry:
-		r.attempts++
-		if r.reason == ReasonPanicked {
-			r.attempts += panicWeight - 1
-		}
-		r.retryAt = now.Add(backoff(r.attempts, p.o.BackoffBase, p.o.BackoffMax, p.o.Random()))
-	case a == actionResetRetry:
-		r.attempts, r.retryAt, r.settleAt = 0, time.Time{}, time.Time{}
-	case a == actionScheduleSettle:
-		r.settleAt = now.Add(p.o.SettlePeriod)
-	}
-}
-
-// announce writes an event on the enrolled object when a change is worth one.
-func (p *Provider) announce(old, now Cluster) {
-	if p.o.Recorder == nil || (old.State == now.State && old.Reason == now.Reason) || now.State == StateConnecting {
-		return
-	}
-	if old.State == "" && now.State == StatePending && now.Reason == ReasonConnecting {
-		return
-	}
-	eventType := corev1.EventTypeNormal
-	if now.State == StateDegraded || now.State == StateBackoff {
-		eventType = corev1.EventTypeWarning
-	}
-	p.record(now.Enrolment.Object, eventType, now.Reason, now.Message)
-}
-
-func (p *Provider) record(o ObjectReference, eventType, reason, message string) {
-	if p.o.Recorder == nil {
-		return
-	}
-	apiVersion, kind := o.ToAPIVersionAndKind()
-	ref := &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID}
-	p.o.Recorder.Eventf(ref, nil, eventType, reason, "Connect", "%s", message)
 }

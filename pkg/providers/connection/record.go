@@ -17,6 +17,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
 // record is all that is known about one enrolment. Only the worker that holds its key touches it, and a work queue
@@ -165,4 +166,49 @@ func (r *record) access() *Access {
 		return nil
 	}
 	return &Access{Endpoint: *r.conn.creds.Endpoint(), Secret: r.readFrom}
+}
+
+// verbosity is the level at which the log tells of the state that was reached from another one: 0 for what is news, 1
+// for what is not. That a connection is tried again, and fails for the reason that is known, is no news: a thousand
+// clusters that are down for a day would fill the log.
+func (r *record) verbosity(from State) int {
+	now := string(r.state) + "/" + r.reason
+	if r.state == StateConnecting || r.logged == now && from != r.state {
+		return 1
+	}
+	r.logged = now
+	return 0
+}
+
+// records are the records of all enrolments, with what wakes many of them as indexes: at a start, each class and each
+// namespace of the hub is an event. Provider.mu guards them.
+type records struct {
+	byKey                map[Key]*record
+	byClass, byNamespace setmap.Map[string, Key]
+}
+
+func newRecords() records {
+	return records{byKey: map[Key]*record{}, byClass: setmap.Map[string, Key]{}, byNamespace: setmap.Map[string, Key]{}}
+}
+
+func (rs *records) add(r *record) {
+	rs.byKey[r.key] = r
+	rs.byClass.Insert(r.class, r.key)
+	rs.byNamespace.Insert(r.key.Namespace, r.key)
+}
+
+// setClass notes the class that an enrolment names now.
+func (rs *records) setClass(r *record, class string) {
+	if r.class == class {
+		return
+	}
+	rs.byClass.Delete(r.class, r.key)
+	r.class = class
+	rs.byClass.Insert(class, r.key)
+}
+
+func (rs *records) remove(r *record) {
+	delete(rs.byKey, r.key)
+	rs.byClass.Delete(r.class, r.key)
+	rs.byNamespace.Delete(r.key.Namespace, r.key)
 }

@@ -21,12 +21,6 @@ const refusalLasts = 10 * time.Minute
 // unsyncedAfter is how long a kind of a connected cluster may be without being synced before that is told.
 const unsyncedAfter = 2 * time.Minute
 
-// datedRefusal is a Refusal and when it was last true.
-type datedRefusal struct {
-	Refusal
-	at time.Time
-}
-
 // limitOf is the value of the metrics' label for a refusal.
 func limitOf(err error) string {
 	var refused *bounded.Error

@@ -13,8 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
@@ -61,25 +59,6 @@ func TestEnrolledClass(t *testing.T) {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})
-	}
-}
-
-func TestTrim(t *testing.T) {
-	in := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: "p", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "x"}},
-		Annotations: map[string]string{lastApplied: "{}", "kept": "yes"},
-	}}
-	want := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{"kept": "yes"}}}
-	got, err := trim(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	tombstone := cache.DeletedFinalStateUnknown{Key: "a"}
-	if got, err := trim(tombstone); err != nil || got != tombstone {
-		t.Errorf("what is no object passes unchanged, got %v %v", got, err)
 	}
 }
 

@@ -21,22 +21,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
-
-// Key names one enrolment: the object called Namespace/Name of one source.
-type Key struct {
-	Source, Namespace, Name string
-}
-
-// ClusterName returns the name under which the cluster is engaged. No part can hold a slash (a source's name is a
-// constant, the others are names of Kubernetes objects), so two keys never share a cluster name.
-func (k Key) ClusterName() mcr.ClusterName {
-	return mcr.ClusterName(k.Source + "/" + k.Namespace + "/" + k.Name)
-}
-
-// String returns the cluster name, for logs.
-func (k Key) String() string { return string(k.ClusterName()) }
 
 // ErrNoCredentials is returned by a Source whose Secret with the kubeconfig does not exist.
 var ErrNoCredentials = errors.New("no credentials")
@@ -216,6 +204,16 @@ type Pin struct {
 	Class string
 }
 
+// valid says whether a pin can have been made by a connection.
+func (p Pin) valid() bool {
+	return probe.ValidUID(p.UID) && (p.Identifier == "" || p.Identifier == p.UID || !probe.LikeUID(p.Identifier))
+}
+
+// claim is what the pin says that the enrolment holds.
+func (p Pin) claim() allocation.Claim {
+	return allocation.Claim{UID: p.UID, Identifier: p.Identifier, ObjectUID: p.ObjectUID}
+}
+
 // Pins remembers across restarts which cluster an enrolment led to.
 type Pins interface {
 	// Load returns every pin. It is called once, before the first connection is made.
@@ -236,6 +234,12 @@ type Connected interface {
 	// Context ends when this connection does, with the reason as its cause.
 	Context() context.Context
 }
+
+// A Leaver undoes in a cluster what would be in the way of its users when nobody works on it any more. It is called
+// between the end of the cluster's work and the end of its connection, and returns when it is done, when the cluster
+// does not answer, or when ctx ends, which is also when the enrolment comes back. One that fails although the cluster
+// answers is called again a few times: nobody comes back to what it leaves behind.
+type Leaver func(ctx context.Context, name mcr.ClusterName) error
 
 // Gate is told which clusters' queued work may run; implemented by multicluster.Gate.
 type Gate interface {

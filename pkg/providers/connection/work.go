@@ -26,6 +26,9 @@ import (
 // versionInterval is how long a Kubernetes version is believed: control planes are upgraded without going away.
 const versionInterval = 5 * time.Minute
 
+// errBusy says that there is no room to talk to a cluster now. The enrolment is woken when there is.
+var errBusy = errors.New("too many clusters are being talked to")
+
 // enter asks for room to talk to a cluster; errBusy if there is none now.
 func (p *Provider) enter(r *record, l allocation.Lane) (leave func(), err error) {
 	leave, ok := p.admission.Enter(r.key, r.key.Namespace, l)

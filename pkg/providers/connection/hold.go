@@ -16,8 +16,60 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 )
+
+// hold says why an enrolment must not be connected, or nil.
+func (p *Provider) hold(ctx context.Context, key Key, e *Enrolment) (*reason.Failure, error) {
+	if e == nil {
+		return nil, nil //nolint:nilnil // Nothing to hold.
+	}
+	var byClass *reason.Failure
+	if p.o.RequireClass {
+		var err error
+		if byClass, err = p.holdByClass(ctx, key, e); err != nil {
+			return nil, err
+		}
+	}
+	return firstHold(byClass, e), nil
+}
+
+// firstHold returns the reason that counts of those that hold an enrolment, or nil. Those that take effect at once come
+// first, so that one with a grace period never hides them. Of these, what the class forbids is first: the others are up
+// to the owner of the enrolled object, from whom an administrator may just have taken the cluster.
+func firstHold(byClass *reason.Failure, e *Enrolment) *reason.Failure {
+	switch {
+	case byClass != nil && atOnce(byClass.Reason):
+		return byClass
+	case e.Paused:
+		return reason.New(ReasonPaused, "The enrolled object is paused")
+	case badIdentifier(e) != nil:
+		return badIdentifier(e)
+	case !e.Ready:
+		return reason.New(e.NotReadyReason, e.NotReadyMessage)
+	case e.CredentialsVersion == "":
+		return reason.New(ReasonNoCredentials, "There is no Secret with the cluster's kubeconfig")
+	default:
+		return byClass
+	}
+}
+
+// atOnce says whether what holds an enrolment ends a connection without a grace period: what somebody asked for or
+// forbade, other than what is missing and may come back.
+func atOnce(reason string) bool {
+	return reason == ReasonPaused || reason == ReasonBadIdentifier || reason == ReasonNamespaceNotAllowed
+}
+
+// badIdentifier says why the annotation of an enrolment cannot be used, or returns nil.
+func badIdentifier(e *Enrolment) *reason.Failure {
+	if !probe.LikeUID(e.Identifier) {
+		return nil
+	}
+	return reason.New(ReasonBadIdentifier, fmt.Sprintf(
+		"The annotation %s has the form of a UUID, which only the UID of a cluster's namespace kube-system may have",
+		fleetv1alpha1.ClusterIdentifierAnnotation))
+}
 
 // Allows says whether a class allows a namespace with these labels. A selector that cannot be read selects
 // nothing.

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package connection
+package closedcache
 
 import (
 	"context"
@@ -21,9 +21,9 @@ import (
 // lastApplied is what kubectl apply keeps the whole object in once more.
 const lastApplied = corev1.LastAppliedConfigAnnotation
 
-// trim removes what no controller reads and what can be half of an object: managed fields and the annotation of
+// Trim removes what no controller reads and what can be half of an object: managed fields and the annotation of
 // kubectl apply.
-func trim(in any) (any, error) {
+func Trim(in any) (any, error) {
 	obj, err := meta.Accessor(in)
 	if err != nil {
 		return in, nil //nolint:nilerr // Not an object: a tombstone, for example.
@@ -43,8 +43,8 @@ func trim(in any) (any, error) {
 	return in, nil
 }
 
-// neverCached returns the kinds whose content is never held in memory for longer than a request.
-func neverCached() []client.Object {
+// NeverCached returns the kinds whose content is never held in memory for longer than a request.
+func NeverCached() []client.Object {
 	return []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}
 }
 
@@ -57,43 +57,45 @@ const (
 	formMetadata
 )
 
-type informerKey struct {
-	gvk  schema.GroupVersionKind
+// Key is a kind, and the form in which its objects are held.
+type Key struct {
+	GVK  schema.GroupVersionKind
 	form form
 }
 
-// fieldIndex is an index that every cluster's cache has.
-type fieldIndex struct {
-	obj     client.Object
-	field   string
-	extract client.IndexerFunc
+// An Index is one that every cluster's cache has.
+type Index struct {
+	Object  client.Object
+	Field   string
+	Extract client.IndexerFunc
 }
 
-// closedCache is a cache in which informers exist because a controller asked for them, and for no other reason: reads
+// Cache is a cache in which informers exist because a controller asked for them, and for no other reason: reads
 // of what has no informer fail, and Secrets and ConfigMaps are refused unless only their metadata are asked for.
 //
 // Indexes are added to an informer when it is first asked for. To add them when the cluster is connected, as
 // controller-runtime would, makes every cluster that lacks one of the indexed kinds impossible to connect.
-type closedCache struct {
+type Cache struct {
 	cache.Cache
 	scheme  *runtime.Scheme
-	indexes map[informerKey][]fieldIndex
+	indexes map[Key][]Index
 
 	mu      sync.Mutex
-	indexed map[informerKey]*sync.Mutex // held while its indexes are added
-	done    map[informerKey]bool
+	indexed map[Key]*sync.Mutex // held while its indexes are added
+	done    map[Key]bool
 }
 
-func newClosedCache(inner cache.Cache, scheme *runtime.Scheme, indexes map[informerKey][]fieldIndex) *closedCache {
-	return &closedCache{
+// New returns a Cache over another one. The indexes must not change any more.
+func New(inner cache.Cache, scheme *runtime.Scheme, indexes map[Key][]Index) *Cache {
+	return &Cache{
 		Cache: inner, scheme: scheme, indexes: indexes,
-		indexed: map[informerKey]*sync.Mutex{}, done: map[informerKey]bool{},
+		indexed: map[Key]*sync.Mutex{}, done: map[Key]bool{},
 	}
 }
 
 // GetInformer returns the informer for an object, with its indexes.
-func (c *closedCache) GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error) {
-	k, err := keyOf(obj, c.scheme)
+func (c *Cache) GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error) {
+	k, err := KeyOf(obj, c.scheme)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +106,8 @@ func (c *closedCache) GetInformer(ctx context.Context, obj client.Object, opts .
 }
 
 // GetInformerForKind returns the informer for a kind, with its indexes.
-func (c *closedCache) GetInformerForKind(ctx context.Context, gvk schema.GroupVersionKind, opts ...cache.InformerGetOption) (cache.Informer, error) {
-	k := informerKey{gvk: gvk, form: formStructured}
+func (c *Cache) GetInformerForKind(ctx context.Context, gvk schema.GroupVersionKind, opts ...cache.InformerGetOption) (cache.Informer, error) {
+	k := Key{GVK: gvk, form: formStructured}
 	if !c.scheme.Recognizes(gvk) {
 		k.form = formUnstructured
 	}
@@ -116,9 +118,9 @@ func (c *closedCache) GetInformerForKind(ctx context.Context, gvk schema.GroupVe
 }
 
 // prepare refuses what is never cached and adds indexes once.
-func (c *closedCache) prepare(ctx context.Context, k informerKey) error {
-	if k.form != formMetadata && k.gvk.Group == "" && (k.gvk.Kind == "Secret" || k.gvk.Kind == "ConfigMap") {
-		return fmt.Errorf("cannot watch %s: only the metadata of Secrets and ConfigMaps may be watched", k.gvk.Kind)
+func (c *Cache) prepare(ctx context.Context, k Key) error {
+	if k.form != formMetadata && k.GVK.Group == "" && (k.GVK.Kind == "Secret" || k.GVK.Kind == "ConfigMap") {
+		return fmt.Errorf("cannot watch %s: only the metadata of Secrets and ConfigMaps may be watched", k.GVK.Kind)
 	}
 	if len(c.indexes[k]) == 0 {
 		return nil
@@ -137,8 +139,8 @@ func (c *closedCache) prepare(ctx context.Context, k informerKey) error {
 		return nil
 	}
 	for _, i := range c.indexes[k] {
-		if err := c.IndexField(ctx, i.obj, i.field, i.extract); err != nil {
-			return fmt.Errorf("cannot index %s by %s: %w", k.gvk.Kind, i.field, err)
+		if err := c.IndexField(ctx, i.Object, i.Field, i.Extract); err != nil {
+			return fmt.Errorf("cannot index %s by %s: %w", k.GVK.Kind, i.Field, err)
 		}
 	}
 	c.mu.Lock()
@@ -147,15 +149,15 @@ func (c *closedCache) prepare(ctx context.Context, k informerKey) error {
 	return nil
 }
 
-func (c *closedCache) isIndexed(k informerKey) bool {
+func (c *Cache) isIndexed(k Key) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.done[k]
 }
 
 // RemoveInformer removes an informer; should it come back, it is indexed anew.
-func (c *closedCache) RemoveInformer(ctx context.Context, obj client.Object) error {
-	if k, err := keyOf(obj, c.scheme); err == nil {
+func (c *Cache) RemoveInformer(ctx context.Context, obj client.Object) error {
+	if k, err := KeyOf(obj, c.scheme); err == nil {
 		c.mu.Lock()
 		delete(c.done, k)
 		c.mu.Unlock()
@@ -163,12 +165,13 @@ func (c *closedCache) RemoveInformer(ctx context.Context, obj client.Object) err
 	return c.Cache.RemoveInformer(ctx, obj)
 }
 
-func keyOf(obj client.Object, scheme *runtime.Scheme) (informerKey, error) {
+// KeyOf returns the key of the informer for an object.
+func KeyOf(obj client.Object, scheme *runtime.Scheme) (Key, error) {
 	gvk, err := apiutil.GVKForObject(obj, scheme)
 	if err != nil {
-		return informerKey{}, err
+		return Key{}, err
 	}
-	k := informerKey{gvk: gvk}
+	k := Key{GVK: gvk}
 	switch obj.(type) {
 	case *metav1.PartialObjectMetadata:
 		k.form = formMetadata

@@ -1,0 +1,60 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import "time"
+
+// panicWeight is how many failures to connect a panic counts as. What made the manager panic is likely to be there
+// still, and each attempt lists everything in the cluster again.
+const panicWeight = 3
+
+// schedule sets a time.
+func (p *Provider) schedule(r *record, a action) {
+	now := p.o.Clock.Now()
+	switch {
+	case a == actionProbeNow:
+		r.probeAt = now
+	case a == actionScheduleProbe && r.probeFailures == 1:
+		r.probeAt = now.Add(jitter(min(secondProbe, p.o.ProbeInterval), p.o.Random()))
+	case a == actionScheduleProbe && r.probedAt.IsZero():
+		// The first: clusters that were connected together are not probed together.
+		r.probeAt = now.Add(time.Duration(float64(p.o.ProbeInterval) * p.o.Random()))
+	case a == actionScheduleProbe:
+		r.probeAt = now.Add(jitter(p.o.ProbeInterval, p.o.Random()))
+	case a == actionScheduleRetry && r.reason == ReasonOtherHub:
+		// The other hub tells nobody when it releases the cluster.
+		r.attempts++
+		r.retryAt = now.Add(jitter(p.o.HubInterval, p.o.Random()))
+	case a == actionScheduleRetry:
+		r.attempts++
+		if r.reason == ReasonPanicked {
+			r.attempts += panicWeight - 1
+		}
+		r.retryAt = now.Add(backoff(r.attempts, p.o.BackoffBase, p.o.BackoffMax, p.o.Random()))
+	case a == actionResetRetry:
+		r.attempts, r.retryAt, r.settleAt = 0, time.Time{}, time.Time{}
+	case a == actionScheduleSettle:
+		r.settleAt = now.Add(p.o.SettlePeriod)
+	}
+}
+
+// minRetry keeps full jitter from meaning "at once".
+const minRetry = 50 * time.Millisecond
+
+// backoff returns how long to wait after that many failures in a row: full jitter over an exponentially growing
+// interval. Full jitter, rather than a jitter of some per cent, spreads the attempts of clusters that all failed at the
+// same moment, for example because the hub's network did.
+func backoff(failures int, base, most time.Duration, random float64) time.Duration {
+	interval := base
+	for i := 1; i < failures && interval < most; i++ {
+		interval *= 2
+	}
+	interval = min(interval, most)
+	return max(minRetry, time.Duration(float64(interval)*random))
+}
+
+// jitter spreads a period over 90 to 110 per cent, so that what started together drifts apart.
+func jitter(d time.Duration, random float64) time.Duration {
+	return time.Duration(float64(d) * (0.9 + 0.2*random))
+}

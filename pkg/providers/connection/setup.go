@@ -1,0 +1,265 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/closedcache"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
+	"github.com/masthead-dev/masthead/pkg/setmap"
+)
+
+// New returns a Provider. Make the manager, then the sources over its clients, then the Provider; hand it to
+// mcmanager.WithMultiCluster and call SetupWithManager.
+func New(o Options) (*Provider, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a connection provider: %w", err)
+	}
+	p := &Provider{
+		o:         o,
+		sources:   map[string]Source{},
+		metrics:   newMetrics(o.Registerer),
+		arbiter:   allocation.NewArbiter[Key](),
+		events:    transport.NewShared(o.Limits.Events),
+		answers:   transport.NewShared(o.Limits.Answers),
+		indexes:   map[closedcache.Key][]closedcache.Index{},
+		records:   newRecords(),
+		published: map[mcr.ClusterName]Cluster{},
+		inClass:   setmap.Map[string, mcr.ClusterName]{},
+		engaged:   map[mcr.ClusterName]*connected{},
+		refusals:  map[mcr.ClusterName]datedRefusal{},
+	}
+	p.admission = allocation.NewAdmission(o.MaxConcurrentReconciles, o.MaxPerNamespace, p.wake)
+	p.quota = allocation.NewQuota(p.wake)
+	for _, s := range o.Sources {
+		p.sources[s.Name()] = s
+	}
+	return p, nil
+}
+
+// SetupWithManager sets the Provider up to read the hub through the manager's local cluster. Call it before the manager
+// starts. The manager starts the Provider itself, once it is elected.
+func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
+	local := mgr.GetLocalManager()
+	p.hub = local
+	c, err := controller.NewTypedUnmanaged("connection", controller.TypedOptions[Key]{
+		Reconciler:              p,
+		MaxConcurrentReconciles: allocation.WorkersFor(p.o.MaxConcurrentReconciles),
+		RecoverPanic:            new(true),
+		UsePriorityQueue:        new(true),
+		NewQueue:                newQueue,
+		SkipNameValidation:      local.GetControllerOptions().SkipNameValidation,
+		CacheSyncTimeout:        local.GetControllerOptions().CacheSyncTimeout,
+		LogConstructor:          logConstructor(local.GetLogger()),
+	})
+	if err != nil {
+		return fmt.Errorf("cannot make the connection controller: %w", err)
+	}
+	p.controller = c
+	for _, s := range p.o.Sources {
+		watches, err := s.Watches(local)
+		if err != nil {
+			return fmt.Errorf("cannot set up the watches of source %q: %w", s.Name(), err)
+		}
+		for _, w := range watches {
+			if err := c.Watch(w); err != nil {
+				return fmt.Errorf("cannot watch for source %q: %w", s.Name(), err)
+			}
+		}
+	}
+	if p.o.RequireClass {
+		if err := c.Watch(p.classWatch(local)); err != nil {
+			return fmt.Errorf("cannot watch EnrollmentClasses: %w", err)
+		}
+		if err := c.Watch(p.namespaceWatch(local)); err != nil {
+			return fmt.Errorf("cannot watch Namespaces: %w", err)
+		}
+	}
+	return c.Watch(source.TypedFunc[Key](func(_ context.Context, q workqueue.TypedRateLimitingInterface[Key]) error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.queue = q
+		for _, k := range p.quota.Reserved() {
+			q.Add(k) // It may be gone since.
+		}
+		return nil
+	}))
+}
+
+// classWatch wakes the enrolments that name a class when it comes, goes or changes.
+func (p *Provider) classWatch(hub cluster.Cluster) source.TypedSource[Key] {
+	return source.TypedKind(hub.GetCache(), &fleetv1alpha1.EnrollmentClass{}, handler.TypedEnqueueRequestsFromMapFunc(
+		func(_ context.Context, class *fleetv1alpha1.EnrollmentClass) []Key { return p.enrolmentsOf(class.Name) }),
+		predicate.TypedGenerationChangedPredicate[*fleetv1alpha1.EnrollmentClass]{})
+}
+
+// namespaceWatch wakes the enrolments of a namespace of the hub when it comes or its labels change, by which a class
+// may allow it.
+func (p *Provider) namespaceWatch(hub cluster.Cluster) source.TypedSource[Key] {
+	return source.TypedKind(hub.GetCache(), namespaceMetadata(), handler.TypedEnqueueRequestsFromMapFunc(
+		func(_ context.Context, ns *metav1.PartialObjectMetadata) []Key { return p.enrolmentsIn(ns.Name) }),
+		predicate.TypedLabelChangedPredicate[*metav1.PartialObjectMetadata]{})
+}
+
+// Start connects clusters until ctx ends, and returns when every connection has ended. The manager calls it.
+func (p *Provider) Start(ctx context.Context, aware mcr.Aware) error {
+	if p.controller == nil {
+		return errors.New("cannot start the connection provider: SetupWithManager was not called")
+	}
+	if err := p.prepare(ctx, aware); err != nil {
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // Told to stop before the hub could be read.
+		}
+		return err
+	}
+	err := p.controller.Start(ctx)
+	p.stop()
+	return err
+}
+
+// prepare reads what must be known before the first connection, and freezes the indexes.
+func (p *Provider) prepare(ctx context.Context, aware mcr.Aware) error {
+	if err := p.loadHubUID(ctx); err != nil {
+		return err
+	}
+	if err := p.loadPins(ctx); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.started {
+		return errors.New("cannot start the connection provider twice")
+	}
+	p.started = true
+	p.aware, p.ctx = aware, ctx
+	p.share = connectionOptions{
+		scheme: p.o.Scheme, byObject: p.o.CacheByObject, indexes: p.indexes, credentials: p.o.Credentials,
+		requestTimeout: p.o.RequestTimeout, probeTimeout: p.o.ProbeTimeout,
+		qps: p.o.QPS, burst: p.o.Burst, userAgent: p.o.UserAgent, wrapTransport: p.o.WrapTransport,
+	}
+	return nil
+}
+
+// hubRetry is how reads of the hub at start are repeated: the hub's API server may be restarting as well.
+var hubRetry = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 7}
+
+func (p *Provider) loadHubUID(ctx context.Context) error {
+	if p.o.HubUID != "" {
+		p.arbiter.HubUID = p.o.HubUID
+		return nil
+	}
+	ns := namespaceMetadata()
+	err := retryRead(ctx, func() error {
+		return p.hub.GetAPIReader().Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, ns)
+	})
+	if err != nil {
+		return fmt.Errorf("cannot get the hub's namespace kube-system, by whose UID the hub is recognised: %w", err)
+	}
+	p.arbiter.HubUID = string(ns.UID)
+	return nil
+}
+
+func (p *Provider) loadPins(ctx context.Context) error {
+	if p.o.Pins == nil {
+		return nil
+	}
+	var pins map[mcr.ClusterName]Pin
+	err := retryRead(ctx, func() error {
+		var err error
+		pins, err = p.o.Pins.Load(ctx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("cannot load which cluster each enrolment led to: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(pins)) {
+		k, ok := ParseClusterName(name)
+		if _, known := p.sources[k.Source]; ok && known && pins[name].valid() {
+			p.arbiter.Pin(k, pins[name].claim())
+			if p.o.RequireClass && pins[name].Class != "" {
+				p.quota.Reserve(k, pins[name].Class)
+			}
+		}
+	}
+	return nil
+}
+
+func retryRead(ctx context.Context, read func() error) error {
+	var last error
+	err := wait.ExponentialBackoffWithContext(ctx, hubRetry, func(context.Context) (bool, error) {
+		last = read()
+		return last == nil, nil
+	})
+	if err != nil && last != nil {
+		return last
+	}
+	return err
+}
+
+// stop ends every connection and waits.
+func (p *Provider) stop() {
+	p.mu.Lock()
+	conns := slices.Collect(maps.Values(p.engaged))
+	p.mu.Unlock()
+	for _, c := range conns {
+		c.close(errStopped)
+	}
+	p.running.Wait()
+}
+
+// logConstructor has every line say which cluster it is about.
+func logConstructor(base logr.Logger) func(*Key) logr.Logger {
+	base = base.WithValues("controller", "connection")
+	return func(k *Key) logr.Logger {
+		if k == nil {
+			return base
+		}
+		return base.WithValues("cluster", k.String())
+	}
+}
+
+// newQueue returns a queue without priorities. They are strict: as long as there is something of a higher one, nothing
+// of a lower one is served, so that enough healthy clusters would keep those that failed from coming back, and those of
+// the first list from being connected. What costs something is shared out by the admission.
+func newQueue(name string, limiter workqueue.TypedRateLimiter[Key]) workqueue.TypedRateLimitingInterface[Key] {
+	q, ok := multicluster.NewHubQueue(name, limiter).(priorityqueue.PriorityQueue[Key])
+	if !ok {
+		panic("the hub's queue has no priorities")
+	}
+	return &levelQueue{PriorityQueue: q}
+}
+
+type levelQueue struct {
+	priorityqueue.PriorityQueue[Key]
+}
+
+// AddWithOpts implements priorityqueue.PriorityQueue.
+func (q *levelQueue) AddWithOpts(o priorityqueue.AddOpts, items ...Key) {
+	o.Priority = nil
+	q.PriorityQueue.AddWithOpts(o, items...)
+}
