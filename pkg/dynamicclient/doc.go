@@ -14,5 +14,5 @@
 // an error of the watch, and is reported to the Guard.
 //
 // The owner of a workload cluster gains nothing through it: how much of what he sends is read is limited by the
-// transport (pkg/providers/connection), as before.
+// transport (pkg/providers/connection/transport), as before.
 package dynamicclient

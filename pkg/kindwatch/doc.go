@@ -82,7 +82,7 @@
 // ClusterProfile). NotServed and Forbidden are not among them: who needs the kind tells of these.
 //
 // How fast events arrive is not bounded here but where the answers of a cluster are read, for all watches of a
-// connection together (pkg/providers/connection, pace.go): what is not read waits in the API server, and the Watcher
+// connection together (pkg/providers/connection/transport): what is not read waits in the API server, and the Watcher
 // sees a slow watch, not a gap.
 //
 // # What a missing kind means

@@ -6,7 +6,7 @@ package inventory
 // Types of the conditions of a ClusterProfile, besides ControlPlaneHealthy, which the cluster inventory API defines.
 const (
 	// ConditionConnected says whether Masthead has a working connection to the cluster. When it is not True its reason is
-	// that of the connection: see pkg/providers/connection/reason. It is Unknown while probes fail and it is not
+	// that of the connection: see the reasons in pkg/providers/connection. It is Unknown while probes fail and it is not
 	// decided yet whether the cluster is lost.
 	ConditionConnected = "Connected"
 
@@ -21,7 +21,7 @@ const (
 	ConditionKindsSynced = "KindsSynced"
 
 	// ConditionWithinLimits says whether what the cluster sends, and what Masthead keeps of it, is within the limits. When
-	// it is False, its reason is AnswerRefused, MemoryShareExceeded or EventsDelayed, see pkg/providers/connection/reason. With
+	// it is False, its reason is AnswerRefused, MemoryShareExceeded or EventsDelayed, see pkg/providers/connection. With
 	// the first two the kinds that are concerned are not known, and are asked for again with back-off. Everything else
 	// goes on.
 	ConditionWithinLimits = "WithinLimits"

@@ -11,6 +11,24 @@
 //	Pending → Connecting → Connected ⇄ Degraded → Backoff → Connecting …
 //	                           any engaged state → Draining → Pending or Removed
 //
+// # Where to change what
+//
+// This package is the roof: the Provider, what it knows of each enrolment, and the steps that it takes. Below it are
+// rooms that know nothing of enrolments:
+//
+//	transport    carries requests to one API server, and bounds, meters and paces its answers
+//	probe        asks an API server about itself, and puts what fails into words
+//	allocation   decides between enrolments that want the same cluster, place in a class, or turn
+//	closedcache  the cache of one workload cluster
+//	reason       the reasons that users read
+//
+// Here, decide.go and transition.go are the machine, which is pure. types.go, key.go and options.go are what others
+// see. provider.go is what the Provider keeps and shows, and setup.go how it is wired and started. reconcile.go takes
+// one enrolment through its steps: hold.go says what keeps it from being connected, work.go connects and probes,
+// engage.go and leave.go begin and end its work, hub.go claims its cluster for this hub, schedule.go says when it is
+// due next, and publish.go tells readers. connected.go is one live connection. No file leads back to one that leads to
+// it.
+//
 // # Guarantees
 //
 //   - A cluster that is dead, slow or half-broken does not hold up another. First attempts, retries, probes, and probes
@@ -38,9 +56,9 @@
 //     predecessor's connection.
 //   - A connection that has ended keeps no goroutine, no socket, no metric series, and its clients return
 //     multicluster.ErrClusterNotConnected. Its context ends with the reason as the cause.
-//   - No answer of an API server is read beyond a limit (Limits): 8 MiB, 16 MiB for a page of a list, 8 MiB for each
-//     event of a watch. Compression is not asked for and not undone. Answers under way, and what is kept of them, are
-//     charged to one budget for the process.
+//   - No answer of an API server is read beyond a limit (transport.Limits): 8 MiB, 16 MiB for a page of a list, 8 MiB
+//     for each event of a watch. Compression is not asked for and not undone. Answers under way, and what is kept of
+//     them, are charged to one budget for the process.
 //   - A panic while something of a cluster is handled ends the connection to that cluster, with the reason Panicked,
 //     and not the process. It counts as three failures to connect, so that it backs off longer. A cluster that is being
 //     left is left as far as that goes. Package guard says what is guarded and what is not.
@@ -60,10 +78,10 @@
 // # Locking
 //
 // A work queue gives a key to one worker at a time, so that the fields of a record need no lock; what others set there
-// is atomic. Provider.mu guards the maps that readers see, and arbiter.mu the claims; both are held for map operations
-// only, never during I/O and never while calling out (subscribers, the gate, Engage, the recorder). Nothing takes one
-// while holding the other. Besides workers, there are these goroutines: what the cache of a connection needs; one while
-// a cluster is drained; one while a connection is handed over.
+// is atomic. Provider.mu guards the maps that readers see, and the rooms have locks of their own; both are held for map
+// operations only, never during I/O and never while calling out (subscribers, the gate, Engage, the recorder). Nothing
+// takes one while holding the other. Besides workers, there are these goroutines: what the cache of a connection needs;
+// one while a cluster is drained; one while a connection is handed over.
 //
 // Drains and hand-overs are not waited for by a worker, because a thousand clusters that are un-enrolled at once would
 // hold all of them. Probes are made by workers, since a goroutine and a timer for each cluster cost more than a queue.
@@ -104,7 +122,7 @@
 //	P12 paused, deleting         TestPausedNotReadyAndDeleting; without a finalizer, see above
 //	P13 name collisions          Key.ClusterName holds source, namespace and name: TestKeyAndClusterName
 //	P14 recreated, stale client  TestRecreatedObjectIsNeverServedByTheOldConnection
-//	P15 full caches              closedCache, trim: TestConnectsAndReconciles, TestTrim
+//	P15 full caches              package closedcache: TestConnectsAndReconciles, TestTrim
 //	P16 5 QPS for each kind      one throttle for each cluster: TestThrottleCountsTheTimeThatRequestsWait
 //	P17 no time-outs on reads    TestReadsHaveADeadlineAndWatchesHaveNone
 //	P18 dangerous kubeconfigs    package credentials: TestParse, TestCheckAddress, FuzzParse; TestProberExplainsErrors,

@@ -9,8 +9,8 @@
 //   - A cluster and an identifier have one holder, which keeps both until it releases them. Who was refused because of
 //     what has been released is named, and nobody else.
 //   - While the limit of a class does not change, nobody loses a place in it to another, also over a restart.
-//   - No kind of contact with clusters waits for another one, and no namespace has more than its share of the places of a
-//     kind. Who finds no place is woken when it has one.
+//   - No kind of contact with clusters waits for another one, and no namespace has more than its share of the places of
+//     a kind. Who finds no place is woken when it has one.
 //   - Each has a lock of its own, which is held for operations on maps only, never while calling out.
 //
 // # Where to change what

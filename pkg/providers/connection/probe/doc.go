@@ -20,6 +20,6 @@
 //
 // # What does the owner of one workload cluster gain?
 //
-// They choose what is answered. An answer is a status, a UUID, a version or a marker, or it is refused; it can pretend to
-// be another cluster, which package connection deals with.
+// They choose what is answered. An answer is a status, a UUID, a version or a marker, or it is refused; it can pretend
+// to be another cluster, which package connection deals with.
 package probe

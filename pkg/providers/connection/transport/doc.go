@@ -8,8 +8,8 @@
 //
 //   - The token leaves for the configured host only, is in no rest.Config, and can be swapped between two requests.
 //   - A name is checked for where it leads when it is dialled. Redirects and requests to another host are errors.
-//   - No answer is read beyond its Limits, all of them are JSON that is not compressed, and each is scanned before it is
-//     decoded. What is under way is charged to the account of the cluster.
+//   - No answer is read beyond its Limits, all of them are JSON that is not compressed, and each is scanned before it
+//     is decoded. What is under way is charged to the account of the cluster.
 //   - A cluster that sends more than its Pace is read late, and nothing is dropped. Clusters that send much at the same
 //     time share what is read of all of them. Probes are not held up.
 //   - A Transport that is closed keeps no socket, and lets nothing through, for good.
