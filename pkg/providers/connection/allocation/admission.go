@@ -86,8 +86,8 @@ func NewAdmission[K comparable](workers, perNamespace int, wake func(K)) *Admiss
 	return a
 }
 
-// Enter asks for a place for a key of a namespace. leave has to be called after the contact. If there is no place, the key is woken as
-// soon as it has one; until then it keeps its place in line, unless a reconcile settles without it.
+// Enter asks for a place for a key of a namespace. leave has to be called after the contact. If there is no place, the
+// key is woken as soon as it has one; until then it keeps its place in line, unless a reconcile settles without it.
 func (a *Admission[K]) Enter(k K, namespace string, l Lane) (leave func(), ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

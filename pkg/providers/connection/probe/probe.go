@@ -27,8 +27,8 @@ const maxProbeBody = 64 << 10
 // What an API server says about itself goes into conditions and labels: anything odd is not taken. See also ValidUID.
 var validVersion = regexp.MustCompile(`^v[0-9][0-9A-Za-z.+-]{0,62}$`)
 
-// A Prober asks an API server questions about itself, outside the rate limit of its clients: a busy cluster is not an ill
-// one. Each question has a deadline.
+// A Prober asks an API server questions about itself, outside the rate limit of its clients: a busy cluster is not an
+// ill one. Each question has a deadline.
 type Prober struct {
 	transport *transport.Transport
 	timeout   time.Duration
@@ -43,8 +43,8 @@ func New(t *transport.Transport, timeout time.Duration) Prober {
 func (p Prober) Transport() *transport.Transport { return p.transport }
 
 // Ready asks GET /readyz. Whatever answers is reachable; what is not reachable is a failure, and so is 401, with
-// reason.ReasonUnauthorized. /readyz is used, and not / as by Cluster API, because the API server lets every authenticated
-// user read it, without any role of ours, and because it says how the control plane is.
+// reason.ReasonUnauthorized. /readyz is used, and not / as by Cluster API, because the API server lets every
+// authenticated user read it, without any role of ours, and because it says how the control plane is.
 func (p Prober) Ready(ctx context.Context, token string) (metav1.ConditionStatus, *reason.Failure) {
 	code, _, err := p.get(ctx, "/readyz", token)
 	switch {

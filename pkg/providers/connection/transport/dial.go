@@ -33,8 +33,8 @@ const (
 	maxUnread         = 4<<20 - 1
 )
 
-// New returns a Transport to the API server of credentials, which are checked by o when it dials. unauthorized is called
-// when a request is answered 401, or fails because the cluster is not claimed, and must not block.
+// New returns a Transport to the API server of credentials, which are checked by o when it dials. unauthorized is
+// called when a request is answered 401, or fails because the cluster is not claimed, and must not block.
 func New(name string, creds *credentials.Credentials, o credentials.Options, agent string, unauthorized func()) (*Transport, error) {
 	cfg := creds.RESTConfig()
 	server, err := url.Parse(creds.Host())

@@ -111,9 +111,9 @@ func (a *Allowance) take(n int64, now time.Time) taken {
 	return t
 }
 
-// Pacing bounds how fast one connection is read, so that a cluster which repeats its events without end, sends bookmarks
-// only, or answers with as much as is read, has a share of the processor and not all of it. Nothing is dropped: what is
-// not read has to wait in the API server, which ends watches that are too slow.
+// Pacing bounds how fast one connection is read, so that a cluster which repeats its events without end, sends
+// bookmarks only, or answers with as much as is read, has a share of the processor and not all of it. Nothing is
+// dropped: what is not read has to wait in the API server, which ends watches that are too slow.
 //
 // Events and answers are counted apart: a cluster whose watches have much to say is not late to be written to.
 type Pacing struct {
