@@ -119,17 +119,17 @@ func TestProberExplainsErrors(t *testing.T) {
 		ca             []byte
 		o              credentials.Options
 		timeout        time.Duration // by default more than a busy machine needs: it must not be what the message is about
-		want           reason.Failure
+		want           *reason.Failure
 	}{
-		"PlainHTTP": {reason: "It does not speak TLS.", server: strings.Replace(plain.URL, "http:", "https:", 1), o: allowed, want: reason.Failure{reason.ReasonTLSError, "does not speak TLS"}},
-		"Authority": {reason: "Nobody known signed the certificate.", server: secure.URL, o: allowed, want: reason.Failure{reason.ReasonTLSError, "unknown authority"}},
-		"Name":      {reason: "The certificate is for 127.0.0.1 and example.com.", server: strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), ca: connectiontest.Authority(secure), o: allowed, want: reason.Failure{reason.ReasonTLSError, "another name"}},
-		"Refused":   {reason: "Nobody listens.", server: "https://" + closed.Addr().String(), o: allowed, want: reason.Failure{reason.ReasonDialError, "refused the connection"}},
-		"BlackHole": {reason: "Nobody answers.", server: connectiontest.BlackHole(t), o: allowed, timeout: time.Second, want: reason.Failure{reason.ReasonDialError, "did not answer in time"}},
-		"NoName":    {reason: "The name does not exist.", server: "https://does-not-exist.invalid", o: allowed, want: reason.Failure{reason.ReasonDialError, "has a name that"}},
-		"Address":   {reason: "The name leads to an address that is refused: DNS is no way around the check.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), want: reason.Failure{reason.ReasonEndpointDenied, "makes no connections"}},
-		"Denied":    {reason: "The operator denies the address that the name leads to, though loopback is allowed.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), o: denied, want: reason.Failure{reason.ReasonEndpointDenied, "makes no connections"}},
-		"Nobody":    {reason: "Nobody listens at that one, of which nothing is told.", server: strings.Replace("https://"+closed.Addr().String(), "127.0.0.1", "localhost", 1), o: denied, want: reason.Failure{reason.ReasonEndpointDenied, "makes no connections"}},
+		"PlainHTTP": {reason: "It does not speak TLS.", server: strings.Replace(plain.URL, "http:", "https:", 1), o: allowed, want: reason.New(reason.ReasonTLSError, "does not speak TLS")},
+		"Authority": {reason: "Nobody known signed the certificate.", server: secure.URL, o: allowed, want: reason.New(reason.ReasonTLSError, "unknown authority")},
+		"Name":      {reason: "The certificate is for 127.0.0.1 and example.com.", server: strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), ca: connectiontest.Authority(secure), o: allowed, want: reason.New(reason.ReasonTLSError, "another name")},
+		"Refused":   {reason: "Nobody listens.", server: "https://" + closed.Addr().String(), o: allowed, want: reason.New(reason.ReasonDialError, "refused the connection")},
+		"BlackHole": {reason: "Nobody answers.", server: connectiontest.BlackHole(t), o: allowed, timeout: time.Second, want: reason.New(reason.ReasonDialError, "did not answer in time")},
+		"NoName":    {reason: "The name does not exist.", server: "https://does-not-exist.invalid", o: allowed, want: reason.New(reason.ReasonDialError, "has a name that")},
+		"Address":   {reason: "The name leads to an address that is refused: DNS is no way around the check.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), want: reason.New(reason.ReasonEndpointDenied, "makes no connections")},
+		"Denied":    {reason: "The operator denies the address that the name leads to, though loopback is allowed.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), o: denied, want: reason.New(reason.ReasonEndpointDenied, "makes no connections")},
+		"Nobody":    {reason: "Nobody listens at that one, of which nothing is told.", server: strings.Replace("https://"+closed.Addr().String(), "127.0.0.1", "localhost", 1), o: denied, want: reason.New(reason.ReasonEndpointDenied, "makes no connections")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
