@@ -9,7 +9,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/fairshare"
 )
 
-// A lane is a kind of contact with clusters. Each has places of its own, so that no kind waits for another.
+// A Lane is a kind of contact with clusters. Each has places of its own, so that no kind waits for another.
 type Lane int
 
 const (

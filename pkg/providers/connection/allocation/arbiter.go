@@ -41,13 +41,13 @@ type Claim struct {
 type Verdict string
 
 const (
-	// VerdictGranted: it gets both.
+	// VerdictGranted means: it gets both.
 	VerdictGranted Verdict = "Granted"
-	// VerdictDuplicate: another one holds the cluster or the identifier.
+	// VerdictDuplicate means: another one holds the cluster or the identifier.
 	VerdictDuplicate Verdict = "Duplicate"
-	// VerdictIdentityChanged: it held another cluster before.
+	// VerdictIdentityChanged means: it held another cluster before.
 	VerdictIdentityChanged Verdict = "IdentityChanged"
-	// VerdictHub: it asks for the hub.
+	// VerdictHub means: it asks for the hub.
 	VerdictHub Verdict = "Hub"
 )
 

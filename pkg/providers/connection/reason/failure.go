@@ -4,7 +4,7 @@
 package reason
 
 // Failure says why something did not work, in words for a condition: no timestamps, no port numbers of this side.
-type Failure struct {
+type Failure struct { //nolint:errname // It is put into conditions, and only at times returned as an error.
 	Reason, Message string
 }
 

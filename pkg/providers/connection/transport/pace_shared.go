@@ -59,6 +59,7 @@ type Shared struct {
 	swept time.Time
 }
 
+// NewShared returns what clusters share that are read at a pace.
 func NewShared(p Pace) *Shared {
 	return &Shared{perSecond: float64(p.SharedPerSecond), atLeast: float64(p.LeastPerSecond), busy: map[*Allowance]time.Time{}}
 }

@@ -22,6 +22,7 @@ type Throttle struct {
 	waited func(time.Duration) // nil once the enrolment is gone: its series must not come back
 }
 
+// NewThrottle returns a Throttle. waited is told how long each request waited.
 func NewThrottle(qps float32, burst int, c clock.PassiveClock, waited func(time.Duration)) *Throttle {
 	return &Throttle{RateLimiter: flowcontrol.NewTokenBucketRateLimiter(qps, burst), clock: c, waited: waited}
 }

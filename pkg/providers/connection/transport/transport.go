@@ -231,7 +231,7 @@ func (t *Transport) send(req *http.Request, authorization string, pacing *Pacing
 	if resp, err = t.base.RoundTrip(req); err != nil {
 		return nil, err
 	}
-	if err := t.bound(resp, req, pacing); err != nil {
+	if err := t.bound(resp, req, pacing); err != nil { //nolint:contextcheck // The context is that of the request.
 		return nil, fmt.Errorf("cluster %q: %w", t.name, err)
 	}
 	return resp, nil
@@ -239,7 +239,7 @@ func (t *Transport) send(req *http.Request, authorization string, pacing *Pacing
 
 // bound has the body of an answer be bounded, read at a pace, and guarded, or refuses the answer for its header.
 func (t *Transport) bound(resp *http.Response, req *http.Request, pacing *Pacing) error {
-	refused := func(err error) { //nolint:contextcheck // The context is that of the request.
+	refused := func(err error) {
 		t.owner.Refused(err)
 		bounded.Report(req.Context(), err)
 	}
