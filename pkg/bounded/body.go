@@ -21,7 +21,8 @@ type Account interface {
 
 // A Body is the body of an answer, of which no more is read than its Scanner lets through.
 type Body struct {
-	body    io.ReadCloser
+	body io.ReadCloser
+	// scanner is nil for a text.
 	scanner *Scanner
 	account Account
 	scope   *scope
@@ -71,10 +72,15 @@ func (b *Body) Read(p []byte) (n int, err error) {
 	if n == 0 {
 		return n, err
 	}
-	before := b.scanner.texts
-	n, refused := b.scanner.Scan(p[:n])
+	var refused error
+	texts := int64(0)
+	if b.scanner != nil {
+		before := b.scanner.texts
+		n, refused = b.scanner.Scan(p[:n])
+		texts = b.scanner.texts - before
+	}
 	if b.pace != nil {
-		b.pace(b.stop, b.scanner.texts-before, int64(n))
+		b.pace(b.stop, texts, int64(n))
 	}
 	if refused == nil && b.account != nil {
 		refused = b.account.Hold(b.scanner.Cost())
@@ -149,9 +155,10 @@ func (s *scope) end() {
 
 // Text is a body that nobody decodes, of which only so many bytes are read. What is more is cut without an error: such
 // answers are read by people.
-func Text(body io.ReadCloser, bytes int64) io.ReadCloser {
-	return struct {
+func Text(body io.ReadCloser, bytes int64) *Body {
+	limited := struct {
 		io.Reader
 		io.Closer
 	}{io.LimitReader(body, bytes), body}
+	return &Body{body: limited, stop: make(chan struct{})}
 }

@@ -40,6 +40,8 @@ type metrics struct {
 	panics    *prometheus.CounterVec
 	duration  prometheus.Observer
 	requests  *prometheus.CounterVec
+	// pace and delay are what was last said about the processor.
+	pace, delay prometheus.Gauge
 
 	mu sync.Mutex
 	// counts are those of clusters that are enrolled.
@@ -101,8 +103,24 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			metric.Label{Name: "verb", Values: strings.Join(slices.Sorted(maps.Keys(transport.Verbs())), ", ") + "; " + transport.OtherVerb},
 			metric.Label{Name: "code", Values: "the class of the status code: 1xx, 2xx, 3xx, 4xx, 5xx; " + transport.NoAnswer + " without an answer " +
 				"or with one that was refused"})),
+		pace: metric.NewGauge(reg, metric.Definition{
+			Name: "masthead_busy_clusters_pace_ratio",
+			Help: "The part of what is read in a second of all clusters that send much at the same time, 1 or less: less while the " +
+				"processor is short, so that the others are not late.",
+		}).WithLabelValues(),
+		delay: metric.NewGauge(reg, metric.Definition{
+			Name: "masthead_scheduling_delay_seconds",
+			Help: "How late this process wakes up from a short sleep, on average over a second: its wait for a core. More than 0.002 " +
+				"means that the processor is short. 0 while no several clusters send much, because nothing is measured then.",
+		}).WithLabelValues(),
 		counts: map[mcr.ClusterName]*transport.Counts{},
 	}
+}
+
+// setPressure notes what was found out about the processor.
+func (m *metrics) setPressure(part float64, delay time.Duration) {
+	m.pace.Set(part)
+	m.delay.Set(delay.Seconds())
 }
 
 // RegisterMetrics registers the metrics of this package without anything that they count, for the reference.

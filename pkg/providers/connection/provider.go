@@ -36,8 +36,10 @@ type Provider struct {
 	quota     *allocation.Quota[Key]
 	// events and answers are what the clusters that send much share.
 	events, answers *transport.Shared
-	hub             cluster.Cluster
-	controller      controller.TypedController[Key]
+	// pressure says when they have to be read more slowly.
+	pressure   *transport.Pressure
+	hub        cluster.Cluster
+	controller controller.TypedController[Key]
 
 	// Set by Start, before the first reconcile.
 	aware mcr.Aware

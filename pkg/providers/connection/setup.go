@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -40,13 +41,16 @@ func New(o Options) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a connection provider: %w", err)
 	}
+	m := newMetrics(o.Registerer)
+	pressure := transport.NewPressure(clock.RealClock{}, m.setPressure)
 	p := &Provider{
 		o:         o,
 		sources:   map[string]Source{},
-		metrics:   newMetrics(o.Registerer),
+		metrics:   m,
 		arbiter:   allocation.NewArbiter[Key](),
-		events:    transport.NewShared(o.Limits.Events),
-		answers:   transport.NewShared(o.Limits.Answers),
+		pressure:  pressure,
+		events:    transport.NewShared(o.Limits.Events, pressure),
+		answers:   transport.NewShared(o.Limits.Answers, pressure),
 		indexes:   map[closedcache.Key][]closedcache.Index{},
 		records:   newRecords(),
 		published: map[mcr.ClusterName]Cluster{},
@@ -137,6 +141,7 @@ func (p *Provider) Start(ctx context.Context, aware mcr.Aware) error {
 		}
 		return err
 	}
+	go p.pressure.Run(ctx)
 	err := p.controller.Start(ctx)
 	p.stop()
 	return err

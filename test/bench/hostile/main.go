@@ -12,6 +12,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +35,15 @@ type settings struct {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == serveCommand {
+		// Whoever started it ends it, not the signal that both get.
+		signal.Ignore(os.Interrupt)
+		if err := serve(context.Background(), os.Args[2:], os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "bench-hostile:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	report.Main("bench-hostile", func(args []string, usage io.Writer) (report.Measure, string, error) {
 		s, output, err := parse(args, usage)
 		return func(ctx context.Context) (string, error) {

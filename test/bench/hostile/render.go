@@ -20,7 +20,7 @@ func render(r result, s settings, machine string) string {
 		machine, s.honest, len(s.attacks), s.memoryLimit, s.rate, s.paced, s.rounds)
 
 	latencies := report.Table{Title: "Claims of honest clusters", Header: []string{
-		"round", "hostile clusters", "up: p50", "p99", "status back: p50", "p99", "processor", "of this process", "peak memory",
+		"round", "hostile clusters", "up: p50", "p99", "status back: p50", "p99", "processor", "of the hostile", "peak memory",
 	}}
 	for i, p := range r.without {
 		latencies.Add(phaseRow(i, "none", p)...)

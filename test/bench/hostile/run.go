@@ -18,7 +18,7 @@ import (
 // phase is what was measured while claims were carried.
 type phase struct {
 	up, back []time.Duration
-	// processor is what the manager took of it, and servers what this process did, with the hostile API servers in it.
+	// processor is what the manager took of it, and servers what the hostile API servers did.
 	processor, servers time.Duration
 	// took is how long the phase took, and peak the most memory that the manager occupied.
 	took time.Duration
@@ -99,14 +99,17 @@ func (p phase) String() string {
 // beside carries claims with hostile clusters enrolled, from their enrolment on, and again when something is said of
 // each of them.
 func (w *world) beside(ctx context.Context, s settings, round int, r *result) (p phase, err error) {
-	servers, err := w.enrol(ctx, s.attacks)
-	defer func() {
-		for _, server := range servers {
-			r.trapped += server.Trapped()
-			server.Close()
-		}
-	}()
+	w.servers, err = startServers(ctx, s.attacks)
 	if err != nil {
+		return p, err
+	}
+	defer func() {
+		trapped, closeErr := w.servers.close()
+		w.servers = nil
+		r.trapped += trapped
+		err = errors.Join(err, closeErr)
+	}()
+	if err := w.enrol(ctx, w.servers); err != nil {
 		return p, err
 	}
 	enrolled := time.Now()
@@ -136,7 +139,7 @@ func (w *world) beside(ctx context.Context, s settings, round int, r *result) (p
 		}
 		r.conditions[a.Name] = profile.wrong()
 	}
-	return p, w.unenrol(ctx, servers)
+	return p, w.unenrol(ctx, s.attacks)
 }
 
 // said waits until a condition says of each hostile cluster what is wrong with it. If that takes too long, it waits no
@@ -174,7 +177,7 @@ func (w *world) pace(ctx context.Context, s settings, prefix string) (p phase, e
 	if err != nil {
 		return p, err
 	}
-	own, err := process.UsageOf(os.Getpid())
+	hostileBefore, err := w.serversUsage()
 	if err != nil {
 		return p, err
 	}
@@ -191,10 +194,18 @@ func (w *world) pace(ctx context.Context, s settings, prefix string) (p phase, e
 	if err != nil {
 		return p, err
 	}
-	ownAfter, err := process.UsageOf(os.Getpid())
-	p.processor, p.servers = after.Processor-before.Processor, ownAfter.Processor-own.Processor
+	hostileAfter, err := w.serversUsage()
+	p.processor, p.servers = after.Processor-before.Processor, hostileAfter.Processor-hostileBefore.Processor
 	p.took, p.peak = time.Since(begun), after.Peak
 	return p, err
+}
+
+// serversUsage is what the hostile API servers have used, nothing while there are none.
+func (w *world) serversUsage() (process.Usage, error) {
+	if w.servers == nil {
+		return process.Usage{}, nil
+	}
+	return process.UsageOf(w.servers.pid())
 }
 
 // forgetPeak has the kernel begin anew with the most memory that the manager ever occupied.

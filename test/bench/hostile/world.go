@@ -27,6 +27,8 @@ type world struct {
 	workloads []*apiserver.Client
 	manager   *harness.Manager
 	kind      claims.Kind
+	// servers are the hostile API servers that are enrolled; nil if there are none.
+	servers *servers
 }
 
 // newWorld starts a hub and honest clusters, enrols these and starts the manager. It returns when a claim could be
@@ -108,41 +110,34 @@ const secretsPath = "/api/v1/namespaces/default/secrets"
 
 func nameOf(a hostile.Attack) string { return "hostile-" + a.Name }
 
-// enrol starts hostile API servers and enrols each by a Secret.
-func (w *world) enrol(ctx context.Context, attacks []hostile.Attack) ([]*hostile.Server, error) {
-	servers := make([]*hostile.Server, 0, len(attacks))
-	for _, a := range attacks {
-		s, err := hostile.Start(ctx, a, hostile.Options{})
-		if err != nil {
-			return servers, err
-		}
-		servers = append(servers, s)
+// enrol enrols each hostile API server by a Secret.
+func (w *world) enrol(ctx context.Context, servers *servers) error {
+	for _, a := range servers.attacks {
 		secret := apiserver.Manifest("v1", "Secret", "default", nameOf(a), map[string]any{
-			"data": map[string]any{"kubeconfig": base64.StdEncoding.EncodeToString(s.Kubeconfig())},
+			"data": map[string]any{"kubeconfig": base64.StdEncoding.EncodeToString(servers.kubeconfigs[a.Name])},
 		})
 		if err := w.hub.Apply(ctx, secretsPath+"/"+nameOf(a), secret); err != nil {
-			return servers, err
+			return err
 		}
 		label := []byte(`{"metadata":{"labels":{"masthead.dev/enroll":"` + claims.ClassName + `"}}}`)
 		if err := w.hub.Do(ctx, http.MethodPatch, secretsPath+"/"+nameOf(a), apiserver.TypeMerge, label); err != nil {
-			return servers, err
+			return err
 		}
 	}
-	return servers, nil
+	return nil
 }
 
 // unenrol ends that, and waits until the inventory has forgotten them.
-func (w *world) unenrol(ctx context.Context, servers []*hostile.Server) error {
+func (w *world) unenrol(ctx context.Context, attacks []hostile.Attack) error {
 	var errs []error
-	for _, s := range servers {
-		errs = append(errs, w.hub.Remove(ctx, secretsPath+"/"+nameOf(s.Attack)))
+	for _, a := range attacks {
+		errs = append(errs, w.hub.Remove(ctx, secretsPath+"/"+nameOf(a)))
 	}
-	for _, s := range servers {
+	for _, a := range attacks {
 		errs = append(errs, until(ctx, func() (bool, error) {
-			p, err := w.profile(ctx, s.Attack)
+			p, err := w.profile(ctx, a)
 			return p == nil, err
 		}))
-		s.Close()
 	}
 	return errors.Join(errs...)
 }

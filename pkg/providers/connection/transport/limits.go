@@ -32,22 +32,24 @@ type Pace struct {
 	// SustainedPerSecond is how many are read in a second in the long run, after SustainedBurst. It is lower, because
 	// nothing but a large cluster that is listed has so much to say, and that ends.
 	SustainedPerSecond, SustainedBurst int
-	// SharedPerSecond is how many are read in a second of all busy clusters together: those that have sent half of Burst
-	// on top of LeastPerSecond. Each of them has an equal share of it, and LeastPerSecond however many they are.
+	// BusyPerSecond is how many a cluster may send in a second, and half of Burst on top of that, before it is busy.
+	BusyPerSecond int
+	// SharedPerSecond is how many are read in a second of all busy clusters together, if they are several. Each has an
+	// equal share of it; of a twentieth of it while the processor is short, but LeastPerSecond however many they are.
 	SharedPerSecond, LeastPerSecond int
 }
 
 // DefaultEventPace is the pace of watches. An honest cluster of 50,000 objects is listed at this pace in 25 seconds.
 func DefaultEventPace() Pace {
 	return Pace{
-		PerSecond: 2_000, Burst: 5_000, SustainedPerSecond: 500, SustainedBurst: 100_000, SharedPerSecond: 2_000, LeastPerSecond: 100,
+		PerSecond: 2_000, Burst: 1_000, SustainedPerSecond: 500, SustainedBurst: 100_000, BusyPerSecond: 100, SharedPerSecond: 2_000, LeastPerSecond: 5,
 	}
 }
 
 // DefaultAnswerPace is the pace of answers: 40 MiB at once, and 8 MiB a second. A claim costs three of them.
 func DefaultAnswerPace() Pace {
 	return Pace{
-		PerSecond: 1_000, Burst: 5_000, SustainedPerSecond: 500, SustainedBurst: 50_000, SharedPerSecond: 1_000, LeastPerSecond: 50,
+		PerSecond: 1_000, Burst: 2_000, SustainedPerSecond: 500, SustainedBurst: 50_000, BusyPerSecond: 50, SharedPerSecond: 1_000, LeastPerSecond: 3,
 	}
 }
 
@@ -61,6 +63,7 @@ func (p Pace) Or(defaults Pace) Pace {
 		{&p.Burst, defaults.Burst},
 		{&p.SustainedPerSecond, defaults.SustainedPerSecond},
 		{&p.SustainedBurst, defaults.SustainedBurst},
+		{&p.BusyPerSecond, defaults.BusyPerSecond},
 		{&p.SharedPerSecond, defaults.SharedPerSecond},
 		{&p.LeastPerSecond, defaults.LeastPerSecond},
 	} {

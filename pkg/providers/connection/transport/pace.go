@@ -13,11 +13,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 const (
 	// bytesPerEvent is how many bytes of events, or of answers, count as one more.
 	bytesPerEvent = 8 << 10
+
+	// bytesPerListed is how many bytes an object of a list that is a stream counts as, in place of a whole event: nobody
+	// handles it before the list is complete, and most are of no interest to anybody. So many objects of one stream count
+	// like that as a list may bring: whoever sends more sends no list that anybody takes.
+	bytesPerListed, mostListed = 1 << 10, kindwatch.DefaultListed
 
 	// lateAfter is for how long events must have had to wait, without a pause of the cluster, before that is told. The
 	// first list of a large cluster may take so long.
@@ -98,6 +105,7 @@ func (a *Allowance) take(n int64, now time.Time) taken {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.load.wait(now.Add(t.wait))
 	if rested {
 		a.late = time.Time{}
 	}
@@ -135,14 +143,30 @@ func (p *Pacing) ofWatch(ctx context.Context) func(stop <-chan struct{}, events,
 	return p.of(ctx, p.Events)
 }
 
-// ofList returns what bounded.Body.Pace takes, for one list, or a page of one.
-func (p *Pacing) ofList(ctx context.Context) func(stop <-chan struct{}, texts, bytes int64) {
-	wait := p.of(ctx, p.Answers)
-	return func(stop <-chan struct{}, _, bytes int64) { wait(stop, 0, bytes) }
+// ofStream returns what bounded.Body.Pace takes, for one watch that begins with a list.
+func (p *Pacing) ofStream(ctx context.Context) func(stop <-chan struct{}, events, bytes int64) {
+	wait, left := p.of(ctx, p.Events), int64(mostListed)
+	return func(stop <-chan struct{}, events, bytes int64) {
+		listed := min(left, events)
+		left -= listed
+		wait(stop, events-listed, bytes+listed*bytesPerListed)
+	}
 }
 
-// ofAnswer returns what bounded.Body.Pace takes, for an answer that is neither.
+// ofList returns what bounded.Body.Pace takes, for one list, or a page of one. It counts as one answer, which waits
+// before anything of it is decoded, so that pages with nothing in them cannot come without end.
+func (p *Pacing) ofList(ctx context.Context) func(stop <-chan struct{}, texts, bytes int64) {
+	wait, answers := p.of(ctx, p.Answers), int64(1)
+	return func(stop <-chan struct{}, _, bytes int64) {
+		wait(stop, answers, bytes)
+		answers = 0
+	}
+}
+
+// ofAnswer returns what bounded.Body.Pace takes, for an answer that is neither. It has been counted when this returns,
+// however small it is.
 func (p *Pacing) ofAnswer(ctx context.Context) func(stop <-chan struct{}, texts, bytes int64) {
+	p.Answers.take(1, p.Clock.Now())
 	wait, free := p.of(ctx, p.Answers), int64(freeOfAnswer)
 	return func(stop <-chan struct{}, _, bytes int64) {
 		now := min(free, bytes)
@@ -160,6 +184,8 @@ func (p *Pacing) ofAnswer(ctx context.Context) func(stop <-chan struct{}, texts,
 // address.
 func (p *Pacing) ofBody(req *http.Request, pathPrefix string) func(stop <-chan struct{}, texts, bytes int64) {
 	switch {
+	case isStream(req):
+		return p.ofStream(req.Context())
 	case isWatch(req):
 		return p.ofWatch(req.Context())
 	case isList(req, pathPrefix):
@@ -167,9 +193,6 @@ func (p *Pacing) ofBody(req *http.Request, pathPrefix string) func(stop <-chan s
 	}
 	return p.ofAnswer(req.Context())
 }
-
-// begun counts an answer when its header has come, however small it is.
-func (p *Pacing) begun() { p.Answers.take(1, p.Clock.Now()) }
 
 // of returns what waits for an allowance.
 func (p *Pacing) of(ctx context.Context, a *Allowance) func(stop <-chan struct{}, events, bytes int64) {

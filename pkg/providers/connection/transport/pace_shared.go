@@ -13,29 +13,43 @@ const busyFor = 10 * time.Second
 
 // load says whether a cluster is busy: whether it has sent half of a burst on top of what each cluster may send
 // whatever the others do. That is measured apart from the limits, by which a cluster that sends just as much as it may,
-// or that rests until its burst has come back, would never be busy.
+// or that rests until its burst has come back, would never be busy. A cluster of which something waits to be read does
+// not rest, however slowly it is read.
 type load struct {
 	perSecond, capacity float64
 
 	level float64
-	at    time.Time
-	busy  bool
+	// at is until when the cluster sent, or something of it waited to be read.
+	at time.Time
+	// waited is whether something waited.
+	waited bool
+	busy   bool
 }
+
+// woken is for how long whoever waited may take to go on: the cluster does not rest meanwhile.
+const woken = time.Second
 
 func newLoad(p Pace) load {
 	capacity := float64(p.Burst) / 2
-	return load{perSecond: float64(p.LeastPerSecond), capacity: capacity, level: capacity}
+	return load{perSecond: float64(p.BusyPerSecond), capacity: capacity, level: capacity}
 }
 
 // add counts n events, and says whether the cluster is busy.
 func (l *load) add(n int64, now time.Time) bool {
 	if !l.at.IsZero() {
-		l.level = min(l.capacity, l.level+l.perSecond*now.Sub(l.at).Seconds())
+		rested := now.Sub(l.at)
+		if l.waited {
+			rested -= woken
+		}
+		l.level = min(l.capacity, l.level+l.perSecond*max(0, rested).Seconds())
 	}
 	if l.level >= l.capacity/2 {
 		l.busy = false
 	}
-	l.at, l.level = now, l.level-float64(n)
+	l.level -= float64(n)
+	if now.After(l.at) {
+		l.at, l.waited = now, false
+	}
 	if l.level <= 0 {
 		// There is no debt: it is about what comes, not about what came.
 		l.level, l.busy = 0, true
@@ -43,15 +57,24 @@ func (l *load) add(n int64, now time.Time) bool {
 	return l.busy
 }
 
-// Shared shares out what is read of the clusters that send more than their burst at the same time. A few of them
-// have what each may have for itself; of many, each is read so slowly that all of them together take a bounded part of
-// the processor.
+// wait notes that something of the cluster waits until then.
+func (l *load) wait(until time.Time) {
+	if until.After(l.at) {
+		l.at, l.waited = until, true
+	}
+}
+
+// Shared shares out what is read of the clusters that send more than their burst at the same time. One of them has what
+// each may have for itself. Several are read so slowly that the processor is not short for the others: clusters that
+// send little are not late because of those that send much.
 //
 // One limiter for all of them was rejected: whoever has many watches would have most of it, and the others would wait
-// behind.
+// behind. So was a pace that is low whenever several clusters are busy: large clusters that are listed at the same time,
+// as after a restart, would wait while the processor has nothing to do.
 type Shared struct {
 	// perSecond is for all busy clusters together, and atLeast what each has however many there are.
 	perSecond, atLeast float64
+	pressure           *Pressure
 
 	mu   sync.Mutex
 	busy map[*Allowance]time.Time
@@ -59,9 +82,11 @@ type Shared struct {
 	swept time.Time
 }
 
-// NewShared returns what clusters share that are read at a pace.
-func NewShared(p Pace) *Shared {
-	return &Shared{perSecond: float64(p.SharedPerSecond), atLeast: float64(p.LeastPerSecond), busy: map[*Allowance]time.Time{}}
+// NewShared returns what clusters share that are read at a pace. pressure is nil if the processor is never short.
+func NewShared(p Pace, pressure *Pressure) *Shared {
+	return &Shared{
+		perSecond: float64(p.SharedPerSecond), atLeast: float64(p.LeastPerSecond), pressure: pressure, busy: map[*Allowance]time.Time{},
+	}
 }
 
 // share notes whether a cluster is busy, and returns how many events of it may be read in a second.
@@ -69,6 +94,15 @@ func (s *Shared) share(a *Allowance, isBusy bool, alone float64, now time.Time) 
 	if s == nil {
 		return alone
 	}
+	busy := s.note(a, isBusy, now)
+	if !isBusy || busy == 1 {
+		return alone
+	}
+	return min(alone, max(s.atLeast, s.perSecond*s.pressure.want(now)/float64(busy)))
+}
+
+// note notes whether a cluster is busy, and returns how many are.
+func (s *Shared) note(a *Allowance, isBusy bool, now time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now.Sub(s.swept) >= time.Second {
@@ -79,10 +113,10 @@ func (s *Shared) share(a *Allowance, isBusy bool, alone float64, now time.Time) 
 			}
 		}
 	}
-	if !isBusy {
+	if isBusy {
+		s.busy[a] = now
+	} else {
 		delete(s.busy, a)
-		return alone
 	}
-	s.busy[a] = now
-	return min(alone, max(s.atLeast, s.perSecond/float64(len(s.busy))))
+	return len(s.busy)
 }

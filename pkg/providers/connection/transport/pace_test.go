@@ -4,6 +4,7 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"io"
 	"math"
@@ -188,9 +189,9 @@ func TestPaceCountsBytes(t *testing.T) {
 	if got := p.Answers.limiters[0].TokensAt(clk.Now()); got != 10 {
 		t.Errorf("want events not to count as answers, got %v of ten left", got)
 	}
-	p.begun()
 	wait = p.ofList(t.Context())
-	wait(stop, 7, 2*bytesPerEvent)
+	wait(stop, 7, bytesPerEvent)
+	wait(stop, 0, bytesPerEvent)
 	if got := p.Answers.limiters[0].TokensAt(clk.Now()); got != 7 {
 		t.Errorf("want a list to count as one, and one more for each 8 KiB, got %v of ten left", got)
 	}
@@ -205,7 +206,7 @@ func TestAnswersAboutOneObjectDoNotWait(t *testing.T) {
 		Paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
 	}
 	for range 100 {
-		p.begun()
+		p.ofAnswer(t.Context())
 	}
 	wait := p.ofAnswer(t.Context())
 	wait(nil, 0, freeOfAnswer-1) // It would hang.
@@ -271,7 +272,7 @@ func TestAllowance(t *testing.T) {
 // TestLoad is about which clusters are busy. Before, a cluster that sent just as much as it may, or that rested until
 // its burst had come back, never was, and many of them had the processor to themselves.
 func TestLoad(t *testing.T) {
-	p := Pace{Burst: 5_000, LeastPerSecond: 100}
+	p := Pace{Burst: 5_000, BusyPerSecond: 100}
 	for name, tc := range map[string]struct {
 		reason string
 		// each second, sent is what the cluster sends.
@@ -305,7 +306,7 @@ func TestLoad(t *testing.T) {
 // events a second for itself.
 func TestBusyClustersShareAPace(t *testing.T) {
 	limits := Pace{
-		PerSecond: 200, Burst: 100, SustainedPerSecond: 200, SustainedBurst: 1_000_000, SharedPerSecond: 240, LeastPerSecond: 5,
+		PerSecond: 200, Burst: 100, SustainedPerSecond: 200, SustainedBurst: 1_000_000, BusyPerSecond: 5, SharedPerSecond: 240, LeastPerSecond: 5,
 	}
 	for name, tc := range map[string]struct {
 		reason string
@@ -319,7 +320,7 @@ func TestBusyClustersShareAPace(t *testing.T) {
 		"TwentyOf": {reason: "Twenty have a twentieth.", busy: 20, want: 12},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shared, start := NewShared(limits), time.Unix(1_000, 0)
+			shared, start := NewShared(limits, nil), time.Unix(1_000, 0)
 			type sender struct {
 				*Allowance
 				next   time.Time
@@ -365,6 +366,126 @@ func TestBusyClustersShareAPace(t *testing.T) {
 			if got := shared.share(modest, false, 200, later); got != 200 || len(shared.busy) != 0 {
 				t.Errorf("want nobody to be busy any more, got %d, and a share of %v", len(shared.busy), got)
 			}
+		})
+	}
+}
+
+// TestClusterThatIsReadSlowlyStaysBusy is about clusters that send without end and are read slowly because of it.
+// Before, they had rested by the time that the next event was read, and were read at full speed again: each of many had
+// 100 events a second in the end, and not its share.
+func TestClusterThatIsReadSlowlyStaysBusy(t *testing.T) {
+	limits := Pace{
+		PerSecond: 2_000, Burst: 1_000, SustainedPerSecond: 500, SustainedBurst: 100_000,
+		BusyPerSecond: 100, SharedPerSecond: 100, LeastPerSecond: 5,
+	}
+	shared, start := NewShared(limits, nil), time.Unix(1_000, 0)
+	senders := make([]*Allowance, 20)
+	next := make([]time.Time, len(senders))
+	for i := range senders {
+		senders[i], next[i] = NewAllowance(limits, shared), start
+	}
+	const warm, measured = 300, 300
+	events := 0
+	for s := range (warm + measured) * 10 {
+		now := start.Add(time.Duration(s) * 100 * time.Millisecond)
+		for i, a := range senders {
+			for !next[i].After(now) {
+				if next[i].Before(now.Add(-100 * time.Millisecond)) {
+					next[i] = now
+				}
+				next[i] = next[i].Add(a.take(1, now).wait)
+				if s >= warm*10 {
+					events++
+				}
+			}
+		}
+	}
+	if got := float64(events) / measured; got > 110 {
+		t.Errorf("want 100 events a second of all of them, got %v", got)
+	}
+}
+
+// TestObjectsOfAStreamCountLess is about large clusters: what is listed costs a small part of what is handled.
+func TestObjectsOfAStreamCountLess(t *testing.T) {
+	clk := clocktesting.NewFakeClock(time.Now())
+	p := &Pacing{
+		Events: NewAllowance(Pace{PerSecond: 1, Burst: 50_000}.Or(DefaultEventPace()), nil), Clock: clk,
+		Paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
+	}
+	stop := make(chan struct{})
+	close(stop)
+	taken := func() float64 { return 50_000 - p.Events.limiters[0].TokensAt(clk.Now()) }
+	for name, tc := range map[string]struct {
+		reason, query string
+		want          float64
+	}{
+		"Stream": {reason: "Eight objects of a list count as one event.", query: "watch=true&sendInitialEvents=true", want: 100},
+		"Watch":  {reason: "What is handled counts as a whole one.", query: "watch=true", want: 800},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://server/api/v1/secrets?"+tc.query, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := taken()
+		p.ofBody(req, "")(stop, 800, 0)
+		if got := taken() - before; got != tc.want {
+			t.Errorf("%s: %s want %v, got %v", name, tc.reason, tc.want, got)
+		}
+	}
+	wait, before := p.ofStream(t.Context()), taken()
+	wait(stop, mostListed+500, 0)
+	if got, want := taken()-before, float64(mostListed/8+500); got != want {
+		t.Errorf("Who sends more objects than anybody keeps sends no list. Want %v, got %v.", want, got)
+	}
+}
+
+// TestPagesAndTextsAreReadAtAPace is about answers with nothing in them. Before, pages that are empty and name another
+// page were asked for as fast as they came, and so were lists that are answered with a text.
+func TestPagesAndTextsAreReadAtAPace(t *testing.T) {
+	for name, body := range map[string]struct{ contentType, body string }{
+		"EmptyPages": {contentType: "application/json", body: `{"kind":"List","apiVersion":"v1","metadata":{"continue":"more"},"items":[]}`},
+		"Texts":      {contentType: "text/plain", body: "no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", body.contentType)
+				_, _ = io.WriteString(w, body.body)
+			}))
+			defer s.Close()
+			tr := transportTo(t, s)
+			clk := clocktesting.NewFakeClock(time.Now())
+			tr.owner.Pacing = &Pacing{
+				Events: NewAllowance(DefaultEventPace(), nil), Answers: NewAllowance(Pace{PerSecond: 1, Burst: 10}.Or(DefaultAnswerPace()), nil),
+				Clock: clk, Paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			var answers atomic.Int64
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				for {
+					req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/api/v1/secrets", nil)
+					if err != nil {
+						return
+					}
+					resp, err := tr.RoundTrip(req)
+					if err != nil {
+						return
+					}
+					_, err = io.Copy(io.Discard, resp.Body)
+					_ = resp.Body.Close()
+					if err != nil {
+						return
+					}
+					answers.Add(1)
+				}
+			}()
+			connectiontest.Eventually(t, "the eleventh answer waits", clk.HasWaiters)
+			if got := answers.Load(); got != 10 {
+				t.Errorf("want ten answers at once, got %d", got)
+			}
+			cancel()
+			<-ended
 		})
 	}
 }

@@ -249,7 +249,6 @@ func (t *Transport) bound(resp *http.Response, req *http.Request, pacing *Pacing
 		return err
 	}
 	if pacing != nil {
-		pacing.begun()
 		if body, ok := resp.Body.(*bounded.Body); ok {
 			body.Pace(pacing.ofBody(req, t.server.Path))
 		}
@@ -261,6 +260,12 @@ func (t *Transport) bound(resp *http.Response, req *http.Request, pacing *Pacing
 func isWatch(req *http.Request) bool {
 	on, err := strconv.ParseBool(req.URL.Query().Get("watch"))
 	return err == nil && on
+}
+
+// isStream is whether a request asks for a watch that begins with a list.
+func isStream(req *http.Request) bool {
+	on, err := strconv.ParseBool(req.URL.Query().Get("sendInitialEvents"))
+	return err == nil && on && isWatch(req)
 }
 
 func writes(method string) bool {
