@@ -1,0 +1,32 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+)
+
+// Reporter is told how definitions fare in the workload clusters. It must not block.
+type Reporter interface {
+	// DefinitionServed: the cluster has the definition as it should be, and what goes with it.
+	DefinitionServed(cluster mcr.ClusterName, crd string)
+
+	// DefinitionRefused: it does not. The reason is one of the installer's constants, the message is for users.
+	DefinitionRefused(cluster mcr.ClusterName, crd, reason, message string)
+
+	// DefinitionForgotten: the definition is not meant for the cluster any more, or the cluster is gone.
+	DefinitionForgotten(cluster mcr.ClusterName, crd string)
+}
+
+// NopReporter is used when nobody wants to know.
+type NopReporter struct{}
+
+// DefinitionServed implements Reporter.
+func (NopReporter) DefinitionServed(mcr.ClusterName, string) {}
+
+// DefinitionRefused implements Reporter.
+func (NopReporter) DefinitionRefused(mcr.ClusterName, string, string, string) {}
+
+// DefinitionForgotten implements Reporter.
+func (NopReporter) DefinitionForgotten(mcr.ClusterName, string) {}
