@@ -36,21 +36,17 @@ func (s Subject) Refused(err error) string {
 	return fmt.Sprintf("The cluster refused %s: %s", s, multicluster.BoundedText(err.Error()))
 }
 
-// OfOtherHub says that another hub put it there. It is left alone, and what follows from that may be told, too.
-func (s Subject) OfOtherHub(hub hubidentity.Identity, consequence string) string {
-	return fmt.Sprintf("%s was put into the cluster by the hub %q. %s", s.begins(), hub, leftAlone(consequence))
-}
-
-// OfSomebody says that Masthead did not put it there.
-func (s Subject) OfSomebody(consequence string) string {
-	return fmt.Sprintf("%s is in the cluster already and was not put there by Masthead. %s", s.begins(), leftAlone(consequence))
-}
-
-func leftAlone(consequence string) string {
-	if consequence == "" {
-		return "It is left alone."
+// NotOurs says of one that is not this hub's who put it there: another hub, or somebody who is no Masthead. It is left
+// alone, and what follows from that may be told, too.
+func (s Subject) NotOurs(marks Marks, owner hubidentity.Owner, consequence string) string {
+	left := "It is left alone."
+	if consequence != "" {
+		left = "It is left alone, and " + consequence + "."
 	}
-	return "It is left alone, and " + consequence + "."
+	if other, is := marks.OtherHub(owner); is {
+		return fmt.Sprintf("%s was put into the cluster by the hub %q. %s", s.begins(), other, left)
+	}
+	return fmt.Sprintf("%s is in the cluster already and was not put there by Masthead. %s", s.begins(), left)
 }
 
 // Unwatchable says that objects of a kind cannot be looked at for want of a right.

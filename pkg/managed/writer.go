@@ -26,6 +26,11 @@ type Objects interface {
 	Get(ctx context.Context, name string, o metav1.GetOptions, subresources ...string) (*unstructured.Unstructured, error)
 	Create(ctx context.Context, obj *unstructured.Unstructured, o metav1.CreateOptions, subresources ...string) (*unstructured.Unstructured, error)
 	Update(ctx context.Context, obj *unstructured.Unstructured, o metav1.UpdateOptions, subresources ...string) (*unstructured.Unstructured, error)
+}
+
+// Deleter deletes them. It is apart from Objects, so that whoever never removes anything cannot.
+// dynamic.ResourceInterface implements it, too.
+type Deleter interface {
 	Delete(ctx context.Context, name string, o metav1.DeleteOptions, subresources ...string) error
 }
 
@@ -84,11 +89,11 @@ func (w Writer) Get(ctx context.Context, name string) (*unstructured.Unstructure
 }
 
 // Remove deletes an object in the state in which it was seen.
-func (w Writer) Remove(ctx context.Context, have *unstructured.Unstructured) error {
+func (w Writer) Remove(ctx context.Context, from Deleter, have *unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
 	seen := AsSeen(have)
-	err := w.Objects.Delete(ctx, have.GetName(), metav1.DeleteOptions{Preconditions: &seen})
+	err := from.Delete(ctx, have.GetName(), metav1.DeleteOptions{Preconditions: &seen})
 	if err == nil {
 		w.wrote(Delete)
 	}
