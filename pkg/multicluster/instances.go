@@ -87,6 +87,24 @@ func (s *Instances[R, I]) IfCurrent(name mcr.ClusterName, i I, fn func()) {
 	}
 }
 
+// Current is whether an instance of a cluster is the one that counts.
+func (s *Instances[R, I]) Current(name mcr.ClusterName, i I) bool {
+	current := false
+	s.IfCurrent(name, i, func() { current = true })
+	return current
+}
+
+// IfGone calls fn if a cluster has no instance, with the lock held, and says whether it did.
+func (s *Instances[R, I]) IfGone(name mcr.ClusterName, fn func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, engaged := s.byName[name]; engaged {
+		return false
+	}
+	fn()
+	return true
+}
+
 // ForCluster implements mcsource.TypedSource. The hub is no workload cluster.
 func (s *Instances[R, I]) ForCluster(name mcr.ClusterName, cl cluster.Cluster) (crsource.TypedSource[R], bool, error) {
 	if name == hub {
@@ -95,7 +113,8 @@ func (s *Instances[R, I]) ForCluster(name mcr.ClusterName, cl cluster.Cluster) (
 	return &instanceSource[R, I]{instances: s, name: name, cluster: cl}, true, nil
 }
 
-func (s *Instances[R, I]) add(name mcr.ClusterName, cl cluster.Cluster, i I) {
+// Add makes an instance the one that counts. Whoever engages a cluster does so; tests play that.
+func (s *Instances[R, I]) Add(name mcr.ClusterName, cl cluster.Cluster, i I) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, replaced := s.byName[name]
@@ -103,7 +122,8 @@ func (s *Instances[R, I]) add(name mcr.ClusterName, cl cluster.Cluster, i I) {
 	s.o.Added(name, i, before, replaced)
 }
 
-func (s *Instances[R, I]) remove(name mcr.ClusterName, cl cluster.Cluster, i I) {
+// Remove drops an instance, which need not be the one that counts.
+func (s *Instances[R, I]) Remove(name mcr.ClusterName, cl cluster.Cluster, i I) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byCluster[cl] == i {
@@ -131,11 +151,11 @@ func (s *instanceSource[R, I]) Start(ctx context.Context, queue workqueue.TypedR
 	if err != nil {
 		return err
 	}
-	s.instances.add(s.name, s.cluster, i)
+	s.instances.Add(s.name, s.cluster, i)
 	go func() {
 		guarded := GuardOf(s.cluster)
 		_ = guarded.Run("following a cluster", func() error { return i.Start(ctx) })
-		_ = guarded.Do("forgetting a cluster", func() { s.instances.remove(s.name, s.cluster, i) })
+		_ = guarded.Do("forgetting a cluster", func() { s.instances.Remove(s.name, s.cluster, i) })
 	}()
 	if s.instances.o.Queued != nil {
 		s.instances.o.Queued(i)

@@ -191,7 +191,7 @@ func TestLeavingBeforeAnybodyHasLooked(t *testing.T) {
 			connection := old.Connection
 			connection.Watcher, connection.Identity = idleWorkload(t, f.cluster, view.Identity{}).Watcher, view.Identity{}
 			w := view.NewCluster(connection)
-			f.agent.workloads.Add(nil, w)
+			f.agent.workloads.Add(w.Name, nil, w)
 			tc.given(w, kind)
 
 			if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
@@ -199,7 +199,7 @@ func TestLeavingBeforeAnybodyHasLooked(t *testing.T) {
 			}
 			f.finalizersAre(claim)
 
-			f.agent.workloads.Remove(nil, w)
+			f.agent.workloads.Remove(w.Name, nil, w)
 			f.disengageCluster()
 			f.Within("the cluster is disengaged", func() error {
 				if _, ok := f.agent.workloads.Get(f.cluster); ok {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
@@ -39,7 +40,7 @@ type Options struct {
 	Users *readonlypolicy.Users
 
 	// Reporter is told about the definitions of claim kinds in the workload clusters.
-	Reporter definition.Reporter
+	Reporter managed.Reporter
 
 	// ProtectedNamespaces of the hub are never the target of a claim, in addition to kube-*. They are those of the
 	// manager and of Crossplane.
@@ -87,7 +88,7 @@ func (o *Options) setDefaults() error {
 		o.Users = &readonlypolicy.Users{}
 	}
 	if o.Reporter == nil {
-		o.Reporter = definition.NopReporter{}
+		o.Reporter = managed.NopReporter{}
 	}
 	if o.MaxConcurrentReconciles <= 0 {
 		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles

@@ -131,7 +131,7 @@ func (a *agent) enqueueClaims(w *view.Cluster) {
 
 // handleWorkload is the handler of the watcher of a workload cluster.
 func (a *agent) handleWorkload(w *view.Cluster, e kindwatch.Event) {
-	if !a.workloads.Current(w) {
+	if !a.workloads.Current(w.Name, w) {
 		return
 	}
 	switch e.Kind {

@@ -42,7 +42,7 @@ func engagedFleet(t *testing.T, n int) *agent {
 	h.Watcher = idleWorkload(t, "hub", view.Identity{}).Watcher
 	for i := range n {
 		w := idleWorkload(t, mcr.ClusterName(fmt.Sprint("w", i)), view.Identity{})
-		h.Clusters.Add(nil, w)
+		h.Clusters.Add(w.Name, nil, w)
 		w.Follow("first", view.Followed{Kind: ownershiptest.InBar("").Kind, InHub: true})
 		h.RefreshFollowed(w)
 	}

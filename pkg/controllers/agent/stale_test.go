@@ -19,13 +19,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/test/stalekind"
 )
 
 // refusals is a Reporter that remembers what was refused.
 type refusals struct {
-	definition.NopReporter
+	managed.NopReporter
 	reasons map[string]string
 }
 

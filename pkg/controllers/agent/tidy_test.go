@@ -48,14 +48,14 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			d.Follow(w, crd, view.Followed{Kind: newer})
 		}},
 		"Disengaged": {reason: "A cluster that is gone.", goes: func(_ *definition.Reconciler, h *view.Hub, w *view.Cluster) {
-			h.Clusters.Remove(nil, w)
+			h.Clusters.Remove(w.Name, nil, w)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := idleHub()
 			w := idleWorkload(t, "w1", view.Identity{})
 			h.Watcher = w.Watcher
-			h.Clusters.Add(nil, w)
+			h.Clusters.Add(w.Name, nil, w)
 			registry := prometheus.NewRegistry()
 			r := &requirementReconciler{
 				identities: &hubaccess.Clients{}, bursts: newBursts(clock.RealClock{}),

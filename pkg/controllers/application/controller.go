@@ -25,6 +25,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
@@ -57,7 +58,7 @@ type Options struct {
 	Users *readonlypolicy.Users
 
 	// Reporter is told about the definition of Applications in the workload clusters.
-	Reporter definition.Reporter
+	Reporter managed.Reporter
 
 	// MaxConcurrentReconciles bounds how many Applications are worked on at once.
 	MaxConcurrentReconciles int

@@ -20,6 +20,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
@@ -47,7 +48,7 @@ type Options struct {
 	Users *readonlypolicy.Users
 
 	// Reporter is told about the definitions of mirrored kinds in the workload clusters.
-	Reporter DefinitionReporter
+	Reporter managed.Reporter
 
 	// MaxConcurrentReconciles bounds how many clusters are worked on at once.
 	MaxConcurrentReconciles int
@@ -72,7 +73,7 @@ func (o *Options) setDefaults() error {
 		return errors.New("discovery needs to know the fleet")
 	}
 	if o.Reporter == nil {
-		o.Reporter = nopReporter{}
+		o.Reporter = managed.NopReporter{}
 	}
 	if o.Users == nil {
 		o.Users = &readonlypolicy.Users{}

@@ -9,6 +9,7 @@ import (
 
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 	"github.com/masthead-dev/masthead/test/fakefleet"
@@ -37,7 +38,7 @@ func TestWhatIsKnownOfAClusterIsNotOverwrittenByWhatWasKnownBefore(t *testing.T)
 	fleet := &slowFleet{Fleet: &fakefleet.Fleet{}}
 	r := &reconciler{
 		fleet: fleet, enrolments: map[mcr.ClusterName]enrolment{},
-		workloads: newWorkloads(newReports(nil, nopReporter{}, nil), &readonlypolicy.Users{}, time.Now),
+		workloads: newWorkloads(newReports(nil, managed.NopReporter{}, nil), &readonlypolicy.Users{}, time.Now),
 	}
 	fleet.Set(connection.Cluster{Name: name, State: connection.StateConnecting})
 	told := make(chan struct{})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -69,7 +70,7 @@ func (p *pass) crossplaneAtWork(kind kindwatch.Kind) (own *condition.Problem, wa
 func crossplanes(xrd *unstructured.Unstructured) string {
 	finalizer := foreignFinalizer(xrd)
 	switch {
-	case !isMastheads(xrd):
+	case !managed.MarksOf(xrd).IsMastheads():
 		return "was not put there by Masthead"
 	case finalizer != "":
 		return fmt.Sprintf("was put there by Masthead and bears the finalizer %q", multicluster.BoundedText(finalizer))

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/test/controllertest"
 	"github.com/masthead-dev/masthead/test/fakefleet"
@@ -146,7 +147,7 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 	before := version()
 	masthead := f.asMasthead()
 	f.Edit(masthead, copied, func() {
-		copied.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue, "added": "label"})
+		copied.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managed.LabelValue, "added": "label"})
 		_ = unstructured.SetNestedField(copied.Object, "theirs", "spec", "writeConnectionSecretsToNamespace")
 	})
 	f.copy(composition, func(got *unstructured.Unstructured) error {
@@ -459,7 +460,7 @@ func TestClusterThatChangesWhatIsWritten(t *testing.T) {
 			t.Parallel()
 			f := prepareFixture(t)
 			f.asked.SetAdmit(func(content map[string]any) {
-				if u := (&unstructured.Unstructured{Object: content}); isMastheads(u) {
+				if u := (&unstructured.Unstructured{Object: content}); managed.MarksOf(u).IsMastheads() {
 					tc.admit(u)
 				}
 			})

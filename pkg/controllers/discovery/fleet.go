@@ -24,29 +24,3 @@ type Fleet interface {
 	// OnLeave registers what is called when a cluster leaves for good, while it is still connected.
 	OnLeave(fn connection.Leaver)
 }
-
-// DefinitionReporter is told how the definitions of the mirrored kinds fare in the workload clusters. It must not
-// block.
-type DefinitionReporter interface {
-	// DefinitionServed: the cluster shows what the hub has of the kind.
-	DefinitionServed(cluster mcr.ClusterName, crd string)
-
-	// DefinitionRefused: the cluster does not show it, or not all of it. The reason is one of this package's constants,
-	// the message is for users.
-	DefinitionRefused(cluster mcr.ClusterName, crd, reason, message string)
-
-	// DefinitionForgotten: the kind is not shown to the cluster any more, or the cluster is gone.
-	DefinitionForgotten(cluster mcr.ClusterName, crd string)
-}
-
-// nopReporter is used when nobody wants to know.
-type nopReporter struct{}
-
-// DefinitionServed implements DefinitionReporter.
-func (nopReporter) DefinitionServed(mcr.ClusterName, string) {}
-
-// DefinitionRefused implements DefinitionReporter.
-func (nopReporter) DefinitionRefused(mcr.ClusterName, string, string, string) {}
-
-// DefinitionForgotten implements DefinitionReporter.
-func (nopReporter) DefinitionForgotten(mcr.ClusterName, string) {}

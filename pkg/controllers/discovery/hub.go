@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -89,7 +90,7 @@ func (h *hub) handle(e kindwatch.Event) {
 		// The end of the first list is one reason to look at everything; each object would be one more.
 		return
 	}
-	if e.Kind.GroupVersionKind == crdGVK {
+	if e.Kind.GroupVersionKind == crossplane.CRDGVK {
 		h.refreshDefinitions()
 	} else {
 		h.outdate(e.Kind)

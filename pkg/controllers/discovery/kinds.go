@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -77,10 +78,6 @@ func groupOfVersion(apiVersion string) string {
 	return gv.Group
 }
 
-var crdGVK = schema.GroupVersionKind{ //nolint:gochecknoglobals // A constant.
-	Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
-}
-
 // crdKind watches one CustomResourceDefinition: whole in the hub, whose schema is copied, without content in a workload
 // cluster, where those that Masthead put there are watched together.
 func crdKind(name string, metadataOnly bool) kindwatch.Kind {
@@ -107,30 +104,12 @@ func admissionKind(resource, kind string) kindwatch.Kind {
 	}
 }
 
-// servedKind is how the objects of a mirrored kind are read and written according to its CustomResourceDefinition: in
-// the version in which they are stored if it is served, because no other can hold more than it, else in the first that
-// is.
+// servedKind is how the objects of a mirrored kind are read and written according to its CustomResourceDefinition.
 func servedKind(crd *unstructured.Unstructured, resource string) (kindwatch.Kind, bool) {
-	spec, _ := crd.Object["spec"].(map[string]any)
-	if text(spec, "group") != crossplaneGroup || text(spec, "names", "plural") != resource || text(spec, "scope") != "Cluster" {
-		return kindwatch.Kind{}, false
-	}
-	versions, _ := spec["versions"].([]any)
-	name := ""
-	for _, v := range versions {
-		version, _ := v.(map[string]any)
-		served, _, _ := unstructured.NestedBool(version, "served")
-		storage, _, _ := unstructured.NestedBool(version, "storage")
-		if served && (name == "" || storage) {
-			name = text(version, "name")
-		}
-	}
-	kind := kindwatch.Kind{
-		GroupVersionKind: schema.GroupVersionKind{Group: crossplaneGroup, Version: name, Kind: text(spec, "names", "kind")},
-		Resource:         resource,
-		ClusterScoped:    true,
-	}
-	return kind, kind.Validate() == nil
+	kind, ok := managed.KindOf(crd)
+	kind.ClusterScoped = true
+	scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
+	return kind, ok && kind.Group == crossplaneGroup && kind.Resource == resource && scope == "Cluster" && kind.Validate() == nil
 }
 
 // mirrorKind is how the copies of a kind of the hub are watched in a workload cluster.

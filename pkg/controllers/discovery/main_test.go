@@ -31,6 +31,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/metric"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
@@ -83,7 +84,7 @@ func scheme() *runtime.Scheme {
 	return controllertest.NewScheme(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, fleetv1alpha1.AddToScheme)
 }
 
-// told is a DefinitionReporter that remembers.
+// told is a managed.Reporter that remembers.
 type told struct {
 	mu    sync.Mutex
 	kinds map[string]string
@@ -272,7 +273,7 @@ func (f *fixture) leave() {
 	// The API server notices a moment later that the policy is gone. Until then it refuses what the next test writes under
 	// another name.
 	f.Within("the policy is in force no more", func() error {
-		labelled := f.claimCRD("leftovers", map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue})
+		labelled := f.claimCRD("leftovers", map[string]string{fleetv1alpha1.ManagedByLabel: managed.LabelValue})
 		return f.workload.Create(f.Ctx, labelled, client.DryRunAll)
 	})
 }

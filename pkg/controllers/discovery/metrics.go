@@ -7,14 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/metric"
-)
-
-// What is counted by masthead_discovery_writes_total.
-const (
-	writeCreate = "create"
-	writeUpdate = "update"
-	writeDelete = "delete"
 )
 
 // Metrics publishes what discovery does. Series of a cluster are deleted when it is disengaged. A nil *Metrics
@@ -54,7 +48,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Writes of definitions, copies and policies to a workload cluster. Many mean that somebody there undoes them " +
 				"again and again.",
 			PerCluster: true,
-			Labels:     []metric.Label{{Name: "write", Values: writeCreate + ", " + writeUpdate + ", " + writeDelete}},
+			Labels:     []metric.Label{{Name: "write", Values: managed.Create + ", " + managed.Update + ", " + managed.Delete}},
 		}),
 	}
 }

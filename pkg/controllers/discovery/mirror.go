@@ -4,24 +4,16 @@
 package discovery
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"maps"
-	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/usermeta"
 )
-
-// managedByValue is the value of the label masthead.dev/managed-by.
-const managedByValue = fleetv1alpha1.FieldManager
 
 // mirror is an object as it shall be in workload clusters, made once for all of them. It is never changed.
 type mirror struct {
@@ -33,8 +25,7 @@ type mirror struct {
 	// group is the API group that it is about.
 	group string
 
-	// exactLabels is whether labels that the mirror does not have are removed. They are left on what is not a copy of an
-	// object: inventories of clusters label definitions and policies.
+	// exactLabels is whether labels that the mirror does not have are removed, as managed.Wanted says.
 	exactLabels bool
 }
 
@@ -45,11 +36,11 @@ func newMirror(object *unstructured.Unstructured) *mirror {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[fleetv1alpha1.ManagedByLabel] = managedByValue
+	labels[fleetv1alpha1.ManagedByLabel] = managed.LabelValue
 	object.SetLabels(labels)
 	content := maps.Clone(object.Object)
 	delete(content, "metadata")
-	return &mirror{object: object, hash: hashOf(content)}
+	return &mirror{object: object, hash: managed.HashOf(content)}
 }
 
 // mirrorOf returns the read-only copy of an object of the hub: its name, the labels of its users, its spec and its
@@ -76,7 +67,7 @@ func mirrorOf(kind mirroredKind, hub *unstructured.Unstructured) *mirror {
 func (m *mirror) without(excluded []string) *mirror {
 	labels := m.object.GetLabels()
 	kept := usermeta.Owned(labels, excluded...)
-	kept[fleetv1alpha1.ManagedByLabel] = managedByValue
+	kept[fleetv1alpha1.ManagedByLabel] = managed.LabelValue
 	if maps.Equal(kept, labels) {
 		return m
 	}
@@ -103,54 +94,20 @@ func withoutConversion(spec map[string]any) map[string]any {
 // names, versions and schemas. There is nobody in a workload cluster who could convert versions, and no separate way to
 // write the status: nobody there reports one, and a copy is written as a whole.
 func definitionOf(hub *unstructured.Unstructured) *mirror {
-	out := &unstructured.Unstructured{Object: map[string]any{}}
-	out.SetGroupVersionKind(crdGVK)
-	out.SetName(hub.GetName())
-	spec, _ := hub.Object["spec"].(map[string]any)
-	spec = runtime.DeepCopyJSON(spec)
-	if spec == nil {
-		spec = map[string]any{}
-	}
-	spec["conversion"] = map[string]any{"strategy": "None"}
+	out, spec := managed.DefinitionLike(hub)
 	versions, _ := spec["versions"].([]any)
 	for _, v := range versions {
 		if version, ok := v.(map[string]any); ok {
 			unstructured.RemoveNestedField(version, "subresources", "status")
 		}
 	}
-	out.Object["spec"] = spec
 	return newMirror(out)
-}
-
-// isMastheads is whether an object in a workload cluster was put there by the Masthead of whichever hub.
-func isMastheads(obj *unstructured.Unstructured) bool {
-	return obj.GetLabels()[fleetv1alpha1.ManagedByLabel] == managedByValue
-}
-
-// record is what the annotation of a copy says: what it was made of, and the generation that it had then. A copy that
-// still has this generation has not been changed since, which need not be found out by reading it, not even after a
-// restart. Its cluster's owner can forge it, and deceives nobody but the users of that cluster.
-type record struct {
-	hash       string
-	generation int64
-}
-
-func (r record) String() string { return r.hash + "/" + strconv.FormatInt(r.generation, 10) }
-
-// recordOf reads the annotation of a copy.
-func recordOf(obj *unstructured.Unstructured) (record, bool) {
-	hash, number, found := strings.Cut(obj.GetAnnotations()[fleetv1alpha1.MirroredAnnotation], "/")
-	generation, err := strconv.ParseInt(number, 10, 64)
-	if !found || hash == "" || err != nil || generation < 0 {
-		return record{}, false
-	}
-	return record{hash: hash, generation: generation}, true
 }
 
 // contentAsRecorded is whether a copy has the content that this mirror has, going by its annotation.
 func (m *mirror) contentAsRecorded(have *unstructured.Unstructured) bool {
-	r, ok := recordOf(have)
-	return ok && r.hash == m.hash && r.generation == have.GetGeneration()
+	r, ok := managed.ParseRecord(have.GetAnnotations()[fleetv1alpha1.MirroredAnnotation])
+	return ok && r == managed.Record{Hash: m.hash, Generation: have.GetGeneration()}
 }
 
 // labelled is whether a copy has the labels that it shall have, those of its hub among them.
@@ -171,42 +128,17 @@ func (m *mirror) labelled(have *unstructured.Unstructured, owner hubidentity.Own
 	return true
 }
 
-// written returns the object to write: over have, whose metadata it keeps as far as they are not about the mirror, or
-// anew if have is nil. It is a whole update rather than a server-side apply: what somebody added to a copy has to go,
-// and an apply leaves what it does not mention.
-func (m *mirror) written(have *unstructured.Unstructured, generation int64, owner hubidentity.Owner) *unstructured.Unstructured {
-	out := &unstructured.Unstructured{Object: maps.Clone(m.object.Object)}
-	metadata := map[string]any{"name": m.name()}
-	if have != nil {
-		if kept, ok := have.Object["metadata"].(map[string]any); ok {
-			metadata = runtime.DeepCopyJSON(kept)
-		}
-	}
-	out.Object["metadata"] = metadata
-	labels := map[string]string{}
-	if have != nil && !m.exactLabels {
-		maps.Copy(labels, have.GetLabels())
-	}
-	maps.Copy(labels, m.object.GetLabels())
-	out.SetLabels(owner.Stamp(labels))
-	annotations := out.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[fleetv1alpha1.MirroredAnnotation] = record{hash: m.hash, generation: generation}.String()
-	out.SetAnnotations(annotations)
-	return out
+// written returns the object to write: over have, or anew if have is nil.
+func (m *mirror) written(have *unstructured.Unstructured, generation int64) *unstructured.Unstructured {
+	return managed.Wanted{
+		Content: m.object.Object, Name: m.name(), Labels: m.object.GetLabels(), ExactLabels: m.exactLabels,
+		Annotations: map[string]string{fleetv1alpha1.MirroredAnnotation: managed.Record{Hash: m.hash, Generation: generation}.String()},
+	}.Over(have)
 }
 
 // nextGeneration is the generation that a copy has after it is written.
 func (m *mirror) nextGeneration(have *unstructured.Unstructured) int64 {
-	switch {
-	case have == nil:
-		return 1
-	case m.contentAsRecorded(have):
-		return have.GetGeneration()
-	}
-	return have.GetGeneration() + 1
+	return managed.NextGeneration(have, have != nil && m.contentAsRecorded(have))
 }
 
 // metadataOf is an object without content, as a workload cluster's watch keeps it.
@@ -215,15 +147,4 @@ func metadataOf(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{"metadata": runtime.DeepCopyJSON(metadata)}}
 	out.SetGroupVersionKind(obj.GroupVersionKind())
 	return out
-}
-
-// hashOf is a hash of JSON content. Go writes the keys of maps in order.
-func hashOf(content map[string]any) string {
-	data, err := json.Marshal(content)
-	if err != nil {
-		// Content comes from JSON. What cannot go back is different from everything else.
-		return fmt.Sprintf("unknown: %v", err)
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:16])
 }

@@ -14,6 +14,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
 func kindOf(resource string) mirroredKind {
@@ -141,13 +142,13 @@ func TestMirrorLeavesTheHubsOwnBehind(t *testing.T) {
 	want := map[string]any{
 		"apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositeResourceDefinition",
 		"metadata": map[string]any{
-			"name": "x", "labels": map[string]any{"tier": "gold", fleetv1alpha1.ManagedByLabel: managedByValue, fleetv1alpha1.HubLabel: "hub-a"},
+			"name": "x", "labels": map[string]any{"tier": "gold", fleetv1alpha1.ManagedByLabel: managed.LabelValue},
 			"annotations": map[string]any{fleetv1alpha1.MirroredAnnotation: m.hash + "/1"},
 		},
 		"spec":   map[string]any{"group": "db.acmeco.org", "crdSpecTemplate": map[string]any{"group": "db.acmeco.org"}},
 		"status": map[string]any{"conditions": []any{map[string]any{"type": "Offered"}}},
 	}
-	if diff := cmp.Diff(want, m.written(nil, m.nextGeneration(nil), owner).Object); diff != "" {
+	if diff := cmp.Diff(want, m.written(nil, m.nextGeneration(nil)).Object); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(before, hub); diff != "" {
@@ -165,11 +166,11 @@ func TestMirrorWithoutWhatTheClassExcludes(t *testing.T) {
 		want     map[string]string
 	}{
 		"Without exclusions, only what never travels is left out.": {
-			want: map[string]string{"tier": "gold", "deploy.acmeco.org/release": "r", fleetv1alpha1.ManagedByLabel: managedByValue},
+			want: map[string]string{"tier": "gold", "deploy.acmeco.org/release": "r", fleetv1alpha1.ManagedByLabel: managed.LabelValue},
 		},
 		"The class can exclude more, but not the mark of a copy.": {
 			excluded: []string{"acmeco.org/*", fleetv1alpha1.ManagedByLabel},
-			want:     map[string]string{"tier": "gold", fleetv1alpha1.ManagedByLabel: managedByValue},
+			want:     map[string]string{"tier": "gold", fleetv1alpha1.ManagedByLabel: managed.LabelValue},
 		},
 	} {
 		got := m.without(tc.excluded)
@@ -187,7 +188,8 @@ func TestRecord(t *testing.T) {
 		"metadata": map[string]any{"name": "x"}, "spec": map[string]any{"a": "b"},
 	}})
 	m.exactLabels = true
-	held := m.written(nil, 4, owner)
+	held := m.written(nil, 4)
+	held.SetLabels(owner.Stamp(held.GetLabels()))
 	held.SetGeneration(4)
 	cases := map[string]struct {
 		reason     string
@@ -202,7 +204,7 @@ func TestRecord(t *testing.T) {
 			u.SetLabels(owner.Stamp(map[string]string{"x": "y"}))
 		}, true, false, 4},
 		"Unnamed": {"One from before hubs had identities is given ours.", func(u *unstructured.Unstructured) {
-			u.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue})
+			u.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managed.LabelValue})
 		}, true, false, 4},
 		"OtherContent": {"What was copied has changed.", func(u *unstructured.Unstructured) {
 			u.SetAnnotations(map[string]string{fleetv1alpha1.MirroredAnnotation: "other/4"})
@@ -251,25 +253,6 @@ func TestCheckUser(t *testing.T) {
 	}
 }
 
-// FuzzRecord reads annotations that the owner of a workload cluster wrote.
-func FuzzRecord(f *testing.F) {
-	f.Add("abc/4")
-	f.Add("/")
-	f.Add("a/-1")
-	f.Fuzz(func(t *testing.T, annotation string) {
-		u := object(xrdGVK, "x")
-		u.SetAnnotations(map[string]string{fleetv1alpha1.MirroredAnnotation: annotation})
-		r, ok := recordOf(u)
-		if !ok {
-			return
-		}
-		u.SetAnnotations(map[string]string{fleetv1alpha1.MirroredAnnotation: r.String()})
-		if again, ok := recordOf(u); !ok || again != r {
-			t.Errorf("%q is read as %v, which is read as %v", annotation, r, again)
-		}
-	})
-}
-
 // FuzzPolicyUser puts names into the policy that the owner of a workload cluster chose.
 func FuzzPolicyUser(f *testing.F) {
 	f.Add(`x"] || true || "" in ["`)
@@ -303,7 +286,7 @@ func FuzzMirror(f *testing.F) {
 		hub := &unstructured.Unstructured{Object: content}
 		for _, k := range mirroredKinds() {
 			m := mirrorOf(k, hub)
-			if !isMastheads(m.object) || strings.Contains(string(must(json.Marshal(m.object.Object["metadata"]))), "finalizers") {
+			if !managed.MarksOf(m.object).IsMastheads() || strings.Contains(string(must(json.Marshal(m.object.Object["metadata"]))), "finalizers") {
 				t.Errorf("a copy of %s is %v", data, m.object.Object)
 			}
 			_, _ = servedKind(hub, k.resource)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
@@ -152,10 +153,10 @@ func (p *pass) ownCrossplane() (own *condition.Problem, waiting bool) {
 		problem, _ := p.unknown(kind, definitionReasons)
 		return nil, problem == nil
 	}
-	if err != nil || isMastheads(have) && !v.known {
+	if err != nil || managed.MarksOf(have).IsMastheads() && !v.known {
 		return nil, !v.known
 	}
-	if isMastheads(have) {
+	if managed.MarksOf(have).IsMastheads() {
 		return p.crossplaneAtWork(mirrorKind(v.kind))
 	}
 	return &condition.Problem{
@@ -291,7 +292,7 @@ func (p *pass) unknown(kind kindwatch.Kind, reasons reasonSet) (*condition.Probl
 	case kindwatch.StateSynced:
 		return nil, false
 	case kindwatch.StateForbidden:
-		return &condition.Problem{Reason: reasons.forbidden, Message: fmt.Sprintf("Masthead lacks the right to list and watch %s in the cluster.", kind.GroupResource())}, false
+		return &condition.Problem{Reason: reasons.forbidden, Message: managed.Unwatchable(kind.GroupResource())}, false
 	case kindwatch.StateTooLarge:
 		return &condition.Problem{Reason: reasons.tooLarge, Message: "Nothing of the kind is written: " + message + "."}, false
 	case kindwatch.StateStale:

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
@@ -68,7 +69,7 @@ func policyFor(user string) *mirror {
 			"matchConstraints": map[string]any{
 				"matchPolicy":       "Equivalent",
 				"namespaceSelector": map[string]any{},
-				"objectSelector":    map[string]any{"matchLabels": map[string]any{label: managedByValue}},
+				"objectSelector":    map[string]any{"matchLabels": map[string]any{label: managed.LabelValue}},
 				"resourceRules": []any{
 					resourceRule("apiextensions.k8s.io", "customresourcedefinitions"),
 					resourceRule(crossplaneGroup, resourceXRD, resourceComposition, resourceDefinition, resourcePublication),
@@ -77,7 +78,7 @@ func policyFor(user string) *mirror {
 			"validations": []any{map[string]any{
 				"expression": "request.userInfo.username in [" + strings.Join(quoted, ", ") + "] || " +
 					"(request.operation == 'UPDATE' && !(has(oldObject.metadata.labels) && '" + label + "' in oldObject.metadata.labels && " +
-					"oldObject.metadata.labels['" + label + "'] == '" + managedByValue + "'))",
+					"oldObject.metadata.labels['" + label + "'] == '" + managed.LabelValue + "'))",
 				"message": "Masthead keeps this as it is in the hub: change it there. It can be removed here when the cluster is not enrolled any more and " +
 					"the ValidatingAdmissionPolicyBinding " + policyName + " is deleted.",
 				"reason": "Forbidden",

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
@@ -71,7 +72,7 @@ func TestPolicyRejectsWhatIsNotMastheads(t *testing.T) {
 	copied := f.copy(xrd, sameContent(xrd))
 	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
 	masthead := f.asMasthead()
-	ours := map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue}
+	ours := map[string]string{fleetv1alpha1.ManagedByLabel: managed.LabelValue}
 	claims := f.claimCRD("claims", ours)
 	f.Create(masthead, claims)
 	t.Cleanup(func() { f.Delete(masthead, claims) })

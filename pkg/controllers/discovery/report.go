@@ -5,33 +5,32 @@ package discovery
 
 import (
 	"context"
-	"maps"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 // reports tells those who should know what a workload cluster does not show, once for each change.
 type reports struct {
 	recorder events.EventRecorder
-	reporter DefinitionReporter
+	reporter managed.Reporter
 	metrics  *Metrics
+
+	// told is what was last told about a definition, or about the policy, which has no name of a definition.
+	told *managed.Told[reportKey]
 
 	mu sync.Mutex
 	// engaged are the clusters about which there is something to tell. What a pass finds that outlives its cluster is not
 	// told: nobody would take it back.
 	engaged sets.Set[mcr.ClusterName]
-
-	// told is the reason that was last told about a definition, or about the policy, which has no name of a definition.
-	told map[reportKey]string
 }
 
 type reportKey struct {
@@ -39,8 +38,8 @@ type reportKey struct {
 	crd     string
 }
 
-func newReports(recorder events.EventRecorder, reporter DefinitionReporter, metrics *Metrics) *reports {
-	return &reports{recorder: recorder, reporter: reporter, metrics: metrics, engaged: sets.New[mcr.ClusterName](), told: map[reportKey]string{}}
+func newReports(recorder events.EventRecorder, reporter managed.Reporter, metrics *Metrics) *reports {
+	return &reports{recorder: recorder, reporter: reporter, metrics: metrics, engaged: sets.New[mcr.ClusterName](), told: managed.NewTold[reportKey]()}
 }
 
 // kind tells how many objects of a kind the cluster shows, and what hinders it from showing all of them, if anything
@@ -50,11 +49,11 @@ func (r *reports) kind(ctx context.Context, cluster connection.Cluster, crd stri
 		return
 	}
 	if p == nil {
-		r.news(reportKey{cluster.Name, crd}, "")
+		r.told.IsNews(reportKey{cluster.Name, crd}, "")
 		r.reporter.DefinitionServed(cluster.Name, crd)
 		return
 	}
-	if r.news(reportKey{cluster.Name, crd}, p.Reason) {
+	if r.told.IsNews(reportKey{cluster.Name, crd}, p.Reason) {
 		r.reporter.DefinitionRefused(cluster.Name, crd, p.Reason, p.Message)
 		r.warn(ctx, cluster, p, "Mirror")
 	}
@@ -62,7 +61,7 @@ func (r *reports) kind(ctx context.Context, cluster connection.Cluster, crd stri
 
 // forgetKind is for a kind that the cluster shall not show.
 func (r *reports) forgetKind(cluster mcr.ClusterName, crd string) {
-	r.news(reportKey{cluster, crd}, "")
+	r.told.IsNews(reportKey{cluster, crd}, "")
 	r.reporter.DefinitionForgotten(cluster, crd)
 	r.metrics.forgetKind(cluster, crd)
 }
@@ -76,23 +75,20 @@ func (r *reports) protection(ctx context.Context, cluster connection.Cluster, p 
 	if p != nil {
 		reason = p.Reason
 	}
-	if r.news(reportKey{cluster: cluster.Name}, reason) && p != nil {
+	if r.told.IsNews(reportKey{cluster: cluster.Name}, reason) && p != nil {
 		r.warn(ctx, cluster, p, "Protect")
 	}
 }
 
 // forgetProtection is for a cluster in which nothing is to be protected.
 func (r *reports) forgetProtection(cluster mcr.ClusterName) {
-	r.news(reportKey{cluster: cluster}, "")
+	r.told.IsNews(reportKey{cluster: cluster}, "")
 	r.metrics.forgetProtection(cluster)
 }
 
 func (r *reports) warn(ctx context.Context, cluster connection.Cluster, p *condition.Problem, action string) {
 	log.FromContext(ctx).Info("A workload cluster does not show or protect everything that it should", "reason", p.Reason, "message", p.Message)
-	o := cluster.Enrolment.Object
-	enrolled := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID}}
-	enrolled.SetGroupVersionKind(o.GroupVersionKind)
-	r.recorder.Eventf(enrolled, nil, corev1.EventTypeWarning, p.Reason, action, "%s", p.Message)
+	r.recorder.Eventf(managed.EnrolledObject(cluster), nil, corev1.EventTypeWarning, p.Reason, action, "%s", p.Message)
 }
 
 // wrote counts a write.
@@ -111,20 +107,6 @@ func (r *reports) tell(cluster mcr.ClusterName, publish func()) bool {
 	return true
 }
 
-// news remembers what was told and says whether it is news.
-func (r *reports) news(key reportKey, what string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.told[key] == what {
-		return false
-	}
-	r.told[key] = what
-	if what == "" {
-		delete(r.told, key)
-	}
-	return true
-}
-
 // expect begins to tell about a cluster.
 func (r *reports) expect(cluster mcr.ClusterName) {
 	r.mu.Lock()
@@ -137,6 +119,6 @@ func (r *reports) forgetCluster(cluster mcr.ClusterName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.engaged.Delete(cluster)
-	maps.DeleteFunc(r.told, func(key reportKey, _ string) bool { return key.cluster == cluster })
+	r.told.Forget(func(key reportKey) bool { return key.cluster == cluster })
 	r.metrics.forget(cluster)
 }

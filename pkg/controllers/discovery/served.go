@@ -13,6 +13,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -37,22 +38,9 @@ func (p *pass) notServed(ctx context.Context, k mirroredKind, kind kindwatch.Kin
 // whyNotServed is what the status of a definition says, for users.
 func whyNotServed(crd *unstructured.Unstructured) string {
 	for _, conditionType := range []apiextensionsv1.CustomResourceDefinitionConditionType{apiextensionsv1.NamesAccepted, apiextensionsv1.Established} {
-		c := conditionOf(crd, string(conditionType))
-		message, _ := c["message"].(string)
-		if c["status"] == string(metav1.ConditionFalse) && message != "" {
+		if status, message := managed.ConditionOf(crd, string(conditionType)); status == string(metav1.ConditionFalse) && message != "" {
 			return multicluster.BoundedText(fmt.Sprintf("%s is False: %s", conditionType, message))
 		}
 	}
 	return "its status does not say why."
-}
-
-// conditionOf returns a condition of an object as it is written there; nil if it has none of that type.
-func conditionOf(obj *unstructured.Unstructured, conditionType string) map[string]any {
-	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == conditionType {
-			return c
-		}
-	}
-	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
 // listPage is how many objects are read at once.
@@ -104,9 +105,7 @@ type leftovers struct {
 
 // definition reads the definition of a kind from the cluster; nil if there is none.
 func (p *pass) definition(ctx context.Context, k mirroredKind) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.requestTimeout)
-	defer cancel()
-	crd, err := p.w.client.Resource(ownedDefinitionKind.GroupVersionResource()).Get(ctx, k.crd(), metav1.GetOptions{})
+	crd, err := p.writer(ownedDefinitionKind).Get(ctx, k.crd())
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
@@ -165,8 +164,9 @@ func (p *pass) withdrawObjects(ctx context.Context, k mirroredKind, crd *unstruc
 // create objects. Established never becomes false again. Names that were accepted are served even before that. A status
 // that says nothing yet is not an answer.
 func neverServed(crd *unstructured.Unstructured) bool {
-	return conditionOf(crd, string(apiextensionsv1.Established))["status"] == string(metav1.ConditionFalse) &&
-		conditionOf(crd, string(apiextensionsv1.NamesAccepted))["status"] == string(metav1.ConditionFalse)
+	established, _ := managed.ConditionOf(crd, string(apiextensionsv1.Established))
+	accepted, _ := managed.ConditionOf(crd, string(apiextensionsv1.NamesAccepted))
+	return established == string(metav1.ConditionFalse) && accepted == string(metav1.ConditionFalse)
 }
 
 func (p *pass) page(ctx context.Context, kind kindwatch.Kind, more string) (*metav1.PartialObjectMetadataList, error) {

@@ -24,7 +24,9 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
@@ -43,10 +45,10 @@ type workload struct {
 	// user is as whom the cluster knows Masthead.
 	user *readonlypolicy.User
 
-	mu sync.Mutex
+	// verified are the copies that Masthead wrote or found right.
+	verified *managed.Verified[copyKey]
 
-	// verified are the copies that Masthead wrote or found right, in the state that they had then.
-	verified map[copyKey]verifiedCopy
+	mu sync.Mutex
 
 	// bare are the kinds of which the cluster was seen to have nothing of Masthead's. They are not watched unless
 	// something is wanted there. The definition of a kind is one, as crdKind has it.
@@ -65,21 +67,10 @@ type copyKey struct {
 	name string
 }
 
-// verifiedCopy is what a copy was after it was written as a mirror says, which is right as long as it stays like that.
-// It also ends what could be an endless correction: a webhook of the cluster that labels everything, or an API server
-// that counts generations in another way.
-type verifiedCopy struct {
-	want       string
-	uid        types.UID
-	generation int64
-	metadata   string
-}
-
-func verified(have *unstructured.Unstructured, m *mirror) verifiedCopy {
-	return verifiedCopy{
-		want: fmt.Sprintf("%s %q", m.hash, m.object.GetLabels()), uid: have.GetUID(), generation: have.GetGeneration(),
-		metadata: fmt.Sprintf("%q %q", have.GetLabels(), have.GetAnnotations()[fleetv1alpha1.MirroredAnnotation]),
-	}
+// verified is the state of a copy that was written as a mirror says, or found so.
+func verified(have *unstructured.Unstructured, m *mirror) managed.State {
+	return managed.StateOf(have, fmt.Sprintf("%s %q", m.hash, m.object.GetLabels()),
+		fmt.Sprintf("%q %q", have.GetLabels(), have.GetAnnotations()[fleetv1alpha1.MirroredAnnotation]))
 }
 
 // enqueue has the cluster looked at. It does not block.
@@ -94,7 +85,7 @@ func (w *workload) handle(e kindwatch.Event) {
 	if e.Initial {
 		return
 	}
-	if e.Kind.GroupVersionKind == crdGVK && e.Object != nil {
+	if e.Kind.GroupVersionKind == crossplane.CRDGVK && e.Object != nil {
 		i := slices.IndexFunc(mirroredKinds(), func(k mirroredKind) bool { return k.crd() == e.Object.GetName() })
 		if i < 0 {
 			// It is that of a claim kind, or of Applications.
@@ -109,23 +100,9 @@ func (w *workload) handle(e kindwatch.Event) {
 	w.enqueue()
 }
 
-func (w *workload) isVerified(key copyKey, v verifiedCopy) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.verified[key] == v
-}
-
-func (w *workload) setVerified(key copyKey, v verifiedCopy) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.verified[key] = v
-}
-
 // forgetCopies forgets what was verified of a kind, or of one copy of it.
 func (w *workload) forgetCopies(kind kindwatch.Kind, names ...string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	maps.DeleteFunc(w.verified, func(key copyKey, _ verifiedCopy) bool {
+	w.verified.Forget(func(key copyKey) bool {
 		return key.kind == kind && (len(names) == 0 || slices.Contains(names, key.name))
 	})
 }
@@ -192,7 +169,7 @@ func newWorkload(
 	}
 	w := &workload{
 		name: name, client: watched.Client, metadata: watched.MetadataClient, queue: queue, user: user,
-		verified: map[copyKey]verifiedCopy{}, bare: sets.New[kindwatch.Kind](),
+		verified: managed.NewVerified[copyKey](), bare: sets.New[kindwatch.Kind](),
 		followed: map[string]kindwatch.Kind{}, awaited: map[kindwatch.Kind]time.Time{},
 	}
 	watched.Handler = w.handle

@@ -4,22 +4,16 @@
 package definition
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
-	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
-	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
 // DefinitionFor returns the CustomResourceDefinition that a workload cluster shall have for one of the hub: the same
@@ -32,23 +26,13 @@ import (
 //   - Owner references (the XRD is not there), annotations, labels, finalizers and status are the hub's and stay
 //     behind. The labels that say whose it is are those of the cluster's hub; see stamped.
 func DefinitionFor(hub *unstructured.Unstructured, travels string) *unstructured.Unstructured {
-	out := &unstructured.Unstructured{Object: map[string]any{}}
-	out.SetGroupVersionKind(crossplane.CRDGVK)
-	out.SetName(hub.GetName())
-
-	spec, _ := hub.Object["spec"].(map[string]any)
-	spec = runtime.DeepCopyJSON(spec)
-	if spec == nil {
-		spec = map[string]any{}
-	}
-	spec["conversion"] = map[string]any{"strategy": "None"}
+	out, spec := managed.DefinitionLike(hub)
 	preservesExplicitly(spec)
 	observesGeneration(spec)
 	showsAgentSynced(spec)
 	if NeedsConversion(hub) {
 		onlyVersion(spec, travels)
 	}
-	out.Object["spec"] = spec
 	return out
 }
 
@@ -147,19 +131,10 @@ func Stamped(crd *unstructured.Unstructured, owner hubidentity.Owner) *unstructu
 	return out
 }
 
-// IsOurs is whether a definition in a workload cluster was put there by the Masthead of a hub. One that has a
-// controller is that one's, although it still bears our label: a Crossplane that is installed in the cluster later,
-// say, has taken it over.
+// IsOurs is whether a definition in a workload cluster was put there by the Masthead of a hub, and nobody has taken it
+// over since.
 func IsOurs(crd *unstructured.Unstructured, owner hubidentity.Owner) bool {
-	return owner.IsManaged(crd) && metav1.GetControllerOfNoCopy(crd) == nil
-}
-
-// OtherHubOf returns the hub that put a definition into a workload cluster, if that is another one.
-func OtherHubOf(crd *unstructured.Unstructured, owner hubidentity.Owner) (hubidentity.Identity, bool) {
-	if crd.GetLabels()[fleetv1alpha1.ManagedByLabel] != view.ManagedByValue {
-		return "", false
-	}
-	return owner.Other(crd)
+	return managed.MarksOf(crd).AreOf(owner)
 }
 
 // SameDefinition is whether a definition in a workload cluster is what it should be.
@@ -167,41 +142,8 @@ func SameDefinition(have, want *unstructured.Unstructured, owner hubidentity.Own
 	return IsOurs(have, owner) && owner.IsStamped(have) && equality.Semantic.DeepEqual(have.Object["spec"], want.Object["spec"])
 }
 
-// Corrected returns the definition to write over one that is Masthead's and not what it should be. It is a whole update
-// rather than a server-side apply: what somebody added to the definition has to go, and an apply leaves what it does
-// not mention. The resource version keeps it from undoing what it has not seen.
+// Corrected returns the definition to write over one that is Masthead's and not what it should be.
 func Corrected(have, want *unstructured.Unstructured) *unstructured.Unstructured {
-	out := Opened(have)
-	labels := out.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	maps.Copy(labels, want.GetLabels())
-	out.SetLabels(labels)
-	out.Object["spec"] = runtime.DeepCopyJSONValue(want.Object["spec"])
-	unstructured.RemoveNestedField(out.Object, "metadata", "managedFields")
-	return out
-}
-
-// KindOfDefinition returns the kind that a definition in a workload cluster defines, to read its objects.
-func KindOfDefinition(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
-	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
-	name := ""
-	for _, v := range crossplane.VersionsOf(crd) {
-		version, ok := v.(map[string]any)
-		if !ok {
-			continue
-		}
-		served, _, _ := unstructured.NestedBool(version, "served")
-		storage, _, _ := unstructured.NestedBool(version, "storage")
-		if n, _, _ := unstructured.NestedString(version, "name"); served && (name == "" || storage) {
-			name = n
-		}
-	}
-	return kindwatch.Kind{
-		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: name, Kind: kind},
-		Resource:         plural,
-	}, group != "" && kind != "" && plural != "" && name != ""
+	content := runtime.DeepCopyJSON(want.Object)
+	return managed.Wanted{Content: content, Name: want.GetName(), Labels: want.GetLabels()}.Over(Opened(have))
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
@@ -48,7 +49,7 @@ type Reconciler struct {
 	classes   client.Reader
 	hubReader client.Reader
 	recorder  events.EventRecorder
-	reporter  Reporter
+	reporter  managed.Reporter
 	metrics   Metrics
 
 	clock clock.PassiveClock
@@ -70,7 +71,7 @@ type Reconciler struct {
 	judgeable map[string]HubDefinition
 
 	// refused is the reason that was last told about a definition that could not be put into a cluster.
-	refused map[mcreconcile.Request]string
+	refused *managed.Told[mcreconcile.Request]
 }
 
 // Options are what the reconciler needs; its fields of the same names say what they are.
@@ -81,7 +82,7 @@ type Options struct {
 	Classes   client.Reader
 	HubReader client.Reader
 	Recorder  events.EventRecorder
-	Reporter  Reporter
+	Reporter  managed.Reporter
 	Metrics   Metrics
 	Clock     clock.PassiveClock
 	Users     *readonlypolicy.Users
@@ -94,13 +95,13 @@ func New(o Options) *Reconciler {
 	return &Reconciler{
 		hub: o.Hub, workloads: o.Workloads, fleet: o.Fleet, classes: o.Classes, hubReader: o.HubReader, recorder: o.Recorder,
 		reporter: o.Reporter, metrics: o.Metrics, clock: o.Clock, users: o.Users, grace: o.Grace, kindGone: o.KindGone,
-		wanted: map[string]wantedDefinition{}, judgeable: map[string]HubDefinition{}, refused: map[mcreconcile.Request]string{},
+		wanted: map[string]wantedDefinition{}, judgeable: map[string]HubDefinition{}, refused: managed.NewTold[mcreconcile.Request](),
 	}
 }
 
 // wantedDefinition is what all workload clusters shall have for one state of a definition of the hub.
 type wantedDefinition struct {
-	of   view.VerifiedDefinition
+	of   managed.State
 	crd  *unstructured.Unstructured
 	hash string
 
@@ -179,7 +180,7 @@ func (r *Reconciler) forget(w *view.Cluster, req mcreconcile.Request, f Facts) {
 	case f.Current == nil:
 		w.ForgetDefinition(req.Name)
 	}
-	r.told(req, "")
+	r.refused.IsNews(req, "")
 	r.reporter.DefinitionForgotten(req.ClusterName, req.Name)
 	r.metrics.ForgetDefinition(req.ClusterName, req.Name)
 }
@@ -244,7 +245,7 @@ func (r *Reconciler) Judge(
 		if !following {
 			return reconcile.Result{}, nil
 		}
-		if _, other := OtherHubOf(crd, w.Owner()); other {
+		if _, other := managed.MarksOf(crd).OtherHub(w.Owner()); other {
 			r.Unfollow(w, req.Name)
 			return reconcile.Result{}, nil
 		}
@@ -319,13 +320,7 @@ func (r *Reconciler) Unfollow(w *view.Cluster, crd string) {
 
 // Forget drops what is kept about a cluster that is gone.
 func (r *Reconciler) Forget(name mcr.ClusterName) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for req := range r.refused {
-		if req.ClusterName == name {
-			delete(r.refused, req)
-		}
-	}
+	r.refused.Forget(func(req mcreconcile.Request) bool { return req.ClusterName == name })
 }
 
 // tidy is the same for a definition.

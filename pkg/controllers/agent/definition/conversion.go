@@ -4,12 +4,10 @@
 package definition
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
 // A conversion webhook of a definition is a Service of the hub, which a workload cluster cannot call. Without it, an
@@ -55,26 +53,13 @@ func StorageVersion(crd *unstructured.Unstructured) string {
 // the workload cluster may still be stored. They are not served. An API server does not let such a version go, and
 // whoever removed it from the hub has converted the objects of the hub only.
 func KeepingStored(want, have *unstructured.Unstructured) *unstructured.Unstructured {
-	stored, _, _ := unstructured.NestedStringSlice(have.Object, "status", "storedVersions")
-	theirs, ours := crossplane.VersionsOf(have), slices.Clone(crossplane.VersionsOf(want))
-	named := func(name any) func(any) bool {
-		return func(v any) bool {
-			version, ok := v.(map[string]any)
-			return ok && version["name"] == name
-		}
+	ours := crossplane.VersionsOf(want)
+	versions := managed.KeepStored(ours, have, func(version map[string]any) { version["served"] = false })
+	if len(versions) == len(ours) {
+		return want
 	}
-	out := want
-	for _, name := range stored {
-		i := slices.IndexFunc(theirs, named(name))
-		if i < 0 || slices.ContainsFunc(ours, named(name)) {
-			continue
-		}
-		version := runtime.DeepCopyJSON(theirs[i].(map[string]any)) //nolint:forcetypeassert // named has looked.
-		version["served"], version["storage"] = false, false
-		ours = append(ours, version)
-		out = want.DeepCopy()
-		_ = unstructured.SetNestedSlice(out.Object, ours, "spec", "versions")
-	}
+	out := want.DeepCopy()
+	_ = unstructured.SetNestedSlice(out.Object, versions, "spec", "versions")
 	return out
 }
 

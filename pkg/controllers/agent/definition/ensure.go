@@ -6,7 +6,6 @@ package definition
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,11 +16,11 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
@@ -34,7 +33,7 @@ func (r *Reconciler) want(ctx context.Context, name, travels string) (*wantedDef
 		// Not there yet or not synced yet: its coming queues the definition again.
 		return nil, nil //nolint:nilerr,nilnil // See above.
 	}
-	of := view.VerifiedState(meta, travels)
+	of := managed.StateOf(meta, travels)
 
 	r.mu.Lock()
 	want, ok := r.wanted[name]
@@ -47,7 +46,7 @@ func (r *Reconciler) want(ctx context.Context, name, travels string) (*wantedDef
 		return nil, err
 	}
 	d := DefinitionFor(crd, travels)
-	want = wantedDefinition{of: view.VerifiedState(crd, travels), crd: d, hash: propagation.HashOf(d.Object), converts: NeedsConversion(crd)}
+	want = wantedDefinition{of: managed.StateOf(crd, travels), crd: d, hash: managed.HashOf(d.Object), converts: NeedsConversion(crd)}
 
 	r.mu.Lock()
 	r.wanted[name] = want
@@ -61,7 +60,7 @@ func (r *Reconciler) ensure(
 	current *unstructured.Unstructured, want *wantedDefinition,
 ) (reconcile.Result, error) {
 	owner := w.Owner()
-	if current != nil && IsOurs(current, owner) && owner.IsStamped(current) && w.IsVerified(req.Name, view.VerifiedState(current, want.hash)) {
+	if current != nil && IsOurs(current, owner) && owner.IsStamped(current) && w.Verified.Is(req.Name, managed.StateOf(current, want.hash)) {
 		return r.Accept(ctx, w, cluster, req, p.Kind)
 	}
 	have, err := r.get(ctx, w.Reader, req.Name)
@@ -92,7 +91,7 @@ func (r *Reconciler) ensure(
 	if err != nil {
 		return r.unwritten(ctx, w, cluster, req, err)
 	}
-	w.SetVerified(req.Name, view.VerifiedState(have, want.hash))
+	w.Verified.Set(req.Name, managed.StateOf(have, want.hash))
 	return r.Accept(ctx, w, cluster, req, p.Kind)
 }
 
@@ -101,19 +100,21 @@ func (r *Reconciler) ensure(
 func (r *Reconciler) unwritten(
 	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, err error,
 ) (reconcile.Result, error) {
-	switch {
-	case apierrors.IsAlreadyExists(err):
-		return reconcile.Result{RequeueAfter: time.Second}, nil
-	case r.users.Excuses(req.ClusterName, err, r.clock.Now()):
+	if r.users.Excuses(req.ClusterName, err, r.clock.Now()) {
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
-	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
+	}
+	p := &condition.Problem{Reason: reason.ReasonDefinitionRejected, Message: managed.Definition(req.Name).Refused(err)}
+	switch managed.AnswerOf(err) {
+	case managed.Outdated:
+		return reconcile.Result{RequeueAfter: condition.Soon}, nil
+	case managed.Forbidden:
+		p.Reason = reason.ReasonDefinitionForbidden
+		fallthrough
+	case managed.Rejected:
 		w.SetUnoffered(req.Name, false) // Its objects have no say in that.
-		p := &condition.Problem{Reason: reason.ReasonDefinitionRejected, Message: fmt.Sprintf("The cluster refused the CustomResourceDefinition %q: %s", req.Name, multicluster.BoundedText(err.Error()))}
-		if apierrors.IsForbidden(err) {
-			p.Reason = reason.ReasonDefinitionForbidden
-		}
 		r.refuse(ctx, cluster, req, p)
 		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
+	case managed.Accepted, managed.Failed:
 	}
 	return reconcile.Result{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", req.Name, req.ClusterName, err)
 }
@@ -151,11 +152,12 @@ func (r *Reconciler) refuseForeign(
 	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication, have *unstructured.Unstructured,
 ) reconcile.Result {
 	result := reconcile.Result{RequeueAfter: condition.SlowRetry()}
-	if other, ok := OtherHubOf(have, w.Owner()); ok {
+	const consequence = "its objects are not synchronised"
+	message := managed.Definition(req.Name).NotOurs(managed.MarksOf(have), w.Owner(), consequence)
+	if _, ok := managed.MarksOf(have).OtherHub(w.Owner()); ok {
 		// That hub looks after the claims, also after those that it took over.
 		r.Unfollow(w, req.Name)
-		r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonDefinitionForeign, Message: fmt.Sprintf(
-			"The CustomResourceDefinition %q was put into the cluster by the hub %q. It is left alone, and its objects are not synchronised.", req.Name, other)})
+		r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonDefinitionForeign, Message: message})
 		return result
 	}
 	if theirs, ok := ClaimKindOf(have); ok && theirs.GroupKind() == p.Kind.GroupKind() {
@@ -163,11 +165,9 @@ func (r *Reconciler) refuseForeign(
 	} else {
 		r.Unfollow(w, req.Name)
 	}
-	message := fmt.Sprintf("The CustomResourceDefinition %q is in the cluster already and was not put there by Masthead. "+
-		"It is left alone, and its objects are not synchronised.", req.Name)
 	if owner := metav1.GetControllerOfNoCopy(have); owner != nil {
-		message = fmt.Sprintf("The CustomResourceDefinition %q belongs to the %s of the cluster. It is left alone, and its objects are not synchronised.",
-			req.Name, multicluster.BoundedText(fmt.Sprintf("%s %q", owner.Kind, owner.Name)))
+		message = fmt.Sprintf("The CustomResourceDefinition %q belongs to the %s of the cluster. It is left alone, and %s.",
+			req.Name, multicluster.BoundedText(fmt.Sprintf("%s %q", owner.Kind, owner.Name)), consequence)
 	}
 	r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonDefinitionForeign, Message: message})
 	return result
@@ -199,7 +199,7 @@ func (r *Reconciler) Accept(
 	case kindwatch.StateForbidden:
 		r.refuse(ctx, cluster, req, &condition.Problem{
 			Reason:  reason.ReasonClaimsForbidden,
-			Message: fmt.Sprintf("Masthead lacks the right to list and watch %s in the cluster.", req.Name),
+			Message: managed.Unwatchable(kind.GroupResource()),
 		})
 		return result, nil
 	case kindwatch.StateTooLarge:
@@ -222,7 +222,7 @@ func (r *Reconciler) Accept(
 		w.SetServed(req.Name)
 	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
 	}
-	r.told(req, "")
+	r.refused.IsNews(req, "")
 	r.reporter.DefinitionServed(req.ClusterName, req.Name)
 	r.metrics.Definition(req.ClusterName, req.Name, true)
 	w.SetAccepted(req.Name)

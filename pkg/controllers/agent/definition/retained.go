@@ -20,6 +20,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
 // MaxRetainedKinds is how many kinds of a cluster are followed that the hub does not offer to it. A cluster whose owner
@@ -141,7 +142,7 @@ func IsAnothers(crd *unstructured.Unstructured) bool {
 // ClaimKindOf returns the kind that a definition defines, if it could be that of claims. That of Applications, which
 // bears our label as well, never is: it is another controller's, and no hub offers it.
 func ClaimKindOf(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
-	kind, ok := KindOfDefinition(crd)
+	kind, ok := managed.KindOf(crd)
 	scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
 	return kind, ok && kind.Validate() == nil && kind.Group != appsv1alpha1.GroupVersion.Group &&
 		crd.GetName() == kind.GroupResource().String() && scope == "Namespaced"

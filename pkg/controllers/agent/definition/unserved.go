@@ -15,6 +15,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -53,20 +54,10 @@ func (r *Reconciler) unserved(
 
 // NotEstablished is whether a definition says that its kind is not served, and why.
 func NotEstablished(crd *unstructured.Unstructured) (why string, not bool) {
-	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
-	find := func(name string) (status, message string) {
-		for _, c := range conditions {
-			if c, _ := c.(map[string]any); c["type"] == name {
-				status, _ = c["status"].(string)
-				message, _ = c["message"].(string)
-			}
-		}
-		return status, message
-	}
-	if status, message := find("NamesAccepted"); status == "False" {
+	if status, message := managed.ConditionOf(crd, "NamesAccepted"); status == "False" {
 		return "its names are not accepted: " + message, true
 	}
-	if status, message := find("Established"); status != "True" {
+	if status, message := managed.ConditionOf(crd, "Established"); status != "True" {
 		return "it is not established: " + message, true
 	}
 	return "", false

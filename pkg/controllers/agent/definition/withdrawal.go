@@ -20,6 +20,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -77,8 +78,7 @@ func (r *Reconciler) close(ctx context.Context, w *view.Cluster, req mcreconcile
 func (r *Reconciler) remove(
 	ctx context.Context, w *view.Cluster, req mcreconcile.Request, crd *unstructured.Unstructured,
 ) (reconcile.Result, error) {
-	uid, version := crd.GetUID(), crd.GetResourceVersion()
-	err := w.Client.Delete(ctx, crd, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	err := w.Client.Delete(ctx, crd, client.Preconditions(managed.AsSeen(crd)))
 	switch {
 	case r.users.Excuses(req.ClusterName, err, r.clock.Now()):
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
@@ -101,7 +101,7 @@ func (r *Reconciler) graceLeft(since time.Time) time.Duration {
 // hasNoObjects is whether an API server says that there is no object of the kind of a definition. One that serves no
 // version of it says nothing.
 func (r *Reconciler) hasNoObjects(ctx context.Context, w *view.Cluster, crd *unstructured.Unstructured) (bool, error) {
-	kind, ok := KindOfDefinition(crd)
+	kind, ok := managed.KindOf(crd)
 	if !ok {
 		return false, nil
 	}

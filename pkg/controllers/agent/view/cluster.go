@@ -24,6 +24,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
 // Owners of kinds in the hub's watcher.
@@ -84,6 +85,9 @@ func (i Identity) same(other Identity) bool { return i == other && i.Cluster != 
 type Cluster struct {
 	Connection
 
+	// Verified are the definitions that were compared with the hub's and found right.
+	Verified *managed.Verified[string]
+
 	mu sync.Mutex
 
 	// kinds are the claim kinds that are synchronised, by the name of their CRD: those whose CRD in this cluster is the
@@ -101,9 +105,6 @@ type Cluster struct {
 
 	// unserved are the definitions that are in place and whose kinds are not served, with since when that is known.
 	unserved map[string]time.Time
-
-	// verified are the definitions that were compared with the hub's and found right, in the state that they had then.
-	verified map[string]VerifiedDefinition
 
 	// secrets are the states in which Masthead left the Secrets that it wrote into the cluster, to notice that somebody
 	// else wrote them.
@@ -138,7 +139,7 @@ func NewCluster(c Connection) *Cluster {
 		judged:     map[string]string{},
 		drained:    sets.New[string](),
 		unserved:   map[string]time.Time{},
-		verified:   map[string]VerifiedDefinition{},
+		Verified:   managed.NewVerified[string](),
 		secrets:    map[types.NamespacedName]CopyState{},
 		copies:     map[types.UID]sets.Set[string]{},
 		awaited:    newAwaitedSecrets(),

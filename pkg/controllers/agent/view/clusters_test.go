@@ -31,14 +31,14 @@ func TestNothingIsTakenOverFromAnotherCluster(t *testing.T) {
 			old, now := idleCluster(t, "w1", tc.old), idleCluster(t, "w1", tc.now)
 			old.Follow(crd, Followed{Kind: kind})
 			old.Wrote(types.NamespacedName{Name: "s"}, CopyState{Version: "7"})
-			s.Add(nil, old)
-			s.Add(nil, now)
+			s.Add("w1", nil, old)
+			s.Add("w1", nil, now)
 			_, kinds := now.KindOf(crd)
 			if kinds != tc.takeOver || (now.WroteVersion(types.NamespacedName{Name: "s"}) == "7") != tc.takeOver || (len(gone) == 0) != tc.takeOver {
 				t.Errorf("%s want taken over %v, got kinds %v, secrets %v, disengaged %d", tc.reason, tc.takeOver, kinds, now.secrets, len(gone))
 			}
-			s.Remove(nil, old)
-			if len(gone) > 1 || !s.Current(now) {
+			s.Remove("w1", nil, old)
+			if len(gone) > 1 || !s.Current("w1", now) {
 				t.Errorf("%s want the old one to be disengaged at most once and the new one to count", tc.reason)
 			}
 		})

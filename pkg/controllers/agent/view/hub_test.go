@@ -28,7 +28,7 @@ func TestRefreshesAtOnceEndWithWhatIsThere(t *testing.T) {
 	}
 	h.Watcher = watcher // One that is not started, and only keeps what it is asked for.
 	w := NewCluster(Connection{Name: "w1", Watcher: watcher})
-	h.Clusters.Add(nil, w)
+	h.Clusters.Add(w.Name, nil, w)
 	var running sync.WaitGroup
 	for i := range 8 {
 		running.Go(func() {

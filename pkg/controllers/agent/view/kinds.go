@@ -8,9 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -139,34 +136,6 @@ func (w *Cluster) watchKinds() {
 	w.Watcher.Set(OwnerClaims, kinds...)
 }
 
-// VerifiedDefinition is a definition in a workload cluster that was compared with what it should be. As long as neither
-// has changed, it need not be read again. It also ends what could be an endless correction: an older API server drops
-// fields that it does not know, and its definition never becomes equal.
-type VerifiedDefinition struct {
-	uid        types.UID
-	generation int64
-	want       string
-}
-
-// VerifiedState is a definition that was compared with what it should be.
-func VerifiedState(have *unstructured.Unstructured, want string) VerifiedDefinition {
-	return VerifiedDefinition{uid: have.GetUID(), generation: have.GetGeneration(), want: want}
-}
-
-// IsVerified is whether a definition was found right in this state.
-func (w *Cluster) IsVerified(crd string, v VerifiedDefinition) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.verified[crd] == v
-}
-
-// SetVerified notes that a definition was found right.
-func (w *Cluster) SetVerified(crd string, v VerifiedDefinition) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.verified[crd] = v
-}
-
 // UnservedSince notes that the kind of a definition that is in place is not served, and returns since when that is
 // known.
 func (w *Cluster) UnservedSince(crd string, now time.Time) time.Time {
@@ -223,11 +192,11 @@ func (w *Cluster) SetJudged(crd, states string) {
 // ForgetDefinition drops what was noted of a definition that is gone. Names of definitions are as many as the cluster
 // ever shows.
 func (w *Cluster) ForgetDefinition(crd string) {
+	w.Verified.Forget(func(name string) bool { return name == crd })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.judged, crd)
 	delete(w.unoffered, crd)
-	delete(w.verified, crd)
 	delete(w.unserved, crd)
 	w.drained.Delete(crd)
 }

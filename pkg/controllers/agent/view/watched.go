@@ -37,7 +37,7 @@ func (h *Hub) refreshOffered() {
 // RefreshFollowed has the hub's watcher follow what an instance of a cluster follows now, if it is the one that counts.
 // To look and to want are one step here, too.
 func (h *Hub) RefreshFollowed(w *Cluster) {
-	h.Clusters.ifCurrent(w, func() { h.Want(w.Name, w.HubKinds()...) })
+	h.Clusters.IfCurrent(w.Name, w, func() { h.Want(w.Name, w.HubKinds()...) })
 }
 
 // Want has the hub's watcher follow what one cluster, or the hub itself, wants now, and what the others do.

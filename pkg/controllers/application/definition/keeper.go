@@ -9,16 +9,14 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
-	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
@@ -42,19 +40,17 @@ const (
 // Name is the name of the CustomResourceDefinition of Applications.
 const Name = "applications.apps.masthead.dev"
 
+// What users are told about a definition that is not ours.
+const unseen = "Applications are not looked at"
+
+var about = managed.Definition(Name) //nolint:gochecknoglobals // A constant.
+
 // definitionSoon is when a cluster is looked at again of whose definition the watch has not reported yet what there is.
 const definitionSoon = time.Second
 
 // Resource is what definitions are asked for as.
 var Resource = schema.GroupVersionResource{ //nolint:gochecknoglobals // A constant.
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
-}
-
-// definitions is what the keeper of definitions does in a cluster. dynamic.ResourceInterface implements it.
-type definitions interface {
-	Get(ctx context.Context, name string, o metav1.GetOptions, subresources ...string) (*unstructured.Unstructured, error)
-	Create(ctx context.Context, obj *unstructured.Unstructured, o metav1.CreateOptions, subresources ...string) (*unstructured.Unstructured, error)
-	Update(ctx context.Context, obj *unstructured.Unstructured, o metav1.UpdateOptions, subresources ...string) (*unstructured.Unstructured, error)
 }
 
 // State is what came of a look at the definition in a cluster.
@@ -114,7 +110,7 @@ func (k *Keeper) Of(owner hubidentity.Owner) *Keeper {
 //
 // The definition is never deleted, whatever happens: that would delete every Application, and the garbage collector
 // everything that these own.
-func (k *Keeper) Ensure(ctx context.Context, cluster mcr.ClusterName, crds definitions, seen *Seen) (State, error) {
+func (k *Keeper) Ensure(ctx context.Context, cluster mcr.ClusterName, crds managed.Objects, seen *Seen) (State, error) {
 	if seen == nil {
 		return k.written(ctx, cluster, crds, nil)
 	}
@@ -122,7 +118,7 @@ func (k *Keeper) Ensure(ctx context.Context, cluster mcr.ClusterName, crds defin
 		return state, nil
 	}
 	// The watch can be behind, and only the whole definition says in which versions objects are stored.
-	have, err := k.get(ctx, crds)
+	have, err := k.writer(crds).Get(ctx, Name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return k.written(ctx, cluster, crds, nil)
@@ -153,17 +149,9 @@ func (k *Keeper) despite(state State, seen Seen) State {
 // judge says what a definition in a cluster means, going by its metadata, unless it has to be written.
 func (k *Keeper) judge(seen Seen) (state State, settled bool) {
 	switch {
-	case !seen.ours:
+	case !seen.marks.AreOf(k.owner):
 		return State{Again: k.slowly(), Problem: &condition.Problem{
-			Reason: ReasonDefinitionForeign,
-			Message: fmt.Sprintf("The CustomResourceDefinition %q is in the cluster already and was not put there by Masthead. It is left alone, and "+
-				"Applications are not looked at.", Name),
-		}}, true
-	case !k.owner.OwnsName(seen.hub):
-		return State{Again: k.slowly(), Problem: &condition.Problem{
-			Reason: ReasonDefinitionForeign,
-			Message: fmt.Sprintf("The CustomResourceDefinition %q was put into the cluster by the hub %q. It is left alone, and Applications are not looked at.",
-				Name, multicluster.BoundedText(seen.hub)),
+			Reason: ReasonDefinitionForeign, Message: about.NotOurs(seen.marks, k.owner, unseen),
 		}}, true
 	case seen.deleting:
 		// It is written again when it is gone, which the watch reports.
@@ -175,71 +163,39 @@ func (k *Keeper) judge(seen Seen) (state State, settled bool) {
 				Name, seen.revision, k.want.revision),
 		}}, true
 	}
-	return State{Served: true}, k.want.isIn(seen) && seen.hub == string(k.owner.ID)
+	return State{Served: true}, k.want.isIn(seen) && seen.marks.AreStamped(k.owner)
 }
 
 // written writes the definition, over what the cluster has or anew, and makes of the answer what ensure returns.
 func (k *Keeper) written(
-	ctx context.Context, cluster mcr.ClusterName, crds definitions, have *unstructured.Unstructured,
+	ctx context.Context, cluster mcr.ClusterName, crds managed.Objects, have *unstructured.Unstructured,
 ) (State, error) {
-	wrote, err := k.write(ctx, crds, have)
-	switch {
-	case err == nil:
+	wrote := managed.Update
+	if have == nil {
+		wrote = managed.Create
+	}
+	_, err := k.writer(crds).Write(ctx, have, k.want.nextGeneration(have), k.want.over)
+	if k.Users.Excuses(cluster, err, k.Clock.Now()) {
+		return State{Again: definitionSoon}, nil
+	}
+	switch managed.AnswerOf(err) {
+	case managed.Accepted:
 		return State{Served: true, Wrote: wrote}, nil
-	case apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		// The watch is behind, and will say so. This is for an event that was missed.
+	case managed.Outdated:
 		return State{Again: definitionSoon}, nil
-	case k.Users.Excuses(cluster, err, k.Clock.Now()):
-		return State{Again: definitionSoon}, nil
-	case apierrors.IsForbidden(err):
+	case managed.Forbidden:
 		return k.refused(ReasonDefinitionForbidden, err), nil
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err), apierrors.IsMethodNotSupported(err):
+	case managed.Rejected:
 		return k.refused(ReasonDefinitionRejected, err), nil
+	case managed.Failed:
 	}
 	return State{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", Name, cluster, err)
 }
 
 func (k *Keeper) refused(reason string, err error) State {
-	return State{Again: k.slowly(), Problem: &condition.Problem{
-		Reason:  reason,
-		Message: fmt.Sprintf("The cluster refused the CustomResourceDefinition %q: %s", Name, multicluster.BoundedText(err.Error())),
-	}}
+	return State{Again: k.slowly(), Problem: &condition.Problem{Reason: reason, Message: about.Refused(err)}}
 }
 
-// write creates or replaces the definition. The generation that it will have is written into it; where that was wrong,
-// because its content was right already, it is written once more.
-func (k *Keeper) write(ctx context.Context, crds definitions, have *unstructured.Unstructured) (wrote string, err error) {
-	wrote = "update"
-	if have == nil {
-		wrote = "create"
-	}
-	generation := k.want.nextGeneration(have)
-	for range 2 {
-		got, err := k.put(ctx, crds, k.want.over(have, generation), have == nil)
-		if err != nil {
-			return "", err
-		}
-		if got.GetGeneration() == generation {
-			break
-		}
-		have, generation = got, got.GetGeneration()
-	}
-	return wrote, nil
-}
-
-func (k *Keeper) put(ctx context.Context, crds definitions, obj *unstructured.Unstructured, create bool) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, k.requestTimeout)
-	defer cancel()
-	obj.SetLabels(k.owner.Stamp(obj.GetLabels()))
-	manager := k.owner.FieldManager(fleetv1alpha1.FieldManager)
-	if create {
-		return crds.Create(ctx, obj, metav1.CreateOptions{FieldManager: manager})
-	}
-	return crds.Update(ctx, obj, metav1.UpdateOptions{FieldManager: manager})
-}
-
-func (k *Keeper) get(ctx context.Context, crds definitions) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, k.requestTimeout)
-	defer cancel()
-	return crds.Get(ctx, Name, metav1.GetOptions{})
+func (k *Keeper) writer(crds managed.Objects) managed.Writer {
+	return managed.Writer{Objects: crds, Owner: k.owner, Timeout: k.requestTimeout}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -20,13 +21,14 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/test/controllertest"
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // countingDefinitions counts what is asked of an API server.
 type countingDefinitions struct {
-	definitions
+	managed.Objects
 	reads, writes int
 }
 
@@ -34,21 +36,21 @@ func (c *countingDefinitions) Get(
 	ctx context.Context, name string, o metav1.GetOptions, sub ...string,
 ) (*unstructured.Unstructured, error) {
 	c.reads++
-	return c.definitions.Get(ctx, name, o, sub...)
+	return c.Objects.Get(ctx, name, o, sub...)
 }
 
 func (c *countingDefinitions) Create(
 	ctx context.Context, obj *unstructured.Unstructured, o metav1.CreateOptions, sub ...string,
 ) (*unstructured.Unstructured, error) {
 	c.writes++
-	return c.definitions.Create(ctx, obj, o, sub...)
+	return c.Objects.Create(ctx, obj, o, sub...)
 }
 
 func (c *countingDefinitions) Update(
 	ctx context.Context, obj *unstructured.Unstructured, o metav1.UpdateOptions, sub ...string,
 ) (*unstructured.Unstructured, error) {
 	c.writes++
-	return c.definitions.Update(ctx, obj, o, sub...)
+	return c.Objects.Update(ctx, obj, o, sub...)
 }
 
 // definitionFixture is a workload cluster of its own: the definition has one name, and no other test can share the
@@ -79,7 +81,7 @@ func newDefinitionFixture(t *testing.T) *definitionFixture {
 	}
 	f := &definitionFixture{Case: controllertest.Case{T: t, Ctx: t.Context(), Patience: time.Minute}, crds: dyn.Resource(Resource)}
 	f.apps = dyn.Resource(appsv1alpha1.GroupVersion.WithResource("applications")).Namespace(metav1.NamespaceDefault)
-	f.counts = &countingDefinitions{definitions: f.crds}
+	f.counts = &countingDefinitions{Objects: f.crds}
 	f.keeper = newKeeper(t)
 	return f
 }
@@ -179,7 +181,8 @@ func (f *definitionFixture) served() {
 
 // annotate sets an annotation of an object, or removes it.
 func annotate(obj *unstructured.Unstructured, key, value string) {
-	annotations := orEmpty(obj.GetAnnotations())
+	annotations := map[string]string{}
+	maps.Copy(annotations, obj.GetAnnotations())
 	annotations[key] = value
 	if value == "" {
 		delete(annotations, key)
@@ -237,7 +240,7 @@ func testDefinitionLife(f *definitionFixture) {
 	f.writes(f.keeper, "create")
 	f.served()
 	f.settled(f.keeper)
-	if got := f.now().GetLabels()[fleetv1alpha1.ManagedByLabel]; got != managedByValue {
+	if got := f.now().GetLabels()[fleetv1alpha1.ManagedByLabel]; got != managed.LabelValue {
 		t.Errorf("want it labelled as Masthead's, got %q", got)
 	}
 	f.settled(newKeeper(t)) // after a restart
@@ -271,7 +274,7 @@ func testDefinitionLife(f *definitionFixture) {
 	t.Log("what others add to its metadata stays")
 	f.edit(func(crd *unstructured.Unstructured) {
 		annotate(crd, "inventory.acmeco.org/seen", "yes")
-		crd.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue, "team": "shop"})
+		crd.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managed.LabelValue, "team": "shop"})
 	})
 	f.settled(f.keeper)
 	f.edit(func(crd *unstructured.Unstructured) { annotate(crd, appsv1alpha1.DefinitionRevisionAnnotation, "") })
@@ -341,7 +344,7 @@ func testDefinitionThatIsNotOurs(f *definitionFixture) {
 			crd.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: "helm"})
 		},
 		"Controlled": func(crd *unstructured.Unstructured) {
-			crd.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue})
+			crd.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managed.LabelValue})
 			crd.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Package", Name: "apps", UID: "1", Controller: &controller}})
 		},
 	} {
@@ -378,7 +381,7 @@ func testDefinitionThatIsHandedOver(f *definitionFixture) {
 		t.Errorf("want it left alone, got %+v", state)
 	}
 	f.edit(func(crd *unstructured.Unstructured) {
-		crd.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managedByValue})
+		crd.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managed.LabelValue})
 	})
 	f.writes(f.keeper, "update")
 	f.settled(f.keeper)
@@ -436,7 +439,7 @@ func testDefinitionStaleWatch(f *definitionFixture) {
 	}
 
 	t.Log("the watch reports a drift that was put back already")
-	stale.generation, stale.written = 99, "old/98"
+	stale.generation, stale.written = 99, managed.Record{Hash: "old", Generation: 98}
 	before := f.counts.writes
 	state, err = f.keeper.Ensure(t.Context(), "w1", f.counts, &stale)
 	if err != nil || !state.Served || state.Wrote != "" || f.counts.writes != before {

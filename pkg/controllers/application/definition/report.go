@@ -4,41 +4,14 @@
 package definition
 
 import (
-	"sync"
-
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
-
-// Reporter is told how the definition of Applications fares in the workload clusters. It must not block.
-type Reporter interface {
-	// DefinitionServed: the cluster has Applications.
-	DefinitionServed(cluster mcr.ClusterName, crd string)
-
-	// DefinitionRefused: the cluster has none that Masthead could look after. The reason is one of this package's
-	// constants, the message is for users.
-	DefinitionRefused(cluster mcr.ClusterName, crd, reason, message string)
-
-	// DefinitionForgotten: the cluster is not meant to have Applications any more, or is gone.
-	DefinitionForgotten(cluster mcr.ClusterName, crd string)
-}
-
-// nopReporter is used when nobody wants to know.
-type nopReporter struct{}
-
-// DefinitionServed implements Reporter.
-func (nopReporter) DefinitionServed(mcr.ClusterName, string) {}
-
-// DefinitionRefused implements Reporter.
-func (nopReporter) DefinitionRefused(mcr.ClusterName, string, string, string) {}
-
-// DefinitionForgotten implements Reporter.
-func (nopReporter) DefinitionForgotten(mcr.ClusterName, string) {}
 
 // enrolments says which object enrols a cluster.
 type enrolments interface {
@@ -46,44 +19,41 @@ type enrolments interface {
 }
 
 // Reports passes on how the definition fares in the workload clusters, and writes an event on the enrolled
-// object when that changes for the worse. It is a Reporter itself.
+// object when that changes for the worse. It is a managed.Reporter itself.
 type Reports struct {
-	next     Reporter
+	next     managed.Reporter
 	recorder events.EventRecorder
 	fleet    enrolments
-
-	mu sync.Mutex
-	// told is the reason that was last told about a cluster.
-	told map[mcr.ClusterName]string
+	told     *managed.Told[mcr.ClusterName]
 }
 
-var _ Reporter = &Reports{}
+var _ managed.Reporter = &Reports{}
 
 // NewReports returns what passes on to next, which is nil if nobody wants to know.
-func NewReports(next Reporter, recorder events.EventRecorder, fleet enrolments) *Reports {
+func NewReports(next managed.Reporter, recorder events.EventRecorder, fleet enrolments) *Reports {
 	if next == nil {
-		next = nopReporter{}
+		next = managed.NopReporter{}
 	}
-	return &Reports{next: next, recorder: recorder, fleet: fleet, told: map[mcr.ClusterName]string{}}
+	return &Reports{next: next, recorder: recorder, fleet: fleet, told: managed.NewTold[mcr.ClusterName]()}
 }
 
-// DefinitionServed implements Reporter.
+// DefinitionServed implements managed.Reporter.
 func (d *Reports) DefinitionServed(cluster mcr.ClusterName, crd string) {
-	d.news(cluster, "")
+	d.told.IsNews(cluster, "")
 	d.next.DefinitionServed(cluster, crd)
 }
 
-// DefinitionRefused implements Reporter.
+// DefinitionRefused implements managed.Reporter.
 func (d *Reports) DefinitionRefused(cluster mcr.ClusterName, crd, reason, message string) {
-	if d.news(cluster, reason) {
+	if d.told.IsNews(cluster, reason) {
 		d.event(cluster, corev1.EventTypeWarning, reason, message)
 	}
 	d.next.DefinitionRefused(cluster, crd, reason, message)
 }
 
-// DefinitionForgotten implements Reporter.
+// DefinitionForgotten implements managed.Reporter.
 func (d *Reports) DefinitionForgotten(cluster mcr.ClusterName, crd string) {
-	d.news(cluster, "")
+	d.told.IsNews(cluster, "")
 	d.next.DefinitionForgotten(cluster, crd)
 }
 
@@ -93,24 +63,10 @@ func (d *Reports) Served(cluster mcr.ClusterName, notice *condition.Problem) {
 		d.DefinitionServed(cluster, Name)
 		return
 	}
-	if d.news(cluster, notice.Reason) {
+	if d.told.IsNews(cluster, notice.Reason) {
 		d.event(cluster, corev1.EventTypeNormal, notice.Reason, notice.Message)
 	}
 	d.next.DefinitionServed(cluster, Name)
-}
-
-// news remembers what was told and says whether it is news.
-func (d *Reports) news(cluster mcr.ClusterName, reason string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.told[cluster] == reason {
-		return false
-	}
-	d.told[cluster] = reason
-	if reason == "" {
-		delete(d.told, cluster)
-	}
-	return true
 }
 
 func (d *Reports) event(name mcr.ClusterName, eventType, reason, message string) {
@@ -118,8 +74,5 @@ func (d *Reports) event(name mcr.ClusterName, eventType, reason, message string)
 	if !enrolled {
 		return
 	}
-	o := cluster.Enrolment.Object
-	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID}}
-	object.SetGroupVersionKind(o.GroupVersionKind)
-	d.recorder.Eventf(object, nil, eventType, reason, "PullDefinition", "%s", message)
+	d.recorder.Eventf(managed.EnrolledObject(cluster), nil, eventType, reason, "PullDefinition", "%s", message)
 }

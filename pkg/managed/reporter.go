@@ -1,23 +1,21 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package definition
+package managed
 
 import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// Reporter is told how the definitions of the published claim kinds fare in the workload clusters. It must not
-// block.
+// Reporter is told how definitions fare in the workload clusters. It must not block.
 type Reporter interface {
-	// DefinitionServed: the definition is in the cluster as it is in the hub.
+	// DefinitionServed: the cluster has the definition as it should be, and what goes with it.
 	DefinitionServed(cluster mcr.ClusterName, crd string)
 
-	// DefinitionRefused: the definition cannot be put into the cluster. The reason is one of the ReasonDefinition
-	// constants, the message is for users.
+	// DefinitionRefused: it does not. The reason is one of the installer's constants, the message is for users.
 	DefinitionRefused(cluster mcr.ClusterName, crd, reason, message string)
 
-	// DefinitionForgotten: the definition is not offered to the cluster any more, or the cluster is gone.
+	// DefinitionForgotten: the definition is not meant for the cluster any more, or the cluster is gone.
 	DefinitionForgotten(cluster mcr.ClusterName, crd string)
 }
 

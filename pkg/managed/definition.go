@@ -1,0 +1,95 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managed
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// DefinitionLike returns a definition with the names, versions and schemas of one of the hub, to be adapted to workload
+// clusters. What is about the hub stays behind: metadata and status, and how versions are converted, which names a
+// Service of the hub and its CA.
+func DefinitionLike(hub *unstructured.Unstructured) (crd *unstructured.Unstructured, spec map[string]any) {
+	spec, _ = hub.Object["spec"].(map[string]any)
+	if spec = runtime.DeepCopyJSON(spec); spec == nil {
+		spec = map[string]any{}
+	}
+	spec["conversion"] = map[string]any{"strategy": "None"}
+	crd = &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	crd.SetGroupVersionKind(crossplane.CRDGVK)
+	crd.SetName(hub.GetName())
+	return crd, spec
+}
+
+// KeepStored returns the versions of a definition with those which the one in the cluster has, and in which objects may
+// still be stored there. An API server does not let such a version go. Nothing new is stored in them, and kept does to
+// a version what else is to be done; nil is nothing.
+//
+// Discovery, which knows the metadata of definitions only, keeps none: its users are told that the definition was
+// rejected.
+func KeepStored(wanted []any, have *unstructured.Unstructured, kept func(version map[string]any)) []any {
+	stored, _, _ := unstructured.NestedStringSlice(have.Object, "status", "storedVersions")
+	theirs, out := crossplane.VersionsOf(have), slices.Clone(wanted)
+	for _, name := range stored {
+		named := func(v any) bool {
+			version, ok := v.(map[string]any)
+			return ok && version["name"] == name
+		}
+		i := slices.IndexFunc(theirs, named)
+		if i < 0 || slices.ContainsFunc(out, named) {
+			continue
+		}
+		version := runtime.DeepCopyJSON(theirs[i].(map[string]any)) //nolint:forcetypeassert // named has looked.
+		version["storage"] = false
+		if kept != nil {
+			kept(version)
+		}
+		out = append(out, version)
+	}
+	return out
+}
+
+// KindOf returns the kind that a definition defines, to read and write its objects: in the version in which they are
+// stored if it is served, because no other can hold more than it, else in the first that is.
+func KindOf(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
+	name := ""
+	for _, v := range crossplane.VersionsOf(crd) {
+		version, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		served, _, _ := unstructured.NestedBool(version, "served")
+		storage, _, _ := unstructured.NestedBool(version, "storage")
+		if n, _, _ := unstructured.NestedString(version, "name"); served && (name == "" || storage) {
+			name = n
+		}
+	}
+	return kindwatch.Kind{
+		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: name, Kind: kind},
+		Resource:         plural,
+	}, group != "" && kind != "" && plural != "" && name != ""
+}
+
+// ConditionOf returns the status and the message of a condition as an object has it; empty if it has none of that type.
+func ConditionOf(obj *unstructured.Unstructured, conditionType string) (status, message string) {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == conditionType {
+			status, _ = c["status"].(string)
+			message, _ = c["message"].(string)
+			return status, message
+		}
+	}
+	return "", ""
+}
