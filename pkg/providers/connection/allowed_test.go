@@ -77,7 +77,7 @@ func TestClassThatArrivesWhileItIsLookedForWakesTheEnrolment(t *testing.T) {
 	p.hub = stubHub{client: fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, k client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			err := c.Get(ctx, k, o, opts...)
-			woken = slices.Contains(p.enrolmentsOf("gold"), key) && slices.Contains(p.enrolmentsIn("ns"), key)
+			woken = slices.Contains(p.records.ofClass("gold"), key) && slices.Contains(p.records.ofNamespace("ns"), key)
 			return err
 		},
 	}).Build()}

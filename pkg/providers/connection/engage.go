@@ -106,7 +106,7 @@ func (p *Provider) startDrain(r *record, logger logr.Logger) {
 		// However it ended, also by a panic, the drain is over and the cluster is disengaged.
 		cancel()
 		d.done.Store(true)
-		p.wake(key)
+		p.records.wake(key)
 	})
 }
 
@@ -126,8 +126,8 @@ func (p *Provider) cancelDrain(r *record) {
 
 // release forgets an enrolment.
 func (p *Provider) release(r *record) {
-	p.mu.Lock()
 	p.records.remove(r)
+	p.mu.Lock()
 	delete(p.refusals, r.name)
 	p.mu.Unlock()
 	r.throttle.Retire()
@@ -138,5 +138,5 @@ func (p *Provider) release(r *record) {
 
 // releaseClaim gives up the hold on a cluster, and has those tried again that were refused because of it.
 func (p *Provider) releaseClaim(k Key) {
-	p.retry(p.arbiter.Release(k))
+	p.records.retry(p.arbiter.Release(k))
 }

@@ -128,17 +128,3 @@ func namespaceMetadata() *metav1.PartialObjectMetadata {
 	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	return m
 }
-
-// enrolmentsOf returns the enrolments that name a class.
-func (p *Provider) enrolmentsOf(class string) []Key {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.records.byClass.Values(class)
-}
-
-// enrolmentsIn returns the enrolments of a namespace of the hub.
-func (p *Provider) enrolmentsIn(namespace string) []Key {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.records.byNamespace.Values(namespace)
-}

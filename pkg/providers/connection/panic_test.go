@@ -44,9 +44,7 @@ func TestPanicAfterLeavingBringsNoSeriesBack(t *testing.T) {
 	h := newHarness(t, src)
 	src.set("a", listServer(t, 22, func(w io.Writer, r *http.Request) { honestPage(w, r, 1, 1) }))
 	h.waitFor(t, "a", StateConnected, ReasonConnected)
-	h.mu.Lock()
-	r := h.records.byKey[KeyOf("fake", nn("a"))]
-	h.mu.Unlock()
+	r := h.records.get(KeyOf("fake", nn("a")))
 	late := h.newGuard(t.Context(), r, func() bool { return true })
 	if err := late.Do("before", func() { panic("of a test") }); err == nil {
 		t.Fatal("want the panic returned")

@@ -19,7 +19,7 @@ func (p *Provider) newGuard(ctx context.Context, r *record, first func() bool) *
 		p.countPanic(r)
 		if first() {
 			logger.Error(what, "Recovered from a panic, the cluster is disconnected", "stack", string(what.Stack))
-			p.wake(r.key)
+			p.records.wake(r.key)
 		}
 	})
 }
@@ -27,8 +27,8 @@ func (p *Provider) newGuard(ctx context.Context, r *record, first func() bool) *
 // countPanic counts a panic of a cluster that is enrolled. What is still read of one that is not, as by a request that
 // nobody has ended, would bring a series back which nobody deletes any more.
 func (p *Provider) countPanic(r *record) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.records.mu.RLock()
+	defer p.records.mu.RUnlock()
 	if p.records.byKey[r.key] == r {
 		p.metrics.panicsOf(r.name).Inc()
 	}

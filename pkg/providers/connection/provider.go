@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -31,6 +30,7 @@ type Provider struct {
 	o         Options
 	sources   map[string]Source
 	metrics   *metrics
+	records   *records
 	admission *allocation.Admission[Key]
 	arbiter   *allocation.Arbiter[Key]
 	quota     *allocation.Quota[Key]
@@ -49,14 +49,12 @@ type Provider struct {
 	mu          sync.RWMutex
 	started     bool
 	indexes     map[closedcache.Key][]closedcache.Index
-	records     records
 	published   map[mcr.ClusterName]Cluster
 	inClass     setmap.Map[string, mcr.ClusterName]
 	engaged     map[mcr.ClusterName]*connected
 	refusals    map[mcr.ClusterName]datedRefusal
 	subscribers []func(mcr.ClusterName)
 	leavers     []Leaver
-	queue       workqueue.TypedRateLimitingInterface[Key]
 }
 
 // datedRefusal is a Refusal and when it was last true.
@@ -142,28 +140,4 @@ func (p *Provider) Subscribe(fn func(mcr.ClusterName)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.subscribers = append(p.subscribers, fn)
-}
-
-// wake has a key reconciled soon.
-func (p *Provider) wake(k Key) {
-	p.mu.RLock()
-	q := p.queue
-	p.mu.RUnlock()
-	if q != nil {
-		q.Add(k)
-	}
-}
-
-// retry has enrolments tried again that were refused because of what has now been released.
-func (p *Provider) retry(keys []Key) {
-	p.mu.RLock()
-	for _, k := range keys {
-		if r, ok := p.records.byKey[k]; ok {
-			r.retryNow.Store(true)
-		}
-	}
-	p.mu.RUnlock()
-	for _, k := range keys {
-		p.wake(k)
-	}
 }

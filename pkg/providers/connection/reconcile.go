@@ -80,28 +80,29 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 }
 
 // recordOf returns the record of a key, and makes one for an enrolment that has none; nil if there is neither. It notes
-// the class that the enrolment names now.
+// the class that the enrolment names now. Nobody else makes the record of a key that a worker holds.
 func (p *Provider) recordOf(key Key, e *Enrolment) *record {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r, ok := p.records.byKey[key]
-	if e == nil {
-		return r
-	}
-	if ok {
+	r := p.records.get(key)
+	switch {
+	case e == nil:
+	case r == nil:
+		r = p.newRecord(key, e)
+		p.records.add(r)
+	default:
 		p.records.setClass(r, e.Class)
-		return r
 	}
+	return r
+}
+
+func (p *Provider) newRecord(key Key, e *Enrolment) *record {
 	name, limits := key.ClusterName(), p.o.Limits.WithDefaults()
-	r = &record{
+	return &record{
 		key: key, name: name, class: e.Class, enrolment: *e, state: StatePending, reason: ReasonConnecting,
 		health: metav1.ConditionUnknown, cause: causeFirst, hub: hubidentity.Owner{ID: p.o.Hub.ID},
 		throttle: transport.NewThrottle(p.o.QPS, p.o.Burst, p.o.Clock, func(d time.Duration) { p.metrics.waited(name, d) }),
 		events:   transport.NewAllowance(limits.Events, p.events),
 		answers:  transport.NewAllowance(limits.Answers, p.answers),
 	}
-	p.records.add(r)
-	return r
 }
 
 // take notes what the source says, without acting on it. Of another object under the same name nothing is noted: its

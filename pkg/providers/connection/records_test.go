@@ -34,7 +34,7 @@ func TestOneReleaseWakesThoseThatWaitForIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		q := &countingQueue{}
-		p.queue = q
+		p.records.wakeBy(q)
 		enrol := func(name string, uid types.UID) *record {
 			e := &Enrolment{Object: ObjectReference{Namespace: "ns", Name: name, UID: uid}}
 			return p.recordOf(KeyOf("fake", nn(name)), e)

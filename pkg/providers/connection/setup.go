@@ -54,8 +54,8 @@ func New(o Options) (*Provider, error) {
 		engaged:   map[mcr.ClusterName]*connected{},
 		refusals:  map[mcr.ClusterName]datedRefusal{},
 	}
-	p.admission = allocation.NewAdmission(o.MaxConcurrentReconciles, o.MaxPerNamespace, p.wake)
-	p.quota = allocation.NewQuota(p.wake)
+	p.admission = allocation.NewAdmission(o.MaxConcurrentReconciles, o.MaxPerNamespace, p.records.wake)
+	p.quota = allocation.NewQuota(p.records.wake)
 	for _, s := range o.Sources {
 		p.sources[s.Name()] = s
 	}
@@ -101,9 +101,7 @@ func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 		}
 	}
 	return c.Watch(source.TypedFunc[Key](func(_ context.Context, q workqueue.TypedRateLimitingInterface[Key]) error {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.queue = q
+		p.records.wakeBy(q)
 		for _, k := range p.quota.Reserved() {
 			q.Add(k) // It may be gone since.
 		}
@@ -114,7 +112,9 @@ func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 // classWatch wakes the enrolments that name a class when it comes, goes or changes.
 func (p *Provider) classWatch(hub cluster.Cluster) source.TypedSource[Key] {
 	return source.TypedKind(hub.GetCache(), &fleetv1alpha1.EnrollmentClass{}, handler.TypedEnqueueRequestsFromMapFunc(
-		func(_ context.Context, class *fleetv1alpha1.EnrollmentClass) []Key { return p.enrolmentsOf(class.Name) }),
+		func(_ context.Context, class *fleetv1alpha1.EnrollmentClass) []Key {
+			return p.records.ofClass(class.Name)
+		}),
 		predicate.TypedGenerationChangedPredicate[*fleetv1alpha1.EnrollmentClass]{})
 }
 
@@ -122,7 +122,7 @@ func (p *Provider) classWatch(hub cluster.Cluster) source.TypedSource[Key] {
 // may allow it.
 func (p *Provider) namespaceWatch(hub cluster.Cluster) source.TypedSource[Key] {
 	return source.TypedKind(hub.GetCache(), namespaceMetadata(), handler.TypedEnqueueRequestsFromMapFunc(
-		func(_ context.Context, ns *metav1.PartialObjectMetadata) []Key { return p.enrolmentsIn(ns.Name) }),
+		func(_ context.Context, ns *metav1.PartialObjectMetadata) []Key { return p.records.ofNamespace(ns.Name) }),
 		predicate.TypedLabelChangedPredicate[*metav1.PartialObjectMetadata]{})
 }
 

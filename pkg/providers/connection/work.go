@@ -93,7 +93,7 @@ func (p *Provider) dial(ctx context.Context, r *record) (conn *connected, why *r
 		r.tried, r.attempts = used, 0 // Earlier failures say nothing about these.
 	}
 	key := r.key
-	t, err := transport.New(string(r.name), creds, p.o.Credentials, p.o.UserAgent, func() { p.wake(key) })
+	t, err := transport.New(string(r.name), creds, p.o.Credentials, p.o.UserAgent, func() { p.records.wake(key) })
 	if err != nil {
 		return nil, reason.New(ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err))
 	}
@@ -149,7 +149,7 @@ func (p *Provider) establish(ctx context.Context, r *record, creds *credentials.
 		err := t.Guard().Run("the cache", conn.run)
 		if conn.stoppedByItself() {
 			logger.Error(err, "The cluster's cache stopped by itself")
-			p.wake(key)
+			p.records.wake(key)
 		}
 	})
 	return conn, nil
@@ -172,7 +172,7 @@ func (p *Provider) claim(ctx context.Context, r *record, uid string) *reason.Fai
 	}
 	for {
 		ruling := p.arbiter.Claim(r.key, r.enrolment.Object.UID, uid, identifier)
-		p.retry(ruling.Freed)
+		p.records.retry(ruling.Freed)
 		switch ruling.Verdict {
 		case allocation.VerdictGranted:
 			r.identifier = identifier
@@ -206,7 +206,7 @@ func (p *Provider) stillEnrolled(ctx context.Context, holder, asks Key) bool {
 		p.arbiter.Confirm(holder)
 		return true
 	}
-	p.retry(slices.DeleteFunc(p.arbiter.Release(holder), func(k Key) bool { return k == asks }))
+	p.records.retry(slices.DeleteFunc(p.arbiter.Release(holder), func(k Key) bool { return k == asks }))
 	return false
 }
 
