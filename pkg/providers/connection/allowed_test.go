@@ -85,7 +85,7 @@ func TestClassThatArrivesWhileItIsLookedForWakesTheEnrolment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if state := p.published[key.ClusterName()].State; state != StatePending || !woken || res.RequeueAfter == 0 {
+	if state := p.view.clusters[key.ClusterName()].State; state != StatePending || !woken || res.RequeueAfter == 0 {
 		t.Errorf("want Pending, woken by the class, and looked at again in any case; got %s %t %s", state, woken, res.RequeueAfter)
 	}
 }

@@ -23,9 +23,7 @@ func (p *Provider) engage(r *record) (event, *reason.Failure) {
 	old, conn := r.conn, r.pending
 	r.conn, r.pending = conn, nil
 	r.probeFailures, r.probedAt = 0, time.Time{}
-	p.mu.Lock()
-	p.engaged[r.name] = conn
-	p.mu.Unlock()
+	p.view.engage(r.name, conn)
 
 	p.metrics.connectedBy(r.name, r.cause)
 	r.cause = causeProbe
@@ -75,10 +73,7 @@ func (p *Provider) disengage(r *record, ev event) {
 	if ev == eventLost {
 		r.cause = causeProbe
 	}
-	p.mu.Lock()
-	delete(p.engaged, r.name)
-	delete(p.refusals, r.name)
-	p.mu.Unlock()
+	p.view.disengage(r.name)
 	conn.close(reason.New(r.reason, fmt.Sprintf("cluster %q was disconnected: %s: %s", r.name, r.reason, r.message)))
 	p.o.Gate.Forget(r.name)
 }
@@ -127,11 +122,8 @@ func (p *Provider) cancelDrain(r *record) {
 // release forgets an enrolment.
 func (p *Provider) release(r *record) {
 	p.records.remove(r)
-	p.mu.Lock()
-	delete(p.refusals, r.name)
-	p.mu.Unlock()
 	r.throttle.Retire()
-	p.publish(r, true)
+	p.view.withdraw(r.name)
 	p.metrics.forget(r.name)
 	p.releaseClaim(r.key)
 }

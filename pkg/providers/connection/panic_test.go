@@ -231,7 +231,7 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel //
 			src, trap := newFakeSource(), &trap{}
 			h := newHarnessWith(t, src, func(p *Provider) {
 				p.sources["fake"] = trappedSource{src, trap}
-				p.subscribers = append(p.subscribers, func(name mcr.ClusterName) {
+				p.Subscribe(func(name mcr.ClusterName) {
 					if c, _ := p.Lookup(name); c.Refused.Reason != "" {
 						trap.step(inSubscriber)
 					}

@@ -6,10 +6,7 @@ package connection
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -17,11 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/closedcache"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
-	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
 // Provider connects the manager to every cluster that its sources enrol. Its methods are safe for concurrent use, and
@@ -31,6 +26,7 @@ type Provider struct {
 	sources   map[string]Source
 	metrics   *metrics
 	records   *records
+	view      *view
 	admission *allocation.Admission[Key]
 	arbiter   *allocation.Arbiter[Key]
 	quota     *allocation.Quota[Key]
@@ -46,21 +42,10 @@ type Provider struct {
 
 	running sync.WaitGroup
 
-	mu          sync.RWMutex
-	started     bool
-	indexes     map[closedcache.Key][]closedcache.Index
-	published   map[mcr.ClusterName]Cluster
-	inClass     setmap.Map[string, mcr.ClusterName]
-	engaged     map[mcr.ClusterName]*connected
-	refusals    map[mcr.ClusterName]datedRefusal
-	subscribers []func(mcr.ClusterName)
-	leavers     []Leaver
-}
-
-// datedRefusal is a Refusal and when it was last true.
-type datedRefusal struct {
-	Refusal
-	at time.Time
+	mu      sync.RWMutex
+	started bool
+	indexes map[closedcache.Key][]closedcache.Index
+	leavers []Leaver
 }
 
 var (
@@ -73,15 +58,7 @@ var (
 // Get returns an engaged cluster, as a Connected. For one that is enrolled and not engaged, the error is
 // multicluster.ErrClusterNotConnected, for any other mcr.ErrClusterNotFound.
 func (p *Provider) Get(_ context.Context, name mcr.ClusterName) (cluster.Cluster, error) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if c, ok := p.engaged[name]; ok {
-		return c, nil
-	}
-	if _, ok := p.published[name]; ok {
-		return nil, fmt.Errorf("cluster %q: %w", name, multicluster.ErrClusterNotConnected)
-	}
-	return nil, fmt.Errorf("cluster %q: %w", name, mcr.ErrClusterNotFound)
+	return p.view.connection(name)
 }
 
 // IndexField adds an index to the caches of all clusters. It must be called before the Provider starts: an index that
@@ -101,30 +78,13 @@ func (p *Provider) IndexField(_ context.Context, obj client.Object, field string
 }
 
 // List returns every enrolled cluster, sorted by name.
-func (p *Provider) List() []Cluster {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	all := make([]Cluster, 0, len(p.published))
-	for _, name := range slices.Sorted(maps.Keys(p.published)) {
-		all = append(all, p.published[name])
-	}
-	return all
-}
+func (p *Provider) List() []Cluster { return p.view.list() }
 
 // Lookup returns one enrolled cluster.
-func (p *Provider) Lookup(name mcr.ClusterName) (Cluster, bool) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	c, ok := p.published[name]
-	return c, ok
-}
+func (p *Provider) Lookup(name mcr.ClusterName) (Cluster, bool) { return p.view.lookup(name) }
 
 // InClass implements Classes.
-func (p *Provider) InClass(class string) []mcr.ClusterName {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.inClass.Values(class)
-}
+func (p *Provider) InClass(class string) []mcr.ClusterName { return p.view.ofClass(class) }
 
 // ByIdentifier returns the enrolled cluster that holds an effective identifier, connected or not.
 func (p *Provider) ByIdentifier(id string) (Cluster, bool) {
@@ -132,12 +92,8 @@ func (p *Provider) ByIdentifier(id string) (Cluster, bool) {
 	if !ok {
 		return Cluster{}, false
 	}
-	return p.Lookup(k.ClusterName())
+	return p.view.lookup(k.ClusterName())
 }
 
 // Subscribe has fn called, without any lock held, after each change that a reader could see. fn must not block.
-func (p *Provider) Subscribe(fn func(mcr.ClusterName)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.subscribers = append(p.subscribers, fn)
-}
+func (p *Provider) Subscribe(fn func(mcr.ClusterName)) { p.view.subscribe(fn) }

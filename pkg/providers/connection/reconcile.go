@@ -65,7 +65,7 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 			break
 		}
 		if err := p.performGuarded(ctx, r, d); err != nil && !errors.Is(err, errBusy) { // There may be more to do that needs no room.
-			p.publish(r, false)
+			p.view.publish(r)
 			return reconcile.Result{}, err
 		}
 		if r.state == StateRemoved {
@@ -75,7 +75,7 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 			}
 		}
 	}
-	p.publish(r, false)
+	p.view.publish(r)
 	return reconcile.Result{RequeueAfter: wakeAfter(r.observe(e, p.o.Clock.Now(), p.o.NotReadyGracePeriod))}, nil
 }
 

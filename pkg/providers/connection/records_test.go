@@ -48,7 +48,7 @@ func TestOneReleaseWakesThoseThatWaitForIt(t *testing.T) {
 				t.Fatalf("want a duplicate, got %v", why)
 			}
 			other.state, other.reason = StateBackoff, ReasonDuplicateCluster
-			p.publish(other, false)
+			p.view.publish(other)
 		}
 		p.releaseClaim(KeyOf("fake", nn("holder-3")))
 		other := KeyOf("fake", nn("other-3"))
@@ -99,7 +99,7 @@ func TestAClassCostsTheSameInAFleetOfAnySize(t *testing.T) {
 				class = "gold"
 			}
 			e := &Enrolment{Class: class, Object: ObjectReference{Namespace: "ns", Name: fmt.Sprint("w", i)}}
-			p.publish(p.recordOf(KeyOf("fake", nn(e.Object.Name)), e), false)
+			p.view.publish(p.recordOf(KeyOf("fake", nn(e.Object.Name)), e))
 		}
 		changed := 0
 		events := classHandler(p, func(mcr.ClusterName, ClassQueue) { changed++ })
@@ -126,13 +126,13 @@ func TestAClusterIsInOneClass(t *testing.T) {
 	for _, class := range []string{"gold", "silver"} {
 		r = p.recordOf(KeyOf("fake", nn("w")), &Enrolment{Class: class, Object: ObjectReference{Namespace: "ns", Name: "w"}})
 		r.enrolment.Class = class
-		p.publish(r, false)
+		p.view.publish(r)
 	}
 	if gold, silver := p.InClass("gold"), p.InClass("silver"); len(gold) != 0 || !slices.Equal(silver, []mcr.ClusterName{r.name}) {
 		t.Errorf("want the cluster in its class alone, got %v and %v", gold, silver)
 	}
-	p.publish(r, true)
-	if len(p.inClass) != 0 {
-		t.Errorf("want nothing to be left, got %v", p.inClass)
+	p.view.withdraw(r.name)
+	if len(p.view.inClass) != 0 {
+		t.Errorf("want nothing to be left, got %v", p.view.inClass)
 	}
 }

@@ -30,7 +30,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/closedcache"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
-	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
 // New returns a Provider. Make the manager, then the sources over its clients, then the Provider; hand it to
@@ -41,19 +40,16 @@ func New(o Options) (*Provider, error) {
 		return nil, fmt.Errorf("cannot make a connection provider: %w", err)
 	}
 	p := &Provider{
-		o:         o,
-		sources:   map[string]Source{},
-		metrics:   newMetrics(o.Registerer),
-		arbiter:   allocation.NewArbiter[Key](),
-		events:    transport.NewShared(o.Limits.Events),
-		answers:   transport.NewShared(o.Limits.Answers),
-		indexes:   map[closedcache.Key][]closedcache.Index{},
-		records:   newRecords(),
-		published: map[mcr.ClusterName]Cluster{},
-		inClass:   setmap.Map[string, mcr.ClusterName]{},
-		engaged:   map[mcr.ClusterName]*connected{},
-		refusals:  map[mcr.ClusterName]datedRefusal{},
+		o:       o,
+		sources: map[string]Source{},
+		metrics: newMetrics(o.Registerer),
+		arbiter: allocation.NewArbiter[Key](),
+		events:  transport.NewShared(o.Limits.Events),
+		answers: transport.NewShared(o.Limits.Answers),
+		indexes: map[closedcache.Key][]closedcache.Index{},
+		records: newRecords(),
 	}
+	p.view = newView(o.Clock, p.metrics, announcer{o.Recorder})
 	p.admission = allocation.NewAdmission(o.MaxConcurrentReconciles, o.MaxPerNamespace, p.records.wake)
 	p.quota = allocation.NewQuota(p.records.wake)
 	for _, s := range o.Sources {
@@ -223,10 +219,7 @@ func retryRead(ctx context.Context, read func() error) error {
 
 // stop ends every connection and waits.
 func (p *Provider) stop() {
-	p.mu.Lock()
-	conns := slices.Collect(maps.Values(p.engaged))
-	p.mu.Unlock()
-	for _, c := range conns {
+	for _, c := range p.view.connections() {
 		c.close(errStopped)
 	}
 	p.running.Wait()

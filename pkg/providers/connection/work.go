@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -47,7 +46,7 @@ func (p *Provider) connect(ctx context.Context, r *record, shadow bool) (event, 
 	}
 	defer leave()
 	if !shadow && r.attempts == 0 {
-		p.publish(r, false) // The first attempt is visible; later ones are not, lest a dead cluster's state flaps.
+		p.view.publish(r) // The first attempt is visible; later ones are not, lest a dead cluster's state flaps.
 	}
 	r.attempted = r.enrolment
 	r.retryNow.Store(false)
@@ -65,7 +64,7 @@ func (p *Provider) connect(ctx context.Context, r *record, shadow bool) (event, 
 	p.metrics.failed(r.name, why.Reason)
 	switch {
 	case shadow:
-		p.warnKept(r, why)
+		p.view.announcer.kept(r.enrolment.Object, why)
 		return eventConnectFailed, why, nil
 	case why.Reason == ReasonDuplicateCluster, why.Reason == ReasonClusterIdentityChanged, why.Reason == ReasonHubItself,
 		why.Reason == ReasonOtherHub:
@@ -73,12 +72,6 @@ func (p *Provider) connect(ctx context.Context, r *record, shadow bool) (event, 
 	default:
 		return eventConnectFailed, why, nil
 	}
-}
-
-// warnKept tells that changed credentials are of no use, while the connection made with the old ones goes on.
-func (p *Provider) warnKept(r *record, why *reason.Failure) {
-	p.record(r.enrolment.Object, corev1.EventTypeWarning, why.Reason,
-		"The changed kubeconfig is not used, the connection that serves is kept: "+why.Message)
 }
 
 // dial makes a connection: credentials, reachability, identity, arbitration, and only then what costs something.
@@ -108,12 +101,12 @@ func (p *Provider) dial(ctx context.Context, r *record) (conn *connected, why *r
 		Limits: p.o.Limits, Watches: p.metrics.watchesOf(name), Requests: p.metrics.requestsOf(name), Guard: guarded,
 		Pacing: &transport.Pacing{
 			Events: r.events, Answers: r.answers, Clock: clock.RealClock{}, Paused: p.metrics.pausesOf(name),
-			Delayed: func(err error) { p.eventsDelayed(name, err) },
+			Delayed: func(err error) { p.view.eventsDelayed(name, err) },
 		},
-		Refused: func(err error) { p.answerRefused(name, err) },
+		Refused: func(err error) { p.view.answerRefused(name, err) },
 		Account: p.o.Budget.Account(r.enrolment.Class, string(name), func(err error) {
 			// Whoever is refused may hold a lock of a store that subscribers read.
-			guarded.Go("telling of a refusal", func() { p.answerRefused(name, err) })
+			guarded.Go("telling of a refusal", func() { p.view.answerRefused(name, err) })
 		}),
 	})
 	return p.establish(ctx, r, creds, t)
@@ -253,7 +246,7 @@ func (p *Provider) checkCredentials(ctx context.Context, r *record) (event, *rea
 	case why != nil:
 		p.metrics.failed(r.name, why.Reason)
 		r.credentialsVersion = version // It stays bad until it changes.
-		p.warnKept(r, why)
+		p.view.announcer.kept(r.enrolment.Object, why)
 		return "", nil, nil
 	}
 	change := credentials.Compare(r.conn.creds, creds)
@@ -312,7 +305,7 @@ func (p *Provider) tryToken(ctx context.Context, r *record, creds *credentials.C
 		if why != nil && why.Reason == ReasonUnauthorized {
 			p.metrics.failed(r.name, why.Reason)
 			if r.attempts == 0 {
-				p.warnKept(r, why)
+				p.view.announcer.kept(r.enrolment.Object, why)
 			}
 			return eventConnectFailed, why, nil
 		}
@@ -357,7 +350,7 @@ func (p *Provider) probe(ctx context.Context, r *record) (event, *reason.Failure
 		r.versionAt = r.probedAt
 	}
 	r.probeFailures, r.health = 0, health
-	p.forgetRefusal(r.name, r.probedAt)
+	p.view.forgetRefusal(r.name, r.probedAt)
 	r.unsynced = r.conn.progress.Unsynced(unsyncedAfter)
 	return eventProbeSucceeded, nil, nil
 }
