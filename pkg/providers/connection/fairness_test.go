@@ -157,7 +157,7 @@ func TestSecondProbeIsQuick(t *testing.T) {
 	}
 	for failures, want := range map[int]time.Duration{0: time.Minute, 1: secondProbe, 2: time.Minute} {
 		r := &record{probedAt: now, probeFailures: failures}
-		p.schedule(r, actionScheduleProbe)
+		p.schedule.set(r, actionScheduleProbe)
 		if got := r.probeAt.Sub(now); got != want {
 			t.Errorf("after %d failures: want the next probe in %s, got %s", failures, want, got)
 		}

@@ -21,31 +21,39 @@ import (
 
 // Provider connects the manager to every cluster that its sources enrol. Its methods are safe for concurrent use, and
 // none that reads waits for anything but a short lock that is never held during I/O.
+//
+// It takes enrolments through the states of the machine, one step after the other. What a step takes is the affair of
+// the types that it holds.
 type Provider struct {
-	o         Options
-	sources   map[string]Source
-	metrics   *metrics
-	records   *records
-	view      *view
-	admission *allocation.Admission[Key]
-	arbiter   *allocation.Arbiter[Key]
-	quota     *allocation.Quota[Key]
+	o          *Options
+	sources    map[string]Source
+	hub        cluster.Cluster
+	controller controller.TypedController[Key]
+	metrics    *metrics
+	life       *lifetime
 	// events and answers are what the clusters that send much share.
 	events, answers *transport.Shared
-	hub             cluster.Cluster
-	controller      controller.TypedController[Key]
 
-	// Set by Start, before the first reconcile.
-	aware mcr.Aware
-	ctx   context.Context //nolint:containedctx // The life of every connection.
-	share connectionOptions
+	// What is known of enrolments, and what readers see of it.
+	records *records
+	view    *view
 
-	running sync.WaitGroup
+	// Whether a cluster may be connected, and when.
+	admission  *allocation.Admission[Key]
+	classes    *classRules
+	identities *identities
+	schedule   schedule
 
-	mu      sync.RWMutex
+	// The steps.
+	connector *connector
+	checker   *checker
+	engager   *engager
+	farewell  *farewell
+	panics    *panics
+
+	mu      sync.Mutex
 	started bool
 	indexes map[closedcache.Key][]closedcache.Index
-	leavers []Leaver
 }
 
 var (
@@ -88,7 +96,7 @@ func (p *Provider) InClass(class string) []mcr.ClusterName { return p.view.ofCla
 
 // ByIdentifier returns the enrolled cluster that holds an effective identifier, connected or not.
 func (p *Provider) ByIdentifier(id string) (Cluster, bool) {
-	k, ok := p.arbiter.HolderOf(id)
+	k, ok := p.identities.arbiter.HolderOf(id)
 	if !ok {
 		return Cluster{}, false
 	}
@@ -97,3 +105,6 @@ func (p *Provider) ByIdentifier(id string) (Cluster, bool) {
 
 // Subscribe has fn called, without any lock held, after each change that a reader could see. fn must not block.
 func (p *Provider) Subscribe(fn func(mcr.ClusterName)) { p.view.subscribe(fn) }
+
+// OnLeave registers a Leaver. Call it before the Provider starts.
+func (p *Provider) OnLeave(fn Leaver) { p.farewell.add(fn) }

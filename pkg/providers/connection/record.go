@@ -146,6 +146,37 @@ const (
 	secondProbe = time.Second
 )
 
+// describe sets the reason and the message for the state that was reached.
+func (r *record) describe(from State, ev event, why *reason.Failure) {
+	switch {
+	case ev == eventConnectFailed && from.Engaged(): // Of a shadow, which changes nothing.
+	case r.state == StateConnected:
+		r.reason, r.message = ReasonConnected, "Connected"
+	case r.state == StatePending && r.held != nil:
+		r.reason, r.message = r.held.Reason, r.held.Message
+	case r.state == StateDraining && from != StateDraining:
+		why = r.drainReason(ev)
+		r.reason, r.message = why.Reason, why.Message
+	case r.state == StateConnecting && (r.attempts == 0 || from == StatePending):
+		r.reason, r.message = ReasonConnecting, "A connection is being made"
+	case why != nil:
+		r.reason, r.message = why.Reason, why.Message
+	}
+}
+
+func (r *record) drainReason(ev event) *reason.Failure {
+	switch {
+	case ev == eventUnenrolled:
+		return reason.New(ReasonUnenrolled, "The cluster is no longer enrolled, and is being disconnected")
+	case ev == eventRefused && r.conflict != nil:
+		return r.conflict
+	case r.held != nil:
+		return r.held
+	default:
+		return reason.New(ReasonDraining, "The cluster is being disconnected")
+	}
+}
+
 // snapshot is what readers see.
 func (r *record) snapshot() Cluster {
 	message := r.message

@@ -41,16 +41,16 @@ func TestOneReleaseWakesThoseThatWaitForIt(t *testing.T) {
 		}
 		for i := range n {
 			holder, other := enrol(fmt.Sprint("holder-", i), types.UID(fmt.Sprint("h", i))), enrol(fmt.Sprint("other-", i), types.UID(fmt.Sprint("o", i)))
-			if why := p.claim(t.Context(), holder, fmt.Sprint("cluster-", i)); why != nil {
+			if why := p.identities.claim(t.Context(), holder, fmt.Sprint("cluster-", i)); why != nil {
 				t.Fatal(why)
 			}
-			if why := p.claim(t.Context(), other, fmt.Sprint("cluster-", i)); why == nil || why.Reason != ReasonDuplicateCluster {
+			if why := p.identities.claim(t.Context(), other, fmt.Sprint("cluster-", i)); why == nil || why.Reason != ReasonDuplicateCluster {
 				t.Fatalf("want a duplicate, got %v", why)
 			}
 			other.state, other.reason = StateBackoff, ReasonDuplicateCluster
 			p.view.publish(other)
 		}
-		p.releaseClaim(KeyOf("fake", nn("holder-3")))
+		p.identities.release(KeyOf("fake", nn("holder-3")))
 		other := KeyOf("fake", nn("other-3"))
 		if !slices.Equal(q.added, []Key{other}) || !p.recordOf(other, nil).retryNow.Load() {
 			t.Errorf("of %d that were refused, want the one to be tried again that waited, got %d: %v", n, len(q.added), q.added)

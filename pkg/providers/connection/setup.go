@@ -40,21 +40,34 @@ func New(o Options) (*Provider, error) {
 		return nil, fmt.Errorf("cannot make a connection provider: %w", err)
 	}
 	p := &Provider{
-		o:       o,
-		sources: map[string]Source{},
-		metrics: newMetrics(o.Registerer),
-		arbiter: allocation.NewArbiter[Key](),
-		events:  transport.NewShared(o.Limits.Events),
-		answers: transport.NewShared(o.Limits.Answers),
-		indexes: map[closedcache.Key][]closedcache.Index{},
-		records: newRecords(),
+		o:        &o,
+		sources:  map[string]Source{},
+		metrics:  newMetrics(o.Registerer),
+		life:     &lifetime{},
+		events:   transport.NewShared(o.Limits.Events),
+		answers:  transport.NewShared(o.Limits.Answers),
+		records:  newRecords(),
+		schedule: schedule{&o},
+		indexes:  map[closedcache.Key][]closedcache.Index{},
 	}
-	p.view = newView(o.Clock, p.metrics, announcer{o.Recorder})
-	p.admission = allocation.NewAdmission(o.MaxConcurrentReconciles, o.MaxPerNamespace, p.records.wake)
-	p.quota = allocation.NewQuota(p.records.wake)
 	for _, s := range o.Sources {
 		p.sources[s.Name()] = s
 	}
+	p.view = newView(o.Clock, p.metrics, announcer{o.Recorder})
+	p.admission = allocation.NewAdmission(o.MaxConcurrentReconciles, o.MaxPerNamespace, p.records.wake)
+	p.classes = &classRules{required: o.RequireClass, quota: allocation.NewQuota(p.records.wake)}
+	p.identities = &identities{arbiter: allocation.NewArbiter[Key](), sources: p.sources, records: p.records}
+	p.panics = &panics{metrics: p.metrics, records: p.records}
+
+	claims := &claimant{o: &o, classes: p.classes}
+	talk := &contact{o: &o, sources: p.sources, admission: p.admission, metrics: p.metrics}
+	p.connector = &connector{
+		o: &o, contact: talk, identities: p.identities, claimant: claims, view: p.view, records: p.records,
+		metrics: p.metrics, panics: p.panics, life: p.life,
+	}
+	p.checker = &checker{o: &o, contact: talk, claimant: claims, view: p.view, metrics: p.metrics, schedule: p.schedule}
+	p.engager = &engager{o: &o, view: p.view, metrics: p.metrics, life: p.life}
+	p.farewell = &farewell{o: &o, claimant: claims, records: p.records, life: p.life}
 	return p, nil
 }
 
@@ -62,7 +75,7 @@ func New(o Options) (*Provider, error) {
 // starts. The manager starts the Provider itself, once it is elected.
 func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()
-	p.hub = local
+	p.hub, p.classes.hub = local, local.GetClient()
 	c, err := controller.NewTypedUnmanaged("connection", controller.TypedOptions[Key]{
 		Reconciler:              p,
 		MaxConcurrentReconciles: allocation.WorkersFor(p.o.MaxConcurrentReconciles),
@@ -98,7 +111,7 @@ func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 	}
 	return c.Watch(source.TypedFunc[Key](func(_ context.Context, q workqueue.TypedRateLimitingInterface[Key]) error {
 		p.records.wakeBy(q)
-		for _, k := range p.quota.Reserved() {
+		for _, k := range p.classes.quota.Reserved() {
 			q.Add(k) // It may be gone since.
 		}
 		return nil
@@ -152,8 +165,8 @@ func (p *Provider) prepare(ctx context.Context, aware mcr.Aware) error {
 		return errors.New("cannot start the connection provider twice")
 	}
 	p.started = true
-	p.aware, p.ctx = aware, ctx
-	p.share = connectionOptions{
+	p.engager.aware, p.life.ctx = aware, ctx
+	p.connector.share = connectionOptions{
 		scheme: p.o.Scheme, byObject: p.o.CacheByObject, indexes: p.indexes, credentials: p.o.Credentials,
 		requestTimeout: p.o.RequestTimeout, probeTimeout: p.o.ProbeTimeout,
 		qps: p.o.QPS, burst: p.o.Burst, userAgent: p.o.UserAgent, wrapTransport: p.o.WrapTransport,
@@ -166,7 +179,7 @@ var hubRetry = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter:
 
 func (p *Provider) loadHubUID(ctx context.Context) error {
 	if p.o.HubUID != "" {
-		p.arbiter.HubUID = p.o.HubUID
+		p.identities.arbiter.HubUID = p.o.HubUID
 		return nil
 	}
 	ns := namespaceMetadata()
@@ -176,7 +189,7 @@ func (p *Provider) loadHubUID(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot get the hub's namespace kube-system, by whose UID the hub is recognised: %w", err)
 	}
-	p.arbiter.HubUID = string(ns.UID)
+	p.identities.arbiter.HubUID = string(ns.UID)
 	return nil
 }
 
@@ -196,9 +209,9 @@ func (p *Provider) loadPins(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(pins)) {
 		k, ok := ParseClusterName(name)
 		if _, known := p.sources[k.Source]; ok && known && pins[name].valid() {
-			p.arbiter.Pin(k, pins[name].claim())
+			p.identities.arbiter.Pin(k, pins[name].claim())
 			if p.o.RequireClass && pins[name].Class != "" {
-				p.quota.Reserve(k, pins[name].Class)
+				p.classes.quota.Reserve(k, pins[name].Class)
 			}
 		}
 	}
@@ -222,7 +235,7 @@ func (p *Provider) stop() {
 	for _, c := range p.view.connections() {
 		c.close(errStopped)
 	}
-	p.running.Wait()
+	p.life.running.Wait()
 }
 
 // logConstructor has every line say which cluster it is about.
