@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
@@ -51,14 +50,6 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// stubHub is a hub of which only the client is used.
-type stubHub struct {
-	cluster.Cluster
-	client client.Client
-}
-
-func (h stubHub) GetClient() client.Client { return h.client }
-
 // TestClassThatArrivesWhileItIsLookedForWakesTheEnrolment has the watch tell of a class after the cache was read, and
 // before the reconcile is over.
 func TestClassThatArrivesWhileItIsLookedForWakesTheEnrolment(t *testing.T) {
@@ -74,18 +65,18 @@ func TestClassThatArrivesWhileItIsLookedForWakesTheEnrolment(t *testing.T) {
 	}
 	key := KeyOf("fake", nn("a"))
 	woken := false
-	p.hub = stubHub{client: fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+	p.classes.hub = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, k client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			err := c.Get(ctx, k, o, opts...)
-			woken = slices.Contains(p.enrolmentsOf("gold"), key) && slices.Contains(p.enrolmentsIn("ns"), key)
+			woken = slices.Contains(p.records.ofClass("gold"), key) && slices.Contains(p.records.ofNamespace("ns"), key)
 			return err
 		},
-	}).Build()}
+	}).Build()
 	res, err := p.Reconcile(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if state := p.published[key.ClusterName()].State; state != StatePending || !woken || res.RequeueAfter == 0 {
+	if state := p.view.clusters[key.ClusterName()].State; state != StatePending || !woken || res.RequeueAfter == 0 {
 		t.Errorf("want Pending, woken by the class, and looked at again in any case; got %s %t %s", state, woken, res.RequeueAfter)
 	}
 }

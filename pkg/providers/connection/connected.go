@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -42,6 +43,12 @@ var (
 	errSucceeded = errors.New("succeeded by a new connection")
 	errStopped   = errors.New("the provider stopped")
 )
+
+// lifetime is that of every connection: what runs for one ends with ctx, and is waited for.
+type lifetime struct {
+	ctx     context.Context //nolint:containedctx // It is what the name says. Set by Start, before the first reconcile.
+	running sync.WaitGroup
+}
 
 // connectionOptions are what every connection shares.
 type connectionOptions struct {

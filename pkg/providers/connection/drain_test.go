@@ -37,7 +37,7 @@ func TestDrainClosesTheGateAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.ctx = t.Context()
+	p.life.ctx = t.Context()
 	creds, err := credentials.Parse(connectiontest.Kubeconfig(t, "https://127.0.0.1:1", nil, "x"), credentials.Options{AllowLoopback: true})
 	if err != nil {
 		t.Fatal(err)
@@ -48,12 +48,12 @@ func TestDrainClosesTheGateAtOnce(t *testing.T) {
 	}
 	t.Cleanup(tr.Close)
 	r := &record{name: "fake/ns/a", reason: ReasonPaused, conn: &connected{creds: creds, transport: tr, prober: probe.New(tr, 1)}}
-	p.startDrain(r, logr.Discard())
+	p.farewell.start(r, logr.Discard())
 	if gate.closed != 1 {
 		t.Errorf("want the gate closed when the drain begins, got %d times", gate.closed)
 	}
-	p.cancelDrain(r)
-	p.running.Wait()
+	p.farewell.cancel(r)
+	p.life.running.Wait()
 	if gate.closed != 1 {
 		t.Error("want nothing closed by a drain that was called off")
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
@@ -18,20 +17,27 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
+// engager has the controllers work with clusters that are connected, and ends that.
+type engager struct {
+	o       *Options
+	view    *view
+	metrics *metrics
+	life    *lifetime
+	aware   mcr.Aware // set by Start, before the first reconcile
+}
+
 // engage makes the pending connection the one that serves.
-func (p *Provider) engage(r *record) (event, *reason.Failure) {
+func (e *engager) engage(r *record) (event, *reason.Failure) {
 	old, conn := r.conn, r.pending
 	r.conn, r.pending = conn, nil
 	r.probeFailures, r.probedAt = 0, time.Time{}
-	p.mu.Lock()
-	p.engaged[r.name] = conn
-	p.mu.Unlock()
+	e.view.engage(r.name, conn)
 
-	p.metrics.connectedBy(r.name, r.cause)
+	e.metrics.connectedBy(r.name, r.cause)
 	r.cause = causeProbe
-	err := conn.Guard().Run("engaging", func() error { return p.aware.Engage(conn.ctx, r.name, conn) })
+	err := conn.Guard().Run("engaging", func() error { return e.aware.Engage(conn.ctx, r.name, conn) })
 	if old != nil {
-		p.handOver(old, conn)
+		e.handOver(old, conn)
 	}
 	var panicked *guard.Panic
 	switch {
@@ -44,28 +50,34 @@ func (p *Provider) engage(r *record) (event, *reason.Failure) {
 }
 
 // openGate lets queued work and writes through. A new connection lets them through from the start.
-func (p *Provider) openGate(r *record) {
+func (e *engager) openGate(r *record) {
 	if r.pending == nil {
 		r.conn.transport.Allow(transport.Open)
 	}
-	p.o.Gate.Open(r.name)
+	e.o.Gate.Open(r.name)
+}
+
+// closeGate holds queued work, and has writes fail at once.
+func (e *engager) closeGate(r *record) {
+	r.conn.transport.Allow(transport.ReadOnly)
+	e.o.Gate.Close(r.name)
 }
 
 // handOver ends an old connection as soon as every watch of the new one has delivered what there is. Until then, both
 // deliver: an event may come twice, and none is lost.
-func (p *Provider) handOver(old, conn *connected) {
-	p.running.Go(func() {
+func (e *engager) handOver(old, conn *connected) {
+	e.life.running.Go(func() {
 		defer old.close(errSucceeded)
 		_ = conn.Guard().Run("the hand-over", func() error {
-			ctx, cancel := context.WithTimeout(conn.ctx, p.o.HandoverTimeout)
+			ctx, cancel := context.WithTimeout(conn.ctx, e.o.HandoverTimeout)
 			defer cancel()
-			return p.o.Gate.WaitForSync(ctx, conn.name, conn) // In any case, it is over then.
+			return e.o.Gate.WaitForSync(ctx, conn.name, conn) // In any case, it is over then.
 		})
 	})
 }
 
 // disengage ends the connection.
-func (p *Provider) disengage(r *record, ev event) {
+func (e *engager) disengage(r *record, ev event) {
 	conn := r.conn
 	if conn == nil {
 		return
@@ -75,68 +87,7 @@ func (p *Provider) disengage(r *record, ev event) {
 	if ev == eventLost {
 		r.cause = causeProbe
 	}
-	p.mu.Lock()
-	delete(p.engaged, r.name)
-	delete(p.refusals, r.name)
-	p.mu.Unlock()
+	e.view.disengage(r.name)
 	conn.close(reason.New(r.reason, fmt.Sprintf("cluster %q was disconnected: %s: %s", r.name, r.reason, r.message)))
-	p.o.Gate.Forget(r.name)
-}
-
-// startDrain closes the gate before it returns, then waits for work in flight, and takes leave, in the background: with
-// many clusters to drain at once, workers would all wait.
-func (p *Provider) startDrain(r *record, logger logr.Logger) {
-	p.o.Gate.Close(r.name)
-	ctx, cancel := context.WithCancel(p.ctx) //nolint:gosec // cancel is called when the drain ends.
-	d := &drain{cancel: cancel}
-	r.drain = d
-	name, key, forGood := r.name, r.key, leavesForGood(r.reason)
-	conn, uid := r.conn, r.uid
-	p.running.Go(func() {
-		_ = conn.Guard().Do("leaving a cluster", func() {
-			p.drain(ctx, name)
-			if !forGood || !p.admitLeave(ctx, conn, uid, logger) {
-				return
-			}
-			p.leave(ctx, name, logger)
-			if why := p.releaseHub(ctx, conn, conn.transport.Token()); why != nil {
-				logger.Error(why, "Left a cluster without releasing it to other hubs")
-			}
-		})
-		// However it ended, also by a panic, the drain is over and the cluster is disengaged.
-		cancel()
-		d.done.Store(true)
-		p.wake(key)
-	})
-}
-
-// drain waits for work in flight. Whether it is done or the time is over, the cluster is disengaged.
-func (p *Provider) drain(ctx context.Context, name mcr.ClusterName) {
-	ctx, cancel := context.WithTimeout(ctx, p.o.DrainTimeout)
-	defer cancel()
-	_ = p.o.Gate.WaitIdle(ctx, name)
-}
-
-func (p *Provider) cancelDrain(r *record) {
-	if r.drain != nil {
-		r.drain.cancel()
-		r.drain = nil
-	}
-}
-
-// release forgets an enrolment.
-func (p *Provider) release(r *record) {
-	p.mu.Lock()
-	p.records.remove(r)
-	delete(p.refusals, r.name)
-	p.mu.Unlock()
-	r.throttle.Retire()
-	p.publish(r, true)
-	p.metrics.forget(r.name)
-	p.releaseClaim(r.key)
-}
-
-// releaseClaim gives up the hold on a cluster, and has those tried again that were refused because of it.
-func (p *Provider) releaseClaim(k Key) {
-	p.retry(p.arbiter.Release(k))
+	e.o.Gate.Forget(r.name)
 }

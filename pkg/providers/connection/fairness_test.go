@@ -69,7 +69,7 @@ func TestTouchedSecretKeepsTheBackOff(t *testing.T) {
 	connectiontest.Eventually(t, "other credentials are tried at once", func() bool { return f.count(everything) > attempts })
 	h.waitFor(t, "a", StateBackoff, ReasonUnauthorized)
 	h.stop()
-	if got := h.records.byKey[KeyOf("fake", nn("a"))].attempts; got != 1 {
+	if got := h.records.get(KeyOf("fake", nn("a"))).attempts; got != 1 {
 		t.Errorf("want the failures of other credentials forgotten, got %d", got)
 	}
 }
@@ -88,7 +88,7 @@ func TestNoCredentialsKeepTheBackOff(t *testing.T) {
 	}
 	h.waitFor(t, "a", StateBackoff, ReasonUnauthorized)
 	h.stop()
-	if got := h.records.byKey[KeyOf("fake", nn("a"))].attempts; got != 4 {
+	if got := h.records.get(KeyOf("fake", nn("a"))).attempts; got != 4 {
 		t.Errorf("want the failures counted on, got %d", got)
 	}
 }
@@ -157,7 +157,7 @@ func TestSecondProbeIsQuick(t *testing.T) {
 	}
 	for failures, want := range map[int]time.Duration{0: time.Minute, 1: secondProbe, 2: time.Minute} {
 		r := &record{probedAt: now, probeFailures: failures}
-		p.schedule(r, actionScheduleProbe)
+		p.schedule.set(r, actionScheduleProbe)
 		if got := r.probeAt.Sub(now); got != want {
 			t.Errorf("after %d failures: want the next probe in %s, got %s", failures, want, got)
 		}

@@ -208,7 +208,7 @@ func TestFlappingClusterBacksOff(t *testing.T) {
 	src.set("a", f.kubeconfig(t, s.token(t)))
 	connectiontest.Eventually(t, "it was connected and lost several times", func() bool { return len(h.engagements("a")) > 5 })
 	h.stop()
-	if got := h.records.byKey[KeyOf("fake", nn("a"))].attempts; got < 5 {
+	if got := h.records.get(KeyOf("fake", nn("a"))).attempts; got < 5 {
 		t.Errorf("want the back-off to have grown with each loss, got %d attempts in a row", got)
 	}
 }
@@ -229,7 +229,7 @@ func TestBackoffIsForgottenWhenAConnectionLasts(t *testing.T) {
 	before := probes()
 	connectiontest.Eventually(t, "it was probed for longer than it takes", func() bool { return probes() > before+4 })
 	h.stop()
-	if got := h.records.byKey[KeyOf("fake", nn("a"))].attempts; got != 0 {
+	if got := h.records.get(KeyOf("fake", nn("a"))).attempts; got != 0 {
 		t.Errorf("want earlier failures forgotten, got %d", got)
 	}
 }

@@ -16,19 +16,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 )
 
+// classRules is what the EnrollmentClasses of the hub say about enrolments: which of them may be connected, and in which
+// clusters something is written.
+type classRules struct {
+	required bool
+	hub      client.Reader // set before the first reconcile
+	quota    *allocation.Quota[Key]
+}
+
 // hold says why an enrolment must not be connected, or nil.
-func (p *Provider) hold(ctx context.Context, key Key, e *Enrolment) (*reason.Failure, error) {
+func (c *classRules) hold(ctx context.Context, key Key, e *Enrolment) (*reason.Failure, error) {
 	if e == nil {
 		return nil, nil //nolint:nilnil // Nothing to hold.
 	}
 	var byClass *reason.Failure
-	if p.o.RequireClass {
+	if c.required {
 		var err error
-		if byClass, err = p.holdByClass(ctx, key, e); err != nil {
+		if byClass, err = c.holdByClass(ctx, key, e); err != nil {
 			return nil, err
 		}
 	}
@@ -88,9 +97,9 @@ func Allows(a *fleetv1alpha1.AllowedNamespaces, namespace string, namespaceLabel
 
 // holdByClass says why the class of an enrolment keeps it from being connected, or returns nil. A tenant of the hub may
 // write objects in his namespace and name any class on them: that he may use it is for the class to say.
-func (p *Provider) holdByClass(ctx context.Context, key Key, e *Enrolment) (*reason.Failure, error) {
+func (c *classRules) holdByClass(ctx context.Context, key Key, e *Enrolment) (*reason.Failure, error) {
 	class := &fleetv1alpha1.EnrollmentClass{}
-	switch err := p.hub.GetClient().Get(ctx, client.ObjectKey{Name: e.Class}, class); {
+	switch err := c.hub.Get(ctx, client.ObjectKey{Name: e.Class}, class); {
 	case apierrors.IsNotFound(err):
 		return reason.New(ReasonClassNotFound, fmt.Sprintf("There is no EnrollmentClass %q", e.Class)), nil
 	case err != nil:
@@ -99,46 +108,46 @@ func (p *Provider) holdByClass(ctx context.Context, key Key, e *Enrolment) (*rea
 	var namespaceLabels map[string]string
 	if a := class.Spec.AllowedNamespaces; a != nil && a.Selector != nil {
 		ns := namespaceMetadata()
-		err := p.hub.GetClient().Get(ctx, client.ObjectKey{Name: e.Object.Namespace}, ns)
+		err := c.hub.Get(ctx, client.ObjectKey{Name: e.Object.Namespace}, ns)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("cannot get the metadata of namespace %q: %w", e.Object.Namespace, err)
 		}
 		namespaceLabels = ns.Labels // None if the cache has not seen the namespace yet: the watch wakes the enrolment.
 	}
 	if Allows(class.Spec.AllowedNamespaces, e.Object.Namespace, namespaceLabels) {
-		return p.holdByQuota(key, class, e), nil
+		return c.holdByQuota(key, class, e), nil
 	}
-	p.quota.Leave(key)
+	c.quota.Leave(key)
 	return reason.New(ReasonNamespaceNotAllowed, fmt.Sprintf(
 		"EnrollmentClass %q does not allow clusters of the namespace %q (spec.allowedNamespaces)", e.Class, e.Object.Namespace)), nil
 }
 
 // holdByQuota says that an enrolment has no place in its class, or returns nil.
-func (p *Provider) holdByQuota(key Key, class *fleetv1alpha1.EnrollmentClass, e *Enrolment) *reason.Failure {
+func (c *classRules) holdByQuota(key Key, class *fleetv1alpha1.EnrollmentClass, e *Enrolment) *reason.Failure {
 	limit := int(ptr.Deref(class.Spec.MaxClusters, 0))
-	if p.quota.Admit(key, class.Name, e.Object.CreationTimestamp.Time, limit) {
+	if c.quota.Admit(key, class.Name, e.Object.CreationTimestamp.Time, limit) {
 		return nil
 	}
 	return reason.New(ReasonClassFull, fmt.Sprintf(
 		"EnrollmentClass %q holds at most %d clusters (spec.maxClusters), and as many others have a place", class.Name, limit))
 }
 
+// writes is whether something is written to the clusters of a class. What is not known may write.
+func (c *classRules) writes(ctx context.Context, name string) (bool, error) {
+	if !c.required {
+		return true, nil
+	}
+	class, err := Class(ctx, c.hub, name)
+	if err != nil || class == nil {
+		return true, err
+	}
+	return class.Spec.Agent.Mode != fleetv1alpha1.AgentModeDisabled ||
+		class.Spec.Applications.Mode != fleetv1alpha1.ApplicationsModeDisabled ||
+		class.Spec.References.Mode == fleetv1alpha1.ReferencesModeEnabled, nil
+}
+
 func namespaceMetadata() *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	return m
-}
-
-// enrolmentsOf returns the enrolments that name a class.
-func (p *Provider) enrolmentsOf(class string) []Key {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.records.byClass.Values(class)
-}
-
-// enrolmentsIn returns the enrolments of a namespace of the hub.
-func (p *Provider) enrolmentsIn(namespace string) []Key {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.records.byNamespace.Values(namespace)
 }

@@ -23,9 +23,15 @@ import (
 // maxClaimAttempts is how often a marker is read that somebody else changes while it is written.
 const maxClaimAttempts = 3
 
-// holdHub finds out whether a cluster belongs to this hub, and claims it if that is wanted and nobody else has it. It
+// claimant claims workload clusters for this hub, and gives them up.
+type claimant struct {
+	o       *Options
+	classes *classRules
+}
+
+// hold finds out whether a cluster belongs to this hub, and claims it if that is wanted and nobody else has it. It
 // returns whether the cluster is held, or why it cannot be.
-func (p *Provider) holdHub(ctx context.Context, r *record, pr probe.Prober, token string, claim bool) (bool, *reason.Failure) {
+func (c *claimant) hold(ctx context.Context, r *record, pr probe.Prober, token string, claim bool) (bool, *reason.Failure) {
 	takeOver, err := hubidentity.Parse(r.enrolment.TakeOverFrom)
 	if err != nil {
 		takeOver = "" // No hub has that identity.
@@ -35,7 +41,7 @@ func (p *Provider) holdHub(ctx context.Context, r *record, pr probe.Prober, toke
 		if why != nil {
 			return false, why
 		}
-		verdict, want := hubidentity.Judge(markerIn(have), p.o.Hub, takeOver)
+		verdict, want := hubidentity.Judge(markerIn(have), c.o.Hub, takeOver)
 		switch verdict {
 		case hubidentity.VerdictHeld:
 			r.hub = want.Owner()
@@ -45,7 +51,7 @@ func (p *Provider) holdHub(ctx context.Context, r *record, pr probe.Prober, toke
 		case hubidentity.VerdictFree:
 		}
 		if !claim {
-			r.hub = hubidentity.Owner{ID: p.o.Hub.ID}
+			r.hub = hubidentity.Owner{ID: c.o.Hub.ID}
 			return false, nil
 		}
 		written, why := pr.WriteMarker(ctx, token, want, have)
@@ -80,18 +86,18 @@ func otherHub(m hubidentity.Marker) *reason.Failure {
 		m.Holder, fleetv1alpha1.TakeOverFromAnnotation, m.Holder.ID))
 }
 
-// hubOf finds out for a new connection whether the cluster belongs to this hub, and sets what the connection lets
+// begin finds out for a new connection whether the cluster belongs to this hub, and sets what the connection lets
 // through.
-func (p *Provider) hubOf(ctx context.Context, r *record, pr probe.Prober, token string) *reason.Failure {
-	if p.o.Hub.ID == "" {
+func (c *claimant) begin(ctx context.Context, r *record, pr probe.Prober, token string) *reason.Failure {
+	if c.o.Hub.ID == "" {
 		return nil
 	}
-	writes, err := p.classWrites(ctx, r.enrolment.Class)
+	writes, err := c.classes.writes(ctx, r.enrolment.Class)
 	if err != nil {
 		return reason.New(ReasonConnecting, "The EnrollmentClass cannot be read from the hub")
 	}
-	held, why := p.holdHub(ctx, r, pr, token, writes)
-	r.hubAt = p.o.Clock.Now()
+	held, why := c.hold(ctx, r, pr, token, writes)
+	r.hubAt = c.o.Clock.Now()
 	if why != nil && (writes || noAnswer(why)) {
 		return why
 	}
@@ -104,21 +110,21 @@ func noAnswer(why *reason.Failure) bool {
 	return why.Reason != ReasonOtherHub && why.Reason != ReasonForbidden
 }
 
-// verifyHub finds out whether a cluster that is connected belongs to this hub still.
-func (p *Provider) verifyHub(ctx context.Context, r *record) *reason.Failure {
-	if p.o.Hub.ID == "" {
+// verify finds out whether a cluster that is connected belongs to this hub still.
+func (c *claimant) verify(ctx context.Context, r *record) *reason.Failure {
+	if c.o.Hub.ID == "" {
 		return nil
 	}
 	t := r.conn.transport
 	held, wanted := !t.Unclaimed(), t.TakeClaimWanted()
-	writes, err := p.classWrites(ctx, r.enrolment.Class)
+	writes, err := c.classes.writes(ctx, r.enrolment.Class)
 	claim := held || wanted || writes || err != nil
-	due := r.state == StateDegraded || wanted || !held && writes || p.o.Clock.Since(r.hubAt) >= p.o.HubInterval
+	due := r.state == StateDegraded || wanted || !held && writes || c.o.Clock.Since(r.hubAt) >= c.o.HubInterval
 	if !due {
 		return nil
 	}
-	r.hubAt = p.o.Clock.Now()
-	now, why := p.holdHub(ctx, r, r.conn.prober, r.conn.creds.Token(), claim)
+	r.hubAt = c.o.Clock.Now()
+	now, why := c.hold(ctx, r, r.conn.prober, r.conn.creds.Token(), claim)
 	if why != nil && noAnswer(why) {
 		return why
 	}
@@ -129,9 +135,9 @@ func (p *Provider) verifyHub(ctx context.Context, r *record) *reason.Failure {
 	return nil
 }
 
-// releaseHub gives a cluster up that leaves, so that another hub can have it.
-func (p *Provider) releaseHub(ctx context.Context, conn *connected, token string) *reason.Failure {
-	if p.o.Hub.ID == "" || conn.transport.Unclaimed() {
+// release gives a cluster up that leaves, so that another hub can have it.
+func (c *claimant) release(ctx context.Context, conn *connected, token string) *reason.Failure {
+	if c.o.Hub.ID == "" || conn.transport.Unclaimed() {
 		return nil
 	}
 	conn.transport.HoldWrites(true)
@@ -141,7 +147,7 @@ func (p *Provider) releaseHub(ctx context.Context, conn *connected, token string
 			return why
 		}
 		m := hubidentity.MarkerOf(have)
-		if m.Holder.ID != p.o.Hub.ID {
+		if m.Holder.ID != c.o.Hub.ID {
 			return nil
 		}
 		written, why := conn.prober.WriteMarker(ctx, token, hubidentity.ReleasedMarker(m), have)
@@ -150,18 +156,4 @@ func (p *Provider) releaseHub(ctx context.Context, conn *connected, token string
 		}
 	}
 	return reason.New(ReasonProbeFailed, "Somebody else changes it at the same time")
-}
-
-// classWrites is whether something is written to the clusters of a class. What is not known may write.
-func (p *Provider) classWrites(ctx context.Context, name string) (bool, error) {
-	if !p.o.RequireClass {
-		return true, nil
-	}
-	class, err := Class(ctx, p.hub.GetClient(), name)
-	if err != nil || class == nil {
-		return true, err
-	}
-	return class.Spec.Agent.Mode != fleetv1alpha1.AgentModeDisabled ||
-		class.Spec.Applications.Mode != fleetv1alpha1.ApplicationsModeDisabled ||
-		class.Spec.References.Mode == fleetv1alpha1.ReferencesModeEnabled, nil
 }

@@ -30,7 +30,7 @@ import (
 func TestPanicWhileLeavingDisengagesTheCluster(t *testing.T) {
 	src := newFakeSource()
 	h := newHarnessWith(t, src, func(p *Provider) {
-		p.leavers = append(p.leavers, func(context.Context, mcr.ClusterName) error { panic("of a test") })
+		p.OnLeave(func(context.Context, mcr.ClusterName) error { panic("of a test") })
 	})
 	src.set("a", listServer(t, 20, func(w io.Writer, r *http.Request) { honestPage(w, r, 1, 1) }))
 	h.waitFor(t, "a", StateConnected, ReasonConnected)
@@ -44,10 +44,8 @@ func TestPanicAfterLeavingBringsNoSeriesBack(t *testing.T) {
 	h := newHarness(t, src)
 	src.set("a", listServer(t, 22, func(w io.Writer, r *http.Request) { honestPage(w, r, 1, 1) }))
 	h.waitFor(t, "a", StateConnected, ReasonConnected)
-	h.mu.Lock()
-	r := h.records.byKey[KeyOf("fake", nn("a"))]
-	h.mu.Unlock()
-	late := h.newGuard(t.Context(), r, func() bool { return true })
+	r := h.records.get(KeyOf("fake", nn("a")))
+	late := h.panics.guard(t.Context(), r, func() bool { return true })
 	if err := late.Do("before", func() { panic("of a test") }); err == nil {
 		t.Fatal("want the panic returned")
 	}
@@ -233,7 +231,7 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel //
 			src, trap := newFakeSource(), &trap{}
 			h := newHarnessWith(t, src, func(p *Provider) {
 				p.sources["fake"] = trappedSource{src, trap}
-				p.subscribers = append(p.subscribers, func(name mcr.ClusterName) {
+				p.Subscribe(func(name mcr.ClusterName) {
 					if c, _ := p.Lookup(name); c.Refused.Reason != "" {
 						trap.step(inSubscriber)
 					}
@@ -247,7 +245,7 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel //
 			h.waitFor(t, "neighbour", StateConnected, ReasonConnected)
 			neighbour := watchKinds(t, h, "neighbour", configMaps(false))
 			connectiontest.Eventually(t, "the neighbour's kind is watched", is(neighbour, configMaps(false), kindwatch.StateSynced))
-			h.aware = trappedAware{h.aware, trap} // No reconcile runs that could read it: there is nothing to do.
+			h.engager.aware = trappedAware{h.engager.aware, trap} // No reconcile runs that could read it: there is nothing to do.
 
 			if tc.before {
 				trap.set(tc.place)
@@ -296,7 +294,7 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel //
 // TestPanicsBackOffLonger has a panic and another failure, each three times in a row.
 func TestPanicsBackOffLonger(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	p := &Provider{o: Options{
+	next := schedule{&Options{
 		Clock: clocktesting.NewFakeClock(now), Random: func() float64 { return 1 }, BackoffBase: time.Second, BackoffMax: 5 * time.Minute,
 	}}
 	for reason, want := range map[string][]time.Duration{
@@ -306,7 +304,7 @@ func TestPanicsBackOffLonger(t *testing.T) {
 		r := &record{reason: reason}
 		var got []time.Duration
 		for range want {
-			p.schedule(r, actionScheduleRetry)
+			next.set(r, actionScheduleRetry)
 			got = append(got, r.retryAt.Sub(now))
 		}
 		if !slices.Equal(got, want) {

@@ -6,86 +6,70 @@ package connection
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
-	"time"
 
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/closedcache"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
-	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
 // Provider connects the manager to every cluster that its sources enrol. Its methods are safe for concurrent use, and
 // none that reads waits for anything but a short lock that is never held during I/O.
+//
+// It takes enrolments through the states of the machine, one step after the other. What a step takes is the affair of
+// the types that it holds.
 type Provider struct {
-	o         Options
-	sources   map[string]Source
-	metrics   *metrics
-	admission *allocation.Admission[Key]
-	arbiter   *allocation.Arbiter[Key]
-	quota     *allocation.Quota[Key]
+	o          *Options
+	sources    map[string]Source
+	hub        cluster.Cluster
+	controller controller.TypedController[Key]
+	metrics    *metrics
+	life       *lifetime
 	// events and answers are what the clusters that send much share.
 	events, answers *transport.Shared
 	// pressure says when they have to be read more slowly.
-	pressure   *transport.Pressure
-	hub        cluster.Cluster
-	controller controller.TypedController[Key]
+	pressure *transport.Pressure
 
-	// Set by Start, before the first reconcile.
-	aware mcr.Aware
-	ctx   context.Context //nolint:containedctx // The life of every connection.
-	share connectionOptions
+	// What is known of enrolments, and what readers see of it.
+	records *records
+	view    *view
 
-	running sync.WaitGroup
+	// Whether a cluster may be connected, and when.
+	admission  *allocation.Admission[Key]
+	classes    *classRules
+	identities *identities
+	schedule   schedule
 
-	mu          sync.RWMutex
-	started     bool
-	indexes     map[closedcache.Key][]closedcache.Index
-	records     records
-	published   map[mcr.ClusterName]Cluster
-	inClass     setmap.Map[string, mcr.ClusterName]
-	engaged     map[mcr.ClusterName]*connected
-	refusals    map[mcr.ClusterName]datedRefusal
-	subscribers []func(mcr.ClusterName)
-	leavers     []Leaver
-	queue       workqueue.TypedRateLimitingInterface[Key]
-}
+	// The steps.
+	connector *connector
+	checker   *checker
+	engager   *engager
+	farewell  *farewell
+	panics    *panics
 
-// datedRefusal is a Refusal and when it was last true.
-type datedRefusal struct {
-	Refusal
-	at time.Time
+	mu      sync.Mutex
+	started bool
+	indexes map[closedcache.Key][]closedcache.Index
 }
 
 var (
 	_ mcr.Provider                                  = &Provider{}
 	_ mcr.ProviderRunnable                          = &Provider{}
 	_ reconcile.TypedReconciler[Key]                = &Provider{}
+	_ Classes                                       = &Provider{}
 	_ interface{ Subscribe(func(mcr.ClusterName)) } = &Provider{}
 )
 
 // Get returns an engaged cluster, as a Connected. For one that is enrolled and not engaged, the error is
 // multicluster.ErrClusterNotConnected, for any other mcr.ErrClusterNotFound.
 func (p *Provider) Get(_ context.Context, name mcr.ClusterName) (cluster.Cluster, error) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if c, ok := p.engaged[name]; ok {
-		return c, nil
-	}
-	if _, ok := p.published[name]; ok {
-		return nil, fmt.Errorf("cluster %q: %w", name, multicluster.ErrClusterNotConnected)
-	}
-	return nil, fmt.Errorf("cluster %q: %w", name, mcr.ErrClusterNotFound)
+	return p.view.connection(name)
 }
 
 // IndexField adds an index to the caches of all clusters. It must be called before the Provider starts: an index that
@@ -105,67 +89,25 @@ func (p *Provider) IndexField(_ context.Context, obj client.Object, field string
 }
 
 // List returns every enrolled cluster, sorted by name.
-func (p *Provider) List() []Cluster {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	all := make([]Cluster, 0, len(p.published))
-	for _, name := range slices.Sorted(maps.Keys(p.published)) {
-		all = append(all, p.published[name])
-	}
-	return all
-}
+func (p *Provider) List() []Cluster { return p.view.list() }
 
 // Lookup returns one enrolled cluster.
-func (p *Provider) Lookup(name mcr.ClusterName) (Cluster, bool) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	c, ok := p.published[name]
-	return c, ok
-}
+func (p *Provider) Lookup(name mcr.ClusterName) (Cluster, bool) { return p.view.lookup(name) }
 
 // InClass implements Classes.
-func (p *Provider) InClass(class string) []mcr.ClusterName {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.inClass.Values(class)
-}
+func (p *Provider) InClass(class string) []mcr.ClusterName { return p.view.ofClass(class) }
 
 // ByIdentifier returns the enrolled cluster that holds an effective identifier, connected or not.
 func (p *Provider) ByIdentifier(id string) (Cluster, bool) {
-	k, ok := p.arbiter.HolderOf(id)
+	k, ok := p.identities.arbiter.HolderOf(id)
 	if !ok {
 		return Cluster{}, false
 	}
-	return p.Lookup(k.ClusterName())
+	return p.view.lookup(k.ClusterName())
 }
 
 // Subscribe has fn called, without any lock held, after each change that a reader could see. fn must not block.
-func (p *Provider) Subscribe(fn func(mcr.ClusterName)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.subscribers = append(p.subscribers, fn)
-}
+func (p *Provider) Subscribe(fn func(mcr.ClusterName)) { p.view.subscribe(fn) }
 
-// wake has a key reconciled soon.
-func (p *Provider) wake(k Key) {
-	p.mu.RLock()
-	q := p.queue
-	p.mu.RUnlock()
-	if q != nil {
-		q.Add(k)
-	}
-}
-
-// retry has enrolments tried again that were refused because of what has now been released.
-func (p *Provider) retry(keys []Key) {
-	p.mu.RLock()
-	for _, k := range keys {
-		if r, ok := p.records.byKey[k]; ok {
-			r.retryNow.Store(true)
-		}
-	}
-	p.mu.RUnlock()
-	for _, k := range keys {
-		p.wake(k)
-	}
-}
+// OnLeave registers a Leaver. Call it before the Provider starts.
+func (p *Provider) OnLeave(fn Leaver) { p.farewell.add(fn) }

@@ -49,13 +49,13 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 	if r != nil {
 		r.waits = [allocation.Lanes]bool{}
 	}
-	held, err := p.hold(ctx, key, e)
+	held, err := p.classes.hold(ctx, key, e)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if r == nil {
-		p.releaseClaim(key)
-		p.quota.Leave(key)
+		p.identities.release(key)
+		p.classes.quota.Leave(key)
 		return reconcile.Result{}, nil
 	}
 	for range maxSteps {
@@ -65,43 +65,44 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 			break
 		}
 		if err := p.performGuarded(ctx, r, d); err != nil && !errors.Is(err, errBusy) { // There may be more to do that needs no room.
-			p.publish(r, false)
+			p.view.publish(r)
 			return reconcile.Result{}, err
 		}
 		if r.state == StateRemoved {
 			if r = p.recordOf(key, e); r == nil { // A new object of the same name starts afresh.
-				p.quota.Leave(key)
+				p.classes.quota.Leave(key)
 				return reconcile.Result{}, nil
 			}
 		}
 	}
-	p.publish(r, false)
+	p.view.publish(r)
 	return reconcile.Result{RequeueAfter: wakeAfter(r.observe(e, p.o.Clock.Now(), p.o.NotReadyGracePeriod))}, nil
 }
 
 // recordOf returns the record of a key, and makes one for an enrolment that has none; nil if there is neither. It notes
-// the class that the enrolment names now.
+// the class that the enrolment names now. Nobody else makes the record of a key that a worker holds.
 func (p *Provider) recordOf(key Key, e *Enrolment) *record {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r, ok := p.records.byKey[key]
-	if e == nil {
-		return r
-	}
-	if ok {
+	r := p.records.get(key)
+	switch {
+	case e == nil:
+	case r == nil:
+		r = p.newRecord(key, e)
+		p.records.add(r)
+	default:
 		p.records.setClass(r, e.Class)
-		return r
 	}
+	return r
+}
+
+func (p *Provider) newRecord(key Key, e *Enrolment) *record {
 	name, limits := key.ClusterName(), p.o.Limits.WithDefaults()
-	r = &record{
+	return &record{
 		key: key, name: name, class: e.Class, enrolment: *e, state: StatePending, reason: ReasonConnecting,
 		health: metav1.ConditionUnknown, cause: causeFirst, hub: hubidentity.Owner{ID: p.o.Hub.ID},
 		throttle: transport.NewThrottle(p.o.QPS, p.o.Burst, p.o.Clock, func(d time.Duration) { p.metrics.waited(name, d) }),
 		events:   transport.NewAllowance(limits.Events, p.events),
 		answers:  transport.NewAllowance(limits.Answers, p.answers),
 	}
-	p.records.add(r)
-	return r
 }
 
 // take notes what the source says, without acting on it. Of another object under the same name nothing is noted: its
@@ -123,14 +124,14 @@ func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *reas
 	}
 	r.conflict = nil
 	if r.uid != "" && r.state.Engaged() && badIdentifier(e) == nil {
-		r.conflict = p.claim(ctx, r, r.uid)
+		r.conflict = p.identities.claim(ctx, r, r.uid)
 	}
 }
 
 // performGuarded is perform, whose panics cost the cluster its connection, or are a failed attempt to connect.
 func (p *Provider) performGuarded(ctx context.Context, r *record, d decision) error {
 	noted := &atomic.Bool{}
-	guarded := p.newGuard(ctx, r, func() bool { return noted.CompareAndSwap(false, true) })
+	guarded := p.panics.guard(ctx, r, func() bool { return noted.CompareAndSwap(false, true) })
 	if r.conn != nil {
 		guarded = r.conn.transport.Guard()
 	}
@@ -150,7 +151,7 @@ func (p *Provider) performGuarded(ctx context.Context, r *record, d decision) er
 		_, _, err := p.step(ctx, r, eventConnectFailed, panicFailure())
 		return err
 	default:
-		p.schedule(r, actionScheduleRetry)
+		p.schedule.set(r, actionScheduleRetry)
 	}
 	return nil
 }
@@ -166,9 +167,9 @@ func (p *Provider) perform(ctx context.Context, r *record, d decision) error {
 			why = r.conn.lost()
 		}
 	case stepCheckCredentials:
-		ev, why, err = p.checkCredentials(ctx, r)
+		ev, why, err = p.checker.checkCredentials(ctx, r)
 	case stepProbe:
-		ev, why, err = p.probe(ctx, r)
+		ev, why, err = p.checker.probe(ctx, r)
 	}
 	if err != nil {
 		return err
@@ -186,7 +187,7 @@ func (p *Provider) step(ctx context.Context, r *record, ev event, why *reason.Fa
 	from := r.state
 	to, actions := transition(from, ev)
 	r.state = to
-	p.describe(r, from, ev, why)
+	r.describe(from, ev, why)
 	if from != to || to.Engaged() && ev == eventConnected {
 		log.FromContext(ctx).V(r.verbosity(from)).Info("Connection changed", "from", from, "to", to, "event", ev, "reason", r.reason, "message", r.message)
 	}
@@ -203,66 +204,43 @@ func (p *Provider) step(ctx context.Context, r *record, ev event, why *reason.Fa
 	return "", nil, nil
 }
 
-// describe sets the reason and the message for the state that was reached.
-func (p *Provider) describe(r *record, from State, ev event, why *reason.Failure) {
-	switch {
-	case ev == eventConnectFailed && from.Engaged(): // Of a shadow, which changes nothing.
-	case r.state == StateConnected:
-		r.reason, r.message = ReasonConnected, "Connected"
-	case r.state == StatePending && r.held != nil:
-		r.reason, r.message = r.held.Reason, r.held.Message
-	case r.state == StateDraining && from != StateDraining:
-		why = p.drainReason(r, ev)
-		r.reason, r.message = why.Reason, why.Message
-	case r.state == StateConnecting && (r.attempts == 0 || from == StatePending):
-		r.reason, r.message = ReasonConnecting, "A connection is being made"
-	case why != nil:
-		r.reason, r.message = why.Reason, why.Message
-	}
-}
-
-func (p *Provider) drainReason(r *record, ev event) *reason.Failure {
-	switch {
-	case ev == eventUnenrolled:
-		return reason.New(ReasonUnenrolled, "The cluster is no longer enrolled, and is being disconnected")
-	case ev == eventRefused && r.conflict != nil:
-		return r.conflict
-	case r.held != nil:
-		return r.held
-	default:
-		return reason.New(ReasonDraining, "The cluster is being disconnected")
-	}
-}
-
 // act performs one action. Those that talk to a cluster lead to the next event.
 func (p *Provider) act(ctx context.Context, r *record, a action, ev event) (event, *reason.Failure, error) {
 	switch a {
 	case actionConnect:
-		return p.connect(ctx, r, false)
+		return p.connector.connect(ctx, r, false)
 	case actionConnectShadow:
-		return p.connect(ctx, r, true)
+		return p.connector.connect(ctx, r, true)
 	case actionEngage:
-		ev, why := p.engage(r) //nolint:contextcheck // A connection outlives the reconcile that made it.
+		ev, why := p.engager.engage(r) //nolint:contextcheck // A connection outlives the reconcile that made it.
 		return ev, why, nil
 	case actionDisengage:
-		p.disengage(r, ev)
+		p.engager.disengage(r, ev)
 	case actionOpenGate:
-		p.openGate(r)
+		p.engager.openGate(r)
 	case actionCloseGate:
-		r.conn.transport.Allow(transport.ReadOnly)
-		p.o.Gate.Close(r.name)
+		p.engager.closeGate(r)
 	case actionSwapToken:
 		r.conn.swapToken(r.next)
 		r.next = nil
 		p.metrics.connectedBy(r.name, credentials.CauseToken)
 	case actionDrain:
-		p.startDrain(r, log.FromContext(ctx)) //nolint:contextcheck // So does a drain.
+		p.farewell.start(r, log.FromContext(ctx)) //nolint:contextcheck // So does a drain.
 	case actionCancelDrain:
-		p.cancelDrain(r)
+		p.farewell.cancel(r)
 	case actionRelease:
 		p.release(r)
 	case actionScheduleProbe, actionProbeNow, actionScheduleRetry, actionResetRetry, actionScheduleSettle:
-		p.schedule(r, a)
+		p.schedule.set(r, a)
 	}
 	return "", nil, nil
+}
+
+// release forgets an enrolment.
+func (p *Provider) release(r *record) {
+	p.records.remove(r)
+	r.throttle.Retire()
+	p.view.withdraw(r.name)
+	p.metrics.forget(r.name)
+	p.identities.release(r.key)
 }

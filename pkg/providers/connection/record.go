@@ -17,7 +17,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
-	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
 // record is all that is known about one enrolment. Only the worker that holds its key touches it, and a work queue
@@ -29,7 +28,7 @@ type record struct {
 	throttle *transport.Throttle
 	// events and answers are how much of the cluster is read.
 	events, answers *transport.Allowance
-	// class is the class that the enrolment named when it was last described. Provider.mu guards it: watches read it.
+	// class is the class that the enrolment named when it was last described. The lock of records guards it: watches read it.
 	class string
 
 	enrolment       Enrolment
@@ -147,6 +146,37 @@ const (
 	secondProbe = time.Second
 )
 
+// describe sets the reason and the message for the state that was reached.
+func (r *record) describe(from State, ev event, why *reason.Failure) {
+	switch {
+	case ev == eventConnectFailed && from.Engaged(): // Of a shadow, which changes nothing.
+	case r.state == StateConnected:
+		r.reason, r.message = ReasonConnected, "Connected"
+	case r.state == StatePending && r.held != nil:
+		r.reason, r.message = r.held.Reason, r.held.Message
+	case r.state == StateDraining && from != StateDraining:
+		why = r.drainReason(ev)
+		r.reason, r.message = why.Reason, why.Message
+	case r.state == StateConnecting && (r.attempts == 0 || from == StatePending):
+		r.reason, r.message = ReasonConnecting, "A connection is being made"
+	case why != nil:
+		r.reason, r.message = why.Reason, why.Message
+	}
+}
+
+func (r *record) drainReason(ev event) *reason.Failure {
+	switch {
+	case ev == eventUnenrolled:
+		return reason.New(ReasonUnenrolled, "The cluster is no longer enrolled, and is being disconnected")
+	case ev == eventRefused && r.conflict != nil:
+		return r.conflict
+	case r.held != nil:
+		return r.held
+	default:
+		return reason.New(ReasonDraining, "The cluster is being disconnected")
+	}
+}
+
 // snapshot is what readers see.
 func (r *record) snapshot() Cluster {
 	message := r.message
@@ -178,37 +208,4 @@ func (r *record) verbosity(from State) int {
 	}
 	r.logged = now
 	return 0
-}
-
-// records are the records of all enrolments, with what wakes many of them as indexes: at a start, each class and each
-// namespace of the hub is an event. Provider.mu guards them.
-type records struct {
-	byKey                map[Key]*record
-	byClass, byNamespace setmap.Map[string, Key]
-}
-
-func newRecords() records {
-	return records{byKey: map[Key]*record{}, byClass: setmap.Map[string, Key]{}, byNamespace: setmap.Map[string, Key]{}}
-}
-
-func (rs *records) add(r *record) {
-	rs.byKey[r.key] = r
-	rs.byClass.Insert(r.class, r.key)
-	rs.byNamespace.Insert(r.key.Namespace, r.key)
-}
-
-// setClass notes the class that an enrolment names now.
-func (rs *records) setClass(r *record, class string) {
-	if r.class == class {
-		return
-	}
-	rs.byClass.Delete(r.class, r.key)
-	r.class = class
-	rs.byClass.Insert(class, r.key)
-}
-
-func (rs *records) remove(r *record) {
-	delete(rs.byKey, r.key)
-	rs.byClass.Delete(r.class, r.key)
-	rs.byNamespace.Delete(r.key.Namespace, r.key)
 }

@@ -34,23 +34,23 @@ func TestOneReleaseWakesThoseThatWaitForIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		q := &countingQueue{}
-		p.queue = q
+		p.records.wakeBy(q)
 		enrol := func(name string, uid types.UID) *record {
 			e := &Enrolment{Object: ObjectReference{Namespace: "ns", Name: name, UID: uid}}
 			return p.recordOf(KeyOf("fake", nn(name)), e)
 		}
 		for i := range n {
 			holder, other := enrol(fmt.Sprint("holder-", i), types.UID(fmt.Sprint("h", i))), enrol(fmt.Sprint("other-", i), types.UID(fmt.Sprint("o", i)))
-			if why := p.claim(t.Context(), holder, fmt.Sprint("cluster-", i)); why != nil {
+			if why := p.identities.claim(t.Context(), holder, fmt.Sprint("cluster-", i)); why != nil {
 				t.Fatal(why)
 			}
-			if why := p.claim(t.Context(), other, fmt.Sprint("cluster-", i)); why == nil || why.Reason != ReasonDuplicateCluster {
+			if why := p.identities.claim(t.Context(), other, fmt.Sprint("cluster-", i)); why == nil || why.Reason != ReasonDuplicateCluster {
 				t.Fatalf("want a duplicate, got %v", why)
 			}
 			other.state, other.reason = StateBackoff, ReasonDuplicateCluster
-			p.publish(other, false)
+			p.view.publish(other)
 		}
-		p.releaseClaim(KeyOf("fake", nn("holder-3")))
+		p.identities.release(KeyOf("fake", nn("holder-3")))
 		other := KeyOf("fake", nn("other-3"))
 		if !slices.Equal(q.added, []Key{other}) || !p.recordOf(other, nil).retryNow.Load() {
 			t.Errorf("of %d that were refused, want the one to be tried again that waited, got %d: %v", n, len(q.added), q.added)
@@ -99,7 +99,7 @@ func TestAClassCostsTheSameInAFleetOfAnySize(t *testing.T) {
 				class = "gold"
 			}
 			e := &Enrolment{Class: class, Object: ObjectReference{Namespace: "ns", Name: fmt.Sprint("w", i)}}
-			p.publish(p.recordOf(KeyOf("fake", nn(e.Object.Name)), e), false)
+			p.view.publish(p.recordOf(KeyOf("fake", nn(e.Object.Name)), e))
 		}
 		changed := 0
 		events := classHandler(p, func(mcr.ClusterName, ClassQueue) { changed++ })
@@ -126,13 +126,13 @@ func TestAClusterIsInOneClass(t *testing.T) {
 	for _, class := range []string{"gold", "silver"} {
 		r = p.recordOf(KeyOf("fake", nn("w")), &Enrolment{Class: class, Object: ObjectReference{Namespace: "ns", Name: "w"}})
 		r.enrolment.Class = class
-		p.publish(r, false)
+		p.view.publish(r)
 	}
 	if gold, silver := p.InClass("gold"), p.InClass("silver"); len(gold) != 0 || !slices.Equal(silver, []mcr.ClusterName{r.name}) {
 		t.Errorf("want the cluster in its class alone, got %v and %v", gold, silver)
 	}
-	p.publish(r, true)
-	if len(p.inClass) != 0 {
-		t.Errorf("want nothing to be left, got %v", p.inClass)
+	p.view.withdraw(r.name)
+	if len(p.view.inClass) != 0 {
+		t.Errorf("want nothing to be left, got %v", p.view.inClass)
 	}
 }

@@ -31,58 +31,58 @@ func limitOf(err error) string {
 }
 
 // answerRefused notes and counts that an answer of an engaged cluster was refused.
-func (p *Provider) answerRefused(name mcr.ClusterName, err error) {
-	p.beyondLimits(name, err, true)
+func (v *view) answerRefused(name mcr.ClusterName, err error) {
+	v.beyondLimits(name, err, true)
 }
 
 // eventsDelayed notes that events of an engaged cluster are read late. How late is another metric's affair.
-func (p *Provider) eventsDelayed(name mcr.ClusterName, err error) {
-	p.beyondLimits(name, err, false)
+func (v *view) eventsDelayed(name mcr.ClusterName, err error) {
+	v.beyondLimits(name, err, false)
 }
 
 // beyondLimits notes what an engaged cluster has too much of. Of several reasons the first one is told, until it has
 // not been true for a while.
-func (p *Provider) beyondLimits(name mcr.ClusterName, err error, count bool) {
+func (v *view) beyondLimits(name mcr.ClusterName, err error, count bool) {
 	why := probe.Refusal(err)
 	if why == nil {
 		return
 	}
-	p.mu.Lock()
-	if _, engaged := p.engaged[name]; !engaged {
-		p.mu.Unlock()
+	v.mu.Lock()
+	if _, engaged := v.engaged[name]; !engaged {
+		v.mu.Unlock()
 		return // What keeps a cluster from being connected is told by its state.
 	}
 	if count {
-		p.metrics.refused.WithLabelValues(metric.ClusterValues(name, limitOf(err))...).Inc()
+		v.metrics.refused.WithLabelValues(metric.ClusterValues(name, limitOf(err))...).Inc()
 	}
-	now, said := p.o.Clock.Now(), Refusal{why.Reason, why.Message}
-	old := p.refusals[name]
+	now, said := v.clock.Now(), Refusal{why.Reason, why.Message}
+	old := v.refusals[name]
 	if old.Refusal == said || old.Reason == "" || now.Sub(old.at) >= refusalLasts {
-		p.refusals[name] = datedRefusal{said, now}
+		v.refusals[name] = datedRefusal{said, now}
 	}
-	subscribers, changed := p.republishLocked(name)
-	p.mu.Unlock()
+	subscribers, changed := v.republishLocked(name)
+	v.mu.Unlock()
 	if changed {
 		notify(subscribers, name)
 	}
 }
 
 // forgetRefusal ends what is told of a refusal that has not been true for a while.
-func (p *Provider) forgetRefusal(name mcr.ClusterName, now time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if r, ok := p.refusals[name]; ok && now.Sub(r.at) >= refusalLasts {
-		delete(p.refusals, name) // The reconcile that probed publishes it.
+func (v *view) forgetRefusal(name mcr.ClusterName, now time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if r, ok := v.refusals[name]; ok && now.Sub(r.at) >= refusalLasts {
+		delete(v.refusals, name) // The reconcile that probed publishes it.
 	}
 }
 
 // republishLocked brings what readers see of the refusals of a cluster up to date, and returns whom to tell of it.
-func (p *Provider) republishLocked(name mcr.ClusterName) ([]func(mcr.ClusterName), bool) {
-	c, visible := p.published[name]
-	if said := p.refusals[name].Refusal; visible && c.Refused != said {
+func (v *view) republishLocked(name mcr.ClusterName) ([]func(mcr.ClusterName), bool) {
+	c, visible := v.clusters[name]
+	if said := v.refusals[name].Refusal; visible && c.Refused != said {
 		c.Refused = said
-		p.published[name] = c
-		return p.subscribers, true
+		v.clusters[name] = c
+		return v.subscribers, true
 	}
 	return nil, false
 }

@@ -9,33 +9,36 @@ import "time"
 // still, and each attempt lists everything in the cluster again.
 const panicWeight = 3
 
-// schedule sets a time.
-func (p *Provider) schedule(r *record, a action) {
-	now := p.o.Clock.Now()
+// schedule says when an enrolment is due next.
+type schedule struct{ o *Options }
+
+// set sets a time.
+func (s schedule) set(r *record, a action) {
+	now := s.o.Clock.Now()
 	switch {
 	case a == actionProbeNow:
 		r.probeAt = now
 	case a == actionScheduleProbe && r.probeFailures == 1:
-		r.probeAt = now.Add(jitter(min(secondProbe, p.o.ProbeInterval), p.o.Random()))
+		r.probeAt = now.Add(jitter(min(secondProbe, s.o.ProbeInterval), s.o.Random()))
 	case a == actionScheduleProbe && r.probedAt.IsZero():
 		// The first: clusters that were connected together are not probed together.
-		r.probeAt = now.Add(time.Duration(float64(p.o.ProbeInterval) * p.o.Random()))
+		r.probeAt = now.Add(time.Duration(float64(s.o.ProbeInterval) * s.o.Random()))
 	case a == actionScheduleProbe:
-		r.probeAt = now.Add(jitter(p.o.ProbeInterval, p.o.Random()))
+		r.probeAt = now.Add(jitter(s.o.ProbeInterval, s.o.Random()))
 	case a == actionScheduleRetry && r.reason == ReasonOtherHub:
 		// The other hub tells nobody when it releases the cluster.
 		r.attempts++
-		r.retryAt = now.Add(jitter(p.o.HubInterval, p.o.Random()))
+		r.retryAt = now.Add(jitter(s.o.HubInterval, s.o.Random()))
 	case a == actionScheduleRetry:
 		r.attempts++
 		if r.reason == ReasonPanicked {
 			r.attempts += panicWeight - 1
 		}
-		r.retryAt = now.Add(backoff(r.attempts, p.o.BackoffBase, p.o.BackoffMax, p.o.Random()))
+		r.retryAt = now.Add(backoff(r.attempts, s.o.BackoffBase, s.o.BackoffMax, s.o.Random()))
 	case a == actionResetRetry:
 		r.attempts, r.retryAt, r.settleAt = 0, time.Time{}, time.Time{}
 	case a == actionScheduleSettle:
-		r.settleAt = now.Add(p.o.SettlePeriod)
+		r.settleAt = now.Add(s.o.SettlePeriod)
 	}
 }
 

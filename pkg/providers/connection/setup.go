@@ -31,7 +31,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/closedcache"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
-	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
 // New returns a Provider. Make the manager, then the sources over its clients, then the Provider; hand it to
@@ -44,25 +43,35 @@ func New(o Options) (*Provider, error) {
 	m := newMetrics(o.Registerer)
 	pressure := transport.NewPressure(clock.RealClock{}, m.setPressure)
 	p := &Provider{
-		o:         o,
-		sources:   map[string]Source{},
-		metrics:   m,
-		arbiter:   allocation.NewArbiter[Key](),
-		pressure:  pressure,
-		events:    transport.NewShared(o.Limits.Events, pressure),
-		answers:   transport.NewShared(o.Limits.Answers, pressure),
-		indexes:   map[closedcache.Key][]closedcache.Index{},
-		records:   newRecords(),
-		published: map[mcr.ClusterName]Cluster{},
-		inClass:   setmap.Map[string, mcr.ClusterName]{},
-		engaged:   map[mcr.ClusterName]*connected{},
-		refusals:  map[mcr.ClusterName]datedRefusal{},
+		o:        &o,
+		sources:  map[string]Source{},
+		metrics:  m,
+		life:     &lifetime{},
+		pressure: pressure,
+		events:   transport.NewShared(o.Limits.Events, pressure),
+		answers:  transport.NewShared(o.Limits.Answers, pressure),
+		records:  newRecords(),
+		schedule: schedule{&o},
+		indexes:  map[closedcache.Key][]closedcache.Index{},
 	}
-	p.admission = allocation.NewAdmission(o.MaxConcurrentReconciles, o.MaxPerNamespace, p.wake)
-	p.quota = allocation.NewQuota(p.wake)
 	for _, s := range o.Sources {
 		p.sources[s.Name()] = s
 	}
+	p.view = newView(o.Clock, p.metrics, announcer{o.Recorder})
+	p.admission = allocation.NewAdmission(o.MaxConcurrentReconciles, o.MaxPerNamespace, p.records.wake)
+	p.classes = &classRules{required: o.RequireClass, quota: allocation.NewQuota(p.records.wake)}
+	p.identities = &identities{arbiter: allocation.NewArbiter[Key](), sources: p.sources, records: p.records}
+	p.panics = &panics{metrics: p.metrics, records: p.records}
+
+	claims := &claimant{o: &o, classes: p.classes}
+	talk := &contact{o: &o, sources: p.sources, admission: p.admission, metrics: p.metrics}
+	p.connector = &connector{
+		o: &o, contact: talk, identities: p.identities, claimant: claims, view: p.view, records: p.records,
+		metrics: p.metrics, panics: p.panics, life: p.life,
+	}
+	p.checker = &checker{o: &o, contact: talk, claimant: claims, view: p.view, metrics: p.metrics, schedule: p.schedule}
+	p.engager = &engager{o: &o, view: p.view, metrics: p.metrics, life: p.life}
+	p.farewell = &farewell{o: &o, claimant: claims, records: p.records, life: p.life}
 	return p, nil
 }
 
@@ -70,7 +79,7 @@ func New(o Options) (*Provider, error) {
 // starts. The manager starts the Provider itself, once it is elected.
 func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()
-	p.hub = local
+	p.hub, p.classes.hub = local, local.GetClient()
 	c, err := controller.NewTypedUnmanaged("connection", controller.TypedOptions[Key]{
 		Reconciler:              p,
 		MaxConcurrentReconciles: allocation.WorkersFor(p.o.MaxConcurrentReconciles),
@@ -105,10 +114,8 @@ func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 		}
 	}
 	return c.Watch(source.TypedFunc[Key](func(_ context.Context, q workqueue.TypedRateLimitingInterface[Key]) error {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.queue = q
-		for _, k := range p.quota.Reserved() {
+		p.records.wakeBy(q)
+		for _, k := range p.classes.quota.Reserved() {
 			q.Add(k) // It may be gone since.
 		}
 		return nil
@@ -118,7 +125,9 @@ func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 // classWatch wakes the enrolments that name a class when it comes, goes or changes.
 func (p *Provider) classWatch(hub cluster.Cluster) source.TypedSource[Key] {
 	return source.TypedKind(hub.GetCache(), &fleetv1alpha1.EnrollmentClass{}, handler.TypedEnqueueRequestsFromMapFunc(
-		func(_ context.Context, class *fleetv1alpha1.EnrollmentClass) []Key { return p.enrolmentsOf(class.Name) }),
+		func(_ context.Context, class *fleetv1alpha1.EnrollmentClass) []Key {
+			return p.records.ofClass(class.Name)
+		}),
 		predicate.TypedGenerationChangedPredicate[*fleetv1alpha1.EnrollmentClass]{})
 }
 
@@ -126,7 +135,7 @@ func (p *Provider) classWatch(hub cluster.Cluster) source.TypedSource[Key] {
 // may allow it.
 func (p *Provider) namespaceWatch(hub cluster.Cluster) source.TypedSource[Key] {
 	return source.TypedKind(hub.GetCache(), namespaceMetadata(), handler.TypedEnqueueRequestsFromMapFunc(
-		func(_ context.Context, ns *metav1.PartialObjectMetadata) []Key { return p.enrolmentsIn(ns.Name) }),
+		func(_ context.Context, ns *metav1.PartialObjectMetadata) []Key { return p.records.ofNamespace(ns.Name) }),
 		predicate.TypedLabelChangedPredicate[*metav1.PartialObjectMetadata]{})
 }
 
@@ -161,8 +170,8 @@ func (p *Provider) prepare(ctx context.Context, aware mcr.Aware) error {
 		return errors.New("cannot start the connection provider twice")
 	}
 	p.started = true
-	p.aware, p.ctx = aware, ctx
-	p.share = connectionOptions{
+	p.engager.aware, p.life.ctx = aware, ctx
+	p.connector.share = connectionOptions{
 		scheme: p.o.Scheme, byObject: p.o.CacheByObject, indexes: p.indexes, credentials: p.o.Credentials,
 		requestTimeout: p.o.RequestTimeout, probeTimeout: p.o.ProbeTimeout,
 		qps: p.o.QPS, burst: p.o.Burst, userAgent: p.o.UserAgent, wrapTransport: p.o.WrapTransport,
@@ -175,7 +184,7 @@ var hubRetry = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter:
 
 func (p *Provider) loadHubUID(ctx context.Context) error {
 	if p.o.HubUID != "" {
-		p.arbiter.HubUID = p.o.HubUID
+		p.identities.arbiter.HubUID = p.o.HubUID
 		return nil
 	}
 	ns := namespaceMetadata()
@@ -185,7 +194,7 @@ func (p *Provider) loadHubUID(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot get the hub's namespace kube-system, by whose UID the hub is recognised: %w", err)
 	}
-	p.arbiter.HubUID = string(ns.UID)
+	p.identities.arbiter.HubUID = string(ns.UID)
 	return nil
 }
 
@@ -205,9 +214,9 @@ func (p *Provider) loadPins(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(pins)) {
 		k, ok := ParseClusterName(name)
 		if _, known := p.sources[k.Source]; ok && known && pins[name].valid() {
-			p.arbiter.Pin(k, pins[name].claim())
+			p.identities.arbiter.Pin(k, pins[name].claim())
 			if p.o.RequireClass && pins[name].Class != "" {
-				p.quota.Reserve(k, pins[name].Class)
+				p.classes.quota.Reserve(k, pins[name].Class)
 			}
 		}
 	}
@@ -228,13 +237,10 @@ func retryRead(ctx context.Context, read func() error) error {
 
 // stop ends every connection and waits.
 func (p *Provider) stop() {
-	p.mu.Lock()
-	conns := slices.Collect(maps.Values(p.engaged))
-	p.mu.Unlock()
-	for _, c := range conns {
+	for _, c := range p.view.connections() {
 		c.close(errStopped)
 	}
-	p.running.Wait()
+	p.life.running.Wait()
 }
 
 // logConstructor has every line say which cluster it is about.

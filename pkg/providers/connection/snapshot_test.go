@@ -122,9 +122,9 @@ func TestSubscribersHearOfWhatReadersCanSee(t *testing.T) {
 	}
 	connectiontest.Eventually(t, "subscribers hear that it is connected", lastHeard("Connected "), all)
 	refused := &bounded.Error{Limit: bounded.LimitDepth}
-	h.answerRefused(clusterName("a"), refused)
-	h.answerRefused(clusterName("a"), refused)
-	h.answerRefused("fake/ns/unknown", refused)
+	h.view.answerRefused(clusterName("a"), refused)
+	h.view.answerRefused(clusterName("a"), refused)
+	h.view.answerRefused("fake/ns/unknown", refused)
 	src.remove("a")
 	connectiontest.Eventually(t, "subscribers hear that it is gone", lastHeard(" "), all)
 	want := []string{"Connecting ", "Connected ", "Connected AnswerRefused"}

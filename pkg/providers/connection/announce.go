@@ -1,0 +1,45 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
+)
+
+// announcer writes events on enrolled objects.
+type announcer struct {
+	recorder EventRecorder // nil if there is none
+}
+
+// changed tells of a change that is worth an event.
+func (a announcer) changed(old, now Cluster) {
+	if (old.State == now.State && old.Reason == now.Reason) || now.State == StateConnecting {
+		return
+	}
+	if old.State == "" && now.State == StatePending && now.Reason == ReasonConnecting {
+		return
+	}
+	eventType := corev1.EventTypeNormal
+	if now.State == StateDegraded || now.State == StateBackoff {
+		eventType = corev1.EventTypeWarning
+	}
+	a.write(now.Enrolment.Object, eventType, now.Reason, now.Message)
+}
+
+// kept tells that changed credentials are of no use, while the connection made with the old ones goes on.
+func (a announcer) kept(o ObjectReference, why *reason.Failure) {
+	a.write(o, corev1.EventTypeWarning, why.Reason,
+		"The changed kubeconfig is not used, the connection that serves is kept: "+why.Message)
+}
+
+func (a announcer) write(o ObjectReference, eventType, reason, message string) {
+	if a.recorder == nil {
+		return
+	}
+	apiVersion, kind := o.ToAPIVersionAndKind()
+	ref := &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID}
+	a.recorder.Eventf(ref, nil, eventType, reason, "Connect", "%s", message)
+}

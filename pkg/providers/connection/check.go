@@ -1,0 +1,120 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+// versionInterval is how long a Kubernetes version is believed: control planes are upgraded without going away.
+const versionInterval = 5 * time.Minute
+
+// checker finds out how a connection is that serves, and whether its credentials are still those of its Secret.
+type checker struct {
+	o        *Options
+	contact  *contact
+	claimant *claimant
+	view     *view
+	metrics  *metrics
+	schedule schedule
+}
+
+// probe asks the API server how it is.
+func (c *checker) probe(ctx context.Context, r *record) (event, *reason.Failure, error) {
+	leave, err := c.contact.enter(r, allocation.ProbeLane(r.probeFailures))
+	if err != nil {
+		return "", nil, err
+	}
+	defer leave()
+	r.probedAt = c.o.Clock.Now()
+	r.conn.transport.Trust()
+
+	health, why := c.contact.ask(ctx, r.conn.prober, r.conn.creds.Token())
+	if why != nil && why.Reason == ReasonUnauthorized {
+		ev, why := c.reauthorize(ctx, r, why)
+		return ev, why, nil
+	}
+	if why == nil {
+		why = c.identify(ctx, r)
+	}
+	if why == nil {
+		why = c.claimant.verify(ctx, r)
+	}
+	switch {
+	case why != nil && endsConnection(why.Reason):
+		return eventLost, why, nil
+	case why != nil:
+		ev, why := c.probeFailed(r, why)
+		return ev, why, nil
+	}
+	if r.state == StateDegraded || r.probedAt.Sub(r.versionAt) >= versionInterval {
+		if v := r.conn.prober.Version(ctx, r.conn.creds.Token()); v != "" {
+			r.version = v
+		}
+		r.versionAt = r.probedAt
+	}
+	r.probeFailures, r.health = 0, health
+	c.view.forgetRefusal(r.name, r.probedAt)
+	r.unsynced = r.conn.progress.Unsynced(unsyncedAfter)
+	return eventProbeSucceeded, nil, nil
+}
+
+// identify makes sure that it is the same cluster that answers, before anything is written to it: when it was away, and
+// when there are new TCP connections to it, which a name or a load balancer may have led elsewhere.
+func (c *checker) identify(ctx context.Context, r *record) *reason.Failure {
+	dials := r.conn.transport.Dials()
+	if r.state != StateDegraded && dials == r.conn.verified {
+		return nil
+	}
+	uid, why := r.conn.prober.Identity(ctx, r.conn.creds.Token())
+	switch {
+	case why != nil:
+		return why
+	case uid != r.uid:
+		return reason.New(ReasonClusterIdentityChanged, "Another cluster answers at the same address")
+	}
+	r.conn.verified = dials
+	return nil
+}
+
+// endsConnection is whether what a probe found out ends the connection at once: the cluster answered, and is not to be
+// written to.
+func endsConnection(reason string) bool {
+	return reason == ReasonClusterIdentityChanged || reason == ReasonOtherHub || reason == ReasonForbidden
+}
+
+func (c *checker) probeFailed(r *record, why *reason.Failure) (event, *reason.Failure) {
+	c.metrics.failed(r.name, why.Reason)
+	r.probeFailures++
+	r.health = metav1.ConditionUnknown
+	if r.probeFailures >= c.o.ProbeFailureThreshold {
+		return eventLost, why
+	}
+	return eventProbeFailed, why
+}
+
+// reauthorize reads the Secret when the API server does not accept the credentials: most likely they were rotated a
+// moment ago. If the Secret holds nothing new, or cannot be read, the probe has failed like any other: authenticators
+// fail for a moment, too.
+func (c *checker) reauthorize(ctx context.Context, r *record, unauthorized *reason.Failure) (event, *reason.Failure) {
+	version := r.enrolment.CredentialsVersion
+	if creds, why := c.contact.readCredentials(ctx, r); why == nil {
+		switch credentials.Compare(r.conn.creds, creds) {
+		case credentials.TokenChanged:
+			r.next, r.credentialsVersion, r.readVersion = creds, version, version
+			return eventTokenChanged, nil
+		case credentials.Replaced:
+			r.credentialsVersion, r.readVersion = "", "" // A new connection is made next, beside this one.
+		case credentials.Unchanged:
+		}
+	}
+	return c.probeFailed(r, unauthorized)
+}

@@ -1,0 +1,142 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+// connector makes connections.
+type connector struct {
+	o          *Options
+	contact    *contact
+	identities *identities
+	claimant   *claimant
+	view       *view
+	records    *records
+	metrics    *metrics
+	panics     *panics
+	life       *lifetime
+	share      connectionOptions // set by Start, before the first reconcile
+}
+
+// connect tries to make a connection, beside the one that serves if it is a shadow.
+func (c *connector) connect(ctx context.Context, r *record, shadow bool) (event, *reason.Failure, error) {
+	leave, err := c.contact.enter(r, allocation.AttemptLane(r.attempts))
+	if err != nil {
+		return "", nil, err
+	}
+	defer leave()
+	if !shadow && r.attempts == 0 {
+		c.view.publish(r) // The first attempt is visible; later ones are not, lest a dead cluster's state flaps.
+	}
+	r.attempted = r.enrolment
+	r.retryNow.Store(false)
+
+	ctx, cancel := context.WithTimeout(ctx, c.o.ConnectTimeout)
+	defer cancel()
+	version := r.enrolment.CredentialsVersion
+	r.readVersion = version
+	conn, why := c.dial(ctx, r)
+	r.next = nil
+	if why == nil {
+		r.pending, r.credentialsVersion = conn, version
+		return eventConnected, nil, nil
+	}
+	c.metrics.failed(r.name, why.Reason)
+	switch {
+	case shadow:
+		c.view.announcer.kept(r.enrolment.Object, why)
+		return eventConnectFailed, why, nil
+	case why.Reason == ReasonDuplicateCluster, why.Reason == ReasonClusterIdentityChanged, why.Reason == ReasonHubItself,
+		why.Reason == ReasonOtherHub:
+		return eventRefused, why, nil
+	default:
+		return eventConnectFailed, why, nil
+	}
+}
+
+// dial makes a connection: credentials, reachability, identity, arbitration, and only then what costs something.
+func (c *connector) dial(ctx context.Context, r *record) (conn *connected, why *reason.Failure) {
+	creds := r.next
+	if creds == nil {
+		if creds, why = c.contact.readCredentials(ctx, r); why != nil {
+			return nil, why
+		}
+	}
+	if used := creds.Fingerprint(); used != r.tried {
+		r.tried, r.attempts = used, 0 // Earlier failures say nothing about these.
+	}
+	key := r.key
+	t, err := transport.New(string(r.name), creds, c.o.Credentials, c.o.UserAgent, func() { c.records.wake(key) })
+	if err != nil {
+		return nil, reason.New(ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err))
+	}
+	defer func() {
+		if conn == nil { // Also after a panic.
+			t.Close()
+		}
+	}()
+	name, guarded := r.name, c.panics.guard(ctx, r, t.SetPanicked)
+	c.metrics.panicsOf(name) // That there was none is something to know, too.
+	t.Serve(transport.Owner{
+		Limits: c.o.Limits, Watches: c.metrics.watchesOf(name), Requests: c.metrics.requestsOf(name), Guard: guarded,
+		Pacing: &transport.Pacing{
+			Events: r.events, Answers: r.answers, Clock: clock.RealClock{}, Paused: c.metrics.pausesOf(name),
+			Delayed: func(err error) { c.view.eventsDelayed(name, err) },
+		},
+		Refused: func(err error) { c.view.answerRefused(name, err) },
+		Account: c.o.Budget.Account(r.enrolment.Class, string(name), func(err error) {
+			// Whoever is refused may hold a lock of a store that subscribers read.
+			guarded.Go("telling of a refusal", func() { c.view.answerRefused(name, err) })
+		}),
+	})
+	return c.establish(ctx, r, creds, t)
+}
+
+func (c *connector) establish(ctx context.Context, r *record, creds *credentials.Credentials, t *transport.Transport) (*connected, *reason.Failure) {
+	pr := probe.New(t, c.o.ProbeTimeout)
+	health, why := c.contact.ask(ctx, pr, creds.Token())
+	if why != nil {
+		return nil, why
+	}
+	dials := t.Dials()
+	uid, why := pr.Identity(ctx, creds.Token())
+	if why != nil {
+		return nil, why
+	}
+	if why := c.identities.claim(ctx, r, uid); why != nil {
+		return nil, why
+	}
+	if why := c.claimant.begin(ctx, r, pr, creds.Token()); why != nil {
+		return nil, why
+	}
+	//nolint:contextcheck // The connection outlives the reconcile that makes it: its context is the provider's.
+	conn, err := newConnected(c.life.ctx, r.name, creds, uid, t, r.throttle, log.FromContext(ctx).WithName("cluster"), c.share)
+	if err != nil {
+		return nil, reason.New(ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err))
+	}
+	conn.verified = dials
+	r.uid, r.health = uid, health
+	r.version, r.versionAt = pr.Version(ctx, creds.Token()), c.o.Clock.Now()
+	key, logger := r.key, log.FromContext(ctx)
+	c.life.running.Go(func() {
+		err := t.Guard().Run("the cache", conn.run)
+		if conn.stoppedByItself() {
+			logger.Error(err, "The cluster's cache stopped by itself")
+			c.records.wake(key)
+		}
+	})
+	return conn, nil
+}

@@ -1,0 +1,72 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+)
+
+// contact is what it takes to talk to a cluster: room to do so, its credentials, and a probe that is measured.
+type contact struct {
+	o         *Options
+	sources   map[string]Source
+	admission *allocation.Admission[Key]
+	metrics   *metrics
+}
+
+// errBusy says that there is no room to talk to a cluster now. The enrolment is woken when there is.
+var errBusy = errors.New("too many clusters are being talked to")
+
+// enter asks for room to talk to a cluster; errBusy if there is none now.
+func (c *contact) enter(r *record, l allocation.Lane) (leave func(), err error) {
+	leave, ok := c.admission.Enter(r.key, r.key.Namespace, l)
+	r.waits[l] = !ok
+	if !ok {
+		return nil, errBusy
+	}
+	return leave, nil
+}
+
+// readCredentials reads the Secret from the hub's API server.
+func (c *contact) readCredentials(ctx context.Context, r *record) (*credentials.Credentials, *reason.Failure) {
+	ctx, cancel := context.WithTimeout(ctx, c.o.RequestTimeout)
+	defer cancel()
+	raw, err := c.sources[r.key.Source].Kubeconfig(ctx, &r.enrolment)
+	var invalid *credentials.InvalidError
+	switch {
+	case errors.Is(err, ErrNoCredentials):
+		return nil, reason.New(ReasonNoCredentials, "There is no Secret with the cluster's kubeconfig")
+	case errors.As(err, &invalid):
+		return nil, reason.New(ReasonBadKubeconfig, invalid.Message)
+	case err != nil:
+		log.FromContext(ctx).Error(err, "Cannot read the kubeconfig")
+		return nil, reason.New(ReasonNoCredentials, "The Secret with the cluster's kubeconfig cannot be read from the hub")
+	}
+	creds, err := credentials.Parse(raw.Data, c.o.Credentials)
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == credentials.ReasonDenied:
+		return nil, reason.New(ReasonEndpointDenied, invalid.Message)
+	case err != nil:
+		return nil, reason.New(ReasonBadKubeconfig, err.Error())
+	}
+	r.readFrom = raw.SecretKey
+	return creds, nil
+}
+
+// ask probes and measures.
+func (c *contact) ask(ctx context.Context, pr probe.Prober, token string) (metav1.ConditionStatus, *reason.Failure) {
+	start := c.o.Clock.Now()
+	health, why := pr.Ready(ctx, token)
+	c.metrics.duration.Observe(c.o.Clock.Since(start).Seconds())
+	return health, why
+}

@@ -1,0 +1,74 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
+)
+
+// identities decides which enrolment has a cluster that several lead to, and which one an identifier.
+type identities struct {
+	arbiter *allocation.Arbiter[Key]
+	sources map[string]Source
+	records *records
+}
+
+// claim asks the arbiter for the cluster, and says why it may not be had. A holder that is only known from before the
+// start is looked up in the hub first: its object may be gone since.
+func (i *identities) claim(ctx context.Context, r *record, uid string) *reason.Failure {
+	identifier := r.enrolment.Identifier
+	if identifier == "" {
+		identifier = uid
+	}
+	for {
+		ruling := i.arbiter.Claim(r.key, r.enrolment.Object.UID, uid, identifier)
+		i.records.retry(ruling.Freed)
+		switch ruling.Verdict {
+		case allocation.VerdictGranted:
+			r.identifier = identifier
+			return nil
+		case allocation.VerdictHub:
+			return reason.New(ReasonHubItself, "The kubeconfig leads to the hub itself, which cannot be a workload cluster")
+		case allocation.VerdictIdentityChanged:
+			return reason.New(ReasonClusterIdentityChanged, fmt.Sprintf(
+				"The kubeconfig leads to a cluster with the UID %q, and led to another one before; un-enrol and enrol it again if that is intended", uid))
+		case allocation.VerdictDuplicate:
+		}
+		if ruling.Pinned && !i.stillEnrolled(ctx, ruling.Holder, r.key) {
+			continue
+		}
+		if ruling.SameCluster {
+			return reason.New(ReasonDuplicateCluster, fmt.Sprintf("The same cluster is already enrolled as %q", ruling.Holder))
+		}
+		return reason.New(ReasonDuplicateCluster, fmt.Sprintf("The cluster identifier %q belongs to %q", identifier, ruling.Holder))
+	}
+}
+
+// stillEnrolled looks up the holder of a claim from before the start, and confirms or releases the claim. When the hub
+// cannot be read, the holder keeps it. The one who asks claims again; others that were refused are tried again.
+func (i *identities) stillEnrolled(ctx context.Context, holder, asks Key) bool {
+	e, err := i.sources[holder.Source].Describe(ctx, types.NamespacedName{Namespace: holder.Namespace, Name: holder.Name})
+	if err != nil {
+		return true
+	}
+	c, ok := i.arbiter.Held(holder)
+	if ok && e != nil && (c.ObjectUID == "" || c.ObjectUID == e.Object.UID) {
+		i.arbiter.Confirm(holder)
+		return true
+	}
+	i.records.retry(slices.DeleteFunc(i.arbiter.Release(holder), func(k Key) bool { return k == asks }))
+	return false
+}
+
+// release gives up the hold on a cluster, and has those tried again that were refused because of it.
+func (i *identities) release(k Key) {
+	i.records.retry(i.arbiter.Release(k))
+}

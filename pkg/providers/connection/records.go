@@ -1,0 +1,105 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"sync"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/masthead-dev/masthead/pkg/setmap"
+)
+
+// records are the records of all enrolments, and the queue in which their keys wait for a worker. What wakes many of
+// them is an index: at a start, each class and each namespace of the hub is an event.
+type records struct {
+	mu                   sync.RWMutex
+	byKey                map[Key]*record
+	byClass, byNamespace setmap.Map[string, Key]
+	queue                workqueue.TypedRateLimitingInterface[Key]
+}
+
+func newRecords() *records {
+	return &records{byKey: map[Key]*record{}, byClass: setmap.Map[string, Key]{}, byNamespace: setmap.Map[string, Key]{}}
+}
+
+// get returns the record of a key, or nil.
+func (rs *records) get(k Key) *record {
+	rs.mu.RLock()
+	defer rs.mu.RUnlock()
+	return rs.byKey[k]
+}
+
+func (rs *records) add(r *record) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.byKey[r.key] = r
+	rs.byClass.Insert(r.class, r.key)
+	rs.byNamespace.Insert(r.key.Namespace, r.key)
+}
+
+// setClass notes the class that an enrolment names now.
+func (rs *records) setClass(r *record, class string) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if r.class == class {
+		return
+	}
+	rs.byClass.Delete(r.class, r.key)
+	r.class = class
+	rs.byClass.Insert(class, r.key)
+}
+
+func (rs *records) remove(r *record) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	delete(rs.byKey, r.key)
+	rs.byClass.Delete(r.class, r.key)
+	rs.byNamespace.Delete(r.key.Namespace, r.key)
+}
+
+// ofClass returns the enrolments that name a class.
+func (rs *records) ofClass(class string) []Key {
+	rs.mu.RLock()
+	defer rs.mu.RUnlock()
+	return rs.byClass.Values(class)
+}
+
+// ofNamespace returns the enrolments of a namespace of the hub.
+func (rs *records) ofNamespace(namespace string) []Key {
+	rs.mu.RLock()
+	defer rs.mu.RUnlock()
+	return rs.byNamespace.Values(namespace)
+}
+
+// wakeBy has keys added to a queue when they are woken. Before that, there is nobody to wake.
+func (rs *records) wakeBy(q workqueue.TypedRateLimitingInterface[Key]) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.queue = q
+}
+
+// wake has a key reconciled soon.
+func (rs *records) wake(k Key) {
+	rs.mu.RLock()
+	q := rs.queue
+	rs.mu.RUnlock()
+	if q != nil {
+		q.Add(k)
+	}
+}
+
+// retry has enrolments tried again that were refused because of what has now been released.
+func (rs *records) retry(keys []Key) {
+	rs.mu.RLock()
+	for _, k := range keys {
+		if r, ok := rs.byKey[k]; ok {
+			r.retryNow.Store(true)
+		}
+	}
+	rs.mu.RUnlock()
+	for _, k := range keys {
+		rs.wake(k)
+	}
+}
