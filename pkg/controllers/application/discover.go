@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -236,16 +235,4 @@ func (p *pass) blame(v *componentView) {
 			return
 		}
 	}
-}
-
-// unseenDiscovered are the views of what an Application discovered when somebody looked last.
-func unseenDiscovered(app *appsv1alpha1.Application, why *condition.Problem) []componentView {
-	var views []componentView
-	for _, was := range app.Status.Discovered {
-		if was.Name != "" {
-			gvk := schema.GroupVersionKind(metav1.GroupVersionKind{Group: was.Group, Version: was.Version, Kind: was.Kind})
-			views = append(views, viewOf(gvk, types.NamespacedName{Namespace: was.Namespace, Name: was.Name}, why))
-		}
-	}
-	return views
 }

@@ -348,11 +348,3 @@ func (d *discovered) overflow() {
 	d.at[keyOfView(v)] = len(d.views)
 	d.views = append(d.views, v)
 }
-
-// viewOf is the view of a discovered object, or of what keeps Masthead from seeing any.
-func viewOf(gvk schema.GroupVersionKind, key types.NamespacedName, unseen *condition.Problem) componentView {
-	return componentView{
-		discovered: true, name: key.Name, namespace: key.Namespace, unseen: unseen,
-		kind: appsv1alpha1.ComponentKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Name: key.Name},
-	}
-}

@@ -107,14 +107,6 @@ func marksOfSource(s appsv1alpha1.DiscoverySource, application, namespace string
 	return nil
 }
 
-// orOwn is a namespace, or that of the Application if none is named.
-func orOwn(namespace, application string) string {
-	if namespace == "" {
-		return application
-	}
-	return namespace
-}
-
 // distinct is what a spec says of discovery, each source and each kind once: what is repeated is looked for once.
 func distinct(d *appsv1alpha1.Discovery, application string) *appsv1alpha1.Discovery {
 	out := *d

@@ -5,6 +5,7 @@ package application
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
@@ -79,5 +80,10 @@ type dependencyView struct {
 	status *appsv1alpha1.ApplicationStatus
 }
 
-// An applicationKey names an Application in its cluster.
-type applicationKey = types.NamespacedName
+// viewOf is the view of a discovered object, or of what keeps Masthead from seeing any.
+func viewOf(gvk schema.GroupVersionKind, key types.NamespacedName, unseen *condition.Problem) componentView {
+	return componentView{
+		discovered: true, name: key.Name, namespace: key.Namespace, unseen: unseen,
+		kind: appsv1alpha1.ComponentKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Name: key.Name},
+	}
+}

@@ -297,3 +297,19 @@ func markingsOf(r kindwatch.Record) *markings {
 	}
 	return nil
 }
+
+// applicationIn is the Application that a watch has; nil if there is none.
+func applicationIn(e *kindwatch.Entry) *appsv1alpha1.Application {
+	if e == nil {
+		return nil
+	}
+	rec := applicationRecordOf(e.Record)
+	if rec == nil {
+		return nil
+	}
+	app := rec.application()
+	if app != nil {
+		app.ResourceVersion = e.ResourceVersion
+	}
+	return app
+}

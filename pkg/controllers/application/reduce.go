@@ -4,6 +4,7 @@
 package application
 
 import (
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,14 +19,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// Bounds of what is kept of an object, whoever wrote it.
-const (
-	// maxName is how long the name of an Application can be.
-	maxName = 253
-
-	// maxOwners is how many Applications of an object's owner references are kept. Masthead writes one.
-	maxOwners = 16
-)
+// maxOwners is how many Applications of an object's owner references are kept, whoever wrote them. Masthead writes one.
+const maxOwners = 16
 
 // A reducer makes records of objects while they arrive.
 type reducer struct {
@@ -149,4 +144,10 @@ func reducedDefinition(kind kindwatch.Kind, obj *unstructured.Unstructured) kind
 		rec.seen = &seen
 	}
 	return rec
+}
+
+// isOrphaning is whether an Application is being deleted so that its components stay, as `kubectl delete
+// --cascade=orphan` does it.
+func isOrphaning(app *appsv1alpha1.Application) bool {
+	return app.DeletionTimestamp != nil && slices.Contains(app.Finalizers, metav1.FinalizerOrphanDependents)
 }

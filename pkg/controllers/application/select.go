@@ -5,9 +5,7 @@ package application
 
 import (
 	"fmt"
-	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -73,12 +71,6 @@ func selectorOf(app *appsv1alpha1.Application) (selector, error) {
 		key: types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, uid: app.UID, labels: matches,
 		orphaning: isOrphaning(app),
 	}, nil
-}
-
-// isOrphaning is whether an Application is being deleted so that its components stay, as `kubectl delete
-// --cascade=orphan` does it.
-func isOrphaning(app *appsv1alpha1.Application) bool {
-	return app.DeletionTimestamp != nil && slices.Contains(app.Finalizers, metav1.FinalizerOrphanDependents)
 }
 
 // belongs is whether an object belongs to the Application: it is in the Application's namespace, its annotation names

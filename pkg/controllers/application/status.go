@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
@@ -129,3 +131,15 @@ const (
 	// added up.
 	maxSummaryComponents = 1024
 )
+
+// unseenDiscovered are the views of what an Application discovered when somebody looked last.
+func unseenDiscovered(app *appsv1alpha1.Application, why *condition.Problem) []componentView {
+	var views []componentView
+	for _, was := range app.Status.Discovered {
+		if was.Name != "" {
+			gvk := schema.GroupVersionKind(metav1.GroupVersionKind{Group: was.Group, Version: was.Version, Kind: was.Kind})
+			views = append(views, viewOf(gvk, types.NamespacedName{Namespace: was.Namespace, Name: was.Name}, why))
+		}
+	}
+	return views
+}

@@ -6,8 +6,6 @@ package application
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -80,25 +78,4 @@ func (s sight) clusterScoped(kind kindwatch.Kind) bool {
 			return r.Group == kind.Group && (r.Resource == kind.Resource || r.Resource == everyResource)
 		})
 	})
-}
-
-// setPolicy changes what the class of the cluster lets be done, and says whether that is news.
-func (w *workload) setPolicy(p policy) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	before := w.policy
-	w.policy = p
-	news := before.observeOnly != p.observeOnly || before.ownsDiscovered != p.ownsDiscovered ||
-		!equality.Semantic.DeepEqual(before.visibility, p.visibility)
-	if news {
-		w.regime++
-	}
-	return news
-}
-
-// sightOf is what the Applications of a namespace see.
-func (w *workload) sightOf(namespace string) sight {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return sight{own: namespace, policy: w.policy}
 }

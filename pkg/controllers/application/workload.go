@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -187,21 +188,6 @@ func (w *workload) application(key applicationKey) *appsv1alpha1.Application {
 		return nil
 	}
 	return applicationIn(&entry)
-}
-
-func applicationIn(e *kindwatch.Entry) *appsv1alpha1.Application {
-	if e == nil {
-		return nil
-	}
-	rec := applicationRecordOf(e.Record)
-	if rec == nil {
-		return nil
-	}
-	app := rec.application()
-	if app != nil {
-		app.ResourceVersion = e.ResourceVersion
-	}
-	return app
 }
 
 // track notes that there is an Application, or that it has changed. What was noted of another one that had its name is
@@ -459,4 +445,25 @@ func (w *workload) forgetUnanswered(group string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	maps.DeleteFunc(w.unansweredUntil, func(gv schema.GroupVersion, _ time.Time) bool { return gv.Group == group })
+}
+
+// setPolicy changes what the class of the cluster lets be done, and says whether that is news.
+func (w *workload) setPolicy(p policy) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.policy
+	w.policy = p
+	news := before.observeOnly != p.observeOnly || before.ownsDiscovered != p.ownsDiscovered ||
+		!equality.Semantic.DeepEqual(before.visibility, p.visibility)
+	if news {
+		w.regime++
+	}
+	return news
+}
+
+// sightOf is what the Applications of a namespace see.
+func (w *workload) sightOf(namespace string) sight {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return sight{own: namespace, policy: w.policy}
 }

@@ -1,0 +1,43 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+)
+
+// Kinds that are watched beside those of components.
+var (
+	applicationKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
+		GroupVersionKind:  appsv1alpha1.GroupVersion.WithKind("Application"),
+		Resource:          "applications",
+		StatusSubresource: true,
+	}
+
+	// The definition of Applications is among those that bear our label. If it is not, it has a watch of its own: there
+	// may be none, or one that is somebody else's.
+	ownedDefinitionKind   = multicluster.OwnedDefinitions()               //nolint:gochecknoglobals // A constant.
+	foreignDefinitionKind = multicluster.DefinitionNamed(definition.Name) //nolint:gochecknoglobals // A constant.
+
+	// Of definitions and of API groups it matters that they change. They are watched where an Application names a kind.
+	definitionKind = multicluster.Definitions() //nolint:gochecknoglobals // A constant.
+	apiServiceKind = kindwatch.Kind{            //nolint:gochecknoglobals // A constant.
+		GroupVersionKind: schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"},
+		Resource:         "apiservices",
+		ClusterScoped:    true,
+		MetadataOnly:     true,
+	}
+
+	// Pods of health checks are watched where there are Applications. The selector keeps all other Pods away.
+	healthCheckPodKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
+		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"},
+		Resource:         "pods",
+		LabelSelector:    appsv1alpha1.HealthCheckLabel,
+	}
+)
