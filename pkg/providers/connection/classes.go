@@ -44,8 +44,6 @@ type Classes interface {
 	InClass(class string) []mcr.ClusterName
 }
 
-var _ Classes = &Provider{}
-
 // ClassSource watches the EnrollmentClasses of the hub, and calls changed for each cluster of one that came, changed or
 // went. The status of a class changes with the fleet, and means nothing to a cluster.
 func ClassSource[R comparable](

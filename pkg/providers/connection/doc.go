@@ -23,11 +23,23 @@
 //	reason       the reasons that users read
 //
 // Here, decide.go and transition.go are the machine, which is pure. types.go, key.go and options.go are what others
-// see. provider.go is what the Provider keeps and shows, and setup.go how it is wired and started. reconcile.go takes
-// one enrolment through its steps: hold.go says what keeps it from being connected, work.go connects and probes,
-// engage.go and leave.go begin and end its work, hub.go claims its cluster for this hub, schedule.go says when it is
-// due next, and publish.go tells readers. connected.go is one live connection. No file leads back to one that leads to
-// it.
+// see. The Provider takes enrolments through the machine, and holds a type for each thing that this takes:
+//
+//	Provider    setup.go wires and starts it, reconcile.go takes one enrolment through its steps
+//	records     what is known of each enrolment (record.go), and the queue that wakes it
+//	view        what readers see, subscribers are told of, and events say: view.go, refused.go, announce.go
+//	classRules  what the classes in the hub allow: hold.go, with what else keeps an enrolment from being connected
+//	identities  which of several enrolments has a cluster or an identifier
+//	claimant    claims a cluster for this hub, and gives it up: hub.go
+//	schedule    when an enrolment is due next
+//	contact     what talking to a cluster takes: room, credentials, a probe that is measured
+//	connector   makes a connection; connected.go is one that is live
+//	checker     how a connection is that serves: check.go; and whether its Secret has changed: check_credentials.go
+//	engager     begins and ends the work of controllers in a cluster
+//	farewell    drains that work, and takes leave: leave.go
+//	panics      what is told of panics
+//
+// A type knows those that it is given, and none knows the Provider. No file leads back to one that leads to it.
 //
 // # Guarantees
 //
@@ -78,10 +90,11 @@
 // # Locking
 //
 // A work queue gives a key to one worker at a time, so that the fields of a record need no lock; what others set there
-// is atomic. Provider.mu guards the maps that readers see, and the rooms have locks of their own; both are held for map
-// operations only, never during I/O and never while calling out (subscribers, the gate, Engage, the recorder). Nothing
-// takes one while holding the other. Besides workers, there are these goroutines: what the cache of a connection needs;
-// one while a cluster is drained; one while a connection is handed over.
+// is atomic. The records, the view, the Leavers and the rooms have a lock each. They are held for map operations only,
+// never during I/O and never while calling out (subscribers, the gate, Engage, the recorder), and nothing takes one
+// while holding another. Provider.mu guards the indexes until it has started. Besides workers, there are these
+// goroutines: what the cache of a connection needs; one while a cluster is drained; one while a connection is handed
+// over.
 //
 // Drains and hand-overs are not waited for by a worker, because a thousand clusters that are un-enrolled at once would
 // hold all of them. Probes are made by workers, since a goroutine and a timer for each cluster cost more than a queue.

@@ -60,6 +60,7 @@ var (
 	_ mcr.Provider                                  = &Provider{}
 	_ mcr.ProviderRunnable                          = &Provider{}
 	_ reconcile.TypedReconciler[Key]                = &Provider{}
+	_ Classes                                       = &Provider{}
 	_ interface{ Subscribe(func(mcr.ClusterName)) } = &Provider{}
 )
 
