@@ -69,8 +69,8 @@ func (l *load) wait(until time.Time) {
 // send little are not late because of those that send much.
 //
 // One limiter for all of them was rejected: whoever has many watches would have most of it, and the others would wait
-// behind. So was a pace that is low whenever several clusters are busy: large clusters that are listed at the same time,
-// as after a restart, would wait while the processor has nothing to do.
+// behind. So was a pace that falls only when the processor is short: until it has fallen, the others wait behind what
+// was read before.
 type Shared struct {
 	// perSecond is for all busy clusters together, and atLeast what each has however many there are.
 	perSecond, atLeast float64

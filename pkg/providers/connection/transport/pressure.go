@@ -15,15 +15,16 @@ const (
 	// probeStep is for how long the probe of the processor sleeps each time, and pressureWindow how often what it has seen
 	// is judged.
 	probeStep      = 10 * time.Millisecond
-	pressureWindow = time.Second
+	pressureWindow = 250 * time.Millisecond
 
 	// mostDelay is how late the probe may be on average before the processor counts as short. A process that has enough of
 	// it is a tenth of that late, and one that shares its cores with others that are busy, a half.
 	mostDelay = 2 * time.Millisecond
 
 	// In a window in which the processor is short, busy clusters are read more slowly by slowDown, down to leastPart of
-	// what they share, and in each other one faster by speedUp.
-	slowDown, speedUp, leastPart = 0.7, 1.15, 1.0 / 20
+	// what they share, and in each other one faster by speedUp. So they yield within two seconds, and have everything
+	// again after half a minute.
+	slowDown, speedUp, leastPart = 0.7, 1.03, 1.0 / 20
 )
 
 // Pressure says how short of processor time this process is, by how late it wakes up from a short sleep: that counts

@@ -13,7 +13,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
-// TestPressure has a process that wakes up as late as the case says, second after second.
+// TestPressure has a process that wakes up as late as the case says, window after window.
 func TestPressure(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -41,7 +41,7 @@ func TestPressure(t *testing.T) {
 			if clk.HasWaiters() {
 				t.Error("want the probe to rest while nobody asks")
 			}
-			second := func(late time.Duration) float64 {
+			window := func(late time.Duration) float64 {
 				p.want(clk.Now())
 				for {
 					select {
@@ -56,13 +56,13 @@ func TestPressure(t *testing.T) {
 			}
 			part := 1.0
 			for range 30 {
-				part = second(tc.late)
+				part = window(tc.late)
 			}
 			if part != tc.part {
 				t.Errorf("%s want %v, got %v", tc.reason, tc.part, part)
 			}
-			for range 30 {
-				part = second(0)
+			for range 150 {
+				part = window(0)
 			}
 			if part != 1 {
 				t.Errorf("want everything to be as before when the processor is there again, got %v", part)
