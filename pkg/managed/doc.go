@@ -8,8 +8,8 @@
 //
 //   - Nothing is asked or written while nothing differs: a Record in the object (record.go) or a State in memory
 //     (verified.go) says that it is still what was written.
-//   - What is written replaces exactly what was seen (wanted.go, writer.go), bears the labels of the hub, and is written
-//     by its field manager. It is no server-side apply: what somebody added has to go, and an apply leaves it.
+//   - What is written replaces exactly what was seen (wanted.go, writer.go), bears the labels of the hub, and is
+//     written by its field manager. It is no server-side apply: what somebody added has to go, and an apply leaves it.
 //   - Whose an object is, Marks say (marks.go). What is not this hub's is neither written nor removed by an installer.
 //   - A version in which objects may be stored stays in a definition (definition.go).
 //   - What is removed is what was looked at (AsSeen). Whether a definition has objects is not looked at here: the agent

@@ -21,8 +21,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 )
 
-// classRules is what the EnrollmentClasses of the hub say about enrolments: which of them may be connected, and in which
-// clusters something is written.
+// classRules is what the EnrollmentClasses of the hub say about enrolments: which of them may be connected, and in
+// which clusters something is written.
 type classRules struct {
 	required bool
 	hub      client.Reader // set before the first reconcile

@@ -28,7 +28,8 @@ type record struct {
 	throttle *transport.Throttle
 	// events and answers are how much of the cluster is read.
 	events, answers *transport.Allowance
-	// class is the class that the enrolment named when it was last described. The lock of records guards it: watches read it.
+	// class is the class that the enrolment named when it was last described. The lock of records guards it, because
+	// watches read it.
 	class string
 
 	enrolment       Enrolment
