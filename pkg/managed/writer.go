@@ -24,8 +24,12 @@ const (
 // Objects are the objects of a resource in a workload cluster. dynamic.ResourceInterface implements it.
 type Objects interface {
 	Get(ctx context.Context, name string, o metav1.GetOptions, subresources ...string) (*unstructured.Unstructured, error)
-	Create(ctx context.Context, obj *unstructured.Unstructured, o metav1.CreateOptions, subresources ...string) (*unstructured.Unstructured, error)
-	Update(ctx context.Context, obj *unstructured.Unstructured, o metav1.UpdateOptions, subresources ...string) (*unstructured.Unstructured, error)
+	Create(
+		ctx context.Context, obj *unstructured.Unstructured, o metav1.CreateOptions, subresources ...string,
+	) (*unstructured.Unstructured, error)
+	Update(
+		ctx context.Context, obj *unstructured.Unstructured, o metav1.UpdateOptions, subresources ...string,
+	) (*unstructured.Unstructured, error)
 }
 
 // Deleter deletes them. It is apart from Objects, so that whoever never removes anything cannot.

@@ -110,8 +110,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}).WithLabelValues(),
 		delay: metric.NewGauge(reg, metric.Definition{
 			Name: "masthead_scheduling_delay_seconds",
-			Help: "How late this process wakes up from a short sleep, on average over a quarter of a second: its wait for a core. More than 0.002 " +
-				"means that the processor is short. 0 while no several clusters send much, because nothing is measured then.",
+			Help: "How late this process wakes up from a short sleep, on average over a quarter of a second: its wait for a " +
+				"core. More than 0.002 means that the processor is short. 0 while no several clusters send much, because nothing is measured then.",
 		}).WithLabelValues(),
 		counts: map[mcr.ClusterName]*transport.Counts{},
 	}

@@ -43,8 +43,8 @@ type Pace struct {
 	SharedPerSecond, LeastPerSecond int
 }
 
-// Of busy clusters together, so much is read in a second for each core: about a third of what a core can do. Whoever
-// sends little finds the processor free when it does, and not at work on what has been read of the others before.
+// Of busy clusters together, so much is read in a second for each core. Whoever sends little finds the processor free
+// when it does, and not at work on what has been read of the others before.
 const sharedEventsPerCore, sharedAnswersPerCore = 250, 125
 
 // DefaultEventPace is the pace of watches. An honest cluster of 50,000 objects is listed at this pace in 10 seconds.

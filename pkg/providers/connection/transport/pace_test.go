@@ -306,7 +306,8 @@ func TestLoad(t *testing.T) {
 // events a second for itself.
 func TestBusyClustersShareAPace(t *testing.T) {
 	limits := Pace{
-		PerSecond: 200, Burst: 100, SustainedPerSecond: 200, SustainedBurst: 1_000_000, BusyPerSecond: 5, SharedPerSecond: 240, LeastPerSecond: 5,
+		PerSecond: 200, Burst: 100, SustainedPerSecond: 200, SustainedBurst: 1_000_000,
+		BusyPerSecond: 5, SharedPerSecond: 240, LeastPerSecond: 5,
 	}
 	for name, tc := range map[string]struct {
 		reason string
