@@ -105,13 +105,13 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 				"or with one that was refused"})),
 		pace: metric.NewGauge(reg, metric.Definition{
 			Name: "masthead_busy_clusters_pace_ratio",
-			Help: "The part of what is read in a second of all clusters that send much at the same time, 1 or less: less while the " +
+			Help: "The part of their pace at which clusters that send much are read, 1 or less: less while the " +
 				"processor is short, so that the others are not late.",
 		}).WithLabelValues(),
 		delay: metric.NewGauge(reg, metric.Definition{
 			Name: "masthead_scheduling_delay_seconds",
 			Help: "How late this process wakes up from a short sleep, on average over a quarter of a second: its wait for a " +
-				"core. More than 0.002 means that the processor is short. 0 while no several clusters send much, because nothing is measured then.",
+				"core. More than 0.00125 means that the processor is short. 0 while no cluster sends much, because nothing is measured then.",
 		}).WithLabelValues(),
 		counts: map[mcr.ClusterName]*transport.Counts{},
 	}

@@ -28,7 +28,7 @@ type Limits struct {
 	Answers Pace
 }
 
-// Pace is how many things are read of a cluster: events, or answers. Every 8 KiB of them count as one more. Who sends
+// Pace is how many things are read of a cluster: events, or answers. Every 32 KiB of them count as one more. Who sends
 // more has to wait. Numbers that are zero take their default.
 type Pace struct {
 	// PerSecond is how many are read in a second, and Burst how many at once.
@@ -39,7 +39,8 @@ type Pace struct {
 	// BusyPerSecond is how many a cluster may send in a second, and half of Burst on top of that, before it is busy.
 	BusyPerSecond int
 	// SharedPerSecond is how many are read in a second of all busy clusters together, if they are several. Each has an
-	// equal share of it; of a twentieth of it while the processor is short, but LeastPerSecond however many they are.
+	// equal share of it. While the processor is short, they have an eighth of that, and a single one an eighth of
+	// PerSecond, but LeastPerSecond however many they are.
 	SharedPerSecond, LeastPerSecond int
 }
 
@@ -47,19 +48,19 @@ type Pace struct {
 // when it does, and not at work on what has been read of the others before.
 const sharedEventsPerCore, sharedAnswersPerCore = 250, 125
 
-// DefaultEventPace is the pace of watches. An honest cluster of 50,000 objects is listed at this pace in 10 seconds.
+// DefaultEventPace is the pace of watches. An honest cluster of 50,000 objects is listed at this pace in some seconds.
 func DefaultEventPace() Pace {
 	return Pace{
 		PerSecond: 2_000, Burst: 1_000, SustainedPerSecond: 500, SustainedBurst: 100_000, BusyPerSecond: 100,
-		SharedPerSecond: sharedEventsPerCore * runtime.GOMAXPROCS(0), LeastPerSecond: 5,
+		SharedPerSecond: sharedEventsPerCore * runtime.GOMAXPROCS(0), LeastPerSecond: 2,
 	}
 }
 
-// DefaultAnswerPace is the pace of answers: 40 MiB at once, and 8 MiB a second. A claim costs three of them.
+// DefaultAnswerPace is the pace of answers: 64 MiB at once, 32 MiB a second, and 16 in the long run. A claim costs three of them.
 func DefaultAnswerPace() Pace {
 	return Pace{
 		PerSecond: 1_000, Burst: 2_000, SustainedPerSecond: 500, SustainedBurst: 50_000, BusyPerSecond: 50,
-		SharedPerSecond: sharedAnswersPerCore * runtime.GOMAXPROCS(0), LeastPerSecond: 3,
+		SharedPerSecond: sharedAnswersPerCore * runtime.GOMAXPROCS(0), LeastPerSecond: 1,
 	}
 }
 

@@ -18,13 +18,14 @@ import (
 )
 
 const (
-	// bytesPerEvent is how many bytes of events, or of answers, count as one more.
-	bytesPerEvent = 8 << 10
+	// bytesPerEvent is how many bytes of events, or of answers, count as one more: to scan and decode them costs less
+	// processor time than to handle an event, which is mostly a request or two.
+	bytesPerEvent = 32 << 10
 
 	// bytesPerListed is how many bytes an object of a list that is a stream counts as, in place of a whole event: nobody
 	// handles it before the list is complete, and most are of no interest to anybody. So many objects of one stream count
 	// like that as a list may bring: whoever sends more sends no list that anybody takes.
-	bytesPerListed, mostListed = 1 << 10, kindwatch.DefaultListed
+	bytesPerListed, mostListed = 512, kindwatch.DefaultListed
 
 	// lateAfter is for how long events must have had to wait, without a pause of the cluster, before that is told. The
 	// first list of a large cluster may take so long.

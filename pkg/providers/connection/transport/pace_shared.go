@@ -65,8 +65,8 @@ func (l *load) wait(until time.Time) {
 }
 
 // Shared shares out what is read of the clusters that send more than their burst at the same time. One of them has what
-// each may have for itself. Several are read so slowly that the processor is not short for the others: clusters that
-// send little are not late because of those that send much.
+// each may have for itself, several have less each, and all are read more slowly while the processor is short: clusters
+// that send little are not late because of those that send much.
 //
 // One limiter for all of them was rejected: whoever has many watches would have most of it, and the others would wait
 // behind. So was a pace that falls only when the processor is short: until it has fallen, the others wait behind what
@@ -95,10 +95,14 @@ func (s *Shared) share(a *Allowance, isBusy bool, alone float64, now time.Time) 
 		return alone
 	}
 	busy := s.note(a, isBusy, now)
-	if !isBusy || busy == 1 {
+	if !isBusy {
 		return alone
 	}
-	return min(alone, max(s.atLeast, s.perSecond*s.pressure.want(now)/float64(busy)))
+	most := alone
+	if busy > 1 {
+		most = min(alone, s.perSecond/float64(busy))
+	}
+	return min(alone, max(s.atLeast, most*s.pressure.want(now)))
 }
 
 // note notes whether a cluster is busy, and returns how many are.

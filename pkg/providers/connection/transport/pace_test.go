@@ -180,7 +180,7 @@ func TestPaceCountsBytes(t *testing.T) {
 	}
 	wait(stop, 0, bytesPerEvent/2)
 	if got := limiter.TokensAt(clk.Now()); got != 1 {
-		t.Errorf("want what is less than 8 KiB to be counted later, got %v", got)
+		t.Errorf("want what is less than 32 KiB to be counted later, got %v", got)
 	}
 	wait(stop, 0, bytesPerEvent/2)
 	if got := limiter.TokensAt(clk.Now()); got != 0 {
@@ -193,7 +193,7 @@ func TestPaceCountsBytes(t *testing.T) {
 	wait(stop, 7, bytesPerEvent)
 	wait(stop, 0, bytesPerEvent)
 	if got := p.Answers.limiters[0].TokensAt(clk.Now()); got != 7 {
-		t.Errorf("want a list to count as one, and one more for each 8 KiB, got %v of ten left", got)
+		t.Errorf("want a list to count as one, and one more for each 32 KiB, got %v of ten left", got)
 	}
 }
 
@@ -420,22 +420,22 @@ func TestObjectsOfAStreamCountLess(t *testing.T) {
 		reason, query string
 		want          float64
 	}{
-		"Stream": {reason: "Eight objects of a list count as one event.", query: "watch=true&sendInitialEvents=true", want: 100},
-		"Watch":  {reason: "What is handled counts as a whole one.", query: "watch=true", want: 800},
+		"Stream": {reason: "Sixty-four objects of a list count as one event.", query: "watch=true&sendInitialEvents=true", want: 10},
+		"Watch":  {reason: "What is handled counts as a whole one.", query: "watch=true", want: 640},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://server/api/v1/secrets?"+tc.query, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		before := taken()
-		p.ofBody(req, "")(stop, 800, 0)
+		p.ofBody(req, "")(stop, 640, 0)
 		if got := taken() - before; got != tc.want {
 			t.Errorf("%s: %s want %v, got %v", name, tc.reason, tc.want, got)
 		}
 	}
 	wait, before := p.ofStream(t.Context()), taken()
 	wait(stop, mostListed+500, 0)
-	if got, want := taken()-before, float64(mostListed/8+500); got != want {
+	if got, want := taken()-before, float64(mostListed/64+500); got != want {
 		t.Errorf("Who sends more objects than anybody keeps sends no list. Want %v, got %v.", want, got)
 	}
 }
