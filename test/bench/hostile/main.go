@@ -29,6 +29,7 @@ type settings struct {
 	rounds      int
 	rate        int
 	paced       time.Duration
+	lead        time.Duration
 	patience    time.Duration
 	memoryLimit string
 	pprof       string
@@ -69,6 +70,7 @@ func parse(args []string, usage io.Writer) (settings, string, error) {
 	f.IntVar(&s.rounds, "rounds", 2, "how often it is measured without and with hostile clusters")
 	f.IntVar(&s.rate, "rate", 10, "claims per second")
 	f.DurationVar(&s.paced, "paced", 30*time.Second, "how long claims are created each time")
+	f.DurationVar(&s.lead, "lead", 10*time.Second, "how long they are before, so that a phase does not begin at rest")
 	f.DurationVar(&s.patience, "patience", 6*time.Minute, "how long to wait for a condition that says what is wrong with each hostile cluster")
 	f.StringVar(&s.memoryLimit, "gomemlimit", "921MiB", "GOMEMLIMIT of the manager; the default is what it takes in the container of config/manager")
 	f.StringVar(&s.pprof, "pprof-bind-address", "", "loopback address at which the manager serves its profiles")
@@ -79,8 +81,8 @@ func parse(args []string, usage io.Writer) (settings, string, error) {
 	if f.NArg() > 0 {
 		return settings{}, "", fmt.Errorf("unexpected arguments: %q", f.Args())
 	}
-	if s.honest <= 0 || s.rounds <= 0 || s.rate <= 0 || s.paced <= 0 || s.patience <= 0 {
-		return settings{}, "", errors.New("--honest, --rounds, --rate, --paced and --patience must be positive")
+	if s.honest <= 0 || s.rounds <= 0 || s.rate <= 0 || s.paced <= 0 || s.lead <= 0 || s.patience <= 0 {
+		return settings{}, "", errors.New("--honest, --rounds, --rate, --paced, --lead and --patience must be positive")
 	}
 	if *attacks == "all" {
 		s.attacks = hostile.Attacks()

@@ -62,14 +62,17 @@ func run(ctx context.Context, s settings) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
-	if _, err := w.pace(ctx, s, "warm"); err != nil {
+	if _, err := w.pace(ctx, s, "warm", s.paced); err != nil {
 		return r, err
 	}
 	if r.before, err = w.rest(ctx); err != nil {
 		return r, err
 	}
 	for round := range s.rounds {
-		p, err := w.pace(ctx, s, fmt.Sprintf("without-%d", round))
+		if err := w.atRest(ctx, s); err != nil {
+			return r, err
+		}
+		p, err := w.steady(ctx, s, fmt.Sprintf("without-%d", round))
 		if err != nil {
 			return r, err
 		}
@@ -113,7 +116,7 @@ func (w *world) beside(ctx context.Context, s settings, round int, r *result) (p
 		return p, err
 	}
 	enrolled := time.Now()
-	if p, err = w.pace(ctx, s, fmt.Sprintf("enrolling-%d", round)); err != nil {
+	if p, err = w.pace(ctx, s, fmt.Sprintf("enrolling-%d", round), s.paced); err != nil {
 		return p, err
 	}
 	r.enrolling = append(r.enrolling, p)
@@ -128,7 +131,7 @@ func (w *world) beside(ctx context.Context, s settings, round int, r *result) (p
 	if err != nil {
 		return p, err
 	}
-	if p, err = w.pace(ctx, s, fmt.Sprintf("with-%d", round)); err != nil {
+	if p, err = w.steady(ctx, s, fmt.Sprintf("with-%d", round)); err != nil {
 		return p, err
 	}
 	r.peak = append(r.peak, max(r.enrolling[round].peak, u.Peak, p.peak))
@@ -165,8 +168,39 @@ func (w *world) said(ctx context.Context, s settings) error {
 	return nil
 }
 
-// pace carries claims at a steady rate.
-func (w *world) pace(ctx context.Context, s settings, prefix string) (p phase, err error) {
+// steady is pace after a lead at the same rate that is not measured: API servers that have rested answer the first
+// claims of a phase slower than the rest.
+func (w *world) steady(ctx context.Context, s settings, prefix string) (p phase, err error) {
+	if _, err := w.pace(ctx, s, prefix+"-lead", s.lead); err != nil {
+		return p, err
+	}
+	return w.pace(ctx, s, prefix, s.paced)
+}
+
+// atRest waits until the manager has little to do, such as removing what hostile clusters of the round before have made
+// in the hub. If that takes too long, it waits no more.
+func (w *world) atRest(ctx context.Context, s settings) error {
+	const look, little = 5 * time.Second, 5 * time.Second / 20
+	end := time.Now().Add(s.patience)
+	for {
+		before, err := process.UsageOf(w.manager.PID())
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(look):
+		}
+		after, err := process.UsageOf(w.manager.PID())
+		if err != nil || after.Processor-before.Processor < little || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
+// pace carries claims at one rate for a while.
+func (w *world) pace(ctx context.Context, s settings, prefix string, d time.Duration) (p phase, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := w.forgetPeak(); err != nil {
@@ -185,7 +219,7 @@ func (w *world) pace(ctx context.Context, s settings, prefix string) (p phase, e
 	if err != nil {
 		return p, err
 	}
-	if err := l.Pace(ctx, prefix, s.rate, s.paced); err != nil {
+	if err := l.Pace(ctx, prefix, s.rate, d); err != nil {
 		return p, err
 	}
 	samples := l.Samples()
