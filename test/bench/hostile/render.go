@@ -38,8 +38,9 @@ func render(r result, s settings, machine string) string {
 
 	memory := report.Table{Title: "The manager", Header: []string{"", "before", "most with them", "over what it needs without", "after they were un-enrolled"}}
 	if len(r.peak) > 0 {
-		most := slices.Max(r.peak)
-		memory.Add("resident", report.Mebibytes(r.before.resident), report.Mebibytes(most), report.Mebibytes(most-without.peak), report.Mebibytes(r.after.resident))
+		// The first round's need: later ones begin with what the collector has not given back yet.
+		most, need := slices.Max(r.peak), r.without[0].peak
+		memory.Add("resident", report.Mebibytes(r.before.resident), report.Mebibytes(most), report.Mebibytes(most-need), report.Mebibytes(r.after.resident))
 		memory.Add("heap in use", report.Mebibytes(r.before.inUse.Heap), "", "", report.Mebibytes(r.after.inUse.Heap))
 		memory.Add("goroutines", fmt.Sprint(r.before.goroutines), "", "", fmt.Sprint(r.after.goroutines))
 		memory.Add("open descriptors", fmt.Sprint(r.before.descriptors), "", "", fmt.Sprint(r.after.descriptors))
