@@ -18,6 +18,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -26,14 +27,14 @@ import (
 // moment ago, of which nothing is written yet.
 func (p *pass) check(ctx context.Context) {
 	p.healthCheck = healthcheck.View{Ready: corev1.ConditionUnknown}
-	if p.sight.observeOnly {
+	if p.sight.ObserveOnly {
 		p.healthCheck.Pod = p.app.Status.HealthCheckPod
 		if p.app.Spec.HealthCheck != nil {
 			p.healthCheck.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonObserveOnly, Message: "The EnrollmentClass of the cluster has Masthead observe only."}
 		}
 		return
 	}
-	state, _ := p.w.watcher.State(healthCheckPodKind)
+	state, _ := p.w.watcher.State(record.HealthCheckPodKind)
 	pods, err := p.w.podsOf(p.app.UID)
 	if err != nil || state != kindwatch.StateSynced {
 		// Nobody knows whether it is still there.
@@ -72,13 +73,13 @@ func podsProblem(state kindwatch.State) *condition.Problem {
 
 // podsOf are the Pods of health checks that an Application controls.
 func (w *workload) podsOf(uid types.UID) ([]healthcheck.Record, error) {
-	entries, err := w.watcher.Lookup(healthCheckPodKind, ownerIndex(uid))
+	entries, err := w.watcher.Lookup(record.HealthCheckPodKind, record.OwnerIndex(uid))
 	if err != nil {
 		return nil, err
 	}
 	var pods []healthcheck.Record
 	for _, e := range entries {
-		if pod, ok := e.Record.(*keptPod); ok {
+		if pod, ok := e.Record.(*record.Pod); ok {
 			pods = append(pods, pod.Record)
 		}
 	}
@@ -91,11 +92,11 @@ type podClient struct{ p *pass }
 var _ healthcheck.Cluster = podClient{}
 
 func (c podClient) pods(namespace string) dynamic.ResourceInterface {
-	return c.p.w.client.Resource(healthCheckPodKind.GroupVersionResource()).Namespace(namespace)
+	return c.p.w.client.Resource(record.HealthCheckPodKind.GroupVersionResource()).Namespace(namespace)
 }
 
 // ApplicationUID implements healthcheck.Cluster.
-func (c podClient) ApplicationUID(ctx context.Context, key applicationKey) (types.UID, error) {
+func (c podClient) ApplicationUID(ctx context.Context, key record.ApplicationKey) (types.UID, error) {
 	return c.p.w.liveUID(ctx, key)
 }
 

@@ -13,6 +13,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
@@ -32,7 +33,7 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) (reconci
 	if !enabled(class) {
 		return r.disable(w), nil
 	}
-	if w.setPolicy(policyOf(class)) {
+	if w.setPolicy(record.PolicyOf(class)) {
 		w.wakeLater(w.keys()...)
 	}
 	if _, known := r.rules.Assessor(); !known {
@@ -63,7 +64,7 @@ func enabled(class *fleetv1alpha1.EnrollmentClass) bool {
 // ensureDefinition puts the definition of Applications into the cluster.
 func (r *reconciler) ensureDefinition(ctx context.Context, w *workload) (definition.State, error) {
 	if w.currentMode() != modeEnabled {
-		w.watcher.Set(ownerFixed, ownedDefinitionKind)
+		w.watcher.Set(ownerFixed, record.OwnedDefinitionKind)
 	}
 	seen, state := w.seeDefinition()
 	switch state {
@@ -89,8 +90,8 @@ func (w *workload) seeDefinition() (*definition.Seen, kindwatch.State) {
 	key := types.NamespacedName{Name: definition.Name}
 	// The state is read before what it is about, so that what comes between is one event more, and never a definition that
 	// is missed.
-	state, _ := w.watcher.State(ownedDefinitionKind)
-	crd, err := w.watcher.Get(ownedDefinitionKind, key)
+	state, _ := w.watcher.State(record.OwnedDefinitionKind)
+	crd, err := w.watcher.Get(record.OwnedDefinitionKind, key)
 	switch {
 	case state != kindwatch.StateSynced:
 		return nil, state
@@ -101,17 +102,17 @@ func (w *workload) seeDefinition() (*definition.Seen, kindwatch.State) {
 	case !apierrors.IsNotFound(err):
 		return nil, kindwatch.StateSyncing
 	}
-	w.watcher.Set(ownerForeign, foreignDefinitionKind)
-	state, _ = w.watcher.State(foreignDefinitionKind)
-	entry, err := w.watcher.Entry(foreignDefinitionKind, key)
-	rec, _ := entry.Record.(*definitionRecord)
+	w.watcher.Set(ownerForeign, record.ForeignDefinitionKind)
+	state, _ = w.watcher.State(record.ForeignDefinitionKind)
+	entry, err := w.watcher.Entry(record.ForeignDefinitionKind, key)
+	rec, _ := entry.Record.(*record.Definition)
 	switch {
 	case state != kindwatch.StateSynced || apierrors.IsNotFound(err):
 		return nil, state
 	case err != nil || rec == nil:
 		return nil, kindwatch.StateSyncing
 	}
-	return rec.seen, state
+	return rec.Seen, state
 }
 
 // enable has the Applications of a cluster looked after.
@@ -119,16 +120,16 @@ func (r *reconciler) enable(w *workload) {
 	if w.setMode(modeEnabled) {
 		// What is seen from now on counts.
 		r.ifCurrent(w, func() { r.rollup.Engaged(w.name) })
-		w.watcher.Set(ownerFixed, ownedDefinitionKind, applicationKind)
+		w.watcher.Set(ownerFixed, record.OwnedDefinitionKind, record.ApplicationKind)
 		defer func() { w.wakeLater(w.keys()...) }()
 	}
-	switch state, _ := w.watcher.State(applicationKind); state {
+	switch state, _ := w.watcher.State(record.ApplicationKind); state {
 	case kindwatch.StateSynced:
 		r.sumUp(w)
 	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
 		// That it is another one is an event.
 	default:
-		r.unwatched(w, fleetv1alpha1.ReasonNotServed, stateProblem(state, applicationKind.GroupVersionKind).Message)
+		r.unwatched(w, fleetv1alpha1.ReasonNotServed, stateProblem(state, record.ApplicationKind.GroupVersionKind).Message)
 	}
 }
 
@@ -138,12 +139,12 @@ func (r *reconciler) sumUp(w *workload) {
 	if r.rollup.IsComplete(w.name) {
 		return
 	}
-	entries, err := w.watcher.Entries(applicationKind)
+	entries, err := w.watcher.Entries(record.ApplicationKind)
 	if err != nil {
 		return
 	}
 	for i := range entries {
-		if app := applicationIn(&entries[i]); app != nil {
+		if app := record.ApplicationIn(&entries[i]); app != nil {
 			key, s := entries[i].Key, summaryOf(app)
 			w.track(key, app)
 			r.ifCurrent(w, func() { r.rollup.Offer(w.name, key, s) })
@@ -155,7 +156,7 @@ func (r *reconciler) sumUp(w *workload) {
 // idle stops looking after the Applications of a cluster.
 func (w *workload) idle() {
 	if w.setMode(modeIdle) {
-		w.watcher.Set(ownerFixed, ownedDefinitionKind)
+		w.watcher.Set(ownerFixed, record.OwnedDefinitionKind)
 		for _, key := range w.keys() {
 			w.untrack(key)
 		}

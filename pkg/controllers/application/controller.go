@@ -22,6 +22,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthrule"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -134,7 +135,7 @@ type reconciler struct {
 	lists          *kindwatch.ListGate
 	linger         time.Duration
 	staleAfter     time.Duration
-	packer         *packer
+	packer         *record.Packer
 	clock          clock.WithTicker
 	requestTimeout time.Duration
 
@@ -155,7 +156,7 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	local := mgr.GetLocalManager()
 	r := &reconciler{
-		fleet: o.Fleet, classes: local.GetClient(), lists: o.Lists, linger: o.linger, staleAfter: o.staleAfter, packer: newPacker(),
+		fleet: o.Fleet, classes: local.GetClient(), lists: o.Lists, linger: o.linger, staleAfter: o.staleAfter, packer: record.NewPacker(),
 		clock: o.Clock, requestTimeout: o.RequestTimeout, enrolments: map[mcr.ClusterName]string{},
 	}
 	r.reporter = definition.NewReports(o.Reporter, local.GetEventRecorder(controllerName), o.Fleet)

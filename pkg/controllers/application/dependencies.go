@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 )
 
 // dependencyKeys name the Applications that an Application depends on. They are the keys of an index by which those
 // that depend on an Application are found: the other direction.
-func dependencyKeys(app *appsv1alpha1.Application) []applicationKey {
-	keys := make([]applicationKey, 0, len(app.Spec.Dependencies))
+func dependencyKeys(app *appsv1alpha1.Application) []record.ApplicationKey {
+	keys := make([]record.ApplicationKey, 0, len(app.Spec.Dependencies))
 	for _, name := range app.Spec.Dependencies {
 		key := types.NamespacedName{Namespace: app.Namespace, Name: name}
 		if name != "" && name != app.Name && !slices.Contains(keys, key) {
@@ -29,7 +30,7 @@ func dependencyKeys(app *appsv1alpha1.Application) []applicationKey {
 //
 // A dependency is installed if there is an Application of its name in the namespace, as the KEP says, whatever that
 // Application says of itself. One that is being deleted is not: it will not be there when somebody needs it.
-func dependenciesOf(app *appsv1alpha1.Application, known bool, get func(applicationKey) *appsv1alpha1.Application) []dependencyView {
+func dependenciesOf(app *appsv1alpha1.Application, known bool, get func(record.ApplicationKey) *appsv1alpha1.Application) []dependencyView {
 	keys := dependencyKeys(app)
 	views := make([]dependencyView, 0, len(keys))
 	for _, key := range keys {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 )
 
 func dependent(names ...string) *appsv1alpha1.Application {
@@ -25,7 +26,7 @@ func dependent(names ...string) *appsv1alpha1.Application {
 func TestRetrievingDependencies(t *testing.T) {
 	healthy := appsv1alpha1.ApplicationStatus{Health: appsv1alpha1.HealthHealthy, Ready: corev1.ConditionTrue}
 	now := metav1.Now()
-	there := map[applicationKey]*appsv1alpha1.Application{
+	there := map[record.ApplicationKey]*appsv1alpha1.Application{
 		{Namespace: "shop", Name: "mysql"}:      {Status: healthy},
 		{Namespace: "shop", Name: "going"}:      {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}, Status: healthy},
 		{Namespace: "elsewhere", Name: "redis"}: {Status: healthy},
@@ -47,7 +48,7 @@ func TestRetrievingDependencies(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := dependenciesOf(tc.app, !tc.blind, func(key applicationKey) *appsv1alpha1.Application { return there[key] })
+			got := dependenciesOf(tc.app, !tc.blind, func(key record.ApplicationKey) *appsv1alpha1.Application { return there[key] })
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(dependencyView{})); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}

@@ -13,6 +13,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -28,13 +29,13 @@ const maxSought = 128
 // what it may see is left out here, before anything is looked at.
 func (p *pass) seek(ctx context.Context) map[schema.GroupVersionKind]struct{} {
 	p.sight = p.w.sightOf(p.key.Namespace)
-	since, leftOut, ok := p.w.wanted.want(p.key, marksWanted(p.app, p.sight))
+	since, leftOut, ok := p.w.wanted.Want(p.key, record.MarksWanted(p.app, p.sight))
 	p.wantedSince, p.leftOut, p.tooManyWanted = since, leftOut, !ok
 	kinds := map[schema.GroupVersionKind]struct{}{}
 	if p.app.Spec.Discover == nil {
 		return kinds
 	}
-	d := distinct(p.app.Spec.Discover, p.key.Namespace)
+	d := record.Distinct(p.app.Spec.Discover, p.key.Namespace)
 	for _, k := range d.Kinds {
 		kinds[schema.GroupVersionKind(k)] = struct{}{}
 	}
@@ -42,13 +43,13 @@ func (p *pass) seek(ctx context.Context) map[schema.GroupVersionKind]struct{} {
 		if o := s.Object; o != nil && p.maySee(o.Namespace) {
 			kinds[schema.GroupVersionKind{Group: o.Group, Version: o.Version, Kind: o.Kind}] = struct{}{}
 		}
-		gvk, key, has := inventoryOf(s, p.key.Namespace)
-		if !has || !p.sight.namespace(key.Namespace) {
+		gvk, key, has := record.InventoryOf(s, p.key.Namespace)
+		if !has || !p.sight.Namespace(key.Namespace) {
 			continue
 		}
 		kinds[gvk] = struct{}{}
 		for _, e := range p.inventory(ctx, gvk, key) {
-			of, key, _ := e.object() // Of others nothing is kept.
+			of, key, _ := e.Object() // Of others nothing is kept.
 			if _, known := kinds[of]; known || !p.maySee(key.Namespace) {
 				continue
 			}
@@ -64,30 +65,30 @@ func (p *pass) seek(ctx context.Context) map[schema.GroupVersionKind]struct{} {
 
 // maySee is whether an object may be seen of which it is not known yet whether its kind has namespaces.
 func (p *pass) maySee(namespace string) bool {
-	return p.sight.namespace(orOwn(namespace, p.key.Namespace)) || p.sight.anyClusterScoped()
+	return p.sight.Namespace(record.OrOwn(namespace, p.key.Namespace)) || p.sight.AnyClusterScoped()
 }
 
 // inventory is what the watch has of an inventory, which is nothing before the kind is watched.
-func (p *pass) inventory(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) []inventoryEntry {
+func (p *pass) inventory(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) []record.InventoryEntry {
 	k := p.w.ask(ctx, gvk, p.assessor)
 	if !k.watched {
 		return nil
 	}
 	entry, err := p.w.watcher.Entry(k.kind, key)
-	if m := markingsOf(entry.Record); err == nil && m != nil && m.inventory != nil {
-		return m.inventory.entries
+	if m := record.MarkingsOf(entry.Record); err == nil && m != nil && m.Inventory != nil {
+		return m.Inventory.Entries
 	}
 	return nil
 }
 
 // admit has a kind looked at that has no namespaces, if the class lets it be seen.
-func (k *namedKind) admit(s sight) {
+func (k *namedKind) admit(s record.Sight) {
 	switch {
 	case !k.kind.ClusterScoped:
-	case s.clusterScoped(k.kind):
+	case s.ClusterScoped(k.kind):
 		k.watched, k.unseen = true, nil
 	default:
-		k.unseen = notAllowed("The EnrollmentClass of the cluster does not let Applications of the namespace %q see %s.", s.own, describe(k.gvk))
+		k.unseen = notAllowed("The EnrollmentClass of the cluster does not let Applications of the namespace %q see %s.", s.Own, describe(k.gvk))
 	}
 }
 
@@ -100,12 +101,12 @@ func (p *pass) discover() {
 	if p.app.Spec.Discover == nil {
 		return
 	}
-	spec := distinct(p.app.Spec.Discover, p.key.Namespace)
+	spec := record.Distinct(p.app.Spec.Discover, p.key.Namespace)
 	d := &discovered{pass: p, at: map[viewKey]int{}, uids: p.installedUIDs()}
 	d.uids[p.app.UID] = struct{}{} // It is never its own.
 	if p.tooManyWanted {
 		p.undiscovered = true
-		d.add(viewOf(applicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
+		d.add(viewOf(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
 			Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: "The Applications of the cluster discover by more than Masthead looks for.",
 		}))
 		p.discovered = d.views
@@ -117,14 +118,14 @@ func (p *pass) discover() {
 	d.held()
 	if n := len(p.leftOut); n > 0 {
 		p.undiscovered = true
-		d.add(viewOf(applicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
+		d.add(viewOf(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
 			Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: fmt.Sprintf(
 				"More than %d Applications of the namespace look for the same: %d of the marks that this one looks for are left out.",
-				maxUsesOfMark, n),
+				record.MaxUsesOfMark, n),
 		}))
 	}
 	for _, namespace := range spec.Namespaces {
-		if !p.sight.namespace(namespace) {
+		if !p.sight.Namespace(namespace) {
 			d.add(viewOf(namespaceKind, types.NamespacedName{Name: namespace}, notAllowed(
 				"The EnrollmentClass of the cluster does not let Applications of the namespace %q see it.", p.key.Namespace)))
 		}
@@ -175,7 +176,7 @@ func (p *pass) seen(gvk schema.GroupVersionKind) *seenKind {
 
 // claim has a discovered object be owned, if the Application asks for that, the class consents, and it can be owned at
 // all.
-func (p *pass) claim(k *seenKind, e kindwatch.Entry, rec *record) {
+func (p *pass) claim(k *seenKind, e kindwatch.Entry, rec *record.Component) {
 	if !p.ownsDiscovered() || e.Key.Namespace != p.key.Namespace || appliesOthers(k.gvk.GroupKind()) {
 		return
 	}
@@ -184,17 +185,17 @@ func (p *pass) claim(k *seenKind, e kindwatch.Entry, rec *record) {
 		k.objects[i].discovered = true
 		return
 	}
-	k.objects = append(k.objects, object{kind: k.kind, entry: e, record: rec, discovered: true})
+	k.objects = append(k.objects, object{kind: k.kind, entry: e, Component: rec, discovered: true})
 }
 
 // appliesOthers is whether objects of a kind apply others, and prune them when they go, also in other namespaces. Such
 // an object is never owned: to be allowed to delete an Application is not to be allowed to have all of that deleted.
 func appliesOthers(gk schema.GroupKind) bool {
-	return gk == kustomizationGVK.GroupKind() || gk == fluxHelmReleaseGVK.GroupKind()
+	return gk == record.KustomizationGVK.GroupKind() || gk == record.FluxHelmReleaseGVK.GroupKind()
 }
 
 // ownsDiscovered is whether what is discovered is owned.
-func (p *pass) ownsDiscovered() bool { return p.asksToOwn() && p.sight.ownsDiscovered }
+func (p *pass) ownsDiscovered() bool { return p.asksToOwn() && p.sight.OwnsDiscovered }
 
 func (p *pass) asksToOwn() bool {
 	d := p.app.Spec.Discover
@@ -203,7 +204,7 @@ func (p *pass) asksToOwn() bool {
 
 // discoveredViews are the views of what was discovered, with what keeps it from being owned.
 func (p *pass) discoveredViews() []componentView {
-	if !p.asksToOwn() || p.sight.observeOnly {
+	if !p.asksToOwn() || p.sight.ObserveOnly {
 		return p.discovered
 	}
 	for i := range p.discovered {
@@ -211,7 +212,7 @@ func (p *pass) discoveredViews() []componentView {
 		if v.found == nil || v.namespace != p.key.Namespace {
 			continue
 		}
-		if !p.sight.ownsDiscovered {
+		if !p.sight.OwnsDiscovered {
 			v.problem = &condition.Problem{
 				Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "The EnrollmentClass of the cluster does not let Applications own what they discover.",
 			}
@@ -229,8 +230,8 @@ func (p *pass) blame(v *componentView) {
 		return
 	}
 	for _, o := range k.objects {
-		_, owned := o.ownedBy(p.app.UID)
-		if o.discovered && o.entry.Key.Name == v.name && !owned && !o.deleting && !o.controlledByAnother(p.app.UID) {
+		_, owned := o.OwnedBy(p.app.UID)
+		if o.discovered && o.entry.Key.Name == v.name && !owned && !o.Deleting && !o.ControlledByAnother(p.app.UID) {
 			v.problem = p.refused(o)
 			return
 		}

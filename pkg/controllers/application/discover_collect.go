@@ -13,6 +13,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -47,10 +48,10 @@ func (d *discovered) bySource(spec *appsv1alpha1.Discovery, s appsv1alpha1.Disco
 	p := d.pass
 	if o := s.Object; o != nil {
 		gvk := schema.GroupVersionKind{Group: o.Group, Version: o.Version, Kind: o.Kind}
-		d.expect(gvk, types.NamespacedName{Namespace: orOwn(o.Namespace, p.key.Namespace), Name: o.Name}, "")
+		d.expect(gvk, types.NamespacedName{Namespace: record.OrOwn(o.Namespace, p.key.Namespace), Name: o.Name}, "")
 		return
 	}
-	if gvk, key, ok := inventoryOf(s, p.key.Namespace); ok && d.byInventory(gvk, key, len(spec.Kinds) > 0) {
+	if gvk, key, ok := record.InventoryOf(s, p.key.Namespace); ok && d.byInventory(gvk, key, len(spec.Kinds) > 0) {
 		return
 	}
 	for _, kind := range spec.Kinds {
@@ -62,7 +63,7 @@ func (d *discovered) bySource(spec *appsv1alpha1.Discovery, s appsv1alpha1.Disco
 // instead.
 func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.NamespacedName, marks bool) (done bool) {
 	p := d.pass
-	if !p.sight.namespace(key.Namespace) {
+	if !p.sight.Namespace(key.Namespace) {
 		// It is not looked at, also if the kind is watched for another source.
 		if !marks {
 			d.expect(gvk, key, "")
@@ -80,8 +81,8 @@ func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.Namespac
 		return true
 	}
 	entry, err := p.w.watcher.Entry(k.kind, key)
-	m := markingsOf(entry.Record)
-	known := err == nil && m != nil && m.inventory != nil
+	m := record.MarkingsOf(entry.Record)
+	known := err == nil && m != nil && m.Inventory != nil
 	if !known && marks {
 		return false
 	}
@@ -95,8 +96,8 @@ func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.Namespac
 			Reason: appsv1alpha1.ReasonNoInventory, Message: "It has no inventory that says what it applied; name the kinds in spec.discover.",
 		}))
 	default:
-		d.entries(m.inventory)
-		if strange := m.inventory.strange.problem(key.Name, p.sight.namespace); strange != nil {
+		d.entries(m.Inventory)
+		if strange := m.Inventory.Strange.Problem(key.Name, p.sight.Namespace); strange != nil {
 			p.undiscovered = true
 			d.add(viewOf(gvk, types.NamespacedName{Namespace: key.Namespace}, strange))
 		}
@@ -117,11 +118,11 @@ func (d *discovered) listed(k *seenKind) (listed, syncing bool) {
 }
 
 // entries finds what is in an inventory.
-func (d *discovered) entries(i *inventory) {
+func (d *discovered) entries(i *record.Inventory) {
 	unseen := 0
-	for _, e := range i.entries {
-		gvk, key, _ := e.object() // Of others nothing is kept.
-		if gvk.GroupKind() == applicationKind.GroupKind() {
+	for _, e := range i.Entries {
+		gvk, key, _ := e.Object() // Of others nothing is kept.
+		if gvk.GroupKind() == record.ApplicationKind.GroupKind() {
 			// Two Applications that follow one inventory, which names both, would keep each other from becoming healthy.
 			continue
 		}
@@ -136,7 +137,7 @@ func (d *discovered) entries(i *inventory) {
 			"Some of what an inventory names is where this Application does not look: it is not in the namespace %q, nor in one that spec.discover.namespaces"+
 				" names and the EnrollmentClass lets be seen.", d.pass.key.Namespace)))
 	}
-	if i.more {
+	if i.More {
 		d.overflow()
 	}
 }
@@ -145,7 +146,7 @@ func (d *discovered) entries(i *inventory) {
 // kind is.
 func (d *discovered) visible(gvk schema.GroupVersionKind, key types.NamespacedName) bool {
 	if key.Namespace != "" {
-		return slices.Contains(d.pass.sight.namespaces(d.pass.app.Spec.Discover.Namespaces), key.Namespace)
+		return slices.Contains(d.pass.sight.Namespaces(d.pass.app.Spec.Discover.Namespaces), key.Namespace)
 	}
 	k := d.pass.seen(gvk)
 	return k != nil && (k.unseen == nil || k.unseen.Reason != appsv1alpha1.ReasonNotAllowed)
@@ -164,7 +165,7 @@ func (d *discovered) expect(gvk schema.GroupVersionKind, key types.NamespacedNam
 	}
 	view := viewOf(gvk, key, nil)
 	switch {
-	case key.Namespace != "" && !p.sight.namespace(key.Namespace):
+	case key.Namespace != "" && !p.sight.Namespace(key.Namespace):
 		// Nothing else is said of it, whatever is there.
 		view.unseen = notAllowed("The EnrollmentClass of the cluster does not let Applications of the namespace %q see it.", p.key.Namespace)
 	case k == nil || k.unseen == nil && d.pending(k):
@@ -175,7 +176,7 @@ func (d *discovered) expect(gvk schema.GroupVersionKind, key types.NamespacedNam
 		view.unseen, view.syncing = k.unseen, k.syncing
 	default:
 		entry, err := p.w.watcher.Entry(k.kind, key)
-		switch rec := componentOf(entry.Record); {
+		switch rec := record.ComponentOf(entry.Record); {
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			p.undiscovered = true
@@ -214,7 +215,7 @@ func (d *discovered) byMarks(spec *appsv1alpha1.Discovery, s appsv1alpha1.Discov
 		d.add(viewOf(gvk, types.NamespacedName{}, k.unseen))
 		return
 	}
-	for _, namespace := range p.sight.namespaces(spec.Namespaces) {
+	for _, namespace := range p.sight.Namespaces(spec.Namespaces) {
 		if (namespace == "") == k.kind.ClusterScoped && !d.byMarksIn(namespace, s, k) {
 			d.heldOf(gvk)
 			return
@@ -225,7 +226,7 @@ func (d *discovered) byMarks(spec *appsv1alpha1.Discovery, s appsv1alpha1.Discov
 // byMarksIn finds those of a namespace. It returns false if the objects of the kind are not known any more.
 func (d *discovered) byMarksIn(namespace string, s appsv1alpha1.DiscoverySource, k *seenKind) bool {
 	p := d.pass
-	for _, m := range marksOfSource(s, p.key.Namespace, namespace) {
+	for _, m := range record.MarksOfSource(s, p.key.Namespace, namespace) {
 		if slices.Contains(p.leftOut, m) {
 			continue
 		}
@@ -238,7 +239,7 @@ func (d *discovered) byMarksIn(namespace string, s appsv1alpha1.DiscoverySource,
 				return true
 			}
 			// The record says where the object is, not who wrote the mark.
-			if rec := componentOf(e.Record); rec != nil && e.Key.Namespace == namespace && e.UID != p.app.UID {
+			if rec := record.ComponentOf(e.Record); rec != nil && e.Key.Namespace == namespace && e.UID != p.app.UID {
 				d.found(k, e, rec)
 			}
 		}
@@ -254,7 +255,7 @@ func (d *discovered) pending(k *seenKind) bool {
 		return false
 	}
 	// A list that is under way is not ended, or none would ever be complete.
-	if begun > 0 && begun == listed && begun < p.wantedSince && p.w.wanted.mayRelist(k.kind.GroupKind()) {
+	if begun > 0 && begun == listed && begun < p.wantedSince && p.w.wanted.MayRelist(k.kind.GroupKind()) {
 		p.w.watcher.Relist(func(gk schema.GroupKind) bool { return gk == k.kind.GroupKind() })
 	}
 	// That a list is complete which brought nothing new is no event.
@@ -263,7 +264,7 @@ func (d *discovered) pending(k *seenKind) bool {
 }
 
 // found adds an object.
-func (d *discovered) found(k *seenKind, e kindwatch.Entry, rec *record) {
+func (d *discovered) found(k *seenKind, e kindwatch.Entry, rec *record.Component) {
 	if _, known := d.uids[e.UID]; known {
 		return
 	}
@@ -305,7 +306,7 @@ func (d *discovered) held() {
 }
 
 func (d *discovered) hold(was appsv1alpha1.DiscoveredStatus, why *condition.Problem) {
-	if was.Namespace != "" && !d.pass.sight.namespace(was.Namespace) {
+	if was.Namespace != "" && !d.pass.sight.Namespace(was.Namespace) {
 		return // It is not seen any more.
 	}
 	view := viewOf(schema.GroupVersionKind{Group: was.Group, Version: was.Version, Kind: was.Kind},
@@ -342,7 +343,7 @@ func (d *discovered) overflow() {
 		return
 	}
 	d.full = true
-	v := viewOf(applicationKind.GroupVersionKind, types.NamespacedName{Name: d.pass.key.Name}, &condition.Problem{
+	v := viewOf(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: d.pass.key.Name}, &condition.Problem{
 		Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: fmt.Sprintf("It discovers more than %d objects. The others are not looked at.", appsv1alpha1.MaxDiscovered),
 	})
 	d.at[keyOfView(v)] = len(d.views)

@@ -22,6 +22,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
@@ -210,10 +211,10 @@ func (f *fixture) kustomizations() {
 	f.T.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "kustomizations.kustomize.toolkit.fluxcd.io"}}
 	crd.Spec = apiextensionsv1.CustomResourceDefinitionSpec{
-		Group: kustomizationGVK.Group, Scope: apiextensionsv1.NamespaceScoped,
+		Group: record.KustomizationGVK.Group, Scope: apiextensionsv1.NamespaceScoped,
 		Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "kustomizations", Singular: "kustomization", Kind: "Kustomization", ListKind: "KustomizationList"},
 		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-			Name: kustomizationGVK.Version, Served: true, Storage: true,
+			Name: record.KustomizationGVK.Version, Served: true, Storage: true,
 			Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
 			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 				Type: "object", XPreserveUnknownFields: new(true),
@@ -229,7 +230,7 @@ func (f *fixture) kustomizations() {
 func (f *fixture) kustomization(namespace, name string, ids ...string) *unstructured.Unstructured {
 	f.T.Helper()
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(kustomizationGVK)
+	u.SetGroupVersionKind(record.KustomizationGVK)
 	u.SetNamespace(namespace)
 	u.SetName(name)
 	f.Within("Kustomizations are served", func() error { return f.workload.Create(f.Ctx, u.DeepCopy()) })

@@ -75,7 +75,7 @@
 //     the right to annotate objects is hence as good as the right to delete these, and docs/application.md says so.
 //   - Whoever writes an Application wants to know what there is in namespaces that they may not read. Objects of other
 //     namespaces, and those without one, are seen only where the class lists them for the namespace of the Application
-//     (visibility.go). What is not listed is not looked at: the answer NotAllowed follows from the spec and the class
+//     (record/sight.go). What is not listed is not looked at: the answer NotAllowed follows from the spec and the class
 //     alone, is the same whether there is something or not, and does not change when that does
 //     (TestAnAuthorLearnsNothingOfOtherNamespaces). So it is with what an inventory in the author's own namespace names
 //     (TestAnAuthorLearnsNothingThroughAnInventoryOfTheirOwn): how many of its entries are not allowed is not said. In

@@ -13,17 +13,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // handle is the handler of the watcher of a workload cluster: it finds the Applications to which an event matters.
 func (r *reconciler) handle(w *workload, e kindwatch.Event) {
 	switch e.Kind {
-	case ownedDefinitionKind, foreignDefinitionKind:
+	case record.OwnedDefinitionKind, record.ForeignDefinitionKind:
 		w.definitionChanged(e)
-	case definitionKind, apiServiceKind:
+	case record.DefinitionKind, record.APIServiceKind:
 		w.served(e)
-	case applicationKind:
+	case record.ApplicationKind:
 		r.applicationChanged(w, e)
 		w.componentChanged(e)
 	default:
@@ -41,7 +42,7 @@ func (w *workload) componentChanged(e kindwatch.Event) {
 		// That all of them are known is an event of its own.
 		return
 	}
-	keys := sets.New[applicationKey]()
+	keys := sets.New[record.ApplicationKey]()
 	for _, entry := range []*kindwatch.Entry{e.Entry, e.OldEntry} {
 		keys.Insert(w.applicationsOf(e.Kind, entry)...)
 	}
@@ -50,36 +51,36 @@ func (w *workload) componentChanged(e kindwatch.Event) {
 
 // applicationsOf are the Applications to which an object matters: Retrieving Applications, as the KEP calls it. One
 // that does not name the kind is none of them.
-func (w *workload) applicationsOf(kind kindwatch.Kind, entry *kindwatch.Entry) []applicationKey {
+func (w *workload) applicationsOf(kind kindwatch.Kind, entry *kindwatch.Entry) []record.ApplicationKey {
 	if entry == nil {
 		return nil
 	}
-	var keys []applicationKey
-	if pod, ok := entry.Record.(*keptPod); ok {
-		return w.ownersOf(kind, []owner{{uid: pod.Owner}})
+	var keys []record.ApplicationKey
+	if pod, ok := entry.Record.(*record.Pod); ok {
+		return w.ownersOf(kind, []record.Owner{{UID: pod.Owner}})
 	}
-	rec := componentOf(entry.Record)
+	rec := record.ComponentOf(entry.Record)
 	if rec == nil {
 		return nil
 	}
-	keys = w.ownersOf(kind, rec.owners)
-	if m := markingsOf(entry.Record); m != nil {
-		keys = append(keys, w.wanted.usersOf(m.marks)...)
+	keys = w.ownersOf(kind, rec.Owners)
+	if m := record.MarkingsOf(entry.Record); m != nil {
+		keys = append(keys, w.wanted.UsersOf(m.Marks)...)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.users[kind].Has(rec.application) {
-		keys = append(keys, rec.application)
+	if w.users[kind].Has(rec.Application) {
+		keys = append(keys, rec.Application)
 	}
 	return keys
 }
 
-func (w *workload) ownersOf(kind kindwatch.Kind, owners []owner) []applicationKey {
+func (w *workload) ownersOf(kind kindwatch.Kind, owners []record.Owner) []record.ApplicationKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var keys []applicationKey
+	var keys []record.ApplicationKey
 	for _, o := range owners {
-		if key, ok := w.byUID[o.uid]; ok && w.users[kind].Has(key) {
+		if key, ok := w.byUID[o.UID]; ok && w.users[kind].Has(key) {
 			keys = append(keys, key)
 		}
 	}
@@ -96,7 +97,7 @@ func (r *reconciler) applicationChanged(w *workload, e kindwatch.Event) {
 		w.enqueue()
 		return
 	}
-	app, old := applicationIn(e.Entry), applicationIn(e.OldEntry)
+	app, old := record.ApplicationIn(e.Entry), record.ApplicationIn(e.OldEntry)
 	if app == nil {
 		return
 	}
@@ -107,7 +108,7 @@ func (r *reconciler) applicationChanged(w *workload, e kindwatch.Event) {
 	}
 	w.track(key, app)
 	// Before any kind is watched, so that the first list of it brings what all of them look for.
-	w.wanted.want(key, marksWanted(app, w.sightOf(key.Namespace)))
+	w.wanted.Want(key, record.MarksWanted(app, w.sightOf(key.Namespace)))
 	if e.Initial {
 		r.observe(w, key, app)
 		return
@@ -121,7 +122,7 @@ func (r *reconciler) applicationChanged(w *workload, e kindwatch.Event) {
 }
 
 // gone forgets an Application that has gone. What it owned is the garbage collector's.
-func (r *reconciler) gone(w *workload, key applicationKey) {
+func (r *reconciler) gone(w *workload, key record.ApplicationKey) {
 	w.untrack(key)
 	r.forget(w, key)
 	w.wake(w.dependentsOf(key)...)
@@ -130,11 +131,11 @@ func (r *reconciler) gone(w *workload, key applicationKey) {
 // dropGone forgets the Applications that went while nobody looked: the watch of Applications was stopped, and is
 // another one now.
 func (r *reconciler) dropGone(w *workload) {
-	entries, err := w.watcher.Entries(applicationKind)
+	entries, err := w.watcher.Entries(record.ApplicationKind)
 	if err != nil {
 		return
 	}
-	there := make(map[applicationKey]types.UID, len(entries))
+	there := make(map[record.ApplicationKey]types.UID, len(entries))
 	for _, e := range entries {
 		there[e.Key] = e.UID
 	}
@@ -156,8 +157,8 @@ func (w *workload) definitionChanged(e kindwatch.Event) {
 	switch {
 	case e.Type == kindwatch.StateChanged:
 		w.enqueue()
-	case !e.Initial && (e.Kind == foreignDefinitionKind || e.Object.GetName() == definition.Name):
-		w.watcher.Poke(applicationKind.GroupResource())
+	case !e.Initial && (e.Kind == record.ForeignDefinitionKind || e.Object.GetName() == definition.Name):
+		w.watcher.Poke(record.ApplicationKind.GroupResource())
 		w.enqueue()
 	}
 }
@@ -184,13 +185,13 @@ func (w *workload) served(e kindwatch.Event) {
 	}
 	name := e.Entry.Key.Name
 	_, group, _ := strings.Cut(name, ".")
-	if e.Kind == definitionKind {
+	if e.Kind == record.DefinitionKind {
 		w.watcher.Poke(schema.ParseGroupResource(name))
 	}
 	w.resolver.Forget(group)
 	w.forgetUnanswered(group)
 	keys, kinds := w.usersOfGroup(group)
-	if e.Kind == apiServiceKind {
+	if e.Kind == record.APIServiceKind {
 		for _, kind := range kinds {
 			w.watcher.Poke(kind.GroupResource())
 		}

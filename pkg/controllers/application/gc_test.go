@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 )
 
 // collectGarbage runs the garbage collector of the real kube-controller-manager on the workload cluster.
@@ -215,7 +216,7 @@ func TestGarbageCollectionOrphansTheComponentsDuringAdoption(t *testing.T) {
 	}
 	f.collectorHasSeen()
 	path := "/api/v1/namespaces/" + f.namespace + "/configmaps/"
-	key := applicationKey{Namespace: f.namespace, Name: "shop"}
+	key := record.ApplicationKey{Namespace: f.namespace, Name: "shop"}
 	w, _ := f.reconciler.workloads.Get(f.cluster)
 	deleted := make(chan error, 1)
 	var patched atomic.Int32

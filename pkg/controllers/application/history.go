@@ -16,6 +16,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 )
 
 const (
@@ -78,7 +79,7 @@ func (a *announcements) changed(app *appsv1alpha1.Application, status appsv1alph
 	about := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: app.Namespace, Name: app.Name, UID: app.UID,
 	}}
-	about.SetGroupVersionKind(applicationKind.GroupVersionKind)
+	about.SetGroupVersionKind(record.ApplicationKind.GroupVersionKind)
 	severity := corev1.EventTypeNormal
 	if bounds.HealthRank(status.Health) >= bounds.HealthRank(appsv1alpha1.HealthUnknown) {
 		severity = corev1.EventTypeWarning

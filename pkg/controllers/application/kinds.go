@@ -12,6 +12,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -72,8 +73,8 @@ func kindsOf(app *appsv1alpha1.Application) map[schema.GroupVersionKind]struct{}
 // ask finds out what the cluster calls a kind. The API server is asked for each group and version once.
 func (w *workload) ask(ctx context.Context, gvk schema.GroupVersionKind, assessor health.Assessor) namedKind {
 	k := namedKind{gvk: gvk}
-	if gvk == applicationKind.GroupVersionKind {
-		k.kind, k.watched = applicationKind, true
+	if gvk == record.ApplicationKind.GroupVersionKind {
+		k.kind, k.watched = record.ApplicationKind, true
 		return k
 	}
 	if w.isUnanswered(gvk.GroupVersion()) {
@@ -122,8 +123,8 @@ func (k *namedKind) unanswered() namedKind {
 // serve yet what it says it does.
 func (w *workload) askAgain(err error) time.Duration {
 	after := kindwatch.RetryAfter(err)
-	definitions, _ := w.watcher.State(definitionKind)
-	groups, _ := w.watcher.State(apiServiceKind)
+	definitions, _ := w.watcher.State(record.DefinitionKind)
+	groups, _ := w.watcher.State(record.APIServiceKind)
 	if after > maxLag && definitions == kindwatch.StateSynced && groups == kindwatch.StateSynced {
 		return 0
 	}

@@ -21,6 +21,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
@@ -93,7 +94,7 @@ func (f *fixture) says(app *appsv1alpha1.Application, component, want string) {
 func (f *fixture) definitionsWatched() {
 	f.T.Helper()
 	w, _ := f.reconciler.workloads.Get(f.cluster)
-	for _, kind := range []kindwatch.Kind{definitionKind, apiServiceKind} {
+	for _, kind := range []kindwatch.Kind{record.DefinitionKind, record.APIServiceKind} {
 		f.Within(kind.String()+" are watched", func() error {
 			if got, _ := w.watcher.State(kind); got != kindwatch.StateSynced {
 				return fmt.Errorf("got %s", got)
@@ -118,7 +119,7 @@ func TestAClusterWithoutApplications(t *testing.T) {
 		return state
 	}
 	f.Within("Applications are watched", func() error {
-		if got := state(applicationKind); got != kindwatch.StateSynced {
+		if got := state(record.ApplicationKind); got != kindwatch.StateSynced {
 			return fmt.Errorf("got %s", got)
 		}
 		return nil
@@ -130,7 +131,7 @@ func TestAClusterWithoutApplications(t *testing.T) {
 		}
 		return nil
 	})
-	for _, kind := range []kindwatch.Kind{definitionKind, apiServiceKind} {
+	for _, kind := range []kindwatch.Kind{record.DefinitionKind, record.APIServiceKind} {
 		if got := state(kind); got != kindwatch.StateUnwatched {
 			t.Errorf("want %s not to be watched, it is %s", kind, got)
 		}
@@ -189,7 +190,7 @@ func TestAKindThatIsAnotherOneWhenItIsNamedAgain(t *testing.T) {
 	})
 	f.Delete(f.workload, first)
 	w, _ := f.reconciler.workloads.Get(f.cluster)
-	for _, kind := range []kindwatch.Kind{definitionKind, apiServiceKind} {
+	for _, kind := range []kindwatch.Kind{record.DefinitionKind, record.APIServiceKind} {
 		f.Within(kind.String()+" are not watched any more", func() error {
 			if got, _ := w.watcher.State(kind); got != kindwatch.StateUnwatched {
 				return fmt.Errorf("got %s", got)

@@ -22,6 +22,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -64,7 +65,7 @@ func (r *reconciler) leave(ctx context.Context, name mcr.ClusterName) error {
 
 // tellLeaving tells one Application that nobody looks any more. Nothing comes back to it, so that whoever was faster is
 // waited for until the watch shows it.
-func (r *reconciler) tellLeaving(ctx context.Context, w *workload, key applicationKey, told *atomic.Int64) error {
+func (r *reconciler) tellLeaving(ctx context.Context, w *workload, key record.ApplicationKey, told *atomic.Int64) error {
 	var last error
 	patience := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 8}
 	err := patience.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
@@ -94,7 +95,7 @@ func (p *pass) unseen() appsv1alpha1.ApplicationStatus {
 func (r *reconciler) disable(w *workload) reconcile.Result {
 	if w.currentMode() == modeIdle {
 		// What a manager that ended before has left to be told is told, too.
-		w.watcher.Set(ownerFixed, applicationKind)
+		w.watcher.Set(ownerFixed, record.ApplicationKind)
 	}
 	w.watcher.Release(ownerForeign)
 	if w.setMode(modeDisabled) {
@@ -102,7 +103,7 @@ func (r *reconciler) disable(w *workload) reconcile.Result {
 		r.unwatched(w, fleetv1alpha1.ReasonDisabled, "The EnrollmentClass of the cluster disables Applications.")
 		w.wakeLater(w.keys()...)
 	}
-	if state, _ := w.watcher.State(applicationKind); state == kindwatch.StateSyncing {
+	if state, _ := w.watcher.State(record.ApplicationKind); state == kindwatch.StateSyncing {
 		// That it is another one is an event.
 		return reconcile.Result{}
 	}
@@ -130,7 +131,7 @@ func (p *pass) standDown(ctx context.Context) (reconcile.Result, error) {
 	if p.w.currentMode() != modeDisabled {
 		return reconcile.Result{}, nil
 	}
-	p.w.wanted.want(p.key, nil)
+	p.w.wanted.Want(p.key, nil)
 	p.w.watch(p.key, p.t, nil, nil)
 	err := p.writeStatus(ctx, p.unseen())
 	if errors.Is(err, errChanged) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -47,7 +48,7 @@ func heapInUse() uint64 {
 }
 
 // keptOf is what is kept of an Application and its components.
-func keptOf(tb testing.TB, r reducer, i, components int, discovered bool) []kindwatch.Record {
+func keptOf(tb testing.TB, r clusterReducer, i, components int, discovered bool) []kindwatch.Record {
 	tb.Helper()
 	name := fmt.Sprintf("shop-%d", i)
 	app := &appsv1alpha1.Application{
@@ -59,7 +60,7 @@ func keptOf(tb testing.TB, r reducer, i, components int, discovered bool) []kind
 		Spec: appsv1alpha1.ApplicationSpec{Type: "shop", Version: "1.0", Components: map[string]appsv1alpha1.ComponentKind{}},
 	}
 	if discovered {
-		r = discovering(r, app)
+		discovering(r, app)
 	}
 	var kept []kindwatch.Record
 	o := observation{application: app}
@@ -73,12 +74,12 @@ func keptOf(tb testing.TB, r reducer, i, components int, discovered bool) []kind
 			u.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: app.APIVersion, Kind: app.Kind, Name: name, UID: app.UID}})
 			app.Spec.Components[u.GetName()] = configMaps
 		}
-		record, ok := r.reduce(configMapKind, u)
+		rec, ok := r.reducer.Reduce(configMapKind, u)
 		if !ok {
 			tb.Fatal("nothing is kept of a component")
 		}
-		kept = append(kept, record)
-		o.components = append(o.components, viewOfKept(u.GetName(), componentOf(record), discovered))
+		kept = append(kept, rec)
+		o.components = append(o.components, viewOfKept(u.GetName(), record.ComponentOf(rec), discovered))
 	}
 	app.Status = statusOf(o, statusTime(1))
 	app.Status.Ready = corev1.ConditionUnknown
@@ -86,9 +87,9 @@ func keptOf(tb testing.TB, r reducer, i, components int, discovered bool) []kind
 	if err != nil {
 		tb.Fatal(err)
 	}
-	record, ok := r.reduce(applicationKind, fields)
+	rec, ok := r.reducer.Reduce(record.ApplicationKind, fields)
 	if !ok {
 		tb.Fatal("nothing is kept of an Application")
 	}
-	return append(kept, record)
+	return append(kept, rec)
 }

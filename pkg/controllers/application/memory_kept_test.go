@@ -4,30 +4,38 @@
 package application
 
 import (
+	"testing"
+	"unsafe"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/health"
 )
 
-// reducerOfACluster is one of a cluster of its own.
-func reducerOfACluster() reducer {
-	assessor := health.New()
-	return reducer{assessor: func() health.Assessor { return assessor }, texts: &texts{}, packer: newPacker(), wanted: newWantedMarks(clock.RealClock{})}
+// clusterReducer is the reducer of a cluster of its own, and what is looked for there.
+type clusterReducer struct {
+	reducer record.Reducer
+	wanted  *record.WantedMarks
+}
+
+func reducerOfACluster() clusterReducer {
+	assessor, wanted := health.New(), record.NewWantedMarks(clock.RealClock{})
+	return clusterReducer{record.NewReducer(func() health.Assessor { return assessor }, &record.Texts{}, record.NewPacker(), wanted), wanted}
 }
 
 // discovering has an Application discover what is a part of it.
-func discovering(r reducer, app *appsv1alpha1.Application) reducer {
+func discovering(r clusterReducer, app *appsv1alpha1.Application) {
 	app.Spec.Discover = &appsv1alpha1.Discovery{Sources: []appsv1alpha1.DiscoverySource{{PartOf: app.Name}}, Kinds: discoveredConfigMaps}
-	r.wanted.want(types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, marksWanted(app, sight{own: app.Namespace}))
-	return r
+	r.wanted.Want(types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, record.MarksWanted(app, record.Sight{Own: app.Namespace}))
 }
 
 // viewOfKept is the view of a component that is installed.
-func viewOfKept(name string, found *record, discovered bool) componentView {
+func viewOfKept(name string, found *record.Component, discovered bool) componentView {
 	if discovered {
 		view := viewOf(configMapKind.GroupVersionKind, types.NamespacedName{Namespace: "default", Name: name}, nil)
 		view.found, view.installed = found, true
@@ -39,4 +47,22 @@ func viewOfKept(name string, found *record, discovered bool) componentView {
 func toFields(app *appsv1alpha1.Application) (*unstructured.Unstructured, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(app)
 	return &unstructured.Unstructured{Object: fields}, err
+}
+
+// What is kept of each of thousands of Applications is weighed: a field more of a record, or something that every
+// status says and the vocabulary does not, is seen here.
+func TestAnApplicationTakesNoMoreThanItDid(t *testing.T) {
+	kept := keptOf(t, reducerOfACluster(), 7, 3, false)
+	app, ok := kept[len(kept)-1].(*record.Application)
+	if !ok {
+		t.Fatalf("want the record of an Application that nobody discovers to have no marks, got %T", kept[len(kept)-1])
+	}
+	// A fixed amount, and the text to which it is packed.
+	const most, size = 48 + 176, 32
+	if takes := app.Size() - record.ComponentOf(app).Size(); takes > most {
+		t.Errorf("a healthy Application of three components takes %d bytes, and took %d: add what is new to vocabulary.json", takes, most)
+	}
+	if takes := unsafe.Sizeof(*app); takes > size {
+		t.Errorf("the record of an Application takes %d bytes, and took %d, as many as Go reserves at once", takes, size)
+	}
 }

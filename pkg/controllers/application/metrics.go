@@ -11,6 +11,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
@@ -48,7 +49,7 @@ type Metrics struct {
 
 	mu sync.Mutex
 	// clusters is what was last told about each Application.
-	clusters map[mcr.ClusterName]map[applicationKey]counted
+	clusters map[mcr.ClusterName]map[record.ApplicationKey]counted
 }
 
 // counted is what an Application was last counted as.
@@ -83,7 +84,7 @@ func NewMetrics(reg prometheus.Registerer, perApplication bool) *Metrics {
 				Name: "write", Values: writeStatus + ", " + writeOwner + ", " + writeHealthCheck + " (Pods), " + writeDefinition,
 			}},
 		}),
-		clusters: map[mcr.ClusterName]map[applicationKey]counted{},
+		clusters: map[mcr.ClusterName]map[record.ApplicationKey]counted{},
 	}
 	if perApplication {
 		m.each = newApplicationSeries(reg)
@@ -99,7 +100,7 @@ func (m *Metrics) wrote(cluster mcr.ClusterName, what string) {
 }
 
 // application tells how an Application fares now.
-func (m *Metrics) application(cluster mcr.ClusterName, key applicationKey, s rollup.Summary) {
+func (m *Metrics) application(cluster mcr.ClusterName, key record.ApplicationKey, s rollup.Summary) {
 	if m == nil {
 		return
 	}
@@ -108,7 +109,7 @@ func (m *Metrics) application(cluster mcr.ClusterName, key applicationKey, s rol
 	now := counted{health: knownHealth(s.Health), wanted: s.Wanted, installed: s.Installed}
 	known := m.clusters[cluster]
 	if known == nil {
-		known = map[applicationKey]counted{}
+		known = map[record.ApplicationKey]counted{}
 		m.clusters[cluster] = known
 		for _, h := range healthStates() {
 			m.applications.WithLabelValues(metric.ClusterValues(cluster, string(h))...).Set(0)
@@ -124,7 +125,7 @@ func (m *Metrics) application(cluster mcr.ClusterName, key applicationKey, s rol
 }
 
 // forget deletes the series of an Application.
-func (m *Metrics) forget(cluster mcr.ClusterName, key applicationKey) {
+func (m *Metrics) forget(cluster mcr.ClusterName, key record.ApplicationKey) {
 	if m == nil {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
@@ -27,7 +28,7 @@ type applicationSeries struct {
 
 // seriesOfCluster are the Applications of a cluster, with and without series of their own.
 type seriesOfCluster struct {
-	with, without sets.Set[applicationKey]
+	with, without sets.Set[record.ApplicationKey]
 }
 
 func newApplicationSeries(reg prometheus.Registerer) *applicationSeries {
@@ -73,10 +74,10 @@ func newApplicationSeries(reg prometheus.Registerer) *applicationSeries {
 }
 
 // admit says whether an Application has series of its own, which the first seriesPerCluster of a cluster have.
-func (s *applicationSeries) admit(cluster mcr.ClusterName, key applicationKey) bool {
+func (s *applicationSeries) admit(cluster mcr.ClusterName, key record.ApplicationKey) bool {
 	known := s.known[cluster]
 	if known == nil {
-		known = &seriesOfCluster{with: sets.New[applicationKey](), without: sets.New[applicationKey]()}
+		known = &seriesOfCluster{with: sets.New[record.ApplicationKey](), without: sets.New[record.ApplicationKey]()}
 		s.known[cluster] = known
 	}
 	if known.with.Has(key) || known.with.Len() < seriesPerCluster {
@@ -99,7 +100,7 @@ func (s *applicationSeries) count(cluster mcr.ClusterName) {
 	s.without.WithLabelValues(at...).Set(float64(n))
 }
 
-func (s *applicationSeries) set(cluster mcr.ClusterName, key applicationKey, ready corev1.ConditionStatus, c counted) {
+func (s *applicationSeries) set(cluster mcr.ClusterName, key record.ApplicationKey, ready corev1.ConditionStatus, c counted) {
 	if s == nil || !s.admit(cluster, key) {
 		return
 	}
@@ -124,7 +125,7 @@ func (s *applicationSeries) set(cluster mcr.ClusterName, key applicationKey, rea
 	s.installed.WithLabelValues(at...).Set(float64(c.installed))
 }
 
-func (s *applicationSeries) forget(cluster mcr.ClusterName, key applicationKey) {
+func (s *applicationSeries) forget(cluster mcr.ClusterName, key record.ApplicationKey) {
 	if s == nil || s.known[cluster] == nil {
 		return
 	}

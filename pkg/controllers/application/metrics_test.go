@@ -14,11 +14,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
 )
 
 func TestMetrics(t *testing.T) {
-	shop, blog := applicationKey{Namespace: "web", Name: "shop"}, applicationKey{Namespace: "web", Name: "blog"}
+	shop, blog := record.ApplicationKey{Namespace: "web", Name: "shop"}, record.ApplicationKey{Namespace: "web", Name: "blog"}
 	well := rollup.Summary{Health: appsv1alpha1.HealthHealthy, Ready: corev1.ConditionTrue, Wanted: 3, Installed: 3}
 	broken := rollup.Summary{Health: appsv1alpha1.HealthDegraded, Ready: corev1.ConditionFalse, Wanted: 3, Installed: 2}
 	vague := rollup.Summary{Health: appsv1alpha1.HealthUnknown, Ready: corev1.ConditionUnknown}
@@ -156,8 +157,8 @@ func TestMetrics(t *testing.T) {
 
 func TestMetricsOfNobody(*testing.T) {
 	var m *Metrics
-	m.application("c", applicationKey{Name: "a"}, rollup.Summary{})
-	m.forget("c", applicationKey{Name: "a"})
+	m.application("c", record.ApplicationKey{Name: "a"}, rollup.Summary{})
+	m.forget("c", record.ApplicationKey{Name: "a"})
 	m.wrote("c", writeStatus)
 	m.forgetCluster("c")
 }
@@ -188,7 +189,9 @@ func TestSeriesOfOneClusterAreBounded(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := NewMetrics(reg, true)
 	well := rollup.Summary{Health: appsv1alpha1.HealthHealthy, Ready: corev1.ConditionTrue, Wanted: 1, Installed: 1}
-	key := func(i int) applicationKey { return applicationKey{Namespace: "web", Name: fmt.Sprintf("app-%d", i)} }
+	key := func(i int) record.ApplicationKey {
+		return record.ApplicationKey{Namespace: "web", Name: fmt.Sprintf("app-%d", i)}
+	}
 	const more = 2
 	tell := func() {
 		for i := range seriesPerCluster + more {

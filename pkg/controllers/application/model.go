@@ -11,6 +11,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 )
 
 // An observation is everything that the status of an Application is computed from.
@@ -63,7 +64,7 @@ type componentView struct {
 	problem *condition.Problem
 
 	// found is the object; nil if there is none with the annotation.
-	found *record
+	found *record.Component
 
 	// installed is whether found is of the kind and the name, in the namespace, with the annotation and labels that match.
 	installed bool

@@ -19,6 +19,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -72,10 +73,10 @@ func unchanged(o object) []jsonPatchOperation {
 // needed that Masthead does not have.
 func adoption(o object, app *appsv1alpha1.Application) []jsonPatchOperation {
 	ref := map[string]any{
-		"apiVersion": applicationKind.GroupVersion().String(), "kind": applicationKind.Kind, "name": app.Name, "uid": app.UID,
+		"apiVersion": record.ApplicationKind.GroupVersion().String(), "kind": record.ApplicationKind.Kind, "name": app.Name, "uid": app.UID,
 	}
 	add := jsonPatchOperation{Op: "add", Path: referencesPath + "/-", Value: ref}
-	if o.references == 0 {
+	if o.References == 0 {
 		add = jsonPatchOperation{Op: "add", Path: referencesPath, Value: []any{ref}}
 	}
 	return append(unchanged(o), add)
@@ -83,8 +84,8 @@ func adoption(o object, app *appsv1alpha1.Application) []jsonPatchOperation {
 
 // releasing is the patch that removes the reference to an Application from an object, and nothing else.
 func releasing(o object, uid types.UID) []jsonPatchOperation {
-	have, _ := o.ownedBy(uid)
-	path := referencesPath + "/" + strconv.Itoa(have.position)
+	have, _ := o.OwnedBy(uid)
+	path := referencesPath + "/" + strconv.Itoa(have.Position)
 	return append(unchanged(o),
 		jsonPatchOperation{Op: "test", Path: path + "/uid", Value: uid},
 		jsonPatchOperation{Op: "remove", Path: path},
@@ -146,20 +147,20 @@ func (p *pass) mayAdopt(ctx context.Context) bool {
 }
 
 // isThere is whether the watch has an Application of this UID that is not being deleted.
-func (w *workload) isThere(key applicationKey, uid types.UID) bool {
-	entry, err := w.watcher.Entry(applicationKind, key)
+func (w *workload) isThere(key record.ApplicationKey, uid types.UID) bool {
+	entry, err := w.watcher.Entry(record.ApplicationKind, key)
 	if err != nil || entry.UID != uid {
 		return false
 	}
-	rec := componentOf(entry.Record)
-	return rec != nil && !rec.deleting
+	rec := record.ComponentOf(entry.Record)
+	return rec != nil && !rec.Deleting
 }
 
 // liveUID asks the API server for the UID of an Application. It is empty if there is none, or if it is being deleted.
-func (w *workload) liveUID(ctx context.Context, key applicationKey) (types.UID, error) {
+func (w *workload) liveUID(ctx context.Context, key record.ApplicationKey) (types.UID, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.requestTimeout)
 	defer cancel()
-	live, err := w.metadata.Resource(applicationKind.GroupVersionResource()).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	live, err := w.metadata.Resource(record.ApplicationKind.GroupVersionResource()).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return "", nil

@@ -66,7 +66,7 @@ func (p *pass) ownedKinds() []metav1.GroupVersionKind {
 			return released.Has(k.gvk)
 		}
 		return adopted.Has(k.gvk) || slices.ContainsFunc(k.objects, func(o object) bool {
-			_, ours := o.ownedBy(p.app.UID)
+			_, ours := o.OwnedBy(p.app.UID)
 			_, written := p.t.patched[o.entry.UID]
 			return ours || written
 		})

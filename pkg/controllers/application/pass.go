@@ -20,6 +20,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -28,7 +29,7 @@ import (
 type pass struct {
 	r   *reconciler
 	w   *workload
-	key applicationKey
+	key record.ApplicationKey
 	t   *tracked
 
 	// app is as the watch has it, and is not changed.
@@ -45,10 +46,10 @@ type pass struct {
 	// sight is what the Application sees, wantedSince the generation of which lists have all that it discovers by, and
 	// tooManyWanted whether the cluster looks for too much to look for that as well; leftOut is what too many others in
 	// the namespace look for. discovered is what was found, and notServed are the kinds of which nothing can be.
-	sight         sight
+	sight         record.Sight
 	wantedSince   uint64
 	tooManyWanted bool
-	leftOut       []mark
+	leftOut       []record.Mark
 	notServed     []string
 	// tooManySought is whether an inventory names more kinds than are asked for, and undiscovered whether something that
 	// is discovered may not be known yet.
@@ -66,7 +67,7 @@ type pass struct {
 }
 
 // reconcileApplication looks at one Application.
-func (r *reconciler) reconcileApplication(ctx context.Context, w *workload, key applicationKey) (reconcile.Result, error) {
+func (r *reconciler) reconcileApplication(ctx context.Context, w *workload, key record.ApplicationKey) (reconcile.Result, error) {
 	p, err := r.newPass(w, key)
 	if p == nil || err != nil {
 		return reconcile.Result{}, err
@@ -92,14 +93,14 @@ func (r *reconciler) reconcileApplication(ctx context.Context, w *workload, key 
 
 // newPass returns nil if there is nothing to look at: no Application, or one that the garbage collector deletes with
 // its components.
-func (r *reconciler) newPass(w *workload, key applicationKey) (*pass, error) {
+func (r *reconciler) newPass(w *workload, key record.ApplicationKey) (*pass, error) {
 	regime := w.currentRegime() // Before anything is decided by it.
 	t, app := w.begin(key), w.application(key)
-	if state, _ := w.watcher.State(applicationKind); t != nil && app == nil && state == kindwatch.StateSynced {
+	if state, _ := w.watcher.State(record.ApplicationKind); t != nil && app == nil && state == kindwatch.StateSynced {
 		// It went while it was noted that it is there.
 		r.gone(w, key)
 	}
-	if t == nil || app == nil || app.UID != t.uid || app.DeletionTimestamp != nil && !isOrphaning(app) {
+	if t == nil || app == nil || app.UID != t.uid || app.DeletionTimestamp != nil && !record.IsOrphaning(app) {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
 	s, err := selectorOf(app)
@@ -143,7 +144,7 @@ func (p *pass) watch(ctx context.Context) {
 	named, sought := kindsOf(p.app), p.seek(ctx)
 	leaving := formerKindsOf(p.app)
 	for kind := range p.t.kinds.set() {
-		if _, ok := named[kind.GroupVersionKind]; !ok && kind != healthCheckPodKind {
+		if _, ok := named[kind.GroupVersionKind]; !ok && kind != record.HealthCheckPodKind {
 			leaving[kind.GroupVersionKind] = struct{}{}
 		}
 	}
@@ -184,7 +185,7 @@ func (p *pass) wanted() sets.Set[kindwatch.Kind] {
 			kinds.Insert(k.kind)
 		}
 	}
-	kinds.Insert(healthCheckPodKind)
+	kinds.Insert(record.HealthCheckPodKind)
 	return kinds
 }
 
@@ -219,7 +220,7 @@ func (p *pass) choose() {
 	}
 	p.discover()
 	p.selection = p.selector.sort(p.kinds, p.patched)
-	if p.sight.observeOnly {
+	if p.sight.ObserveOnly {
 		p.selection.adopt, p.selection.release = nil, nil
 	}
 	if p.undiscovered && p.asksToOwn() && !p.selector.orphaning {
@@ -248,7 +249,7 @@ func (p *pass) prune() {
 // look finds the objects of a kind that name the Application, or are owned by it.
 func (p *pass) look(k *seenKind) {
 	seen := map[types.NamespacedName]struct{}{}
-	for _, index := range []string{annotationIndex(p.key), ownerIndex(p.app.UID)} {
+	for _, index := range []string{record.AnnotationIndex(p.key), record.OwnerIndex(p.app.UID)} {
 		entries, err := p.w.watcher.Lookup(k.kind, index)
 		if err != nil {
 			// Its state has just changed, which is an event.
@@ -256,12 +257,12 @@ func (p *pass) look(k *seenKind) {
 			return
 		}
 		for _, e := range entries {
-			rec := componentOf(e.Record)
+			rec := record.ComponentOf(e.Record)
 			if _, ok := seen[e.Key]; ok || rec == nil || e.Key.Namespace != p.key.Namespace {
 				continue
 			}
 			seen[e.Key] = struct{}{}
-			k.objects = append(k.objects, object{kind: k.kind, entry: e, record: rec})
+			k.objects = append(k.objects, object{kind: k.kind, entry: e, Component: rec})
 		}
 	}
 }
@@ -278,7 +279,7 @@ func (p *pass) patched(o object) bool {
 
 // observation is what the status follows from.
 func (p *pass) observation() observation {
-	state, _ := p.w.watcher.State(applicationKind)
+	state, _ := p.w.watcher.State(record.ApplicationKind)
 	return observation{
 		application:  p.app,
 		components:   append(p.selector.views(p.app, p.kinds, p.refused), p.discoveredViews()...),

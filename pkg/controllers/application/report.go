@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/mergepatch"
 )
 
@@ -62,7 +63,7 @@ func (p *pass) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationS
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.r.requestTimeout)
 	defer cancel()
-	live, err := p.w.client.Resource(applicationKind.GroupVersionResource()).Namespace(p.key.Namespace).
+	live, err := p.w.client.Resource(record.ApplicationKind.GroupVersionResource()).Namespace(p.key.Namespace).
 		Patch(ctx, p.key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: p.r.fieldManagerIn(p.w)}, "status")
 	switch {
 	case apierrors.IsNotFound(err):
@@ -74,7 +75,7 @@ func (p *pass) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationS
 		return fmt.Errorf("cannot patch the status of Application %q in cluster %q: %w", p.key, p.w.name, err)
 	}
 	p.r.metrics.wrote(p.w.name, writeStatus)
-	p.w.watcher.Observe(applicationKind, p.key, live)
+	p.w.watcher.Observe(record.ApplicationKind, p.key, live)
 	app := *p.app
 	app.Status, app.ResourceVersion = status, live.GetResourceVersion()
 	p.app = &app
@@ -99,9 +100,9 @@ func statusPatch(app *appsv1alpha1.Application, status appsv1alpha1.ApplicationS
 }
 
 // observe tells the hub how an Application fares.
-func (r *reconciler) observe(w *workload, key applicationKey, app *appsv1alpha1.Application) {
+func (r *reconciler) observe(w *workload, key record.ApplicationKey, app *appsv1alpha1.Application) {
 	s := summaryOf(app)
-	shared(&w.texts, &s.ApplicationType, &s.Version, &s.Message)
+	record.Share(&w.texts, &s.ApplicationType, &s.Version, &s.Message)
 	r.ifCurrent(w, func() {
 		if w.has(key, app.UID) {
 			r.metrics.application(w.name, key, s)
@@ -111,7 +112,7 @@ func (r *reconciler) observe(w *workload, key applicationKey, app *appsv1alpha1.
 }
 
 // forget tells the hub that an Application has gone.
-func (r *reconciler) forget(w *workload, key applicationKey) {
+func (r *reconciler) forget(w *workload, key record.ApplicationKey) {
 	r.ifCurrent(w, func() {
 		r.metrics.forget(w.name, key)
 		r.rollup.Forget(w.name, key)

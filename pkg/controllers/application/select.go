@@ -14,6 +14,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -21,7 +22,7 @@ import (
 type object struct {
 	kind  kindwatch.Kind
 	entry kindwatch.Entry
-	*record
+	*record.Component
 
 	// discovered is whether it belongs to the Application because it was discovered, and is to be owned.
 	discovered bool
@@ -53,7 +54,7 @@ type selection struct {
 
 // A selector decides what belongs to an Application: Selecting Components, as the KEP calls it.
 type selector struct {
-	key    applicationKey
+	key    record.ApplicationKey
 	uid    types.UID
 	labels labels.Selector
 
@@ -69,7 +70,7 @@ func selectorOf(app *appsv1alpha1.Application) (selector, error) {
 	}
 	return selector{
 		key: types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, uid: app.UID, labels: matches,
-		orphaning: isOrphaning(app),
+		orphaning: record.IsOrphaning(app),
 	}, nil
 }
 
@@ -77,7 +78,7 @@ func selectorOf(app *appsv1alpha1.Application) (selector, error) {
 // the Application, and the selector matches its labels. That it is of one of the kinds that the Application names is
 // known before. An Application does not belong to itself: the garbage collector would have nobody to wait for.
 func (s selector) belongs(o object) bool {
-	return o.application == s.key && o.entry.Key.Namespace == s.key.Namespace && o.entry.UID != s.uid && s.labels.Matches(o.labels)
+	return o.Application == s.key && o.entry.Key.Namespace == s.key.Namespace && o.entry.UID != s.uid && s.labels.Matches(o.Labels)
 }
 
 // sort decides about the objects of the kinds that an Application names, and of those that it does not name any more.
@@ -89,7 +90,7 @@ func (s selector) sort(kinds []seenKind, patched func(object) bool) selection {
 		for _, o := range kind.objects {
 			if kind.leaving && undecided.Has(kind.gvk.GroupKind()) {
 				// Whether it belongs to the Application is for the version to say that the spec names now.
-				if _, owned := o.ownedBy(s.uid); owned {
+				if _, owned := o.OwnedBy(s.uid); owned {
 					out.leaving = append(out.leaving, o)
 				}
 				continue
@@ -136,13 +137,13 @@ func (s selector) members(kinds []seenKind) sets.Set[types.UID] {
 // object that was adopted in the moment of the deletion it may not know, and would delete it when the Application is
 // gone.
 func (s selector) decide(out *selection, o object, leaving, member bool, patched func(object) bool) {
-	_, owned := o.ownedBy(s.uid)
-	ownable := member && !s.orphaning && !o.controlledByAnother(s.uid)
-	release := owned && !ownable && !o.controlledBy(s.uid)
-	if leaving && release && !o.deleting {
+	_, owned := o.OwnedBy(s.uid)
+	ownable := member && !s.orphaning && !o.ControlledByAnother(s.uid)
+	release := owned && !ownable && !o.ControlledBy(s.uid)
+	if leaving && release && !o.Deleting {
 		out.leaving = append(out.leaving, o)
 	}
-	if o.deleting || patched(o) {
+	if o.Deleting || patched(o) {
 		// The garbage collector has it, or the watch will say more.
 		return
 	}
@@ -179,7 +180,7 @@ func (s selector) views(app *appsv1alpha1.Application, kinds []seenKind, refused
 		byGVK[gvk] = &kinds[i]
 		named[gvk] = map[string]object{}
 		for _, o := range kinds[i].objects {
-			if o.application == s.key {
+			if o.Application == s.key {
 				named[gvk][o.entry.Key.Name] = o
 			}
 		}
@@ -212,13 +213,13 @@ func nameOf(component string, kind appsv1alpha1.ComponentKind) string {
 
 // look completes the view of a component of which there is an object with the annotation.
 func (s selector) look(view *componentView, o object, refused func(object) *condition.Problem) {
-	view.found = o.record
+	view.found = o.Component
 	if !s.belongs(o) {
 		view.problem = &condition.Problem{Reason: appsv1alpha1.ReasonLabelsDoNotMatch, Message: "The selector of the Application does not match the labels of the object."}
 		return
 	}
 	view.installed = true
-	if _, owned := o.ownedBy(s.uid); !owned && !o.deleting && !o.controlledByAnother(s.uid) {
+	if _, owned := o.OwnedBy(s.uid); !owned && !o.Deleting && !o.ControlledByAnother(s.uid) {
 		view.problem = refused(o)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -43,8 +44,8 @@ func seen(name string, change ...func(*object)) object {
 		entry: kindwatch.Entry{
 			Key: types.NamespacedName{Namespace: "ns", Name: name}, UID: types.UID("uid-" + name), ResourceVersion: "1",
 		},
-		record: &record{
-			application: applicationKey{Namespace: "ns", Name: "shop"}, labels: labelsOf(map[string]string{"app": "shop"}),
+		Component: &record.Component{
+			Application: record.ApplicationKey{Namespace: "ns", Name: "shop"}, Labels: record.LabelsOf(map[string]string{"app": "shop"}),
 		},
 	}
 	for _, c := range change {
@@ -53,16 +54,16 @@ func seen(name string, change ...func(*object)) object {
 	return o
 }
 
-func ownedByShop(o *object) { o.owners, o.references = []owner{{uid: "app"}}, 1 }
+func ownedByShop(o *object) { o.Owners, o.References = []record.Owner{{UID: "app"}}, 1 }
 func controlledByShop(o *object) {
-	o.owners, o.references, o.controller = []owner{{uid: "app"}}, 1, "app"
+	o.Owners, o.References, o.Controller = []record.Owner{{UID: "app"}}, 1, "app"
 }
-func controlledByAJob(o *object) { o.references, o.controller = o.references+1, "job" }
-func otherLabels(o *object)      { o.labels = labelsOf(map[string]string{"app": "bakery"}) }
+func controlledByAJob(o *object) { o.References, o.Controller = o.References+1, "job" }
+func otherLabels(o *object)      { o.Labels = record.LabelsOf(map[string]string{"app": "bakery"}) }
 func otherAnnotation(o *object) {
-	o.application = applicationKey{Namespace: "ns", Name: "bakery"}
+	o.Application = record.ApplicationKey{Namespace: "ns", Name: "bakery"}
 }
-func beingDeleted(o *object) { o.deleting = true }
+func beingDeleted(o *object) { o.Deleting = true }
 
 func TestSelectingComponents(t *testing.T) {
 	for _, tc := range []struct {
@@ -105,7 +106,7 @@ func TestSelectingComponents(t *testing.T) {
 		{name: "being deleted and not ours", reason: "It is on its way out.", object: seen("a", beingDeleted, otherLabels, ownedByShop)},
 		{
 			name: "another UID", reason: "An Application of the same name that was there before owned it; that is not our reference.",
-			object: seen("a", otherLabels, func(o *object) { o.owners = []owner{{uid: "old"}} }),
+			object: seen("a", otherLabels, func(o *object) { o.Owners = []record.Owner{{UID: "old"}} }),
 		},
 		{
 			name: "another namespace", reason: "An Application reaches only its own.",
@@ -244,10 +245,10 @@ func equalProblems(a, b *condition.Problem) bool {
 }
 
 func TestRetrievingApplications(t *testing.T) {
-	shop, bakery := applicationKey{Namespace: "ns", Name: "shop"}, applicationKey{Namespace: "ns", Name: "bakery"}
+	shop, bakery := record.ApplicationKey{Namespace: "ns", Name: "shop"}, record.ApplicationKey{Namespace: "ns", Name: "bakery"}
 	w := &workload{
-		byUID: map[types.UID]applicationKey{"shop": shop, "bakery": bakery},
-		users: map[kindwatch.Kind]sets.Set[applicationKey]{configMapKind: sets.New(shop, bakery)},
+		byUID: map[types.UID]record.ApplicationKey{"shop": shop, "bakery": bakery},
+		users: map[kindwatch.Kind]sets.Set[record.ApplicationKey]{configMapKind: sets.New(shop, bakery)},
 	}
 	other := configMapKind
 	other.Kind, other.Resource = "Secret", "secrets"
@@ -255,14 +256,14 @@ func TestRetrievingApplications(t *testing.T) {
 		name, reason string
 		kind         kindwatch.Kind
 		record       kindwatch.Record
-		want         []applicationKey
+		want         []record.ApplicationKey
 	}{
-		{name: "annotation", reason: "It names the Application.", kind: configMapKind, record: &record{application: shop}, want: []applicationKey{shop}},
-		{name: "no such application", reason: "It is deleted, or not created yet.", kind: configMapKind, record: &record{application: applicationKey{Namespace: "ns", Name: "x"}}},
-		{name: "other kind", reason: "The Application does not name the kind.", kind: other, record: &record{application: shop}},
-		{name: "owner", reason: "It lost its annotation, and has to lose the reference.", kind: configMapKind, record: &record{owners: []owner{{uid: "shop"}}}, want: []applicationKey{shop}},
-		{name: "stale owner", reason: "That Application is gone.", kind: configMapKind, record: &record{owners: []owner{{uid: "old"}}}},
-		{name: "both", reason: "It moved from one to another.", kind: configMapKind, record: &record{application: bakery, owners: []owner{{uid: "shop"}}}, want: []applicationKey{shop, bakery}},
+		{name: "annotation", reason: "It names the Application.", kind: configMapKind, record: &record.Component{Application: shop}, want: []record.ApplicationKey{shop}},
+		{name: "no such application", reason: "It is deleted, or not created yet.", kind: configMapKind, record: &record.Component{Application: record.ApplicationKey{Namespace: "ns", Name: "x"}}},
+		{name: "other kind", reason: "The Application does not name the kind.", kind: other, record: &record.Component{Application: shop}},
+		{name: "owner", reason: "It lost its annotation, and has to lose the reference.", kind: configMapKind, record: &record.Component{Owners: []record.Owner{{UID: "shop"}}}, want: []record.ApplicationKey{shop}},
+		{name: "stale owner", reason: "That Application is gone.", kind: configMapKind, record: &record.Component{Owners: []record.Owner{{UID: "old"}}}},
+		{name: "both", reason: "It moved from one to another.", kind: configMapKind, record: &record.Component{Application: bakery, Owners: []record.Owner{{UID: "shop"}}}, want: []record.ApplicationKey{shop, bakery}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := w.applicationsOf(tc.kind, &kindwatch.Entry{Record: tc.record})

@@ -144,7 +144,7 @@ func componentStatus(v componentView) appsv1alpha1.ComponentStatus {
 		c.Health, what = foundHealth(v)
 	}
 	if v.found != nil {
-		c.Ignored = v.found.ignored
+		c.Ignored = v.found.Ignored
 	}
 	if what != nil {
 		c.Reason, c.Message = bounds.Text(what.Reason, bounds.ComponentReason), bounds.Text(what.Message, bounds.ComponentMessage)
@@ -155,12 +155,12 @@ func componentStatus(v componentView) appsv1alpha1.ComponentStatus {
 // foundHealth is how an object says that it fares. What was found to be wrong with its belonging to the Application is
 // told only if it has nothing worse to say itself; the condition ComponentsWatched says it in any case.
 func foundHealth(v componentView) (appsv1alpha1.Health, *condition.Problem) {
-	h := v.found.health
+	h := v.found.Health
 	switch {
 	case bounds.HealthRank(h.Health) < 0 || h.Health == appsv1alpha1.HealthMissing:
 		// Nobody else decides whether it is there.
 		return appsv1alpha1.HealthUnknown, &condition.Problem{Reason: h.Reason, Message: h.Message}
-	case h.Health == appsv1alpha1.HealthHealthy && v.found.deleting:
+	case h.Health == appsv1alpha1.HealthHealthy && v.found.Deleting:
 		// Only its metadata was looked at.
 		return appsv1alpha1.HealthProgressing, &condition.Problem{Reason: appsv1alpha1.ReasonTerminating, Message: "It is being deleted."}
 	case h.Health == appsv1alpha1.HealthHealthy && v.problem != nil:

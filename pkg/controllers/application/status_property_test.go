@@ -106,7 +106,7 @@ func TestTimesMoveWithWhatTheyAreAbout(t *testing.T) {
 	// Another message and another reason are not another health.
 	o.components = []componentView{component("db", appsv1alpha1.HealthDegraded), component("web", appsv1alpha1.HealthHealthy)}
 	o.application.Status = stored(t, statusOf(o, statusTime(1)))
-	o.components[0].found.health.Message = "It is worse."
+	o.components[0].found.Health.Message = "It is worse."
 	second := statusOf(o, statusTime(2))
 
 	since := func(s appsv1alpha1.ApplicationStatus, name string) metav1.Time {
@@ -227,7 +227,7 @@ func TestStatusIsBounded(t *testing.T) {
 		for i := range 256 {
 			v := component(long(i), appsv1alpha1.HealthDegraded)
 			v.kind = appsv1alpha1.ComponentKind{Group: long(i), Version: strings.Repeat("v", min(name, 63)), Kind: strings.Repeat("K", min(name, 63))}
-			v.found.health.Reason, v.found.health.Message = strings.Repeat("R", length), strings.Repeat(text, length)
+			v.found.Health.Reason, v.found.Health.Message = strings.Repeat("R", length), strings.Repeat(text, length)
 			o.components = append(o.components, v)
 			if i < 100 {
 				v.discovered, v.namespace, v.kind.Name = true, strings.Repeat("n", 63), v.name

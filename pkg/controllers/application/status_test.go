@@ -15,6 +15,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/health"
 )
 
@@ -26,9 +27,9 @@ var aStatefulSet = appsv1alpha1.ComponentKind{Group: "apps", Version: "v1", Kind
 
 // component is a component that was found and says of itself how it fares.
 func component(name string, h appsv1alpha1.Health, modify ...func(*componentView)) componentView {
-	v := componentView{name: name, kind: aStatefulSet, installed: true, found: &record{health: health.Result{Health: h}}}
+	v := componentView{name: name, kind: aStatefulSet, installed: true, found: &record.Component{Health: health.Result{Health: h}}}
 	if h != appsv1alpha1.HealthHealthy {
-		v.found.health.Reason, v.found.health.Message = "Because", "It is so."
+		v.found.Health.Reason, v.found.Health.Message = "Because", "It is so."
 	}
 	for _, m := range modify {
 		m(&v)
@@ -43,9 +44,9 @@ func foundElsewhere(name string, h appsv1alpha1.Health) componentView {
 	})
 }
 
-func ignored(v *componentView)  { v.found.ignored = true }
+func ignored(v *componentView)  { v.found.Ignored = true }
 func missing(v *componentView)  { v.found, v.installed = nil, false }
-func deleting(v *componentView) { v.found.deleting = true }
+func deleting(v *componentView) { v.found.Deleting = true }
 func unmatched(v *componentView) {
 	v.installed = false
 }
@@ -195,7 +196,7 @@ func TestStatusOfOneComponent(t *testing.T) {
 		"ControlCharacters": {
 			reason: "A message of the cluster must not move the cursor of who reads it.",
 			component: component("db", appsv1alpha1.HealthDegraded, func(v *componentView) {
-				v.found.health.Message = "a\x1b[2Jb\nc\xff"
+				v.found.Health.Message = "a\x1b[2Jb\nc\xff"
 			}),
 			want: appsv1alpha1.ComponentStatus{
 				Installed: corev1.ConditionTrue, Health: appsv1alpha1.HealthDegraded, Reason: "Because", Message: "a [2Jb c\uFFFD",

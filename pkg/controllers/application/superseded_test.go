@@ -14,6 +14,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
@@ -147,7 +148,7 @@ func (f *fixture) looked(name string) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := w.applications[applicationKey{Namespace: f.namespace, Name: name}]
+	t := w.applications[record.ApplicationKey{Namespace: f.namespace, Name: name}]
 	if t == nil || t.started.IsZero() || !t.settlingSince.IsZero() {
 		return errors.New("it was not looked at, or waits")
 	}

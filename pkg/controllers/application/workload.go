@@ -25,6 +25,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -51,8 +52,8 @@ type workload struct {
 	clock          clock.Clock
 	requestTimeout time.Duration
 	healthChecks   *healthcheck.Checks
-	texts          texts
-	wanted         *wantedMarks
+	texts          record.Texts
+	wanted         *record.WantedMarks
 	announcements  *announcements
 
 	// watching is held while it is changed what the watcher is asked for by an Application, so that nothing is asked for
@@ -62,17 +63,17 @@ type workload struct {
 	mu sync.Mutex
 
 	// applications are those that the cluster has, with what is known of them between two reconciles.
-	applications map[applicationKey]*tracked
+	applications map[record.ApplicationKey]*tracked
 
 	// byUID finds the Application that an owner reference is to.
-	byUID map[types.UID]applicationKey
+	byUID map[types.UID]record.ApplicationKey
 
 	// dependents are the Applications that depend on one, whether that is there or not.
-	dependents map[applicationKey]sets.Set[applicationKey]
+	dependents map[record.ApplicationKey]sets.Set[record.ApplicationKey]
 
 	// users are the Applications that have to do with a kind. It has every kind of components and health checks that is
 	// watched.
-	users map[kindwatch.Kind]sets.Set[applicationKey]
+	users map[kindwatch.Kind]sets.Set[record.ApplicationKey]
 
 	// unansweredUntil is until when a group and version is left alone about which the API server did not answer.
 	unansweredUntil map[schema.GroupVersion]time.Time
@@ -83,12 +84,12 @@ type workload struct {
 	// mode is what is done about the Applications of the cluster, and policy what may be. Each of their changes makes
 	// another regime.
 	mode   mode
-	policy policy
+	policy record.Policy
 	regime uint64
 
 	// told are Applications about which the hub was told by the instance that was there before this one, until it is known
 	// which of them are there.
-	told map[applicationKey]types.UID
+	told map[record.ApplicationKey]types.UID
 }
 
 // mode is what is done about the Applications of a cluster.
@@ -134,22 +135,22 @@ type objectKey struct {
 	types.NamespacedName
 }
 
-func (w *workload) request(key applicationKey) mcreconcile.Request {
+func (w *workload) request(key record.ApplicationKey) mcreconcile.Request {
 	return mcreconcile.Request{ClusterName: w.name, Request: reconcile.Request{NamespacedName: key}}
 }
 
 // enqueue has the cluster itself looked at. It does not block.
-func (w *workload) enqueue() { w.queue.Add(w.request(applicationKey{})) }
+func (w *workload) enqueue() { w.queue.Add(w.request(record.ApplicationKey{})) }
 
 // wake has Applications looked at: at once, or as soon as coalescing allows. Applications that the cluster does not
 // have are left out.
-func (w *workload) wake(keys ...applicationKey) { w.wakeWith(0, keys...) }
+func (w *workload) wake(keys ...record.ApplicationKey) { w.wakeWith(0, keys...) }
 
 // wakeLater has Applications looked at because of something that is true of many. What happens to a single one goes
 // first.
-func (w *workload) wakeLater(keys ...applicationKey) { w.wakeWith(handler.LowPriority, keys...) }
+func (w *workload) wakeLater(keys ...record.ApplicationKey) { w.wakeWith(handler.LowPriority, keys...) }
 
-func (w *workload) wakeWith(priority int, keys ...applicationKey) {
+func (w *workload) wakeWith(priority int, keys ...record.ApplicationKey) {
 	for _, key := range keys {
 		w.mu.Lock()
 		t := w.applications[key]
@@ -171,7 +172,7 @@ func (w *workload) wakeWith(priority int, keys ...applicationKey) {
 
 // begin notes that a reconcile of an Application begins, and returns what is known of it; nil if the cluster has no
 // such Application.
-func (w *workload) begin(key applicationKey) *tracked {
+func (w *workload) begin(key record.ApplicationKey) *tracked {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.applications[key]
@@ -182,17 +183,17 @@ func (w *workload) begin(key applicationKey) *tracked {
 }
 
 // application returns an Application as the watch has it; nil if there is none.
-func (w *workload) application(key applicationKey) *appsv1alpha1.Application {
-	entry, err := w.watcher.Entry(applicationKind, key)
+func (w *workload) application(key record.ApplicationKey) *appsv1alpha1.Application {
+	entry, err := w.watcher.Entry(record.ApplicationKind, key)
 	if err != nil {
 		return nil
 	}
-	return applicationIn(&entry)
+	return record.ApplicationIn(&entry)
 }
 
 // track notes that there is an Application, or that it has changed. What was noted of another one that had its name is
 // forgotten.
-func (w *workload) track(key applicationKey, app *appsv1alpha1.Application) {
+func (w *workload) track(key record.ApplicationKey, app *appsv1alpha1.Application) {
 	if uid, known := w.uidOf(key); known && uid != app.UID {
 		w.untrack(key)
 	}
@@ -208,7 +209,7 @@ func (w *workload) track(key applicationKey, app *appsv1alpha1.Application) {
 }
 
 // uidOf is the UID of the Application that is tracked under a key.
-func (w *workload) uidOf(key applicationKey) (uid types.UID, known bool) {
+func (w *workload) uidOf(key record.ApplicationKey) (uid types.UID, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if t := w.applications[key]; t != nil {
@@ -218,9 +219,9 @@ func (w *workload) uidOf(key applicationKey) (uid types.UID, known bool) {
 }
 
 // setDependencies notes on which Applications one depends. The caller holds mu.
-func (w *workload) setDependencies(key applicationKey, t *tracked, dependencies []string) {
+func (w *workload) setDependencies(key record.ApplicationKey, t *tracked, dependencies []string) {
 	for _, name := range t.dependencies {
-		on := applicationKey{Namespace: key.Namespace, Name: name}
+		on := record.ApplicationKey{Namespace: key.Namespace, Name: name}
 		w.dependents[on].Delete(key)
 		if len(w.dependents[on]) == 0 {
 			delete(w.dependents, on)
@@ -228,16 +229,16 @@ func (w *workload) setDependencies(key applicationKey, t *tracked, dependencies 
 	}
 	t.dependencies = dependencies
 	for _, name := range dependencies {
-		on := applicationKey{Namespace: key.Namespace, Name: name}
+		on := record.ApplicationKey{Namespace: key.Namespace, Name: name}
 		if w.dependents[on] == nil {
-			w.dependents[on] = sets.New[applicationKey]()
+			w.dependents[on] = sets.New[record.ApplicationKey]()
 		}
 		w.dependents[on].Insert(key)
 	}
 }
 
 // untrack forgets an Application that has gone.
-func (w *workload) untrack(key applicationKey) {
+func (w *workload) untrack(key record.ApplicationKey) {
 	w.watching.Lock()
 	defer w.watching.Unlock()
 	w.mu.Lock()
@@ -249,13 +250,13 @@ func (w *workload) untrack(key applicationKey) {
 		w.healthChecks.Forget(t.uid)
 	}
 	w.mu.Unlock()
-	w.wanted.want(key, nil)
+	w.wanted.Want(key, nil)
 	w.watcher.Release(key.String())
 }
 
 // watch makes kinds all that are watched because of an Application. A kind beyond the number that a cluster may have is
 // not watched, and is returned.
-func (w *workload) watch(key applicationKey, t *tracked, kinds sets.Set[kindwatch.Kind], groups sets.Set[string]) (refused sets.Set[kindwatch.Kind]) {
+func (w *workload) watch(key record.ApplicationKey, t *tracked, kinds sets.Set[kindwatch.Kind], groups sets.Set[string]) (refused sets.Set[kindwatch.Kind]) {
 	w.watching.Lock()
 	defer w.watching.Unlock()
 	w.mu.Lock()
@@ -286,7 +287,7 @@ func (w *workload) watch(key applicationKey, t *tracked, kinds sets.Set[kindwatc
 		asked := slices.Collect(maps.Keys(granted))
 		if len(groups) > 0 {
 			// That a kind comes, or goes, is seen by these.
-			asked = append(asked, definitionKind, apiServiceKind)
+			asked = append(asked, record.DefinitionKind, record.APIServiceKind)
 		}
 		w.watcher.Set(key.String(), asked...)
 	}
@@ -294,7 +295,7 @@ func (w *workload) watch(key applicationKey, t *tracked, kinds sets.Set[kindwatc
 }
 
 // setKinds notes which kinds an Application has to do with. The caller holds mu.
-func (w *workload) setKinds(key applicationKey, t *tracked, kinds sets.Set[kindwatch.Kind]) {
+func (w *workload) setKinds(key record.ApplicationKey, t *tracked, kinds sets.Set[kindwatch.Kind]) {
 	for kind := range t.kinds.set().Difference(kinds) {
 		w.users[kind].Delete(key)
 		if len(w.users[kind]) == 0 {
@@ -303,7 +304,7 @@ func (w *workload) setKinds(key applicationKey, t *tracked, kinds sets.Set[kindw
 	}
 	for kind := range kinds {
 		if w.users[kind] == nil {
-			w.users[kind] = sets.New[applicationKey]()
+			w.users[kind] = sets.New[record.ApplicationKey]()
 		}
 		w.users[kind].Insert(key)
 	}
@@ -311,14 +312,14 @@ func (w *workload) setKinds(key applicationKey, t *tracked, kinds sets.Set[kindw
 }
 
 // usersOf are the Applications that have to do with a kind.
-func (w *workload) usersOf(kind kindwatch.Kind) []applicationKey {
+func (w *workload) usersOf(kind kindwatch.Kind) []record.ApplicationKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Collect(maps.Keys(w.users[kind]))
 }
 
 // usersOfGroup are the Applications that name an API group, and the kinds of it that are watched.
-func (w *workload) usersOfGroup(group string) (keys []applicationKey, kinds []kindwatch.Kind) {
+func (w *workload) usersOfGroup(group string) (keys []record.ApplicationKey, kinds []kindwatch.Kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for key, t := range w.applications {
@@ -334,13 +335,13 @@ func (w *workload) usersOfGroup(group string) (keys []applicationKey, kinds []ki
 	return keys, kinds
 }
 
-func (w *workload) dependentsOf(key applicationKey) []applicationKey {
+func (w *workload) dependentsOf(key record.ApplicationKey) []record.ApplicationKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Collect(maps.Keys(w.dependents[key]))
 }
 
-func (w *workload) keys() []applicationKey {
+func (w *workload) keys() []record.ApplicationKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Collect(maps.Keys(w.applications))
@@ -372,7 +373,7 @@ func (w *workload) currentMode() mode {
 }
 
 // has is whether there is an Application to tell the hub about.
-func (w *workload) has(key applicationKey, uid types.UID) bool {
+func (w *workload) has(key record.ApplicationKey, uid types.UID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.applications[key]
@@ -398,7 +399,7 @@ func selectedBy(selectors []health.Selector, gk schema.GroupKind) bool {
 }
 
 // takeTold returns what the hub was told by the instance before this one, once.
-func (w *workload) takeTold() map[applicationKey]types.UID {
+func (w *workload) takeTold() map[record.ApplicationKey]types.UID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	told := w.told
@@ -407,10 +408,10 @@ func (w *workload) takeTold() map[applicationKey]types.UID {
 }
 
 // uids are the Applications by their keys.
-func (w *workload) uids() map[applicationKey]types.UID {
+func (w *workload) uids() map[record.ApplicationKey]types.UID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	out := make(map[applicationKey]types.UID, len(w.applications))
+	out := make(map[record.ApplicationKey]types.UID, len(w.applications))
 	for key, t := range w.applications {
 		out[key] = t.uid
 	}
@@ -448,13 +449,13 @@ func (w *workload) forgetUnanswered(group string) {
 }
 
 // setPolicy changes what the class of the cluster lets be done, and says whether that is news.
-func (w *workload) setPolicy(p policy) bool {
+func (w *workload) setPolicy(p record.Policy) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before := w.policy
 	w.policy = p
-	news := before.observeOnly != p.observeOnly || before.ownsDiscovered != p.ownsDiscovered ||
-		!equality.Semantic.DeepEqual(before.visibility, p.visibility)
+	news := before.ObserveOnly != p.ObserveOnly || before.OwnsDiscovered != p.OwnsDiscovered ||
+		!equality.Semantic.DeepEqual(before.Visibility, p.Visibility)
 	if news {
 		w.regime++
 	}
@@ -462,8 +463,8 @@ func (w *workload) setPolicy(p policy) bool {
 }
 
 // sightOf is what the Applications of a namespace see.
-func (w *workload) sightOf(namespace string) sight {
+func (w *workload) sightOf(namespace string) record.Sight {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return sight{own: namespace, policy: w.policy}
+	return record.Sight{Own: namespace, Policy: w.policy}
 }

@@ -16,6 +16,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -35,8 +36,8 @@ type nopClient struct{ dynamic.Interface }
 func TestWakingIsAtOnceAndThenCoalesced(t *testing.T) {
 	clk := testingclock.NewFakeClock(time.Unix(1_000_000, 0))
 	queue := &delays{}
-	key := applicationKey{Namespace: "ns", Name: "shop"}
-	w := &workload{clock: clk, queue: queue, applications: map[applicationKey]*tracked{key: {}}}
+	key := record.ApplicationKey{Namespace: "ns", Name: "shop"}
+	w := &workload{clock: clk, queue: queue, applications: map[record.ApplicationKey]*tracked{key: {}}}
 
 	for _, tc := range []struct {
 		reason string
@@ -54,7 +55,7 @@ func TestWakingIsAtOnceAndThenCoalesced(t *testing.T) {
 	} {
 		tc.before()
 		queue.added = nil
-		w.wake(key, applicationKey{Namespace: "ns", Name: "another"})
+		w.wake(key, record.ApplicationKey{Namespace: "ns", Name: "another"})
 		if len(queue.added) != 1 || queue.added[0] != tc.want {
 			t.Errorf("%s Want %v, got %v", tc.reason, tc.want, queue.added)
 		}
@@ -80,19 +81,19 @@ func TestSettlingEnds(t *testing.T) {
 }
 
 // shopAndOther is a cluster with two Applications, and nothing that is watched.
-func shopAndOther(t *testing.T) (w *workload, key, other applicationKey) {
+func shopAndOther(t *testing.T) (w *workload, key, other record.ApplicationKey) {
 	t.Helper()
 	watcher, err := kindwatch.New(kindwatch.Options{Client: nopClient{}, Handler: func(kindwatch.Event) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	key = applicationKey{Namespace: "ns", Name: "shop"}
-	other = applicationKey{Namespace: "ns", Name: "other"}
+	key = record.ApplicationKey{Namespace: "ns", Name: "shop"}
+	other = record.ApplicationKey{Namespace: "ns", Name: "other"}
 	return &workload{
 		watcher: watcher, healthChecks: healthcheck.New(testingclock.NewFakeClock(time.Unix(0, 0))),
-		wanted:       newWantedMarks(testingclock.NewFakeClock(time.Unix(0, 0))),
-		applications: map[applicationKey]*tracked{key: {uid: "a"}, other: {uid: "b"}},
-		byUID:        map[types.UID]applicationKey{}, users: map[kindwatch.Kind]sets.Set[applicationKey]{},
+		wanted:       record.NewWantedMarks(testingclock.NewFakeClock(time.Unix(0, 0))),
+		applications: map[record.ApplicationKey]*tracked{key: {uid: "a"}, other: {uid: "b"}},
+		byUID:        map[types.UID]record.ApplicationKey{}, users: map[kindwatch.Kind]sets.Set[record.ApplicationKey]{},
 	}, key, other
 }
 
@@ -101,7 +102,7 @@ func TestDefinitionsAreWatchedWhileKindsAreNamed(t *testing.T) {
 	w, key, other := shopAndOther(t)
 	watched := func(reason string, want bool) {
 		t.Helper()
-		for _, kind := range []kindwatch.Kind{definitionKind, apiServiceKind} {
+		for _, kind := range []kindwatch.Kind{record.DefinitionKind, record.APIServiceKind} {
 			if state, _ := w.watcher.State(kind); (state != kindwatch.StateUnwatched) != want {
 				t.Errorf("%s %s: want watched=%v, got %s", reason, kind, want, state)
 			}
@@ -160,7 +161,7 @@ func TestKindsAreBounded(t *testing.T) {
 func TestAnApplicationThatWasMadeAnewIsAnother(t *testing.T) {
 	w, key, _ := shopAndOther(t)
 	w.byUID["a"] = key
-	w.dependents = map[applicationKey]sets.Set[applicationKey]{}
+	w.dependents = map[record.ApplicationKey]sets.Set[record.ApplicationKey]{}
 	w.watch(key, w.applications[key], sets.New(configMapKind), sets.New(""))
 	w.applications[key].patched = map[types.UID]string{"cm": "1"}
 	again := selecting(func(app *appsv1alpha1.Application) { app.UID = "anew" })

@@ -18,6 +18,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -68,21 +69,21 @@ func (r *reconciler) newWorkload(
 		name: name, client: watched.Client, metadata: watched.MetadataClient, queue: queue, clock: r.clock, requestTimeout: r.requestTimeout,
 		guard:           watched.Guard,
 		resolver:        kindwatch.NewResolver(kindwatch.ResolverOptions{Client: served, Account: watched.Account, Clock: r.clock}),
-		applications:    map[applicationKey]*tracked{},
-		byUID:           map[types.UID]applicationKey{},
-		dependents:      map[applicationKey]sets.Set[applicationKey]{},
-		users:           map[kindwatch.Kind]sets.Set[applicationKey]{},
+		applications:    map[record.ApplicationKey]*tracked{},
+		byUID:           map[types.UID]record.ApplicationKey{},
+		dependents:      map[record.ApplicationKey]sets.Set[record.ApplicationKey]{},
+		users:           map[kindwatch.Kind]sets.Set[record.ApplicationKey]{},
 		unansweredUntil: map[schema.GroupVersion]time.Time{},
 		refusals:        map[refusalKey]refusal{},
 		healthChecks:    healthcheck.New(r.clock),
-		wanted:          newWantedMarks(r.clock),
+		wanted:          record.NewWantedMarks(r.clock),
 		announcements:   newAnnouncements(cl.GetEventRecorder(controllerName), r.clock),
 	}
 	watched.Clock, watched.Lists, watched.Linger = r.clock, r.lists, r.linger
 	watched.StaleAfter = r.staleAfter
 	watched.Handler = func(e kindwatch.Event) { r.handle(w, e) }
-	watched.Reduce = reducer{r.assessor, &w.texts, r.packer, w.wanted}.reduce
-	watched.Generation = w.wanted.current
+	watched.Reduce = record.NewReducer(r.assessor, &w.texts, r.packer, w.wanted).Reduce
+	watched.Generation = w.wanted.Current
 	if w.watcher, err = kindwatch.New(watched); err != nil {
 		return nil, fmt.Errorf("cannot watch cluster %q: %w", name, err)
 	}

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package record
 
 import (
 	"fmt"
@@ -85,7 +85,7 @@ func TestMarksOfAnObjectAreThoseOfItsSource(t *testing.T) {
 				namespace = ""
 			}
 			borne := marksOfObject(schema.GroupKind{Group: "apps", Kind: kind}, markedObject("apps/v1", kind, namespace, "web", tc.labels, tc.annotations))
-			got := slices.ContainsFunc(marksOfSource(tc.source, "ns", namespace), func(m mark) bool { return slices.Contains(borne, m) })
+			got := slices.ContainsFunc(MarksOfSource(tc.source, "ns", namespace), func(m Mark) bool { return slices.Contains(borne, m) })
 			if got != tc.want {
 				t.Errorf("%s: want %t, got %t: %q", tc.reason, tc.want, got, borne)
 			}
@@ -113,7 +113,7 @@ func TestInventoryEntries(t *testing.T) {
 		{id: "ns___Service", reason: "No name.", bad: true},
 		{id: "ns_web_apps_", reason: "No kind.", bad: true},
 	} {
-		gvk, key, ok := inventoryEntry{id: tc.id, version: "v1"}.object()
+		gvk, key, ok := InventoryEntry{id: tc.id, version: "v1"}.Object()
 		if ok == tc.bad || ok && (gvk != tc.gvk || key != tc.key) {
 			t.Errorf("%q: %s got %v %v %t", tc.id, tc.reason, gvk, key, ok)
 		}
@@ -131,8 +131,8 @@ func TestAnInventoryCannotFillTheMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	long.Object["status"] = map[string]any{"inventory": map[string]any{"entries": entries}}
-	got := inventoryIn(kustomizationGVK.GroupKind(), long)
-	if got == nil || len(got.entries) != appsv1alpha1.MaxDiscovered || !got.more {
+	got := inventoryIn(KustomizationGVK.GroupKind(), long)
+	if got == nil || len(got.Entries) != appsv1alpha1.MaxDiscovered || !got.More {
 		t.Errorf("want %d entries and more, got %+v", appsv1alpha1.MaxDiscovered, got)
 	}
 	if got := inventoryIn(schema.GroupKind{Kind: "ConfigMap"}, long); got != nil {
@@ -140,14 +140,14 @@ func TestAnInventoryCannotFillTheMemory(t *testing.T) {
 	}
 	for _, status := range []any{nil, "x", map[string]any{"inventory": 1}, map[string]any{"inventory": map[string]any{"entries": "x"}}} {
 		long.Object["status"] = status
-		if got := inventoryIn(kustomizationGVK.GroupKind(), long); got != nil {
+		if got := inventoryIn(KustomizationGVK.GroupKind(), long); got != nil {
 			t.Errorf("status %v: want no inventory, got %+v", status, got)
 		}
 	}
 }
 
 func TestSight(t *testing.T) {
-	p := policy{visibility: []fleetv1alpha1.ApplicationVisibility{
+	p := Policy{Visibility: []fleetv1alpha1.ApplicationVisibility{
 		{From: []string{"a", "b"}, Namespaces: []string{"shared"}},
 		{From: []string{"b"}, ClusterScoped: []fleetv1alpha1.ReferencedResource{
 			{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}, {Group: "example.org", Resource: "*"},
@@ -167,14 +167,14 @@ func TestSight(t *testing.T) {
 		{own: "shared", reason: "To be seen is not to see.", namespaces: []string{"shared"}},
 		{own: "c", reason: "Nothing is listed for it.", namespaces: []string{"c"}},
 	} {
-		s := sight{own: tc.own, policy: p}
-		if diff := cmp.Diff(tc.namespaces, s.namespaces([]string{"shared", "secret", tc.own})); diff != "" {
+		s := Sight{Own: tc.own, Policy: p}
+		if diff := cmp.Diff(tc.namespaces, s.Namespaces([]string{"shared", "secret", tc.own})); diff != "" {
 			t.Errorf("%s: %s -want +got:\n%s", tc.own, tc.reason, diff)
 		}
-		if s.clusterScoped(roles) != tc.roles || s.clusterScoped(bindings) != tc.bindings || s.clusterScoped(things) != tc.things {
+		if s.ClusterScoped(roles) != tc.roles || s.ClusterScoped(bindings) != tc.bindings || s.ClusterScoped(things) != tc.things {
 			t.Errorf("%s: %s cluster-scoped kinds are wrong", tc.own, tc.reason)
 		}
-		if s.namespace("") || s.namespace("secret") {
+		if s.Namespace("") || s.Namespace("secret") {
 			t.Errorf("%s sees what is not listed", tc.own)
 		}
 	}
@@ -182,7 +182,7 @@ func TestSight(t *testing.T) {
 
 func TestMarksWantedAreThoseThatMayBeSeen(t *testing.T) {
 	app := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "shop"}}
-	if got := marksWanted(app, sight{own: "a"}); got != nil {
+	if got := MarksWanted(app, Sight{Own: "a"}); got != nil {
 		t.Errorf("want nothing without spec.discover, got %q", got)
 	}
 	app.Spec.Discover = &appsv1alpha1.Discovery{
@@ -195,22 +195,22 @@ func TestMarksWantedAreThoseThatMayBeSeen(t *testing.T) {
 			{Object: &appsv1alpha1.DiscoveredObject{Version: "v1", Kind: "Service", Name: "db"}},
 		},
 	}
-	p := policy{visibility: []fleetv1alpha1.ApplicationVisibility{{From: []string{"a"}, Namespaces: []string{"shared"}}}}
-	want := []mark{
+	p := Policy{Visibility: []fleetv1alpha1.ApplicationVisibility{{From: []string{"a"}, Namespaces: []string{"shared"}}}}
+	want := []Mark{
 		"helm-release/a/a/web", "helm-release/shared/a/web",
 		"kustomization/a/secret/infra", "kustomization/shared/secret/infra",
 		"object/a//Service/db", "object/a/helm.toolkit.fluxcd.io/HelmRelease/web",
 		"part-of/a/shop", "part-of/shared/shop",
 	}
-	if diff := cmp.Diff(want, marksWanted(app, sight{own: "a", policy: p})); diff != "" {
+	if diff := cmp.Diff(want, MarksWanted(app, Sight{Own: "a", Policy: p})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
 func TestWantedMarks(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
-	w := newWantedMarks(clk)
-	a, b := applicationKey{Namespace: "ns", Name: "a"}, applicationKey{Namespace: "ns", Name: "b"}
+	w := NewWantedMarks(clk)
+	a, b := ApplicationKey{Namespace: "ns", Name: "a"}, ApplicationKey{Namespace: "ns", Name: "b"}
 	obj := markedObject("v1", "ConfigMap", "ns", "cm", map[string]string{appsv1alpha1.PartOfLabel: "shop"}, nil)
 	gk := schema.GroupKind{Kind: "ConfigMap"}
 	shop := markOf(markPartOf, "ns", "shop")
@@ -218,64 +218,64 @@ func TestWantedMarks(t *testing.T) {
 	if w.on(gk, obj) != nil {
 		t.Error("nothing is kept that nobody looks for")
 	}
-	first, _, ok := w.want(a, []mark{shop})
-	if !ok || first != w.current() || w.on(gk, obj) == nil {
+	first, _, ok := w.Want(a, []Mark{shop})
+	if !ok || first != w.Current() || w.on(gk, obj) == nil {
 		t.Errorf("want the mark to be looked for since now, got %d %t", first, ok)
 	}
-	if again, _, _ := w.want(b, []mark{shop}); again != first {
+	if again, _, _ := w.Want(b, []Mark{shop}); again != first {
 		t.Errorf("nothing is listed again for a mark that is looked for already: want %d, got %d", first, again)
 	}
-	if got := w.usersOf([]mark{shop}); len(got) != 2 {
+	if got := w.UsersOf([]Mark{shop}); len(got) != 2 {
 		t.Errorf("want both Applications, got %v", got)
 	}
-	later, _, _ := w.want(b, []mark{markOf(markPartOf, "ns", "x"), shop})
+	later, _, _ := w.Want(b, []Mark{markOf(markPartOf, "ns", "x"), shop})
 	if later != first+1 {
 		t.Errorf("want a new generation for a new mark, got %d", later)
 	}
-	w.want(a, nil)
-	w.want(b, nil)
+	w.Want(a, nil)
+	w.Want(b, nil)
 	if w.on(gk, obj) != nil || len(w.marks) != 0 || len(w.by) != 0 {
 		t.Errorf("want nothing to be left, got %v %v", w.marks, w.by)
 	}
-	many := make([]mark, 0, maxWanted+1)
+	many := make([]Mark, 0, maxWanted+1)
 	for i := range maxWanted + 1 {
-		many = append(many, mark(fmt.Sprint(i)))
+		many = append(many, Mark(fmt.Sprint(i)))
 	}
-	if _, _, ok := w.want(a, many); ok || len(w.marks) != 0 {
+	if _, _, ok := w.Want(a, many); ok || len(w.marks) != 0 {
 		t.Errorf("want no more marks than there may be, got %d", len(w.marks))
 	}
-	if _, _, ok := w.want(a, many[:maxWantedOfNamespace]); !ok {
+	if _, _, ok := w.Want(a, many[:maxWantedOfNamespace]); !ok {
 		t.Error("want the Applications of a namespace to have its share")
 	}
-	if _, _, ok := w.want(b, []mark{shop}); ok {
+	if _, _, ok := w.Want(b, []Mark{shop}); ok {
 		t.Error("want a namespace to have no more than its share")
 	}
-	other := applicationKey{Namespace: "other", Name: "a"}
-	if _, _, ok := w.want(other, []mark{markOf(markPartOf, "other", "shop")}); !ok {
+	other := ApplicationKey{Namespace: "other", Name: "a"}
+	if _, _, ok := w.Want(other, []Mark{markOf(markPartOf, "other", "shop")}); !ok {
 		t.Error("want what one namespace looks for to leave room for others")
 	}
-	if _, _, ok := w.want(a, many); ok || len(w.by[a]) != maxWantedOfNamespace {
+	if _, _, ok := w.Want(a, many); ok || len(w.by[a]) != maxWantedOfNamespace {
 		t.Errorf("want what was looked for before to be looked for still, got %d", len(w.by[a]))
 	}
-	for i := range 2 * maxUsesOfMark {
-		if _, leftOut, ok := w.want(applicationKey{Namespace: fmt.Sprint("n", i), Name: "a"}, []mark{shop}); !ok || len(leftOut) > 0 {
+	for i := range 2 * MaxUsesOfMark {
+		if _, leftOut, ok := w.Want(ApplicationKey{Namespace: fmt.Sprint("n", i), Name: "a"}, []Mark{shop}); !ok || len(leftOut) > 0 {
 			t.Fatalf("Application %d: want each namespace to look for the mark, got %t, without %q", i, ok, leftOut)
 		}
 	}
 	for key := range w.by {
-		w.want(key, nil)
+		w.Want(key, nil)
 	}
 	if len(w.marks) != 0 || len(w.by) != 0 || len(w.uses) != 0 {
 		t.Errorf("want nothing to be left, got %d %d %v", len(w.marks), len(w.by), w.uses)
 	}
-	if !w.mayRelist(gk) {
+	if !w.MayRelist(gk) {
 		t.Error("the first list is not waited for")
 	}
-	if w.mayRelist(gk) || !w.mayRelist(schema.GroupKind{Kind: "Service"}) {
+	if w.MayRelist(gk) || !w.MayRelist(schema.GroupKind{Kind: "Service"}) {
 		t.Error("want the next one of the kind to wait, and no other kind")
 	}
 	clk.Step(relistEvery)
-	if !w.mayRelist(gk) {
+	if !w.MayRelist(gk) {
 		t.Error("it does not wait for longer")
 	}
 }
@@ -283,58 +283,47 @@ func TestWantedMarks(t *testing.T) {
 // Whoever has many Applications look for a mark keeps nobody else from it: neither another namespace, which looks for
 // the same mark of objects without a namespace, nor one of his own that looks for something else as well.
 func TestBlockDiscoveryOfOthersByManyApplicationsThatLookForTheSame(t *testing.T) {
-	w := newWantedMarks(clocktesting.NewFakeClock(time.Now()))
+	w := NewWantedMarks(clocktesting.NewFakeClock(time.Now()))
 	shop, own := markOf(markPartOf, "", "shop"), markOf(markPartOf, "x", "mine")
-	attacker := func(i int) applicationKey { return applicationKey{Namespace: "x", Name: fmt.Sprint("a", i)} }
-	for i := range maxUsesOfMark {
-		if _, leftOut, ok := w.want(attacker(i), []mark{shop}); !ok || len(leftOut) > 0 {
+	attacker := func(i int) ApplicationKey { return ApplicationKey{Namespace: "x", Name: fmt.Sprint("a", i)} }
+	for i := range MaxUsesOfMark {
+		if _, leftOut, ok := w.Want(attacker(i), []Mark{shop}); !ok || len(leftOut) > 0 {
 			t.Fatalf("Application %d: want it to look for the mark, got %t, without %q", i, ok, leftOut)
 		}
 	}
-	victim := applicationKey{Namespace: "z", Name: "shop"}
-	if _, leftOut, ok := w.want(victim, []mark{shop}); !ok || len(leftOut) > 0 || !slices.Contains(w.usersOf([]mark{shop}), victim) {
+	victim := ApplicationKey{Namespace: "z", Name: "shop"}
+	if _, leftOut, ok := w.Want(victim, []Mark{shop}); !ok || len(leftOut) > 0 || !slices.Contains(w.UsersOf([]Mark{shop}), victim) {
 		t.Errorf("want another namespace to look for the same, got %t, without %q", ok, leftOut)
 	}
 	for range 2 {
-		_, leftOut, ok := w.want(attacker(maxUsesOfMark), []mark{own, shop})
-		if !ok || !slices.Equal(leftOut, []mark{shop}) || !slices.Equal(w.by[attacker(maxUsesOfMark)], []mark{own}) {
+		_, leftOut, ok := w.Want(attacker(MaxUsesOfMark), []Mark{own, shop})
+		if !ok || !slices.Equal(leftOut, []Mark{shop}) || !slices.Equal(w.by[attacker(MaxUsesOfMark)], []Mark{own}) {
 			t.Errorf("want what too many look for to be left out, and nothing else, got %t, without %q", ok, leftOut)
 		}
 	}
-	w.want(attacker(0), nil)
-	if _, leftOut, ok := w.want(attacker(maxUsesOfMark), []mark{own, shop}); !ok || len(leftOut) > 0 {
+	w.Want(attacker(0), nil)
+	if _, leftOut, ok := w.Want(attacker(MaxUsesOfMark), []Mark{own, shop}); !ok || len(leftOut) > 0 {
 		t.Errorf("want it to be looked for as soon as there is room, got %t, without %q", ok, leftOut)
 	}
 	for key := range w.by {
-		w.want(key, nil)
+		w.Want(key, nil)
 	}
 	if len(w.marks)+len(w.by)+len(w.uses) > 0 {
 		t.Errorf("want nothing to be left, got %v %v %v", w.marks, w.by, w.uses)
 	}
 }
 
-// What is left out is said.
-func TestMarksThatAreLeftOutAreTold(t *testing.T) {
-	app := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "shop"}}
-	app.Spec.Discover = &appsv1alpha1.Discovery{Sources: []appsv1alpha1.DiscoverySource{{PartOf: "shop"}}}
-	p := &pass{key: applicationKey{Namespace: "x", Name: "shop"}, app: app, leftOut: []mark{markOf(markPartOf, "", "shop")}}
-	p.discover()
-	if len(p.discovered) != 1 || p.discovered[0].unseen == nil || p.discovered[0].unseen.Reason != appsv1alpha1.ReasonTooManyDiscovered || !p.undiscovered {
-		t.Errorf("want one entry that says so, got %+v", p.discovered)
-	}
-}
-
 func TestAMarkedRecord(t *testing.T) {
-	one := &markedRecord{record: record{references: 1}, markings: &markings{marks: []mark{"m"}, inventory: &inventory{entries: []inventoryEntry{{"ns_a__B", "v1"}}}}}
-	same := &markedRecord{record: record{references: 1}, markings: &markings{marks: []mark{"m"}, inventory: &inventory{entries: []inventoryEntry{{"ns_a__B", "v1"}}}}}
-	if !one.Equal(same) || one.Equal(&one.record) {
+	one := &markedComponent{Component: Component{References: 1}, markings: &markings{Marks: []Mark{"m"}, Inventory: &Inventory{Entries: []InventoryEntry{{"ns_a__B", "v1"}}}}}
+	same := &markedComponent{Component: Component{References: 1}, markings: &markings{Marks: []Mark{"m"}, Inventory: &Inventory{Entries: []InventoryEntry{{"ns_a__B", "v1"}}}}}
+	if !one.Equal(same) || one.Equal(&one.Component) {
 		t.Error("equal records must be equal, and only these")
 	}
-	same.inventory.entries[0].version = "v2"
+	same.Inventory.Entries[0].version = "v2"
 	if one.Equal(same) {
 		t.Error("another inventory is another record")
 	}
-	if !slices.Contains(one.IndexKeys(), "m") || one.Size() <= one.record.Size() {
+	if !slices.Contains(one.IndexKeys(), "m") || one.Size() <= one.Component.Size() {
 		t.Errorf("marks must be found and be paid for: %q %d", one.IndexKeys(), one.Size())
 	}
 }

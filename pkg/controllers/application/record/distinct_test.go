@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package record
 
 import (
 	"slices"
@@ -41,9 +41,9 @@ func TestWhatIsRepeatedIsLookedForOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := &appsv1alpha1.Discovery{
 				Sources: []source{tc.source(""), tc.source("ns"), tc.source(""), tc.source("ns")},
-				Kinds:   slices.Concat(discoveredConfigMaps, discoveredConfigMaps), Namespaces: []string{"a"},
+				Kinds:   slices.Concat([]appsv1alpha1.DiscoveredKind{{Version: "v1", Kind: "ConfigMap"}}, []appsv1alpha1.DiscoveredKind{{Version: "v1", Kind: "ConfigMap"}}), Namespaces: []string{"a"},
 			}
-			got := distinct(d, "ns")
+			got := Distinct(d, "ns")
 			if len(got.Sources) != tc.want || len(got.Kinds) != 1 || len(got.Namespaces) != 1 || len(d.Sources) != 4 {
 				t.Errorf("%s Want %d sources and one kind, got %+v of %+v", tc.reason, tc.want, got, d)
 			}
@@ -53,7 +53,7 @@ func TestWhatIsRepeatedIsLookedForOnce(t *testing.T) {
 		{PartOf: "shop"}, {Instance: "shop"}, {HelmRelease: release("")}, {FluxKustomization: release("")}, {FluxHelmRelease: release("")},
 		{ArgoApplication: argo("")}, {Object: object("")}, {PartOf: "db"}, {HelmRelease: release("other")},
 	}}
-	if diff := cmp.Diff(all, distinct(all, "ns")); diff != "" {
+	if diff := cmp.Diff(all, Distinct(all, "ns")); diff != "" {
 		t.Errorf("want those that differ to stay, in their order: -want +got\n%s", diff)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package record
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func TestTextsAreHeldOnce(t *testing.T) {
 		{name: "long", text: strings.Repeat("x", maxTextSize+1), reason: "Somebody could fill the memory with it."},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			held := &texts{}
+			held := &Texts{}
 			first, second := held.share(strings.Clone(tc.text)), held.share(strings.Clone(tc.text))
 			if first != tc.text || second != tc.text {
 				t.Fatalf("want %q, got %q and %q", tc.text, first, second)
@@ -33,7 +33,7 @@ func TestTextsAreHeldOnce(t *testing.T) {
 }
 
 func TestTextsAreBounded(t *testing.T) {
-	held := &texts{}
+	held := &Texts{}
 	for i := range 3 * maxTexts {
 		held.share(fmt.Sprint("text ", i))
 		if len(held.known) > maxTexts {

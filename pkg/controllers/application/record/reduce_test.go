@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package record
 
 import (
 	"encoding/json"
@@ -12,15 +12,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-func testReducer() reducer {
+// keptKind is a kind of components.
+var keptKind = kindwatch.Kind{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Resource: "configmaps", MetadataOnly: true,
+}
+
+func testReducer() Reducer {
 	assessor := health.New()
-	return reducer{func() health.Assessor { return assessor }, &texts{}, newPacker(), nil}
+	return NewReducer(func() health.Assessor { return assessor }, &Texts{}, NewPacker(), nil)
 }
 
 func TestReduce(t *testing.T) {
@@ -30,13 +36,13 @@ func TestReduce(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason string
 		metadata     map[string]any
-		want         *record
+		want         *Component
 	}{
 		{name: "nobody's", reason: "Nothing is kept of what has nothing to do with an Application.", metadata: map[string]any{"labels": map[string]any{"app": "shop"}}},
 		{
 			name: "annotated", reason: "It says that it is a component.",
 			metadata: map[string]any{"annotations": map[string]any{appsv1alpha1.ApplicationAnnotation: "shop"}},
-			want:     &record{application: applicationKey{Namespace: "ns", Name: "shop"}},
+			want:     &Component{Application: ApplicationKey{Namespace: "ns", Name: "shop"}},
 		},
 		{
 			name: "long annotation", reason: "No Application has such a name.",
@@ -45,7 +51,7 @@ func TestReduce(t *testing.T) {
 		{
 			name: "owned", reason: "The position and the number are needed to remove the reference.",
 			metadata: map[string]any{"ownerReferences": []any{ref("v1", "ConfigMap", "x"), ref("apps.masthead.dev/v1alpha9", "Application", "y")}},
-			want:     &record{owners: []owner{{uid: "y", position: 1}}, references: 2},
+			want:     &Component{Owners: []Owner{{UID: "y", Position: 1}}, References: 2},
 		},
 		{
 			name: "owned by another group's", reason: "It has the same kind, and is not ours.",
@@ -59,15 +65,15 @@ func TestReduce(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.metadata["name"], tc.metadata["namespace"] = "settings", "ns"
 			obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": tc.metadata}}
-			got, kept := testReducer().reduce(configMapKind, obj)
+			got, kept := testReducer().Reduce(keptKind, obj)
 			if kept != (tc.want != nil) {
 				t.Fatalf("%s Got %v, %t", tc.reason, got, kept)
 			}
 			if !kept {
 				return
 			}
-			rec := got.(*record)
-			if rec.application != tc.want.application || rec.references != tc.want.references || !reflect.DeepEqual(rec.owners, tc.want.owners) {
+			rec := got.(*Component)
+			if rec.Application != tc.want.Application || rec.References != tc.want.References || !reflect.DeepEqual(rec.Owners, tc.want.Owners) {
 				t.Errorf("%s Want %+v, got %+v", tc.reason, tc.want, rec)
 			}
 		})
@@ -76,7 +82,7 @@ func TestReduce(t *testing.T) {
 
 func TestLabelSet(t *testing.T) {
 	in := map[string]string{"app": "shop", "empty": "", "tier": "web", "b\x00ad": "x", "worse": "a\x00pp\x00other"}
-	set := labelsOf(in)
+	set := LabelsOf(in)
 	for key, want := range map[string]string{"app": "shop", "empty": "", "tier": "web"} {
 		if got, ok := set.Lookup(key); !ok || got != want || !set.Has(key) || set.Get(key) != want {
 			t.Errorf("%s: want %q, got %q %t", key, want, got, ok)
@@ -87,10 +93,10 @@ func TestLabelSet(t *testing.T) {
 			t.Errorf("want no label %q", key)
 		}
 	}
-	if (labelSet{}).Has("app") || labelsOf(nil).Has("app") {
+	if (LabelSet{}).Has("app") || LabelsOf(nil).Has("app") {
 		t.Error("want no labels where there are none")
 	}
-	if set != labelsOf(in) || set == labelsOf(map[string]string{"app": "shop"}) {
+	if set != LabelsOf(in) || set == LabelsOf(map[string]string{"app": "shop"}) {
 		t.Error("want sets to be equal if their labels are")
 	}
 	selector, err := labels.Parse("app=shop,tier in (web,db),!old")
@@ -113,19 +119,19 @@ func FuzzReduce(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	r := testReducer()
-	deployments := kindwatch.Kind{GroupVersionKind: configMapKind.GroupVersionKind, Resource: "deployments", StatusSubresource: true}
+	deployments := kindwatch.Kind{GroupVersionKind: keptKind.GroupVersionKind, Resource: "deployments", StatusSubresource: true}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var fields map[string]any
 		if json.Unmarshal(data, &fields) != nil || fields == nil {
 			return
 		}
-		for _, kind := range []kindwatch.Kind{applicationKind, definitionKind, apiServiceKind, healthCheckPodKind, configMapKind, deployments} {
+		for _, kind := range []kindwatch.Kind{ApplicationKind, DefinitionKind, APIServiceKind, HealthCheckPodKind, keptKind, deployments} {
 			obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(fields)}
-			first, kept := r.reduce(kind, obj)
+			first, kept := r.Reduce(kind, obj)
 			if !reflect.DeepEqual(obj.Object, fields) {
 				t.Fatalf("the object was changed: %v", obj.Object)
 			}
-			second, again := r.reduce(kind, obj)
+			second, again := r.Reduce(kind, obj)
 			if kept != again {
 				t.Fatal("it is kept once and not twice")
 			}

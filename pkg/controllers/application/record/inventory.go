@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package record
 
 import (
 	"fmt"
@@ -23,38 +23,38 @@ import (
 
 // Kinds of Flux that have an inventory.
 var (
-	kustomizationGVK   = schema.GroupVersionKind{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"} //nolint:gochecknoglobals // A constant.
-	fluxHelmReleaseGVK = schema.GroupVersionKind{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"}        //nolint:gochecknoglobals // A constant.
+	KustomizationGVK   = schema.GroupVersionKind{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"} //nolint:gochecknoglobals // A constant.
+	FluxHelmReleaseGVK = schema.GroupVersionKind{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"}        //nolint:gochecknoglobals // A constant.
 )
 
-// inventoryOf names the object of which a source follows the inventory.
-func inventoryOf(s appsv1alpha1.DiscoverySource, application string) (gvk schema.GroupVersionKind, key types.NamespacedName, ok bool) {
+// InventoryOf names the object of which a source follows the inventory.
+func InventoryOf(s appsv1alpha1.DiscoverySource, application string) (gvk schema.GroupVersionKind, key types.NamespacedName, ok bool) {
 	of := func(gvk schema.GroupVersionKind, r *appsv1alpha1.DiscoveredRelease) (schema.GroupVersionKind, types.NamespacedName, bool) {
-		return gvk, types.NamespacedName{Namespace: orOwn(r.Namespace, application), Name: r.Name}, true
+		return gvk, types.NamespacedName{Namespace: OrOwn(r.Namespace, application), Name: r.Name}, true
 	}
 	switch {
 	case s.FluxKustomization != nil:
-		return of(kustomizationGVK, s.FluxKustomization)
+		return of(KustomizationGVK, s.FluxKustomization)
 	case s.FluxHelmRelease != nil:
-		return of(fluxHelmReleaseGVK, s.FluxHelmRelease)
+		return of(FluxHelmReleaseGVK, s.FluxHelmRelease)
 	}
 	return gvk, key, false
 }
 
-// An inventory is what a Kustomization or a HelmRelease of Flux says that it has applied.
-type inventory struct {
-	entries []inventoryEntry
+// An Inventory is what a Kustomization or a HelmRelease of Flux says that it has applied.
+type Inventory struct {
+	Entries []InventoryEntry
 
-	// more is whether it names more than is kept.
-	more bool
+	// More is whether it names more than is kept.
+	More bool
 
-	// strange are entries that are not understood.
-	strange strangeEntries
+	// Strange are entries that are not understood.
+	Strange StrangeEntries
 }
 
-// strangeEntries are the entries of an inventory of which it is not understood what they name: how many there are of
+// StrangeEntries are the entries of an inventory of which it is not understood what they name: how many there are of
 // how many, where in the list the first one stands, counted from 1, and what that says, cleaned and bounded.
-type strangeEntries struct {
+type StrangeEntries struct {
 	count, of, first int
 	says             string
 }
@@ -62,19 +62,19 @@ type strangeEntries struct {
 // maxStrange is how many characters of an entry are repeated that is not understood.
 const maxStrange = 64
 
-func (i *inventory) equal(other *inventory) bool {
+func (i *Inventory) equal(other *Inventory) bool {
 	if i == nil || other == nil {
 		return i == other
 	}
-	return i.more == other.more && i.strange == other.strange && slices.Equal(i.entries, other.entries)
+	return i.More == other.More && i.Strange == other.Strange && slices.Equal(i.Entries, other.Entries)
 }
 
-// inventoryEntry is an object in an inventory, as Flux writes it: "<namespace>_<name>_<group>_<kind>", and the version
+// InventoryEntry is an object in an inventory, as Flux writes it: "<namespace>_<name>_<group>_<kind>", and the version
 // of the kind.
-type inventoryEntry struct{ id, version string }
+type InventoryEntry struct{ id, version string }
 
-// object is the object of the entry.
-func (e inventoryEntry) object() (gvk schema.GroupVersionKind, key types.NamespacedName, ok bool) {
+// Object is the object of the entry.
+func (e InventoryEntry) Object() (gvk schema.GroupVersionKind, key types.NamespacedName, ok bool) {
 	namespace, rest, found := strings.Cut(e.id, "_")
 	atKind := strings.LastIndex(rest, "_")
 	if !found || atKind < 0 {
@@ -91,8 +91,8 @@ func (e inventoryEntry) object() (gvk schema.GroupVersionKind, key types.Namespa
 }
 
 // inventoryIn reads the inventory of an object; nil if it has none. It keeps nothing of the object.
-func inventoryIn(gk schema.GroupKind, obj *unstructured.Unstructured) *inventory {
-	if gk != kustomizationGVK.GroupKind() && gk != fluxHelmReleaseGVK.GroupKind() {
+func inventoryIn(gk schema.GroupKind, obj *unstructured.Unstructured) *Inventory {
+	if gk != KustomizationGVK.GroupKind() && gk != FluxHelmReleaseGVK.GroupKind() {
 		return nil
 	}
 	field, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "status", "inventory", "entries")
@@ -100,40 +100,40 @@ func inventoryIn(gk schema.GroupKind, obj *unstructured.Unstructured) *inventory
 	if !ok {
 		return nil
 	}
-	out := &inventory{}
+	out := &Inventory{}
 	for i := range list {
 		field, _ := list[i].(map[string]any)
 		id, _ := field["id"].(string)
 		version, _ := field["v"].(string)
-		entry := inventoryEntry{id, version}
+		entry := InventoryEntry{id, version}
 		switch {
 		case !entry.understood():
-			out.strange.add(i, len(list), id)
-		case len(out.entries) == appsv1alpha1.MaxDiscovered:
-			out.more = true
+			out.Strange.add(i, len(list), id)
+		case len(out.Entries) == appsv1alpha1.MaxDiscovered:
+			out.More = true
 		default:
-			out.entries = append(out.entries, inventoryEntry{strings.Clone(id), strings.Clone(version)})
+			out.Entries = append(out.Entries, InventoryEntry{strings.Clone(id), strings.Clone(version)})
 		}
 	}
 	return out
 }
 
 // understood is whether it is known what an entry names.
-func (e inventoryEntry) understood() bool {
+func (e InventoryEntry) understood() bool {
 	const longest = 4 * maxName
-	_, _, ok := e.object()
+	_, _, ok := e.Object()
 	return ok && len(e.id) <= longest && len(e.version) <= maxName
 }
 
-func (s *strangeEntries) add(position, of int, id string) {
+func (s *StrangeEntries) add(position, of int, id string) {
 	if s.count++; s.count == 1 {
 		s.of, s.first, s.says = of, position+1, bounds.Text(id, maxStrange)
 	}
 }
 
-// problem is what is told about them; nil if there are none. What is not understood may be about any namespace, so it
+// Problem is what is told about them; nil if there are none. What is not understood may be about any namespace, so it
 // is repeated only if it begins with one that is seen, as entries do.
-func (s *strangeEntries) problem(holder string, seen func(namespace string) bool) *condition.Problem {
+func (s *StrangeEntries) Problem(holder string, seen func(namespace string) bool) *condition.Problem {
 	if s.count == 0 {
 		return nil
 	}

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package record
 
 import (
 	"slices"
@@ -15,9 +15,9 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// A mark is something about an object by which Applications discover it, with the namespace that the object is in. It
+// A Mark is something about an object by which Applications discover it, with the namespace that the object is in. It
 // is also the index key under which the object's record is found.
-type mark string
+type Mark string
 
 // What marks are about.
 const (
@@ -36,20 +36,20 @@ const maxMarkValue = 512
 
 // markOf is a mark of objects in a namespace; the empty one is that of objects without. Slashes stand in none of the
 // values but the last.
-func markOf(what, namespace string, values ...string) mark {
-	return mark(what + "/" + namespace + "/" + strings.Join(values, "/"))
+func markOf(what, namespace string, values ...string) Mark {
+	return Mark(what + "/" + namespace + "/" + strings.Join(values, "/"))
 }
 
 // objectMark is the mark of a single object.
-func objectMark(gk schema.GroupKind, key types.NamespacedName) mark {
+func objectMark(gk schema.GroupKind, key types.NamespacedName) Mark {
 	return markOf(markObject, key.Namespace, gk.Group, gk.Kind, key.Name)
 }
 
 // marksOfObject are the marks that an object bears.
-func marksOfObject(gk schema.GroupKind, obj *unstructured.Unstructured) []mark {
+func marksOfObject(gk schema.GroupKind, obj *unstructured.Unstructured) []Mark {
 	labels, annotations := obj.GetLabels(), obj.GetAnnotations()
 	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
-	marks := []mark{objectMark(gk, key)}
+	marks := []Mark{objectMark(gk, key)}
 	add := func(what string, values ...string) {
 		long := func(v string) bool { return v == "" || len(v) > maxMarkValue }
 		if !slices.ContainsFunc(values, long) {
@@ -85,30 +85,30 @@ func argoApplicationOf(gk schema.GroupKind, key types.NamespacedName, labels, an
 	return parts[0]
 }
 
-// marksOfSource are the marks by which a source of an Application in a namespace finds objects in another one, or in
+// MarksOfSource are the marks by which a source of an Application in a namespace finds objects in another one, or in
 // the same. A single object has none here: it is found by its name.
-func marksOfSource(s appsv1alpha1.DiscoverySource, application, namespace string) []mark {
+func MarksOfSource(s appsv1alpha1.DiscoverySource, application, namespace string) []Mark {
 	switch {
 	case s.PartOf != "":
-		return []mark{markOf(markPartOf, namespace, s.PartOf)}
+		return []Mark{markOf(markPartOf, namespace, s.PartOf)}
 	case s.Instance != "":
-		return []mark{markOf(markInstance, namespace, s.Instance)}
+		return []Mark{markOf(markInstance, namespace, s.Instance)}
 	case s.HelmRelease != nil:
-		return []mark{markOf(markHelm, namespace, orOwn(s.HelmRelease.Namespace, application), s.HelmRelease.Name)}
+		return []Mark{markOf(markHelm, namespace, OrOwn(s.HelmRelease.Namespace, application), s.HelmRelease.Name)}
 	case s.FluxKustomization != nil:
-		return []mark{markOf(markKustomization, namespace, orOwn(s.FluxKustomization.Namespace, application), s.FluxKustomization.Name)}
+		return []Mark{markOf(markKustomization, namespace, OrOwn(s.FluxKustomization.Namespace, application), s.FluxKustomization.Name)}
 	case s.FluxHelmRelease != nil:
-		return []mark{markOf(markHelmRelease, namespace, orOwn(s.FluxHelmRelease.Namespace, application), s.FluxHelmRelease.Name)}
+		return []Mark{markOf(markHelmRelease, namespace, OrOwn(s.FluxHelmRelease.Namespace, application), s.FluxHelmRelease.Name)}
 	case s.ArgoApplication != nil && s.ArgoApplication.Namespace != "":
-		return []mark{markOf(markArgo, namespace, s.ArgoApplication.Namespace+"_"+s.ArgoApplication.Name)}
+		return []Mark{markOf(markArgo, namespace, s.ArgoApplication.Namespace+"_"+s.ArgoApplication.Name)}
 	case s.ArgoApplication != nil:
-		return []mark{markOf(markArgo, namespace, s.ArgoApplication.Name)}
+		return []Mark{markOf(markArgo, namespace, s.ArgoApplication.Name)}
 	}
 	return nil
 }
 
-// distinct is what a spec says of discovery, each source and each kind once: what is repeated is looked for once.
-func distinct(d *appsv1alpha1.Discovery, application string) *appsv1alpha1.Discovery {
+// Distinct is what a spec says of discovery, each source and each kind once: what is repeated is looked for once.
+func Distinct(d *appsv1alpha1.Discovery, application string) *appsv1alpha1.Discovery {
 	out := *d
 	sources, kinds := sets.New[sourceKey](), sets.New[appsv1alpha1.DiscoveredKind]()
 	out.Sources, out.Kinds = nil, nil
@@ -139,7 +139,7 @@ type sourceKey struct {
 func keyOfSource(s appsv1alpha1.DiscoverySource, application string) sourceKey {
 	release := func(r *appsv1alpha1.DiscoveredRelease) (key appsv1alpha1.DiscoveredRelease) {
 		if r != nil {
-			key = appsv1alpha1.DiscoveredRelease{Namespace: orOwn(r.Namespace, application), Name: r.Name}
+			key = appsv1alpha1.DiscoveredRelease{Namespace: OrOwn(r.Namespace, application), Name: r.Name}
 		}
 		return key
 	}
@@ -152,33 +152,33 @@ func keyOfSource(s appsv1alpha1.DiscoverySource, application string) sourceKey {
 	}
 	if s.Object != nil {
 		key.object = *s.Object
-		key.object.Namespace = orOwn(s.Object.Namespace, application)
+		key.object.Namespace = OrOwn(s.Object.Namespace, application)
 	}
 	return key
 }
 
-// marksWanted are all marks that an Application may look for, in the namespaces that it sees. What it sees does not
+// MarksWanted are all marks that an Application may look for, in the namespaces that it sees. What it sees does not
 // depend on what is there.
-func marksWanted(app *appsv1alpha1.Application, s sight) []mark {
+func MarksWanted(app *appsv1alpha1.Application, s Sight) []Mark {
 	if app.Spec.Discover == nil {
 		return nil
 	}
-	d := distinct(app.Spec.Discover, app.Namespace)
-	var marks []mark
+	d := Distinct(app.Spec.Discover, app.Namespace)
+	var marks []Mark
 	for _, source := range d.Sources {
-		for _, namespace := range s.namespaces(d.Namespaces) {
-			marks = append(marks, marksOfSource(source, app.Namespace, namespace)...)
+		for _, namespace := range s.Namespaces(d.Namespaces) {
+			marks = append(marks, MarksOfSource(source, app.Namespace, namespace)...)
 		}
 		if o := source.Object; o != nil {
 			gk := schema.GroupKind{Group: o.Group, Kind: o.Kind}
-			if namespace := orOwn(o.Namespace, app.Namespace); s.namespace(namespace) {
+			if namespace := OrOwn(o.Namespace, app.Namespace); s.Namespace(namespace) {
 				marks = append(marks, objectMark(gk, types.NamespacedName{Namespace: namespace, Name: o.Name}))
 			}
-			if s.anyClusterScoped() {
+			if s.AnyClusterScoped() {
 				marks = append(marks, objectMark(gk, types.NamespacedName{Name: o.Name}))
 			}
 		}
-		if gvk, key, ok := inventoryOf(source, app.Namespace); ok && s.namespace(key.Namespace) {
+		if gvk, key, ok := InventoryOf(source, app.Namespace); ok && s.Namespace(key.Namespace) {
 			marks = append(marks, objectMark(gvk.GroupKind(), key))
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package record
 
 import (
 	"slices"
@@ -22,33 +22,39 @@ import (
 // maxOwners is how many Applications of an object's owner references are kept, whoever wrote them. Masthead writes one.
 const maxOwners = 16
 
-// A reducer makes records of objects while they arrive.
-type reducer struct {
+// A Reducer makes records of objects while they arrive.
+type Reducer struct {
 	// assessor returns the one that counts now.
 	assessor func() health.Assessor
 
 	// texts are shared by the records of the cluster.
-	texts *texts
+	texts *Texts
 
-	packer *packer
+	packer *Packer
 
 	// wanted are the marks by which Applications of the cluster discover objects; nil for none.
-	wanted *wantedMarks
+	wanted *WantedMarks
 }
 
-// reduce returns what is kept of an object; false if nothing is. The object is not kept, and nothing that is kept holds
+// NewReducer returns one for a cluster, which shares texts and wanted marks with nobody else. wanted is nil if nothing
+// is discovered there.
+func NewReducer(assessor func() health.Assessor, shared *Texts, p *Packer, wanted *WantedMarks) Reducer {
+	return Reducer{assessor: assessor, texts: shared, packer: p, wanted: wanted}
+}
+
+// Reduce returns what is kept of an object; false if nothing is. The object is not kept, and nothing that is kept holds
 // on to it.
-func (r reducer) reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Record, bool) {
+func (r Reducer) Reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Record, bool) {
 	switch kind {
-	case applicationKind:
+	case ApplicationKind:
 		return r.application(kind, obj)
-	case definitionKind, apiServiceKind, foreignDefinitionKind:
+	case DefinitionKind, APIServiceKind, ForeignDefinitionKind:
 		return reducedDefinition(kind, obj), true
-	case healthCheckPodKind:
+	case HealthCheckPodKind:
 		pod, ok := healthcheck.Reduce(obj)
-		return &keptPod{pod}, ok && pod.Owner != ""
+		return &Pod{pod}, ok && pod.Owner != ""
 	}
-	if kind.GroupVersionKind == healthCheckPodKind.GroupVersionKind && healthcheck.IsPod(obj.GetLabels()) {
+	if kind.GroupVersionKind == HealthCheckPodKind.GroupVersionKind && healthcheck.IsPod(obj.GetLabels()) {
 		// It is the Application's in another way than its components are.
 		return nil, false
 	}
@@ -60,18 +66,18 @@ func (r reducer) reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (ki
 	}
 	r.assess(kind, obj, rec)
 	if markings != nil {
-		return &markedRecord{record: *rec, markings: markings}, true
+		return &markedComponent{Component: *rec, markings: markings}, true
 	}
 	return rec, true
 }
 
-func (r reducer) application(kind kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Record, bool) {
+func (r Reducer) application(kind kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Record, bool) {
 	app := &appsv1alpha1.Application{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, app); err != nil {
 		// The definition does not let it be created. There is nobody to whom it could be told.
 		return nil, false
 	}
-	orphaning := isOrphaning(app)
+	orphaning := IsOrphaning(app)
 	app.ManagedFields, app.OwnerReferences, app.Annotations, app.Labels, app.Finalizers = nil, nil, nil, nil, nil
 	if orphaning {
 		app.Finalizers = []string{metav1.FinalizerOrphanDependents}
@@ -84,39 +90,39 @@ func (r reducer) application(kind kindwatch.Kind, obj *unstructured.Unstructured
 	}
 	rec, _ := membership(obj)
 	r.assess(kind, obj, rec)
-	kept := applicationRecord{component: rec, packed: text, packer: r.packer}
+	kept := Application{component: rec, packed: text, packer: r.packer}
 	if markings := r.wanted.on(kind.GroupKind(), obj); markings != nil {
-		return &markedApplicationRecord{applicationRecord: kept, markings: markings}, true
+		return &markedApplication{Application: kept, markings: markings}, true
 	}
 	return &kept, true
 }
 
 // membership is what says whether an object belongs to an Application, and whether anything does say so.
-func membership(obj *unstructured.Unstructured) (rec *record, candidate bool) {
-	rec = &record{}
+func membership(obj *unstructured.Unstructured) (rec *Component, candidate bool) {
+	rec = &Component{}
 	if name, _, _ := unstructured.NestedString(obj.Object, "metadata", "annotations", appsv1alpha1.ApplicationAnnotation); name != "" && len(name) <= maxName {
-		rec.application = types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}
+		rec.Application = types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}
 	}
 	readOwners(obj, rec)
-	return rec, rec.application.Name != "" || len(rec.owners) > 0
+	return rec, rec.Application.Name != "" || len(rec.Owners) > 0
 }
 
 // readOwners notes the Applications in an object's owner references, the number of all references, and the controller.
-func readOwners(obj *unstructured.Unstructured, rec *record) {
+func readOwners(obj *unstructured.Unstructured, rec *Component) {
 	field, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "ownerReferences")
 	list, _ := field.([]any)
-	rec.references = len(list)
+	rec.References = len(list)
 	for i := range list {
 		ref, _ := list[i].(map[string]any)
 		uid, _ := ref["uid"].(string)
 		if uid == "" || len(uid) > maxName {
 			continue
 		}
-		if controller, _ := ref["controller"].(bool); controller && rec.controller == "" {
-			rec.controller = types.UID(uid)
+		if controller, _ := ref["controller"].(bool); controller && rec.Controller == "" {
+			rec.Controller = types.UID(uid)
 		}
-		if len(rec.owners) < maxOwners && isApplication(ref) {
-			rec.owners = append(rec.owners, owner{uid: types.UID(uid), position: i})
+		if len(rec.Owners) < maxOwners && isApplication(ref) {
+			rec.Owners = append(rec.Owners, Owner{UID: types.UID(uid), Position: i})
 		}
 	}
 }
@@ -125,29 +131,29 @@ func readOwners(obj *unstructured.Unstructured, rec *record) {
 func isApplication(ref map[string]any) bool {
 	apiVersion, _ := ref["apiVersion"].(string)
 	group, _, _ := strings.Cut(apiVersion, "/")
-	return ref["kind"] == applicationKind.Kind && group == appsv1alpha1.GroupVersion.Group
+	return ref["kind"] == ApplicationKind.Kind && group == appsv1alpha1.GroupVersion.Group
 }
 
 // assess adds what else there is to know about a candidate.
-func (r reducer) assess(kind kindwatch.Kind, obj *unstructured.Unstructured, rec *record) {
-	rec.labels = labelsOf(obj.GetLabels())
-	rec.deleting = obj.GetDeletionTimestamp() != nil
-	rec.ignored = obj.GetAnnotations()[appsv1alpha1.IgnoreHealthAnnotation] == "true"
-	rec.health = r.assessor().Assess(obj, kind.StatusSubresource && !kind.MetadataOnly)
-	shared(r.texts, &rec.health.Reason, &rec.health.Message)
+func (r Reducer) assess(kind kindwatch.Kind, obj *unstructured.Unstructured, rec *Component) {
+	rec.Labels = LabelsOf(obj.GetLabels())
+	rec.Deleting = obj.GetDeletionTimestamp() != nil
+	rec.Ignored = obj.GetAnnotations()[appsv1alpha1.IgnoreHealthAnnotation] == "true"
+	rec.Health = r.assessor().Assess(obj, kind.StatusSubresource && !kind.MetadataOnly)
+	Share(r.texts, &rec.Health.Reason, &rec.Health.Message)
 }
 
 func reducedDefinition(kind kindwatch.Kind, obj *unstructured.Unstructured) kindwatch.Record {
-	rec := &definitionRecord{resourceVersion: obj.GetResourceVersion()}
-	if kind == foreignDefinitionKind && obj.GetName() == definition.Name {
+	rec := &Definition{resourceVersion: obj.GetResourceVersion()}
+	if kind == ForeignDefinitionKind && obj.GetName() == definition.Name {
 		seen := definition.SeenIn(metav1.Object(obj))
-		rec.seen = &seen
+		rec.Seen = &seen
 	}
 	return rec
 }
 
-// isOrphaning is whether an Application is being deleted so that its components stay, as `kubectl delete
+// IsOrphaning is whether an Application is being deleted so that its components stay, as `kubectl delete
 // --cascade=orphan` does it.
-func isOrphaning(app *appsv1alpha1.Application) bool {
+func IsOrphaning(app *appsv1alpha1.Application) bool {
 	return app.DeletionTimestamp != nil && slices.Contains(app.Finalizers, metav1.FinalizerOrphanDependents)
 }

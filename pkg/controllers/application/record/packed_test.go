@@ -1,13 +1,12 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package record
 
 import (
 	"encoding/json"
 	"fmt"
 	"testing"
-	"unsafe"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,11 +38,11 @@ func TestPackingChangesNothing(t *testing.T) {
 	}
 	r := testReducer()
 	for range 2 {
-		rec, kept := r.reduce(applicationKind, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(fields)})
+		rec, kept := r.Reduce(ApplicationKind, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(fields)})
 		if !kept {
 			t.Fatal("want the Application to be kept")
 		}
-		got, err := runtime.DefaultUnstructuredConverter.ToUnstructured(rec.(*applicationRecord).application())
+		got, err := runtime.DefaultUnstructuredConverter.ToUnstructured(rec.(*Application).unpacked())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,29 +52,12 @@ func TestPackingChangesNothing(t *testing.T) {
 	}
 }
 
-// What is kept of each of thousands of Applications is weighed: a field more of a record, or something that every
-// status says and the vocabulary does not, is seen here.
-func TestAnApplicationTakesNoMoreThanItDid(t *testing.T) {
-	kept := keptOf(t, reducerOfACluster(), 7, 3, false)
-	app, ok := kept[len(kept)-1].(*applicationRecord)
-	if !ok {
-		t.Fatalf("want the record of an Application that nobody discovers to have no marks, got %T", kept[len(kept)-1])
-	}
-	const most, record = 176, 32
-	if size := len(app.packed); size > most {
-		t.Errorf("a healthy Application of three components is packed to %d bytes, and took %d: add what is new to vocabulary.json", size, most)
-	}
-	if size := unsafe.Sizeof(*app); size > record {
-		t.Errorf("the record of an Application takes %d bytes, and took %d, as many as Go reserves at once", size, record)
-	}
-}
-
 // Whatever an Application says, it says the same when it has been packed, and is packed to the same text again.
 func FuzzPacked(f *testing.F) {
 	f.Add([]byte(`{}`))
 	f.Add(vocabulary)
 	f.Add([]byte(`{"metadata":{"name":"a\u0000b"},"spec":{"components":{"":{"kind":"<&>"}},"healthCheck":{"template":{"spec":{"containers":[{"name":"c"}]}}}}}`))
-	p := newPacker()
+	p := NewPacker()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		app := &appsv1alpha1.Application{}
 		if json.Unmarshal(data, app) != nil {
@@ -106,7 +88,7 @@ func BenchmarkPacked(b *testing.B) {
 	}
 	app.Name, app.UID = "wordpress", "5e5f1d3a-7a9a-4f43-9d59-1e0c3c1a55e1"
 	app.Spec.Components["another"] = appsv1alpha1.ComponentKind{Group: "batch", Version: "v1", Kind: "CronJob", Name: "nightly-report"}
-	p := newPacker()
+	p := NewPacker()
 	text, err := p.pack(app)
 	if err != nil {
 		b.Fatal(err)

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package record
 
 import (
 	"maps"
@@ -25,22 +25,22 @@ const (
 	// for one: an object that bears it wakes them all. Objects without a namespace have marks that all namespaces look
 	// for, so those of one leave room for those of others.
 	maxWantedOfNamespace = maxWanted / 4
-	maxUsesOfMark        = 256
+	MaxUsesOfMark        = 256
 
 	// relistEvery is how far apart lists of a kind are at least that are begun because marks are looked for that nobody
 	// looked for before. Who changes Applications decides how often that is.
 	relistEvery = 10 * time.Second
 )
 
-// wantedMarks are the marks that the Applications of a cluster look for. Of an object that bears none of them nothing
+// WantedMarks are the marks that the Applications of a cluster look for. Of an object that bears none of them nothing
 // is kept, so that what is kept grows with what is discovered, and not with what could be. It is safe for concurrent
 // use.
-type wantedMarks struct {
+type WantedMarks struct {
 	clock clock.PassiveClock
 
 	mu    sync.RWMutex
-	marks map[mark]*wantedMark
-	by    map[applicationKey][]mark
+	marks map[Mark]*wantedMark
+	by    map[ApplicationKey][]Mark
 
 	// uses is how many marks the Applications of a namespace look for.
 	uses map[string]int
@@ -55,25 +55,25 @@ type wantedMarks struct {
 // wantedMark is a mark that somebody looks for.
 type wantedMark struct {
 	// mark is the text that all records share.
-	mark mark
+	mark Mark
 
 	// since is the generation from which on objects with the mark are kept.
 	since uint64
 
-	by sets.Set[applicationKey]
+	by sets.Set[ApplicationKey]
 
 	// in is how many of these are in a namespace.
 	in map[string]int
 }
 
-func (m *wantedMark) add(key applicationKey) {
+func (m *wantedMark) add(key ApplicationKey) {
 	if !m.by.Has(key) {
 		m.by.Insert(key)
 		m.in[key.Namespace]++
 	}
 }
 
-func (m *wantedMark) remove(key applicationKey) {
+func (m *wantedMark) remove(key ApplicationKey) {
 	m.by.Delete(key)
 	if m.in[key.Namespace]--; m.in[key.Namespace] == 0 {
 		delete(m.in, key.Namespace)
@@ -81,24 +81,25 @@ func (m *wantedMark) remove(key applicationKey) {
 }
 
 // isFull is whether the Applications of a namespace look for the mark so often that one more does not.
-func (m *wantedMark) isFull(key applicationKey) bool {
-	return m != nil && m.in[key.Namespace] >= maxUsesOfMark && !m.by.Has(key)
+func (m *wantedMark) isFull(key ApplicationKey) bool {
+	return m != nil && m.in[key.Namespace] >= MaxUsesOfMark && !m.by.Has(key)
 }
 
-func newWantedMarks(clk clock.PassiveClock) *wantedMarks {
-	return &wantedMarks{
-		clock: clk, marks: map[mark]*wantedMark{}, by: map[applicationKey][]mark{}, uses: map[string]int{}, generation: 1, relisted: map[schema.GroupKind]time.Time{},
+// NewWantedMarks returns the marks of a cluster of which none is looked for yet.
+func NewWantedMarks(clk clock.PassiveClock) *WantedMarks {
+	return &WantedMarks{
+		clock: clk, marks: map[Mark]*wantedMark{}, by: map[ApplicationKey][]Mark{}, uses: map[string]int{}, generation: 1, relisted: map[schema.GroupKind]time.Time{},
 	}
 }
 
-// want makes some marks all that an Application looks for, but for those that its namespace looks for too often, which
+// Want makes some marks all that an Application looks for, but for those that its namespace looks for too often, which
 // are left out. It returns the generation of which lists have all objects that bear them, what is left out, and false
 // if there are too many; then it goes on looking for those that it looked for before.
-func (w *wantedMarks) want(key applicationKey, marks []mark) (since uint64, leftOut []mark, ok bool) {
+func (w *WantedMarks) Want(key ApplicationKey, marks []Mark) (since uint64, leftOut []Mark, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !slices.Equal(w.by[key], marks) {
-		full := func(m mark) bool { return w.marks[m].isFull(key) }
+		full := func(m Mark) bool { return w.marks[m].isFull(key) }
 		for _, m := range marks {
 			if full(m) {
 				leftOut = append(leftOut, m)
@@ -115,7 +116,7 @@ func (w *wantedMarks) want(key applicationKey, marks []mark) (since uint64, left
 }
 
 // replace is want for marks that differ. The caller holds mu.
-func (w *wantedMarks) replace(key applicationKey, marks []mark) (ok bool) {
+func (w *WantedMarks) replace(key ApplicationKey, marks []Mark) (ok bool) {
 	before := w.by[key]
 	missing, ok := w.admits(key, marks)
 	if !ok {
@@ -125,10 +126,10 @@ func (w *wantedMarks) replace(key applicationKey, marks []mark) (ok bool) {
 		w.generation++
 	}
 	// What is kept of an Application are the texts that all share, not its own.
-	shared := make([]mark, 0, len(marks))
+	shared := make([]Mark, 0, len(marks))
 	for _, m := range marks {
 		if w.marks[m] == nil {
-			w.marks[m] = &wantedMark{mark: m, since: w.generation, by: sets.New[applicationKey](), in: map[string]int{}}
+			w.marks[m] = &wantedMark{mark: m, since: w.generation, by: sets.New[ApplicationKey](), in: map[string]int{}}
 		}
 		w.marks[m].add(key)
 		shared = append(shared, w.marks[m].mark)
@@ -154,7 +155,7 @@ func (w *wantedMarks) replace(key applicationKey, marks []mark) (ok bool) {
 
 // admits is whether there is room for the marks of an Application instead of those that it has, and how many of them
 // nobody looks for yet. The caller holds mu.
-func (w *wantedMarks) admits(key applicationKey, marks []mark) (missing int, ok bool) {
+func (w *WantedMarks) admits(key ApplicationKey, marks []Mark) (missing int, ok bool) {
 	for _, m := range marks {
 		if w.marks[m] == nil {
 			missing++
@@ -167,18 +168,18 @@ func (w *wantedMarks) admits(key applicationKey, marks []mark) (missing int, ok 
 	return missing, fewer || w.uses[key.Namespace]+len(marks)-len(w.by[key]) <= maxWantedOfNamespace
 }
 
-// current is the generation that a list has that begins now.
-func (w *wantedMarks) current() uint64 {
+// Current is the generation that a list has that begins now.
+func (w *WantedMarks) Current() uint64 {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	return w.generation
 }
 
-// usersOf are the Applications that look for one of some marks.
-func (w *wantedMarks) usersOf(marks []mark) []applicationKey {
+// UsersOf are the Applications that look for one of some marks.
+func (w *WantedMarks) UsersOf(marks []Mark) []ApplicationKey {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	users := sets.New[applicationKey]()
+	users := sets.New[ApplicationKey]()
 	for _, m := range marks {
 		if used := w.marks[m]; used != nil {
 			for key := range used.by {
@@ -191,7 +192,7 @@ func (w *wantedMarks) usersOf(marks []mark) []applicationKey {
 
 // on are the marks of an object that somebody looks for, with its inventory if it is looked for by its name; nil if
 // there are none.
-func (w *wantedMarks) on(gk schema.GroupKind, obj *unstructured.Unstructured) *markings {
+func (w *WantedMarks) on(gk schema.GroupKind, obj *unstructured.Unstructured) *markings {
 	if w == nil {
 		return nil
 	}
@@ -209,21 +210,21 @@ func (w *wantedMarks) on(gk schema.GroupKind, obj *unstructured.Unstructured) *m
 			if out == nil {
 				out = &markings{}
 			}
-			out.marks = append(out.marks, used.mark)
+			out.Marks = append(out.Marks, used.mark)
 		}
 	}
 	w.mu.RUnlock()
 	if out != nil {
-		out.marks = slices.Clip(out.marks)
-		if out.marks[0] == borne[0] {
-			out.inventory = inventoryIn(gk, obj)
+		out.Marks = slices.Clip(out.Marks)
+		if out.Marks[0] == borne[0] {
+			out.Inventory = inventoryIn(gk, obj)
 		}
 	}
 	return out
 }
 
-// mayRelist is whether a kind may be listed again now, which it then is to be.
-func (w *wantedMarks) mayRelist(gk schema.GroupKind) bool {
+// MayRelist is whether a kind may be listed again now, which it then is to be.
+func (w *WantedMarks) MayRelist(gk schema.GroupKind) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.clock.Now()

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package record
 
 import (
 	"maps"
@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// labelSet are the labels of an object. Those that are the same on many objects, which is how labels are used, are held
+// LabelSet are the labels of an object. Those that are the same on many objects, which is how labels are used, are held
 // once: a map for each object would be a third of what is kept of it.
-type labelSet struct {
+type LabelSet struct {
 	// text is each key and each value, in order, each with a separator behind it.
 	text unique.Handle[string]
 }
@@ -22,11 +22,11 @@ type labelSet struct {
 // separator stands in no label.
 const separator = "\x00"
 
-var _ labels.Labels = labelSet{}
+var _ labels.Labels = LabelSet{}
 
-// labelsOf returns the set of the labels in a map. What an API server sends is not trusted: a label with a separator in
+// LabelsOf returns the set of the labels in a map. What an API server sends is not trusted: a label with a separator in
 // it, which would read as two, is left out.
-func labelsOf(m map[string]string) labelSet {
+func LabelsOf(m map[string]string) LabelSet {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		if strings.Contains(k, separator) || strings.Contains(m[k], separator) {
@@ -34,12 +34,12 @@ func labelsOf(m map[string]string) labelSet {
 		}
 		b.WriteString(k + separator + m[k] + separator)
 	}
-	return labelSet{unique.Make(b.String())}
+	return LabelSet{unique.Make(b.String())}
 }
 
 // Lookup implements labels.Labels.
-func (s labelSet) Lookup(label string) (string, bool) {
-	if s == (labelSet{}) {
+func (s LabelSet) Lookup(label string) (string, bool) {
+	if s == (LabelSet{}) {
 		return "", false
 	}
 	for rest := s.text.Value(); rest != ""; {
@@ -54,13 +54,13 @@ func (s labelSet) Lookup(label string) (string, bool) {
 }
 
 // Has implements labels.Labels.
-func (s labelSet) Has(label string) bool {
+func (s LabelSet) Has(label string) bool {
 	_, ok := s.Lookup(label)
 	return ok
 }
 
 // Get implements labels.Labels.
-func (s labelSet) Get(label string) string {
+func (s LabelSet) Get(label string) string {
 	v, _ := s.Lookup(label)
 	return v
 }

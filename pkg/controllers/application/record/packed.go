@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package record
 
 import (
 	"bytes"
@@ -27,11 +27,12 @@ type packed string
 //go:embed vocabulary.json
 var vocabulary []byte
 
-// packer packs and unpacks Applications. It is safe for concurrent use.
-type packer struct{ writers, readers sync.Pool }
+// Packer packs and unpacks Applications. It is safe for concurrent use.
+type Packer struct{ writers, readers sync.Pool }
 
-func newPacker() *packer {
-	return &packer{
+// NewPacker returns one for any number of clusters.
+func NewPacker() *Packer {
+	return &Packer{
 		writers: sync.Pool{New: func() any {
 			// The level is one of those that there are.
 			w, _ := flate.NewWriterDict(io.Discard, flate.DefaultCompression, vocabulary)
@@ -41,7 +42,7 @@ func newPacker() *packer {
 	}
 }
 
-func (p *packer) pack(app *appsv1alpha1.Application) (packed, error) {
+func (p *Packer) pack(app *appsv1alpha1.Application) (packed, error) {
 	text, err := json.Marshal(app)
 	if err != nil {
 		return "", err
@@ -59,7 +60,7 @@ func (p *packer) pack(app *appsv1alpha1.Application) (packed, error) {
 	return packed(out.String()), nil
 }
 
-func (p *packer) unpack(text packed) (*appsv1alpha1.Application, error) {
+func (p *Packer) unpack(text packed) (*appsv1alpha1.Application, error) {
 	r := p.readers.Get()
 	defer p.readers.Put(r)
 	resetter, _ := r.(flate.Resetter)

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package record
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,7 +14,7 @@ import (
 
 // Kinds that are watched beside those of components.
 var (
-	applicationKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
+	ApplicationKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 		GroupVersionKind:  appsv1alpha1.GroupVersion.WithKind("Application"),
 		Resource:          "applications",
 		StatusSubresource: true,
@@ -22,12 +22,12 @@ var (
 
 	// The definition of Applications is among those that bear our label. If it is not, it has a watch of its own: there
 	// may be none, or one that is somebody else's.
-	ownedDefinitionKind   = multicluster.OwnedDefinitions()               //nolint:gochecknoglobals // A constant.
-	foreignDefinitionKind = multicluster.DefinitionNamed(definition.Name) //nolint:gochecknoglobals // A constant.
+	OwnedDefinitionKind   = multicluster.OwnedDefinitions()               //nolint:gochecknoglobals // A constant.
+	ForeignDefinitionKind = multicluster.DefinitionNamed(definition.Name) //nolint:gochecknoglobals // A constant.
 
 	// Of definitions and of API groups it matters that they change. They are watched where an Application names a kind.
-	definitionKind = multicluster.Definitions() //nolint:gochecknoglobals // A constant.
-	apiServiceKind = kindwatch.Kind{            //nolint:gochecknoglobals // A constant.
+	DefinitionKind = multicluster.Definitions() //nolint:gochecknoglobals // A constant.
+	APIServiceKind = kindwatch.Kind{            //nolint:gochecknoglobals // A constant.
 		GroupVersionKind: schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"},
 		Resource:         "apiservices",
 		ClusterScoped:    true,
@@ -35,7 +35,7 @@ var (
 	}
 
 	// Pods of health checks are watched where there are Applications. The selector keeps all other Pods away.
-	healthCheckPodKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
+	HealthCheckPodKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"},
 		Resource:         "pods",
 		LabelSelector:    appsv1alpha1.HealthCheckLabel,

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package record
 
 import (
 	"strings"
@@ -14,15 +14,15 @@ const (
 	maxTextSize = 96
 )
 
-// texts hold once what many records of a cluster say: reasons, and the usual messages. The zero value works.
-type texts struct {
+// Texts hold once what many records of a cluster say: reasons, and the usual messages. The zero value works.
+type Texts struct {
 	mu    sync.Mutex
 	known map[string]string
 }
 
 // share returns a text that is equal to one, and is shared. When there are too many, what was shared until then is
 // forgotten, not what follows: a cluster full of texts that nobody repeats costs the same as any other.
-func (t *texts) share(text string) string {
+func (t *Texts) share(text string) string {
 	// A part of a longer text would keep the whole of it in memory.
 	if text == "" || len(text) > maxTextSize {
 		return strings.Clone(text)
@@ -40,8 +40,8 @@ func (t *texts) share(text string) string {
 	return text
 }
 
-// shared makes each of some texts one that is shared.
-func shared[S ~string](t *texts, fields ...*S) {
+// Share makes each of some texts one that is shared.
+func Share[S ~string](t *Texts, fields ...*S) {
 	for _, field := range fields {
 		*field = S(t.share(string(*field)))
 	}
