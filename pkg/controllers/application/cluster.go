@@ -12,6 +12,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -145,7 +146,7 @@ func (r *reconciler) sumUp(w *workload) {
 	}
 	for i := range entries {
 		if app := record.ApplicationIn(&entries[i]); app != nil {
-			key, s := entries[i].Key, summaryOf(app)
+			key, s := entries[i].Key, appstatus.SummaryOf(app)
 			w.track(key, app)
 			r.ifCurrent(w, func() { r.rollup.Offer(w.name, key, s) })
 		}

@@ -13,6 +13,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -106,7 +107,7 @@ func (p *pass) discover() {
 	d.uids[p.app.UID] = struct{}{} // It is never its own.
 	if p.tooManyWanted {
 		p.undiscovered = true
-		d.add(viewOf(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
+		d.add(appstatus.ViewOf(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
 			Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: "The Applications of the cluster discover by more than Masthead looks for.",
 		}))
 		p.discovered = d.views
@@ -118,7 +119,7 @@ func (p *pass) discover() {
 	d.held()
 	if n := len(p.leftOut); n > 0 {
 		p.undiscovered = true
-		d.add(viewOf(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
+		d.add(appstatus.ViewOf(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
 			Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: fmt.Sprintf(
 				"More than %d Applications of the namespace look for the same: %d of the marks that this one looks for are left out.",
 				record.MaxUsesOfMark, n),
@@ -126,7 +127,7 @@ func (p *pass) discover() {
 	}
 	for _, namespace := range spec.Namespaces {
 		if !p.sight.Namespace(namespace) {
-			d.add(viewOf(namespaceKind, types.NamespacedName{Name: namespace}, notAllowed(
+			d.add(appstatus.ViewOf(namespaceKind, types.NamespacedName{Name: namespace}, notAllowed(
 				"The EnrollmentClass of the cluster does not let Applications of the namespace %q see it.", p.key.Namespace)))
 		}
 	}
@@ -203,17 +204,17 @@ func (p *pass) asksToOwn() bool {
 }
 
 // discoveredViews are the views of what was discovered, with what keeps it from being owned.
-func (p *pass) discoveredViews() []componentView {
+func (p *pass) discoveredViews() []appstatus.ComponentView {
 	if !p.asksToOwn() || p.sight.ObserveOnly {
 		return p.discovered
 	}
 	for i := range p.discovered {
 		v := &p.discovered[i]
-		if v.found == nil || v.namespace != p.key.Namespace {
+		if v.Found == nil || v.Namespace != p.key.Namespace {
 			continue
 		}
 		if !p.sight.OwnsDiscovered {
-			v.problem = &condition.Problem{
+			v.Problem = &condition.Problem{
 				Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "The EnrollmentClass of the cluster does not let Applications own what they discover.",
 			}
 			continue
@@ -224,15 +225,15 @@ func (p *pass) discoveredViews() []componentView {
 }
 
 // blame notes why an object could not be made the Application's own.
-func (p *pass) blame(v *componentView) {
-	k := p.seen(schema.GroupVersionKind{Group: v.kind.Group, Version: v.kind.Version, Kind: v.kind.Kind})
+func (p *pass) blame(v *appstatus.ComponentView) {
+	k := p.seen(schema.GroupVersionKind{Group: v.Kind.Group, Version: v.Kind.Version, Kind: v.Kind.Kind})
 	if k == nil {
 		return
 	}
 	for _, o := range k.objects {
 		_, owned := o.OwnedBy(p.app.UID)
-		if o.discovered && o.entry.Key.Name == v.name && !owned && !o.Deleting && !o.ControlledByAnother(p.app.UID) {
-			v.problem = p.refused(o)
+		if o.discovered && o.entry.Key.Name == v.Name && !owned && !o.Deleting && !o.ControlledByAnother(p.app.UID) {
+			v.Problem = p.refused(o)
 			return
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -20,7 +21,7 @@ import (
 // discovered collects what an Application discovers: each object once, and no more than there may be.
 type discovered struct {
 	pass  *pass
-	views []componentView
+	views []appstatus.ComponentView
 	at    map[viewKey]int
 
 	// uids are those of the objects, which can be seen in several versions.
@@ -37,9 +38,9 @@ type viewKey struct {
 	types.NamespacedName
 }
 
-func keyOfView(v componentView) viewKey {
+func keyOfView(v appstatus.ComponentView) viewKey {
 	return viewKey{
-		schema.GroupKind{Group: v.kind.Group, Kind: v.kind.Kind}, types.NamespacedName{Namespace: v.namespace, Name: v.kind.Name},
+		schema.GroupKind{Group: v.Kind.Group, Kind: v.Kind.Kind}, types.NamespacedName{Namespace: v.Namespace, Name: v.Kind.Name},
 	}
 }
 
@@ -92,14 +93,14 @@ func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.Namespac
 		p.undiscovered = true
 	case !known:
 		p.undiscovered = true
-		d.replace(viewOf(gvk, key, &condition.Problem{
+		d.replace(appstatus.ViewOf(gvk, key, &condition.Problem{
 			Reason: appsv1alpha1.ReasonNoInventory, Message: "It has no inventory that says what it applied; name the kinds in spec.discover.",
 		}))
 	default:
 		d.entries(m.Inventory)
 		if strange := m.Inventory.Strange.Problem(key.Name, p.sight.Namespace); strange != nil {
 			p.undiscovered = true
-			d.add(viewOf(gvk, types.NamespacedName{Namespace: key.Namespace}, strange))
+			d.add(appstatus.ViewOf(gvk, types.NamespacedName{Namespace: key.Namespace}, strange))
 		}
 	}
 	return true
@@ -133,7 +134,7 @@ func (d *discovered) entries(i *record.Inventory) {
 		d.expect(gvk, key, "An inventory of Flux names it, and it is not there or lacks the label of Flux.")
 	}
 	if unseen > 0 {
-		d.add(viewOf(namespaceKind, types.NamespacedName{}, notAllowed(
+		d.add(appstatus.ViewOf(namespaceKind, types.NamespacedName{}, notAllowed(
 			"Some of what an inventory names is where this Application does not look: it is not in the namespace %q, nor in one that spec.discover.namespaces"+
 				" names and the EnrollmentClass lets be seen.", d.pass.key.Namespace)))
 	}
@@ -163,24 +164,24 @@ func (d *discovered) expect(gvk schema.GroupVersionKind, key types.NamespacedNam
 	if k != nil && k.kind.ClusterScoped {
 		key.Namespace = ""
 	}
-	view := viewOf(gvk, key, nil)
+	view := appstatus.ViewOf(gvk, key, nil)
 	switch {
 	case key.Namespace != "" && !p.sight.Namespace(key.Namespace):
 		// Nothing else is said of it, whatever is there.
-		view.unseen = notAllowed("The EnrollmentClass of the cluster does not let Applications of the namespace %q see it.", p.key.Namespace)
+		view.Unseen = notAllowed("The EnrollmentClass of the cluster does not let Applications of the namespace %q see it.", p.key.Namespace)
 	case k == nil || k.unseen == nil && d.pending(k):
 		p.undiscovered = true
-		view.unseen, view.syncing = stateProblem(kindwatch.StateSyncing, gvk), true
+		view.Unseen, view.Syncing = stateProblem(kindwatch.StateSyncing, gvk), true
 	case k.unseen != nil:
 		p.undiscovered = true
-		view.unseen, view.syncing = k.unseen, k.syncing
+		view.Unseen, view.Syncing = k.unseen, k.syncing
 	default:
 		entry, err := p.w.watcher.Entry(k.kind, key)
 		switch rec := record.ComponentOf(entry.Record); {
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			p.undiscovered = true
-			view.unseen, view.syncing = stateProblem(kindwatch.StateSyncing, gvk), true
+			view.Unseen, view.Syncing = stateProblem(kindwatch.StateSyncing, gvk), true
 		case rec != nil:
 			d.found(k, entry, rec)
 			return
@@ -188,7 +189,7 @@ func (d *discovered) expect(gvk schema.GroupVersionKind, key types.NamespacedNam
 		if missing == "" {
 			missing = fmt.Sprintf("There is no %s %q%s.", gvk.Kind, key.Name, inNamespace(key.Namespace))
 		}
-		view.problem = &condition.Problem{Reason: appsv1alpha1.ReasonNotFound, Message: missing}
+		view.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonNotFound, Message: missing}
 	}
 	d.add(view)
 }
@@ -212,7 +213,7 @@ func (d *discovered) byMarks(spec *appsv1alpha1.Discovery, s appsv1alpha1.Discov
 		d.heldOf(gvk)
 		return
 	case k.unseen != nil:
-		d.add(viewOf(gvk, types.NamespacedName{}, k.unseen))
+		d.add(appstatus.ViewOf(gvk, types.NamespacedName{}, k.unseen))
 		return
 	}
 	for _, namespace := range p.sight.Namespaces(spec.Namespaces) {
@@ -268,8 +269,8 @@ func (d *discovered) found(k *seenKind, e kindwatch.Entry, rec *record.Component
 	if _, known := d.uids[e.UID]; known {
 		return
 	}
-	view := viewOf(k.gvk, e.Key, nil)
-	view.found, view.installed = rec, true
+	view := appstatus.ViewOf(k.gvk, e.Key, nil)
+	view.Found, view.Installed = rec, true
 	if d.add(view) {
 		d.uids[e.UID] = struct{}{}
 		d.pass.claim(k, e, rec)
@@ -288,8 +289,8 @@ func (d *discovered) heldOf(gvk schema.GroupVersionKind) {
 		}
 	}
 	if !known {
-		view := viewOf(gvk, types.NamespacedName{}, unread)
-		view.syncing = true
+		view := appstatus.ViewOf(gvk, types.NamespacedName{}, unread)
+		view.Syncing = true
 		d.add(view)
 	}
 }
@@ -309,14 +310,14 @@ func (d *discovered) hold(was appsv1alpha1.DiscoveredStatus, why *condition.Prob
 	if was.Namespace != "" && !d.pass.sight.Namespace(was.Namespace) {
 		return // It is not seen any more.
 	}
-	view := viewOf(schema.GroupVersionKind{Group: was.Group, Version: was.Version, Kind: was.Kind},
+	view := appstatus.ViewOf(schema.GroupVersionKind{Group: was.Group, Version: was.Version, Kind: was.Kind},
 		types.NamespacedName{Namespace: was.Namespace, Name: was.Name}, why)
-	view.syncing = true
+	view.Syncing = true
 	d.add(view)
 }
 
 // add adds a view, unless there is one about the same, or there are too many.
-func (d *discovered) add(v componentView) bool {
+func (d *discovered) add(v appstatus.ComponentView) bool {
 	key := keyOfView(v)
 	if _, known := d.at[key]; known || d.full {
 		return false
@@ -331,7 +332,7 @@ func (d *discovered) add(v componentView) bool {
 }
 
 // replace puts a view in the place of the one that is about the same.
-func (d *discovered) replace(v componentView) {
+func (d *discovered) replace(v appstatus.ComponentView) {
 	if i, known := d.at[keyOfView(v)]; known {
 		d.views[i] = v
 	}
@@ -343,7 +344,7 @@ func (d *discovered) overflow() {
 		return
 	}
 	d.full = true
-	v := viewOf(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: d.pass.key.Name}, &condition.Problem{
+	v := appstatus.ViewOf(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: d.pass.key.Name}, &condition.Problem{
 		Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: fmt.Sprintf("It discovers more than %d objects. The others are not looked at.", appsv1alpha1.MaxDiscovered),
 	})
 	d.at[keyOfView(v)] = len(d.views)

@@ -18,7 +18,7 @@ func TestMarksThatAreLeftOutAreTold(t *testing.T) {
 	app.Spec.Discover = &appsv1alpha1.Discovery{Sources: []appsv1alpha1.DiscoverySource{{PartOf: "shop"}}}
 	p := &pass{key: record.ApplicationKey{Namespace: "x", Name: "shop"}, app: app, leftOut: []record.Mark{"part-of//shop"}}
 	p.discover()
-	if len(p.discovered) != 1 || p.discovered[0].unseen == nil || p.discovered[0].unseen.Reason != appsv1alpha1.ReasonTooManyDiscovered || !p.undiscovered {
+	if len(p.discovered) != 1 || p.discovered[0].Unseen == nil || p.discovered[0].Unseen.Reason != appsv1alpha1.ReasonTooManyDiscovered || !p.undiscovered {
 		t.Errorf("want one entry that says so, got %+v", p.discovered)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -116,7 +117,7 @@ func (r *reconciler) applicationChanged(w *workload, e kindwatch.Event) {
 	if !e.Echo {
 		w.wake(key)
 	}
-	if concernsDependents(old, app) {
+	if appstatus.ConcernsDependents(old, app) {
 		w.wake(w.dependentsOf(key)...)
 	}
 }

@@ -8,36 +8,42 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 // A status lists 64 of what there is, and counts the rest. What it does not list cannot be held, so it is not written
 // before all of it is known again, or nobody is to be patient any more.
 func TestAStatusThatListsAPartIsNotWrittenBeforeAllIsKnown(t *testing.T) {
-	views := func(of, hidden int, view func(string) componentView) []componentView {
-		var out []componentView
+	views := func(of, hidden int, view func(string) appstatus.ComponentView) []appstatus.ComponentView {
+		var out []appstatus.ComponentView
 		for i := range of {
 			v := view(fmt.Sprintf("c-%03d", i))
 			if i < hidden {
-				notSeen(appsv1alpha1.ReasonSyncing)(&v)
-				v.syncing = true
+				v.Found, v.Installed, v.Syncing = nil, false, true
+				v.Unseen = &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "Nobody can look."}
 			}
 			out = append(out, v)
 		}
 		return out
 	}
-	found := func(name string) componentView { return foundElsewhere(name, appsv1alpha1.HealthHealthy) }
-	named := func(name string) componentView { return component(name, appsv1alpha1.HealthHealthy) }
-	unread := viewOf(configMapKind.GroupVersionKind, types.NamespacedName{}, &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "Not yet."})
-	unread.syncing = true
+	healthy := &record.Component{Health: health.Result{Health: appsv1alpha1.HealthHealthy}}
+	found := func(name string) appstatus.ComponentView { return viewOfKept(name, healthy, true) }
+	named := func(name string) appstatus.ComponentView { return viewOfKept(name, healthy, false) }
+	begun := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	unread := appstatus.ViewOf(configMapKind.GroupVersionKind, types.NamespacedName{}, &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "Not yet."})
+	unread.Syncing = true
 	for name, tc := range map[string]struct {
 		reason      string
-		before, now []componentView
+		before, now []appstatus.ComponentView
 		since       time.Duration
 		want        bool
 	}{
@@ -50,10 +56,10 @@ func TestAStatusThatListsAPartIsNotWrittenBeforeAllIsKnown(t *testing.T) {
 		"Impatient":  {reason: "Nobody knows any more.", before: views(70, 0, found), now: views(64, 64, found), since: statusPatience},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := observed(with(tc.before...))
-			o.application.Status = statusOf(o, statusTime(0))
-			o.components = tc.now
-			clk := clocktesting.NewFakeClock(statusTime(0).Time)
+			o := appstatus.Observation{Application: &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "wordpress", Generation: 3}}, Components: tc.before}
+			o.Application.Status = appstatus.Of(o, begun)
+			o.Components = tc.now
+			clk := clocktesting.NewFakeClock(begun.Time)
 			p := &pass{w: &workload{clock: clk}, t: &tracked{}}
 			p.w.settling(p.t, true)
 			clk.Step(tc.since)

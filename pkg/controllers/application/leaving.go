@@ -21,6 +21,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -88,7 +89,7 @@ func (r *reconciler) tellLeaving(ctx context.Context, w *workload, key record.Ap
 // unseen is the status of an Application at which nobody looks any more.
 func (p *pass) unseen() appsv1alpha1.ApplicationStatus {
 	why := condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Masthead does not look after the Applications of this cluster any more."}
-	return statusOf(unseenApplication(p.app, why), metav1.NewTime(p.r.clock.Now()))
+	return appstatus.Of(appstatus.UnseenApplication(p.app, why), metav1.NewTime(p.r.clock.Now()))
 }
 
 // disable has the Applications of a cluster told that nobody looks any more, and then stops looking.

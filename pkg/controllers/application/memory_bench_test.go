@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -55,7 +57,7 @@ func keptOf(tb testing.TB, r clusterReducer, i, components int, discovered bool)
 		TypeMeta: metav1.TypeMeta{APIVersion: appsv1alpha1.GroupVersion.String(), Kind: "Application"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: name, UID: types.UID(fmt.Sprintf("%08d-0000-4000-8000-000000000000", i)), Generation: 1,
-			CreationTimestamp: statusTime(0),
+			CreationTimestamp: metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)),
 		},
 		Spec: appsv1alpha1.ApplicationSpec{Type: "shop", Version: "1.0", Components: map[string]appsv1alpha1.ComponentKind{}},
 	}
@@ -63,7 +65,7 @@ func keptOf(tb testing.TB, r clusterReducer, i, components int, discovered bool)
 		discovering(r, app)
 	}
 	var kept []kindwatch.Record
-	o := observation{application: app}
+	o := appstatus.Observation{Application: app}
 	for c := range components {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 		u.SetNamespace("default")
@@ -79,9 +81,9 @@ func keptOf(tb testing.TB, r clusterReducer, i, components int, discovered bool)
 			tb.Fatal("nothing is kept of a component")
 		}
 		kept = append(kept, rec)
-		o.components = append(o.components, viewOfKept(u.GetName(), record.ComponentOf(rec), discovered))
+		o.Components = append(o.Components, viewOfKept(u.GetName(), record.ComponentOf(rec), discovered))
 	}
-	app.Status = statusOf(o, statusTime(1))
+	app.Status = appstatus.Of(o, metav1.NewTime(time.Date(2026, 1, 2, 3, 5, 5, 6, time.UTC)))
 	app.Status.Ready = corev1.ConditionUnknown
 	fields, err := toFields(app)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/health"
 )
@@ -35,13 +36,13 @@ func discovering(r clusterReducer, app *appsv1alpha1.Application) {
 }
 
 // viewOfKept is the view of a component that is installed.
-func viewOfKept(name string, found *record.Component, discovered bool) componentView {
+func viewOfKept(name string, found *record.Component, discovered bool) appstatus.ComponentView {
 	if discovered {
-		view := viewOf(configMapKind.GroupVersionKind, types.NamespacedName{Namespace: "default", Name: name}, nil)
-		view.found, view.installed = found, true
+		view := appstatus.ViewOf(configMapKind.GroupVersionKind, types.NamespacedName{Namespace: "default", Name: name}, nil)
+		view.Found, view.Installed = found, true
 		return view
 	}
-	return componentView{name: name, kind: configMaps, found: found, installed: true}
+	return appstatus.ComponentView{Name: name, Kind: configMaps, Found: found, Installed: true}
 }
 
 func toFields(app *appsv1alpha1.Application) (*unstructured.Unstructured, error) {

@@ -19,6 +19,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/health"
@@ -54,7 +55,7 @@ type pass struct {
 	// tooManySought is whether an inventory names more kinds than are asked for, and undiscovered whether something that
 	// is discovered may not be known yet.
 	tooManySought, undiscovered bool
-	discovered                  []componentView
+	discovered                  []appstatus.ComponentView
 
 	healthCheck healthcheck.View
 
@@ -278,16 +279,16 @@ func (p *pass) patched(o object) bool {
 }
 
 // observation is what the status follows from.
-func (p *pass) observation() observation {
+func (p *pass) observation() appstatus.Observation {
 	state, _ := p.w.watcher.State(record.ApplicationKind)
-	return observation{
-		application:  p.app,
-		components:   append(p.selector.views(p.app, p.kinds, p.refused), p.discoveredViews()...),
-		selected:     p.selection.selected,
-		dependencies: dependenciesOf(p.app, state == kindwatch.StateSynced, p.w.application),
-		healthCheck:  p.healthCheck,
-		ownedKinds:   p.ownedKinds(),
-		notServed:    p.notServed,
+	return appstatus.Observation{
+		Application:  p.app,
+		Components:   append(p.selector.views(p.app, p.kinds, p.refused), p.discoveredViews()...),
+		Selected:     p.selection.selected,
+		Dependencies: appstatus.DependenciesOf(p.app, state == kindwatch.StateSynced, p.w.application),
+		HealthCheck:  p.healthCheck,
+		OwnedKinds:   p.ownedKinds(),
+		NotServed:    p.notServed,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/mergepatch"
 )
@@ -26,13 +27,13 @@ func (p *pass) report(ctx context.Context) {
 	if p.settle(&o) {
 		return
 	}
-	status := statusOf(o, metav1.NewTime(p.r.clock.Now()))
+	status := appstatus.Of(o, metav1.NewTime(p.r.clock.Now()))
 	before := p.app
 	if err := p.writeStatus(ctx, status); err != nil {
 		p.notWritten(err)
 		return
 	}
-	p.w.announcements.changed(before, status)
+	p.w.announcements.Changed(before, status)
 	now := *p.app
 	now.Status = status
 	p.r.observe(p.w, p.key, &now)
@@ -54,7 +55,7 @@ func (p *pass) notWritten(err error) {
 // writeStatus gives the Application a status, and goes on with what is there now. It writes nothing if the Application
 // has it. The error is errChanged if somebody was faster.
 func (p *pass) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationStatus) error {
-	if equalStatus(p.app.Status, status) {
+	if appstatus.Equal(p.app.Status, status) {
 		return nil
 	}
 	patch, err := statusPatch(p.app, status)
@@ -101,7 +102,7 @@ func statusPatch(app *appsv1alpha1.Application, status appsv1alpha1.ApplicationS
 
 // observe tells the hub how an Application fares.
 func (r *reconciler) observe(w *workload, key record.ApplicationKey, app *appsv1alpha1.Application) {
-	s := summaryOf(app)
+	s := appstatus.SummaryOf(app)
 	record.Share(&w.texts, &s.ApplicationType, &s.Version, &s.Message)
 	r.ifCurrent(w, func() {
 		if w.has(key, app.UID) {

@@ -13,6 +13,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -169,7 +170,7 @@ func (s selector) once(objects []object) []object {
 }
 
 // views are the components that a spec names, as far as they can be seen.
-func (s selector) views(app *appsv1alpha1.Application, kinds []seenKind, refused func(object) *condition.Problem) []componentView {
+func (s selector) views(app *appsv1alpha1.Application, kinds []seenKind, refused func(object) *condition.Problem) []appstatus.ComponentView {
 	byGVK := make(map[schema.GroupVersionKind]*seenKind, len(kinds))
 	named := make(map[schema.GroupVersionKind]map[string]object, len(kinds))
 	for i := range kinds {
@@ -185,17 +186,17 @@ func (s selector) views(app *appsv1alpha1.Application, kinds []seenKind, refused
 			}
 		}
 	}
-	out := make([]componentView, 0, len(app.Spec.Components))
+	out := make([]appstatus.ComponentView, 0, len(app.Spec.Components))
 	for name, kind := range app.Spec.Components {
 		gvk := schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}
-		view := componentView{name: name, kind: kind}
+		view := appstatus.ComponentView{Name: name, Kind: kind}
 		if k := byGVK[gvk]; k != nil {
-			view.unseen, view.syncing = k.unseen, k.syncing
+			view.Unseen, view.Syncing = k.unseen, k.syncing
 			if k.kind.ClusterScoped {
-				view.unseen, view.syncing = clusterScoped(gvk), false
+				view.Unseen, view.Syncing = clusterScoped(gvk), false
 			}
 		}
-		if o, ok := named[gvk][nameOf(name, kind)]; ok && view.unseen == nil {
+		if o, ok := named[gvk][nameOf(name, kind)]; ok && view.Unseen == nil {
 			s.look(&view, o, refused)
 		}
 		out = append(out, view)
@@ -212,14 +213,14 @@ func nameOf(component string, kind appsv1alpha1.ComponentKind) string {
 }
 
 // look completes the view of a component of which there is an object with the annotation.
-func (s selector) look(view *componentView, o object, refused func(object) *condition.Problem) {
-	view.found = o.Component
+func (s selector) look(view *appstatus.ComponentView, o object, refused func(object) *condition.Problem) {
+	view.Found = o.Component
 	if !s.belongs(o) {
-		view.problem = &condition.Problem{Reason: appsv1alpha1.ReasonLabelsDoNotMatch, Message: "The selector of the Application does not match the labels of the object."}
+		view.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonLabelsDoNotMatch, Message: "The selector of the Application does not match the labels of the object."}
 		return
 	}
-	view.installed = true
+	view.Installed = true
 	if _, owned := o.OwnedBy(s.uid); !owned && !o.Deleting && !o.ControlledByAnother(s.uid) {
-		view.problem = refused(o)
+		view.Problem = refused(o)
 	}
 }

@@ -233,7 +233,7 @@ func TestSelectingComponentsThatAreNamed(t *testing.T) {
 				t.Fatalf("want one view, got %d", len(views))
 			}
 			v := views[0]
-			if (v.found != nil) != tc.found || v.installed != tc.installed || v.unseen != tc.unseen || !equalProblems(v.problem, tc.problem) {
+			if (v.Found != nil) != tc.found || v.Installed != tc.installed || v.Unseen != tc.unseen || !equalProblems(v.Problem, tc.problem) {
 				t.Errorf("%s Got %+v", tc.reason, v)
 			}
 		})

@@ -24,6 +24,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/guard"
@@ -54,7 +55,7 @@ type workload struct {
 	healthChecks   *healthcheck.Checks
 	texts          record.Texts
 	wanted         *record.WantedMarks
-	announcements  *announcements
+	announcements  *appstatus.Announcements
 
 	// watching is held while it is changed what the watcher is asked for by an Application, so that nothing is asked for
 	// on behalf of one that has gone. It is taken before mu.

@@ -17,6 +17,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -77,7 +78,7 @@ func (r *reconciler) newWorkload(
 		refusals:        map[refusalKey]refusal{},
 		healthChecks:    healthcheck.New(r.clock),
 		wanted:          record.NewWantedMarks(r.clock),
-		announcements:   newAnnouncements(cl.GetEventRecorder(controllerName), r.clock),
+		announcements:   appstatus.NewAnnouncements(cl.GetEventRecorder(controllerName), r.clock),
 	}
 	watched.Clock, watched.Lists, watched.Linger = r.clock, r.lists, r.linger
 	watched.StaleAfter = r.staleAfter

@@ -314,8 +314,8 @@ func TestBlockDiscoveryOfOthersByManyApplicationsThatLookForTheSame(t *testing.T
 }
 
 func TestAMarkedRecord(t *testing.T) {
-	one := &markedComponent{Component: Component{References: 1}, markings: &markings{Marks: []Mark{"m"}, Inventory: &Inventory{Entries: []InventoryEntry{{"ns_a__B", "v1"}}}}}
-	same := &markedComponent{Component: Component{References: 1}, markings: &markings{Marks: []Mark{"m"}, Inventory: &Inventory{Entries: []InventoryEntry{{"ns_a__B", "v1"}}}}}
+	one := &markedComponent{Component: Component{References: 1}, Markings: &Markings{Marks: []Mark{"m"}, Inventory: &Inventory{Entries: []InventoryEntry{{"ns_a__B", "v1"}}}}}
+	same := &markedComponent{Component: Component{References: 1}, Markings: &Markings{Marks: []Mark{"m"}, Inventory: &Inventory{Entries: []InventoryEntry{{"ns_a__B", "v1"}}}}}
 	if !one.Equal(same) || one.Equal(&one.Component) {
 		t.Error("equal records must be equal, and only these")
 	}

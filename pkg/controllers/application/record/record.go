@@ -102,9 +102,9 @@ func (r *Component) ControlledByAnother(uid types.UID) bool {
 	return r.Controller != "" && r.Controller != uid
 }
 
-// markings are what an object bears by which Applications discover it. Records with markings are types of their own:
+// Markings are what an object bears by which Applications discover it. Records with markings are types of their own:
 // most have none, and pay nothing for them.
-type markings struct {
+type Markings struct {
 	// Marks are those that somebody looks for.
 	Marks []Mark
 
@@ -112,11 +112,11 @@ type markings struct {
 	Inventory *Inventory
 }
 
-func (m *markings) equal(other *markings) bool {
+func (m *Markings) equal(other *Markings) bool {
 	return slices.Equal(m.Marks, other.Marks) && m.Inventory.equal(other.Inventory)
 }
 
-func (m *markings) indexKeys() []string {
+func (m *Markings) indexKeys() []string {
 	keys := make([]string, 0, len(m.Marks))
 	for _, k := range m.Marks {
 		keys = append(keys, string(k))
@@ -124,7 +124,7 @@ func (m *markings) indexKeys() []string {
 	return keys
 }
 
-func (m *markings) size() int64 {
+func (m *Markings) size() int64 {
 	const fixed, each, entry = 32, 16, 48
 	size := int64(fixed + each*len(m.Marks))
 	if m.Inventory != nil {
@@ -139,7 +139,7 @@ func (m *markings) size() int64 {
 // markedComponent is what is kept of an object that an Application discovers.
 type markedComponent struct {
 	Component
-	*markings
+	*Markings
 }
 
 var _ kindwatch.Record = &markedComponent{}
@@ -147,7 +147,7 @@ var _ kindwatch.Record = &markedComponent{}
 // Equal implements kindwatch.Record.
 func (r *markedComponent) Equal(other kindwatch.Record) bool {
 	o, ok := other.(*markedComponent)
-	return ok && r.Component.Equal(&o.Component) && r.equal(o.markings)
+	return ok && r.Component.Equal(&o.Component) && r.equal(o.Markings)
 }
 
 // IndexKeys implements kindwatch.Record.
@@ -203,7 +203,7 @@ func (r *Application) Size() int64 {
 // markedApplication is what is kept of an Application that another one discovers.
 type markedApplication struct {
 	Application
-	*markings
+	*Markings
 }
 
 var _ kindwatch.Record = &markedApplication{}
@@ -211,7 +211,7 @@ var _ kindwatch.Record = &markedApplication{}
 // Equal implements kindwatch.Record.
 func (r *markedApplication) Equal(other kindwatch.Record) bool {
 	o, ok := other.(*markedApplication)
-	return ok && r.Application.Equal(&o.Application) && r.equal(o.markings)
+	return ok && r.Application.Equal(&o.Application) && r.equal(o.Markings)
 }
 
 // IndexKeys implements kindwatch.Record.
@@ -292,12 +292,12 @@ func applicationOf(r kindwatch.Record) *Application {
 }
 
 // MarkingsOf returns by what an object is discovered; nil if it is not.
-func MarkingsOf(r kindwatch.Record) *markings {
+func MarkingsOf(r kindwatch.Record) *Markings {
 	switch r := r.(type) {
 	case *markedComponent:
-		return r.markings
+		return r.Markings
 	case *markedApplication:
-		return r.markings
+		return r.Markings
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (r Reducer) Reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (ki
 	}
 	r.assess(kind, obj, rec)
 	if markings != nil {
-		return &markedComponent{Component: *rec, markings: markings}, true
+		return &markedComponent{Component: *rec, Markings: markings}, true
 	}
 	return rec, true
 }
@@ -92,7 +92,7 @@ func (r Reducer) application(kind kindwatch.Kind, obj *unstructured.Unstructured
 	r.assess(kind, obj, rec)
 	kept := Application{component: rec, packed: text, packer: r.packer}
 	if markings := r.wanted.on(kind.GroupKind(), obj); markings != nil {
-		return &markedApplication{Application: kept, markings: markings}, true
+		return &markedApplication{Application: kept, Markings: markings}, true
 	}
 	return &kept, true
 }

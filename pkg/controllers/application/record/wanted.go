@@ -21,11 +21,13 @@ const (
 	maxWanted = 16384
 
 	// maxWantedOfNamespace is how many marks the Applications of one namespace look for, each counted for each
-	// Application, so that nobody takes all that there is. maxUsesOfMark is how many Applications of one namespace look
-	// for one: an object that bears it wakes them all. Objects without a namespace have marks that all namespaces look
-	// for, so those of one leave room for those of others.
+	// Application, so that nobody takes all that there is.
 	maxWantedOfNamespace = maxWanted / 4
-	MaxUsesOfMark        = 256
+
+	// MaxUsesOfMark is how many Applications of one namespace look for one mark: an object that bears it wakes them all.
+	// Objects without a namespace have marks that all namespaces look for, so those of one leave room for those of
+	// others.
+	MaxUsesOfMark = 256
 
 	// relistEvery is how far apart lists of a kind are at least that are begun because marks are looked for that nobody
 	// looked for before. Who changes Applications decides how often that is.
@@ -192,7 +194,7 @@ func (w *WantedMarks) UsersOf(marks []Mark) []ApplicationKey {
 
 // on are the marks of an object that somebody looks for, with its inventory if it is looked for by its name; nil if
 // there are none.
-func (w *WantedMarks) on(gk schema.GroupKind, obj *unstructured.Unstructured) *markings {
+func (w *WantedMarks) on(gk schema.GroupKind, obj *unstructured.Unstructured) *Markings {
 	if w == nil {
 		return nil
 	}
@@ -202,13 +204,13 @@ func (w *WantedMarks) on(gk schema.GroupKind, obj *unstructured.Unstructured) *m
 	if none {
 		return nil
 	}
-	var out *markings
+	var out *Markings
 	borne := marksOfObject(gk, obj)
 	w.mu.RLock()
 	for _, m := range borne {
 		if used := w.marks[m]; used != nil {
 			if out == nil {
-				out = &markings{}
+				out = &Markings{}
 			}
 			out.Marks = append(out.Marks, used.mark)
 		}

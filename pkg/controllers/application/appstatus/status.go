@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package appstatus
 
 import (
 	"fmt"
@@ -20,32 +20,32 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
 )
 
-// statusOf is the status that an Application shall have. It depends on nothing but what was observed, of which the
+// Of is the status that an Application shall have. It depends on nothing but what was observed, of which the
 // status that the Application has now is a part: times stay as they are unless what they are about has changed, so that
 // an Application that has this status already is not written again.
 //
 // Health is that of the components alone. What the Applications that it depends on say of themselves is shown beside it
 // and does not count: two Applications that depend on each other would otherwise keep each other unhealthy for ever.
-func statusOf(o observation, now metav1.Time) appsv1alpha1.ApplicationStatus {
+func Of(o Observation, now metav1.Time) appsv1alpha1.ApplicationStatus {
 	now = now.Rfc3339Copy() // What the API server keeps.
-	old := o.application.Status
+	old := o.Application.Status
 	components := componentEntries(o, now)
-	dependencies := dependencyEntries(o.dependencies, old.Dependencies, now)
-	counts := countComponents(components, o.selected)
+	dependencies := dependencyEntries(o.Dependencies, old.Dependencies, now)
+	counts := countComponents(components, o.Selected)
 
 	status := appsv1alpha1.ApplicationStatus{
-		ObservedGeneration:  o.application.Generation,
+		ObservedGeneration:  o.Application.Generation,
 		Installed:           installedNames(components, dependencies),
 		Ready:               readyOf(o),
 		ComponentsInstalled: fmt.Sprintf("%d/%d", counts.Installed, counts.Total),
 		Health:              worstHealth(components),
 		Counts:              counts,
-		HealthCheckPod:      o.healthCheck.Pod,
-		OwnedKinds:          o.ownedKinds,
+		HealthCheckPod:      o.HealthCheck.Pod,
+		OwnedKinds:          o.OwnedKinds,
 		Conditions:          slices.Clone(old.Conditions),
 	}
 	set := func(c metav1.Condition) {
-		c.ObservedGeneration, c.LastTransitionTime = o.application.Generation, now
+		c.ObservedGeneration, c.LastTransitionTime = o.Application.Generation, now
 		setCondition(&status.Conditions, c)
 	}
 	set(installedCondition(components, dependencies))
@@ -74,31 +74,31 @@ func listed[E, S any](entries []E, status func(E) S) []S {
 	return out
 }
 
-// equalStatus is whether two statuses say the same, so that there is nothing to write.
-func equalStatus(a, b appsv1alpha1.ApplicationStatus) bool {
+// Equal is whether two statuses say the same, so that there is nothing to write.
+func Equal(a, b appsv1alpha1.ApplicationStatus) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// unseenApplication is what is observed of an Application at which nobody looks any more, or cannot: nothing. The
+// UnseenApplication is what is observed of an Application at which nobody looks any more, or cannot: nothing. The
 // status that follows from it says so of every component, instead of what was true when somebody looked last.
-func unseenApplication(app *appsv1alpha1.Application, why condition.Problem) observation {
-	o := observation{application: app, unseen: &why, ownedKinds: app.Status.OwnedKinds}
+func UnseenApplication(app *appsv1alpha1.Application, why condition.Problem) Observation {
+	o := Observation{Application: app, unseen: &why, OwnedKinds: app.Status.OwnedKinds}
 	for name, kind := range app.Spec.Components {
-		o.components = append(o.components, componentView{name: name, kind: kind, unseen: &why})
+		o.Components = append(o.Components, ComponentView{Name: name, Kind: kind, Unseen: &why})
 	}
-	o.components = append(o.components, unseenDiscovered(app, &why)...)
+	o.Components = append(o.Components, unseenDiscovered(app, &why)...)
 	for _, name := range app.Spec.Dependencies {
-		o.dependencies = append(o.dependencies, dependencyView{name: name, unseen: true})
+		o.Dependencies = append(o.Dependencies, DependencyView{name: name, unseen: true})
 	}
 	if app.Spec.HealthCheck != nil {
-		o.healthCheck = healthcheck.View{Ready: corev1.ConditionUnknown, Problem: &why}
+		o.HealthCheck = healthcheck.View{Ready: corev1.ConditionUnknown, Problem: &why}
 	}
 	return o
 }
 
-// summaryOf is what the hub is told about an Application, going by its own status: what is summed up is what the users
+// SummaryOf is what the hub is told about an Application, going by its own status: what is summed up is what the users
 // of the cluster read. An Application that has no status yet is Unknown.
-func summaryOf(app *appsv1alpha1.Application) rollup.Summary {
+func SummaryOf(app *appsv1alpha1.Application) rollup.Summary {
 	s := rollup.Summary{
 		ApplicationType: bounds.Text(app.Spec.Type, maxSummaryName),
 		Version:         bounds.Text(app.Spec.Version, maxSummaryName),
@@ -133,12 +133,12 @@ const (
 )
 
 // unseenDiscovered are the views of what an Application discovered when somebody looked last.
-func unseenDiscovered(app *appsv1alpha1.Application, why *condition.Problem) []componentView {
-	var views []componentView
+func unseenDiscovered(app *appsv1alpha1.Application, why *condition.Problem) []ComponentView {
+	var views []ComponentView
 	for _, was := range app.Status.Discovered {
 		if was.Name != "" {
 			gvk := schema.GroupVersionKind(metav1.GroupVersionKind{Group: was.Group, Version: was.Version, Kind: was.Kind})
-			views = append(views, viewOf(gvk, types.NamespacedName{Namespace: was.Namespace, Name: was.Name}, why))
+			views = append(views, ViewOf(gvk, types.NamespacedName{Namespace: was.Namespace, Name: was.Name}, why))
 		}
 	}
 	return views

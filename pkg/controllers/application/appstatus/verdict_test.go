@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package appstatus
 
 import (
 	"testing"
@@ -18,10 +18,10 @@ import (
 func TestVerdictsOnApplications(t *testing.T) {
 	const crd = "config/crd/workload/apps.masthead.dev_applications.yaml"
 	kind := appsv1alpha1.GroupVersion.WithKind("Application")
-	healthy := func(name string) componentView { return component(name, appsv1alpha1.HealthHealthy) }
-	app := func(o observation) *unstructured.Unstructured {
-		out := o.application.DeepCopy()
-		out.Status = statusOf(o, statusTime(0))
+	healthy := func(name string) ComponentView { return component(name, appsv1alpha1.HealthHealthy) }
+	app := func(o Observation) *unstructured.Unstructured {
+		out := o.Application.DeepCopy()
+		out.Status = Of(o, statusTime(0))
 		return verdict.Object(t, kind, out)
 	}
 	edited := app(observed(with(healthy("db"))))
@@ -29,12 +29,12 @@ func TestVerdictsOnApplications(t *testing.T) {
 	ended := app(observed(with(healthy("db"))))
 	ended.SetDeletionTimestamp(&metav1.Time{Time: statusTime(1).Time})
 	mended := observed(with(healthy("db")))
-	mended.application.Status = statusOf(observed(with(component("db", appsv1alpha1.HealthDegraded))), statusTime(0))
+	mended.Application.Status = Of(observed(with(component("db", appsv1alpha1.HealthDegraded))), statusTime(0))
 	upgraded := observed(with(healthy("db")))
-	upgraded.application.Status.Conditions = []metav1.Condition{{
+	upgraded.Application.Status.Conditions = []metav1.Condition{{
 		Type: "Ready", Status: "Unknown", Reason: "NoHealthCheck", Message: "The Application has no health check.",
 	}}
-	check := func(status corev1.ConditionStatus, reason string) func(*observation) {
+	check := func(status corev1.ConditionStatus, reason string) func(*Observation) {
 		if reason == "" {
 			return checked(status, nil)
 		}
@@ -57,7 +57,7 @@ func TestVerdictsOnApplications(t *testing.T) {
 		},
 		"DependenciesOnly": {
 			Reason: "All that it names is installed.", Want: verdict.Current,
-			Object: app(observed(dependingOn(dependencyView{name: "mysql", status: &appsv1alpha1.ApplicationStatus{}}))),
+			Object: app(observed(dependingOn(DependencyView{name: "mysql", status: &appsv1alpha1.ApplicationStatus{}}))),
 		},
 		"HealthCheckOnly": {Reason: "All that it asks for passes.", Object: app(observed(check("True", ""))), Want: verdict.Current},
 		"AllIgnored": {
@@ -72,12 +72,12 @@ func TestVerdictsOnApplications(t *testing.T) {
 			Want: verdict.InProgress,
 		},
 		"DependencyMissing": {
-			Reason: "It may be created next.", Object: app(observed(with(healthy("db")), dependingOn(dependencyView{name: "mysql"}))),
+			Reason: "It may be created next.", Object: app(observed(with(healthy("db")), dependingOn(DependencyView{name: "mysql"}))),
 			Want: verdict.InProgress,
 		},
 		"DependencyNotSeen": {
 			Reason: "Nobody knows.", Want: verdict.InProgress,
-			Object: app(observed(with(healthy("db")), dependingOn(dependencyView{name: "mysql", unseen: true}))),
+			Object: app(observed(with(healthy("db")), dependingOn(DependencyView{name: "mysql", unseen: true}))),
 		},
 		"Progressing": {
 			Reason: "It is on its way.", Object: app(observed(with(component("db", appsv1alpha1.HealthProgressing)))), Want: verdict.InProgress,
@@ -122,7 +122,7 @@ func TestVerdictsOnApplications(t *testing.T) {
 		},
 		"NotEnrolled": {
 			Reason: "Nobody looks any more, until somebody enrols the cluster again.", Want: verdict.Failed,
-			Object: app(unseenApplication(leftBehind(), condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Nobody looks any more."})),
+			Object: app(UnseenApplication(leftBehind(), condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Nobody looks any more."})),
 		},
 	}}
 	// What keeps Masthead from looking at a component, or from running the health check.

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package appstatus
 
 import (
 	"cmp"
@@ -87,19 +87,19 @@ func someNames(names []string) string {
 }
 
 // readyOf is the KEP's field ready: what the health check's Pod says, and Unknown without a health check.
-func readyOf(o observation) corev1.ConditionStatus {
-	ready := o.healthCheck.Ready
-	if o.application.Spec.HealthCheck == nil || ready != corev1.ConditionTrue && ready != corev1.ConditionFalse {
+func readyOf(o Observation) corev1.ConditionStatus {
+	ready := o.HealthCheck.Ready
+	if o.Application.Spec.HealthCheck == nil || ready != corev1.ConditionTrue && ready != corev1.ConditionFalse {
 		return corev1.ConditionUnknown
 	}
 	return ready
 }
 
 // healthCheckCondition says in a condition what the health check's Pod says.
-func healthCheckCondition(o observation) metav1.Condition {
+func healthCheckCondition(o Observation) metav1.Condition {
 	c := metav1.Condition{Type: appsv1alpha1.ConditionHealthCheckPassed, Status: metav1.ConditionStatus(readyOf(o))}
-	switch p := o.healthCheck.Problem; {
-	case o.application.Spec.HealthCheck == nil:
+	switch p := o.HealthCheck.Problem; {
+	case o.Application.Spec.HealthCheck == nil:
 		c.Reason, c.Message = appsv1alpha1.ReasonNoHealthCheck, "The Application has no health check."
 	case p != nil:
 		c.Reason, c.Message = p.Reason, p.Message
@@ -150,7 +150,7 @@ func unknownReason(components []componentEntry) string {
 
 // watchedCondition says whether every component can be seen, and belongs to the Application. It names the worst reason
 // why not: what somebody has to do something about, before what passes by itself.
-func watchedCondition(o observation) metav1.Condition {
+func watchedCondition(o Observation) metav1.Condition {
 	c := metav1.Condition{Type: appsv1alpha1.ConditionComponentsWatched, Status: metav1.ConditionFalse}
 	if o.unseen != nil {
 		c.Reason, c.Message = o.unseen.Reason, o.unseen.Message
@@ -158,19 +158,19 @@ func watchedCondition(o observation) metav1.Condition {
 	}
 	worst, order, name := (*condition.Problem)(nil), 0, ""
 	affected := 0
-	for _, v := range o.components {
-		p, rank := v.unseen, 3
+	for _, v := range o.Components {
+		p, rank := v.Unseen, 3
 		switch {
 		case p != nil && p.Reason == appsv1alpha1.ReasonSyncing:
 			rank = 1
-		case p == nil && v.problem != nil && v.problem.Reason == appsv1alpha1.ReasonOwnershipForbidden:
-			p, rank = v.problem, 2
+		case p == nil && v.Problem != nil && v.Problem.Reason == appsv1alpha1.ReasonOwnershipForbidden:
+			p, rank = v.Problem, 2
 		}
 		if p == nil {
 			continue
 		}
 		affected++
-		if called := cmp.Or(v.name, v.kind.Kind); worst == nil || rank > order || rank == order && called < name {
+		if called := cmp.Or(v.Name, v.Kind.Kind); worst == nil || rank > order || rank == order && called < name {
 			worst, order, name = p, rank, called
 		}
 	}
@@ -186,18 +186,18 @@ func watchedCondition(o observation) metav1.Condition {
 }
 
 // watchedMessage is what there is to say if every component can be seen.
-func watchedMessage(o observation) string {
+func watchedMessage(o Observation) string {
 	message := "All components are watched."
-	if len(o.notServed) > 0 {
+	if len(o.NotServed) > 0 {
 		// There may be nothing to find. Or the name is misspelt.
-		message += fmt.Sprintf(" The cluster does not serve these kinds of spec.discover: %s.", someNames(o.notServed))
+		message += fmt.Sprintf(" The cluster does not serve these kinds of spec.discover: %s.", someNames(o.NotServed))
 	}
 	return message
 }
 
 // statusMessage is what is worst first: the components, what the Application depends on, its health check. It is empty
 // if all is well.
-func statusMessage(o observation, components []componentEntry, dependencies []appsv1alpha1.DependencyStatus) string {
+func statusMessage(o Observation, components []componentEntry, dependencies []appsv1alpha1.DependencyStatus) string {
 	if o.unseen != nil {
 		return bounds.Text(o.unseen.Message, bounds.Message)
 	}
@@ -206,7 +206,7 @@ func statusMessage(o observation, components []componentEntry, dependencies []ap
 		parts = append(parts, fmt.Sprintf("Dependencies that are not installed: %s.", someNames(missing)))
 	}
 	c := healthCheckCondition(o)
-	if o.application.Spec.HealthCheck != nil && c.Status != metav1.ConditionTrue && !strings.Contains(parts[0], c.Message) {
+	if o.Application.Spec.HealthCheck != nil && c.Status != metav1.ConditionTrue && !strings.Contains(parts[0], c.Message) {
 		parts = append(parts, c.Message)
 	}
 	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" })

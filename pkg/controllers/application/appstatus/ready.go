@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package appstatus
 
 import (
 	"slices"
@@ -15,7 +15,7 @@ import (
 // setReady sets the condition Ready, which sums the other conditions up, and the condition Stalled, which is there only
 // while somebody has to do something. Both are for people and for tools that know nothing of Applications: kstatus
 // takes an Application for Current if it is Ready, for Failed if it is Stalled, and for InProgress otherwise.
-func setReady(status *appsv1alpha1.ApplicationStatus, o observation, set func(metav1.Condition)) {
+func setReady(status *appsv1alpha1.ApplicationStatus, o Observation, set func(metav1.Condition)) {
 	ready := readyCondition(status, o)
 	set(ready)
 	stalled := stalledCondition(status, o)
@@ -28,7 +28,7 @@ func setReady(status *appsv1alpha1.ApplicationStatus, o observation, set func(me
 
 // readyCondition is True if everything that the Application names is installed and healthy, and its health check
 // passes. Otherwise it repeats the first of these that is not so.
-func readyCondition(status *appsv1alpha1.ApplicationStatus, o observation) metav1.Condition {
+func readyCondition(status *appsv1alpha1.ApplicationStatus, o Observation) metav1.Condition {
 	c := metav1.Condition{
 		Type: appsv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: appsv1alpha1.ReasonReady,
 		Message: "Everything is installed and healthy",
@@ -38,7 +38,7 @@ func readyCondition(status *appsv1alpha1.ApplicationStatus, o observation) metav
 		return c
 	}
 	needed := []string{appsv1alpha1.ConditionInstalled, appsv1alpha1.ConditionHealthy}
-	if o.application.Spec.HealthCheck != nil {
+	if o.Application.Spec.HealthCheck != nil {
 		needed = append(needed, appsv1alpha1.ConditionHealthCheckPassed)
 	}
 	// What is known not to be so is worse than what is not known.
@@ -61,16 +61,16 @@ func readyCondition(status *appsv1alpha1.ApplicationStatus, o observation) metav
 //
 // One that discovers, and has found nothing, is not ready with anything else: a release that was misspelt, or that has
 // gone, looks like that.
-func namesSomething(o observation) bool {
-	if o.application.Spec.Discover != nil && len(o.components) == 0 {
+func namesSomething(o Observation) bool {
+	if o.Application.Spec.Discover != nil && len(o.Components) == 0 {
 		return false
 	}
-	return len(o.components) > 0 || len(o.dependencies) > 0 || o.application.Spec.HealthCheck != nil
+	return len(o.Components) > 0 || len(o.Dependencies) > 0 || o.Application.Spec.HealthCheck != nil
 }
 
 // stalledCondition says what somebody has to do something about, or is nil if everything that is not so yet may come by
 // itself.
-func stalledCondition(status *appsv1alpha1.ApplicationStatus, o observation) *metav1.Condition {
+func stalledCondition(status *appsv1alpha1.ApplicationStatus, o Observation) *metav1.Condition {
 	for _, conditionType := range []string{
 		appsv1alpha1.ConditionComponentsWatched, appsv1alpha1.ConditionHealthy, appsv1alpha1.ConditionHealthCheckPassed,
 	} {
@@ -78,7 +78,7 @@ func stalledCondition(status *appsv1alpha1.ApplicationStatus, o observation) *me
 		if of == nil || of.Status == metav1.ConditionTrue || !slices.Contains(stallingReasons(), of.Reason) {
 			continue
 		}
-		if conditionType == appsv1alpha1.ConditionHealthCheckPassed && o.application.Spec.HealthCheck == nil {
+		if conditionType == appsv1alpha1.ConditionHealthCheckPassed && o.Application.Spec.HealthCheck == nil {
 			continue
 		}
 		return &metav1.Condition{

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package appstatus
 
 import (
 	"fmt"
@@ -58,21 +58,22 @@ func isWorthAnEvent(old, status appsv1alpha1.ApplicationStatus) bool {
 	return recent <= flapping
 }
 
-// announcements are the Events of the Applications of a cluster. They are not part of what has to be: one that cannot
+// Announcements are the Events of the Applications of a cluster. They are not part of what has to be: one that cannot
 // be written is lost.
-type announcements struct {
+type Announcements struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	limit    *rate.Limiter
 }
 
-func newAnnouncements(recorder events.EventRecorder, clk clock.PassiveClock) *announcements {
-	return &announcements{recorder: recorder, clock: clk, limit: rate.NewLimiter(announcementsPerSecond, announcementsAtOnce)}
+// NewAnnouncements returns those of one cluster.
+func NewAnnouncements(recorder events.EventRecorder, clk clock.PassiveClock) *Announcements {
+	return &Announcements{recorder: recorder, clock: clk, limit: rate.NewLimiter(announcementsPerSecond, announcementsAtOnce)}
 }
 
-// changed tells of a change of health. Events of one action are counted in one object for some minutes, so there is an
+// Changed tells of a change of health. Events of one action are counted in one object for some minutes, so there is an
 // action for each health.
-func (a *announcements) changed(app *appsv1alpha1.Application, status appsv1alpha1.ApplicationStatus) {
+func (a *Announcements) Changed(app *appsv1alpha1.Application, status appsv1alpha1.ApplicationStatus) {
 	if !isWorthAnEvent(app.Status, status) || !a.limit.AllowN(a.clock.Now(), 1) {
 		return
 	}

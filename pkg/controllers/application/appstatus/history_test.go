@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package appstatus
 
 import (
 	"slices"
@@ -73,11 +73,11 @@ func TestEventsAreBounded(t *testing.T) {
 
 	// A whole cluster that fails at once is not one Event for each Application.
 	recorder := events.NewFakeRecorder(10 * announcementsAtOnce)
-	a := newAnnouncements(recorder, clocktesting.NewFakeClock(statusTime(0).Time))
+	a := NewAnnouncements(recorder, clocktesting.NewFakeClock(statusTime(0).Time))
 	for range 5 * announcementsAtOnce {
 		old, now := change(30)
 		now.Message = "Service \"web\" is Degraded."
-		a.changed(&appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop"}, Status: old}, now)
+		a.Changed(&appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop"}, Status: old}, now)
 	}
 	if got := len(recorder.Events); got != announcementsAtOnce {
 		t.Errorf("want %d Events, got %d", announcementsAtOnce, got)

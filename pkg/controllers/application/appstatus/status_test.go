@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package appstatus
 
 import (
 	"testing"
@@ -26,10 +26,10 @@ func statusTime(minutes int) metav1.Time {
 var aStatefulSet = appsv1alpha1.ComponentKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}
 
 // component is a component that was found and says of itself how it fares.
-func component(name string, h appsv1alpha1.Health, modify ...func(*componentView)) componentView {
-	v := componentView{name: name, kind: aStatefulSet, installed: true, found: &record.Component{Health: health.Result{Health: h}}}
+func component(name string, h appsv1alpha1.Health, modify ...func(*ComponentView)) ComponentView {
+	v := ComponentView{Name: name, Kind: aStatefulSet, Installed: true, Found: &record.Component{Health: health.Result{Health: h}}}
 	if h != appsv1alpha1.HealthHealthy {
-		v.found.Health.Reason, v.found.Health.Message = "Because", "It is so."
+		v.Found.Health.Reason, v.Found.Health.Message = "Because", "It is so."
 	}
 	for _, m := range modify {
 		m(&v)
@@ -38,32 +38,32 @@ func component(name string, h appsv1alpha1.Health, modify ...func(*componentView
 }
 
 // foundElsewhere is a component that was discovered in another namespace.
-func foundElsewhere(name string, h appsv1alpha1.Health) componentView {
-	return component(name, h, func(v *componentView) {
-		v.discovered, v.namespace, v.kind.Name = true, "shared", name
+func foundElsewhere(name string, h appsv1alpha1.Health) ComponentView {
+	return component(name, h, func(v *ComponentView) {
+		v.discovered, v.Namespace, v.Kind.Name = true, "shared", name
 	})
 }
 
-func ignored(v *componentView)  { v.found.Ignored = true }
-func missing(v *componentView)  { v.found, v.installed = nil, false }
-func deleting(v *componentView) { v.found.Deleting = true }
-func unmatched(v *componentView) {
-	v.installed = false
+func ignored(v *ComponentView)  { v.Found.Ignored = true }
+func missing(v *ComponentView)  { v.Found, v.Installed = nil, false }
+func deleting(v *ComponentView) { v.Found.Deleting = true }
+func unmatched(v *ComponentView) {
+	v.Installed = false
 }
 
-func notSeen(reason string) func(*componentView) {
-	return func(v *componentView) {
+func notSeen(reason string) func(*ComponentView) {
+	return func(v *ComponentView) {
 		missing(v)
-		v.unseen = &condition.Problem{Reason: reason, Message: "Nobody can look."}
+		v.Unseen = &condition.Problem{Reason: reason, Message: "Nobody can look."}
 	}
 }
 
-func notOwned(v *componentView) {
-	v.problem = &condition.Problem{Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "Masthead may not patch it."}
+func notOwned(v *ComponentView) {
+	v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "Masthead may not patch it."}
 }
 
-func observed(modify ...func(*observation)) observation {
-	o := observation{application: &appsv1alpha1.Application{
+func observed(modify ...func(*Observation)) Observation {
+	o := Observation{Application: &appsv1alpha1.Application{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "wordpress", UID: "1", Generation: 3},
 	}}
 	for _, m := range modify {
@@ -72,25 +72,25 @@ func observed(modify ...func(*observation)) observation {
 	return o
 }
 
-func with(components ...componentView) func(*observation) {
-	return func(o *observation) { o.components = components }
+func with(components ...ComponentView) func(*Observation) {
+	return func(o *Observation) { o.Components = components }
 }
 
-func dependingOn(views ...dependencyView) func(*observation) {
-	return func(o *observation) { o.dependencies = views }
+func dependingOn(views ...DependencyView) func(*Observation) {
+	return func(o *Observation) { o.Dependencies = views }
 }
 
-func checked(ready corev1.ConditionStatus, p *condition.Problem) func(*observation) {
-	return func(o *observation) {
-		o.application.Spec.HealthCheck = &appsv1alpha1.ApplicationHealthCheck{}
-		o.healthCheck = healthcheck.View{Pod: "wordpress-abc", Ready: ready, Problem: p}
+func checked(ready corev1.ConditionStatus, p *condition.Problem) func(*Observation) {
+	return func(o *Observation) {
+		o.Application.Spec.HealthCheck = &appsv1alpha1.ApplicationHealthCheck{}
+		o.HealthCheck = healthcheck.View{Pod: "wordpress-abc", Ready: ready, Problem: p}
 	}
 }
 
 func TestStatusOfOneComponent(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
-		component componentView
+		component ComponentView
 		want      appsv1alpha1.ComponentStatus
 	}{
 		"Healthy": {
@@ -115,8 +115,8 @@ func TestStatusOfOneComponent(t *testing.T) {
 		},
 		"MissingUnderAnotherName": {
 			reason: "The message names the object, not the component.",
-			component: component("db", appsv1alpha1.HealthHealthy, missing, func(v *componentView) {
-				v.kind.Name = "mysql"
+			component: component("db", appsv1alpha1.HealthHealthy, missing, func(v *ComponentView) {
+				v.Kind.Name = "mysql"
 			}),
 			want: appsv1alpha1.ComponentStatus{
 				Installed: corev1.ConditionFalse, Health: appsv1alpha1.HealthMissing, Reason: appsv1alpha1.ReasonNotFound,
@@ -133,8 +133,8 @@ func TestStatusOfOneComponent(t *testing.T) {
 		},
 		"OtherProblem": {
 			reason: "Whoever selects may say more exactly why it does not belong.",
-			component: component("db", appsv1alpha1.HealthHealthy, unmatched, func(v *componentView) {
-				v.problem = &condition.Problem{Reason: appsv1alpha1.ReasonClusterScoped, Message: "It has no namespace."}
+			component: component("db", appsv1alpha1.HealthHealthy, unmatched, func(v *ComponentView) {
+				v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonClusterScoped, Message: "It has no namespace."}
 			}),
 			want: appsv1alpha1.ComponentStatus{
 				Installed: corev1.ConditionFalse, Health: appsv1alpha1.HealthMissing, Reason: appsv1alpha1.ReasonClusterScoped,
@@ -195,8 +195,8 @@ func TestStatusOfOneComponent(t *testing.T) {
 		},
 		"ControlCharacters": {
 			reason: "A message of the cluster must not move the cursor of who reads it.",
-			component: component("db", appsv1alpha1.HealthDegraded, func(v *componentView) {
-				v.found.Health.Message = "a\x1b[2Jb\nc\xff"
+			component: component("db", appsv1alpha1.HealthDegraded, func(v *ComponentView) {
+				v.Found.Health.Message = "a\x1b[2Jb\nc\xff"
 			}),
 			want: appsv1alpha1.ComponentStatus{
 				Installed: corev1.ConditionTrue, Health: appsv1alpha1.HealthDegraded, Reason: "Because", Message: "a [2Jb c\uFFFD",
@@ -218,7 +218,7 @@ func TestHealthIsThatOfTheWorst(t *testing.T) {
 		appsv1alpha1.HealthHealthy, appsv1alpha1.HealthSuspended, appsv1alpha1.HealthProgressing,
 		appsv1alpha1.HealthUnknown, appsv1alpha1.HealthMissing, appsv1alpha1.HealthDegraded,
 	}
-	view := func(name string, h appsv1alpha1.Health) componentView {
+	view := func(name string, h appsv1alpha1.Health) ComponentView {
 		if h == appsv1alpha1.HealthMissing {
 			return component(name, h, missing)
 		}
@@ -226,7 +226,7 @@ func TestHealthIsThatOfTheWorst(t *testing.T) {
 	}
 	for i, a := range order {
 		for j, b := range order {
-			got := statusOf(observed(with(view("a", a), view("b", b))), statusTime(0))
+			got := Of(observed(with(view("a", a), view("b", b))), statusTime(0))
 			want := order[max(i, j)]
 			if got.Health != want {
 				t.Errorf("%s and %s: want %s, got %s", a, b, want, got.Health)
@@ -250,10 +250,10 @@ func TestConditions(t *testing.T) {
 		healthy          = appsv1alpha1.HealthHealthy
 	)
 	db := component("db", healthy)
-	there := dependencyView{name: "mysql", status: &appsv1alpha1.ApplicationStatus{}}
+	there := DependencyView{name: "mysql", status: &appsv1alpha1.ApplicationStatus{}}
 	cases := map[string]struct {
 		reason                             string
-		observation                        observation
+		observation                        Observation
 		installed, check, healthy, watched wanted
 		message                            string
 	}{
@@ -298,21 +298,21 @@ func TestConditions(t *testing.T) {
 		},
 		"DependencyMissing": {
 			reason:      "The components can be well without it.",
-			observation: observed(with(db), dependingOn(dependencyView{name: "mysql"})),
+			observation: observed(with(db), dependingOn(DependencyView{name: "mysql"})),
 			installed:   wanted{no, "DependenciesMissing"}, check: wanted{unknown, "NoHealthCheck"},
 			healthy: wanted{yes, "Healthy"}, watched: wanted{yes, "Watched"},
 			message: `Dependencies that are not installed: "mysql".`,
 		},
 		"DependencyMissingWithoutComponents": {
 			reason:      "What is known to be missing is said.",
-			observation: observed(dependingOn(dependencyView{name: "mysql"})),
+			observation: observed(dependingOn(DependencyView{name: "mysql"})),
 			installed:   wanted{no, "DependenciesMissing"}, check: wanted{unknown, "NoHealthCheck"},
 			healthy: wanted{unknown, "NoComponents"}, watched: wanted{yes, "Watched"},
 			message: `The Application has no components. Dependencies that are not installed: "mysql".`,
 		},
 		"DependencyNotSeen": {
 			reason:      "It may be there.",
-			observation: observed(with(db), dependingOn(dependencyView{name: "mysql", unseen: true})),
+			observation: observed(with(db), dependingOn(DependencyView{name: "mysql", unseen: true})),
 			installed:   wanted{unknown, "ComponentsNotWatched"}, check: wanted{unknown, "NoHealthCheck"},
 			healthy: wanted{yes, "Healthy"}, watched: wanted{yes, "Watched"},
 		},
@@ -401,14 +401,14 @@ func TestConditions(t *testing.T) {
 		},
 		"NotEnrolled": {
 			reason:      "What was true when somebody looked last is not shown as if it were true now.",
-			observation: unseenApplication(leftBehind(), condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Nobody looks any more."}),
+			observation: UnseenApplication(leftBehind(), condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Nobody looks any more."}),
 			installed:   wanted{unknown, "ComponentsNotWatched"}, check: wanted{unknown, "NotEnrolled"},
 			healthy: wanted{unknown, "ComponentsNotWatched"}, watched: wanted{no, "NotEnrolled"},
 			message: `Nobody looks any more.`,
 		},
 		"NotEnrolledAndEmpty": {
 			reason:      "One without components is not watched either.",
-			observation: unseenApplication(observed().application, condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Nobody looks any more."}),
+			observation: UnseenApplication(observed().Application, condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Nobody looks any more."}),
 			installed:   wanted{unknown, "NoComponents"}, check: wanted{unknown, "NoHealthCheck"},
 			healthy: wanted{unknown, "NoComponents"}, watched: wanted{no, "NotEnrolled"},
 			message: `Nobody looks any more.`,
@@ -416,7 +416,7 @@ func TestConditions(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			status := statusOf(tc.observation, statusTime(0))
+			status := Of(tc.observation, statusTime(0))
 			for conditionType, want := range map[string]wanted{
 				appsv1alpha1.ConditionInstalled: tc.installed, appsv1alpha1.ConditionHealthCheckPassed: tc.check,
 				appsv1alpha1.ConditionHealthy: tc.healthy, appsv1alpha1.ConditionComponentsWatched: tc.watched,
@@ -443,7 +443,7 @@ func TestConditions(t *testing.T) {
 // leftBehind is an Application with the status that it had when its cluster was still enrolled.
 func leftBehind() *appsv1alpha1.Application {
 	o := observed(with(component("db", appsv1alpha1.HealthHealthy)), checked(corev1.ConditionTrue, nil))
-	o.application.Spec.Components = map[string]appsv1alpha1.ComponentKind{"db": aStatefulSet}
-	o.application.Status = statusOf(o, statusTime(0))
-	return o.application
+	o.Application.Spec.Components = map[string]appsv1alpha1.ComponentKind{"db": aStatefulSet}
+	o.Application.Status = Of(o, statusTime(0))
+	return o.Application
 }

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package appstatus
 
 import (
 	"cmp"
@@ -80,11 +80,11 @@ func saidBefore(old appsv1alpha1.ApplicationStatus) map[entryKey]appsv1alpha1.Co
 }
 
 // key is what a status says something of a view under.
-func (v *componentView) key() entryKey {
+func (v *ComponentView) key() entryKey {
 	if !v.discovered {
-		return entryKey{name: v.name}
+		return entryKey{name: v.Name}
 	}
-	return entryKey{v.kind.Group, v.kind.Kind, v.namespace, v.name}
+	return entryKey{v.Kind.Group, v.Kind.Kind, v.Namespace, v.Name}
 }
 
 // rank orders entries: those that make the Application what it is come first, then those that are not well and left out
@@ -98,13 +98,13 @@ func (e componentEntry) rank() int {
 }
 
 // componentEntries are what a status says of the components, worst first.
-func componentEntries(o observation, now metav1.Time) []componentEntry {
-	before := saidBefore(o.application.Status)
-	entries := make([]componentEntry, 0, len(o.components))
-	for _, v := range o.components {
+func componentEntries(o Observation, now metav1.Time) []componentEntry {
+	before := saidBefore(o.Application.Status)
+	entries := make([]componentEntry, 0, len(o.Components))
+	for _, v := range o.Components {
 		e := componentEntry{
-			ComponentStatus: componentStatus(v), unseen: v.unseen != nil, discovered: v.discovered, namespace: v.namespace,
-			elsewhere: v.namespace != "" && v.namespace != o.application.Namespace,
+			ComponentStatus: componentStatus(v), unseen: v.Unseen != nil, discovered: v.discovered, namespace: v.Namespace,
+			elsewhere: v.Namespace != "" && v.Namespace != o.Application.Namespace,
 		}
 		e.Since = &now
 		if b, ok := before[v.key()]; ok && b.Since != nil && b.Installed == e.Installed && b.Health == e.Health {
@@ -120,31 +120,31 @@ func componentEntries(o observation, now metav1.Time) []componentEntry {
 }
 
 // componentStatus is what a status says of a component, but for the time.
-func componentStatus(v componentView) appsv1alpha1.ComponentStatus {
-	c := appsv1alpha1.ComponentStatus{Name: v.name, Group: v.kind.Group, Version: v.kind.Version, Kind: v.kind.Kind}
+func componentStatus(v ComponentView) appsv1alpha1.ComponentStatus {
+	c := appsv1alpha1.ComponentStatus{Name: v.Name, Group: v.Kind.Group, Version: v.Kind.Version, Kind: v.Kind.Kind}
 	if v.held != nil {
 		c = *v.held
 		c.Since = nil
 		return c
 	}
-	what := v.problem
+	what := v.Problem
 	switch {
-	case v.unseen != nil:
-		c.Installed, c.Health, what = corev1.ConditionUnknown, appsv1alpha1.HealthUnknown, v.unseen
-	case v.found == nil:
+	case v.Unseen != nil:
+		c.Installed, c.Health, what = corev1.ConditionUnknown, appsv1alpha1.HealthUnknown, v.Unseen
+	case v.Found == nil:
 		c.Installed, c.Health = corev1.ConditionFalse, appsv1alpha1.HealthMissing
 		what = orElse(what, appsv1alpha1.ReasonNotFound, fmt.Sprintf("There is no %s %q with the annotation %s.",
-			v.kind.Kind, objectName(v), appsv1alpha1.ApplicationAnnotation))
-	case !v.installed:
+			v.Kind.Kind, objectName(v), appsv1alpha1.ApplicationAnnotation))
+	case !v.Installed:
 		c.Installed, c.Health = corev1.ConditionFalse, appsv1alpha1.HealthMissing
 		what = orElse(what, appsv1alpha1.ReasonLabelsDoNotMatch, fmt.Sprintf("The labels of the %s %q do not match the selector.",
-			v.kind.Kind, objectName(v)))
+			v.Kind.Kind, objectName(v)))
 	default:
 		c.Installed = corev1.ConditionTrue
 		c.Health, what = foundHealth(v)
 	}
-	if v.found != nil {
-		c.Ignored = v.found.Ignored
+	if v.Found != nil {
+		c.Ignored = v.Found.Ignored
 	}
 	if what != nil {
 		c.Reason, c.Message = bounds.Text(what.Reason, bounds.ComponentReason), bounds.Text(what.Message, bounds.ComponentMessage)
@@ -154,17 +154,17 @@ func componentStatus(v componentView) appsv1alpha1.ComponentStatus {
 
 // foundHealth is how an object says that it fares. What was found to be wrong with its belonging to the Application is
 // told only if it has nothing worse to say itself; the condition ComponentsWatched says it in any case.
-func foundHealth(v componentView) (appsv1alpha1.Health, *condition.Problem) {
-	h := v.found.Health
+func foundHealth(v ComponentView) (appsv1alpha1.Health, *condition.Problem) {
+	h := v.Found.Health
 	switch {
 	case bounds.HealthRank(h.Health) < 0 || h.Health == appsv1alpha1.HealthMissing:
 		// Nobody else decides whether it is there.
 		return appsv1alpha1.HealthUnknown, &condition.Problem{Reason: h.Reason, Message: h.Message}
-	case h.Health == appsv1alpha1.HealthHealthy && v.found.Deleting:
+	case h.Health == appsv1alpha1.HealthHealthy && v.Found.Deleting:
 		// Only its metadata was looked at.
 		return appsv1alpha1.HealthProgressing, &condition.Problem{Reason: appsv1alpha1.ReasonTerminating, Message: "It is being deleted."}
-	case h.Health == appsv1alpha1.HealthHealthy && v.problem != nil:
-		return h.Health, v.problem
+	case h.Health == appsv1alpha1.HealthHealthy && v.Problem != nil:
+		return h.Health, v.Problem
 	}
 	return h.Health, &condition.Problem{Reason: h.Reason, Message: h.Message}
 }
@@ -177,7 +177,7 @@ func orElse(p *condition.Problem, reason, message string) *condition.Problem {
 }
 
 // objectName is the name of the object that a component is.
-func objectName(v componentView) string { return cmp.Or(v.kind.Name, v.name) }
+func objectName(v ComponentView) string { return cmp.Or(v.Kind.Name, v.Name) }
 
 // worstHealth is the health of an Application: that of the worst component that counts. Without any it is not known.
 func worstHealth(entries []componentEntry) appsv1alpha1.Health {
@@ -222,7 +222,7 @@ func countComponents(entries []componentEntry, selected int32) *appsv1alpha1.Com
 
 // dependencyEntries are what a status says of the dependencies, those that are not installed first.
 func dependencyEntries(
-	views []dependencyView, old []appsv1alpha1.DependencyStatus, now metav1.Time,
+	views []DependencyView, old []appsv1alpha1.DependencyStatus, now metav1.Time,
 ) []appsv1alpha1.DependencyStatus {
 	before := make(map[string]appsv1alpha1.DependencyStatus, len(old))
 	for _, d := range old {
@@ -247,7 +247,7 @@ func dependencyEntries(
 }
 
 // dependencyStatus is what a status says of a dependency, but for the time.
-func dependencyStatus(v dependencyView) appsv1alpha1.DependencyStatus {
+func dependencyStatus(v DependencyView) appsv1alpha1.DependencyStatus {
 	d := appsv1alpha1.DependencyStatus{Name: v.name}
 	switch {
 	case v.unseen:

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package appstatus
 
 import (
 	"testing"
@@ -35,21 +35,21 @@ func TestRetrievingDependencies(t *testing.T) {
 		reason string
 		app    *appsv1alpha1.Application
 		blind  bool
-		want   []dependencyView
+		want   []DependencyView
 	}{
-		"None":       {reason: "Without dependencies there is nothing to say.", app: dependent(), want: []dependencyView{}},
-		"Installed":  {reason: "There is an Application of that name.", app: dependent("mysql"), want: []dependencyView{{name: "mysql", status: &healthy}}},
-		"Missing":    {reason: "There is none.", app: dependent("memcached"), want: []dependencyView{{name: "memcached"}}},
-		"Elsewhere":  {reason: "One of another namespace is none.", app: dependent("redis"), want: []dependencyView{{name: "redis"}}},
-		"Going":      {reason: "One that is being deleted will not be there.", app: dependent("going"), want: []dependencyView{{name: "going"}}},
-		"NotKnown":   {reason: "What cannot be seen is not missing.", app: dependent("mysql"), blind: true, want: []dependencyView{{name: "mysql", unseen: true}}},
-		"ItselfOnly": {reason: "The schema forbids it; an object that is older than the schema must not confuse us.", app: dependent("wordpress"), want: []dependencyView{}},
-		"Twice":      {reason: "The status is a map by name.", app: dependent("mysql", "mysql"), want: []dependencyView{{name: "mysql", status: &healthy}}},
+		"None":       {reason: "Without dependencies there is nothing to say.", app: dependent(), want: []DependencyView{}},
+		"Installed":  {reason: "There is an Application of that name.", app: dependent("mysql"), want: []DependencyView{{name: "mysql", status: &healthy}}},
+		"Missing":    {reason: "There is none.", app: dependent("memcached"), want: []DependencyView{{name: "memcached"}}},
+		"Elsewhere":  {reason: "One of another namespace is none.", app: dependent("redis"), want: []DependencyView{{name: "redis"}}},
+		"Going":      {reason: "One that is being deleted will not be there.", app: dependent("going"), want: []DependencyView{{name: "going"}}},
+		"NotKnown":   {reason: "What cannot be seen is not missing.", app: dependent("mysql"), blind: true, want: []DependencyView{{name: "mysql", unseen: true}}},
+		"ItselfOnly": {reason: "The schema forbids it; an object that is older than the schema must not confuse us.", app: dependent("wordpress"), want: []DependencyView{}},
+		"Twice":      {reason: "The status is a map by name.", app: dependent("mysql", "mysql"), want: []DependencyView{{name: "mysql", status: &healthy}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := dependenciesOf(tc.app, !tc.blind, func(key record.ApplicationKey) *appsv1alpha1.Application { return there[key] })
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(dependencyView{})); diff != "" {
+			got := DependenciesOf(tc.app, !tc.blind, func(key record.ApplicationKey) *appsv1alpha1.Application { return there[key] })
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(DependencyView{})); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -87,7 +87,7 @@ func TestConcernsDependents(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := concernsDependents(tc.before, tc.after); got != tc.want {
+			if got := ConcernsDependents(tc.before, tc.after); got != tc.want {
 				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
 			}
 		})

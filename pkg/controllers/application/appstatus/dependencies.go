@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package appstatus
 
 import (
 	"slices"
@@ -25,16 +25,16 @@ func dependencyKeys(app *appsv1alpha1.Application) []record.ApplicationKey {
 	return keys
 }
 
-// dependenciesOf is what is known about the dependencies of an Application. get returns the Application of a name, or
+// DependenciesOf is what is known about the dependencies of an Application. get returns the Application of a name, or
 // nil if there is none; known is false while it is not known which Applications there are.
 //
 // A dependency is installed if there is an Application of its name in the namespace, as the KEP says, whatever that
 // Application says of itself. One that is being deleted is not: it will not be there when somebody needs it.
-func dependenciesOf(app *appsv1alpha1.Application, known bool, get func(record.ApplicationKey) *appsv1alpha1.Application) []dependencyView {
+func DependenciesOf(app *appsv1alpha1.Application, known bool, get func(record.ApplicationKey) *appsv1alpha1.Application) []DependencyView {
 	keys := dependencyKeys(app)
-	views := make([]dependencyView, 0, len(keys))
+	views := make([]DependencyView, 0, len(keys))
 	for _, key := range keys {
-		view := dependencyView{name: key.Name, unseen: !known}
+		view := DependencyView{name: key.Name, unseen: !known}
 		if known {
 			if on := get(key); on != nil && on.DeletionTimestamp.IsZero() {
 				view.status = &on.Status
@@ -45,9 +45,9 @@ func dependenciesOf(app *appsv1alpha1.Application, known bool, get func(record.A
 	return views
 }
 
-// concernsDependents is whether a change of an Application is one that those which depend on it show: that it comes,
+// ConcernsDependents is whether a change of an Application is one that those which depend on it show: that it comes,
 // begins to go, goes, or says something else of itself. before is nil if it comes, after if it is gone.
-func concernsDependents(before, after *appsv1alpha1.Application) bool {
+func ConcernsDependents(before, after *appsv1alpha1.Application) bool {
 	if before == nil || after == nil {
 		return before != after
 	}

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package appstatus
 
 import (
 	"encoding/json"
@@ -46,16 +46,16 @@ func TestStatusNamesAndCounts(t *testing.T) {
 		),
 		dependingOn(
 			// A component and a dependency of the same name: both have to be there.
-			dependencyView{name: "web", status: &appsv1alpha1.ApplicationStatus{Ready: corev1.ConditionTrue, Health: appsv1alpha1.HealthHealthy}},
-			dependencyView{name: "db"},
-			dependencyView{name: "mysql", status: &appsv1alpha1.ApplicationStatus{Ready: "Maybe", Health: "Splendid"}},
-			dependencyView{name: "redis", unseen: true},
+			DependencyView{name: "web", status: &appsv1alpha1.ApplicationStatus{Ready: corev1.ConditionTrue, Health: appsv1alpha1.HealthHealthy}},
+			DependencyView{name: "db"},
+			DependencyView{name: "mysql", status: &appsv1alpha1.ApplicationStatus{Ready: "Maybe", Health: "Splendid"}},
+			DependencyView{name: "redis", unseen: true},
 		),
 		checked(corev1.ConditionTrue, nil),
-		func(o *observation) { o.selected = 9 },
+		func(o *Observation) { o.Selected = 9 },
 	)
 	now := statusTime(0)
-	got := statusOf(o, now)
+	got := Of(o, now)
 	truncated := now.Rfc3339Copy()
 
 	if want := []string{"cron", "mysql", "p", "web"}; !slices.Equal(got.Installed, want) {
@@ -92,22 +92,22 @@ func TestStatusNamesAndCounts(t *testing.T) {
 
 func TestStatusWithoutAHealthCheckIsNotReadyOrUnready(t *testing.T) {
 	o := observed(with(component("db", appsv1alpha1.HealthHealthy)))
-	o.healthCheck.Ready = corev1.ConditionTrue // Of a Pod that is about to be removed.
-	if got := statusOf(o, statusTime(0)).Ready; got != corev1.ConditionUnknown {
+	o.HealthCheck.Ready = corev1.ConditionTrue // Of a Pod that is about to be removed.
+	if got := Of(o, statusTime(0)).Ready; got != corev1.ConditionUnknown {
 		t.Errorf("want Unknown, got %s", got)
 	}
 }
 
 func TestTimesMoveWithWhatTheyAreAbout(t *testing.T) {
-	o := observed(with(component("db", appsv1alpha1.HealthHealthy), component("web", appsv1alpha1.HealthHealthy)), dependingOn(dependencyView{name: "mysql"}))
-	o.application.Status = stored(t, statusOf(o, statusTime(0)))
-	first := o.application.Status
+	o := observed(with(component("db", appsv1alpha1.HealthHealthy), component("web", appsv1alpha1.HealthHealthy)), dependingOn(DependencyView{name: "mysql"}))
+	o.Application.Status = stored(t, Of(o, statusTime(0)))
+	first := o.Application.Status
 
 	// Another message and another reason are not another health.
-	o.components = []componentView{component("db", appsv1alpha1.HealthDegraded), component("web", appsv1alpha1.HealthHealthy)}
-	o.application.Status = stored(t, statusOf(o, statusTime(1)))
-	o.components[0].found.Health.Message = "It is worse."
-	second := statusOf(o, statusTime(2))
+	o.Components = []ComponentView{component("db", appsv1alpha1.HealthDegraded), component("web", appsv1alpha1.HealthHealthy)}
+	o.Application.Status = stored(t, Of(o, statusTime(1)))
+	o.Components[0].Found.Health.Message = "It is worse."
+	second := Of(o, statusTime(2))
 
 	since := func(s appsv1alpha1.ApplicationStatus, name string) metav1.Time {
 		i := slices.IndexFunc(s.Components, func(c appsv1alpha1.ComponentStatus) bool { return c.Name == name })
@@ -136,23 +136,23 @@ func TestTimesMoveWithWhatTheyAreAbout(t *testing.T) {
 func TestForeignConditionsStay(t *testing.T) {
 	o := observed(with(component("db", appsv1alpha1.HealthHealthy)))
 	foreign := metav1.Condition{Type: "Approved", Status: metav1.ConditionTrue, Reason: "Yes", LastTransitionTime: statusTime(-5).Rfc3339Copy()}
-	o.application.Status.Conditions = []metav1.Condition{foreign}
-	got := statusOf(o, statusTime(0))
+	o.Application.Status.Conditions = []metav1.Condition{foreign}
+	got := Of(o, statusTime(0))
 	if diff := cmp.Diff(&foreign, meta.FindStatusCondition(got.Conditions, "Approved")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if len(o.application.Status.Conditions) != 1 {
+	if len(o.Application.Status.Conditions) != 1 {
 		t.Error("the status that was observed was changed")
 	}
 }
 
 // randomObservation is any observation, with so few names that they meet, and more components than a status lists.
-func randomObservation(r *rand.Rand) observation {
+func randomObservation(r *rand.Rand) Observation {
 	healths := []appsv1alpha1.Health{
 		appsv1alpha1.HealthHealthy, appsv1alpha1.HealthSuspended, appsv1alpha1.HealthProgressing, appsv1alpha1.HealthUnknown,
 		appsv1alpha1.HealthDegraded, "", "Splendid",
 	}
-	changes := []func(*componentView){ignored, missing, deleting, unmatched, notOwned, notSeen(appsv1alpha1.ReasonSyncing), notSeen(appsv1alpha1.ReasonKindForbidden)}
+	changes := []func(*ComponentView){ignored, missing, deleting, unmatched, notOwned, notSeen(appsv1alpha1.ReasonSyncing), notSeen(appsv1alpha1.ReasonKindForbidden)}
 	o := observed()
 	for i := range r.IntN(100) {
 		v := component(fmt.Sprintf("c%d", i), healths[r.IntN(len(healths))])
@@ -160,17 +160,17 @@ func randomObservation(r *rand.Rand) observation {
 			changes[r.IntN(len(changes))](&v)
 		}
 		if r.IntN(4) == 0 {
-			v.discovered, v.namespace, v.kind.Name = true, []string{"", "shop", "shared"}[r.IntN(3)], v.name
+			v.discovered, v.Namespace, v.Kind.Name = true, []string{"", "shop", "shared"}[r.IntN(3)], v.Name
 		}
-		o.components = append(o.components, v)
+		o.Components = append(o.Components, v)
 	}
-	r.Shuffle(len(o.components), func(i, j int) { o.components[i], o.components[j] = o.components[j], o.components[i] })
+	r.Shuffle(len(o.Components), func(i, j int) { o.Components[i], o.Components[j] = o.Components[j], o.Components[i] })
 	for i := range r.IntN(5) {
-		v := dependencyView{name: fmt.Sprintf("c%d", i), unseen: r.IntN(3) == 0}
+		v := DependencyView{name: fmt.Sprintf("c%d", i), unseen: r.IntN(3) == 0}
 		if !v.unseen && r.IntN(2) == 0 {
 			v.status = &appsv1alpha1.ApplicationStatus{Health: healths[r.IntN(len(healths))]}
 		}
-		o.dependencies = append(o.dependencies, v)
+		o.Dependencies = append(o.Dependencies, v)
 	}
 	switch r.IntN(4) {
 	case 0:
@@ -184,14 +184,14 @@ func randomObservation(r *rand.Rand) observation {
 }
 
 // isTruncated is whether there is more of the named or of the discovered components than a status lists.
-func isTruncated(o observation) bool {
+func isTruncated(o Observation) bool {
 	discovered := 0
-	for _, v := range o.components {
+	for _, v := range o.Components {
 		if v.discovered {
 			discovered++
 		}
 	}
-	return max(discovered, len(o.components)-discovered) > appsv1alpha1.MaxStatusEntries
+	return max(discovered, len(o.Components)-discovered) > appsv1alpha1.MaxStatusEntries
 }
 
 func TestStatusIsIdempotent(t *testing.T) {
@@ -201,21 +201,21 @@ func TestStatusIsIdempotent(t *testing.T) {
 		if r.IntN(2) == 0 {
 			// It was in another state before.
 			before := randomObservation(r)
-			o.application.Status = stored(t, statusOf(before, statusTime(0)))
+			o.Application.Status = stored(t, Of(before, statusTime(0)))
 		}
-		input := stored(t, o.application.Status)
-		first := statusOf(o, statusTime(1))
-		if diff := cmp.Diff(input, stored(t, o.application.Status)); diff != "" {
+		input := stored(t, o.Application.Status)
+		first := Of(o, statusTime(1))
+		if diff := cmp.Diff(input, stored(t, o.Application.Status)); diff != "" {
 			t.Fatalf("seed %d: the status that was observed was changed:\n%s", seed, diff)
 		}
-		o.application.Status = stored(t, first)
-		r.Shuffle(len(o.components), func(i, j int) { o.components[i], o.components[j] = o.components[j], o.components[i] })
-		second := statusOf(o, statusTime(60))
-		if !equalStatus(o.application.Status, second) {
-			t.Fatalf("seed %d: the same observation led to another status:\n%s", seed, cmp.Diff(o.application.Status, second))
+		o.Application.Status = stored(t, first)
+		r.Shuffle(len(o.Components), func(i, j int) { o.Components[i], o.Components[j] = o.Components[j], o.Components[i] })
+		second := Of(o, statusTime(60))
+		if !Equal(o.Application.Status, second) {
+			t.Fatalf("seed %d: the same observation led to another status:\n%s", seed, cmp.Diff(o.Application.Status, second))
 		}
 		if len(second.Components) > appsv1alpha1.MaxStatusEntries || second.Truncated != isTruncated(o) {
-			t.Fatalf("seed %d: %d components of %d are listed, truncated: %t", seed, len(second.Components), len(o.components), second.Truncated)
+			t.Fatalf("seed %d: %d components of %d are listed, truncated: %t", seed, len(second.Components), len(o.Components), second.Truncated)
 		}
 	}
 }
@@ -226,18 +226,18 @@ func TestStatusIsBounded(t *testing.T) {
 		o := observed(checked(corev1.ConditionFalse, &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: strings.Repeat(text, length)}))
 		for i := range 256 {
 			v := component(long(i), appsv1alpha1.HealthDegraded)
-			v.kind = appsv1alpha1.ComponentKind{Group: long(i), Version: strings.Repeat("v", min(name, 63)), Kind: strings.Repeat("K", min(name, 63))}
-			v.found.Health.Reason, v.found.Health.Message = strings.Repeat("R", length), strings.Repeat(text, length)
-			o.components = append(o.components, v)
+			v.Kind = appsv1alpha1.ComponentKind{Group: long(i), Version: strings.Repeat("v", min(name, 63)), Kind: strings.Repeat("K", min(name, 63))}
+			v.Found.Health.Reason, v.Found.Health.Message = strings.Repeat("R", length), strings.Repeat(text, length)
+			o.Components = append(o.Components, v)
 			if i < 100 {
-				v.discovered, v.namespace, v.kind.Name = true, strings.Repeat("n", 63), v.name
-				o.components = append(o.components, v)
+				v.discovered, v.Namespace, v.Kind.Name = true, strings.Repeat("n", 63), v.Name
+				o.Components = append(o.Components, v)
 			}
 		}
 		for i := range appsv1alpha1.MaxStatusEntries {
-			o.dependencies = append(o.dependencies, dependencyView{name: "d" + long(i)[1:]})
+			o.Dependencies = append(o.Dependencies, DependencyView{name: "d" + long(i)[1:]})
 		}
-		return statusOf(o, statusTime(0))
+		return Of(o, statusTime(0))
 	}
 	cases := map[string]struct {
 		reason string
@@ -281,7 +281,7 @@ func TestStatusIsBounded(t *testing.T) {
 
 func TestEqualStatus(t *testing.T) {
 	base := func(modify func(*appsv1alpha1.ApplicationStatus)) appsv1alpha1.ApplicationStatus {
-		s := statusOf(observed(with(component("db", appsv1alpha1.HealthHealthy))), statusTime(0))
+		s := Of(observed(with(component("db", appsv1alpha1.HealthHealthy))), statusTime(0))
 		modify(&s)
 		return s
 	}
@@ -307,7 +307,7 @@ func TestEqualStatus(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := equalStatus(base(func(*appsv1alpha1.ApplicationStatus) {}), base(tc.modify)); got != tc.want {
+			if got := Equal(base(func(*appsv1alpha1.ApplicationStatus) {}), base(tc.modify)); got != tc.want {
 				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
 			}
 		})
@@ -315,10 +315,10 @@ func TestEqualStatus(t *testing.T) {
 }
 
 func TestSummaryOf(t *testing.T) {
-	healthy := observed(with(component("db", appsv1alpha1.HealthHealthy), component("web", appsv1alpha1.HealthHealthy, missing)), checked(corev1.ConditionTrue, nil)).application
+	healthy := observed(with(component("db", appsv1alpha1.HealthHealthy), component("web", appsv1alpha1.HealthHealthy, missing)), checked(corev1.ConditionTrue, nil)).Application
 	o := observed(with(component("db", appsv1alpha1.HealthHealthy), component("web", appsv1alpha1.HealthHealthy, missing)), checked(corev1.ConditionTrue, nil))
 	healthy.Spec.Type, healthy.Spec.Version = "WordPress", "4.8\n"
-	healthy.Status = statusOf(o, statusTime(0))
+	healthy.Status = Of(o, statusTime(0))
 	fresh := &appsv1alpha1.Application{Spec: appsv1alpha1.ApplicationSpec{Components: map[string]appsv1alpha1.ComponentKind{"db": aStatefulSet}}}
 	forged := fresh.DeepCopy()
 	forged.Status = appsv1alpha1.ApplicationStatus{
@@ -351,7 +351,7 @@ func TestSummaryOf(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, summaryOf(tc.app), cmp.AllowUnexported(rollup.Summary{})); diff != "" {
+			if diff := cmp.Diff(tc.want, SummaryOf(tc.app), cmp.AllowUnexported(rollup.Summary{})); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -360,10 +360,10 @@ func TestSummaryOf(t *testing.T) {
 
 func TestStatusOfAnApplicationThatNobodySeesIsIdempotent(t *testing.T) {
 	why := condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Nobody looks any more."}
-	for name, app := range map[string]*appsv1alpha1.Application{"Whole": leftBehind(), "Empty": observed().application} {
+	for name, app := range map[string]*appsv1alpha1.Application{"Whole": leftBehind(), "Empty": observed().Application} {
 		t.Run(name, func(t *testing.T) {
-			app.Status = stored(t, statusOf(unseenApplication(app, why), statusTime(1)))
-			if second := statusOf(unseenApplication(app, why), statusTime(60)); !equalStatus(app.Status, second) {
+			app.Status = stored(t, Of(UnseenApplication(app, why), statusTime(1)))
+			if second := Of(UnseenApplication(app, why), statusTime(60)); !Equal(app.Status, second) {
 				t.Errorf("the same observation led to another status:\n%s", cmp.Diff(app.Status, second))
 			}
 		})

@@ -1,0 +1,83 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package appstatus
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
+)
+
+// ListsPart is whether the status lists only a part of what is not known yet. What it says of the rest are counts,
+// which cannot be held for one kind alone: the status stays as it is, whole, or it would say for a moment that there is
+// no more than it lists.
+func (o *Observation) ListsPart() bool {
+	old := o.Application.Status
+	if old.Counts == nil {
+		return false
+	}
+	before := saidBefore(old)
+	found := int(old.Counts.Discovered) > len(old.Discovered)
+	named := int(old.Counts.Total-old.Counts.Discovered) > len(old.Components)
+	return slices.ContainsFunc(o.Components, func(v ComponentView) bool {
+		if v.discovered {
+			return v.Syncing && found
+		}
+		_, listed := before[v.key()]
+		return v.Syncing && named && !listed
+	})
+}
+
+// Hold makes what is not known yet what the status says of it. It returns false if the status says nothing of some of
+// it.
+func (o *Observation) Hold() (all bool) {
+	old, all := o.Application.Status, true
+	before := saidBefore(old)
+	if old.ObservedGeneration == o.Application.Generation {
+		// Nothing was found of such a kind, so nothing is said of it.
+		o.Components = slices.DeleteFunc(o.Components, func(v ComponentView) bool {
+			_, said := before[v.key()]
+			return v.Syncing && v.discovered && v.Name == "" && !said
+		})
+	}
+	for i := range o.Components {
+		v := &o.Components[i]
+		if !v.Syncing {
+			continue
+		}
+		was, listed := before[v.key()]
+		if !listed || was.Group != v.Kind.Group || was.Version != v.Kind.Version || was.Kind != v.Kind.Kind {
+			all = false
+			continue
+		}
+		v.hold(was)
+		if old.Counts != nil {
+			o.Selected = old.Counts.Selected
+		}
+	}
+	if o.HealthCheck.Syncing {
+		c := meta.FindStatusCondition(old.Conditions, appsv1alpha1.ConditionHealthCheckPassed)
+		if c == nil || c.ObservedGeneration != o.Application.Generation {
+			return false
+		}
+		o.HealthCheck.Ready, o.HealthCheck.Problem = corev1.ConditionStatus(c.Status), &condition.Problem{Reason: c.Reason, Message: c.Message}
+	}
+	return all
+}
+
+// hold has a component shown as a status has it.
+func (v *ComponentView) hold(was appsv1alpha1.ComponentStatus) {
+	said := &condition.Problem{Reason: was.Reason, Message: was.Message}
+	v.held, v.Unseen, v.Problem = &was, nil, nil
+	switch {
+	case was.Installed == corev1.ConditionUnknown:
+		v.Unseen = said
+	case was.Reason == appsv1alpha1.ReasonOwnershipForbidden:
+		v.Problem = said
+	}
+}
