@@ -24,6 +24,6 @@
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //
 // Nothing. A Reducer is one cluster's, and shares no text, mark or record with that of another. Labels that are equal
-// are held once for all clusters, of which nobody is told. What an API server sends is bounded here: names, owners (16),
-// marks (512 characters), entries of inventories (512) and texts.
+// are held once for all clusters, of which nobody is told. What an API server sends is bounded here: names, owners
+// (16), marks (512 characters), entries of inventories (512) and texts.
 package record
