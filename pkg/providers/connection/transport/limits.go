@@ -56,8 +56,8 @@ func DefaultEventPace() Pace {
 	}
 }
 
-// DefaultAnswerPace is the pace of answers: 64 MiB at once, 32 MiB a second, and 16 in the long run. A claim costs three
-// of them.
+// DefaultAnswerPace is the pace of answers: 64 MiB at once, 32 MiB a second, and 16 in the long run. A claim costs
+// three of them.
 func DefaultAnswerPace() Pace {
 	return Pace{
 		PerSecond: 1_000, Burst: 2_000, SustainedPerSecond: 500, SustainedBurst: 50_000, BusyPerSecond: 50,
