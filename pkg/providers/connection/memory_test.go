@@ -165,7 +165,7 @@ func TestHonestGiantsAreRead(t *testing.T) {
 	for name, tc := range map[string]struct {
 		total, size int
 	}{
-		"ManyObjects":  {50_000, 100},
+		"ManyObjects": {50_000, 100},
 		// More than one answer may have, so that it takes pages. Under -race each MiB is scanned for most of a second.
 		"LargeObjects": {30, 1 << 20},
 	} {
