@@ -70,7 +70,7 @@ func parse(args []string, usage io.Writer) (settings, string, error) {
 	f.IntVar(&s.rounds, "rounds", 2, "how often it is measured without and with hostile clusters")
 	f.IntVar(&s.rate, "rate", 10, "claims per second")
 	f.DurationVar(&s.paced, "paced", 30*time.Second, "how long claims are created each time")
-	f.DurationVar(&s.lead, "lead", 10*time.Second, "how long they are before, so that a phase does not begin at rest")
+	f.DurationVar(&s.lead, "lead", 10*time.Second, "how long claims are created before a phase is measured, so that it does not begin at rest")
 	f.DurationVar(&s.patience, "patience", 6*time.Minute, "how long to wait for a condition that says what is wrong with each hostile cluster")
 	f.StringVar(&s.memoryLimit, "gomemlimit", "921MiB", "GOMEMLIMIT of the manager; the default is what it takes in the container of config/manager")
 	f.StringVar(&s.pprof, "pprof-bind-address", "", "loopback address at which the manager serves its profiles")

@@ -62,6 +62,9 @@ func notOwned(v *ComponentView) {
 	v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "Masthead may not patch it."}
 }
 
+// nobodyLooks is why nothing is known of an Application in a cluster that is not enrolled any more.
+var nobodyLooks = condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Nobody looks any more."}
+
 func observed(modify ...func(*Observation)) Observation {
 	o := Observation{Application: &appsv1alpha1.Application{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "wordpress", UID: "1", Generation: 3},
@@ -401,7 +404,7 @@ func TestConditions(t *testing.T) {
 		},
 		"NotEnrolled": {
 			reason:      "What was true when somebody looked last is not shown as if it were true now.",
-			observation: UnseenApplication(leftBehind(), condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Nobody looks any more."}),
+			observation: UnseenApplication(leftBehind(), nobodyLooks),
 			installed:   wanted{unknown, "ComponentsNotWatched"}, check: wanted{unknown, "NotEnrolled"},
 			healthy: wanted{unknown, "ComponentsNotWatched"}, watched: wanted{no, "NotEnrolled"},
 			message: `Nobody looks any more.`,

@@ -122,7 +122,7 @@ func TestVerdictsOnApplications(t *testing.T) {
 		},
 		"NotEnrolled": {
 			Reason: "Nobody looks any more, until somebody enrols the cluster again.", Want: verdict.Failed,
-			Object: app(UnseenApplication(leftBehind(), condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Nobody looks any more."})),
+			Object: app(UnseenApplication(leftBehind(), nobodyLooks)),
 		},
 	}}
 	// What keeps Masthead from looking at a component, or from running the health check.

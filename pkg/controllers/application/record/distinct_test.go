@@ -4,7 +4,6 @@
 package record
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -39,9 +38,10 @@ func TestWhatIsRepeatedIsLookedForOnce(t *testing.T) {
 		"Argo":      {"No namespace is that of Argo CD.", func(ns string) source { return source{ArgoApplication: argo(ns)} }, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
+			kind := appsv1alpha1.DiscoveredKind{Version: "v1", Kind: "ConfigMap"}
 			d := &appsv1alpha1.Discovery{
 				Sources: []source{tc.source(""), tc.source("ns"), tc.source(""), tc.source("ns")},
-				Kinds:   slices.Concat([]appsv1alpha1.DiscoveredKind{{Version: "v1", Kind: "ConfigMap"}}, []appsv1alpha1.DiscoveredKind{{Version: "v1", Kind: "ConfigMap"}}), Namespaces: []string{"a"},
+				Kinds:   []appsv1alpha1.DiscoveredKind{kind, kind}, Namespaces: []string{"a"},
 			}
 			got := Distinct(d, "ns")
 			if len(got.Sources) != tc.want || len(got.Kinds) != 1 || len(got.Namespaces) != 1 || len(d.Sources) != 4 {

@@ -23,8 +23,12 @@ import (
 
 // Kinds of Flux that have an inventory.
 var (
-	KustomizationGVK   = schema.GroupVersionKind{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"} //nolint:gochecknoglobals // A constant.
-	FluxHelmReleaseGVK = schema.GroupVersionKind{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"}        //nolint:gochecknoglobals // A constant.
+	KustomizationGVK = schema.GroupVersionKind{ //nolint:gochecknoglobals // A constant.
+		Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization",
+	}
+	FluxHelmReleaseGVK = schema.GroupVersionKind{ //nolint:gochecknoglobals // A constant.
+		Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease",
+	}
 )
 
 // InventoryOf names the object of which a source follows the inventory.

@@ -18,7 +18,7 @@ const (
 	pressureWindow = 250 * time.Millisecond
 
 	// mostDelay is how late the probe may be on average before the processor counts as short. On two cores of which one
-	// was busy it was 0.7 to 0.8 ms late; with 24 hostile clusters read in full, and honest claims, 1 to 12 ms.
+	// was busy it was 0.7 to 0.8 ms late; beside honest claims, while 24 hostile clusters came, 0.6 to 12 ms.
 	mostDelay = 1250 * time.Microsecond
 
 	// In a window in which the processor is short, busy clusters are read more slowly by slowDown, down to leastPart of

@@ -110,12 +110,14 @@ func TestBusyClustersYield(t *testing.T) {
 		busy   int
 		want   float64
 	}{
-		"Enough":        {reason: "While the processor is not short, several share what there is.", part: 1, busy: 10, want: 200},
-		"Short":         {reason: "While it is short, they share a part of it.", part: 0.1, busy: 10, want: 20},
-		"AloneAndShort": {reason: "It yields, too. Before, one hostile cluster took a core however late that made the others.", part: leastPart, busy: 1, want: 2_000 * leastPart},
-
-		"Many":  {reason: "Each has the least however many they are.", part: leastPart, busy: 100, want: 5},
-		"Alone": {reason: "A single one has all of its own pace.", part: 1, busy: 1, want: 2_000},
+		"Enough": {reason: "While the processor is not short, several share what there is.", part: 1, busy: 10, want: 200},
+		"Short":  {reason: "While it is short, they share a part of it.", part: 0.1, busy: 10, want: 20},
+		"Many":   {reason: "Each has the least however many they are.", part: leastPart, busy: 100, want: 5},
+		"Alone":  {reason: "A single one has all of its own pace.", part: 1, busy: 1, want: 2_000},
+		"AloneAndShort": {
+			reason: "It yields, too. Before, it was read in full however late that made the others.",
+			part:   leastPart, busy: 1, want: 2_000 * leastPart,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Unix(1_000, 0)
