@@ -92,12 +92,14 @@ func (p *Pressure) isWanted() bool {
 	return p.clock.Since(p.wanted) < busyFor
 }
 
-// probe is how late this process wakes up on average, in one window. It is false if ctx has ended.
+// probe is how late this process wakes up on average, in one window. It is false if ctx has ended. It sleeps at least once:
+// a process that is stopped for longer than a window before its first sleep is as late as that.
 func (p *Pressure) probe(ctx context.Context) (time.Duration, bool) {
-	begun, late, n := p.clock.Now(), time.Duration(0), 0
+	begun, late := p.clock.Now(), time.Duration(0)
 	timer := p.clock.NewTimer(probeStep)
 	defer timer.Stop()
-	for slept := begun; p.clock.Since(begun) < pressureWindow; n++ {
+	slept := begun
+	for n := time.Duration(1); ; n++ {
 		select {
 		case <-ctx.Done():
 			return 0, false
@@ -105,10 +107,12 @@ func (p *Pressure) probe(ctx context.Context) (time.Duration, bool) {
 		}
 		now := p.clock.Now()
 		late += max(0, now.Sub(slept)-probeStep)
+		if now.Sub(begun) >= pressureWindow {
+			return late / n, true
+		}
 		slept = now
 		timer.Reset(probeStep)
 	}
-	return late / time.Duration(n), true
 }
 
 // judge draws the conclusion of one window.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
@@ -78,6 +79,25 @@ func TestPressure(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// stoppedClock is the clock of a process that is stopped for longer than a window whenever it begins to sleep.
+type stoppedClock struct{ *clocktesting.FakeClock }
+
+func (c stoppedClock) NewTimer(d time.Duration) clock.Timer {
+	timer := c.FakeClock.NewTimer(d)
+	c.Step(2 * pressureWindow)
+	return timer
+}
+
+// TestProbeOfAStoppedProcess is about a machine that stands still for a moment. Before, the probe divided by the number of
+// its sleeps, which was zero, and the process ended with a panic.
+func TestProbeOfAStoppedProcess(t *testing.T) {
+	p := NewPressure(stoppedClock{clocktesting.NewFakeClock(time.Unix(1_000, 0))}, func(float64, time.Duration) {})
+	delay, ok := p.probe(t.Context())
+	if want := 2*pressureWindow - probeStep; !ok || delay != want {
+		t.Errorf("want the process to be %s late, got %s (%t)", want, delay, ok)
 	}
 }
 
