@@ -13,6 +13,8 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
@@ -28,13 +30,13 @@ func (r *requirementReconciler) adopt(
 	out := ownership.Adopted(hub, s.marks(ctx, nil))
 	patch := client.MergeFromWithOptions(hub, client.MergeFromWithOptimisticLock{})
 	if err := r.hubClient.Patch(ctx, out, patch, client.FieldOwner(fleetv1alpha1.FieldManager)); err != nil {
-		if p := problemOf(err, "patch", s.Kind.GroupResource().String(), key.Namespace); p != nil {
+		if p := answer.OfHub(err, "patch", s.Kind.GroupResource().String(), key.Namespace); p != nil {
 			return nil, &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, nil, fmt.Errorf("cannot adopt %s %q in the hub: %w", s.Kind, key.NamespacedName, err)
 	}
 	r.hub.Observe(key, out)
-	r.metrics.wrote(s.ClusterName, writeClaim)
+	r.metrics.Wrote(s.ClusterName, metrics.WriteClaim)
 	s.workload.Recorder.Eventf(s.Claim, nil, corev1.EventTypeNormal, reason.ReasonAdopted, "Synchronise",
 		"The %s %q in the namespace %q of the hub belongs to this claim from now on", s.Kind.Kind, s.Name, key.Namespace)
 	return out, nil, nil

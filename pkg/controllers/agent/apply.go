@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
@@ -104,7 +105,7 @@ func (r *requirementReconciler) bringDown(ctx context.Context, s *scope, o *outc
 		return nil
 	}
 	late, lateAfter, lateErr := r.late.lateInitialise(ctx, s, o.hub)
-	if isUnanswered(lateErr) {
+	if answer.IsUnanswered(lateErr) {
 		return lateErr
 	}
 	p, secretsAfter, secretsErr := r.secrets.pullSecrets(ctx, s, o.hub)

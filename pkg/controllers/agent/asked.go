@@ -25,21 +25,6 @@ import (
 // more often is answered when that is over, once for all his requests, and a back-off begins anew no more often than
 // that.
 
-// askedInterval is how often a claim is looked at because its owner asks for it.
-const askedInterval = 10 * time.Second
-
-// asked is what is kept about a claim whose owner asks for it to be looked at.
-type asked struct {
-	// pending is whether there is a request that was not answered yet, and answered when one was answered last.
-	pending  bool
-	answered time.Time
-}
-
-// left is how long a request that is made now has to wait.
-func (a asked) left(now time.Time) time.Duration {
-	return max(0, a.answered.Add(askedInterval).Sub(now))
-}
-
 // asks is whether a claim was changed so that it asks to be looked at. One that comes with the annotation is looked at
 // because it is new.
 func asks(e kindwatch.Event) bool {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 )
@@ -32,7 +33,7 @@ func (r *requirementReconciler) authenticate(ctx context.Context, s *scope) (con
 	}
 	access, p, err := r.identityOf(ctx, s)
 	if err != nil {
-		return ctx, ofWorkload(err) // Credentials are read there.
+		return ctx, answer.MarkUnanswered(err) // Credentials are read there.
 	}
 	if p != nil {
 		s.Unauthenticated, s.RetryAfter = p, r.identities.RetryAfter()

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -44,7 +45,7 @@ func (r *reporter) noteConflict(ctx context.Context, s *scope, holder string) er
 	if claim == nil || s.IsPaused() {
 		return nil
 	}
-	err := patchClaim(ctx, s, claim, writeAnnotation, r.metrics)
+	err := patchClaim(ctx, s, claim, metrics.WriteAnnotation, r.metrics)
 	if p := reason.OfWorkload(err, "annotate this claim", reason.ReasonWorkloadRejected); p != nil {
 		log.FromContext(ctx).Info("Cannot annotate a claim", "reason", p.Reason, "message", p.Message)
 		return nil

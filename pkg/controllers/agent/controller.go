@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -20,7 +21,7 @@ import (
 // are applied, and what the hub has flows down whatever became of the steps.
 func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Request) (reconcile.Result, error) {
 	r.answer(req)
-	seen := r.metrics.changesOf(req)
+	seen := r.metrics.ChangesOf(req)
 	s, err := r.look(ctx, req)
 	if err != nil || s == nil {
 		return reconcile.Result{}, err
@@ -31,15 +32,15 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 	if ctx, err = r.authenticate(ctx, s); err == nil {
 		o, err = r.apply(ctx, s, plan.Decide(s.Facts))
 	}
-	if !isUnauthorized(err) && !isConflict(err) && !isUnanswered(err) {
+	if !answer.IsUnauthorized(err) && !answer.IsConflict(err) && !answer.IsUnanswered(err) {
 		err = errors.Join(err, r.bringDown(ctx, s, &o))
 	}
 	result, err := r.tell(ctx, s, o, err)
 	if err == nil {
 		if s.awaitsStatus {
-			seen.hub = time.Time{}
+			seen.Hub = time.Time{}
 		}
-		r.metrics.settle(req, seen)
+		r.metrics.Settle(req, seen)
 	}
 	return result, multicluster.AsForeign(err)
 }
@@ -49,13 +50,13 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 // has just not answered is not asked again.
 func (r *requirementReconciler) tell(ctx context.Context, s *scope, o outcome, err error) (reconcile.Result, error) {
 	switch {
-	case isUnauthorized(err):
+	case answer.IsUnauthorized(err):
 		// The credentials can have been replaced since they were read.
 		r.identities.Reject(ctx)
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	case err != nil:
 		lasting, tellable := r.reports.failed(ctx, s, err)
-		if !tellable || lasting == nil && isUnanswered(err) {
+		if !tellable || lasting == nil && answer.IsUnanswered(err) {
 			return reconcile.Result{}, err
 		}
 		o.silent, o.problem, o.holder, o.asShown = false, lasting, "", lasting == nil

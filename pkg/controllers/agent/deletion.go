@@ -15,7 +15,9 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
@@ -29,7 +31,7 @@ func (r *requirementReconciler) removeNamed(ctx context.Context, s *scope, polic
 	live.SetGroupVersionKind(s.Kind.GroupVersion().WithKind(s.Kind.Kind + "List"))
 	err := r.hubReader.List(r.identities.Manager.In(ctx), live, client.MatchingFields{metav1.ObjectNameField: s.Name})
 	if err != nil {
-		if p := problemOf(err, "list", s.Kind.GroupResource().String(), metav1.NamespaceAll); p != nil {
+		if p := answer.OfHub(err, "list", s.Kind.GroupResource().String(), metav1.NamespaceAll); p != nil {
 			return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, fmt.Errorf("cannot list %s in the hub: %w", s.Kind, err)
@@ -55,7 +57,7 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place ow
 	}
 	live, err := r.getOwn(ctx, s, place)
 	if err != nil {
-		if p := problemOf(err, "get", s.Kind.GroupResource().String(), place.Namespace); p != nil {
+		if p := answer.OfHub(err, "get", s.Kind.GroupResource().String(), place.Namespace); p != nil {
 			return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, err
@@ -76,11 +78,11 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place ow
 	err = r.hubClient.Delete(ctx, live, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	switch {
 	case err == nil:
-		r.metrics.wrote(s.ClusterName, writeDeletion)
-	case isMissingObject(err):
-	case problemOf(err, "delete", s.Kind.GroupResource().String(), place.Namespace) != nil:
+		r.metrics.Wrote(s.ClusterName, metrics.WriteDeletion)
+	case answer.IsMissingObject(err):
+	case answer.OfHub(err, "delete", s.Kind.GroupResource().String(), place.Namespace) != nil:
 		return &outcome{
-			hub: live, problem: problemOf(err, "delete", s.Kind.GroupResource().String(), place.Namespace), retryAfter: condition.SlowRetry(),
+			hub: live, problem: answer.OfHub(err, "delete", s.Kind.GroupResource().String(), place.Namespace), retryAfter: condition.SlowRetry(),
 		}, nil
 	default:
 		return nil, fmt.Errorf("cannot delete %s %q in the hub: %w", place.Kind, place.NamespacedName, err)
@@ -107,7 +109,7 @@ func (r *requirementReconciler) getOwn(ctx context.Context, s *scope, place owne
 func (r *requirementReconciler) release(ctx context.Context, s *scope) (*outcome, error) {
 	claim := s.workload.Unprotected(s.Claim)
 	ownership.WithoutRecord(claim)
-	if err := patchClaim(ctx, s, claim, writeFinalizer, r.metrics); client.IgnoreNotFound(err) != nil {
+	if err := patchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); client.IgnoreNotFound(err) != nil {
 		if p := reason.OfWorkload(err, "change the finalizers of this claim", reason.ReasonWorkloadRejected); p != nil {
 			return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
 		}
@@ -133,7 +135,7 @@ func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope, place o
 	resource := s.Kind.GroupResource().String()
 	live, err := r.getOwn(ctx, s, place)
 	if err != nil {
-		if p := problemOf(err, "get", resource, place.Namespace); p != nil {
+		if p := answer.OfHub(err, "get", resource, place.Namespace); p != nil {
 			return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, err
@@ -146,15 +148,15 @@ func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope, place o
 	err = r.hubClient.Patch(ctx, out, patch, client.FieldOwner(fleetv1alpha1.FieldManager))
 	switch {
 	case err == nil:
-	case isMissingObject(err):
+	case answer.IsMissingObject(err):
 		return nil, nil //nolint:nilnil // As above.
-	case problemOf(err, "patch", resource, place.Namespace) != nil:
-		return &outcome{hub: live, problem: problemOf(err, "patch", resource, place.Namespace), retryAfter: condition.SlowRetry()}, nil
+	case answer.OfHub(err, "patch", resource, place.Namespace) != nil:
+		return &outcome{hub: live, problem: answer.OfHub(err, "patch", resource, place.Namespace), retryAfter: condition.SlowRetry()}, nil
 	default:
 		return nil, fmt.Errorf("cannot release %s %q in the hub: %w", place.Kind, place.NamespacedName, err)
 	}
 	r.hub.Observe(place, out)
-	r.metrics.wrote(s.ClusterName, writeRelease)
+	r.metrics.Wrote(s.ClusterName, metrics.WriteRelease)
 	return nil, nil //nolint:nilnil // As above.
 }
 

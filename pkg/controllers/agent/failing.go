@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 )
@@ -28,7 +29,7 @@ const failurePatience = 10 * time.Second
 // The message does not repeat the error. It is the hub's, names its webhooks and their addresses, and changes with each
 // attempt; all of that is in the log of the manager.
 func (r *reporter) failed(ctx context.Context, s *scope, err error) (lasting *condition.Problem, tellable bool) {
-	if ctx.Err() != nil || errors.Is(err, context.Canceled) || isConflict(err) || s.Vanished {
+	if ctx.Err() != nil || errors.Is(err, context.Canceled) || answer.IsConflict(err) || s.Vanished {
 		return nil, false
 	}
 	now, uid := r.clock.Now(), s.Claim.GetUID()

@@ -18,6 +18,8 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
@@ -26,7 +28,7 @@ import (
 // lateFields shows in claims what Crossplane has filled in, and has them record their objects in the hub.
 type lateFields struct {
 	clock   clock.PassiveClock
-	metrics *Metrics
+	metrics *metrics.Metrics
 	ledger  *ledger
 
 	// patience is how long the first fields that were filled in wait for the others.
@@ -74,7 +76,7 @@ func (r *lateFields) lateInitialise(ctx context.Context, s *scope, hub *unstruct
 		}
 		return nil, 0, fmt.Errorf("cannot show in %s what Crossplane filled in: %w", s.Request, err)
 	}
-	r.metrics.wrote(s.ClusterName, writeLateFields)
+	r.metrics.Wrote(s.ClusterName, metrics.WriteLateFields)
 	s.workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 	s.Claim = claim
 	r.rememberShown(s, spec, hub)
@@ -108,7 +110,7 @@ func (r *lateFields) inheritLate(ctx context.Context, s *scope) error {
 		// What a user has changed meanwhile is an event.
 		return fmt.Errorf("cannot take over in %s what was filled in before: %w", s.Request, err)
 	}
-	r.metrics.wrote(s.ClusterName, writeLateFields)
+	r.metrics.Wrote(s.ClusterName, metrics.WriteLateFields)
 	s.workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 	s.Claim = claim
 	return nil
@@ -126,7 +128,7 @@ func (r *lateFields) correctRecord(ctx context.Context, s *scope, hub *unstructu
 	}
 	annotations[fleetv1alpha1.HubObjectAnnotation] = ownership.RecordFor(claim, hub)
 	claim.SetAnnotations(annotations)
-	return patchClaim(ctx, s, claim, writeAnnotation, r.metrics)
+	return patchClaim(ctx, s, claim, metrics.WriteAnnotation, r.metrics)
 }
 
 // applyLate applies what we manage of the very claim that was looked at, which is what was filled in late and the
@@ -148,7 +150,7 @@ func (r *lateFields) applyLate(
 	}
 	err := s.workload.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(claim), client.FieldOwner(manager))
 	if err != nil {
-		return nil, ofWorkload(err)
+		return nil, answer.MarkUnanswered(err)
 	}
 	if claim.GetUID() != s.Claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
 		return nil, fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)

@@ -21,7 +21,9 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
@@ -72,7 +74,7 @@ func (a *agent) leave(ctx context.Context, name mcr.ClusterName) error {
 
 // mayPass is whether one of the answers of a cluster says that another one may follow if the question is repeated.
 func mayPass(err error) bool {
-	return err != nil && slices.ContainsFunc(joined(err), func(err error) bool {
+	return err != nil && slices.ContainsFunc(answer.Each(err), func(err error) bool {
 		return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) ||
 			apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsResourceExpired(err)
 	})
@@ -191,7 +193,7 @@ func (r *requirementReconciler) leaveClaim(ctx context.Context, s *scope) error 
 	for range maxLeavingAttempts {
 		claim := s.workload.Unprotected(s.Claim)
 		ownership.WithoutRecord(claim)
-		if err = patchClaim(ctx, s, claim, writeFinalizer, r.metrics); !apierrors.IsConflict(err) {
+		if err = patchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); !apierrors.IsConflict(err) {
 			break
 		}
 		live := &unstructured.Unstructured{}

@@ -27,6 +27,21 @@ type failure struct {
 	since time.Time
 }
 
+// askedInterval is how often a claim is looked at because its owner asks for it.
+const askedInterval = 10 * time.Second
+
+// asked is what is kept about a claim whose owner asks for it to be looked at.
+type asked struct {
+	// pending is whether there is a request that was not answered yet, and answered when one was answered last.
+	pending  bool
+	answered time.Time
+}
+
+// left is how long a request that is made now has to wait.
+func (a asked) left(now time.Time) time.Duration {
+	return max(0, a.answered.Add(askedInterval).Sub(now))
+}
+
 // entry is what is kept in memory about one claim. All of it can be lost: a manager that was restarted asks or writes
 // once more. The exception is vanished, without which the object of a claim that went is deleted only if it was created
 // a moment ago (see unclaimed.go), and else counted (see orphans).

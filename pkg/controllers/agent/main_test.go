@@ -34,6 +34,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
@@ -199,6 +200,7 @@ type fixture struct {
 	number                     int32
 	fleet                      *fakefleet.Fleet
 	agent                      *agent
+	looked                     *toldClaims
 	registry                   *prometheus.Registry
 	cluster                    mcr.ClusterName
 	identifier, class          string
@@ -221,6 +223,37 @@ type fixture struct {
 
 	manager          *controllertest.Manager
 	disengageCluster context.CancelFunc
+}
+
+// toldClaims remembers which claims users were told of.
+type toldClaims struct {
+	reported
+
+	mu      sync.Mutex
+	reasons map[request.Request]string
+}
+
+func (c *toldClaims) Requirement(req request.Request, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reasons[req] = reason
+	if reason == "" {
+		delete(c.reasons, req)
+	}
+	c.reported.Requirement(req, reason)
+}
+
+// of is how many claims of a group these are.
+func (c *toldClaims) of(group string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for req := range c.reasons {
+		if req.Kind.Group == group {
+			n++
+		}
+	}
+	return n
 }
 
 var fixtures atomic.Int32 //nolint:gochecknoglobals // Numbers the fixtures.
@@ -292,6 +325,9 @@ func (f *fixture) start() {
 		f.T.Fatal(err)
 	}
 
+	f.looked = &toldClaims{reported: f.agent.requirements.metrics, reasons: map[request.Request]string{}}
+	f.agent.requirements.reports.metrics = f.looked
+
 	f.fleet.Set(connection.Cluster{
 		Name: f.cluster, State: connection.StateConnected, UID: f.kubeSystemUID(), Hub: f.owner,
 		Enrolment: connection.Enrolment{
@@ -350,16 +386,7 @@ func (f *fixture) isRunning() bool { return f.agent != nil && !f.manager.IsStopp
 func (f *fixture) lookedAt(claims int) {
 	f.T.Helper()
 	f.Within("the claims are looked at", func() error {
-		m := f.agent.requirements.metrics
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		n := 0
-		for request := range m.reasons[f.cluster] {
-			if request.Kind.Group == f.group {
-				n++
-			}
-		}
-		if n != claims {
+		if n := f.looked.of(f.group); n != claims {
 			return fmt.Errorf("%d of %d are", n, claims)
 		}
 		return nil

@@ -13,7 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
@@ -55,7 +57,7 @@ func (r *requirementReconciler) disclose(ctx context.Context, s *scope, key owne
 	if unreadable == nil {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
-	p := problemOf(unreadable, "get", s.Kind.GroupResource().String(), key.Namespace)
+	p := answer.OfHub(unreadable, "get", s.Kind.GroupResource().String(), key.Namespace)
 	if p == nil {
 		return nil, unreadable
 	}
@@ -99,7 +101,7 @@ func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope) erro
 		claim = s.Claim.DeepCopy()
 	}
 	claim.SetFinalizers(owner.Protected(claim.GetFinalizers()))
-	if err := patchClaim(ctx, s, claim, writeFinalizer, r.metrics); err != nil {
+	if err := patchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); err != nil {
 		return fmt.Errorf("cannot add a finalizer to %s: %w", s.Request, err)
 	}
 	return nil
@@ -145,8 +147,8 @@ func (r *requirementReconciler) push(
 	}
 	r.hub.Observe(key, out)
 	r.remember(s.Request, intent, out)
-	r.metrics.wrote(s.ClusterName, writeClaim)
-	r.metrics.carried(s, r.clock.Now())
+	r.metrics.Wrote(s.ClusterName, metrics.WriteClaim)
+	r.metrics.Carried(s.Request, s.changes, r.clock.Now())
 	return out, nil, nil
 }
 
@@ -159,7 +161,7 @@ func (r *requirementReconciler) explain(
 	if apierrors.IsInvalid(cause) || apierrors.IsConflict(cause) || apierrors.IsAlreadyExists(cause) {
 		live, err := r.getHub(ctx, key)
 		if err != nil {
-			if p := problemOf(err, "get", s.Kind.GroupResource().String(), key.Namespace); p != nil {
+			if p := answer.OfHub(err, "get", s.Kind.GroupResource().String(), key.Namespace); p != nil {
 				return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
 			}
 			return nil, err
@@ -172,10 +174,10 @@ func (r *requirementReconciler) explain(
 			return nil, apierrors.NewConflict(s.Kind.GroupResource(), s.Name, errWatchBehind)
 		}
 	}
-	p := problemOf(cause, verb, s.Kind.GroupResource().String(), key.Namespace)
+	p := answer.OfHub(cause, verb, s.Kind.GroupResource().String(), key.Namespace)
 	if p == nil {
 		err := fmt.Errorf("cannot %s %s %q in the hub: %w", verb, s.Kind, key.NamespacedName, cause)
-		if p = hubUnavailable(cause); p == nil {
+		if p = answer.HubUnavailable(cause); p == nil {
 			return nil, err
 		}
 		return &outcome{problem: p, err: err}, nil
@@ -202,7 +204,7 @@ func (r *requirementReconciler) getHub(ctx context.Context, key ownership.Place)
 	obj.SetGroupVersionKind(key.Kind.GroupVersionKind)
 	err := r.hubReader.Get(ctx, key.NamespacedName, obj)
 	switch {
-	case isMissingObject(err):
+	case answer.IsMissingObject(err):
 		return nil, nil //nolint:nilnil // The comment says so.
 	case err != nil:
 		return nil, fmt.Errorf("cannot get %s %q in the hub: %w", key.Kind, key.NamespacedName, err)

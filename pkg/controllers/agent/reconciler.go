@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
@@ -27,7 +28,7 @@ type requirementReconciler struct {
 
 	clock     clock.PassiveClock
 	protected []string
-	metrics   *Metrics
+	metrics   *metrics.Metrics
 
 	// bursts knows which clusters create many claims right now.
 	bursts *bursts
@@ -52,7 +53,7 @@ type requirementOptions struct {
 	classes    client.Reader
 	identities *hubaccess.Clients
 	clock      clock.PassiveClock
-	metrics    *Metrics
+	metrics    *metrics.Metrics
 
 	// protected are namespaces of the hub that are never a target.
 	protected []string

@@ -114,8 +114,8 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	ghost := f.object(f.namespace, "ghost")
 	req := w.Request(kind, ghost)
 
-	f.agent.metrics.mu.Lock() // Whoever forgets a claim stops here.
-	unlock := sync.OnceFunc(f.agent.metrics.mu.Unlock)
+	f.looked.mu.Lock() // Whoever forgets a claim stops here.
+	unlock := sync.OnceFunc(f.looked.mu.Unlock)
 	defer unlock()
 	looked := make(chan error)
 	go func() {
@@ -127,7 +127,7 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 		if !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "(*requirementReconciler).claimOf") {
 			return errors.New("it was not looked for yet")
 		}
-		if !strings.Contains(string(stacks), "(*Metrics).requirement") {
+		if !strings.Contains(string(stacks), "(*toldClaims).Requirement") {
 			return errors.New("it is being looked for")
 		}
 		return nil

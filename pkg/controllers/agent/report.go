@@ -15,16 +15,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 )
+
+// reported is who counts what users are told.
+type reported interface {
+	// Requirement counts a claim by the reason of its condition. It does not count it any more for an empty one.
+	Requirement(req request.Request, reason string)
+	// Wrote counts a write to a cluster.
+	Wrote(cluster mcr.ClusterName, what string)
+	// Shown notes that a change of the hub's object is shown now.
+	Shown(req request.Request, seen metrics.Changes, now time.Time)
+}
 
 // reporter tells users what became of their claims.
 type reporter struct {
 	clock   clock.PassiveClock
-	metrics *Metrics
+	metrics reported
 	ledger  *ledger
 
 	// bursts knows which clusters create many claims right now, and patience how long the first status of a claim waits
@@ -55,7 +68,7 @@ func (r *reporter) report(ctx context.Context, s *scope, o outcome) (reconcile.R
 	if !o.asShown {
 		// What the claim shows is the workload cluster's to write, and its words make no series. The last reason that was
 		// found stays counted.
-		r.metrics.requirement(s.Request, c.Reason)
+		r.metrics.Requirement(s.Request, c.Reason)
 	}
 	now := r.clock.Now()
 	if o.problem == nil && !o.asShown {
@@ -96,7 +109,7 @@ func (r *reporter) writeStatus(
 		if p := reason.OfWorkload(err, "write the status of this claim", reason.ReasonWorkloadRejected); p != nil {
 			// There is no place to say it to the user, but the log.
 			log.FromContext(ctx).Info("Cannot write the status of a claim", "reason", p.Reason, "message", p.Message)
-			r.metrics.requirement(s.Request, p.Reason)
+			r.metrics.Requirement(s.Request, p.Reason)
 			return p, nil
 		}
 		return nil, fmt.Errorf("cannot write the status of %s: %w", s.Request, err)
@@ -106,9 +119,9 @@ func (r *reporter) writeStatus(
 	}
 	r.rememberTold(s, after, c, status)
 	s.workload.Watcher.Observe(s.Kind, s.NamespacedName, after)
-	r.metrics.wrote(s.ClusterName, writeStatus)
+	r.metrics.Wrote(s.ClusterName, metrics.WriteStatus)
 	if o.hub != nil {
-		r.metrics.shown(s, r.clock.Now())
+		r.metrics.Shown(s.Request, s.changes, r.clock.Now())
 	}
 
 	switch {
@@ -122,3 +135,6 @@ func (r *reporter) writeStatus(
 	}
 	return nil, nil //nolint:nilnil // It is written.
 }
+
+// forget is called when a claim is gone.
+func (r *reporter) forget(req request.Request) { r.metrics.Requirement(req, "") }

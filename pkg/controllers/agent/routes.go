@@ -178,7 +178,7 @@ func (a *agent) handleClaim(w *view.Cluster, e kindwatch.Event) {
 	case e.Type == kindwatch.Deleted && !e.Relisted:
 		a.requirements.letGo(req)
 	}
-	a.metrics.claimChanged(req, e, a.requirements.clock.Now())
+	a.metrics.ClaimChanged(req, e, a.requirements.clock.Now())
 	switch {
 	case e.Echo:
 		// What a reconcile wrote, it went on with.

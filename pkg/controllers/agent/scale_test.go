@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
@@ -21,10 +22,12 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/metric"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
@@ -90,13 +93,19 @@ func TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize(t *testing.T) {
 func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 	h := idleHub()
 	r := &requirementReconciler{
-		ledger: &ledger{}, metrics: NewMetrics(prometheus.NewRegistry()),
+		ledger: &ledger{}, metrics: metrics.New(prometheus.NewRegistry()),
 	}
 	const clusters, claims = 50, 3
+	requestOf := func(i int) request.Request {
+		return request.Request{
+			ClusterName: mcr.ClusterName(fmt.Sprint("w", i/claims)), Kind: ownershiptest.InBar("").Kind,
+			NamespacedName: ownershiptest.InBar(fmt.Sprint(i)).NamespacedName,
+		}
+	}
 	for i := range clusters * claims {
-		req := request.Request{ClusterName: mcr.ClusterName(fmt.Sprint("w", i/claims)), Kind: ownershiptest.InBar("").Kind, NamespacedName: ownershiptest.InBar(fmt.Sprint(i)).NamespacedName}
+		req := requestOf(i)
 		h.Wait(ownershiptest.InBar(fmt.Sprint(i)), req)
-		r.metrics.requirement(req, reason.ReasonSynced)
+		r.metrics.Requirement(req, reason.ReasonSynced)
 		r.ledger.edit(req, func(e *entry) { e.shown = "x" })
 	}
 	asked := 0
@@ -107,16 +116,27 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 		return true
 	}
 	h.ForgetRequests("w7", gone)
-	r.metrics.forgetRequests("w7", gone)
+	r.metrics.ForgetRequests("w7", gone)
 	r.ledger.forget("w7", gone)
-	if left := len(r.metrics.reasons["w7"]) + len(r.ledger.entries["w7"]); asked == 0 || left != 0 {
-		t.Errorf("want all of its requests to be forgotten, got %d after %d looks", left, asked)
-	}
-	waiting := 0
+	// What the queue, the ledger and the metrics have of the cluster, and of others.
+	var of, others [3]int
 	for i := range clusters * claims {
-		waiting += len(h.WaitingFor(ownershiptest.InBar(fmt.Sprint(i))))
+		req, n := requestOf(i), &others
+		if req.ClusterName == "w7" {
+			n = &of
+		}
+		n[0] += len(h.WaitingFor(ownershiptest.InBar(fmt.Sprint(i))))
+		if r.ledger.of(req) != (entry{}) {
+			n[1]++
+		}
+		if i%claims == 0 {
+			n[2] += int(testutil.ToFloat64(r.metrics.Requirements.WithLabelValues(metric.ClusterValues(req.ClusterName, reason.ReasonSynced)...)))
+		}
 	}
-	if others := (clusters - 1) * claims; waiting != others || len(r.ledger.entries) != clusters-1 {
-		t.Errorf("want those of others to stay, got %d and %d", waiting, len(r.ledger.entries))
+	if asked == 0 || of != [3]int{} {
+		t.Errorf("want all of its requests to be forgotten, got %v after %d looks", of, asked)
+	}
+	if n := (clusters - 1) * claims; others != [3]int{n, n, n} {
+		t.Errorf("want %d of others to stay, got %v", n, others)
 	}
 }

@@ -10,9 +10,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
@@ -27,25 +30,31 @@ type scope struct {
 	workload *view.Cluster
 
 	// changes are those that this reconcile has seen, and awaitsStatus is whether it let the hub's wait; see latency.go.
-	changes      changes
+	changes      metrics.Changes
 	awaitsStatus bool
 
 	// inTheWay are the Secrets of others that were found where the claim's should be.
 	inTheWay []types.NamespacedName
 }
 
+// writes is who counts writes.
+type writes interface {
+	// Wrote counts a write to a cluster.
+	Wrote(cluster mcr.ClusterName, what string)
+}
+
 // patchClaim writes the metadata of a claim, on condition that the claim has not changed meanwhile: a merge patch
 // replaces the list of finalizers as a whole, and those of others must not get lost.
-func patchClaim(ctx context.Context, s *scope, claim *unstructured.Unstructured, what string, m *Metrics) error {
+func patchClaim(ctx context.Context, s *scope, claim *unstructured.Unstructured, what string, m writes) error {
 	patch, err := propagation.MetadataPatch(s.Claim, claim)
 	if err != nil {
 		return err
 	}
 	claim = propagation.Shell(s.Claim)
 	if err := s.workload.Client.Patch(ctx, claim, patch, s.workload.FieldOwner()); err != nil {
-		return ofWorkload(err)
+		return answer.MarkUnanswered(err)
 	}
-	m.wrote(s.ClusterName, what)
+	m.Wrote(s.ClusterName, what)
 	if claim.GetUID() != s.Claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
 		return fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)
 	}

@@ -20,6 +20,8 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -34,7 +36,7 @@ type secretCopier struct {
 
 	// hubReader is the hub with the rights of the identity of the context.
 	hubReader client.Reader
-	metrics   *Metrics
+	metrics   *metrics.Metrics
 }
 
 // delivery is one Secret that is brought from the hub to a workload cluster.
@@ -125,7 +127,7 @@ func (r *secretCopier) copySecret(
 	case apierrors.IsNotFound(err):
 		return nil, 0, nil
 	case apierrors.IsForbidden(err):
-		return lacking(err, "get", "Secrets", d.from.Namespace), condition.SlowRetry(), nil
+		return answer.MissingRight(err, "get", "Secrets", d.from.Namespace), condition.SlowRetry(), nil
 	case err != nil:
 		return nil, 0, fmt.Errorf("cannot get Secret %q in the hub: %w", d.from, err)
 	case !ownership.ControlledBy(secret, hub) || !deliverable(s.Form, secret.Type):
@@ -220,7 +222,7 @@ func (r *secretCopier) writeSecret(ctx context.Context, s *scope, to types.Names
 	}
 	s.workload.Wrote(to, view.CopyState{Of: ownership.VersionOf(from), Version: want.GetResourceVersion()})
 	s.workload.Watcher.Observe(view.OwnedSecretKind, to, metadataOf(want))
-	r.metrics.wrote(s.ClusterName, writeSecret)
+	r.metrics.Wrote(s.ClusterName, metrics.WriteSecret)
 	return nil, 0, nil
 }
 

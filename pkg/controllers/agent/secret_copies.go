@@ -17,6 +17,8 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -49,7 +51,7 @@ func (r *secretCopier) deleteCopies(ctx context.Context, s *scope, wanted sets.S
 		if client.IgnoreNotFound(err) != nil {
 			return secretProblem(err, "delete", key, s.ClusterName)
 		}
-		r.metrics.wrote(s.ClusterName, writeSecret)
+		r.metrics.Wrote(s.ClusterName, metrics.WriteSecret)
 	}
 	return nil, 0, nil
 }
@@ -64,7 +66,7 @@ func isCopy(have *unstructured.Unstructured, claim *unstructured.Unstructured) b
 func secretProblem(err error, verb string, key types.NamespacedName, cluster mcr.ClusterName) (*condition.Problem, time.Duration, error) {
 	p := reason.OfWorkload(err, fmt.Sprintf("%s the Secret %q", verb, key.Name), reason.ReasonSecretRejected)
 	if p == nil {
-		return nil, 0, fmt.Errorf("cannot %s Secret %q in cluster %q: %w", verb, key, cluster, ofWorkload(err))
+		return nil, 0, fmt.Errorf("cannot %s Secret %q in cluster %q: %w", verb, key, cluster, answer.MarkUnanswered(err))
 	}
 	return p, condition.SlowRetry(), nil
 }

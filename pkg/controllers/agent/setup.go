@@ -15,6 +15,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
@@ -33,7 +34,7 @@ type agent struct {
 	fleet        view.Fleet
 	definitions  *definition.Reconciler
 	requirements *requirementReconciler
-	metrics      *Metrics
+	metrics      *metrics.Metrics
 
 	mu sync.Mutex
 	// enrolments is what was last known about each cluster that matters to its claims.
@@ -74,7 +75,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	local := mgr.GetLocalManager()
 	a := &agent{fleet: o.Fleet, enrolments: map[mcr.ClusterName]enrolment{}}
 	if o.Registerer != nil {
-		a.metrics = NewMetrics(o.Registerer)
+		a.metrics = metrics.New(o.Registerer)
 	}
 	a.workloads = view.NewClusters(view.ClustersOptions{
 		Engaged: a.engaged, Disengaged: a.disengaged, Queued: func(w *view.Cluster) { a.hub.EnqueueDefinitions(w) },
@@ -104,7 +105,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	})
 	a.hub.Changed = func(req request.Request) {
 		if _, engaged := a.workloads.Get(req.ClusterName); engaged {
-			a.metrics.hubChanged(req, o.Clock.Now())
+			a.metrics.HubChanged(req, o.Clock.Now())
 		}
 	}
 	if o.Registerer != nil {

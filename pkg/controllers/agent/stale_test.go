@@ -13,6 +13,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
@@ -67,7 +68,7 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 
 	reporter := refusals{reasons: map[string]string{}}
 	recorder := events.NewFakeRecorder(1)
-	d := definition.New(definition.Options{Hub: h, Workloads: h.Clusters, Reporter: reporter, Recorder: recorder, Metrics: (*Metrics)(nil)})
+	d := definition.New(definition.Options{Hub: h, Workloads: h.Clusters, Reporter: reporter, Recorder: recorder, Metrics: (*metrics.Metrics)(nil)})
 	crd := claims.GroupResource().String()
 	if _, err := d.Accept(t.Context(), w, connection.Cluster{Name: "w1"}, request.ForDefinition("w1", crd), claims); err != nil {
 		t.Fatal(err)

@@ -22,6 +22,8 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
@@ -85,7 +87,7 @@ func teller(t *testing.T, claim *unstructured.Unstructured) (*requirementReconci
 	w.Owner = func() hubidentity.Owner { return hubidentity.Owner{ID: agenttest.OurHub} }
 	h := idleHub()
 	h.Watcher = idleWorkload(t, "hub", view.Identity{}).Watcher
-	r := newRequirementReconciler(requirementOptions{hub: h, clock: now, metrics: NewMetrics(prometheus.NewRegistry())})
+	r := newRequirementReconciler(requirementOptions{hub: h, clock: now, metrics: metrics.New(prometheus.NewRegistry())})
 	s := &scope{workload: w, Facts: offeredClaim(claim)}
 	return r, s, server, now
 }
@@ -145,7 +147,7 @@ func TestClaimThatIsReconciledTooEarlyIsNotWritten(t *testing.T) {
 func TestReasonThatAClaimShowsMakesNoSeries(t *testing.T) {
 	claim, hub := carried(t)
 	r, s, _, _ := teller(t, claim)
-	r.metrics.requirement(s.Request, reason.ReasonSynced)
+	r.metrics.Requirement(s.Request, reason.ReasonSynced)
 	for _, chosen := range []string{"a", "b", "c"} {
 		shown := propagation.Condition(claim, &condition.Problem{Reason: chosen})
 		claim.Object["status"] = propagation.StatusOf(claim, hub, true, shown, r.clock.Now())
@@ -153,10 +155,10 @@ func TestReasonThatAClaimShowsMakesNoSeries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := testutil.ToFloat64(r.metrics.requirements.WithLabelValues(metric.ClusterValues("w1", reason.ReasonSynced)...)); got != 1 {
+	if got := testutil.ToFloat64(r.metrics.Requirements.WithLabelValues(metric.ClusterValues("w1", reason.ReasonSynced)...)); got != 1 {
 		t.Errorf("want what was counted to stay counted, got %v", got)
 	}
-	if got := testutil.CollectAndCount(r.metrics.requirements); got != 1 {
+	if got := testutil.CollectAndCount(r.metrics.Requirements); got != 1 {
 		t.Errorf("want no other series, got %d", got)
 	}
 }
@@ -249,11 +251,11 @@ func TestRequestsThatAreNotAnsweredAreMarked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, s, server, _ := teller(t, claim)
 			server.answer = errors.New("EOF")
-			if err := ask(r, s); !isUnanswered(err) {
+			if err := ask(r, s); !answer.IsUnanswered(err) {
 				t.Errorf("want an error that says so, got %v", err)
 			}
 			server.answer = apierrors.NewInternalError(errors.New("etcd"))
-			if err := ask(r, s); name != "Secret" && (err == nil || isUnanswered(err)) {
+			if err := ask(r, s); name != "Secret" && (err == nil || answer.IsUnanswered(err)) {
 				t.Errorf("want an answer to be one, got %v", err)
 			}
 		})
@@ -269,7 +271,7 @@ func TestNobodyIsToldOfAClaimThatVanished(t *testing.T) {
 	if err != nil || result.RequeueAfter != time.Second {
 		t.Errorf("want it to be looked at again after a second, got %v, %v", result, err)
 	}
-	if got := testutil.CollectAndCount(r.metrics.requirements); len(server.asked) != 0 || got != 0 {
+	if got := testutil.CollectAndCount(r.metrics.Requirements); len(server.asked) != 0 || got != 0 {
 		t.Errorf("want nothing to be written or counted, got %v and %d series", server.asked, got)
 	}
 }

@@ -23,7 +23,7 @@ func (r *requirementReconciler) forgetAllButVanished(req request.Request) {
 	if w, ok := r.workloads.Get(req.ClusterName); ok {
 		w.AwaitSecrets(req)
 	}
-	r.metrics.requirement(req, "")
+	r.reports.forget(req)
 	r.ledger.edit(req, func(e *entry) { *e = entry{vanished: e.vanished} })
 }
 
@@ -38,7 +38,7 @@ func (r *requirementReconciler) forgetKind(name mcr.ClusterName, kind kindwatch.
 		w.ForgetAwaiting(gone)
 	}
 	r.hub.ForgetRequests(name, gone)
-	r.metrics.forgetRequests(name, gone)
+	r.metrics.ForgetRequests(name, gone)
 	r.ledger.forget(name, gone)
 }
 

@@ -5,17 +5,19 @@ package agent
 
 import (
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
@@ -56,10 +58,10 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			w := idleWorkload(t, "w1", view.Identity{})
 			h.Watcher = w.Watcher
 			h.Clusters.Add(w.Name, nil, w)
-			registry := prometheus.NewRegistry()
+			m := metrics.New(prometheus.NewRegistry())
 			r := &requirementReconciler{
-				identities: &hubaccess.Clients{}, bursts: newBursts(clock.RealClock{}),
-				hub: h, ledger: &ledger{}, workloads: h.Clusters, metrics: NewMetrics(registry),
+				identities: &hubaccess.Clients{}, reports: reporter{metrics: m}, bursts: newBursts(clocktesting.NewFakePassiveClock(time.Now())),
+				hub: h, ledger: &ledger{}, workloads: h.Clusters, metrics: m,
 			}
 			d := definition.New(definition.Options{Hub: h, Workloads: h.Clusters, KindGone: r.forgetKind})
 			d.Follow(w, crd, view.Followed{Kind: kind})
@@ -67,12 +69,17 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			work := func() {
 				h.Wait(ownershiptest.InBar("db"), req)
 				r.ledger.edit(req, func(e *entry) { e.shown = "x" })
-				r.bursts.sign(req.ClusterName)
-				r.metrics.requirement(req, reason.ReasonSynced)
+				for range 100 {
+					r.bursts.sign(req.ClusterName)
+				}
+				r.metrics.Requirement(req, reason.ReasonSynced)
 			}
 			left := func() int {
-				n := len(h.WaitingFor(ownershiptest.InBar("db"))) + len(r.ledger.entries) + len(r.metrics.reasons)
-				return n + int(testutil.ToFloat64(r.metrics.requirements.WithLabelValues(metric.ClusterValues("w1", reason.ReasonSynced)...)))
+				n := len(h.WaitingFor(ownershiptest.InBar("db")))
+				if r.ledger.of(req) != (entry{}) {
+					n++
+				}
+				return n + int(testutil.ToFloat64(r.metrics.Requirements.WithLabelValues(metric.ClusterValues("w1", reason.ReasonSynced)...)))
 			}
 			work()
 			tc.goes(d, h, w)
@@ -85,8 +92,8 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			if left() != 0 {
 				t.Errorf("%s want nothing to be left of a reconcile that was under way, got %d", tc.reason, left())
 			}
-			if name == "Disengaged" && len(r.bursts.clusters) != 0 {
-				t.Errorf("%s want its bursts to be forgotten", tc.reason)
+			if inBurst := r.bursts.patience(req.ClusterName, 0) != 0; inBurst != (name != "Disengaged") {
+				t.Errorf("%s want its bursts to be forgotten if the cluster is gone, got %t", tc.reason, inBurst)
 			}
 		})
 	}

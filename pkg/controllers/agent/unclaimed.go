@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -97,7 +98,7 @@ func (r *requirementReconciler) slipped(ctx context.Context, w *view.Cluster, re
 		return nil, nil //nolint:nilnil // The watch has yet to tell of it, and makes a new request.
 	}
 	if !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("cannot find out whether %s exists: %w", req, ofWorkload(err))
+		return nil, fmt.Errorf("cannot find out whether %s exists: %w", req, answer.MarkUnanswered(err))
 	}
 	log.FromContext(ctx).Info("Removing what was created for a claim that was deleted just then")
 	last := &unstructured.Unstructured{Object: map[string]any{}}

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package metrics
 
 import (
 	"time"
@@ -49,24 +49,24 @@ func newLatencies(reg prometheus.Registerer) latencies {
 	}
 }
 
-// changes are since when a claim, and its object in the hub, are other than the other side shows; zero if they are not.
-type changes struct {
-	claim, hub time.Time
+// Changes are since when a claim, and its object in the hub, are other than the other side shows; zero if they are not.
+type Changes struct {
+	claim, Hub time.Time
 }
 
-// claimChanged notes what a watch of a workload cluster reported.
-func (m *Metrics) claimChanged(req request.Request, e kindwatch.Event, now time.Time) {
+// ClaimChanged notes what a watch of a workload cluster reported.
+func (m *Metrics) ClaimChanged(req request.Request, e kindwatch.Event, now time.Time) {
 	if m == nil || e.Initial || e.Echo || e.Type == kindwatch.Deleted || e.Object.GetDeletionTimestamp() != nil ||
 		e.Old != nil && e.Old.GetGeneration() == e.Object.GetGeneration() {
 		return
 	}
-	m.noteChange(req, func(c *changes) { c.claim = earlier(c.claim, now) })
+	m.noteChange(req, func(c *Changes) { c.claim = earlier(c.claim, now) })
 }
 
-// hubChanged notes that the watch of the hub reported a change of a claim's object.
-func (m *Metrics) hubChanged(req request.Request, now time.Time) {
+// HubChanged notes that the watch of the hub reported a change of a claim's object.
+func (m *Metrics) HubChanged(req request.Request, now time.Time) {
 	if m != nil {
-		m.noteChange(req, func(c *changes) { c.hub = earlier(c.hub, now) })
+		m.noteChange(req, func(c *Changes) { c.Hub = earlier(c.Hub, now) })
 	}
 }
 
@@ -77,7 +77,7 @@ func earlier(before, now time.Time) time.Time {
 	return before
 }
 
-func (m *Metrics) noteChange(req request.Request, change func(*changes)) {
+func (m *Metrics) noteChange(req request.Request, change func(*Changes)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c, _ := m.changed.Get(req)
@@ -85,10 +85,10 @@ func (m *Metrics) noteChange(req request.Request, change func(*changes)) {
 	m.changed.Set(req, c)
 }
 
-// changesOf are those that a reconcile that begins will have seen.
-func (m *Metrics) changesOf(req request.Request) changes {
+// ChangesOf are those that a reconcile that begins will have seen.
+func (m *Metrics) ChangesOf(req request.Request) Changes {
 	if m == nil {
-		return changes{}
+		return Changes{}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -96,24 +96,24 @@ func (m *Metrics) changesOf(req request.Request) changes {
 	return c
 }
 
-// carried notes that the hub has what the claim says.
-func (m *Metrics) carried(s *scope, now time.Time) {
-	if m != nil && !s.changes.claim.IsZero() {
-		m.latencies.claimToHub.WithLabelValues(metric.ClusterValues(s.ClusterName)...).Observe(now.Sub(s.changes.claim).Seconds())
-		m.settle(s.Request, changes{claim: s.changes.claim})
+// Carried notes that the hub has what the claim says.
+func (m *Metrics) Carried(req request.Request, seen Changes, now time.Time) {
+	if m != nil && !seen.claim.IsZero() {
+		m.latencies.claimToHub.WithLabelValues(metric.ClusterValues(req.ClusterName)...).Observe(now.Sub(seen.claim).Seconds())
+		m.Settle(req, Changes{claim: seen.claim})
 	}
 }
 
-// shown notes that the claim shows what the hub says.
-func (m *Metrics) shown(s *scope, now time.Time) {
-	if m != nil && !s.changes.hub.IsZero() {
-		m.latencies.hubToStatus.WithLabelValues(metric.ClusterValues(s.ClusterName)...).Observe(now.Sub(s.changes.hub).Seconds())
-		m.settle(s.Request, changes{hub: s.changes.hub})
+// Shown notes that the claim shows what the hub says.
+func (m *Metrics) Shown(req request.Request, seen Changes, now time.Time) {
+	if m != nil && !seen.Hub.IsZero() {
+		m.latencies.hubToStatus.WithLabelValues(metric.ClusterValues(req.ClusterName)...).Observe(now.Sub(seen.Hub).Seconds())
+		m.Settle(req, Changes{Hub: seen.Hub})
 	}
 }
 
-// settle forgets changes that were answered, or need no answer. One that came meanwhile stays.
-func (m *Metrics) settle(req request.Request, answered changes) {
+// Settle forgets changes that were answered, or need no answer. One that came meanwhile stays.
+func (m *Metrics) Settle(req request.Request, answered Changes) {
 	if m == nil {
 		return
 	}
@@ -126,10 +126,10 @@ func (m *Metrics) settle(req request.Request, answered changes) {
 	if c.claim.Equal(answered.claim) {
 		c.claim = time.Time{}
 	}
-	if c.hub.Equal(answered.hub) {
-		c.hub = time.Time{}
+	if c.Hub.Equal(answered.Hub) {
+		c.Hub = time.Time{}
 	}
-	if c == (changes{}) {
+	if c == (Changes{}) {
 		m.changed.Delete(req)
 		return
 	}

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package answer
 
 import (
 	"errors"
@@ -57,7 +57,7 @@ func TestLackingNamesTheUserAndTheRight(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := problemOf(tc.err, "patch", "dbs.db.org", "bar")
+			p := OfHub(tc.err, "patch", "dbs.db.org", "bar")
 			if p == nil || p.Message != tc.want || p.Reason != tc.reasoN {
 				t.Errorf("%s want %s %q, got %v", tc.reason, tc.reasoN, tc.want, p)
 			}
@@ -65,7 +65,7 @@ func TestLackingNamesTheUserAndTheRight(t *testing.T) {
 	}
 }
 
-func TestProblemOf(t *testing.T) {
+func TestOfHub(t *testing.T) {
 	resource := schema.GroupResource{Group: "db.acmeco.org", Resource: "dbs"}
 	unserved := apierrors.NewGenericServerResponse(404, "PATCH", resource, "db", "404 page not found", 0, true)
 	terminating := apierrors.NewForbidden(resource, "db", errors.New("because it is being terminated"))
@@ -96,7 +96,7 @@ func TestProblemOf(t *testing.T) {
 		"Network":  {reason: "So is one that does not answer.", err: errors.New("connection refused")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := problemOf(tc.err, "create", resource.String(), "bar")
+			got := OfHub(tc.err, "create", resource.String(), "bar")
 			want := &condition.Problem{Reason: tc.want, Message: tc.message}
 			if tc.want == "" {
 				want = nil
@@ -106,7 +106,7 @@ func TestProblemOf(t *testing.T) {
 			}
 		})
 	}
-	if isMissingObject(unserved) || !isMissingObject(apierrors.NewNotFound(resource, "db")) {
+	if IsMissingObject(unserved) || !IsMissingObject(apierrors.NewNotFound(resource, "db")) {
 		t.Error("want a missing object to be told apart from a missing kind")
 	}
 }
@@ -131,10 +131,10 @@ func TestErrorsThatAreJoined(t *testing.T) {
 		"ConflictAndSilence": {reason: "Nor does one without an answer.", err: fmt.Errorf("cannot: %w", errors.Join(conflict, errors.New("EOF")))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := isUnauthorized(tc.err); got != tc.unauthorized {
+			if got := IsUnauthorized(tc.err); got != tc.unauthorized {
 				t.Errorf("%s want unauthorized %v, got %v", tc.reason, tc.unauthorized, got)
 			}
-			if got := isConflict(tc.err); got != tc.conflict {
+			if got := IsConflict(tc.err); got != tc.conflict {
 				t.Errorf("%s want a conflict: %v, got %v", tc.reason, tc.conflict, got)
 			}
 		})

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package metrics
 
 import (
 	"sync"
@@ -15,35 +15,36 @@ import (
 
 // What is counted by masthead_agent_writes_total.
 const (
-	writeFinalizer  = "finalizer"
-	writeLateFields = "late-fields"
-	writeAnnotation = "annotation"
-	writeClaim      = "claim"
-	writeStatus     = "status"
-	writeSecret     = "secret"
-	writeDeletion   = "deletion"
-	writeRelease    = "release"
+	WriteFinalizer  = "finalizer"
+	WriteLateFields = "late-fields"
+	WriteAnnotation = "annotation"
+	WriteClaim      = "claim"
+	WriteStatus     = "status"
+	WriteSecret     = "secret"
+	WriteDeletion   = "deletion"
+	WriteRelease    = "release"
 )
 
 // Metrics publishes what the agent does. Series of a cluster are deleted when it is disengaged. A nil *Metrics
 // publishes nothing.
 type Metrics struct {
-	requirements *prometheus.GaugeVec
+	// Requirements counts claims, by the reason of their condition AgentSynced.
+	Requirements *prometheus.GaugeVec
 	writes       *prometheus.CounterVec
 	definitions  *prometheus.GaugeVec
 	latencies    latencies
 
 	mu sync.Mutex
 	// changed has the claims that wait to be carried, or to show what the hub says.
-	changed request.Map[changes]
+	changed request.Map[Changes]
 	// reasons is what each claim was last counted as.
 	reasons request.Map[string]
 }
 
-// NewMetrics registers the metrics of this package. It panics if they are registered there already.
-func NewMetrics(reg prometheus.Registerer) *Metrics {
+// New registers the metrics of this package. It panics if they are registered there already.
+func New(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		requirements: metric.NewGauge(reg, metric.Definition{
+		Requirements: metric.NewGauge(reg, metric.Definition{
 			Name:       "masthead_agent_requirements",
 			Help:       "Claims of a workload cluster, by the reason of their condition AgentSynced.",
 			PerCluster: true,
@@ -54,8 +55,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name:       "masthead_agent_writes_total",
 			Help:       "Writes of the agent to a workload cluster, or to the hub for it.",
 			PerCluster: true,
-			Labels: []metric.Label{{Name: "write", Values: "to the cluster: " + writeFinalizer + ", " + writeAnnotation + ", " +
-				writeLateFields + ", " + writeStatus + ", " + writeSecret + "; to the hub: " + writeClaim + ", " + writeDeletion + ", " + writeRelease}},
+			Labels: []metric.Label{{Name: "write", Values: "to the cluster: " + WriteFinalizer + ", " + WriteAnnotation + ", " +
+				WriteLateFields + ", " + WriteStatus + ", " + WriteSecret + "; to the hub: " + WriteClaim + ", " + WriteDeletion + ", " + WriteRelease}},
 		}),
 		definitions: metric.NewGauge(reg, metric.Definition{
 			Name:       "masthead_agent_definition_served",
@@ -65,20 +66,20 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			See:        "requirements.md#definitions",
 		}),
 		latencies: newLatencies(reg),
-		changed:   request.Map[changes]{},
+		changed:   request.Map[Changes]{},
 		reasons:   request.Map[string]{},
 	}
 	return m
 }
 
-func (m *Metrics) wrote(cluster mcr.ClusterName, what string) {
+func (m *Metrics) Wrote(cluster mcr.ClusterName, what string) {
 	if m != nil {
 		m.writes.WithLabelValues(metric.ClusterValues(cluster, what)...).Inc()
 	}
 }
 
-// requirement counts a claim under a reason; under none if the reason is empty.
-func (m *Metrics) requirement(r request.Request, reason string) {
+// Requirement counts a claim under a reason; under none if the reason is empty.
+func (m *Metrics) Requirement(r request.Request, reason string) {
 	if m == nil {
 		return
 	}
@@ -92,14 +93,14 @@ func (m *Metrics) requirement(r request.Request, reason string) {
 		return
 	}
 	if before != "" {
-		m.requirements.WithLabelValues(metric.ClusterValues(r.ClusterName, before)...).Dec()
+		m.Requirements.WithLabelValues(metric.ClusterValues(r.ClusterName, before)...).Dec()
 	}
 	if reason == "" {
 		m.reasons.Delete(r)
 		return
 	}
 	m.reasons.Set(r, reason)
-	m.requirements.WithLabelValues(metric.ClusterValues(r.ClusterName, reason)...).Inc()
+	m.Requirements.WithLabelValues(metric.ClusterValues(r.ClusterName, reason)...).Inc()
 }
 
 // Definition notes whether a definition that is offered to a cluster is there as it is in the hub.
@@ -131,14 +132,14 @@ func (m *Metrics) ForgetCluster(cluster mcr.ClusterName) {
 	delete(m.reasons, cluster)
 	delete(m.changed, cluster)
 	labels := metric.ClusterLabels(cluster)
-	m.requirements.DeletePartialMatch(labels)
+	m.Requirements.DeletePartialMatch(labels)
 	m.writes.DeletePartialMatch(labels)
 	m.definitions.DeletePartialMatch(labels)
 	m.latencies.claimToHub.DeletePartialMatch(labels)
 	m.latencies.hubToStatus.DeletePartialMatch(labels)
 }
 
-func (m *Metrics) forgetRequests(name mcr.ClusterName, gone func(request.Request) bool) {
+func (m *Metrics) ForgetRequests(name mcr.ClusterName, gone func(request.Request) bool) {
 	if m == nil {
 		return
 	}
@@ -146,7 +147,7 @@ func (m *Metrics) forgetRequests(name mcr.ClusterName, gone func(request.Request
 	defer m.mu.Unlock()
 	for r, reason := range m.reasons[name] {
 		if gone(r) {
-			m.requirements.WithLabelValues(metric.ClusterValues(name, reason)...).Dec()
+			m.Requirements.WithLabelValues(metric.ClusterValues(name, reason)...).Dec()
 		}
 	}
 	m.reasons.Forget(name, gone)

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package answer
 
 import (
 	"errors"
@@ -22,9 +22,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// problemOf turns what the hub answered to a write into what a user should know, or returns nil for an error that is
+// OfHub turns what the hub answered to a write into what a user should know, or returns nil for an error that is
 // better retried: the hub could not be reached, was busy, or the object had changed.
-func problemOf(err error, verb, resource, target string) *condition.Problem {
+func OfHub(err error, verb, resource, target string) *condition.Problem {
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return &condition.Problem{
@@ -32,7 +32,7 @@ func problemOf(err error, verb, resource, target string) *condition.Problem {
 			Message: fmt.Sprintf("The namespace %q of the hub is being deleted.", target),
 		}
 	case apierrors.IsForbidden(err) && reason.MissingRight.MatchString(err.Error()):
-		return lacking(err, verb, resource, target)
+		return MissingRight(err, verb, resource, target)
 	case reason.IsMissingNamespace(err):
 		return &condition.Problem{
 			Reason:  reason.ReasonTargetNamespaceMissing,
@@ -52,10 +52,10 @@ func problemOf(err error, verb, resource, target string) *condition.Problem {
 	return nil
 }
 
-// hubUnavailable is what a user should know of an answer by which the hub could not do what it was asked for, as when a
+// HubUnavailable is what a user should know of an answer by which the hub could not do what it was asked for, as when a
 // webhook of the hub is down: nil for every other answer, and if there was none, which concerns the manager rather than
 // a claim. It says nothing about the claim, so that its condition is Unknown.
-func hubUnavailable(err error) *condition.Problem {
+func HubUnavailable(err error) *condition.Problem {
 	if !apierrors.IsInternalError(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
 		return nil
 	}
@@ -70,9 +70,9 @@ func hubUnavailable(err error) *condition.Problem {
 var refusedRight = regexp.MustCompile( //nolint:gochecknoglobals // A constant.
 	`User "([^"]*)" cannot ([a-z:-]+) resource "([^"]*)" in API group "([^"]*)"`)
 
-// lacking says who lacks which right in the hub. If that is not the manager, it is in the words of the hub: they name
+// MissingRight says who lacks which right in the hub. If that is not the manager, it is in the words of the hub: they name
 // the user, whose name the manager need not know, and the one right of an apply that is missing.
-func lacking(err error, verb, resource, target string) *condition.Problem {
+func MissingRight(err error, verb, resource, target string) *condition.Problem {
 	var refused hubaccess.RefusalError
 	if !errors.As(err, &refused) {
 		return &condition.Problem{
@@ -102,23 +102,23 @@ func lacking(err error, verb, resource, target string) *condition.Problem {
 	}
 }
 
-// isUnauthorized is whether the hub does not know the user of an identity that is not the manager's. Of several errors,
+// IsUnauthorized is whether the hub does not know the user of an identity that is not the manager's. Of several errors,
 // one that says so is enough. What a workload cluster answers says nothing about that user.
-func isUnauthorized(err error) bool {
-	return slices.ContainsFunc(joined(err), func(err error) bool {
+func IsUnauthorized(err error) bool {
+	return slices.ContainsFunc(Each(err), func(err error) bool {
 		var refused hubaccess.RefusalError
 		return errors.As(err, &refused) && apierrors.IsUnauthorized(refused.Answer)
 	})
 }
 
-// isConflict is whether an error is a conflict, which passes by itself. Several errors are if all of them are.
-func isConflict(err error) bool {
-	return err != nil && !slices.ContainsFunc(joined(err), func(err error) bool { return !apierrors.IsConflict(err) })
+// IsConflict is whether an error is a conflict, which passes by itself. Several errors are if all of them are.
+func IsConflict(err error) bool {
+	return err != nil && !slices.ContainsFunc(Each(err), func(err error) bool { return !apierrors.IsConflict(err) })
 }
 
-// joined are the errors of which an error consists, or it alone. The functions of apierrors look at the first only that
+// Each are the errors of which an error consists, or it alone. The functions of apierrors look at the first only that
 // has an answer.
-func joined(err error) []error {
+func Each(err error) []error {
 	var several interface{ Unwrap() []error }
 	if !errors.As(err, &several) {
 		return []error{err}
@@ -126,7 +126,7 @@ func joined(err error) []error {
 	var out []error
 	for _, err := range several.Unwrap() {
 		if err != nil {
-			out = append(out, joined(err)...)
+			out = append(out, Each(err)...)
 		}
 	}
 	return out
@@ -138,8 +138,8 @@ type unansweredError struct{ error }
 // Unwrap is the error itself.
 func (e unansweredError) Unwrap() error { return e.error }
 
-// ofWorkload marks the error of a request to a workload cluster if it is no answer.
-func ofWorkload(err error) error {
+// MarkUnanswered marks the error of a request to a workload cluster if it is no answer.
+func MarkUnanswered(err error) error {
 	var answer apierrors.APIStatus
 	if err == nil || errors.As(err, &answer) {
 		return err
@@ -147,14 +147,14 @@ func ofWorkload(err error) error {
 	return unansweredError{err}
 }
 
-// isUnanswered is whether a workload cluster did not answer. Of several errors, one that says so is enough.
-func isUnanswered(err error) bool {
+// IsUnanswered is whether a workload cluster did not answer. Of several errors, one that says so is enough.
+func IsUnanswered(err error) bool {
 	var e unansweredError
 	return errors.As(err, &e)
 }
 
-// isMissingObject recognises the answer that there is no such object, as opposed to no such kind, for which a server
+// IsMissingObject recognises the answer that there is no such object, as opposed to no such kind, for which a server
 // has the same code.
-func isMissingObject(err error) bool {
+func IsMissingObject(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

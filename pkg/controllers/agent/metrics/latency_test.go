@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package metrics
 
 import (
 	"testing"
@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -29,7 +28,7 @@ func TestLatencies(t *testing.T) {
 	added := kindwatch.Event{Type: kindwatch.Added, Object: claim(1)}
 	edited := kindwatch.Event{Type: kindwatch.Updated, Object: claim(2), Old: claim(1)}
 	with := func(e kindwatch.Event, change func(*kindwatch.Event)) kindwatch.Event { change(&e); return e }
-	begin := func(m *Metrics) *scope { return &scope{Facts: plan.Facts{Request: req}, changes: m.changesOf(req)} }
+	begin := func(m *Metrics) Changes { return m.ChangesOf(req) }
 
 	for _, tc := range []struct {
 		reason     string
@@ -38,76 +37,76 @@ func TestLatencies(t *testing.T) {
 		stillWaits bool
 	}{
 		{"A new claim is carried.", func(m *Metrics) {
-			m.claimChanged(req, added, at(0))
-			m.carried(begin(m), at(3))
+			m.ClaimChanged(req, added, at(0))
+			m.Carried(req, begin(m), at(3))
 		}, 3, -1, false},
 		{"The oldest change counts.", func(m *Metrics) {
-			m.claimChanged(req, added, at(0))
-			m.claimChanged(req, edited, at(2))
-			m.carried(begin(m), at(3))
+			m.ClaimChanged(req, added, at(0))
+			m.ClaimChanged(req, edited, at(2))
+			m.Carried(req, begin(m), at(3))
 		}, 3, -1, false},
 		{"A change that comes while the claim is carried counts from when it came.", func(m *Metrics) {
-			m.claimChanged(req, added, at(0))
+			m.ClaimChanged(req, added, at(0))
 			s := begin(m)
-			m.carried(s, at(1))
-			m.claimChanged(req, edited, at(2))
-			m.settle(req, s.changes)
-			m.carried(begin(m), at(6))
+			m.Carried(req, s, at(1))
+			m.ClaimChanged(req, edited, at(2))
+			m.Settle(req, s)
+			m.Carried(req, begin(m), at(6))
 		}, 1 + 4, -1, false},
 		{"What was there before is not timed.", func(m *Metrics) {
-			m.claimChanged(req, with(added, func(e *kindwatch.Event) { e.Initial = true }), at(0))
-			m.carried(begin(m), at(3))
+			m.ClaimChanged(req, with(added, func(e *kindwatch.Event) { e.Initial = true }), at(0))
+			m.Carried(req, begin(m), at(3))
 		}, -1, -1, false},
 		{"Nor is what the manager wrote itself.", func(m *Metrics) {
-			m.claimChanged(req, with(edited, func(e *kindwatch.Event) { e.Echo = true }), at(0))
-			m.carried(begin(m), at(3))
+			m.ClaimChanged(req, with(edited, func(e *kindwatch.Event) { e.Echo = true }), at(0))
+			m.Carried(req, begin(m), at(3))
 		}, -1, -1, false},
 		{"Nor a change of the status.", func(m *Metrics) {
-			m.claimChanged(req, with(edited, func(e *kindwatch.Event) { e.Old = claim(2) }), at(0))
-			m.carried(begin(m), at(3))
+			m.ClaimChanged(req, with(edited, func(e *kindwatch.Event) { e.Old = claim(2) }), at(0))
+			m.Carried(req, begin(m), at(3))
 		}, -1, -1, false},
 		{"Nor a claim that goes.", func(m *Metrics) {
-			m.claimChanged(req, with(edited, func(e *kindwatch.Event) { e.Type = kindwatch.Deleted }), at(0))
-			m.carried(begin(m), at(3))
+			m.ClaimChanged(req, with(edited, func(e *kindwatch.Event) { e.Type = kindwatch.Deleted }), at(0))
+			m.Carried(req, begin(m), at(3))
 		}, -1, -1, false},
 		{"A reconcile that has nothing to carry ends the wait.", func(m *Metrics) {
-			m.claimChanged(req, added, at(0))
+			m.ClaimChanged(req, added, at(0))
 			s := begin(m)
-			m.settle(req, s.changes)
-			m.carried(begin(m), at(3))
+			m.Settle(req, s)
+			m.Carried(req, begin(m), at(3))
 		}, -1, -1, false},
 		{"What is written again has been carried.", func(m *Metrics) {
-			m.claimChanged(req, added, at(0))
-			m.carried(begin(m), at(3))
-			m.carried(begin(m), at(9))
+			m.ClaimChanged(req, added, at(0))
+			m.Carried(req, begin(m), at(3))
+			m.Carried(req, begin(m), at(9))
 		}, 3, -1, false},
 		{"The status is shown.", func(m *Metrics) {
-			m.hubChanged(req, at(0))
-			m.hubChanged(req, at(1))
-			m.shown(begin(m), at(2))
+			m.HubChanged(req, at(0))
+			m.HubChanged(req, at(1))
+			m.Shown(req, begin(m), at(2))
 		}, -1, 2, false},
 		{"The ways are timed apart.", func(m *Metrics) {
-			m.claimChanged(req, added, at(0))
-			m.hubChanged(req, at(1))
-			m.shown(begin(m), at(2))
+			m.ClaimChanged(req, added, at(0))
+			m.HubChanged(req, at(1))
+			m.Shown(req, begin(m), at(2))
 		}, -1, 1, true},
 		{"A claim that is forgotten is not waited for.", func(m *Metrics) {
-			m.hubChanged(req, at(0))
-			m.requirement(req, "")
+			m.HubChanged(req, at(0))
+			m.Requirement(req, "")
 		}, -1, -1, false},
 		{"Nor is one of a kind that goes.", func(m *Metrics) {
-			m.hubChanged(req, at(0))
-			m.forgetRequests(req.ClusterName, func(request.Request) bool { return true })
+			m.HubChanged(req, at(0))
+			m.ForgetRequests(req.ClusterName, func(request.Request) bool { return true })
 		}, -1, -1, false},
 		{"A cluster leaves nothing.", func(m *Metrics) {
-			m.claimChanged(req, added, at(0))
-			m.carried(begin(m), at(3))
-			m.hubChanged(req, at(4))
+			m.ClaimChanged(req, added, at(0))
+			m.Carried(req, begin(m), at(3))
+			m.HubChanged(req, at(4))
 			m.ForgetCluster(req.ClusterName)
 		}, -1, -1, false},
 	} {
 		registry := prometheus.NewPedanticRegistry()
-		m := NewMetrics(registry)
+		m := New(registry)
 		tc.do(m)
 		for name, want := range map[string]float64{
 			"masthead_agent_claim_to_hub_seconds": tc.up, "masthead_agent_hub_to_status_seconds": tc.down,
