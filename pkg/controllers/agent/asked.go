@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -54,27 +55,27 @@ func withoutRequest(claim *unstructured.Unstructured) map[string]any {
 // ask notes that the owner of a claim asks for it to be looked at, and says how long that has to wait.
 func (r *requirementReconciler) ask(req request.Request) time.Duration {
 	var left time.Duration
-	r.ledger.edit(req, func(e *entry) {
-		e.asked.pending = true
-		left = e.asked.left(r.clock.Now())
+	r.ledger.Edit(req, func(e *ledger.Entry) {
+		e.Asked.Pending = true
+		left = e.Asked.Left(r.clock.Now())
 	})
 	return left
 }
 
 // answer is called when a claim is looked at, and has it begin anew if that was asked for.
 func (r *requirementReconciler) answer(req request.Request) {
-	now, a := r.clock.Now(), r.ledger.of(req).asked
+	now, a := r.clock.Now(), r.ledger.Of(req).Asked
 	switch {
-	case !a.pending:
+	case !a.Pending:
 		return
-	case a.left(now) > 0:
+	case a.Left(now) > 0:
 		// Something else has it looked at.
-		r.hub.Requirements.AddAfter(a.left(now), req)
+		r.hub.Requirements.AddAfter(a.Left(now), req)
 		return
 	}
-	r.ledger.edit(req, func(e *entry) {
-		e.asked = asked{answered: now}
-		e.pushed, e.shown = pushedClaim{}, ""
+	r.ledger.Edit(req, func(e *ledger.Entry) {
+		e.Asked = ledger.Asked{Answered: now}
+		e.Pushed, e.Shown = ledger.PushedClaim{}, ""
 	})
 	r.hub.Requirements.ForgetFailures(req)
 }

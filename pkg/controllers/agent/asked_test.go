@@ -17,6 +17,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -95,22 +96,22 @@ func TestRequestHasTheBackOffBeginAnewOnceInAWhile(t *testing.T) {
 	if left := r.ask(req); left != 0 {
 		t.Errorf("want the first request to be answered now, got %s", left)
 	}
-	r.ledger.edit(req, func(e *entry) { e.pushed.hash, e.shown = "in vain", "in vain" })
+	r.ledger.Edit(req, func(e *ledger.Entry) { e.Pushed.Hash, e.Shown = "in vain", "in vain" })
 	r.answer(req)
 	failures("the owner has asked", 0)
-	if e := r.ledger.of(req); e.pushed != (pushedClaim{}) || e.shown != "" {
+	if e := r.ledger.Of(req); e.Pushed != (ledger.PushedClaim{}) || e.Shown != "" {
 		t.Errorf("want what was in vain to be tried again, got %+v", e)
 	}
 
 	fails(3)
 	for range 1000 {
-		if left := r.ask(req); left != askedInterval {
-			t.Fatalf("want the next request to wait for %s, got %s", askedInterval, left)
+		if left := r.ask(req); left != ledger.AskedInterval {
+			t.Fatalf("want the next request to wait for %s, got %s", ledger.AskedInterval, left)
 		}
 		r.answer(req)
 	}
 	failures("whoever asks all the time has what others have", 3)
-	now.SetTime(now.Now().Add(askedInterval))
+	now.SetTime(now.Now().Add(ledger.AskedInterval))
 	r.answer(req)
 	failures("all of them are answered at once, in time", 0)
 	fails(1)
@@ -146,7 +147,7 @@ func TestClaimIsReconciledWhenItsOwnerAsksForIt(t *testing.T) {
 		ask()
 	}
 	f.settled()
-	if n, most := attempts()-before, 1+int(time.Since(began)/askedInterval); n > most {
+	if n, most := attempts()-before, 1+int(time.Since(began)/ledger.AskedInterval); n > most {
 		t.Errorf("want %d requests to be worth %d attempts at most, got %d", requests, most, n)
 	}
 

@@ -126,7 +126,7 @@ func (r *requirementReconciler) awaitsCreation(s *scope) time.Duration {
 	if shown := propagation.AgentSynced(s.Claim); shown != nil && shown["reason"] == reason.ReasonDeleting {
 		return 0
 	}
-	return r.inFlight.wait(s.Request)
+	return r.inFlight.Wait(s.Request)
 }
 
 // releaseAt gives up the claim's object at a place of the hub. It returns nothing if the claim has none there any more.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 )
@@ -33,14 +34,14 @@ func (r *reporter) failed(ctx context.Context, s *scope, err error) (lasting *co
 		return nil, false
 	}
 	now, uid := r.clock.Now(), s.Claim.GetUID()
-	var f failure
-	r.ledger.edit(s.Request, func(e *entry) {
-		if e.failing.since.IsZero() || e.failing.uid != uid {
-			e.failing = failure{uid: uid, since: now}
+	var f ledger.Failure
+	r.ledger.Edit(s.Request, func(e *ledger.Entry) {
+		if e.Failing.Since.IsZero() || e.Failing.UID != uid {
+			e.Failing = ledger.Failure{UID: uid, Since: now}
 		}
-		f = e.failing
+		f = e.Failing
 	})
-	if now.Sub(f.since) < failurePatience {
+	if now.Sub(f.Since) < failurePatience {
 		return nil, true
 	}
 	return &condition.Problem{
@@ -53,5 +54,5 @@ func (r *reporter) failed(ctx context.Context, s *scope, err error) (lasting *co
 
 // succeeded notes that synchronising a claim did not fail.
 func (r *reporter) succeeded(req request.Request) {
-	r.ledger.edit(req, func(e *entry) { e.failing = failure{} })
+	r.ledger.Edit(req, func(e *ledger.Entry) { e.Failing = ledger.Failure{} })
 }

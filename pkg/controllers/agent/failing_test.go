@@ -23,6 +23,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
@@ -145,7 +146,7 @@ func TestFailuresAreToldAfterAWhile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := testingclock.NewFakePassiveClock(at)
-			r := &reporter{clock: now, ledger: &ledger{}}
+			r := &reporter{clock: now, ledger: &ledger.Ledger{}}
 			ctx := tc.ctx
 			if ctx == nil {
 				ctx = t.Context()

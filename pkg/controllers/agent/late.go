@@ -19,6 +19,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
@@ -29,7 +30,7 @@ import (
 type lateFields struct {
 	clock   clock.PassiveClock
 	metrics *metrics.Metrics
-	ledger  *ledger
+	ledger  *ledger.Ledger
 
 	// patience is how long the first fields that were filled in wait for the others.
 	patience time.Duration
@@ -163,16 +164,16 @@ func (r *lateFields) applyLate(
 func (r *lateFields) rememberShown(s *scope, spec map[string]any, hub *unstructured.Unstructured) {
 	_, still := propagation.LateSpec(s.Claim, hub, s.Form)
 	recorded := s.Claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] == ownership.RecordFor(s.Claim, hub)
-	r.ledger.edit(s.Request, func(e *entry) {
-		e.shown = ""
+	r.ledger.Edit(s.Request, func(e *ledger.Entry) {
+		e.Shown = ""
 		if still || !recorded {
-			e.shown = ownership.RecordFor(s.Claim, hub) + propagation.HashOf(spec)
+			e.Shown = ownership.RecordFor(s.Claim, hub) + propagation.HashOf(spec)
 		}
 	})
 }
 
 func (r *lateFields) shownInVain(s *scope, spec map[string]any, hub *unstructured.Unstructured) bool {
-	return r.ledger.of(s.Request).shown == ownership.RecordFor(s.Claim, hub)+propagation.HashOf(spec)
+	return r.ledger.Of(s.Request).Shown == ownership.RecordFor(s.Claim, hub)+propagation.HashOf(spec)
 }
 
 // conflictsWithRecord is whether an API server refused an apply because somebody else wrote the record, or applied

@@ -15,6 +15,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
@@ -126,14 +127,14 @@ func (r *requirementReconciler) push(
 	}
 	if hub == nil {
 		ownership.MarkCreated(out, r.clock.Now())
-		if left := r.inFlight.waitElsewhere(s.Request, key, s.Protected); left > 0 {
+		if left := r.inFlight.WaitElsewhere(s.Request, key, s.Protected); left > 0 {
 			return nil, &outcome{silent: true, retryAfter: left}, nil
 		}
-		r.inFlight.sending(s.Request, key)
+		r.inFlight.Sending(s.Request, key)
 	}
 	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), options...)
 	if hub == nil {
-		r.inFlight.sent(s.Request, err)
+		r.inFlight.Sent(s.Request, err)
 	}
 	if err != nil {
 		o, err := r.explain(ctx, s, key, hub, verb, err)
@@ -143,7 +144,7 @@ func (r *requirementReconciler) push(
 		return nil, o, err
 	}
 	if hub == nil {
-		r.bursts.sign(s.ClusterName)
+		r.bursts.Sign(s.ClusterName)
 	}
 	r.hub.Observe(key, out)
 	r.remember(s.Request, intent, out)
@@ -215,17 +216,17 @@ func (r *requirementReconciler) getHub(ctx context.Context, key ownership.Place)
 // inVain is whether applying an intent has been tried on exactly this state of the hub's object, and has led to it.
 // Then the API server does something to the object that we cannot foresee, and applying it again would change nothing.
 func (r *requirementReconciler) inVain(req request.Request, intent, hub *unstructured.Unstructured) bool {
-	return r.ledger.of(req).pushed == pushOf(intent, hub)
+	return r.ledger.Of(req).Pushed == pushOf(intent, hub)
 }
 
 func (r *requirementReconciler) remember(req request.Request, intent, result *unstructured.Unstructured) {
-	r.ledger.edit(req, func(e *entry) { e.pushed = pushOf(intent, result) })
+	r.ledger.Edit(req, func(e *ledger.Entry) { e.Pushed = pushOf(intent, result) })
 }
 
-func pushOf(intent, hub *unstructured.Unstructured) pushedClaim {
-	return pushedClaim{
-		hash:            intent.GetAnnotations()[ownership.AppliedHashAnnotation],
-		uid:             hub.GetUID(),
-		resourceVersion: hub.GetResourceVersion(),
+func pushOf(intent, hub *unstructured.Unstructured) ledger.PushedClaim {
+	return ledger.PushedClaim{
+		Hash:            intent.GetAnnotations()[ownership.AppliedHashAnnotation],
+		UID:             hub.GetUID(),
+		ResourceVersion: hub.GetResourceVersion(),
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
@@ -31,13 +32,13 @@ type requirementReconciler struct {
 	metrics   *metrics.Metrics
 
 	// bursts knows which clusters create many claims right now.
-	bursts *bursts
+	bursts *ledger.Bursts
 
 	// inFlight knows which creations in the hub may be under way.
-	inFlight *inFlight
+	inFlight *ledger.InFlight
 
 	// ledger has what is kept about each claim.
-	ledger *ledger
+	ledger *ledger.Ledger
 
 	// What flows down: late fields, Secrets, and what users are told.
 	late    lateFields
@@ -64,14 +65,14 @@ type requirementOptions struct {
 }
 
 func newRequirementReconciler(o requirementOptions) *requirementReconciler {
-	ledger, bursts := &ledger{}, newBursts(o.clock)
+	l, bursts := &ledger.Ledger{}, ledger.NewBursts(o.clock)
 	return &requirementReconciler{
 		hub: o.hub, workloads: o.workloads, fleet: o.fleet, classes: o.classes,
 		hubClient: hubaccess.API{}, hubReader: hubaccess.API{}, identities: o.identities,
-		clock: o.clock, protected: o.protected, metrics: o.metrics, ledger: ledger,
-		bursts: bursts, inFlight: newInFlight(o.clock, o.inFlightGrace),
-		late:    lateFields{clock: o.clock, metrics: o.metrics, ledger: ledger, patience: o.patience},
+		clock: o.clock, protected: o.protected, metrics: o.metrics, ledger: l,
+		bursts: bursts, inFlight: ledger.NewInFlight(o.clock, o.inFlightGrace),
+		late:    lateFields{clock: o.clock, metrics: o.metrics, ledger: l, patience: o.patience},
 		secrets: secretCopier{hub: o.hub, hubReader: hubaccess.API{}, metrics: o.metrics},
-		reports: reporter{clock: o.clock, metrics: o.metrics, ledger: ledger, bursts: bursts, patience: o.patience},
+		reports: reporter{clock: o.clock, metrics: o.metrics, ledger: l, bursts: bursts, patience: o.patience},
 	}
 }

@@ -18,6 +18,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
@@ -38,11 +39,11 @@ type reported interface {
 type reporter struct {
 	clock   clock.PassiveClock
 	metrics reported
-	ledger  *ledger
+	ledger  *ledger.Ledger
 
 	// bursts knows which clusters create many claims right now, and patience how long the first status of a claim waits
 	// for the hub's otherwise; see propagation.AwaitsFirstStatus.
-	bursts   *bursts
+	bursts   *ledger.Bursts
 	patience time.Duration
 }
 
@@ -72,11 +73,11 @@ func (r *reporter) report(ctx context.Context, s *scope, o outcome) (reconcile.R
 	}
 	now := r.clock.Now()
 	if o.problem == nil && !o.asShown {
-		patience := r.bursts.patience(s.ClusterName, r.patience)
+		patience := r.bursts.Patience(s.ClusterName, r.patience)
 		if left := propagation.AwaitsFirstStatus(s.Claim, o.hub, now, patience); left > 0 {
 			s.awaitsStatus = true
 			// Claims that are not in the hub yet go first. A burst may be over sooner than the patience.
-			return reconcile.Result{RequeueAfter: min(left, max(r.patience, burstLinger)), Priority: new(handler.LowPriority)}, nil
+			return reconcile.Result{RequeueAfter: min(left, max(r.patience, ledger.BurstLinger)), Priority: new(handler.LowPriority)}, nil
 		}
 	}
 	status := propagation.StatusOf(s.Claim, o.hub, o.current, c, now)
@@ -115,7 +116,7 @@ func (r *reporter) writeStatus(
 		return nil, fmt.Errorf("cannot write the status of %s: %w", s.Request, err)
 	}
 	if propagation.IsFirstStatus(toldBefore, o.hub) {
-		r.bursts.sign(s.ClusterName)
+		r.bursts.Sign(s.ClusterName)
 	}
 	r.rememberTold(s, after, c, status)
 	s.workload.Watcher.Observe(s.Kind, s.NamespacedName, after)

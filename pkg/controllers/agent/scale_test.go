@@ -22,6 +22,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
@@ -38,7 +39,7 @@ func engagedFleet(t *testing.T, n int) *agent {
 	h := idleHub()
 	a := &agent{
 		hub: h, workloads: h.Clusters, fleet: h.Fleet, definitions: &definition.Reconciler{},
-		requirements: &requirementReconciler{hub: h, identities: &hubaccess.Clients{}, bursts: &bursts{}, ledger: &ledger{}},
+		requirements: &requirementReconciler{hub: h, identities: &hubaccess.Clients{}, bursts: &ledger.Bursts{}, ledger: &ledger.Ledger{}},
 		enrolments:   map[mcr.ClusterName]enrolment{},
 	}
 	h.Clusters.Engaged, h.Clusters.Disengaged = a.engaged, a.disengaged
@@ -93,7 +94,7 @@ func TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize(t *testing.T) {
 func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 	h := idleHub()
 	r := &requirementReconciler{
-		ledger: &ledger{}, metrics: metrics.New(prometheus.NewRegistry()),
+		ledger: &ledger.Ledger{}, metrics: metrics.New(prometheus.NewRegistry()),
 	}
 	const clusters, claims = 50, 3
 	requestOf := func(i int) request.Request {
@@ -106,7 +107,7 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 		req := requestOf(i)
 		h.Wait(ownershiptest.InBar(fmt.Sprint(i)), req)
 		r.metrics.Requirement(req, reason.ReasonSynced)
-		r.ledger.edit(req, func(e *entry) { e.shown = "x" })
+		r.ledger.Edit(req, func(e *ledger.Entry) { e.Shown = "x" })
 	}
 	asked := 0
 	gone := func(req request.Request) bool {
@@ -117,7 +118,7 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 	}
 	h.ForgetRequests("w7", gone)
 	r.metrics.ForgetRequests("w7", gone)
-	r.ledger.forget("w7", gone)
+	r.ledger.Forget("w7", gone)
 	// What the queue, the ledger and the metrics have of the cluster, and of others.
 	var of, others [3]int
 	for i := range clusters * claims {
@@ -126,7 +127,7 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 			n = &of
 		}
 		n[0] += len(h.WaitingFor(ownershiptest.InBar(fmt.Sprint(i))))
-		if r.ledger.of(req) != (entry{}) {
+		if r.ledger.Of(req) != (ledger.Entry{}) {
 			n[1]++
 		}
 		if i%claims == 0 {

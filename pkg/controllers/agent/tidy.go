@@ -6,6 +6,7 @@ package agent
 import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -13,7 +14,7 @@ import (
 // forget drops what is kept about a claim that is gone or left alone.
 func (r *requirementReconciler) forget(req request.Request) {
 	r.forgetAllButVanished(req)
-	r.ledger.edit(req, func(e *entry) { e.vanished = nil })
+	r.ledger.Edit(req, func(e *ledger.Entry) { e.Vanished = nil })
 }
 
 // forgetAllButVanished is forget for a claim that turns out not to be there. Its last state can have been remembered
@@ -24,7 +25,7 @@ func (r *requirementReconciler) forgetAllButVanished(req request.Request) {
 		w.AwaitSecrets(req)
 	}
 	r.reports.forget(req)
-	r.ledger.edit(req, func(e *entry) { *e = entry{vanished: e.vanished} })
+	r.ledger.Edit(req, func(e *ledger.Entry) { *e = ledger.Entry{Vanished: e.Vanished} })
 }
 
 // What is kept about a claim goes when the claim goes. It also goes when the claim's kind is not followed any more, or
@@ -39,16 +40,16 @@ func (r *requirementReconciler) forgetKind(name mcr.ClusterName, kind kindwatch.
 	}
 	r.hub.ForgetRequests(name, gone)
 	r.metrics.ForgetRequests(name, gone)
-	r.ledger.forget(name, gone)
+	r.ledger.Forget(name, gone)
 }
 
 // forgetCluster drops what is kept about the claims of a cluster that is gone.
 func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
 	gone := func(request.Request) bool { return true }
 	r.hub.ForgetRequests(name, gone)
-	r.ledger.forget(name, gone)
+	r.ledger.Forget(name, gone)
 	r.identities.Forget(name)
-	r.bursts.forget(name)
+	r.bursts.Forget(name)
 	r.metrics.ForgetCluster(name)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
@@ -60,23 +61,23 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			h.Clusters.Add(w.Name, nil, w)
 			m := metrics.New(prometheus.NewRegistry())
 			r := &requirementReconciler{
-				identities: &hubaccess.Clients{}, reports: reporter{metrics: m}, bursts: newBursts(clocktesting.NewFakePassiveClock(time.Now())),
-				hub: h, ledger: &ledger{}, workloads: h.Clusters, metrics: m,
+				identities: &hubaccess.Clients{}, reports: reporter{metrics: m}, bursts: ledger.NewBursts(clocktesting.NewFakePassiveClock(time.Now())),
+				hub: h, ledger: &ledger.Ledger{}, workloads: h.Clusters, metrics: m,
 			}
 			d := definition.New(definition.Options{Hub: h, Workloads: h.Clusters, KindGone: r.forgetKind})
 			d.Follow(w, crd, view.Followed{Kind: kind})
 			req := request.Request{ClusterName: "w1", Kind: kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
 			work := func() {
 				h.Wait(ownershiptest.InBar("db"), req)
-				r.ledger.edit(req, func(e *entry) { e.shown = "x" })
+				r.ledger.Edit(req, func(e *ledger.Entry) { e.Shown = "x" })
 				for range 100 {
-					r.bursts.sign(req.ClusterName)
+					r.bursts.Sign(req.ClusterName)
 				}
 				r.metrics.Requirement(req, reason.ReasonSynced)
 			}
 			left := func() int {
 				n := len(h.WaitingFor(ownershiptest.InBar("db")))
-				if r.ledger.of(req) != (entry{}) {
+				if r.ledger.Of(req) != (ledger.Entry{}) {
 					n++
 				}
 				return n + int(testutil.ToFloat64(r.metrics.Requirements.WithLabelValues(metric.ClusterValues("w1", reason.ReasonSynced)...)))
@@ -92,7 +93,7 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			if left() != 0 {
 				t.Errorf("%s want nothing to be left of a reconcile that was under way, got %d", tc.reason, left())
 			}
-			if inBurst := r.bursts.patience(req.ClusterName, 0) != 0; inBurst != (name != "Disengaged") {
+			if inBurst := r.bursts.Patience(req.ClusterName, 0) != 0; inBurst != (name != "Disengaged") {
 				t.Errorf("%s want its bursts to be forgotten if the cluster is gone, got %t", tc.reason, inBurst)
 			}
 		})

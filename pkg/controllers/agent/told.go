@@ -8,13 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 )
 
 // told is what is remembered about writing a status to a claim.
-func told(claim *unstructured.Unstructured, reason string, status map[string]any) toldStatus {
+func told(claim *unstructured.Unstructured, reason string, status map[string]any) ledger.ToldStatus {
 	shown, _ := claim.Object["status"].(map[string]any)
-	return toldStatus{uid: claim.GetUID(), reason: reason, written: propagation.HashOf(withoutTransition(status)), shown: propagation.HashOf(shown)}
+	return ledger.ToldStatus{UID: claim.GetUID(), Reason: reason, Written: propagation.HashOf(withoutTransition(status)), Shown: propagation.HashOf(shown)}
 }
 
 // withoutTransition is a status without the times of our conditions' last transitions: where these are dropped, each
@@ -32,16 +33,16 @@ func withoutTransition(status map[string]any) map[string]any {
 
 // toldInVain is whether a claim that shows what it shows now was told that status already.
 func (r *reporter) toldInVain(s *scope, c metav1.Condition, status map[string]any) bool {
-	return r.ledger.of(s.Request).told == told(s.Claim, c.Reason, status)
+	return r.ledger.Of(s.Request).Told == told(s.Claim, c.Reason, status)
 }
 
 // rememberTold remembers a status that did not stay as it was written.
 func (r *reporter) rememberTold(s *scope, after *unstructured.Unstructured, c metav1.Condition, status map[string]any) {
 	dropped := propagation.StatusDiffers(after, status)
-	r.ledger.edit(s.Request, func(e *entry) {
-		e.told = toldStatus{}
+	r.ledger.Edit(s.Request, func(e *ledger.Entry) {
+		e.Told = ledger.ToldStatus{}
 		if dropped {
-			e.told = told(after, c.Reason, status)
+			e.Told = told(after, c.Reason, status)
 		}
 	})
 }
@@ -52,6 +53,6 @@ func (r *reporter) lastTold(s *scope) (string, bool) {
 		reason, _ := shown["reason"].(string)
 		return reason, true
 	}
-	t := r.ledger.of(s.Request).told
-	return t.reason, t != toldStatus{} && t.uid == s.Claim.GetUID()
+	t := r.ledger.Of(s.Request).Told
+	return t.Reason, t != ledger.ToldStatus{} && t.UID == s.Claim.GetUID()
 }

@@ -26,6 +26,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
@@ -379,7 +380,7 @@ func TestUpdateOfAnObjectThatBecameAnothersIsRefused(t *testing.T) {
 // answered.
 func TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay(t *testing.T) {
 	c := clocktesting.NewFakePassiveClock(time.Now())
-	r := &requirementReconciler{hubClient: noWriter{t: t}, clock: c, ledger: &ledger{}, inFlight: newInFlight(c, time.Minute)}
+	r := &requirementReconciler{hubClient: noWriter{t: t}, clock: c, ledger: &ledger.Ledger{}, inFlight: ledger.NewInFlight(c, time.Minute)}
 	claim := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
 	s := &scope{Facts: plan.Facts{
 		Request: request.Request{ClusterName: "capi/default/w1"}, Claim: claim, Us: ownership.Source{Identifier: "us", Namespace: "team"},
@@ -387,8 +388,8 @@ func TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay(t *testing.T) {
 	place := func(namespace string) ownership.Place {
 		return ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: namespace, Name: "db"}}
 	}
-	r.inFlight.sending(s.Request, place("first"))
-	r.inFlight.sent(s.Request, context.DeadlineExceeded)
+	r.inFlight.Sending(s.Request, place("first"))
+	r.inFlight.Sent(s.Request, context.DeadlineExceeded)
 	_, o, err := r.push(t.Context(), s, place("second"), nil)
 	if err != nil || o == nil || !o.silent || o.retryAfter != time.Minute {
 		t.Errorf("want the claim to wait until nothing can land any more, got %+v, %v", o, err)

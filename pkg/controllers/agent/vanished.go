@@ -6,6 +6,7 @@ package agent
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -30,14 +31,14 @@ func vanished(e kindwatch.Event, owner hubidentity.Owner) bool {
 
 // vanish remembers the last state of a claim until its object in the hub is deleted.
 func (r *requirementReconciler) vanish(req request.Request, last *unstructured.Unstructured) {
-	r.ledger.edit(req, func(e *entry) { e.vanished = last })
+	r.ledger.Edit(req, func(e *ledger.Entry) { e.Vanished = last })
 }
 
 // vanishedClaim returns the last state of a claim that vanished. One that exists again takes its object in the hub
 // over.
 func (r *requirementReconciler) vanishedClaim(req request.Request, exists bool) *unstructured.Unstructured {
 	if exists {
-		r.ledger.edit(req, func(e *entry) { e.vanished = nil })
+		r.ledger.Edit(req, func(e *ledger.Entry) { e.Vanished = nil })
 	}
-	return r.ledger.of(req).vanished
+	return r.ledger.Of(req).Vanished
 }

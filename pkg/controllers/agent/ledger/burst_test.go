@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package ledger
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ func TestPatienceInABurst(t *testing.T) {
 		"Slow":    {reason: "Nor are many one after another.", creations: 10 * burstSize, apart: 100 * time.Millisecond, want: usually},
 		"Fast":    {reason: "A steady high rate is.", creations: 10 * burstSize, apart: 10 * time.Millisecond, want: burstPatience},
 		"Stalled": {reason: "A hub that stalls for a moment has not become idle.", creations: 100, after: 3 * burstWindow, want: burstPatience},
-		"Over":    {reason: "It is over when nothing has happened for a while.", creations: 100, after: burstLinger, want: usually},
+		"Over":    {reason: "It is over when nothing has happened for a while.", creations: 100, after: BurstLinger, want: usually},
 		"Spread": {
 			reason: "It is the fleet that creates many, and each cluster its part.", creations: 200, clusters: 20, apart: 10 * time.Millisecond, want: burstPatience,
 		},
@@ -38,20 +38,20 @@ func TestPatienceInABurst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := clocktesting.NewFakePassiveClock(time.Now())
-			b := newBursts(now)
+			b := NewBursts(now)
 			for i := range tc.creations {
-				b.sign(mcr.ClusterName(fmt.Sprintf("w%d", 1+i%max(1, tc.clusters))))
+				b.Sign(mcr.ClusterName(fmt.Sprintf("w%d", 1+i%max(1, tc.clusters))))
 				now.SetTime(now.Now().Add(tc.apart))
 			}
 			now.SetTime(now.Now().Add(tc.after))
-			if got := b.patience("w1", usually); got != tc.want {
+			if got := b.Patience("w1", usually); got != tc.want {
 				t.Errorf("%s want %s, got %s", tc.reason, tc.want, got)
 			}
-			if got := b.patience("bystander", usually); got != usually {
+			if got := b.Patience("bystander", usually); got != usually {
 				t.Errorf("want another cluster not to wait, got %s", got)
 			}
-			b.forget("w1")
-			if got := b.patience("w1", usually); got != usually || b.clusters["w1"] != nil {
+			b.Forget("w1")
+			if got := b.Patience("w1", usually); got != usually || b.clusters["w1"] != nil {
 				t.Errorf("want nothing left of a cluster that is gone, got %s", got)
 			}
 		})

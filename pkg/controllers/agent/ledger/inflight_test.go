@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package ledger
 
 import (
 	"context"
@@ -23,75 +23,75 @@ func TestInFlight(t *testing.T) {
 	req := request.Request{ClusterName: "capi/default/w1"}
 	here := ownership.Place{NamespacedName: types.NamespacedName{Namespace: "target-1", Name: "db"}}
 	// begun is one whose predecessor cannot have anything under way any more.
-	begun := func(f *inFlight, c *clocktesting.FakePassiveClock) {
-		f.wait(req)
+	begun := func(f *InFlight, c *clocktesting.FakePassiveClock) {
+		f.Wait(req)
 		c.SetTime(c.Now().Add(grace))
 	}
 	cases := map[string]struct {
 		reason string
-		do     func(f *inFlight, c *clocktesting.FakePassiveClock)
+		do     func(f *InFlight, c *clocktesting.FakePassiveClock)
 		want   time.Duration
 	}{
 		"Beginning": {
 			reason: "A predecessor may have sent something just before it was killed.",
-			do:     func(*inFlight, *clocktesting.FakePassiveClock) {}, want: grace,
+			do:     func(*InFlight, *clocktesting.FakePassiveClock) {}, want: grace,
 		},
 		"BeginningIsWhenItWasFirstAsked": {
 			reason: "While the hub does not answer, nothing can be known, however long this process runs.",
-			do: func(_ *inFlight, c *clocktesting.FakePassiveClock) {
+			do: func(_ *InFlight, c *clocktesting.FakePassiveClock) {
 				c.SetTime(c.Now().Add(time.Hour))
 			}, want: grace,
 		},
 		"Begun": {reason: "The predecessor's time is over.", do: begun},
 		"Answered": {
 			reason: "What was answered is known.",
-			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
+			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.sending(req, here)
-				f.sent(req, nil)
+				f.Sending(req, here)
+				f.Sent(req, nil)
 			},
 		},
 		"Refused": {
 			reason: "What was refused is not under way.",
-			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
+			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.sending(req, here)
-				f.sent(req, apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("exists")))
+				f.Sending(req, here)
+				f.Sent(req, apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("exists")))
 			},
 		},
 		"GivenUp": {
 			reason: "Nobody knows what became of a request that was given up; the time counts from then.",
-			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
+			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.sending(req, here)
+				f.Sending(req, here)
 				c.SetTime(c.Now().Add(time.Minute))
-				f.sent(req, context.DeadlineExceeded)
+				f.Sent(req, context.DeadlineExceeded)
 				c.SetTime(c.Now().Add(time.Second))
 			}, want: grace - time.Second,
 		},
 		"TimedOutInTheServer": {
 			reason: "An API server that stops waiting for its store does not know either.",
-			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
+			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.sending(req, here)
-				f.sent(req, apierrors.NewTimeoutError("slow", 1))
+				f.Sending(req, here)
+				f.Sent(req, apierrors.NewTimeoutError("slow", 1))
 			}, want: grace,
 		},
 		"Another": {
 			reason: "What was sent for one claim delays no other.",
-			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
+			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.sending(request.Request{ClusterName: "capi/default/w2"}, here)
+				f.Sending(request.Request{ClusterName: "capi/default/w2"}, here)
 			},
 		},
 		"Forgotten": {
 			reason: "What is kept does not grow with what was ever given up.",
-			do: func(f *inFlight, c *clocktesting.FakePassiveClock) {
+			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.sending(req, here)
-				f.sent(req, context.DeadlineExceeded)
+				f.Sending(req, here)
+				f.Sent(req, context.DeadlineExceeded)
 				c.SetTime(c.Now().Add(grace + 1))
-				f.sending(request.Request{ClusterName: "capi/default/w2"}, here)
+				f.Sending(request.Request{ClusterName: "capi/default/w2"}, here)
 				if len(f.unanswered) != 1 {
 					panic("the first is still kept")
 				}
@@ -101,9 +101,9 @@ func TestInFlight(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := clocktesting.NewFakePassiveClock(time.Now())
-			f := newInFlight(c, grace)
+			f := NewInFlight(c, grace)
 			tc.do(f, c)
-			if got := f.wait(req); got != tc.want {
+			if got := f.Wait(req); got != tc.want {
 				t.Errorf("%s want %s, got %s", tc.reason, tc.want, got)
 			}
 		})
@@ -137,12 +137,12 @@ func TestNothingIsCreatedElsewhereWhileACreationMayBeUnderWay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := clocktesting.NewFakePassiveClock(time.Now())
-			f := newInFlight(c, grace)
-			f.wait(req)
-			f.sending(req, place("first"))
-			f.sent(req, tc.answer)
+			f := NewInFlight(c, grace)
+			f.Wait(req)
+			f.Sending(req, place("first"))
+			f.Sent(req, tc.answer)
 			c.SetTime(c.Now().Add(tc.later))
-			if got := f.waitElsewhere(req, place(tc.to), tc.protected); got != tc.want {
+			if got := f.WaitElsewhere(req, place(tc.to), tc.protected); got != tc.want {
 				t.Errorf("%s want %s, got %s", tc.reason, tc.want, got)
 			}
 		})

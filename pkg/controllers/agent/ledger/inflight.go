@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package ledger
 
 import (
 	"errors"
@@ -27,8 +27,8 @@ import (
 // than itself: package fence keeps a predecessor that still lives from sending more. A connection that ends has the API
 // server give up what came by it, so that the time to allow for is short.
 
-// inFlight knows which creations may be under way.
-type inFlight struct {
+// InFlight knows which creations may be under way.
+type InFlight struct {
 	clock clock.PassiveClock
 	// grace is how long a creation may be under way after its sender has stopped to wait for it.
 	grace time.Duration
@@ -48,12 +48,12 @@ type creation struct {
 	at time.Time
 }
 
-func newInFlight(c clock.PassiveClock, grace time.Duration) *inFlight {
-	return &inFlight{clock: c, grace: grace, unanswered: map[request.Request]creation{}}
+func NewInFlight(c clock.PassiveClock, grace time.Duration) *InFlight {
+	return &InFlight{clock: c, grace: grace, unanswered: map[request.Request]creation{}}
 }
 
-// sending notes that a creation is about to be sent.
-func (f *inFlight) sending(req request.Request, place ownership.Place) {
+// Sending notes that a creation is about to be sent.
+func (f *InFlight) Sending(req request.Request, place ownership.Place) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
@@ -65,8 +65,8 @@ func (f *inFlight) sending(req request.Request, place ownership.Place) {
 	f.unanswered[req] = creation{place: place, at: now}
 }
 
-// sent notes how a creation ended. An error that does not come from the API server says nothing about what it did.
-func (f *inFlight) sent(req request.Request, err error) {
+// Sent notes how a creation ended. An error that does not come from the API server says nothing about what it did.
+func (f *InFlight) Sent(req request.Request, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var status apierrors.APIStatus
@@ -77,8 +77,8 @@ func (f *inFlight) sent(req request.Request, err error) {
 	f.unanswered[req] = creation{place: f.unanswered[req].place, at: f.clock.Now()}
 }
 
-// wait is how long to wait until no creation of an object for a claim can be under way.
-func (f *inFlight) wait(req request.Request) time.Duration {
+// Wait is how long to wait until no creation of an object for a claim can be under way.
+func (f *InFlight) Wait(req request.Request) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
@@ -89,9 +89,9 @@ func (f *inFlight) wait(req request.Request) time.Duration {
 	return max(left, 0)
 }
 
-// waitElsewhere is how long to wait before an object is created for a claim at a place of the hub, until no creation at
+// WaitElsewhere is how long to wait before an object is created for a claim at a place of the hub, until no creation at
 // another place can be under way. protected is whether somebody may have sent one before.
-func (f *inFlight) waitElsewhere(req request.Request, place ownership.Place, protected bool) time.Duration {
+func (f *InFlight) WaitElsewhere(req request.Request, place ownership.Place, protected bool) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
@@ -110,7 +110,7 @@ func (f *inFlight) waitElsewhere(req request.Request, place ownership.Place, pro
 
 // predecessors is how long a creation of a predecessor may still be under way, of which it is not known to which place
 // it goes. The caller holds mu.
-func (f *inFlight) predecessors(now time.Time) time.Duration {
+func (f *InFlight) predecessors(now time.Time) time.Duration {
 	if f.began.IsZero() {
 		f.began = now
 	}

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package ledger
 
 import (
 	"sync"
@@ -24,14 +24,14 @@ const (
 	burstWindow = time.Second
 	burstShare  = 2
 	shareWindow = 5 * time.Second
-	burstLinger = 5 * time.Second
+	BurstLinger = 5 * time.Second
 
 	// burstPatience is how long the first status of a claim waits for the hub's at most, if that long there is a burst.
 	burstPatience = 2 * time.Minute
 )
 
-// bursts knows which clusters have part in a burst right now.
-type bursts struct {
+// Bursts knows which clusters have part in a burst right now.
+type Bursts struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
@@ -66,12 +66,12 @@ func (r *ring) full(since time.Time) bool {
 	return !r.times[r.next].Before(since)
 }
 
-func newBursts(c clock.PassiveClock) *bursts {
-	return &bursts{clock: c, fleet: newRing(burstSize), clusters: map[mcr.ClusterName]*share{}}
+func NewBursts(c clock.PassiveClock) *Bursts {
+	return &Bursts{clock: c, fleet: newRing(burstSize), clusters: map[mcr.ClusterName]*share{}}
 }
 
-// sign notes that an object was created in the hub for a claim of a cluster, or that the claim got its first status.
-func (b *bursts) sign(cluster mcr.ClusterName) {
+// Sign notes that an object was created in the hub for a claim of a cluster, or that the claim got its first status.
+func (b *Bursts) Sign(cluster mcr.ClusterName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	of := b.clusters[cluster]
@@ -87,19 +87,19 @@ func (b *bursts) sign(cluster mcr.ClusterName) {
 	}
 }
 
-// patience is how long the first status of a claim may wait now, if it is usually so long.
-func (b *bursts) patience(cluster mcr.ClusterName, usually time.Duration) time.Duration {
+// Patience is how long the first status of a claim may wait now, if it is usually so long.
+func (b *Bursts) Patience(cluster mcr.ClusterName, usually time.Duration) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	of := b.clusters[cluster]
-	if of == nil || b.clock.Since(of.inBurst) >= burstLinger {
+	if of == nil || b.clock.Since(of.inBurst) >= BurstLinger {
 		return usually
 	}
 	return max(usually, burstPatience)
 }
 
-// forget forgets a cluster.
-func (b *bursts) forget(cluster mcr.ClusterName) {
+// Forget forgets a cluster.
+func (b *Bursts) Forget(cluster mcr.ClusterName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.clusters, cluster)
