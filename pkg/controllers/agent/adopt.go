@@ -17,27 +17,28 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
 // adopt makes an object of the hub the claim's if it is not. It is written on condition that it is as it was looked at,
 // so that a consent that was withdrawn meanwhile does not count. What the claim says is applied afterwards.
 func (r *requirementReconciler) adopt(
-	ctx context.Context, s *scope, key ownership.Place, hub *unstructured.Unstructured,
-) (*unstructured.Unstructured, *outcome, error) {
+	ctx context.Context, s *scope.Scope, key ownership.Place, hub *unstructured.Unstructured,
+) (*unstructured.Unstructured, *scope.Outcome, error) {
 	if hub == nil || s.Owns(hub) {
 		return hub, nil, nil
 	}
-	out := ownership.Adopted(hub, s.marks(ctx, nil))
+	out := ownership.Adopted(hub, s.Marks(ctx, nil))
 	patch := client.MergeFromWithOptions(hub, client.MergeFromWithOptimisticLock{})
 	if err := r.hubClient.Patch(ctx, out, patch, client.FieldOwner(fleetv1alpha1.FieldManager)); err != nil {
 		if p := answer.OfHub(err, "patch", s.Kind.GroupResource().String(), key.Namespace); p != nil {
-			return nil, &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
+			return nil, &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, nil, fmt.Errorf("cannot adopt %s %q in the hub: %w", s.Kind, key.NamespacedName, err)
 	}
 	r.hub.Observe(key, out)
 	r.metrics.Wrote(s.ClusterName, metrics.WriteClaim)
-	s.workload.Recorder.Eventf(s.Claim, nil, corev1.EventTypeNormal, reason.ReasonAdopted, "Synchronise",
+	s.Workload.Recorder.Eventf(s.Claim, nil, corev1.EventTypeNormal, reason.ReasonAdopted, "Synchronise",
 		"The %s %q in the namespace %q of the hub belongs to this claim from now on", s.Kind.Kind, s.Name, key.Namespace)
 	return out, nil, nil
 }

@@ -13,22 +13,23 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
 // apply carries out the steps of a plan, until one does not come through.
-func (r *requirementReconciler) apply(ctx context.Context, s *scope, p plan.Plan) (outcome, error) {
+func (r *requirementReconciler) apply(ctx context.Context, s *scope.Scope, p plan.Plan) (scope.Outcome, error) {
 	if p.WaitAt != nil {
 		r.hub.Wait(*p.WaitAt, s.Request)
 	} else {
 		r.hub.StopWaiting(s.Request)
 	}
-	o := outcome{silent: p.Silent, hub: p.Down.Object, all: p.Down.All, problem: p.Problem, holder: p.Holder, retryAfter: p.Again}
+	o := scope.Outcome{Silent: p.Silent, Hub: p.Down.Object, All: p.Down.All, Problem: p.Problem, Holder: p.Holder, RetryAfter: p.Again}
 	if p.Slowly {
-		o.retryAfter = condition.SlowRetry()
+		o.RetryAfter = condition.SlowRetry()
 	}
 	if p.Silent && p.Down.Object != nil && len(p.Steps) == 0 {
 		// What there is to know about the claim will come as an event. The hub's status is known.
-		o.silent, o.asShown = false, true
+		o.Silent, o.AsShown = false, true
 	}
 	var adopted *unstructured.Unstructured
 	for _, st := range p.Steps {
@@ -39,14 +40,14 @@ func (r *requirementReconciler) apply(ctx context.Context, s *scope, p plan.Plan
 		switch {
 		case err != nil:
 			// Whether the problem may be told was for the steps to find out.
-			o.problem, o.holder = nil, ""
+			o.Problem, o.Holder = nil, ""
 			return o, err
 		case stopped != nil:
-			return o.stoppedBy(st, *stopped), nil
+			return stoppedBy(o, st, *stopped), nil
 		case st.Do == plan.Adopt:
 			adopted = object
 		case st.Do == plan.Push:
-			o.hub, o.current = object, true
+			o.Hub, o.Current = object, true
 		}
 	}
 	return o, nil
@@ -54,20 +55,20 @@ func (r *requirementReconciler) apply(ctx context.Context, s *scope, p plan.Plan
 
 // stoppedBy is the outcome of a plan of which a step says why it does not go on. What is known of the claim's object
 // flows down nevertheless.
-func (o outcome) stoppedBy(st plan.Step, why outcome) outcome {
-	why.all = o.all
-	if why.hub == nil {
-		why.hub = o.hub
+func stoppedBy(o scope.Outcome, st plan.Step, why scope.Outcome) scope.Outcome {
+	why.All = o.All
+	if why.Hub == nil {
+		why.Hub = o.Hub
 	}
-	if st.Do == plan.Remove && st.To != nil && why.problem != nil && why.problem.Reason == reason.ReasonDeleting {
-		why.problem = plan.Moving(st)
+	if st.Do == plan.Remove && st.To != nil && why.Problem != nil && why.Problem.Reason == reason.ReasonDeleting {
+		why.Problem = plan.Moving(st)
 	}
 	return why
 }
 
 // do carries out one step. It returns the object of the hub that it wrote or found right, if it is about one, or why
 // the plan does not go on.
-func (r *requirementReconciler) do(ctx context.Context, s *scope, st plan.Step) (object *unstructured.Unstructured, stopped *outcome, err error) {
+func (r *requirementReconciler) do(ctx context.Context, s *scope.Scope, st plan.Step) (object *unstructured.Unstructured, stopped *scope.Outcome, err error) {
 	switch st.Do {
 	case plan.Protect:
 		stopped, err = r.protect(ctx, s)
@@ -87,7 +88,7 @@ func (r *requirementReconciler) do(ctx context.Context, s *scope, st plan.Step) 
 		stopped, err = r.removeNamed(ctx, s, st.Policy)
 	case plan.AwaitCreations:
 		if left := r.awaitsCreation(s); left > 0 {
-			stopped = &outcome{silent: true, retryAfter: left}
+			stopped = &scope.Outcome{Silent: true, RetryAfter: left}
 		}
 	case plan.Release:
 		stopped, err = r.release(ctx, s)
@@ -100,20 +101,20 @@ func (r *requirementReconciler) do(ctx context.Context, s *scope, st plan.Step) 
 // bringDown brings what the hub has made of a claim to the workload cluster: late fields and Secrets. Neither waits for
 // the other, nor for what goes up: a password that was rotated in the hub is needed whatever became of an edit that the
 // hub rejects. But a cluster that does not answer is not asked again.
-func (r *requirementReconciler) bringDown(ctx context.Context, s *scope, o *outcome) error {
-	if o.silent || !o.all || o.hub == nil || o.hub.GetDeletionTimestamp() != nil {
+func (r *requirementReconciler) bringDown(ctx context.Context, s *scope.Scope, o *scope.Outcome) error {
+	if o.Silent || !o.All || o.Hub == nil || o.Hub.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	late, lateAfter, lateErr := r.late.lateInitialise(ctx, s, o.hub)
+	late, lateAfter, lateErr := r.late.lateInitialise(ctx, s, o.Hub)
 	if answer.IsUnanswered(lateErr) {
 		return lateErr
 	}
-	p, secretsAfter, secretsErr := r.secrets.pullSecrets(ctx, s, o.hub)
+	p, secretsAfter, secretsErr := r.secrets.pullSecrets(ctx, s, o.Hub)
 	for _, told := range []*condition.Problem{p, late} {
-		if o.problem == nil {
-			o.problem = told
+		if o.Problem == nil {
+			o.Problem = told
 		}
 	}
-	o.retryAfter = condition.Sooner(o.retryAfter, condition.Sooner(secretsAfter, lateAfter))
+	o.RetryAfter = condition.Sooner(o.RetryAfter, condition.Sooner(secretsAfter, lateAfter))
 	return errors.Join(lateErr, secretsErr)
 }

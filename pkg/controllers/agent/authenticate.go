@@ -11,6 +11,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
 // authenticate decides whose rights in the hub are used for a claim. What it returns is for every read and write there;
@@ -20,7 +21,7 @@ import (
 // their Role in the hub is the limit, and who owns the namespace could lift it by removing the annotation. With a
 // namespace that is deleted, its Secrets go before its claims. Then, and only then, what was read from them last is
 // followed by the class's identity: a namespace is deleted by whoever gives it out, and it would never end.
-func (r *requirementReconciler) authenticate(ctx context.Context, s *scope) (context.Context, error) {
+func (r *requirementReconciler) authenticate(ctx context.Context, s *scope.Scope) (context.Context, error) {
 	switch {
 	case s.IsPaused():
 		return ctx, nil // Nothing is done in the hub.
@@ -43,14 +44,14 @@ func (r *requirementReconciler) authenticate(ctx context.Context, s *scope) (con
 }
 
 // identityOf returns the hub with the rights that are used for a claim.
-func (r *requirementReconciler) identityOf(ctx context.Context, s *scope) (*hubaccess.Access, *condition.Problem, error) {
+func (r *requirementReconciler) identityOf(ctx context.Context, s *scope.Scope) (*hubaccess.Access, *condition.Problem, error) {
 	going := s.IsGoing()
 	if by, ok := creator(&s.Facts); going && ok {
 		return r.creatorAccess(ctx, s, by)
 	}
 	key, given, p := hubaccess.NamespaceIdentity(s.Pairing.NamespaceAnnotations(), s.ClusterName, s.Namespace)
 	if given && p == nil {
-		access, problem, err := r.identities.Use(ctx, s.workload.Reader, key)
+		access, problem, err := r.identities.Use(ctx, s.Workload.Reader, key)
 		if access != nil {
 			return access, nil, nil
 		}
@@ -79,17 +80,17 @@ func creator(f *plan.Facts) (hubaccess.Key, bool) {
 }
 
 // classAccess is the hub with the rights of the class's identity.
-func (r *requirementReconciler) classAccess(ctx context.Context, s *scope) (*hubaccess.Access, *condition.Problem, error) {
+func (r *requirementReconciler) classAccess(ctx context.Context, s *scope.Scope) (*hubaccess.Access, *condition.Problem, error) {
 	key, p := hubaccess.ClassIdentity(s.Class.Spec.Agent, s.ClusterName)
 	if p != nil {
 		return nil, p, nil
 	}
-	return r.identities.Use(ctx, s.workload.Reader, key)
+	return r.identities.Use(ctx, s.Workload.Reader, key)
 }
 
 // creatorAccess is the hub with the rights of the identity that created the claim's object.
-func (r *requirementReconciler) creatorAccess(ctx context.Context, s *scope, creator hubaccess.Key) (*hubaccess.Access, *condition.Problem, error) {
-	access, p, err := r.identities.Use(ctx, s.workload.Reader, creator)
+func (r *requirementReconciler) creatorAccess(ctx context.Context, s *scope.Scope, creator hubaccess.Key) (*hubaccess.Access, *condition.Problem, error) {
+	access, p, err := r.identities.Use(ctx, s.Workload.Reader, creator)
 	if access != nil || err != nil {
 		return access, nil, err
 	}

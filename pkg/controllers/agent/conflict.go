@@ -14,6 +14,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -40,12 +41,12 @@ func withConflict(claim *unstructured.Unstructured, holder string) *unstructured
 
 // noteConflict brings the annotation of a claim in line with what was found. A cluster that does not let us is told so
 // in the log only: the condition says everything that the annotation would. Of a paused claim nothing was found.
-func (r *reporter) noteConflict(ctx context.Context, s *scope, holder string) error {
+func (r *reporter) noteConflict(ctx context.Context, s *scope.Scope, holder string) error {
 	claim := withConflict(s.Claim, holder)
 	if claim == nil || s.IsPaused() {
 		return nil
 	}
-	err := patchClaim(ctx, s, claim, metrics.WriteAnnotation, r.metrics)
+	err := scope.PatchClaim(ctx, s, claim, metrics.WriteAnnotation, r.metrics)
 	if p := reason.OfWorkload(err, "annotate this claim", reason.ReasonWorkloadRejected); p != nil {
 		log.FromContext(ctx).Info("Cannot annotate a claim", "reason", p.Reason, "message", p.Message)
 		return nil

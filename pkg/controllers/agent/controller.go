@@ -14,6 +14,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -26,9 +27,9 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 	if err != nil || s == nil {
 		return reconcile.Result{}, err
 	}
-	s.changes = seen
+	s.Changes = seen
 	defer r.tidy(req)
-	o := outcome{hub: s.Own()}
+	o := scope.Outcome{Hub: s.Own()}
 	if ctx, err = r.authenticate(ctx, s); err == nil {
 		o, err = r.apply(ctx, s, plan.Decide(s.Facts))
 	}
@@ -37,7 +38,7 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 	}
 	result, err := r.tell(ctx, s, o, err)
 	if err == nil {
-		if s.awaitsStatus {
+		if s.AwaitsStatus {
 			seen.Hub = time.Time{}
 		}
 		r.metrics.Settle(req, seen)
@@ -48,7 +49,7 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 // tell tells the user what came of a reconcile, and says when it is tried again. An error of the reconcile is told if
 // it lasts. While it may pass, the status of the hub is shown beside the condition that is there; but a cluster that
 // has just not answered is not asked again.
-func (r *requirementReconciler) tell(ctx context.Context, s *scope, o outcome, err error) (reconcile.Result, error) {
+func (r *requirementReconciler) tell(ctx context.Context, s *scope.Scope, o scope.Outcome, err error) (reconcile.Result, error) {
 	switch {
 	case answer.IsUnauthorized(err):
 		// The credentials can have been replaced since they were read.
@@ -59,15 +60,15 @@ func (r *requirementReconciler) tell(ctx context.Context, s *scope, o outcome, e
 		if !tellable || lasting == nil && answer.IsUnanswered(err) {
 			return reconcile.Result{}, err
 		}
-		o.silent, o.problem, o.holder, o.asShown = false, lasting, "", lasting == nil
+		o.Silent, o.Problem, o.Holder, o.AsShown = false, lasting, "", lasting == nil
 		_, reportErr := r.reports.report(ctx, s, o)
 		return reconcile.Result{}, errors.Join(err, reportErr)
 	}
 	r.reports.succeeded(s.Request)
-	o.silent = o.silent || s.Vanished // There is nobody to tell.
+	o.Silent = o.Silent || s.Vanished // There is nobody to tell.
 	result, err := r.reports.report(ctx, s, o)
-	if err == nil && o.err != nil {
-		return reconcile.Result{}, o.err
+	if err == nil && o.Err != nil {
+		return reconcile.Result{}, o.Err
 	}
 	return result, err
 }

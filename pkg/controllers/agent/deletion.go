@@ -22,17 +22,18 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
 // removeNamed deletes or releases whatever the hub has of the claim's name that names the claim as its source. What is
 // looked for is that, and nothing else of what is found is told.
-func (r *requirementReconciler) removeNamed(ctx context.Context, s *scope, policy fleetv1alpha1.DeletionPolicy) (*outcome, error) {
+func (r *requirementReconciler) removeNamed(ctx context.Context, s *scope.Scope, policy fleetv1alpha1.DeletionPolicy) (*scope.Outcome, error) {
 	live := &metav1.PartialObjectMetadataList{}
 	live.SetGroupVersionKind(s.Kind.GroupVersion().WithKind(s.Kind.Kind + "List"))
 	err := r.hubReader.List(r.identities.Manager.In(ctx), live, client.MatchingFields{metav1.ObjectNameField: s.Name})
 	if err != nil {
 		if p := answer.OfHub(err, "list", s.Kind.GroupResource().String(), metav1.NamespaceAll); p != nil {
-			return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
+			return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, fmt.Errorf("cannot list %s in the hub: %w", s.Kind, err)
 	}
@@ -48,17 +49,17 @@ func (r *requirementReconciler) removeNamed(ctx context.Context, s *scope, polic
 }
 
 // deleteAt deletes the claim's object at a place of the hub. It returns nothing if none is left there.
-func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place ownership.Place) (*outcome, error) {
+func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, place ownership.Place) (*scope.Outcome, error) {
 	waiting := plan.Deleting(s.Kind.Kind, place.Namespace, s.Name)
 	known, err := r.hub.Watcher.Get(place.Kind, place.NamespacedName)
 	if err == nil && s.Owns(known) && known.GetDeletionTimestamp() != nil {
 		// Its going is an event.
-		return &outcome{hub: known, problem: waiting}, nil
+		return &scope.Outcome{Hub: known, Problem: waiting}, nil
 	}
 	live, err := r.getOwn(ctx, s, place)
 	if err != nil {
 		if p := answer.OfHub(err, "get", s.Kind.GroupResource().String(), place.Namespace); p != nil {
-			return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
+			return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, err
 	}
@@ -67,12 +68,12 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place ow
 	}
 	r.hub.Observe(place, live)
 	if live.GetDeletionTimestamp() != nil {
-		return &outcome{hub: live, problem: waiting}, nil
+		return &scope.Outcome{Hub: live, Problem: waiting}, nil
 	}
 
 	if left := awaitsBinding(live, r.clock.Now(), unboundPatience); left > 0 {
 		// Its first status is an event.
-		return &outcome{hub: live, problem: waiting, retryAfter: left}, nil
+		return &scope.Outcome{Hub: live, Problem: waiting, RetryAfter: left}, nil
 	}
 	uid, version := live.GetUID(), live.GetResourceVersion()
 	err = r.hubClient.Delete(ctx, live, client.Preconditions{UID: &uid, ResourceVersion: &version})
@@ -81,19 +82,19 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope, place ow
 		r.metrics.Wrote(s.ClusterName, metrics.WriteDeletion)
 	case answer.IsMissingObject(err):
 	case answer.OfHub(err, "delete", s.Kind.GroupResource().String(), place.Namespace) != nil:
-		return &outcome{
-			hub: live, problem: answer.OfHub(err, "delete", s.Kind.GroupResource().String(), place.Namespace), retryAfter: condition.SlowRetry(),
+		return &scope.Outcome{
+			Hub: live, Problem: answer.OfHub(err, "delete", s.Kind.GroupResource().String(), place.Namespace), RetryAfter: condition.SlowRetry(),
 		}, nil
 	default:
 		return nil, fmt.Errorf("cannot delete %s %q in the hub: %w", place.Kind, place.NamespacedName, err)
 	}
-	return &outcome{hub: live, problem: waiting}, nil
+	return &scope.Outcome{Hub: live, Problem: waiting}, nil
 }
 
 // getOwn reads what the claim has at a place of the hub. An identity that may not look there can hardly have put
 // something there, and a claim that says so for ever could never be deleted; so the manager looks whether there is
 // something.
-func (r *requirementReconciler) getOwn(ctx context.Context, s *scope, place ownership.Place) (*unstructured.Unstructured, error) {
+func (r *requirementReconciler) getOwn(ctx context.Context, s *scope.Scope, place ownership.Place) (*unstructured.Unstructured, error) {
 	live, err := r.getHub(ctx, place)
 	if !apierrors.IsForbidden(err) || hubaccess.AsManager(ctx) {
 		return live, err
@@ -106,12 +107,12 @@ func (r *requirementReconciler) getOwn(ctx context.Context, s *scope, place owne
 }
 
 // release lets the claim go. It returns why it cannot.
-func (r *requirementReconciler) release(ctx context.Context, s *scope) (*outcome, error) {
-	claim := s.workload.Unprotected(s.Claim)
+func (r *requirementReconciler) release(ctx context.Context, s *scope.Scope) (*scope.Outcome, error) {
+	claim := s.Workload.Unprotected(s.Claim)
 	ownership.WithoutRecord(claim)
-	if err := patchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); client.IgnoreNotFound(err) != nil {
+	if err := scope.PatchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); client.IgnoreNotFound(err) != nil {
 		if p := reason.OfWorkload(err, "change the finalizers of this claim", reason.ReasonWorkloadRejected); p != nil {
-			return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
+			return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, fmt.Errorf("cannot remove the finalizer of %s: %w", s.Request, err)
 	}
@@ -122,7 +123,7 @@ func (r *requirementReconciler) release(ctx context.Context, s *scope) (*outcome
 
 // awaitsCreation is how long the deletion of a claim has to wait because an object could still be created for it. It
 // need not if the claim says that its object was there and is being deleted: then none is being created.
-func (r *requirementReconciler) awaitsCreation(s *scope) time.Duration {
+func (r *requirementReconciler) awaitsCreation(s *scope.Scope) time.Duration {
 	if shown := propagation.AgentSynced(s.Claim); shown != nil && shown["reason"] == reason.ReasonDeleting {
 		return 0
 	}
@@ -131,12 +132,12 @@ func (r *requirementReconciler) awaitsCreation(s *scope) time.Duration {
 
 // releaseAt gives up the claim's object at a place of the hub. It returns nothing if the claim has none there any more.
 // It reads live, because the watch does not keep managedFields, and writes on condition that nothing has changed since.
-func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope, place ownership.Place) (*outcome, error) {
+func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope.Scope, place ownership.Place) (*scope.Outcome, error) {
 	resource := s.Kind.GroupResource().String()
 	live, err := r.getOwn(ctx, s, place)
 	if err != nil {
 		if p := answer.OfHub(err, "get", resource, place.Namespace); p != nil {
-			return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
+			return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, err
 	}
@@ -151,7 +152,7 @@ func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope, place o
 	case answer.IsMissingObject(err):
 		return nil, nil //nolint:nilnil // As above.
 	case answer.OfHub(err, "patch", resource, place.Namespace) != nil:
-		return &outcome{hub: live, problem: answer.OfHub(err, "patch", resource, place.Namespace), retryAfter: condition.SlowRetry()}, nil
+		return &scope.Outcome{Hub: live, Problem: answer.OfHub(err, "patch", resource, place.Namespace), RetryAfter: condition.SlowRetry()}, nil
 	default:
 		return nil, fmt.Errorf("cannot release %s %q in the hub: %w", place.Kind, place.NamespacedName, err)
 	}
@@ -163,8 +164,8 @@ func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope, place o
 // removeAt deletes or releases the claim's object at a place of the hub, as the policy says. It returns nothing if none
 // is left there.
 func (r *requirementReconciler) removeAt(
-	ctx context.Context, s *scope, place ownership.Place, policy fleetv1alpha1.DeletionPolicy,
-) (*outcome, error) {
+	ctx context.Context, s *scope.Scope, place ownership.Place, policy fleetv1alpha1.DeletionPolicy,
+) (*scope.Outcome, error) {
 	if policy == fleetv1alpha1.DeletionPolicyOrphan {
 		return r.releaseAt(ctx, s, place)
 	}

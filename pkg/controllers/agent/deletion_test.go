@@ -14,6 +14,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -27,7 +28,7 @@ func TestNothingIsDeletedBeforeTheHubIsKnown(t *testing.T) {
 	r := &requirementReconciler{hub: h}
 	claim := agenttest.Parse(t, `{'metadata': {'name': 'db', 'namespace': 'foo', 'finalizers': ['agent.masthead.dev/requirement']}}`)
 	claim.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
-	s := &scope{Facts: offeredClaim(claim)}
+	s := &scope.Scope{Facts: offeredClaim(claim)}
 	s.Protected = true
 	if state, _ := h.Watcher.State(kind); state == kindwatch.StateSynced {
 		t.Fatal("the watch has begun")

@@ -18,6 +18,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -53,7 +54,7 @@ func (r *requirementReconciler) goneForGood(kind kindwatch.Kind) bool {
 }
 
 // look finds out what is known of what a request is about. It returns nil if there is nothing to do.
-func (r *requirementReconciler) look(ctx context.Context, req request.Request) (*scope, error) {
+func (r *requirementReconciler) look(ctx context.Context, req request.Request) (*scope.Scope, error) {
 	w, ok := r.workloads.Get(req.ClusterName)
 	if !ok {
 		return nil, nil //nolint:nilnil // The comment says so.
@@ -67,7 +68,7 @@ func (r *requirementReconciler) look(ctx context.Context, req request.Request) (
 		return nil, nil //nolint:nilnil // A change of the cluster makes a new request.
 	}
 
-	s := &scope{workload: w, Facts: plan.Facts{
+	s := &scope.Scope{Workload: w, Facts: plan.Facts{
 		Request:   req,
 		Us:        ownership.Source{Identifier: cluster.EffectiveIdentifier(), Namespace: req.Namespace},
 		Claim:     claim,
@@ -135,7 +136,7 @@ func (r *requirementReconciler) claimOf(
 
 // seeHub finds out what the watch of the hub knows of the claim's object. Waiting for a change at the target begins
 // before looking, so that nothing happens between the two unseen. Whoever turns out to have no reason to wait stops.
-func (r *requirementReconciler) seeHub(s *scope) {
+func (r *requirementReconciler) seeHub(s *scope.Scope) {
 	if s.Target != nil && !s.IsGoing() {
 		r.hub.Wait(*s.Target, s.Request)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
 // failurePatience is how long synchronising a claim has to fail before the claim says so. What passes within that time,
@@ -29,7 +30,7 @@ const failurePatience = 10 * time.Second
 //
 // The message does not repeat the error. It is the hub's, names its webhooks and their addresses, and changes with each
 // attempt; all of that is in the log of the manager.
-func (r *reporter) failed(ctx context.Context, s *scope, err error) (lasting *condition.Problem, tellable bool) {
+func (r *reporter) failed(ctx context.Context, s *scope.Scope, err error) (lasting *condition.Problem, tellable bool) {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || answer.IsConflict(err) || s.Vanished {
 		return nil, false
 	}

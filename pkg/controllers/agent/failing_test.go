@@ -27,6 +27,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
@@ -151,7 +152,7 @@ func TestFailuresAreToldAfterAWhile(t *testing.T) {
 			if ctx == nil {
 				ctx = t.Context()
 			}
-			s := &scope{Facts: plan.Facts{Claim: claim, Vanished: tc.vanished}}
+			s := &scope.Scope{Facts: plan.Facts{Claim: claim, Vanished: tc.vanished}}
 			if p, _ := r.failed(ctx, s, tc.err); p != nil {
 				t.Errorf("The first failure is told: %v", p)
 			}

@@ -27,6 +27,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -76,7 +77,7 @@ func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 	<-listed
 	r := &requirementReconciler{hub: h}
 	see := func() plan.Plan {
-		s := &scope{Facts: offeredClaim(agenttest.Parse(t, `{}`))}
+		s := &scope.Scope{Facts: offeredClaim(agenttest.Parse(t, `{}`))}
 		r.seeHub(s)
 		return plan.Decide(s.Facts)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
 // lateFields shows in claims what Crossplane has filled in, and has them record their objects in the hub.
@@ -37,7 +38,7 @@ type lateFields struct {
 }
 
 // lateInitialise shows in the claim what Crossplane has filled in, and has the claim record its object in the hub.
-func (r *lateFields) lateInitialise(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+func (r *lateFields) lateInitialise(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	if err := r.inheritLate(ctx, s); err != nil {
 		return nil, 0, err
 	}
@@ -56,7 +57,7 @@ func (r *lateFields) lateInitialise(ctx context.Context, s *scope, hub *unstruct
 		return nil, 0, nil
 	}
 	again := time.Duration(0)
-	manager, record := s.workload.Owner().FieldManager(ownership.LateInitManager), ownership.RecordFor(s.Claim, hub)
+	manager, record := s.Workload.Owner().FieldManager(ownership.LateInitManager), ownership.RecordFor(s.Claim, hub)
 	claim, err := r.applyLate(ctx, s, manager, record, spec)
 	if conflictsWithRecord(err) {
 		// The record came with the manifest of another claim, or somebody has changed it.
@@ -78,7 +79,7 @@ func (r *lateFields) lateInitialise(ctx context.Context, s *scope, hub *unstruct
 		return nil, 0, fmt.Errorf("cannot show in %s what Crossplane filled in: %w", s.Request, err)
 	}
 	r.metrics.Wrote(s.ClusterName, metrics.WriteLateFields)
-	s.workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
+	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 	s.Claim = claim
 	r.rememberShown(s, spec, hub)
 	return nil, again, nil
@@ -86,8 +87,8 @@ func (r *lateFields) lateInitialise(ctx context.Context, s *scope, hub *unstruct
 
 // inheritLate makes what former field managers of ours have filled in this hub's: it applies the same, and then has
 // them give it up.
-func (r *lateFields) inheritLate(ctx context.Context, s *scope) error {
-	former := propagation.FormerManagers(s.Claim, s.workload.Owner())
+func (r *lateFields) inheritLate(ctx context.Context, s *scope.Scope) error {
+	former := propagation.FormerManagers(s.Claim, s.Workload.Owner())
 	if len(former) == 0 {
 		return nil
 	}
@@ -96,7 +97,7 @@ func (r *lateFields) inheritLate(ctx context.Context, s *scope) error {
 		have, _ := s.Claim.Object["spec"].(map[string]any)
 		spec, _ = propagation.OwnedPart(owned, have).(map[string]any)
 	}
-	manager, record := s.workload.Owner().FieldManager(ownership.LateInitManager), s.Claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation]
+	manager, record := s.Workload.Owner().FieldManager(ownership.LateInitManager), s.Claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation]
 	claim, err := r.applyLate(ctx, s, manager, record, spec)
 	if conflictsWithRecord(err) {
 		// It is somebody else's, and is corrected afterwards.
@@ -112,7 +113,7 @@ func (r *lateFields) inheritLate(ctx context.Context, s *scope) error {
 		return fmt.Errorf("cannot take over in %s what was filled in before: %w", s.Request, err)
 	}
 	r.metrics.Wrote(s.ClusterName, metrics.WriteLateFields)
-	s.workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
+	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 	s.Claim = claim
 	return nil
 }
@@ -121,7 +122,7 @@ func (r *lateFields) inheritLate(ctx context.Context, s *scope) error {
 const lookAgain = time.Millisecond
 
 // correctRecord makes the record of a claim that of an object of the hub, whoever wrote it.
-func (r *lateFields) correctRecord(ctx context.Context, s *scope, hub *unstructured.Unstructured) error {
+func (r *lateFields) correctRecord(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) error {
 	claim := s.Claim.DeepCopy()
 	annotations := claim.GetAnnotations()
 	if annotations == nil {
@@ -129,14 +130,14 @@ func (r *lateFields) correctRecord(ctx context.Context, s *scope, hub *unstructu
 	}
 	annotations[fleetv1alpha1.HubObjectAnnotation] = ownership.RecordFor(claim, hub)
 	claim.SetAnnotations(annotations)
-	return patchClaim(ctx, s, claim, metrics.WriteAnnotation, r.metrics)
+	return scope.PatchClaim(ctx, s, claim, metrics.WriteAnnotation, r.metrics)
 }
 
 // applyLate applies what we manage of the very claim that was looked at, which is what was filled in late and the
 // record of its object in the hub. A claim that is gone is not made anew. Both are one apply, because nearly every
 // claim needs both and each request counts. An empty record is none.
 func (r *lateFields) applyLate(
-	ctx context.Context, s *scope, manager, record string, spec map[string]any,
+	ctx context.Context, s *scope.Scope, manager, record string, spec map[string]any,
 ) (*unstructured.Unstructured, error) {
 	claim := &unstructured.Unstructured{Object: map[string]any{}}
 	claim.SetGroupVersionKind(s.Kind.GroupVersionKind)
@@ -149,7 +150,7 @@ func (r *lateFields) applyLate(
 	if len(spec) > 0 {
 		claim.Object["spec"] = runtime.DeepCopyJSON(spec)
 	}
-	err := s.workload.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(claim), client.FieldOwner(manager))
+	err := s.Workload.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(claim), client.FieldOwner(manager))
 	if err != nil {
 		return nil, answer.MarkUnanswered(err)
 	}
@@ -161,7 +162,7 @@ func (r *lateFields) applyLate(
 
 // rememberShown remembers an apply that did not lead to what was applied, because the workload cluster drops or changes
 // it. It is not repeated as long as it would be the same.
-func (r *lateFields) rememberShown(s *scope, spec map[string]any, hub *unstructured.Unstructured) {
+func (r *lateFields) rememberShown(s *scope.Scope, spec map[string]any, hub *unstructured.Unstructured) {
 	_, still := propagation.LateSpec(s.Claim, hub, s.Form)
 	recorded := s.Claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] == ownership.RecordFor(s.Claim, hub)
 	r.ledger.Edit(s.Request, func(e *ledger.Entry) {
@@ -172,7 +173,7 @@ func (r *lateFields) rememberShown(s *scope, spec map[string]any, hub *unstructu
 	})
 }
 
-func (r *lateFields) shownInVain(s *scope, spec map[string]any, hub *unstructured.Unstructured) bool {
+func (r *lateFields) shownInVain(s *scope.Scope, spec map[string]any, hub *unstructured.Unstructured) bool {
 	return r.ledger.Of(s.Request).Shown == ownership.RecordFor(s.Claim, hub)+propagation.HashOf(spec)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
 // fill does what Crossplane does when it fills in fields of a claim in the hub.
@@ -144,7 +145,7 @@ func TestLateFieldsOfAClaimThatIsGoneMakeNoClaim(t *testing.T) {
 	}
 	gone := f.object(f.namespace, "gone")
 	gone.SetUID("0d8d7c1c-5b8f-4a0e-8f57-3b1f0f6c7a11")
-	s := &scope{workload: w, Facts: plan.Facts{Request: request.Request{ClusterName: f.cluster}, Claim: gone}}
+	s := &scope.Scope{Workload: w, Facts: plan.Facts{Request: request.Request{ClusterName: f.cluster}, Claim: gone}}
 	s.Kind.GroupVersionKind, s.Namespace, s.Name = f.gvk(), f.namespace, "gone"
 	_, err := f.agent.requirements.late.applyLate(f.Ctx, s, ownership.LateInitManager, ownership.RecordFor(gone, f.object(f.target, "gone")), map[string]any{"compositionRef": map[string]any{"name": "c"}})
 	if !apierrors.IsConflict(err) {
@@ -187,7 +188,7 @@ func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = unstructured.SetNestedField(hub.Object, "g", "spec", "compositionRef", "name")
-	s := &scope{workload: w, Facts: plan.Facts{Request: w.Request(kind, claim), Claim: claim}}
+	s := &scope.Scope{Workload: w, Facts: plan.Facts{Request: w.Request(kind, claim), Claim: claim}}
 	p, again, err := f.agent.requirements.late.lateInitialise(f.Ctx, s, hub)
 	if p != nil || err != nil || again == 0 {
 		t.Errorf("want the claim to be looked at again, got %v, %v, %s", p, err, again)

@@ -27,6 +27,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -169,7 +170,7 @@ func (l *leaving) claim(ctx context.Context, kind kindwatch.Kind, claim *unstruc
 	if !l.w.BearsFinalizer(claim) {
 		return
 	}
-	s := &scope{workload: l.w, Facts: plan.Facts{Request: l.w.Request(kind, claim), Claim: claim}}
+	s := &scope.Scope{Workload: l.w, Facts: plan.Facts{Request: l.w.Request(kind, claim), Claim: claim}}
 	l.group.Go(func() error {
 		err := l.w.Guard.Run("leaving a claim", func() error { return l.r.leaveClaim(ctx, s) })
 		switch p := reason.OfWorkload(err, "", ""); {
@@ -188,17 +189,17 @@ func (l *leaving) claim(ctx context.Context, kind kindwatch.Kind, claim *unstruc
 }
 
 // leaveClaim removes our finalizer from a claim, whoever else changes it meanwhile.
-func (r *requirementReconciler) leaveClaim(ctx context.Context, s *scope) error {
+func (r *requirementReconciler) leaveClaim(ctx context.Context, s *scope.Scope) error {
 	var err error
 	for range maxLeavingAttempts {
-		claim := s.workload.Unprotected(s.Claim)
+		claim := s.Workload.Unprotected(s.Claim)
 		ownership.WithoutRecord(claim)
-		if err = patchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); !apierrors.IsConflict(err) {
+		if err = scope.PatchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); !apierrors.IsConflict(err) {
 			break
 		}
 		live := &unstructured.Unstructured{}
 		live.SetGroupVersionKind(s.Kind.GroupVersionKind)
-		if err = s.workload.Reader.Get(ctx, s.NamespacedName, live); err != nil || live.GetUID() != s.Claim.GetUID() || !s.workload.BearsFinalizer(live) {
+		if err = s.Workload.Reader.Get(ctx, s.NamespacedName, live); err != nil || live.GetUID() != s.Claim.GetUID() || !s.Workload.BearsFinalizer(live) {
 			break
 		}
 		s.Claim = live

@@ -16,6 +16,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
@@ -67,9 +68,9 @@ func chosenNamespaces(p *plan.Pairing, claim metav1.Object) []string {
 
 // pair finds out where the claim goes, or why that is not known. If it will be known in a moment, nothing is told: its
 // coming makes a new request.
-func (r *requirementReconciler) pair(ctx context.Context, s *scope) error {
-	if state, _ := s.workload.Watcher.State(view.NamespaceKind); s.NamespaceObject == nil || state == kindwatch.StateStale {
-		s.Unpaired = namespacesUnknown(s.workload)
+func (r *requirementReconciler) pair(ctx context.Context, s *scope.Scope) error {
+	if state, _ := s.Workload.Watcher.State(view.NamespaceKind); s.NamespaceObject == nil || state == kindwatch.StateStale {
+		s.Unpaired = namespacesUnknown(s.Workload)
 		return nil
 	}
 	p := &plan.Pairing{Class: s.ClassName, Agent: s.Class.Spec.Agent, Namespace: s.Namespace, Protected: r.protected, Annotations: s.NamespaceObject.GetAnnotations()}

@@ -21,11 +21,12 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
 // protect makes sure that the claim has the finalizer, or says why it cannot get it.
-func (r *requirementReconciler) protect(ctx context.Context, s *scope) (*outcome, error) {
+func (r *requirementReconciler) protect(ctx context.Context, s *scope.Scope) (*scope.Outcome, error) {
 	err := r.addFinalizer(ctx, s)
 	if err == nil {
 		return nil, nil //nolint:nilnil // The comment says so.
@@ -34,12 +35,12 @@ func (r *requirementReconciler) protect(ctx context.Context, s *scope) (*outcome
 	if p == nil {
 		return nil, err
 	}
-	return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
+	return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 }
 
 // awaitNamespace makes a claim whose target namespace is missing wait for it.
-func (r *requirementReconciler) awaitNamespace(s *scope, target string, o *outcome) {
-	if o != nil && o.problem != nil && o.problem.Reason == reason.ReasonTargetNamespaceMissing {
+func (r *requirementReconciler) awaitNamespace(s *scope.Scope, target string, o *scope.Outcome) {
+	if o != nil && o.Problem != nil && o.Problem.Reason == reason.ReasonTargetNamespaceMissing {
 		r.hub.Wait(view.HubNamespace(target), s.Request)
 	}
 }
@@ -50,7 +51,7 @@ func (r *requirementReconciler) awaitNamespace(s *scope, target string, o *outco
 //
 // Without that right, the claim is told what it would be told about a name that is free, in the same words and with the
 // same finalizer: the hub is asked whether it would accept it. Only who may create there learns that it cannot.
-func (r *requirementReconciler) disclose(ctx context.Context, s *scope, key ownership.Place) (*outcome, error) {
+func (r *requirementReconciler) disclose(ctx context.Context, s *scope.Scope, key ownership.Place) (*scope.Outcome, error) {
 	if hubaccess.AsManager(ctx) {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
@@ -67,7 +68,7 @@ func (r *requirementReconciler) disclose(ctx context.Context, s *scope, key owne
 		if err != nil && !apierrors.IsConflict(err) {
 			return nil, err
 		}
-		return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
+		return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 	}
 	r.awaitNamespace(s, key.Namespace, refused)
 	if stopped, err := r.protect(ctx, s); err != nil || stopped != nil {
@@ -77,8 +78,8 @@ func (r *requirementReconciler) disclose(ctx context.Context, s *scope, key owne
 }
 
 // rehearse asks the hub whether it would accept the claim at a place, and changes nothing.
-func (r *requirementReconciler) rehearse(ctx context.Context, s *scope, key ownership.Place) (*outcome, error) {
-	out := propagation.ForCreation(s.intent(ctx, key, nil))
+func (r *requirementReconciler) rehearse(ctx context.Context, s *scope.Scope, key ownership.Place) (*scope.Outcome, error) {
+	out := propagation.ForCreation(s.Intent(ctx, key, nil))
 	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(ownership.FieldManager(s.Us.Identifier)), client.DryRunAll)
 	if err == nil {
 		return nil, nil //nolint:nilnil // There is nothing in the way.
@@ -91,8 +92,8 @@ var errWatchBehind = errors.New("the watch of the hub has not caught up") //noli
 
 // addFinalizer makes sure that the claim cannot go without us noticing, before anything is created for it. The
 // finalizer that a predecessor put there is replaced by ours in one write.
-func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope) error {
-	owner := s.workload.Owner()
+func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope.Scope) error {
+	owner := s.Workload.Owner()
 	if owner.HasFinalizer(s.Claim) {
 		return nil
 	}
@@ -102,7 +103,7 @@ func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope) erro
 		claim = s.Claim.DeepCopy()
 	}
 	claim.SetFinalizers(owner.Protected(claim.GetFinalizers()))
-	if err := patchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); err != nil {
+	if err := scope.PatchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); err != nil {
 		return fmt.Errorf("cannot add a finalizer to %s: %w", s.Request, err)
 	}
 	return nil
@@ -110,9 +111,9 @@ func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope) erro
 
 // push brings the hub's object to what the claim says. It returns the object, or why there is none that could be shown.
 func (r *requirementReconciler) push(
-	ctx context.Context, s *scope, key ownership.Place, hub *unstructured.Unstructured,
-) (*unstructured.Unstructured, *outcome, error) {
-	intent := s.intent(ctx, key, hub)
+	ctx context.Context, s *scope.Scope, key ownership.Place, hub *unstructured.Unstructured,
+) (*unstructured.Unstructured, *scope.Outcome, error) {
+	intent := s.Intent(ctx, key, hub)
 	if hub != nil && (propagation.Applied(intent, hub, s.Form) || r.inVain(s.Request, intent, hub)) {
 		return hub, nil, nil
 	}
@@ -128,7 +129,7 @@ func (r *requirementReconciler) push(
 	if hub == nil {
 		ownership.MarkCreated(out, r.clock.Now())
 		if left := r.inFlight.WaitElsewhere(s.Request, key, s.Protected); left > 0 {
-			return nil, &outcome{silent: true, retryAfter: left}, nil
+			return nil, &scope.Outcome{Silent: true, RetryAfter: left}, nil
 		}
 		r.inFlight.Sending(s.Request, key)
 	}
@@ -139,7 +140,7 @@ func (r *requirementReconciler) push(
 	if err != nil {
 		o, err := r.explain(ctx, s, key, hub, verb, err)
 		if o != nil {
-			o.hub = hub
+			o.Hub = hub
 		}
 		return nil, o, err
 	}
@@ -149,7 +150,7 @@ func (r *requirementReconciler) push(
 	r.hub.Observe(key, out)
 	r.remember(s.Request, intent, out)
 	r.metrics.Wrote(s.ClusterName, metrics.WriteClaim)
-	r.metrics.Carried(s.Request, s.changes, r.clock.Now())
+	r.metrics.Carried(s.Request, s.Changes, r.clock.Now())
 	return out, nil, nil
 }
 
@@ -157,13 +158,13 @@ func (r *requirementReconciler) push(
 // than the one that was looked at before, the claim is looked at again with that knowledge. What the watch says by now
 // does not count: it may have caught up since.
 func (r *requirementReconciler) explain(
-	ctx context.Context, s *scope, key ownership.Place, looked *unstructured.Unstructured, verb string, cause error,
-) (*outcome, error) {
+	ctx context.Context, s *scope.Scope, key ownership.Place, looked *unstructured.Unstructured, verb string, cause error,
+) (*scope.Outcome, error) {
 	if apierrors.IsInvalid(cause) || apierrors.IsConflict(cause) || apierrors.IsAlreadyExists(cause) {
 		live, err := r.getHub(ctx, key)
 		if err != nil {
 			if p := answer.OfHub(err, "get", s.Kind.GroupResource().String(), key.Namespace); p != nil {
-				return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
+				return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 			}
 			return nil, err
 		}
@@ -181,9 +182,9 @@ func (r *requirementReconciler) explain(
 		if p = answer.HubUnavailable(cause); p == nil {
 			return nil, err
 		}
-		return &outcome{problem: p, err: err}, nil
+		return &scope.Outcome{Problem: p, Err: err}, nil
 	}
-	return &outcome{problem: p, retryAfter: condition.SlowRetry()}, nil
+	return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 }
 
 // isOutdated is whether an update was refused because the object has changed since it was looked at.

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
@@ -23,14 +22,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
 // reported is who counts what users are told.
 type reported interface {
 	// Requirement counts a claim by the reason of its condition. It does not count it any more for an empty one.
 	Requirement(req request.Request, reason string)
-	// Wrote counts a write to a cluster.
-	Wrote(cluster mcr.ClusterName, what string)
+	scope.Writes
 	// Shown notes that a change of the hub's object is shown now.
 	Shown(req request.Request, seen metrics.Changes, now time.Time)
 }
@@ -49,38 +48,38 @@ type reporter struct {
 
 // report tells the user what was found: the hub's status and our condition in the claim's status, and an event if there
 // is news. Nothing is written that is there already.
-func (r *reporter) report(ctx context.Context, s *scope, o outcome) (reconcile.Result, error) {
-	result := reconcile.Result{RequeueAfter: o.retryAfter}
-	if o.silent {
+func (r *reporter) report(ctx context.Context, s *scope.Scope, o scope.Outcome) (reconcile.Result, error) {
+	result := reconcile.Result{RequeueAfter: o.RetryAfter}
+	if o.Silent {
 		return result, nil
 	}
-	c := propagation.Condition(s.Claim, o.problem)
-	if o.asShown {
+	c := propagation.Condition(s.Claim, o.Problem)
+	if o.AsShown {
 		shown, told := propagation.ShownAgentSynced(s.Claim)
 		if !told {
 			return result, nil
 		}
 		c = shown
 		// The hub's object is still what the claim says if it was, and the claim has not changed since.
-		o.current = o.current || shown.Status == metav1.ConditionTrue && shown.ObservedGeneration == s.Claim.GetGeneration()
-	} else if err := r.noteConflict(ctx, s, o.holder); err != nil {
+		o.Current = o.Current || shown.Status == metav1.ConditionTrue && shown.ObservedGeneration == s.Claim.GetGeneration()
+	} else if err := r.noteConflict(ctx, s, o.Holder); err != nil {
 		return reconcile.Result{}, err
 	}
-	if !o.asShown {
+	if !o.AsShown {
 		// What the claim shows is the workload cluster's to write, and its words make no series. The last reason that was
 		// found stays counted.
 		r.metrics.Requirement(s.Request, c.Reason)
 	}
 	now := r.clock.Now()
-	if o.problem == nil && !o.asShown {
+	if o.Problem == nil && !o.AsShown {
 		patience := r.bursts.Patience(s.ClusterName, r.patience)
-		if left := propagation.AwaitsFirstStatus(s.Claim, o.hub, now, patience); left > 0 {
-			s.awaitsStatus = true
+		if left := propagation.AwaitsFirstStatus(s.Claim, o.Hub, now, patience); left > 0 {
+			s.AwaitsStatus = true
 			// Claims that are not in the hub yet go first. A burst may be over sooner than the patience.
 			return reconcile.Result{RequeueAfter: min(left, max(r.patience, ledger.BurstLinger)), Priority: new(handler.LowPriority)}, nil
 		}
 	}
-	status := propagation.StatusOf(s.Claim, o.hub, o.current, c, now)
+	status := propagation.StatusOf(s.Claim, o.Hub, o.Current, c, now)
 	if !propagation.StatusDiffers(s.Claim, status) || r.toldInVain(s, c, status) {
 		return result, nil
 	}
@@ -94,7 +93,7 @@ func (r *reporter) report(ctx context.Context, s *scope, o outcome) (reconcile.R
 // writeStatus writes the status of a claim, and makes an event if it is news. It returns why the workload cluster
 // refuses it.
 func (r *reporter) writeStatus(
-	ctx context.Context, s *scope, o outcome, c metav1.Condition, status map[string]any,
+	ctx context.Context, s *scope.Scope, o scope.Outcome, c metav1.Condition, status map[string]any,
 ) (*condition.Problem, error) {
 	last, toldBefore := r.lastTold(s)
 	before, after := s.Claim, propagation.Shell(s.Claim)
@@ -102,7 +101,7 @@ func (r *reporter) writeStatus(
 	if err != nil {
 		return nil, err
 	}
-	err = s.workload.Client.Status().Patch(ctx, after, patch, s.workload.FieldOwner())
+	err = s.Workload.Client.Status().Patch(ctx, after, patch, s.Workload.FieldOwner())
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // It is gone, and there is nobody to tell.
 	}
@@ -115,24 +114,24 @@ func (r *reporter) writeStatus(
 		}
 		return nil, fmt.Errorf("cannot write the status of %s: %w", s.Request, err)
 	}
-	if propagation.IsFirstStatus(toldBefore, o.hub) {
+	if propagation.IsFirstStatus(toldBefore, o.Hub) {
 		r.bursts.Sign(s.ClusterName)
 	}
 	r.rememberTold(s, after, c, status)
-	s.workload.Watcher.Observe(s.Kind, s.NamespacedName, after)
+	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, after)
 	r.metrics.Wrote(s.ClusterName, metrics.WriteStatus)
-	if o.hub != nil {
-		r.metrics.Shown(s.Request, s.changes, r.clock.Now())
+	if o.Hub != nil {
+		r.metrics.Shown(s.Request, s.Changes, r.clock.Now())
 	}
 
 	switch {
 	case toldBefore && last == c.Reason:
 	case c.Reason == reason.ReasonReconcilePaused:
-		s.workload.Recorder.Eventf(before, nil, corev1.EventTypeNormal, c.Reason, "Synchronise", "%s", c.Message)
-	case o.problem != nil && c.Reason != reason.ReasonDeleting:
-		s.workload.Recorder.Eventf(before, nil, corev1.EventTypeWarning, c.Reason, "Synchronise", "%s", c.Message)
-	case o.problem == nil && toldBefore:
-		s.workload.Recorder.Eventf(before, nil, corev1.EventTypeNormal, c.Reason, "Synchronise", "%s", c.Message)
+		s.Workload.Recorder.Eventf(before, nil, corev1.EventTypeNormal, c.Reason, "Synchronise", "%s", c.Message)
+	case o.Problem != nil && c.Reason != reason.ReasonDeleting:
+		s.Workload.Recorder.Eventf(before, nil, corev1.EventTypeWarning, c.Reason, "Synchronise", "%s", c.Message)
+	case o.Problem == nil && toldBefore:
+		s.Workload.Recorder.Eventf(before, nil, corev1.EventTypeNormal, c.Reason, "Synchronise", "%s", c.Message)
 	}
 	return nil, nil //nolint:nilnil // It is written.
 }

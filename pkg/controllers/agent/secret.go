@@ -24,6 +24,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
@@ -48,15 +49,15 @@ type delivery struct {
 }
 
 // pullSecrets brings what the hub's object has made for its requirement to the workload cluster.
-func (r *secretCopier) pullSecrets(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+func (r *secretCopier) pullSecrets(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	pull := r.pullSecret
 	if s.Form == crossplane.FormComposite {
 		pull = r.pullComposed
 	}
-	s.inTheWay = nil
+	s.InTheWay = nil
 	p, retryAfter, err := pull(ctx, s, hub)
 	if err == nil {
-		s.workload.AwaitSecrets(s.Request, s.inTheWay...)
+		s.Workload.AwaitSecrets(s.Request, s.InTheWay...)
 	}
 	return p, retryAfter, err
 }
@@ -66,7 +67,7 @@ func (r *secretCopier) pullSecrets(ctx context.Context, s *scope, hub *unstructu
 // Which Secret that is, is decided by the hub's claim: the name that it writes to, in its own namespace, and only if
 // the claim controls the Secret of that name. A workload cluster chooses the name, and could choose that of any Secret
 // in the namespace; it gets what Crossplane made for it and nothing else.
-func (r *secretCopier) pullSecret(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+func (r *secretCopier) pullSecret(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	d := delivery{
 		watched: crossplane.HubSecretKind,
 		from:    types.NamespacedName{Namespace: hub.GetNamespace(), Name: crossplane.ConnectionSecretName(hub)},
@@ -91,9 +92,9 @@ func (r *secretCopier) pullSecret(ctx context.Context, s *scope, hub *unstructur
 
 // pullOne brings one Secret, if the hub's object controls it and the copy is not what it should be already.
 func (r *secretCopier) pullOne(
-	ctx context.Context, s *scope, hub *unstructured.Unstructured, d delivery,
+	ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured, d delivery,
 ) (*condition.Problem, time.Duration, error) {
-	have, err := s.workload.Watcher.Get(view.OwnedSecretKind, d.to)
+	have, err := s.Workload.Watcher.Get(view.OwnedSecretKind, d.to)
 	if err != nil && !apierrors.IsNotFound(err) {
 		// Its becoming known makes a new request.
 		return workloadSecretsUnknown(s), 0, nil
@@ -111,7 +112,7 @@ func (r *secretCopier) pullOne(
 	case !ownership.ControlledBy(seen, hub):
 		return secretNotControlled(d.from), condition.SlowRetry(), nil
 	}
-	if have != nil && upToDate(have, s.Claim, ownership.VersionOf(seen), s.workload.CopyState(d.to)) {
+	if have != nil && upToDate(have, s.Claim, ownership.VersionOf(seen), s.Workload.CopyState(d.to)) {
 		return nil, 0, nil
 	}
 	return r.copySecret(ctx, s, hub, d)
@@ -119,7 +120,7 @@ func (r *secretCopier) pullOne(
 
 // copySecret compares the Secret in the workload cluster with the hub's as they are, and makes it the same.
 func (r *secretCopier) copySecret(
-	ctx context.Context, s *scope, hub *unstructured.Unstructured, d delivery,
+	ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured, d delivery,
 ) (*condition.Problem, time.Duration, error) {
 	secret := &corev1.Secret{}
 	err := r.hubReader.Get(ctx, d.from, secret)
@@ -176,33 +177,33 @@ func (r *secretCopier) secretUnknown(watched kindwatch.Kind) *condition.Problem 
 }
 
 // writeSecret creates or corrects the Secret in the workload cluster.
-func (r *secretCopier) writeSecret(ctx context.Context, s *scope, to types.NamespacedName, from *corev1.Secret) (*condition.Problem, time.Duration, error) {
+func (r *secretCopier) writeSecret(ctx context.Context, s *scope.Scope, to types.NamespacedName, from *corev1.Secret) (*condition.Problem, time.Duration, error) {
 	have := &corev1.Secret{}
-	err := s.workload.Reader.Get(ctx, to, have)
+	err := s.Workload.Reader.Get(ctx, to, have)
 	if client.IgnoreNotFound(err) != nil {
 		return secretProblem(err, "get", to, s.ClusterName)
 	}
-	exists, owner := err == nil, s.workload.Owner()
+	exists, owner := err == nil, s.Workload.Owner()
 	if other, ok := owner.Other(have); exists && ok {
-		s.inTheWay = append(s.inTheWay, to)
+		s.InTheWay = append(s.InTheWay, to)
 		return &condition.Problem{
 			Reason:  reason.ReasonSecretConflict,
 			Message: fmt.Sprintf("The Secret %q was written by the hub %q. It was not overwritten.", to.Name, other),
 		}, condition.SlowRetry(), nil
 	}
 	if exists && !ownership.ControlledBy(have, s.Claim) {
-		s.inTheWay = append(s.inTheWay, to)
+		s.InTheWay = append(s.InTheWay, to)
 		return &condition.Problem{
 			Reason:  reason.ReasonSecretConflict,
 			Message: fmt.Sprintf("The Secret %q exists and does not belong to this claim. It was not overwritten.", to.Name),
 		}, condition.SlowRetry(), nil
 	}
 	if exists && sameContent(have, from, owner) {
-		s.workload.Wrote(to, view.CopyState{Of: ownership.VersionOf(from), Version: have.GetResourceVersion()})
+		s.Workload.Wrote(to, view.CopyState{Of: ownership.VersionOf(from), Version: have.GetResourceVersion()})
 		return nil, 0, nil
 	}
 	if exists && !changeable(have, from) {
-		err := s.workload.Client.Delete(ctx, have, client.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion})
+		err := s.Workload.Client.Delete(ctx, have, client.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil {
 			return secretProblem(err, "replace", to, s.ClusterName)
 		}
@@ -210,9 +211,9 @@ func (r *secretCopier) writeSecret(ctx context.Context, s *scope, to types.Names
 	}
 	want := connectionSecret(have, s.Claim, to, from, owner)
 	if exists {
-		err = s.workload.Client.Update(ctx, want, s.workload.FieldOwner())
+		err = s.Workload.Client.Update(ctx, want, s.Workload.FieldOwner())
 	} else {
-		err = s.workload.Client.Create(ctx, want, s.workload.FieldOwner())
+		err = s.Workload.Client.Create(ctx, want, s.Workload.FieldOwner())
 	}
 	if apierrors.IsAlreadyExists(err) {
 		return nil, condition.Soon, nil
@@ -220,8 +221,8 @@ func (r *secretCopier) writeSecret(ctx context.Context, s *scope, to types.Names
 	if err != nil {
 		return secretProblem(err, "write", to, s.ClusterName)
 	}
-	s.workload.Wrote(to, view.CopyState{Of: ownership.VersionOf(from), Version: want.GetResourceVersion()})
-	s.workload.Watcher.Observe(view.OwnedSecretKind, to, metadataOf(want))
+	s.Workload.Wrote(to, view.CopyState{Of: ownership.VersionOf(from), Version: want.GetResourceVersion()})
+	s.Workload.Watcher.Observe(view.OwnedSecretKind, to, metadataOf(want))
 	r.metrics.Wrote(s.ClusterName, metrics.WriteSecret)
 	return nil, 0, nil
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -20,18 +21,18 @@ import (
 // pullComposed brings the Secrets that the hub's composite controls to the workload cluster, and deletes the copies of
 // those that it does not compose any more. One that fails does not keep the others from arriving; the first problem is
 // told.
-func (r *secretCopier) pullComposed(ctx context.Context, s *scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+func (r *secretCopier) pullComposed(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	if state, _ := r.hub.Watcher.State(view.HubComposedSecretKind); state != kindwatch.StateSynced {
 		if p := r.secretUnknown(view.HubComposedSecretKind); p != nil {
 			return p, condition.SlowRetry(), nil
 		}
 		return nil, 0, nil // Its becoming known makes a new request.
 	}
-	if state, _ := s.workload.Watcher.State(view.OwnedSecretKind); state != kindwatch.StateSynced {
+	if state, _ := s.Workload.Watcher.State(view.OwnedSecretKind); state != kindwatch.StateSynced {
 		return workloadSecretsUnknown(s), 0, nil
 	}
 	wanted := sets.New(r.hub.ComposedOf(hub)...)
-	for _, name := range s.workload.CopiesOf(s.Claim.GetUID()) {
+	for _, name := range s.Workload.CopiesOf(s.Claim.GetUID()) {
 		if composes(hub, name) {
 			wanted.Insert(name)
 		}
@@ -59,7 +60,7 @@ func (r *secretCopier) pullComposed(ctx context.Context, s *scope, hub *unstruct
 	return first, retryAfter, nil
 }
 
-func composedDelivery(s *scope, hub *unstructured.Unstructured, name string) delivery {
+func composedDelivery(s *scope.Scope, hub *unstructured.Unstructured, name string) delivery {
 	return delivery{
 		watched: view.HubComposedSecretKind,
 		from:    types.NamespacedName{Namespace: hub.GetNamespace(), Name: name},

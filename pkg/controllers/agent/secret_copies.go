@@ -21,33 +21,34 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // deleteCopies deletes the connection Secrets of a claim that the claim does not ask for any more, because it names
 // another one now or none. Only what is a copy of ours and controlled by the claim is deleted, as a live read shows it.
-func (r *secretCopier) deleteCopies(ctx context.Context, s *scope, wanted sets.Set[string]) (*condition.Problem, time.Duration, error) {
-	for _, name := range s.workload.CopiesOf(s.Claim.GetUID()) {
+func (r *secretCopier) deleteCopies(ctx context.Context, s *scope.Scope, wanted sets.Set[string]) (*condition.Problem, time.Duration, error) {
+	for _, name := range s.Workload.CopiesOf(s.Claim.GetUID()) {
 		key := types.NamespacedName{Namespace: s.Namespace, Name: name}
 		if wanted.Has(name) {
 			continue
 		}
-		if seen, err := s.workload.Watcher.Get(view.OwnedSecretKind, key); err != nil || !isCopy(seen, s.Claim) {
+		if seen, err := s.Workload.Watcher.Get(view.OwnedSecretKind, key); err != nil || !isCopy(seen, s.Claim) {
 			continue
 		}
 		have := &corev1.Secret{}
-		err := s.workload.Reader.Get(ctx, key, have)
+		err := s.Workload.Reader.Get(ctx, key, have)
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return secretProblem(err, "get", key, s.ClusterName)
 		}
-		if !s.workload.Owner().IsManaged(have) || !ownership.ControlledBy(have, s.Claim) || have.Annotations[view.HubSecretVersionAnnotation] == "" {
+		if !s.Workload.Owner().IsManaged(have) || !ownership.ControlledBy(have, s.Claim) || have.Annotations[view.HubSecretVersionAnnotation] == "" {
 			continue
 		}
-		err = s.workload.Client.Delete(ctx, have, client.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion})
+		err = s.Workload.Client.Delete(ctx, have, client.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil {
 			return secretProblem(err, "delete", key, s.ClusterName)
 		}
@@ -73,8 +74,8 @@ func secretProblem(err error, verb string, key types.NamespacedName, cluster mcr
 
 // workloadSecretsUnknown is why the Secrets that Masthead wrote into a workload cluster are not known, or nil if they
 // will be in a moment.
-func workloadSecretsUnknown(s *scope) *condition.Problem {
-	switch state, message := s.workload.Watcher.State(view.OwnedSecretKind); state {
+func workloadSecretsUnknown(s *scope.Scope) *condition.Problem {
+	switch state, message := s.Workload.Watcher.State(view.OwnedSecretKind); state {
 	case kindwatch.StateForbidden:
 		return &condition.Problem{Reason: reason.ReasonWorkloadForbidden, Message: "Masthead lacks the right to list and watch Secrets in this cluster."}
 	case kindwatch.StateTooLarge, kindwatch.StateStale:

@@ -23,6 +23,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -284,7 +285,7 @@ func TestWatchThatIsBehindIsWaitedForWithBackOff(t *testing.T) {
 	live := agenttest.Parse(t, `{'metadata':{'name':'db','namespace':'bar','uid':'new','resourceVersion':'5'}}`)
 	h := fakeHub(t, func(*view.Hub, kindwatch.Event) {})
 	r := &requirementReconciler{hub: h, hubReader: liveReader{obj: live}}
-	s := &scope{Facts: offeredClaim(live)}
+	s := &scope.Scope{Facts: offeredClaim(live)}
 	conflict := apierrors.NewConflict(s.Kind.GroupResource(), "db", errors.New("uid mismatch"))
 	before := agenttest.Parse(t, `{'metadata':{'name':'db','namespace':'bar','uid':'old','resourceVersion':'4'}}`)
 	for name, looked := range map[string]*unstructured.Unstructured{

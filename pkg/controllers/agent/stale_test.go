@@ -18,6 +18,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
@@ -41,7 +42,7 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 	claims := ownershiptest.InBar("").Kind
 	w := idleWorkload(t, "w1", view.Identity{})
 	w.Watcher = stalekind.Watcher(t, claims, view.NamespaceKind, view.OwnedSecretKind)
-	s := &scope{Facts: offeredClaim(agenttest.Parse(t, `{}`)), workload: w}
+	s := &scope.Scope{Facts: offeredClaim(agenttest.Parse(t, `{}`)), Workload: w}
 	h := idleHub()
 	h.Watcher = w.Watcher
 	r := &requirementReconciler{hub: h}

@@ -29,6 +29,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/metric"
@@ -78,7 +79,7 @@ func (w statusWriter) Patch(_ context.Context, obj client.Object, patch client.P
 }
 
 // teller is a reconciler without API servers but the workload cluster's of its scope, which knows no object.
-func teller(t *testing.T, claim *unstructured.Unstructured) (*requirementReconciler, *scope, *apiServer, *testingclock.FakePassiveClock) {
+func teller(t *testing.T, claim *unstructured.Unstructured) (*requirementReconciler, *scope.Scope, *apiServer, *testingclock.FakePassiveClock) {
 	t.Helper()
 	now := testingclock.NewFakePassiveClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	server := &apiServer{answer: apierrors.NewNotFound(ownershiptest.InBar("").Kind.GroupResource(), "db")}
@@ -88,7 +89,7 @@ func teller(t *testing.T, claim *unstructured.Unstructured) (*requirementReconci
 	h := idleHub()
 	h.Watcher = idleWorkload(t, "hub", view.Identity{}).Watcher
 	r := newRequirementReconciler(requirementOptions{hub: h, clock: now, metrics: metrics.New(prometheus.NewRegistry())})
-	s := &scope{workload: w, Facts: offeredClaim(claim)}
+	s := &scope.Scope{Workload: w, Facts: offeredClaim(claim)}
 	return r, s, server, now
 }
 
@@ -151,7 +152,7 @@ func TestReasonThatAClaimShowsMakesNoSeries(t *testing.T) {
 	for _, chosen := range []string{"a", "b", "c"} {
 		shown := propagation.Condition(claim, &condition.Problem{Reason: chosen})
 		claim.Object["status"] = propagation.StatusOf(claim, hub, true, shown, r.clock.Now())
-		if _, err := r.reports.report(t.Context(), s, outcome{hub: hub, asShown: true}); err != nil {
+		if _, err := r.reports.report(t.Context(), s, scope.Outcome{Hub: hub, AsShown: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -172,10 +173,10 @@ func TestHolderIsNotToldBeforeItMayBe(t *testing.T) {
 	problem := &condition.Problem{Reason: reason.ReasonConflict, Message: holder}
 	p := plan.Plan{Problem: problem, Holder: holder, Steps: []plan.Step{{Do: plan.Disclose, At: ownershiptest.InBar("db")}}}
 	o, failure := r.apply(t.Context(), s, p)
-	if failure == nil || o.problem != nil || o.holder != "" {
+	if failure == nil || o.Problem != nil || o.Holder != "" {
 		t.Errorf("want nothing to be told, got %+v, %v", o, failure)
 	}
-	for _, o := range []outcome{o, {problem: problem, holder: holder}} {
+	for _, o := range []scope.Outcome{o, {Problem: problem, Holder: holder}} {
 		for range 2 {
 			if _, err := r.tell(t.Context(), s, o, failure); err == nil {
 				t.Error("want it to be tried again")
@@ -207,11 +208,11 @@ func TestClusterThatDoesNotAnswerIsNotAskedAgain(t *testing.T) {
 			r, s, server, now := teller(t, claim)
 			server.answer = tc.answer
 			// Whoever looks at the Secrets begins with what is in their way.
-			s.inTheWay = []types.NamespacedName{{Name: "not-looked-at"}}
-			o := outcome{hub: hub, all: true}
+			s.InTheWay = []types.NamespacedName{{Name: "not-looked-at"}}
+			o := scope.Outcome{Hub: hub, All: true}
 			failure := r.bringDown(t.Context(), s, &o)
-			if failure == nil || (s.inTheWay == nil) != tc.secrets {
-				t.Errorf("%s want the Secrets to be looked at: %v, got %v in the way and %v", tc.reason, tc.secrets, s.inTheWay, failure)
+			if failure == nil || (s.InTheWay == nil) != tc.secrets {
+				t.Errorf("%s want the Secrets to be looked at: %v, got %v in the way and %v", tc.reason, tc.secrets, s.InTheWay, failure)
 			}
 			_, _ = r.tell(t.Context(), s, o, failure)
 			if len(server.asked) != tc.asked {
@@ -230,20 +231,20 @@ func TestClusterThatDoesNotAnswerIsNotAskedAgain(t *testing.T) {
 func TestRequestsThatAreNotAnsweredAreMarked(t *testing.T) {
 	claim, hub := carried(t)
 	claim.SetAnnotations(nil)
-	for name, ask := range map[string]func(*requirementReconciler, *scope) error{
-		"Finalizer": func(r *requirementReconciler, s *scope) error {
+	for name, ask := range map[string]func(*requirementReconciler, *scope.Scope) error{
+		"Finalizer": func(r *requirementReconciler, s *scope.Scope) error {
 			_, err := r.protect(t.Context(), s)
 			return err
 		},
-		"Release": func(r *requirementReconciler, s *scope) error {
+		"Release": func(r *requirementReconciler, s *scope.Scope) error {
 			_, err := r.release(t.Context(), s)
 			return err
 		},
-		"LateFields": func(r *requirementReconciler, s *scope) error {
+		"LateFields": func(r *requirementReconciler, s *scope.Scope) error {
 			_, _, err := r.late.lateInitialise(t.Context(), s, hub)
 			return err
 		},
-		"Secret": func(_ *requirementReconciler, _ *scope) error {
+		"Secret": func(_ *requirementReconciler, _ *scope.Scope) error {
 			_, _, err := secretProblem(errors.New("EOF"), "write", types.NamespacedName{}, "w1")
 			return err
 		},
@@ -266,7 +267,7 @@ func TestNobodyIsToldOfAClaimThatVanished(t *testing.T) {
 	claim, hub := carried(t)
 	r, s, server, _ := teller(t, claim)
 	s.Vanished = true
-	o := outcome{hub: hub, problem: plan.Deleting("MySQLInstance", "bar", "db"), retryAfter: time.Second}
+	o := scope.Outcome{Hub: hub, Problem: plan.Deleting("MySQLInstance", "bar", "db"), RetryAfter: time.Second}
 	result, err := r.tell(t.Context(), s, o, nil)
 	if err != nil || result.RequeueAfter != time.Second {
 		t.Errorf("want it to be looked at again after a second, got %v, %v", result, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
 // told is what is remembered about writing a status to a claim.
@@ -32,12 +33,12 @@ func withoutTransition(status map[string]any) map[string]any {
 }
 
 // toldInVain is whether a claim that shows what it shows now was told that status already.
-func (r *reporter) toldInVain(s *scope, c metav1.Condition, status map[string]any) bool {
+func (r *reporter) toldInVain(s *scope.Scope, c metav1.Condition, status map[string]any) bool {
 	return r.ledger.Of(s.Request).Told == told(s.Claim, c.Reason, status)
 }
 
 // rememberTold remembers a status that did not stay as it was written.
-func (r *reporter) rememberTold(s *scope, after *unstructured.Unstructured, c metav1.Condition, status map[string]any) {
+func (r *reporter) rememberTold(s *scope.Scope, after *unstructured.Unstructured, c metav1.Condition, status map[string]any) {
 	dropped := propagation.StatusDiffers(after, status)
 	r.ledger.Edit(s.Request, func(e *ledger.Entry) {
 		e.Told = ledger.ToldStatus{}
@@ -48,7 +49,7 @@ func (r *reporter) rememberTold(s *scope, after *unstructured.Unstructured, c me
 }
 
 // lastTold is the reason that a claim was told last, and whether it was told any.
-func (r *reporter) lastTold(s *scope) (string, bool) {
+func (r *reporter) lastTold(s *scope.Scope) (string, bool) {
 	if shown := propagation.AgentSynced(s.Claim); shown != nil {
 		reason, _ := shown["reason"].(string)
 		return reason, true

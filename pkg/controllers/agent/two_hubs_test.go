@@ -32,6 +32,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/test/controllertest"
 	"github.com/masthead-dev/masthead/test/fakefleet"
@@ -364,7 +365,7 @@ func TestUpdateOfAnObjectThatBecameAnothersIsRefused(t *testing.T) {
 
 	claim := f.object(f.namespace, "raced")
 	claim.Object["spec"] = map[string]any{"version": "8"}
-	s := &scope{workload: w, Facts: plan.Facts{Request: request.Request{ClusterName: f.cluster}, Claim: claim, Us: us}}
+	s := &scope.Scope{Workload: w, Facts: plan.Facts{Request: request.Request{ClusterName: f.cluster}, Claim: claim, Us: us}}
 	s.Kind.GroupVersionKind, s.Kind.Resource, s.Namespace, s.Name = f.gvk(), "mysqlinstances", f.namespace, "raced"
 	key := ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: f.target, Name: "raced"}}
 	ctx := f.agent.requirements.identities.Manager.In(f.Ctx)
@@ -382,7 +383,7 @@ func TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay(t *testing.T) {
 	c := clocktesting.NewFakePassiveClock(time.Now())
 	r := &requirementReconciler{hubClient: noWriter{t: t}, clock: c, ledger: &ledger.Ledger{}, inFlight: ledger.NewInFlight(c, time.Minute)}
 	claim := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
-	s := &scope{Facts: plan.Facts{
+	s := &scope.Scope{Facts: plan.Facts{
 		Request: request.Request{ClusterName: "capi/default/w1"}, Claim: claim, Us: ownership.Source{Identifier: "us", Namespace: "team"},
 	}}
 	place := func(namespace string) ownership.Place {
@@ -391,7 +392,7 @@ func TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay(t *testing.T) {
 	r.inFlight.Sending(s.Request, place("first"))
 	r.inFlight.Sent(s.Request, context.DeadlineExceeded)
 	_, o, err := r.push(t.Context(), s, place("second"), nil)
-	if err != nil || o == nil || !o.silent || o.retryAfter != time.Minute {
+	if err != nil || o == nil || !o.Silent || o.RetryAfter != time.Minute {
 		t.Errorf("want the claim to wait until nothing can land any more, got %+v, %v", o, err)
 	}
 }

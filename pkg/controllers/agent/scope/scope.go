@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package scope
 
 import (
 	"context"
@@ -22,60 +22,60 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
-// scope is what the steps of one reconcile share.
-type scope struct {
+// Scope is what the steps of one reconcile share.
+type Scope struct {
 	plan.Facts
 
-	// workload is the cluster of the claim.
-	workload *view.Cluster
+	// Workload is the cluster of the claim.
+	Workload *view.Cluster
 
-	// changes are those that this reconcile has seen, and awaitsStatus is whether it let the hub's wait; see latency.go.
-	changes      metrics.Changes
-	awaitsStatus bool
+	// Changes are those that this reconcile has seen, and AwaitsStatus is whether it let the hub's wait; see package metrics.
+	Changes      metrics.Changes
+	AwaitsStatus bool
 
-	// inTheWay are the Secrets of others that were found where the claim's should be.
-	inTheWay []types.NamespacedName
+	// InTheWay are the Secrets of others that were found where the claim's should be.
+	InTheWay []types.NamespacedName
 }
 
-// writes is who counts writes.
-type writes interface {
+// Writes is who counts writes.
+type Writes interface {
 	// Wrote counts a write to a cluster.
 	Wrote(cluster mcr.ClusterName, what string)
 }
 
-// patchClaim writes the metadata of a claim, on condition that the claim has not changed meanwhile: a merge patch
+// PatchClaim writes the metadata of a claim, on condition that the claim has not changed meanwhile: a merge patch
 // replaces the list of finalizers as a whole, and those of others must not get lost.
-func patchClaim(ctx context.Context, s *scope, claim *unstructured.Unstructured, what string, m writes) error {
+func PatchClaim(ctx context.Context, s *Scope, claim *unstructured.Unstructured, what string, m Writes) error {
 	patch, err := propagation.MetadataPatch(s.Claim, claim)
 	if err != nil {
 		return err
 	}
 	claim = propagation.Shell(s.Claim)
-	if err := s.workload.Client.Patch(ctx, claim, patch, s.workload.FieldOwner()); err != nil {
+	if err := s.Workload.Client.Patch(ctx, claim, patch, s.Workload.FieldOwner()); err != nil {
 		return answer.MarkUnanswered(err)
 	}
 	m.Wrote(s.ClusterName, what)
 	if claim.GetUID() != s.Claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
 		return fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)
 	}
-	s.workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
+	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 	s.Claim = claim
 	return nil
 }
 
-// intent is what the hub shall hold for the claim, given what it holds now, which may be nothing.
-func (s *scope) intent(ctx context.Context, place ownership.Place, hub *unstructured.Unstructured) *unstructured.Unstructured {
+// Intent is what the hub shall hold for the claim, given what it holds now, which may be nothing.
+func (s *Scope) Intent(ctx context.Context, place ownership.Place, hub *unstructured.Unstructured) *unstructured.Unstructured {
 	var excluded []string
 	if s.Class != nil {
 		excluded = s.Class.Spec.Agent.ExcludedMetadata
 	}
-	return propagation.Intent(s.Claim, place, s.marks(ctx, hub), s.Form, excluded...)
+	return propagation.Intent(s.Claim, place, s.Marks(ctx, hub), s.Form, excluded...)
 }
 
-// marks are the annotations that Masthead sets on the claim's object in the hub: which source it comes from, where that
+// Marks are the annotations that Masthead sets on the claim's object in the hub: which source it comes from, where that
 // is, and with whose rights it was created. Who takes an object over from another cluster, or adopts it, counts as its
 // creator.
-func (s *scope) marks(ctx context.Context, hub *unstructured.Unstructured) map[string]string {
+func (s *Scope) Marks(ctx context.Context, hub *unstructured.Unstructured) map[string]string {
 	marks := s.Us.Annotations()
 	maps.Copy(marks, s.Home.Annotations())
 	creator := ""
