@@ -56,17 +56,17 @@ func (r *requirementReconciler) tell(ctx context.Context, s *scope.Scope, o scop
 		r.identities.Reject(ctx)
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	case err != nil:
-		lasting, tellable := r.reports.failed(ctx, s, err)
+		lasting, tellable := r.reports.Failed(ctx, s, err)
 		if !tellable || lasting == nil && answer.IsUnanswered(err) {
 			return reconcile.Result{}, err
 		}
 		o.Silent, o.Problem, o.Holder, o.AsShown = false, lasting, "", lasting == nil
-		_, reportErr := r.reports.report(ctx, s, o)
+		_, reportErr := r.reports.Report(ctx, s, o)
 		return reconcile.Result{}, errors.Join(err, reportErr)
 	}
-	r.reports.succeeded(s.Request)
+	r.reports.Succeeded(s.Request)
 	o.Silent = o.Silent || s.Vanished // There is nobody to tell.
-	result, err := r.reports.report(ctx, s, o)
+	result, err := r.reports.Report(ctx, s, o)
 	if err == nil && o.Err != nil {
 		return reconcile.Result{}, o.Err
 	}

@@ -4,7 +4,6 @@
 package agent
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,20 +13,14 @@ import (
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	testingclock "k8s.io/utils/clock/testing"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/report"
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
@@ -89,7 +82,7 @@ func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 		t.Errorf("what may pass in a moment is retried silently, got %v", c)
 	}
 
-	now.ahead.Store(int64(failurePatience))
+	now.ahead.Store(int64(report.FailurePatience))
 	for _, name := range []string{"db", "old"} {
 		claim := f.synced(name, reason.ReasonSyncFailing)
 		if c := propagation.AgentSynced(claim); c["status"] != string(metav1.ConditionUnknown) {
@@ -112,61 +105,5 @@ func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 	for _, name := range []string{"db", "old"} {
 		f.poke(name) // By themselves they are tried again with back-off, which may have grown long.
 		f.synced(name, reason.ReasonSynced)
-	}
-}
-
-func TestFailuresAreToldAfterAWhile(t *testing.T) {
-	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	claim := agenttest.Parse(t, `{'metadata':{'uid':'1'}}`)
-	down := apierrors.NewInternalError(errors.New("failed calling webhook \"x\": dial tcp 10.0.0.1:443: connect: connection refused"))
-	resource := schema.GroupResource{Resource: "dbs"}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	for name, tc := range map[string]struct {
-		reason    string
-		ctx       context.Context // A case of the table.
-		err       error
-		after     time.Duration
-		succeeded bool
-		vanished  bool
-		want      string
-	}{
-		"AtOnce": {reason: "It may pass.", err: down, after: failurePatience - 1},
-		"AfterAWhile": {
-			reason: "It does not. The addresses of the hub are not told.", err: down, after: failurePatience,
-			want: "Synchronising this claim fails (InternalError) and is tried again, see the log of Masthead in the hub",
-		},
-		"NoAnswer": {
-			reason: "An error without an answer.", err: errors.New("dial tcp 10.0.0.1:443: i/o timeout"), after: failurePatience,
-			want: "Synchronising this claim fails (no answer) and is tried again, see the log of Masthead in the hub",
-		},
-		"SucceededBetween": {reason: "It begins anew.", err: down, after: failurePatience, succeeded: true},
-		"Conflict":         {reason: "It is retried silently.", err: apierrors.NewConflict(resource, "db", errors.New("x")), after: time.Hour},
-		"Ended":            {reason: "The manager ends.", err: down, after: time.Hour, ctx: ended},
-		"Vanished":         {reason: "There is nobody to tell.", err: down, after: time.Hour, vanished: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			now := testingclock.NewFakePassiveClock(at)
-			r := &reporter{clock: now, ledger: &ledger.Ledger{}}
-			ctx := tc.ctx
-			if ctx == nil {
-				ctx = t.Context()
-			}
-			s := &scope.Scope{Facts: plan.Facts{Claim: claim, Vanished: tc.vanished}}
-			if p, _ := r.failed(ctx, s, tc.err); p != nil {
-				t.Errorf("The first failure is told: %v", p)
-			}
-			if tc.succeeded {
-				r.succeeded(s.Request)
-			}
-			now.SetTime(at.Add(tc.after))
-			got := ""
-			if p, _ := r.failed(ctx, s, tc.err); p != nil {
-				got = p.Message
-			}
-			if got != tc.want {
-				t.Errorf("%s\nwant %q, got %q", tc.reason, tc.want, got)
-			}
-		})
 	}
 }

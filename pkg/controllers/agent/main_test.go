@@ -34,6 +34,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/report"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
@@ -227,7 +228,7 @@ type fixture struct {
 
 // toldClaims remembers which claims users were told of.
 type toldClaims struct {
-	reported
+	report.Metrics
 
 	mu      sync.Mutex
 	reasons map[request.Request]string
@@ -240,7 +241,7 @@ func (c *toldClaims) Requirement(req request.Request, reason string) {
 	if reason == "" {
 		delete(c.reasons, req)
 	}
-	c.reported.Requirement(req, reason)
+	c.Metrics.Requirement(req, reason)
 }
 
 // of is how many claims of a group these are.
@@ -325,8 +326,8 @@ func (f *fixture) start() {
 		f.T.Fatal(err)
 	}
 
-	f.looked = &toldClaims{reported: f.agent.requirements.metrics, reasons: map[request.Request]string{}}
-	f.agent.requirements.reports.metrics = f.looked
+	f.looked = &toldClaims{Metrics: f.agent.requirements.metrics, reasons: map[request.Request]string{}}
+	f.agent.requirements.reports.Metrics = f.looked
 
 	f.fleet.Set(connection.Cluster{
 		Name: f.cluster, State: connection.StateConnected, UID: f.kubeSystemUID(), Hub: f.owner,

@@ -20,6 +20,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/report"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -98,7 +99,7 @@ func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope.Scope
 		return nil
 	}
 	// A conflict that is over is one write with the finalizer.
-	claim := withConflict(s.Claim, "")
+	claim := report.WithConflict(s.Claim, "")
 	if claim == nil {
 		claim = s.Claim.DeepCopy()
 	}

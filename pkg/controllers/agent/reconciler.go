@@ -12,6 +12,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/report"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
@@ -43,7 +44,7 @@ type requirementReconciler struct {
 	// What flows down: late fields, Secrets, and what users are told.
 	late    lateFields
 	secrets secretCopier
-	reports reporter
+	reports report.Reporter
 }
 
 // requirementOptions are what the reconciler needs.
@@ -73,6 +74,6 @@ func newRequirementReconciler(o requirementOptions) *requirementReconciler {
 		bursts: bursts, inFlight: ledger.NewInFlight(o.clock, o.inFlightGrace),
 		late:    lateFields{clock: o.clock, metrics: o.metrics, ledger: l, patience: o.patience},
 		secrets: secretCopier{hub: o.hub, hubReader: hubaccess.API{}, metrics: o.metrics},
-		reports: reporter{clock: o.clock, metrics: o.metrics, ledger: l, bursts: bursts, patience: o.patience},
+		reports: report.Reporter{Clock: o.clock, Metrics: o.metrics, Ledger: l, Bursts: bursts, Patience: o.patience},
 	}
 }

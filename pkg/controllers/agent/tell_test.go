@@ -29,6 +29,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/report"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
@@ -152,7 +153,7 @@ func TestReasonThatAClaimShowsMakesNoSeries(t *testing.T) {
 	for _, chosen := range []string{"a", "b", "c"} {
 		shown := propagation.Condition(claim, &condition.Problem{Reason: chosen})
 		claim.Object["status"] = propagation.StatusOf(claim, hub, true, shown, r.clock.Now())
-		if _, err := r.reports.report(t.Context(), s, scope.Outcome{Hub: hub, AsShown: true}); err != nil {
+		if _, err := r.reports.Report(t.Context(), s, scope.Outcome{Hub: hub, AsShown: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -181,7 +182,7 @@ func TestHolderIsNotToldBeforeItMayBe(t *testing.T) {
 			if _, err := r.tell(t.Context(), s, o, failure); err == nil {
 				t.Error("want it to be tried again")
 			}
-			now.SetTime(now.Now().Add(failurePatience))
+			now.SetTime(now.Now().Add(report.FailurePatience))
 		}
 	}
 	if got := strings.Join(server.asked, "\n"); !strings.Contains(got, reason.ReasonSyncFailing) || strings.Contains(got, holder) {
@@ -219,7 +220,7 @@ func TestClusterThatDoesNotAnswerIsNotAskedAgain(t *testing.T) {
 				t.Errorf("%s want %d requests, got %v", tc.reason, tc.asked, server.asked)
 			}
 			before := len(server.asked)
-			now.SetTime(now.Now().Add(failurePatience))
+			now.SetTime(now.Now().Add(report.FailurePatience))
 			_, _ = r.tell(t.Context(), s, o, failure)
 			if got := server.asked[before:]; len(got) != tc.lasting || !strings.Contains(got[0], reason.ReasonSyncFailing) {
 				t.Errorf("%s want the failure to be told, got %v", tc.reason, got)

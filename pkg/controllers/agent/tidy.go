@@ -24,7 +24,7 @@ func (r *requirementReconciler) forgetAllButVanished(req request.Request) {
 	if w, ok := r.workloads.Get(req.ClusterName); ok {
 		w.AwaitSecrets(req)
 	}
-	r.reports.forget(req)
+	r.reports.Forget(req)
 	r.ledger.Edit(req, func(e *ledger.Entry) { *e = ledger.Entry{Vanished: e.Vanished} })
 }
 

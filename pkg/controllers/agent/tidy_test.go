@@ -21,6 +21,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/report"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -61,7 +62,7 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			h.Clusters.Add(w.Name, nil, w)
 			m := metrics.New(prometheus.NewRegistry())
 			r := &requirementReconciler{
-				identities: &hubaccess.Clients{}, reports: reporter{metrics: m}, bursts: ledger.NewBursts(clocktesting.NewFakePassiveClock(time.Now())),
+				identities: &hubaccess.Clients{}, reports: report.Reporter{Metrics: m}, bursts: ledger.NewBursts(clocktesting.NewFakePassiveClock(time.Now())),
 				hub: h, ledger: &ledger.Ledger{}, workloads: h.Clusters, metrics: m,
 			}
 			d := definition.New(definition.Options{Hub: h, Workloads: h.Clusters, KindGone: r.forgetKind})

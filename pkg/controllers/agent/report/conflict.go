@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package report
 
 import (
 	"context"
@@ -18,10 +18,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// withConflict returns a claim that names the holder of its name in an annotation, or none for an empty holder; nil if
+// WithConflict returns a claim that names the holder of its name in an annotation, or none for an empty holder; nil if
 // the claim is like that already. The annotation says the same as the condition, for definitions that drop conditions
 // which they do not know.
-func withConflict(claim *unstructured.Unstructured, holder string) *unstructured.Unstructured {
+func WithConflict(claim *unstructured.Unstructured, holder string) *unstructured.Unstructured {
 	holder = multicluster.BoundedText(holder)
 	if claim.GetAnnotations()[fleetv1alpha1.ConflictAnnotation] == holder {
 		return nil
@@ -41,12 +41,12 @@ func withConflict(claim *unstructured.Unstructured, holder string) *unstructured
 
 // noteConflict brings the annotation of a claim in line with what was found. A cluster that does not let us is told so
 // in the log only: the condition says everything that the annotation would. Of a paused claim nothing was found.
-func (r *reporter) noteConflict(ctx context.Context, s *scope.Scope, holder string) error {
-	claim := withConflict(s.Claim, holder)
+func (r *Reporter) noteConflict(ctx context.Context, s *scope.Scope, holder string) error {
+	claim := WithConflict(s.Claim, holder)
 	if claim == nil || s.IsPaused() {
 		return nil
 	}
-	err := scope.PatchClaim(ctx, s, claim, metrics.WriteAnnotation, r.metrics)
+	err := scope.PatchClaim(ctx, s, claim, metrics.WriteAnnotation, r.Metrics)
 	if p := reason.OfWorkload(err, "annotate this claim", reason.ReasonWorkloadRejected); p != nil {
 		log.FromContext(ctx).Info("Cannot annotate a claim", "reason", p.Reason, "message", p.Message)
 		return nil

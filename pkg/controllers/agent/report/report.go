@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package report
 
 import (
 	"context"
@@ -25,8 +25,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
-// reported is who counts what users are told.
-type reported interface {
+// Metrics is who counts what users are told.
+type Metrics interface {
 	// Requirement counts a claim by the reason of its condition. It does not count it any more for an empty one.
 	Requirement(req request.Request, reason string)
 	scope.Writes
@@ -34,21 +34,21 @@ type reported interface {
 	Shown(req request.Request, seen metrics.Changes, now time.Time)
 }
 
-// reporter tells users what became of their claims.
-type reporter struct {
-	clock   clock.PassiveClock
-	metrics reported
-	ledger  *ledger.Ledger
+// Reporter tells users what became of their claims.
+type Reporter struct {
+	Clock   clock.PassiveClock
+	Metrics Metrics
+	Ledger  *ledger.Ledger
 
-	// bursts knows which clusters create many claims right now, and patience how long the first status of a claim waits
+	// Bursts knows which clusters create many claims right now, and patience how long the first status of a claim waits
 	// for the hub's otherwise; see propagation.AwaitsFirstStatus.
-	bursts   *ledger.Bursts
-	patience time.Duration
+	Bursts   *ledger.Bursts
+	Patience time.Duration
 }
 
-// report tells the user what was found: the hub's status and our condition in the claim's status, and an event if there
+// Report tells the user what was found: the hub's status and our condition in the claim's status, and an event if there
 // is news. Nothing is written that is there already.
-func (r *reporter) report(ctx context.Context, s *scope.Scope, o scope.Outcome) (reconcile.Result, error) {
+func (r *Reporter) Report(ctx context.Context, s *scope.Scope, o scope.Outcome) (reconcile.Result, error) {
 	result := reconcile.Result{RequeueAfter: o.RetryAfter}
 	if o.Silent {
 		return result, nil
@@ -68,15 +68,15 @@ func (r *reporter) report(ctx context.Context, s *scope.Scope, o scope.Outcome) 
 	if !o.AsShown {
 		// What the claim shows is the workload cluster's to write, and its words make no series. The last reason that was
 		// found stays counted.
-		r.metrics.Requirement(s.Request, c.Reason)
+		r.Metrics.Requirement(s.Request, c.Reason)
 	}
-	now := r.clock.Now()
+	now := r.Clock.Now()
 	if o.Problem == nil && !o.AsShown {
-		patience := r.bursts.Patience(s.ClusterName, r.patience)
+		patience := r.Bursts.Patience(s.ClusterName, r.Patience)
 		if left := propagation.AwaitsFirstStatus(s.Claim, o.Hub, now, patience); left > 0 {
 			s.AwaitsStatus = true
 			// Claims that are not in the hub yet go first. A burst may be over sooner than the patience.
-			return reconcile.Result{RequeueAfter: min(left, max(r.patience, ledger.BurstLinger)), Priority: new(handler.LowPriority)}, nil
+			return reconcile.Result{RequeueAfter: min(left, max(r.Patience, ledger.BurstLinger)), Priority: new(handler.LowPriority)}, nil
 		}
 	}
 	status := propagation.StatusOf(s.Claim, o.Hub, o.Current, c, now)
@@ -92,7 +92,7 @@ func (r *reporter) report(ctx context.Context, s *scope.Scope, o scope.Outcome) 
 
 // writeStatus writes the status of a claim, and makes an event if it is news. It returns why the workload cluster
 // refuses it.
-func (r *reporter) writeStatus(
+func (r *Reporter) writeStatus(
 	ctx context.Context, s *scope.Scope, o scope.Outcome, c metav1.Condition, status map[string]any,
 ) (*condition.Problem, error) {
 	last, toldBefore := r.lastTold(s)
@@ -109,19 +109,19 @@ func (r *reporter) writeStatus(
 		if p := reason.OfWorkload(err, "write the status of this claim", reason.ReasonWorkloadRejected); p != nil {
 			// There is no place to say it to the user, but the log.
 			log.FromContext(ctx).Info("Cannot write the status of a claim", "reason", p.Reason, "message", p.Message)
-			r.metrics.Requirement(s.Request, p.Reason)
+			r.Metrics.Requirement(s.Request, p.Reason)
 			return p, nil
 		}
 		return nil, fmt.Errorf("cannot write the status of %s: %w", s.Request, err)
 	}
 	if propagation.IsFirstStatus(toldBefore, o.Hub) {
-		r.bursts.Sign(s.ClusterName)
+		r.Bursts.Sign(s.ClusterName)
 	}
 	r.rememberTold(s, after, c, status)
 	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, after)
-	r.metrics.Wrote(s.ClusterName, metrics.WriteStatus)
+	r.Metrics.Wrote(s.ClusterName, metrics.WriteStatus)
 	if o.Hub != nil {
-		r.metrics.Shown(s.Request, s.Changes, r.clock.Now())
+		r.Metrics.Shown(s.Request, s.Changes, r.Clock.Now())
 	}
 
 	switch {
@@ -136,5 +136,5 @@ func (r *reporter) writeStatus(
 	return nil, nil //nolint:nilnil // It is written.
 }
 
-// forget is called when a claim is gone.
-func (r *reporter) forget(req request.Request) { r.metrics.Requirement(req, "") }
+// Forget is called when a claim is gone.
+func (r *Reporter) Forget(req request.Request) { r.Metrics.Requirement(req, "") }

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package report
 
 import (
 	"cmp"
@@ -20,29 +20,29 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
-// failurePatience is how long synchronising a claim has to fail before the claim says so. What passes within that time,
+// FailurePatience is how long synchronising a claim has to fail before the claim says so. What passes within that time,
 // such as the restart of a webhook of the hub, is retried silently.
-const failurePatience = 10 * time.Second
+const FailurePatience = 10 * time.Second
 
-// failed notes that synchronising a claim has failed, and says what its user should be told if that lasts: nothing,
+// Failed notes that synchronising a claim has failed, and says what its user should be told if that lasts: nothing,
 // unless it has failed for a while. tellable is whether there is anything to tell: conflicts pass by themselves, and
 // what ends because the manager or the connection does is not the claim's affair.
 //
 // The message does not repeat the error. It is the hub's, names its webhooks and their addresses, and changes with each
 // attempt; all of that is in the log of the manager.
-func (r *reporter) failed(ctx context.Context, s *scope.Scope, err error) (lasting *condition.Problem, tellable bool) {
+func (r *Reporter) Failed(ctx context.Context, s *scope.Scope, err error) (lasting *condition.Problem, tellable bool) {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || answer.IsConflict(err) || s.Vanished {
 		return nil, false
 	}
-	now, uid := r.clock.Now(), s.Claim.GetUID()
+	now, uid := r.Clock.Now(), s.Claim.GetUID()
 	var f ledger.Failure
-	r.ledger.Edit(s.Request, func(e *ledger.Entry) {
+	r.Ledger.Edit(s.Request, func(e *ledger.Entry) {
 		if e.Failing.Since.IsZero() || e.Failing.UID != uid {
 			e.Failing = ledger.Failure{UID: uid, Since: now}
 		}
 		f = e.Failing
 	})
-	if now.Sub(f.Since) < failurePatience {
+	if now.Sub(f.Since) < FailurePatience {
 		return nil, true
 	}
 	return &condition.Problem{
@@ -53,7 +53,7 @@ func (r *reporter) failed(ctx context.Context, s *scope.Scope, err error) (lasti
 	}, true
 }
 
-// succeeded notes that synchronising a claim did not fail.
-func (r *reporter) succeeded(req request.Request) {
-	r.ledger.Edit(req, func(e *ledger.Entry) { e.Failing = ledger.Failure{} })
+// Succeeded notes that synchronising a claim did not fail.
+func (r *Reporter) Succeeded(req request.Request) {
+	r.Ledger.Edit(req, func(e *ledger.Entry) { e.Failing = ledger.Failure{} })
 }

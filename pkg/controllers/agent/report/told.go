@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package report
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,14 +33,14 @@ func withoutTransition(status map[string]any) map[string]any {
 }
 
 // toldInVain is whether a claim that shows what it shows now was told that status already.
-func (r *reporter) toldInVain(s *scope.Scope, c metav1.Condition, status map[string]any) bool {
-	return r.ledger.Of(s.Request).Told == told(s.Claim, c.Reason, status)
+func (r *Reporter) toldInVain(s *scope.Scope, c metav1.Condition, status map[string]any) bool {
+	return r.Ledger.Of(s.Request).Told == told(s.Claim, c.Reason, status)
 }
 
 // rememberTold remembers a status that did not stay as it was written.
-func (r *reporter) rememberTold(s *scope.Scope, after *unstructured.Unstructured, c metav1.Condition, status map[string]any) {
+func (r *Reporter) rememberTold(s *scope.Scope, after *unstructured.Unstructured, c metav1.Condition, status map[string]any) {
 	dropped := propagation.StatusDiffers(after, status)
-	r.ledger.Edit(s.Request, func(e *ledger.Entry) {
+	r.Ledger.Edit(s.Request, func(e *ledger.Entry) {
 		e.Told = ledger.ToldStatus{}
 		if dropped {
 			e.Told = told(after, c.Reason, status)
@@ -49,11 +49,11 @@ func (r *reporter) rememberTold(s *scope.Scope, after *unstructured.Unstructured
 }
 
 // lastTold is the reason that a claim was told last, and whether it was told any.
-func (r *reporter) lastTold(s *scope.Scope) (string, bool) {
+func (r *Reporter) lastTold(s *scope.Scope) (string, bool) {
 	if shown := propagation.AgentSynced(s.Claim); shown != nil {
 		reason, _ := shown["reason"].(string)
 		return reason, true
 	}
-	t := r.ledger.Of(s.Request).Told
+	t := r.Ledger.Of(s.Request).Told
 	return t.Reason, t != ledger.ToldStatus{} && t.UID == s.Claim.GetUID()
 }
