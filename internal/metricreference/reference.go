@@ -10,8 +10,8 @@ import (
 
 	"github.com/masthead-dev/masthead/internal/processmetrics"
 	"github.com/masthead-dev/masthead/pkg/budget"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	agentmetrics "github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/controllers/application"
 	"github.com/masthead-dev/masthead/pkg/controllers/discovery"
@@ -45,7 +45,7 @@ func Groups() ([]Group, error) {
 		{"Connections", func(reg prometheus.Registerer) error { connection.RegisterMetrics(reg); return nil }},
 		{"Queues", func(reg prometheus.Registerer) error { multicluster.NewMetrics(reg); return nil }},
 		{"Claims", func(reg prometheus.Registerer) error {
-			agent.NewMetrics(reg)
+			agentmetrics.New(reg)
 			view.RegisterOrphans(reg, nil)
 			hubaccess.RegisterMetrics(reg, nil)
 			return nil

@@ -18,7 +18,7 @@
 //   - A leader that gives its lease back stops writing first.
 //
 // A request that was sent in time may still be carried out later, when the API server is slow. Whoever takes over has
-// to allow for that; see pkg/controllers/agent, inflight.go.
+// to allow for that; see pkg/controllers/agent/ledger, inflight.go.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //

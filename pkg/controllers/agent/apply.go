@@ -105,11 +105,11 @@ func (r *requirementReconciler) bringDown(ctx context.Context, s *scope.Scope, o
 	if o.Silent || !o.All || o.Hub == nil || o.Hub.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	late, lateAfter, lateErr := r.late.lateInitialise(ctx, s, o.Hub)
+	late, lateAfter, lateErr := r.late.Initialise(ctx, s, o.Hub)
 	if answer.IsUnanswered(lateErr) {
 		return lateErr
 	}
-	p, secretsAfter, secretsErr := r.secrets.pullSecrets(ctx, s, o.Hub)
+	p, secretsAfter, secretsErr := r.secrets.Pull(ctx, s, o.Hub)
 	for _, told := range []*condition.Problem{p, late} {
 		if o.Problem == nil {
 			o.Problem = told

@@ -23,9 +23,11 @@
 //   - with whose rights the hub is used: package hubaccess, authenticate.go;
 //   - what is decided about a claim, and where it goes: package plan;
 //   - what a definition is in a workload cluster, and when it comes and goes: package definition;
-//   - connection Secrets: secret.go, secret_composed.go, secret_copies.go;
+//   - late fields and connection Secrets: package down; status, conditions and events: package report;
+//   - what is kept between two reconciles: package ledger; what the steps of one share: package scope;
+//   - what an error of an API server says: package answer; metrics: package metrics;
 //   - what pauses a claim: package plan; claims whose owners ask for them: asked.go;
-//   - deletions: deletion.go, inflight.go, vanished.go; clusters that leave: leaving.go;
+//   - deletions: deletion.go, ledger/inflight.go, vanished.go; clusters that leave: leaving.go;
 //   - reasons that users read: package reason.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?

@@ -147,7 +147,7 @@ func TestLateFieldsOfAClaimThatIsGoneMakeNoClaim(t *testing.T) {
 	gone.SetUID("0d8d7c1c-5b8f-4a0e-8f57-3b1f0f6c7a11")
 	s := &scope.Scope{Workload: w, Facts: plan.Facts{Request: request.Request{ClusterName: f.cluster}, Claim: gone}}
 	s.Kind.GroupVersionKind, s.Namespace, s.Name = f.gvk(), f.namespace, "gone"
-	_, err := f.agent.requirements.late.applyLate(f.Ctx, s, ownership.LateInitManager, ownership.RecordFor(gone, f.object(f.target, "gone")), map[string]any{"compositionRef": map[string]any{"name": "c"}})
+	_, err := f.agent.requirements.late.Apply(f.Ctx, s, ownership.LateInitManager, ownership.RecordFor(gone, f.object(f.target, "gone")), map[string]any{"compositionRef": map[string]any{"name": "c"}})
 	if !apierrors.IsConflict(err) {
 		t.Errorf("want it to be refused, got %v", err)
 	}
@@ -189,7 +189,7 @@ func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 	}
 	_ = unstructured.SetNestedField(hub.Object, "g", "spec", "compositionRef", "name")
 	s := &scope.Scope{Workload: w, Facts: plan.Facts{Request: w.Request(kind, claim), Claim: claim}}
-	p, again, err := f.agent.requirements.late.lateInitialise(f.Ctx, s, hub)
+	p, again, err := f.agent.requirements.late.Initialise(f.Ctx, s, hub)
 	if p != nil || err != nil || again == 0 {
 		t.Errorf("want the claim to be looked at again, got %v, %v, %s", p, err, again)
 	}

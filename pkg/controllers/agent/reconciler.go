@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/down"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
@@ -42,8 +43,8 @@ type requirementReconciler struct {
 	ledger *ledger.Ledger
 
 	// What flows down: late fields, Secrets, and what users are told.
-	late    lateFields
-	secrets secretCopier
+	late    down.LateFields
+	secrets down.Secrets
 	reports report.Reporter
 }
 
@@ -72,8 +73,8 @@ func newRequirementReconciler(o requirementOptions) *requirementReconciler {
 		hubClient: hubaccess.API{}, hubReader: hubaccess.API{}, identities: o.identities,
 		clock: o.clock, protected: o.protected, metrics: o.metrics, ledger: l,
 		bursts: bursts, inFlight: ledger.NewInFlight(o.clock, o.inFlightGrace),
-		late:    lateFields{clock: o.clock, metrics: o.metrics, ledger: l, patience: o.patience},
-		secrets: secretCopier{hub: o.hub, hubReader: hubaccess.API{}, metrics: o.metrics},
+		late:    down.LateFields{Clock: o.clock, Metrics: o.metrics, Ledger: l, Patience: o.patience},
+		secrets: down.Secrets{Hub: o.hub, HubReader: hubaccess.API{}, Metrics: o.metrics},
 		reports: report.Reporter{Clock: o.clock, Metrics: o.metrics, Ledger: l, Bursts: bursts, Patience: o.patience},
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
@@ -209,27 +208,4 @@ func TestMetadataOfTheHubsSecretIsNoReasonToWrite(t *testing.T) {
 	}
 	f.Edit(f.hub, source, func() { source.Data["password"] = []byte("two") })
 	f.Within("a rotated value still follows", f.secretIs("db-conn", "two"))
-}
-
-func TestComposes(t *testing.T) {
-	const refs = `'spec':{'crossplane':{'resourceRefs':[{'apiVersion':'v1','kind':'Secret','name':'a'},{'apiVersion':'v1','kind':'ConfigMap','name':'b'},` +
-		`{'apiVersion':'example.org/v1','kind':'Secret','name':'c'},'x']}}`
-	const synced = `,'status':{'conditions':[{'type':'Synced','status':'True'}]}`
-	for name, tc := range map[string]struct {
-		reason, composite, secret string
-		want                      bool
-	}{
-		"Referred":     {reason: "Crossplane deletes before it drops the reference.", composite: refs + synced, secret: "a", want: true},
-		"NotReferred":  {reason: "Everything is composed, and this is no part of it.", composite: refs + synced, secret: "d"},
-		"OtherKind":    {reason: "A ConfigMap of the name is no Secret.", composite: refs + synced, secret: "b"},
-		"OtherGroup":   {reason: "Nor is a Secret of another API.", composite: refs + synced, secret: "c"},
-		"NotSynced":    {reason: "What Crossplane has not done yet it may still do.", composite: `'spec':{}`, secret: "a", want: true},
-		"FailedToSync": {reason: "What fails now may have worked before.", composite: `'spec':{},'status':{'conditions':[{'type':'Synced','status':'False'}]}`, secret: "a", want: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := composes(agenttest.Parse(t, `{'kind':'Cache','apiVersion':'acmeco.org/v1',`+tc.composite+`}`), tc.secret); got != tc.want {
-				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
-			}
-		})
-	}
 }

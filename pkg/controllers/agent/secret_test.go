@@ -29,30 +29,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-func TestUpToDate(t *testing.T) {
-	controller := true
-	claim := &metav1.ObjectMeta{UID: "claim"}
-	for name, tc := range map[string]struct {
-		reason string
-		owner  types.UID
-		left   view.CopyState
-		want   bool
-	}{
-		"Same":          {reason: "A copy of the known state, as we left it.", owner: "claim", left: view.CopyState{Of: "s/1", Version: "5"}, want: true},
-		"AfterRestart":  {reason: "After a restart, what it says of itself is not believed.", owner: "claim"},
-		"Rotated":       {reason: "A copy of an older state.", owner: "claim", left: view.CopyState{Of: "s/0", Version: "5"}},
-		"Tampered":      {reason: "Somebody wrote it after us.", owner: "claim", left: view.CopyState{Of: "s/1", Version: "4"}},
-		"SomebodyElses": {reason: "Another claim's.", owner: "another", left: view.CopyState{Of: "s/1", Version: "5"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			have := &metav1.ObjectMeta{ResourceVersion: "5", OwnerReferences: []metav1.OwnerReference{{UID: tc.owner, Controller: &controller}}}
-			if got := upToDate(have, claim, "s/1", tc.left); got != tc.want {
-				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
-			}
-		})
-	}
-}
-
 // secretIs says whether a Secret in the workload cluster has a password; none if that is empty.
 func (f *fixture) secretIs(name, password string) func() error {
 	return func() error {

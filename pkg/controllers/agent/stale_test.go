@@ -54,7 +54,6 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 	}{
 		"Hub":        {reason: "The claims of the kind in the hub.", got: r.unknown(claims), want: reason.ReasonKindNotServed},
 		"Namespaces": {reason: "Where claims go.", got: namespacesUnknown(w), want: reason.ReasonWorkloadRejected},
-		"Secrets":    {reason: "What was delivered.", got: workloadSecretsUnknown(s), want: reason.ReasonSecretRejected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.got == nil || tc.got.Reason != tc.want {

@@ -242,11 +242,7 @@ func TestRequestsThatAreNotAnsweredAreMarked(t *testing.T) {
 			return err
 		},
 		"LateFields": func(r *requirementReconciler, s *scope.Scope) error {
-			_, _, err := r.late.lateInitialise(t.Context(), s, hub)
-			return err
-		},
-		"Secret": func(_ *requirementReconciler, _ *scope.Scope) error {
-			_, _, err := secretProblem(errors.New("EOF"), "write", types.NamespacedName{}, "w1")
+			_, _, err := r.late.Initialise(t.Context(), s, hub)
 			return err
 		},
 	} {
@@ -257,7 +253,7 @@ func TestRequestsThatAreNotAnsweredAreMarked(t *testing.T) {
 				t.Errorf("want an error that says so, got %v", err)
 			}
 			server.answer = apierrors.NewInternalError(errors.New("etcd"))
-			if err := ask(r, s); name != "Secret" && (err == nil || answer.IsUnanswered(err)) {
+			if err := ask(r, s); err == nil || answer.IsUnanswered(err) {
 				t.Errorf("want an answer to be one, got %v", err)
 			}
 		})

@@ -9,32 +9,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
-
-func TestIsWithheld(t *testing.T) {
-	for value, tc := range map[string]struct {
-		reason string
-		want   bool
-	}{
-		"true":  {reason: "The author wants it delivered."},
-		"false": {reason: "The author keeps it back.", want: true},
-		"False": {reason: "What could mean anything does not hand out a password.", want: true},
-		"":      {reason: "Nor does a label without a value.", want: true},
-	} {
-		if got := isWithheld(&metav1.ObjectMeta{Labels: map[string]string{fleetv1alpha1.DeliverLabel: value}}); got != tc.want {
-			t.Errorf("%s want %t for %q, got %t", tc.reason, tc.want, value, got)
-		}
-	}
-	if isWithheld(&metav1.ObjectMeta{Labels: map[string]string{"tier": "gold"}}) {
-		t.Error("want a Secret without the label to be delivered")
-	}
-}
 
 // noSecret waits until the workload cluster has no Secret of a name.
 func (f *fixture) noSecret(name string) {

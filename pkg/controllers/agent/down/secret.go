@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package down
 
 import (
 	"context"
@@ -31,13 +31,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// secretCopier copies Secrets from the hub to workload clusters.
-type secretCopier struct {
-	hub *view.Hub
+// Secrets copies Secrets from the hub to workload clusters.
+type Secrets struct {
+	Hub *view.Hub
 
-	// hubReader is the hub with the rights of the identity of the context.
-	hubReader client.Reader
-	metrics   *metrics.Metrics
+	// HubReader is the hub with the rights of the identity of the context.
+	HubReader client.Reader
+	Metrics   *metrics.Metrics
 }
 
 // delivery is one Secret that is brought from the hub to a workload cluster.
@@ -48,8 +48,8 @@ type delivery struct {
 	from, to types.NamespacedName
 }
 
-// pullSecrets brings what the hub's object has made for its requirement to the workload cluster.
-func (r *secretCopier) pullSecrets(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+// Pull brings what the hub's object has made for its requirement to the workload cluster.
+func (r *Secrets) Pull(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	pull := r.pullSecret
 	if s.Form == crossplane.FormComposite {
 		pull = r.pullComposed
@@ -67,7 +67,7 @@ func (r *secretCopier) pullSecrets(ctx context.Context, s *scope.Scope, hub *uns
 // Which Secret that is, is decided by the hub's claim: the name that it writes to, in its own namespace, and only if
 // the claim controls the Secret of that name. A workload cluster chooses the name, and could choose that of any Secret
 // in the namespace; it gets what Crossplane made for it and nothing else.
-func (r *secretCopier) pullSecret(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+func (r *Secrets) pullSecret(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	d := delivery{
 		watched: crossplane.HubSecretKind,
 		from:    types.NamespacedName{Namespace: hub.GetNamespace(), Name: crossplane.ConnectionSecretName(hub)},
@@ -91,7 +91,7 @@ func (r *secretCopier) pullSecret(ctx context.Context, s *scope.Scope, hub *unst
 }
 
 // pullOne brings one Secret, if the hub's object controls it and the copy is not what it should be already.
-func (r *secretCopier) pullOne(
+func (r *Secrets) pullOne(
 	ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured, d delivery,
 ) (*condition.Problem, time.Duration, error) {
 	have, err := s.Workload.Watcher.Get(view.OwnedSecretKind, d.to)
@@ -99,7 +99,7 @@ func (r *secretCopier) pullOne(
 		// Its becoming known makes a new request.
 		return workloadSecretsUnknown(s), 0, nil
 	}
-	seen, err := r.hub.Watcher.Get(d.watched, d.from)
+	seen, err := r.Hub.Watcher.Get(d.watched, d.from)
 	switch {
 	case apierrors.IsNotFound(err) && isCopy(have, s.Claim):
 		return secretMissing(d.from), 0, nil
@@ -119,11 +119,11 @@ func (r *secretCopier) pullOne(
 }
 
 // copySecret compares the Secret in the workload cluster with the hub's as they are, and makes it the same.
-func (r *secretCopier) copySecret(
+func (r *Secrets) copySecret(
 	ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured, d delivery,
 ) (*condition.Problem, time.Duration, error) {
 	secret := &corev1.Secret{}
-	err := r.hubReader.Get(ctx, d.from, secret)
+	err := r.HubReader.Get(ctx, d.from, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, 0, nil
@@ -148,8 +148,8 @@ func isWithheld(secret metav1.Object) bool {
 }
 
 // withheld is whether the Secret of a delivery is the hub's object's and is kept in the hub, as far as the watch knows.
-func (r *secretCopier) withheld(hub *unstructured.Unstructured, d delivery) bool {
-	seen, err := r.hub.Watcher.Get(d.watched, d.from)
+func (r *Secrets) withheld(hub *unstructured.Unstructured, d delivery) bool {
+	seen, err := r.Hub.Watcher.Get(d.watched, d.from)
 	return err == nil && ownership.ControlledBy(seen, hub) && isWithheld(seen)
 }
 
@@ -169,15 +169,15 @@ func deliverable(f crossplane.Form, secretType corev1.SecretType) bool {
 }
 
 // secretUnknown is why the hub's Secret is not known, if that is something that a user should know.
-func (r *secretCopier) secretUnknown(watched kindwatch.Kind) *condition.Problem {
-	if state, _ := r.hub.Watcher.State(watched); state == kindwatch.StateForbidden {
+func (r *Secrets) secretUnknown(watched kindwatch.Kind) *condition.Problem {
+	if state, _ := r.Hub.Watcher.State(watched); state == kindwatch.StateForbidden {
 		return &condition.Problem{Reason: reason.ReasonForbidden, Message: "Masthead lacks the right to list and watch Secrets in the hub."}
 	}
 	return nil
 }
 
 // writeSecret creates or corrects the Secret in the workload cluster.
-func (r *secretCopier) writeSecret(ctx context.Context, s *scope.Scope, to types.NamespacedName, from *corev1.Secret) (*condition.Problem, time.Duration, error) {
+func (r *Secrets) writeSecret(ctx context.Context, s *scope.Scope, to types.NamespacedName, from *corev1.Secret) (*condition.Problem, time.Duration, error) {
 	have := &corev1.Secret{}
 	err := s.Workload.Reader.Get(ctx, to, have)
 	if client.IgnoreNotFound(err) != nil {
@@ -223,7 +223,7 @@ func (r *secretCopier) writeSecret(ctx context.Context, s *scope.Scope, to types
 	}
 	s.Workload.Wrote(to, view.CopyState{Of: ownership.VersionOf(from), Version: want.GetResourceVersion()})
 	s.Workload.Watcher.Observe(view.OwnedSecretKind, to, metadataOf(want))
-	r.metrics.Wrote(s.ClusterName, metrics.WriteSecret)
+	r.Metrics.Wrote(s.ClusterName, metrics.WriteSecret)
 	return nil, 0, nil
 }
 

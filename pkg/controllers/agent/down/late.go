@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package down
 
 import (
 	"context"
@@ -27,18 +27,18 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
-// lateFields shows in claims what Crossplane has filled in, and has them record their objects in the hub.
-type lateFields struct {
-	clock   clock.PassiveClock
-	metrics *metrics.Metrics
-	ledger  *ledger.Ledger
+// LateFields shows in claims what Crossplane has filled in, and has them record their objects in the hub.
+type LateFields struct {
+	Clock   clock.PassiveClock
+	Metrics *metrics.Metrics
+	Ledger  *ledger.Ledger
 
-	// patience is how long the first fields that were filled in wait for the others.
-	patience time.Duration
+	// Patience is how long the first fields that were filled in wait for the others.
+	Patience time.Duration
 }
 
-// lateInitialise shows in the claim what Crossplane has filled in, and has the claim record its object in the hub.
-func (r *lateFields) lateInitialise(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+// Initialise shows in the claim what Crossplane has filled in, and has the claim record its object in the hub.
+func (r *LateFields) Initialise(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	if err := r.inheritLate(ctx, s); err != nil {
 		return nil, 0, err
 	}
@@ -49,7 +49,7 @@ func (r *lateFields) lateInitialise(ctx context.Context, s *scope.Scope, hub *un
 	}
 	// A record of another object is corrected at once; it would be followed.
 	if _, outdated := ownership.RecordOf(s.Claim); recorded || !outdated {
-		if left := propagation.AwaitsLateFields(hub, r.clock.Now(), r.patience); left > 0 {
+		if left := propagation.AwaitsLateFields(hub, r.Clock.Now(), r.Patience); left > 0 {
 			return nil, left, nil
 		}
 	}
@@ -58,18 +58,18 @@ func (r *lateFields) lateInitialise(ctx context.Context, s *scope.Scope, hub *un
 	}
 	again := time.Duration(0)
 	manager, record := s.Workload.Owner().FieldManager(ownership.LateInitManager), ownership.RecordFor(s.Claim, hub)
-	claim, err := r.applyLate(ctx, s, manager, record, spec)
+	claim, err := r.Apply(ctx, s, manager, record, spec)
 	if conflictsWithRecord(err) {
 		// The record came with the manifest of another claim, or somebody has changed it.
 		if err = r.correctRecord(ctx, s, hub); err == nil {
-			claim, err = r.applyLate(ctx, s, manager, record, spec)
+			claim, err = r.Apply(ctx, s, manager, record, spec)
 		}
 	}
 	if fields := propagation.ConflictingFields(err, s.Form.LateFields(spec)); len(fields) > 0 {
 		// The user says the same as we did, so that it was taken for ours; it is his. What is his has to travel, and the
 		// watch does not have the claim looked at again because of what we have written ourselves.
 		spec, _ = propagation.LateSpec(s.Claim, hub, s.Form, fields...)
-		claim, err = r.applyLate(ctx, s, manager, record, spec)
+		claim, err = r.Apply(ctx, s, manager, record, spec)
 		again = lookAgain
 	}
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *lateFields) lateInitialise(ctx context.Context, s *scope.Scope, hub *un
 		}
 		return nil, 0, fmt.Errorf("cannot show in %s what Crossplane filled in: %w", s.Request, err)
 	}
-	r.metrics.Wrote(s.ClusterName, metrics.WriteLateFields)
+	r.Metrics.Wrote(s.ClusterName, metrics.WriteLateFields)
 	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 	s.Claim = claim
 	r.rememberShown(s, spec, hub)
@@ -87,7 +87,7 @@ func (r *lateFields) lateInitialise(ctx context.Context, s *scope.Scope, hub *un
 
 // inheritLate makes what former field managers of ours have filled in this hub's: it applies the same, and then has
 // them give it up.
-func (r *lateFields) inheritLate(ctx context.Context, s *scope.Scope) error {
+func (r *LateFields) inheritLate(ctx context.Context, s *scope.Scope) error {
 	former := propagation.FormerManagers(s.Claim, s.Workload.Owner())
 	if len(former) == 0 {
 		return nil
@@ -98,21 +98,21 @@ func (r *lateFields) inheritLate(ctx context.Context, s *scope.Scope) error {
 		spec, _ = propagation.OwnedPart(owned, have).(map[string]any)
 	}
 	manager, record := s.Workload.Owner().FieldManager(ownership.LateInitManager), s.Claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation]
-	claim, err := r.applyLate(ctx, s, manager, record, spec)
+	claim, err := r.Apply(ctx, s, manager, record, spec)
 	if conflictsWithRecord(err) {
 		// It is somebody else's, and is corrected afterwards.
-		claim, err = r.applyLate(ctx, s, manager, "", spec)
+		claim, err = r.Apply(ctx, s, manager, "", spec)
 	}
 	for _, manager := range former {
 		if err == nil {
-			claim, err = r.applyLate(ctx, s, manager, "", nil)
+			claim, err = r.Apply(ctx, s, manager, "", nil)
 		}
 	}
 	if err != nil {
 		// What a user has changed meanwhile is an event.
 		return fmt.Errorf("cannot take over in %s what was filled in before: %w", s.Request, err)
 	}
-	r.metrics.Wrote(s.ClusterName, metrics.WriteLateFields)
+	r.Metrics.Wrote(s.ClusterName, metrics.WriteLateFields)
 	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 	s.Claim = claim
 	return nil
@@ -122,7 +122,7 @@ func (r *lateFields) inheritLate(ctx context.Context, s *scope.Scope) error {
 const lookAgain = time.Millisecond
 
 // correctRecord makes the record of a claim that of an object of the hub, whoever wrote it.
-func (r *lateFields) correctRecord(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) error {
+func (r *LateFields) correctRecord(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) error {
 	claim := s.Claim.DeepCopy()
 	annotations := claim.GetAnnotations()
 	if annotations == nil {
@@ -130,13 +130,13 @@ func (r *lateFields) correctRecord(ctx context.Context, s *scope.Scope, hub *uns
 	}
 	annotations[fleetv1alpha1.HubObjectAnnotation] = ownership.RecordFor(claim, hub)
 	claim.SetAnnotations(annotations)
-	return scope.PatchClaim(ctx, s, claim, metrics.WriteAnnotation, r.metrics)
+	return scope.PatchClaim(ctx, s, claim, metrics.WriteAnnotation, r.Metrics)
 }
 
-// applyLate applies what we manage of the very claim that was looked at, which is what was filled in late and the
+// Apply applies what we manage of the very claim that was looked at, which is what was filled in late and the
 // record of its object in the hub. A claim that is gone is not made anew. Both are one apply, because nearly every
 // claim needs both and each request counts. An empty record is none.
-func (r *lateFields) applyLate(
+func (r *LateFields) Apply(
 	ctx context.Context, s *scope.Scope, manager, record string, spec map[string]any,
 ) (*unstructured.Unstructured, error) {
 	claim := &unstructured.Unstructured{Object: map[string]any{}}
@@ -162,10 +162,10 @@ func (r *lateFields) applyLate(
 
 // rememberShown remembers an apply that did not lead to what was applied, because the workload cluster drops or changes
 // it. It is not repeated as long as it would be the same.
-func (r *lateFields) rememberShown(s *scope.Scope, spec map[string]any, hub *unstructured.Unstructured) {
+func (r *LateFields) rememberShown(s *scope.Scope, spec map[string]any, hub *unstructured.Unstructured) {
 	_, still := propagation.LateSpec(s.Claim, hub, s.Form)
 	recorded := s.Claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] == ownership.RecordFor(s.Claim, hub)
-	r.ledger.Edit(s.Request, func(e *ledger.Entry) {
+	r.Ledger.Edit(s.Request, func(e *ledger.Entry) {
 		e.Shown = ""
 		if still || !recorded {
 			e.Shown = ownership.RecordFor(s.Claim, hub) + propagation.HashOf(spec)
@@ -173,8 +173,8 @@ func (r *lateFields) rememberShown(s *scope.Scope, spec map[string]any, hub *uns
 	})
 }
 
-func (r *lateFields) shownInVain(s *scope.Scope, spec map[string]any, hub *unstructured.Unstructured) bool {
-	return r.ledger.Of(s.Request).Shown == ownership.RecordFor(s.Claim, hub)+propagation.HashOf(spec)
+func (r *LateFields) shownInVain(s *scope.Scope, spec map[string]any, hub *unstructured.Unstructured) bool {
+	return r.Ledger.Of(s.Request).Shown == ownership.RecordFor(s.Claim, hub)+propagation.HashOf(spec)
 }
 
 // conflictsWithRecord is whether an API server refused an apply because somebody else wrote the record, or applied

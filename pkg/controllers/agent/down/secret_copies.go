@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package down
 
 import (
 	"context"
@@ -28,7 +28,7 @@ import (
 
 // deleteCopies deletes the connection Secrets of a claim that the claim does not ask for any more, because it names
 // another one now or none. Only what is a copy of ours and controlled by the claim is deleted, as a live read shows it.
-func (r *secretCopier) deleteCopies(ctx context.Context, s *scope.Scope, wanted sets.Set[string]) (*condition.Problem, time.Duration, error) {
+func (r *Secrets) deleteCopies(ctx context.Context, s *scope.Scope, wanted sets.Set[string]) (*condition.Problem, time.Duration, error) {
 	for _, name := range s.Workload.CopiesOf(s.Claim.GetUID()) {
 		key := types.NamespacedName{Namespace: s.Namespace, Name: name}
 		if wanted.Has(name) {
@@ -52,7 +52,7 @@ func (r *secretCopier) deleteCopies(ctx context.Context, s *scope.Scope, wanted 
 		if client.IgnoreNotFound(err) != nil {
 			return secretProblem(err, "delete", key, s.ClusterName)
 		}
-		r.metrics.Wrote(s.ClusterName, metrics.WriteSecret)
+		r.Metrics.Wrote(s.ClusterName, metrics.WriteSecret)
 	}
 	return nil, 0, nil
 }

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+package down
 
 import (
 	"context"
@@ -21,8 +21,8 @@ import (
 // pullComposed brings the Secrets that the hub's composite controls to the workload cluster, and deletes the copies of
 // those that it does not compose any more. One that fails does not keep the others from arriving; the first problem is
 // told.
-func (r *secretCopier) pullComposed(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
-	if state, _ := r.hub.Watcher.State(view.HubComposedSecretKind); state != kindwatch.StateSynced {
+func (r *Secrets) pullComposed(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+	if state, _ := r.Hub.Watcher.State(view.HubComposedSecretKind); state != kindwatch.StateSynced {
 		if p := r.secretUnknown(view.HubComposedSecretKind); p != nil {
 			return p, condition.SlowRetry(), nil
 		}
@@ -31,7 +31,7 @@ func (r *secretCopier) pullComposed(ctx context.Context, s *scope.Scope, hub *un
 	if state, _ := s.Workload.Watcher.State(view.OwnedSecretKind); state != kindwatch.StateSynced {
 		return workloadSecretsUnknown(s), 0, nil
 	}
-	wanted := sets.New(r.hub.ComposedOf(hub)...)
+	wanted := sets.New(r.Hub.ComposedOf(hub)...)
 	for _, name := range s.Workload.CopiesOf(s.Claim.GetUID()) {
 		if composes(hub, name) {
 			wanted.Insert(name)

@@ -1,0 +1,104 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package down
+
+import (
+	"errors"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/test/stalekind"
+)
+
+func TestUpToDate(t *testing.T) {
+	controller := true
+	claim := &metav1.ObjectMeta{UID: "claim"}
+	for name, tc := range map[string]struct {
+		reason string
+		owner  types.UID
+		left   view.CopyState
+		want   bool
+	}{
+		"Same":          {reason: "A copy of the known state, as we left it.", owner: "claim", left: view.CopyState{Of: "s/1", Version: "5"}, want: true},
+		"AfterRestart":  {reason: "After a restart, what it says of itself is not believed.", owner: "claim"},
+		"Rotated":       {reason: "A copy of an older state.", owner: "claim", left: view.CopyState{Of: "s/0", Version: "5"}},
+		"Tampered":      {reason: "Somebody wrote it after us.", owner: "claim", left: view.CopyState{Of: "s/1", Version: "4"}},
+		"SomebodyElses": {reason: "Another claim's.", owner: "another", left: view.CopyState{Of: "s/1", Version: "5"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			have := &metav1.ObjectMeta{ResourceVersion: "5", OwnerReferences: []metav1.OwnerReference{{UID: tc.owner, Controller: &controller}}}
+			if got := upToDate(have, claim, "s/1", tc.left); got != tc.want {
+				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func TestComposes(t *testing.T) {
+	const refs = `'spec':{'crossplane':{'resourceRefs':[{'apiVersion':'v1','kind':'Secret','name':'a'},{'apiVersion':'v1','kind':'ConfigMap','name':'b'},` +
+		`{'apiVersion':'example.org/v1','kind':'Secret','name':'c'},'x']}}`
+	const synced = `,'status':{'conditions':[{'type':'Synced','status':'True'}]}`
+	for name, tc := range map[string]struct {
+		reason, composite, secret string
+		want                      bool
+	}{
+		"Referred":     {reason: "Crossplane deletes before it drops the reference.", composite: refs + synced, secret: "a", want: true},
+		"NotReferred":  {reason: "Everything is composed, and this is no part of it.", composite: refs + synced, secret: "d"},
+		"OtherKind":    {reason: "A ConfigMap of the name is no Secret.", composite: refs + synced, secret: "b"},
+		"OtherGroup":   {reason: "Nor is a Secret of another API.", composite: refs + synced, secret: "c"},
+		"NotSynced":    {reason: "What Crossplane has not done yet it may still do.", composite: `'spec':{}`, secret: "a", want: true},
+		"FailedToSync": {reason: "What fails now may have worked before.", composite: `'spec':{},'status':{'conditions':[{'type':'Synced','status':'False'}]}`, secret: "a", want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := composes(agenttest.Parse(t, `{'kind':'Cache','apiVersion':'acmeco.org/v1',`+tc.composite+`}`), tc.secret); got != tc.want {
+				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func TestIsWithheld(t *testing.T) {
+	for value, tc := range map[string]struct {
+		reason string
+		want   bool
+	}{
+		"true":  {reason: "The author wants it delivered."},
+		"false": {reason: "The author keeps it back.", want: true},
+		"False": {reason: "What could mean anything does not hand out a password.", want: true},
+		"":      {reason: "Nor does a label without a value.", want: true},
+	} {
+		if got := isWithheld(&metav1.ObjectMeta{Labels: map[string]string{fleetv1alpha1.DeliverLabel: value}}); got != tc.want {
+			t.Errorf("%s want %t for %q, got %t", tc.reason, tc.want, value, got)
+		}
+	}
+	if isWithheld(&metav1.ObjectMeta{Labels: map[string]string{"tier": "gold"}}) {
+		t.Error("want a Secret without the label to be delivered")
+	}
+}
+
+// TestStaleSecretsAreNotBelieved is about Secrets that can be neither listed nor watched any more.
+func TestStaleSecretsAreNotBelieved(t *testing.T) {
+	s := &scope.Scope{Workload: view.NewCluster(view.Connection{Watcher: stalekind.Watcher(t, view.OwnedSecretKind)})}
+	if p := workloadSecretsUnknown(s); p == nil || p.Reason != reason.ReasonSecretRejected {
+		t.Errorf("want that to be told, got %v", p)
+	}
+}
+
+func TestSecretThatIsNotAnsweredForIsMarked(t *testing.T) {
+	if _, _, err := secretProblem(errors.New("EOF"), "write", types.NamespacedName{}, "w1"); !answer.IsUnanswered(err) {
+		t.Errorf("want an error that says so, got %v", err)
+	}
+	if p, _, err := secretProblem(apierrors.NewBadRequest("no"), "write", types.NamespacedName{}, "w1"); p == nil || err != nil {
+		t.Errorf("want an answer to be told, got %v and %v", p, err)
+	}
+}
