@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -110,6 +111,10 @@ func TestImportTwice(t *testing.T) {
 	first := importOfEKS("first", "cafe7777")
 	modern(t).create(t, first)
 	modern(t).waitFor(t, first, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
+	// Creation times have whole seconds. Of two imports of one second, the UID decides which counts as the older one.
+	eventually(t, "the second import is younger", func() (bool, string) {
+		return time.Since(first.CreationTimestamp.Time) > time.Second, ""
+	})
 	second := importOfEKS("second", "cafe7777")
 	modern(t).create(t, second)
 	modern(t).waitFor(t, second, fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonImportedTwice)
