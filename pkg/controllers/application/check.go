@@ -34,8 +34,8 @@ func (p *pass) check(ctx context.Context) {
 		}
 		return
 	}
-	state, _ := p.w.watcher.State(record.HealthCheckPodKind)
-	pods, err := p.w.podsOf(p.app.UID)
+	state, _ := p.w.Watcher.State(record.HealthCheckPodKind)
+	pods, err := p.w.PodsOf(p.app.UID)
 	if err != nil || state != kindwatch.StateSynced {
 		// Nobody knows whether it is still there.
 		p.healthCheck.Pod = p.app.Status.HealthCheckPod
@@ -45,12 +45,12 @@ func (p *pass) check(ctx context.Context) {
 		}
 		return
 	}
-	view, again, err := p.w.healthChecks.Ensure(ctx, podClient{p}, p.app, pods)
+	view, again, err := p.w.HealthChecks.Ensure(ctx, podClient{p}, p.app, pods)
 	if errors.Is(err, errSuperseded) {
 		return
 	}
 	if err != nil {
-		p.fail(fmt.Errorf("cannot check the health of Application %q in cluster %q: %w", p.key, p.w.name, err))
+		p.fail(fmt.Errorf("cannot check the health of Application %q in cluster %q: %w", p.key, p.w.Name, err))
 	}
 	p.healthCheck = view
 	if again > 0 {
@@ -71,33 +71,18 @@ func podsProblem(state kindwatch.State) *condition.Problem {
 	}
 }
 
-// podsOf are the Pods of health checks that an Application controls.
-func (w *workload) podsOf(uid types.UID) ([]healthcheck.Record, error) {
-	entries, err := w.watcher.Lookup(record.HealthCheckPodKind, record.OwnerIndex(uid))
-	if err != nil {
-		return nil, err
-	}
-	var pods []healthcheck.Record
-	for _, e := range entries {
-		if pod, ok := e.Record.(*record.Pod); ok {
-			pods = append(pods, pod.Record)
-		}
-	}
-	return pods, nil
-}
-
 // podClient is what the health checks of a pass ask of the cluster.
 type podClient struct{ p *pass }
 
 var _ healthcheck.Cluster = podClient{}
 
 func (c podClient) pods(namespace string) dynamic.ResourceInterface {
-	return c.p.w.client.Resource(record.HealthCheckPodKind.GroupVersionResource()).Namespace(namespace)
+	return c.p.w.Client.Resource(record.HealthCheckPodKind.GroupVersionResource()).Namespace(namespace)
 }
 
 // ApplicationUID implements healthcheck.Cluster.
 func (c podClient) ApplicationUID(ctx context.Context, key record.ApplicationKey) (types.UID, error) {
-	return c.p.w.liveUID(ctx, key)
+	return c.p.w.LiveUID(ctx, key)
 }
 
 // CreatePod implements healthcheck.Cluster. A pass that was superseded makes none.
@@ -114,7 +99,7 @@ func (c podClient) CreatePod(ctx context.Context, pod *corev1.Pod) error {
 	delete(fields, "status")
 	_, err = c.pods(pod.Namespace).Create(ctx, &unstructured.Unstructured{Object: fields}, metav1.CreateOptions{FieldManager: c.p.r.fieldManagerIn(c.p.w)})
 	if err == nil {
-		c.p.r.metrics.wrote(c.p.w.name, writeHealthCheck)
+		c.p.r.metrics.wrote(c.p.w.Name, writeHealthCheck)
 	}
 	return err
 }
@@ -140,7 +125,7 @@ func (c podClient) DeletePod(ctx context.Context, pod healthcheck.Record) error 
 	defer cancel()
 	err := c.pods(pod.Key.Namespace).Delete(ctx, pod.Key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
 	if err == nil {
-		c.p.r.metrics.wrote(c.p.w.name, writeHealthCheck)
+		c.p.r.metrics.wrote(c.p.w.Name, writeHealthCheck)
 	}
 	return err
 }

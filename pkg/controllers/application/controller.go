@@ -7,13 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -24,6 +22,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthrule"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
@@ -122,28 +121,6 @@ func (o *Options) setDefaults() error {
 	return nil
 }
 
-// reconciler looks after the Applications of the workload clusters.
-type reconciler struct {
-	workloads      *workloads
-	fleet          Fleet
-	classes        client.Reader
-	rules          *healthrule.Rules
-	definitions    *definition.Keeper
-	reporter       *definition.Reports
-	rollup         *rollup.Collector
-	metrics        *Metrics
-	lists          *kindwatch.ListGate
-	linger         time.Duration
-	staleAfter     time.Duration
-	packer         *record.Packer
-	clock          clock.WithTicker
-	requestTimeout time.Duration
-
-	mu sync.Mutex
-	// enrolments is the class of each cluster, as it was last known.
-	enrolments map[mcr.ClusterName]string
-}
-
 // Setup adds the controller to a manager.
 func Setup(mgr mcmanager.Manager, o Options) error {
 	if err := o.setDefaults(); err != nil {
@@ -212,24 +189,14 @@ func (r *reconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (re
 	return result, multicluster.AsForeign(err)
 }
 
-// assessor is by what components are judged now.
-func (r *reconciler) assessor() health.Assessor {
-	a, known := r.rules.Assessor()
-	if !known {
-		// Nothing is watched before they are known.
-		return health.New()
-	}
-	return a
-}
-
 // rulesChanged has the objects assessed again for which another HealthRule counts now.
 func (r *reconciler) rulesChanged(selectors []health.Selector) {
 	for _, w := range r.workloads.All() {
 		// The first time, clusters wait for it.
-		w.enqueue()
-		w.watcher.Relist(func(gk schema.GroupKind) bool { return selectedBy(selectors, gk) })
-		for _, kind := range w.kindsSelected(selectors) {
-			w.wakeLater(w.usersOf(kind)...)
+		w.Enqueue()
+		w.Watcher.Relist(func(gk schema.GroupKind) bool { return workload.SelectedBy(selectors, gk) })
+		for _, kind := range w.KindsSelected(selectors) {
+			w.WakeLater(w.UsersOf(kind)...)
 		}
 	}
 }
@@ -246,7 +213,7 @@ func (r *reconciler) enrolmentChanged(name mcr.ClusterName) {
 	}
 	r.mu.Unlock()
 	if w, engaged := r.workloads.Get(name); enrolled && engaged && before != c.Enrolment.Class {
-		w.enqueue()
+		w.Enqueue()
 	}
 }
 

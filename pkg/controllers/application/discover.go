@@ -15,6 +15,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -29,8 +30,8 @@ const maxSought = 128
 // seek notes what the Application discovers by, and returns the kinds of which that may be. Whatever it asks for beyond
 // what it may see is left out here, before anything is looked at.
 func (p *pass) seek(ctx context.Context) map[schema.GroupVersionKind]struct{} {
-	p.sight = p.w.sightOf(p.key.Namespace)
-	since, leftOut, ok := p.w.wanted.Want(p.key, record.MarksWanted(p.app, p.sight))
+	p.sight = p.w.SightOf(p.key.Namespace)
+	since, leftOut, ok := p.w.Wanted.Want(p.key, record.MarksWanted(p.app, p.sight))
 	p.wantedSince, p.leftOut, p.tooManyWanted = since, leftOut, !ok
 	kinds := map[schema.GroupVersionKind]struct{}{}
 	if p.app.Spec.Discover == nil {
@@ -71,11 +72,11 @@ func (p *pass) maySee(namespace string) bool {
 
 // inventory is what the watch has of an inventory, which is nothing before the kind is watched.
 func (p *pass) inventory(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) []record.InventoryEntry {
-	k := p.w.ask(ctx, gvk, p.assessor)
-	if !k.watched {
+	k := p.w.Ask(ctx, gvk, p.assessor)
+	if !k.Watched {
 		return nil
 	}
-	entry, err := p.w.watcher.Entry(k.kind, key)
+	entry, err := p.w.Watcher.Entry(k.Kind, key)
 	if m := record.MarkingsOf(entry.Record); err == nil && m != nil && m.Inventory != nil {
 		return m.Inventory.Entries
 	}
@@ -83,13 +84,13 @@ func (p *pass) inventory(ctx context.Context, gvk schema.GroupVersionKind, key t
 }
 
 // admit has a kind looked at that has no namespaces, if the class lets it be seen.
-func (k *namedKind) admit(s record.Sight) {
+func admit(k *workload.NamedKind, s record.Sight) {
 	switch {
-	case !k.kind.ClusterScoped:
-	case s.ClusterScoped(k.kind):
-		k.watched, k.unseen = true, nil
+	case !k.Kind.ClusterScoped:
+	case s.ClusterScoped(k.Kind):
+		k.Watched, k.Unseen = true, nil
 	default:
-		k.unseen = notAllowed("The EnrollmentClass of the cluster does not let Applications of the namespace %q see %s.", s.Own, describe(k.gvk))
+		k.Unseen = notAllowed("The EnrollmentClass of the cluster does not let Applications of the namespace %q see %s.", s.Own, workload.Describe(k.GVK))
 	}
 }
 
@@ -140,8 +141,8 @@ func (p *pass) notServedOf(kinds []appsv1alpha1.DiscoveredKind) []string {
 	var out []string
 	for _, k := range kinds {
 		gvk := schema.GroupVersionKind(k)
-		if seen := p.seen(gvk); seen != nil && seen.unseen != nil && seen.unseen.Reason == appsv1alpha1.ReasonKindNotServed {
-			out = append(out, describe(gvk))
+		if seen := p.seen(gvk); seen != nil && seen.Unseen != nil && seen.Unseen.Reason == appsv1alpha1.ReasonKindNotServed {
+			out = append(out, workload.Describe(gvk))
 		}
 	}
 	return out
@@ -168,7 +169,7 @@ func (p *pass) installedUIDs() map[types.UID]struct{} {
 // seen is a kind of the pass.
 func (p *pass) seen(gvk schema.GroupVersionKind) *seenKind {
 	for i := range p.kinds {
-		if p.kinds[i].gvk == gvk && !p.kinds[i].leaving {
+		if p.kinds[i].GVK == gvk && !p.kinds[i].Leaving {
 			return &p.kinds[i]
 		}
 	}
@@ -178,7 +179,7 @@ func (p *pass) seen(gvk schema.GroupVersionKind) *seenKind {
 // claim has a discovered object be owned, if the Application asks for that, the class consents, and it can be owned at
 // all.
 func (p *pass) claim(k *seenKind, e kindwatch.Entry, rec *record.Component) {
-	if !p.ownsDiscovered() || e.Key.Namespace != p.key.Namespace || appliesOthers(k.gvk.GroupKind()) {
+	if !p.ownsDiscovered() || e.Key.Namespace != p.key.Namespace || appliesOthers(k.GVK.GroupKind()) {
 		return
 	}
 	same := func(o object) bool { return o.entry.UID == e.UID }
@@ -186,7 +187,7 @@ func (p *pass) claim(k *seenKind, e kindwatch.Entry, rec *record.Component) {
 		k.objects[i].discovered = true
 		return
 	}
-	k.objects = append(k.objects, object{kind: k.kind, entry: e, Component: rec, discovered: true})
+	k.objects = append(k.objects, object{kind: k.Kind, entry: e, Component: rec, discovered: true})
 }
 
 // appliesOthers is whether objects of a kind apply others, and prune them when they go, also in other namespaces. Such

@@ -15,6 +15,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -81,7 +82,7 @@ func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.Namespac
 		p.undiscovered = true
 		return true
 	}
-	entry, err := p.w.watcher.Entry(k.kind, key)
+	entry, err := p.w.Watcher.Entry(k.Kind, key)
 	m := record.MarkingsOf(entry.Record)
 	known := err == nil && m != nil && m.Inventory != nil
 	if !known && marks {
@@ -111,8 +112,8 @@ func (d *discovered) listed(k *seenKind) (listed, syncing bool) {
 	switch {
 	case k == nil:
 		return false, false
-	case k.unseen != nil:
-		return false, k.syncing
+	case k.Unseen != nil:
+		return false, k.Syncing
 	}
 	syncing = d.pending(k)
 	return !syncing, syncing
@@ -150,7 +151,7 @@ func (d *discovered) visible(gvk schema.GroupVersionKind, key types.NamespacedNa
 		return slices.Contains(d.pass.sight.Namespaces(d.pass.app.Spec.Discover.Namespaces), key.Namespace)
 	}
 	k := d.pass.seen(gvk)
-	return k != nil && (k.unseen == nil || k.unseen.Reason != appsv1alpha1.ReasonNotAllowed)
+	return k != nil && (k.Unseen == nil || k.Unseen.Reason != appsv1alpha1.ReasonNotAllowed)
 }
 
 // expect looks for a single object, which is missing if it is not there.
@@ -161,7 +162,7 @@ func (d *discovered) expect(gvk schema.GroupVersionKind, key types.NamespacedNam
 		d.overflow()
 		return
 	}
-	if k != nil && k.kind.ClusterScoped {
+	if k != nil && k.Kind.ClusterScoped {
 		key.Namespace = ""
 	}
 	view := appstatus.ViewOf(gvk, key, nil)
@@ -169,19 +170,19 @@ func (d *discovered) expect(gvk schema.GroupVersionKind, key types.NamespacedNam
 	case key.Namespace != "" && !p.sight.Namespace(key.Namespace):
 		// Nothing else is said of it, whatever is there.
 		view.Unseen = notAllowed("The EnrollmentClass of the cluster does not let Applications of the namespace %q see it.", p.key.Namespace)
-	case k == nil || k.unseen == nil && d.pending(k):
+	case k == nil || k.Unseen == nil && d.pending(k):
 		p.undiscovered = true
-		view.Unseen, view.Syncing = stateProblem(kindwatch.StateSyncing, gvk), true
-	case k.unseen != nil:
+		view.Unseen, view.Syncing = workload.StateProblem(kindwatch.StateSyncing, gvk), true
+	case k.Unseen != nil:
 		p.undiscovered = true
-		view.Unseen, view.Syncing = k.unseen, k.syncing
+		view.Unseen, view.Syncing = k.Unseen, k.Syncing
 	default:
-		entry, err := p.w.watcher.Entry(k.kind, key)
+		entry, err := p.w.Watcher.Entry(k.Kind, key)
 		switch rec := record.ComponentOf(entry.Record); {
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			p.undiscovered = true
-			view.Unseen, view.Syncing = stateProblem(kindwatch.StateSyncing, gvk), true
+			view.Unseen, view.Syncing = workload.StateProblem(kindwatch.StateSyncing, gvk), true
 		case rec != nil:
 			d.found(k, entry, rec)
 			return
@@ -206,18 +207,18 @@ func (d *discovered) byMarks(spec *appsv1alpha1.Discovery, s appsv1alpha1.Discov
 	p := d.pass
 	k := p.seen(gvk)
 	switch {
-	case k == nil || k.unseen != nil && k.unseen.Reason == appsv1alpha1.ReasonKindNotServed:
+	case k == nil || k.Unseen != nil && k.Unseen.Reason == appsv1alpha1.ReasonKindNotServed:
 		// Of what is not served there is nothing that could be found. A condition says so (notServed).
 		return
-	case k.syncing || k.unseen == nil && d.pending(k):
+	case k.Syncing || k.Unseen == nil && d.pending(k):
 		d.heldOf(gvk)
 		return
-	case k.unseen != nil:
-		d.add(appstatus.ViewOf(gvk, types.NamespacedName{}, k.unseen))
+	case k.Unseen != nil:
+		d.add(appstatus.ViewOf(gvk, types.NamespacedName{}, k.Unseen))
 		return
 	}
 	for _, namespace := range p.sight.Namespaces(spec.Namespaces) {
-		if (namespace == "") == k.kind.ClusterScoped && !d.byMarksIn(namespace, s, k) {
+		if (namespace == "") == k.Kind.ClusterScoped && !d.byMarksIn(namespace, s, k) {
 			d.heldOf(gvk)
 			return
 		}
@@ -231,7 +232,7 @@ func (d *discovered) byMarksIn(namespace string, s appsv1alpha1.DiscoverySource,
 		if slices.Contains(p.leftOut, m) {
 			continue
 		}
-		entries, err := p.w.watcher.Lookup(k.kind, string(m))
+		entries, err := p.w.Watcher.Lookup(k.Kind, string(m))
 		if err != nil {
 			return false
 		}
@@ -251,13 +252,13 @@ func (d *discovered) byMarksIn(namespace string, s appsv1alpha1.DiscoverySource,
 // pending is whether a kind has not been listed since the Application looks for its marks, and has it listed.
 func (d *discovered) pending(k *seenKind) bool {
 	p := d.pass
-	begun, listed := p.w.watcher.Generations(k.kind)
+	begun, listed := p.w.Watcher.Generations(k.Kind)
 	if listed >= p.wantedSince {
 		return false
 	}
 	// A list that is under way is not ended, or none would ever be complete.
-	if begun > 0 && begun == listed && begun < p.wantedSince && p.w.wanted.MayRelist(k.kind.GroupKind()) {
-		p.w.watcher.Relist(func(gk schema.GroupKind) bool { return gk == k.kind.GroupKind() })
+	if begun > 0 && begun == listed && begun < p.wantedSince && p.w.Wanted.MayRelist(k.Kind.GroupKind()) {
+		p.w.Watcher.Relist(func(gk schema.GroupKind) bool { return gk == k.Kind.GroupKind() })
 	}
 	// That a list is complete which brought nothing new is no event.
 	p.lookAgain(catchUp)
@@ -269,7 +270,7 @@ func (d *discovered) found(k *seenKind, e kindwatch.Entry, rec *record.Component
 	if _, known := d.uids[e.UID]; known {
 		return
 	}
-	view := appstatus.ViewOf(k.gvk, e.Key, nil)
+	view := appstatus.ViewOf(k.GVK, e.Key, nil)
 	view.Found, view.Installed = rec, true
 	if d.add(view) {
 		d.uids[e.UID] = struct{}{}
@@ -281,7 +282,7 @@ func (d *discovered) found(k *seenKind, e kindwatch.Entry, rec *record.Component
 func (d *discovered) heldOf(gvk schema.GroupVersionKind) {
 	d.pass.undiscovered = true
 	known := false
-	unread := stateProblem(kindwatch.StateSyncing, gvk)
+	unread := workload.StateProblem(kindwatch.StateSyncing, gvk)
 	for _, was := range d.pass.app.Status.Discovered {
 		if was.Group == gvk.Group && was.Kind == gvk.Kind && was.Name != "" {
 			known = true

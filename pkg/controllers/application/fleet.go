@@ -6,8 +6,6 @@ package application
 import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -28,15 +26,4 @@ type Fleet interface {
 
 	// OnLeave registers what is called when a cluster leaves for good, while it is still connected.
 	OnLeave(fn connection.Leaver)
-}
-
-// ownerIn is the hub as the owner of what is in a cluster.
-func (r *reconciler) ownerIn(w *workload) hubidentity.Owner {
-	c, _ := r.fleet.Lookup(w.name)
-	return c.Hub
-}
-
-// fieldManagerIn is the field manager of what is written on the Applications of a cluster and on their components.
-func (r *reconciler) fieldManagerIn(w *workload) string {
-	return r.ownerIn(w).FieldManager(appsv1alpha1.FieldManager)
 }

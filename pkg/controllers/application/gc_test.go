@@ -227,7 +227,7 @@ func TestGarbageCollectionOrphansTheComponentsDuringAdoption(t *testing.T) {
 		app := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		err := f.workload.Delete(f.Ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan))
 		deleted <- errors.Join(err, wait.PollUntilContextTimeout(f.Ctx, 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-			return w.application(key) == nil, nil
+			return w.Application(key) == nil, nil
 		}))
 	})
 	app := f.application("shop", components(configMaps, "settings-0"))

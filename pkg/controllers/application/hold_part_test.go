@@ -16,6 +16,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
@@ -53,20 +54,20 @@ func TestAStatusThatListsAPartIsNotWrittenBeforeAllIsKnown(t *testing.T) {
 		"Known":      {reason: "There is nothing to wait for.", before: views(70, 0, found), now: views(70, 0, found)},
 		"Named":      {reason: "How the others fare is not known.", before: views(70, 0, named), now: views(70, 70, named), want: true},
 		"ListedOnly": {reason: "Those that are not known are listed.", before: views(70, 0, named), now: views(70, 64, named)},
-		"Impatient":  {reason: "Nobody knows any more.", before: views(70, 0, found), now: views(64, 64, found), since: statusPatience},
+		"Impatient":  {reason: "Nobody knows any more.", before: views(70, 0, found), now: views(64, 64, found), since: workload.StatusPatience},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := appstatus.Observation{Application: &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "wordpress", Generation: 3}}, Components: tc.before}
 			o.Application.Status = appstatus.Of(o, begun)
 			o.Components = tc.now
 			clk := clocktesting.NewFakeClock(begun.Time)
-			p := &pass{w: &workload{clock: clk}, t: &tracked{}}
-			p.w.settling(p.t, true)
+			p := &pass{w: &workload.Cluster{Clock: clk}, t: &workload.Tracked{}}
+			p.w.Settling(p.t, true)
 			clk.Step(tc.since)
 			if got := p.settle(&o); got != tc.want {
 				t.Errorf("%s Want to wait: %t, got %t", tc.reason, tc.want, got)
 			}
-			if tc.want && p.again != statusPatience {
+			if tc.want && p.again != workload.StatusPatience {
 				t.Errorf("want it to be looked at again, got %s", p.again)
 			}
 		})

@@ -96,7 +96,7 @@ func (f *fixture) definitionsWatched() {
 	w, _ := f.reconciler.workloads.Get(f.cluster)
 	for _, kind := range []kindwatch.Kind{record.DefinitionKind, record.APIServiceKind} {
 		f.Within(kind.String()+" are watched", func() error {
-			if got, _ := w.watcher.State(kind); got != kindwatch.StateSynced {
+			if got, _ := w.Watcher.State(kind); got != kindwatch.StateSynced {
 				return fmt.Errorf("got %s", got)
 			}
 			return nil
@@ -115,7 +115,7 @@ func TestAClusterWithoutApplications(t *testing.T) {
 		if !ok {
 			return "of a cluster that is not engaged"
 		}
-		state, _ := w.watcher.State(kind)
+		state, _ := w.Watcher.State(kind)
 		return state
 	}
 	f.Within("Applications are watched", func() error {
@@ -192,7 +192,7 @@ func TestAKindThatIsAnotherOneWhenItIsNamedAgain(t *testing.T) {
 	w, _ := f.reconciler.workloads.Get(f.cluster)
 	for _, kind := range []kindwatch.Kind{record.DefinitionKind, record.APIServiceKind} {
 		f.Within(kind.String()+" are not watched any more", func() error {
-			if got, _ := w.watcher.State(kind); got != kindwatch.StateUnwatched {
+			if got, _ := w.Watcher.State(kind); got != kindwatch.StateUnwatched {
 				return fmt.Errorf("got %s", got)
 			}
 			return nil
@@ -353,7 +353,7 @@ func TestAHealthRuleForAKindThatLingers(t *testing.T) {
 	w, _ := f.reconciler.workloads.Get(f.cluster)
 	f.Edit(f.workload, app, func() { app.Spec.Components = components(configMaps, "settings") })
 	f.Within("nobody names the kind", func() error {
-		if used := w.watchedAs(schema.GroupKind{Group: f.databaseKind().Group, Kind: "Database"}); len(used) > 0 {
+		if used := watchedAs(w, schema.GroupKind{Group: f.databaseKind().Group, Kind: "Database"}); len(used) > 0 {
 			return fmt.Errorf("%v", used)
 		}
 		return nil

@@ -24,6 +24,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -43,7 +44,7 @@ const (
 // connected and no reconcile of it runs any more. It gives up as soon as the cluster does not answer.
 func (r *reconciler) leave(ctx context.Context, name mcr.ClusterName) error {
 	w, engaged := r.workloads.Get(name)
-	if !engaged || w.currentMode() != modeEnabled {
+	if !engaged || w.CurrentMode() != workload.ModeEnabled {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
@@ -51,9 +52,9 @@ func (r *reconciler) leave(ctx context.Context, name mcr.ClusterName) error {
 	var told atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxLeavingAtOnce)
-	for key := range w.uids() {
+	for key := range w.UIDs() {
 		group.Go(func() error {
-			return w.guard.Run("leaving an Application", func() error { return r.tellLeaving(ctx, w, key, &told) })
+			return w.Guard.Run("leaving an Application", func() error { return r.tellLeaving(ctx, w, key, &told) })
 		})
 	}
 	err := group.Wait()
@@ -66,7 +67,7 @@ func (r *reconciler) leave(ctx context.Context, name mcr.ClusterName) error {
 
 // tellLeaving tells one Application that nobody looks any more. Nothing comes back to it, so that whoever was faster is
 // waited for until the watch shows it.
-func (r *reconciler) tellLeaving(ctx context.Context, w *workload, key record.ApplicationKey, told *atomic.Int64) error {
+func (r *reconciler) tellLeaving(ctx context.Context, w *workload.Cluster, key record.ApplicationKey, told *atomic.Int64) error {
 	var last error
 	patience := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 8}
 	err := patience.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
@@ -93,30 +94,30 @@ func (p *pass) unseen() appsv1alpha1.ApplicationStatus {
 }
 
 // disable has the Applications of a cluster told that nobody looks any more, and then stops looking.
-func (r *reconciler) disable(w *workload) reconcile.Result {
-	if w.currentMode() == modeIdle {
+func (r *reconciler) disable(w *workload.Cluster) reconcile.Result {
+	if w.CurrentMode() == workload.ModeIdle {
 		// What a manager that ended before has left to be told is told, too.
-		w.watcher.Set(ownerFixed, record.ApplicationKind)
+		w.Watcher.Set(workload.OwnerFixed, record.ApplicationKind)
 	}
-	w.watcher.Release(ownerForeign)
-	if w.setMode(modeDisabled) {
-		r.reporter.DefinitionForgotten(w.name, definition.Name)
+	w.Watcher.Release(workload.OwnerForeign)
+	if w.SetMode(workload.ModeDisabled) {
+		r.reporter.DefinitionForgotten(w.Name, definition.Name)
 		r.unwatched(w, fleetv1alpha1.ReasonDisabled, "The EnrollmentClass of the cluster disables Applications.")
-		w.wakeLater(w.keys()...)
+		w.WakeLater(w.Keys()...)
 	}
-	if state, _ := w.watcher.State(record.ApplicationKind); state == kindwatch.StateSyncing {
+	if state, _ := w.Watcher.State(record.ApplicationKind); state == kindwatch.StateSyncing {
 		// That it is another one is an event.
 		return reconcile.Result{}
 	}
-	for key := range w.uids() {
-		if app := w.application(key); app != nil && app.DeletionTimestamp == nil && !isTold(app) {
-			w.wakeLater(key)
+	for key := range w.UIDs() {
+		if app := w.Application(key); app != nil && app.DeletionTimestamp == nil && !isTold(app) {
+			w.WakeLater(key)
 			return reconcile.Result{RequeueAfter: disabledLookAgain}
 		}
 	}
-	w.watcher.Release(ownerFixed)
-	for key := range w.uids() {
-		w.untrack(key)
+	w.Watcher.Release(workload.OwnerFixed)
+	for key := range w.UIDs() {
+		w.Untrack(key)
 	}
 	return reconcile.Result{}
 }
@@ -129,11 +130,11 @@ func isTold(app *appsv1alpha1.Application) bool {
 
 // standDown tells the Application that nobody looks any more, and stops watching what it names.
 func (p *pass) standDown(ctx context.Context) (reconcile.Result, error) {
-	if p.w.currentMode() != modeDisabled {
+	if p.w.CurrentMode() != workload.ModeDisabled {
 		return reconcile.Result{}, nil
 	}
-	p.w.wanted.Want(p.key, nil)
-	p.w.watch(p.key, p.t, nil, nil)
+	p.w.Wanted.Want(p.key, nil)
+	p.w.Watch(p.key, p.t, nil, nil)
 	err := p.writeStatus(ctx, p.unseen())
 	if errors.Is(err, errChanged) {
 		return reconcile.Result{RequeueAfter: catchUp}, nil

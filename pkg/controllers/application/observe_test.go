@@ -107,7 +107,7 @@ func TestObserveOnlyLeavesReferencesAsTheyAre(t *testing.T) {
 	f.owned(cm, app, true)
 	f.mode(fleetv1alpha1.ApplicationsModeObserveOnly)
 	f.Within("the mode counts", func() error {
-		if w, ok := f.reconciler.workloads.Get(f.cluster); !ok || !w.sightOf(f.namespace).ObserveOnly {
+		if w, ok := f.reconciler.workloads.Get(f.cluster); !ok || !w.SightOf(f.namespace).ObserveOnly {
 			return errors.New("it does not yet")
 		}
 		return nil

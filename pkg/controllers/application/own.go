@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strconv"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -41,16 +41,6 @@ const (
 	// liveCheckEvery is how long the API server's own word about an Application holds while objects are adopted.
 	liveCheckEvery = time.Second
 )
-
-// refusalKey is an object of which a write was refused, or with no name all objects of a kind in a namespace. Rights
-// are granted for kinds and namespaces, so what is refused in one namespace says nothing about another.
-type refusalKey = objectKey
-
-// refusal is a write that the cluster refused. It is not tried again before its time.
-type refusal struct {
-	until   time.Time
-	problem condition.Problem
-}
 
 type jsonPatchOperation struct {
 	Op    string `json:"op"`
@@ -99,7 +89,7 @@ func (p *pass) own(ctx context.Context) {
 	within := func() bool {
 		written++
 		if written > maxWrites {
-			p.lookAgain(coalescing)
+			p.lookAgain(workload.Coalescing)
 		}
 		return written <= maxWrites
 	}
@@ -130,46 +120,20 @@ func (p *pass) own(ctx context.Context) {
 // as the Application is there (see selector.decide). A finalizer on the Application would close that gap, too, but
 // would also keep people from deleting Applications of a cluster that is not enrolled any more.
 func (p *pass) mayAdopt(ctx context.Context) bool {
-	if !p.w.isThere(p.key, p.app.UID) {
+	if !p.w.IsThere(p.key, p.app.UID) {
 		return false
 	}
 	now := p.r.clock.Now()
 	if !p.checkedAt.IsZero() && now.Sub(p.checkedAt) < liveCheckEvery {
 		return true
 	}
-	uid, err := p.w.liveUID(ctx, p.key)
+	uid, err := p.w.LiveUID(ctx, p.key)
 	if err != nil {
-		p.fail(fmt.Errorf("cannot get Application %q in cluster %q: %w", p.key, p.w.name, err))
+		p.fail(fmt.Errorf("cannot get Application %q in cluster %q: %w", p.key, p.w.Name, err))
 		return false
 	}
 	p.checkedAt = now
 	return uid == p.app.UID
-}
-
-// isThere is whether the watch has an Application of this UID that is not being deleted.
-func (w *workload) isThere(key record.ApplicationKey, uid types.UID) bool {
-	entry, err := w.watcher.Entry(record.ApplicationKind, key)
-	if err != nil || entry.UID != uid {
-		return false
-	}
-	rec := record.ComponentOf(entry.Record)
-	return rec != nil && !rec.Deleting
-}
-
-// liveUID asks the API server for the UID of an Application. It is empty if there is none, or if it is being deleted.
-func (w *workload) liveUID(ctx context.Context, key record.ApplicationKey) (types.UID, error) {
-	ctx, cancel := context.WithTimeout(ctx, w.requestTimeout)
-	defer cancel()
-	live, err := w.metadata.Resource(record.ApplicationKind.GroupVersionResource()).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return "", nil
-	case err != nil:
-		return "", err
-	case live.DeletionTimestamp != nil:
-		return "", nil
-	}
-	return live.UID, nil
 }
 
 // write patches the owner references of an object.
@@ -177,26 +141,18 @@ func (p *pass) write(ctx context.Context, o object, verb string, patch []jsonPat
 	err := p.patch(ctx, o, patch)
 	switch {
 	case err == nil:
-		p.r.metrics.wrote(p.w.name, writeOwner)
-		p.t.wrote(o)
+		p.r.metrics.wrote(p.w.Name, writeOwner)
+		p.t.Wrote(o.entry.UID, o.entry.ResourceVersion)
 	case apierrors.IsNotFound(err):
 		// It is gone, which the watch will say.
 	case apierrors.IsConflict(err), isFailedTest(err):
 		// The watch will show another version, and then it is tried again.
-		p.t.wrote(o)
+		p.t.Wrote(o.entry.UID, o.entry.ResourceVersion)
 	case isRefusal(err):
 		p.refuse(o, err)
 	default:
-		p.fail(fmt.Errorf("cannot %s %s %q in cluster %q: %w", verb, o.kind, o.entry.Key, p.w.name, err))
+		p.fail(fmt.Errorf("cannot %s %s %q in cluster %q: %w", verb, o.kind, o.entry.Key, p.w.Name, err))
 	}
-}
-
-// wrote notes that the owner references of an object were written, or tried to.
-func (t *tracked) wrote(o object) {
-	if t.patched == nil {
-		t.patched = map[types.UID]string{}
-	}
-	t.patched[o.entry.UID] = o.entry.ResourceVersion
 }
 
 func (p *pass) patch(ctx context.Context, o object, patch []jsonPatchOperation) error {
@@ -206,7 +162,7 @@ func (p *pass) patch(ctx context.Context, o object, patch []jsonPatchOperation) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.r.requestTimeout)
 	defer cancel()
-	_, err = p.w.metadata.Resource(o.kind.GroupVersionResource()).Namespace(o.entry.Key.Namespace).
+	_, err = p.w.Metadata.Resource(o.kind.GroupVersionResource()).Namespace(o.entry.Key.Namespace).
 		Patch(ctx, o.entry.Key.Name, types.JSONPatchType, data, metav1.PatchOptions{FieldManager: p.r.fieldManagerIn(p.w)})
 	return err
 }
@@ -233,47 +189,25 @@ func isRefusal(err error) bool {
 // that goes for all objects of the kind in the namespace. What the API server says then is about one of them, so it is
 // not repeated.
 func (p *pass) refuse(o object, err error) {
-	key, what := o.key(), describe(o.kind.GroupVersionKind)
+	key, what := o.key(), workload.Describe(o.kind.GroupVersionKind)
 	text := multicluster.BoundedText(fmt.Sprintf("The cluster does not let Masthead write the owner references of %s: %s", what, err))
 	if healthcheck.IsMissingRight(err) {
 		key.Name = ""
 		text = fmt.Sprintf("Masthead lacks the right to patch %s in the namespace %q.", what, o.entry.Key.Namespace)
 	}
-	p.w.refuse(key, refusal{
-		until:   p.r.clock.Now().Add(condition.SlowRetry()),
-		problem: condition.Problem{Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: text},
+	p.w.Refuse(key, workload.Refusal{
+		Until:   p.r.clock.Now().Add(condition.SlowRetry()),
+		Problem: condition.Problem{Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: text},
 	})
 }
 
 // refused says that the cluster does not let the owner references of an object be written, and nil if it does, or may
 // again.
 func (p *pass) refused(o object) *condition.Problem {
-	r, ok := p.w.refusal(o.key())
+	r, ok := p.w.Refusal(o.key())
 	if !ok {
 		return nil
 	}
-	p.lookAgain(r.until.Sub(p.r.clock.Now()) + coalescing)
-	return &r.problem
-}
-
-func (w *workload) refuse(key refusalKey, r refusal) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	now := w.clock.Now()
-	maps.DeleteFunc(w.refusals, func(_ refusalKey, r refusal) bool { return !now.Before(r.until) })
-	w.refusals[key] = r
-}
-
-func (w *workload) refusal(key refusalKey) (refusal, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	now := w.clock.Now()
-	ofAll := key
-	ofAll.Name = ""
-	for _, k := range []refusalKey{key, ofAll} {
-		if r, ok := w.refusals[k]; ok && now.Before(r.until) {
-			return r, true
-		}
-	}
-	return refusal{}, false
+	p.lookAgain(r.Until.Sub(p.r.clock.Now()) + workload.Coalescing)
+	return &r.Problem
 }

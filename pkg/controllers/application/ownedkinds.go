@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 )
 
 // An owner reference that nobody remembers has an object deleted that was taken out of its Application. So the status
@@ -23,7 +25,7 @@ import (
 // formerKindsOf are the kinds of which an Application may own objects, and which the spec does not name any more.
 func formerKindsOf(app *appsv1alpha1.Application) map[schema.GroupVersionKind]struct{} {
 	out := map[schema.GroupVersionKind]struct{}{}
-	named := kindsOf(app)
+	named := workload.KindsOf(app)
 	add := func(gvk schema.GroupVersionKind) {
 		if _, ok := named[gvk]; !ok && gvk.Version != "" && gvk.Kind != "" {
 			out[gvk] = struct{}{}
@@ -60,14 +62,14 @@ func (p *pass) ownedKinds() []metav1.GroupVersionKind {
 	}
 	owned := func(k seenKind) bool {
 		switch {
-		case k.unseen != nil:
-			return before.Has(metav1.GroupVersionKind(k.gvk)) && k.unseen.Reason != appsv1alpha1.ReasonClusterScoped
-		case k.leaving:
-			return released.Has(k.gvk)
+		case k.Unseen != nil:
+			return before.Has(metav1.GroupVersionKind(k.GVK)) && k.Unseen.Reason != appsv1alpha1.ReasonClusterScoped
+		case k.Leaving:
+			return released.Has(k.GVK)
 		}
-		return adopted.Has(k.gvk) || slices.ContainsFunc(k.objects, func(o object) bool {
+		return adopted.Has(k.GVK) || slices.ContainsFunc(k.objects, func(o object) bool {
 			_, ours := o.OwnedBy(p.app.UID)
-			_, written := p.t.patched[o.entry.UID]
+			_, written := p.t.Patched[o.entry.UID]
 			return ours || written
 		})
 	}
@@ -75,8 +77,8 @@ func (p *pass) ownedKinds() []metav1.GroupVersionKind {
 	// Those that the spec names are known from it, too: of too many kinds, these are left out.
 	for _, leaving := range []bool{true, false} {
 		for _, k := range p.kinds {
-			if k.leaving == leaving && owned(k) && len(out) < appsv1alpha1.MaxOwnedKinds {
-				out = append(out, metav1.GroupVersionKind(k.gvk))
+			if k.Leaving == leaving && owned(k) && len(out) < appsv1alpha1.MaxOwnedKinds {
+				out = append(out, metav1.GroupVersionKind(k.GVK))
 			}
 		}
 	}

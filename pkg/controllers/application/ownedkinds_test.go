@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/test/controllertest"
@@ -47,12 +48,12 @@ func (f *fixture) ownsKinds(app *appsv1alpha1.Application, want ...string) {
 func (f *fixture) relist(gk schema.GroupKind) {
 	f.T.Helper()
 	w, _ := f.reconciler.workloads.Get(f.cluster)
-	w.watcher.Relist(func(kind schema.GroupKind) bool { return kind == gk })
+	w.Watcher.Relist(func(kind schema.GroupKind) bool { return kind == gk })
 }
 
 // watchedAs are the forms in which a kind is watched because an Application has to do with it.
-func (w *workload) watchedAs(gk schema.GroupKind) []kindwatch.Kind {
-	return w.kindsSelected([]health.Selector{{Group: gk.Group, Kind: gk.Kind}})
+func watchedAs(w *workload.Cluster, gk schema.GroupKind) []kindwatch.Kind {
+	return w.KindsSelected([]health.Selector{{Group: gk.Group, Kind: gk.Kind}})
 }
 
 // inState waits until a kind is in a state.
@@ -63,12 +64,12 @@ func (f *fixture) inState(gk schema.GroupKind, want kindwatch.State) {
 		if !engaged {
 			return errors.New("the cluster is not engaged yet")
 		}
-		for _, kind := range w.watchedAs(gk) {
-			if got, _ := w.watcher.State(kind); got == want {
+		for _, kind := range watchedAs(w, gk) {
+			if got, _ := w.Watcher.State(kind); got == want {
 				return nil
 			}
 		}
-		return fmt.Errorf("want %s, it is watched as %v", want, w.watchedAs(gk))
+		return fmt.Errorf("want %s, it is watched as %v", want, watchedAs(w, gk))
 	})
 }
 
@@ -108,7 +109,7 @@ func TestGarbageCollectionLetsGoOfAKindThatIsForbidden(t *testing.T) {
 
 	f.asked.SetAnswer(nil)
 	w, _ := f.reconciler.workloads.Get(f.cluster)
-	w.watcher.Poke(schema.GroupResource{Resource: "services"})
+	w.Watcher.Poke(schema.GroupResource{Resource: "services"})
 	f.owned(svc, app, false)
 	f.ownsKinds(app, "ConfigMap")
 }

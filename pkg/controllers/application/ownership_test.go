@@ -398,7 +398,7 @@ func TestGarbageCollectionAdoptsAfterAConflictWhenTheWatchIsLate(t *testing.T) {
 				if err := direct.Patch(f.Ctx, cm, client.RawPatch(types.MergePatchType, []byte(`{"data":{"a":"b"}}`))); err != nil {
 					t.Errorf("cannot change the object: %v", err)
 				}
-				refused <- w.clock.Now()
+				refused <- f.reconciler.clock.Now()
 			})
 		}
 		return nil
@@ -406,9 +406,7 @@ func TestGarbageCollectionAdoptsAfterAConflictWhenTheWatchIsLate(t *testing.T) {
 	cm := f.configMap("settings", "shop")
 	at := <-refused
 	f.Within("the Application is looked at again", func() error {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if started := w.applications[key].started; started.Sub(at) < catchUp {
+		if started, _, _ := w.LastLook(key); started.Sub(at) < catchUp {
 			return fmt.Errorf("it was looked at %s later", started.Sub(at))
 		}
 		return nil
@@ -438,7 +436,7 @@ func TestGarbageCollectionAsksAgainWhetherTheApplicationIsThere(t *testing.T) {
 	if look.mayAdopt(f.Ctx) {
 		t.Error("want nothing adopted by an Application that has gone, although the watch does not say so yet")
 	}
-	if !w.isThere(look.key, app.UID) {
+	if !w.IsThere(look.key, app.UID) {
 		t.Error("the watch was not held back, and the test shows nothing")
 	}
 }

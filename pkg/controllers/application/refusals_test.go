@@ -17,6 +17,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
@@ -100,7 +101,7 @@ func TestADefinitionThatTurnsForeign(t *testing.T) {
 	t.Cleanup(func() { f.Edit(f.workload, crd, ours) })
 	f.Edit(f.workload, crd, func() { delete(crd.Labels, fleetv1alpha1.ManagedByLabel) })
 	f.Within("the Applications are let go", func() error {
-		if w, engaged := f.reconciler.workloads.Get(f.cluster); !engaged || w.currentMode() != modeIdle {
+		if w, engaged := f.reconciler.workloads.Get(f.cluster); !engaged || w.CurrentMode() != workload.ModeIdle {
 			return errors.New("they are still looked after")
 		}
 		return nil

@@ -5,19 +5,13 @@ package application
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
-	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
-	"github.com/masthead-dev/masthead/pkg/mergepatch"
 )
 
 // report computes the status of the Application, writes it if it is another one than the Application has, and tells the
@@ -33,89 +27,22 @@ func (p *pass) report(ctx context.Context) {
 		p.notWritten(err)
 		return
 	}
-	p.w.announcements.Changed(before, status)
+	p.w.Announcements.Changed(before, status)
 	now := *p.app
 	now.Status = status
 	p.r.observe(p.w, p.key, &now)
 }
 
-// errChanged says that an Application has changed since the watch showed it, so that nothing was written.
-var errChanged = errors.New("the Application has changed meanwhile")
-
-// notWritten is for a status that could not be written. Somebody who was faster is nothing to tell of. That is no event
-// if it changed nothing of what is kept of an Application.
-func (p *pass) notWritten(err error) {
-	if errors.Is(err, errChanged) {
-		p.lookAgain(catchUp)
-		return
+// observation is what the status follows from.
+func (p *pass) observation() appstatus.Observation {
+	state, _ := p.w.Watcher.State(record.ApplicationKind)
+	return appstatus.Observation{
+		Application:  p.app,
+		Components:   append(p.selector.views(p.app, p.kinds, p.refused), p.discoveredViews()...),
+		Selected:     p.selection.selected,
+		Dependencies: appstatus.DependenciesOf(p.app, state == kindwatch.StateSynced, p.w.Application),
+		HealthCheck:  p.healthCheck,
+		OwnedKinds:   p.ownedKinds(),
+		NotServed:    p.notServed,
 	}
-	p.fail(err)
-}
-
-// writeStatus gives the Application a status, and goes on with what is there now. It writes nothing if the Application
-// has it. The error is errChanged if somebody was faster.
-func (p *pass) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationStatus) error {
-	if appstatus.Equal(p.app.Status, status) {
-		return nil
-	}
-	patch, err := statusPatch(p.app, status)
-	if err != nil {
-		return fmt.Errorf("cannot make a patch for Application %q in cluster %q: %w", p.key, p.w.name, err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, p.r.requestTimeout)
-	defer cancel()
-	live, err := p.w.client.Resource(record.ApplicationKind.GroupVersionResource()).Namespace(p.key.Namespace).
-		Patch(ctx, p.key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: p.r.fieldManagerIn(p.w)}, "status")
-	switch {
-	case apierrors.IsNotFound(err):
-		// The watch will say that it has gone.
-		return nil
-	case apierrors.IsConflict(err):
-		return errChanged
-	case err != nil:
-		return fmt.Errorf("cannot patch the status of Application %q in cluster %q: %w", p.key, p.w.name, err)
-	}
-	p.r.metrics.wrote(p.w.name, writeStatus)
-	p.w.watcher.Observe(record.ApplicationKind, p.key, live)
-	app := *p.app
-	app.Status, app.ResourceVersion = status, live.GetResourceVersion()
-	p.app = &app
-	return nil
-}
-
-// statusPatch is the JSON merge patch that gives an Application a status, on condition that the Application has not
-// changed meanwhile: no other one of its name has the same resource version, so that none gets the status. A UID would
-// be ignored here: an API server takes nothing of the metadata of a custom resource into account when its status is
-// patched, but for the resource version. The patch holds what changes and nothing else; server-side apply would send
-// the whole status each time.
-func statusPatch(app *appsv1alpha1.Application, status appsv1alpha1.ApplicationStatus) ([]byte, error) {
-	have, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&app.Status)
-	if err != nil {
-		return nil, err
-	}
-	want, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": app.ResourceVersion}, "status": mergepatch.Between(have, want)})
-}
-
-// observe tells the hub how an Application fares.
-func (r *reconciler) observe(w *workload, key record.ApplicationKey, app *appsv1alpha1.Application) {
-	s := appstatus.SummaryOf(app)
-	record.Share(&w.texts, &s.ApplicationType, &s.Version, &s.Message)
-	r.ifCurrent(w, func() {
-		if w.has(key, app.UID) {
-			r.metrics.application(w.name, key, s)
-			r.rollup.Observe(w.name, key, s)
-		}
-	})
-}
-
-// forget tells the hub that an Application has gone.
-func (r *reconciler) forget(w *workload, key record.ApplicationKey) {
-	r.ifCurrent(w, func() {
-		r.metrics.forget(w.name, key)
-		r.rollup.Forget(w.name, key)
-	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -29,11 +30,13 @@ type object struct {
 	discovered bool
 }
 
-func (o object) key() objectKey { return objectKey{o.kind, o.entry.Key} }
+func (o object) key() workload.ObjectKey {
+	return workload.ObjectKey{Kind: o.kind, NamespacedName: o.entry.Key}
+}
 
 // seenKind is a kind with those of its objects that name an Application, or are owned by it.
 type seenKind struct {
-	namedKind
+	workload.NamedKind
 	objects []object
 
 	// unnamed is whether the Application only discovers objects of the kind, so that an annotation alone makes none its
@@ -89,14 +92,14 @@ func (s selector) sort(kinds []seenKind, patched func(object) bool) selection {
 	out := selection{selected: bounds.Count(len(members))}
 	for _, kind := range kinds {
 		for _, o := range kind.objects {
-			if kind.leaving && undecided.Has(kind.gvk.GroupKind()) {
+			if kind.Leaving && undecided.Has(kind.GVK.GroupKind()) {
 				// Whether it belongs to the Application is for the version to say that the spec names now.
 				if _, owned := o.OwnedBy(s.uid); owned {
 					out.leaving = append(out.leaving, o)
 				}
 				continue
 			}
-			s.decide(&out, o, kind.leaving, members.Has(o.entry.UID), patched)
+			s.decide(&out, o, kind.Leaving, members.Has(o.entry.UID), patched)
 		}
 	}
 	out.adopt, out.release = s.once(out.adopt), s.once(out.release)
@@ -107,8 +110,8 @@ func (s selector) sort(kinds []seenKind, patched func(object) bool) selection {
 func unseenKinds(kinds []seenKind) sets.Set[schema.GroupKind] {
 	out := sets.New[schema.GroupKind]()
 	for _, kind := range kinds {
-		if !kind.leaving && kind.unseen != nil {
-			out.Insert(kind.gvk.GroupKind())
+		if !kind.Leaving && kind.Unseen != nil {
+			out.Insert(kind.GVK.GroupKind())
 		}
 	}
 	return out
@@ -120,7 +123,7 @@ func (s selector) members(kinds []seenKind) sets.Set[types.UID] {
 	members := sets.New[types.UID]()
 	for _, kind := range kinds {
 		for _, o := range kind.objects {
-			if !kind.leaving && (o.discovered || !kind.unnamed && s.belongs(o)) {
+			if !kind.Leaving && (o.discovered || !kind.unnamed && s.belongs(o)) {
 				members.Insert(o.entry.UID)
 			}
 		}
@@ -174,10 +177,10 @@ func (s selector) views(app *appsv1alpha1.Application, kinds []seenKind, refused
 	byGVK := make(map[schema.GroupVersionKind]*seenKind, len(kinds))
 	named := make(map[schema.GroupVersionKind]map[string]object, len(kinds))
 	for i := range kinds {
-		if kinds[i].leaving {
+		if kinds[i].Leaving {
 			continue
 		}
-		gvk := kinds[i].gvk
+		gvk := kinds[i].GVK
 		byGVK[gvk] = &kinds[i]
 		named[gvk] = map[string]object{}
 		for _, o := range kinds[i].objects {
@@ -191,9 +194,9 @@ func (s selector) views(app *appsv1alpha1.Application, kinds []seenKind, refused
 		gvk := schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}
 		view := appstatus.ComponentView{Name: name, Kind: kind}
 		if k := byGVK[gvk]; k != nil {
-			view.Unseen, view.Syncing = k.unseen, k.syncing
-			if k.kind.ClusterScoped {
-				view.Unseen, view.Syncing = clusterScoped(gvk), false
+			view.Unseen, view.Syncing = k.Unseen, k.Syncing
+			if k.Kind.ClusterScoped {
+				view.Unseen, view.Syncing = workload.ClusterScoped(gvk), false
 			}
 		}
 		if o, ok := named[gvk][nameOf(name, kind)]; ok && view.Unseen == nil {

@@ -4,17 +4,16 @@
 package application
 
 import (
-	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -133,7 +132,7 @@ func TestSelectingComponents(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.orphaning = tc.orphaning
-			kind := seenKind{namedKind: namedKind{gvk: configMapKind.GroupVersionKind, kind: configMapKind, leaving: tc.leaving}, objects: []object{tc.object}}
+			kind := seenKind{NamedKind: workload.NamedKind{GVK: configMapKind.GroupVersionKind, Kind: configMapKind, Leaving: tc.leaving}, objects: []object{tc.object}}
 			got := s.sort([]seenKind{kind}, func(object) bool { return tc.patched })
 			if len(got.adopt) == 1 != tc.adopt || len(got.release) == 1 != tc.release || len(got.leaving) == 1 != tc.leaves || got.selected != tc.selected {
 				t.Errorf("%s Got adopt %d, release %d, leaving %d, selected %d", tc.reason, len(got.adopt), len(got.release), len(got.leaving), got.selected)
@@ -153,8 +152,8 @@ func TestSelectingComponentsOfTwoVersions(t *testing.T) {
 	again := seen("a")
 	again.kind = other
 	got := s.sort([]seenKind{
-		{namedKind: namedKind{gvk: configMapKind.GroupVersionKind}, objects: []object{seen("a"), seen("b")}},
-		{namedKind: namedKind{gvk: other.GroupVersionKind}, objects: []object{again}},
+		{NamedKind: workload.NamedKind{GVK: configMapKind.GroupVersionKind}, objects: []object{seen("a"), seen("b")}},
+		{NamedKind: workload.NamedKind{GVK: other.GroupVersionKind}, objects: []object{again}},
 	}, func(object) bool { return false })
 	if got.selected != 2 || len(got.adopt) != 2 {
 		t.Errorf("want 2 objects, got %d selected, %d to adopt", got.selected, len(got.adopt))
@@ -173,8 +172,8 @@ func TestSelectingComponentsWhoseVersionChanged(t *testing.T) {
 	same := seen("a", ownedByShop)
 	same.kind = former
 	got := s.sort([]seenKind{
-		{namedKind: namedKind{gvk: former.GroupVersionKind, kind: former, leaving: true}, objects: []object{same}},
-		{namedKind: namedKind{gvk: configMapKind.GroupVersionKind, kind: configMapKind}, objects: []object{seen("a", ownedByShop)}},
+		{NamedKind: workload.NamedKind{GVK: former.GroupVersionKind, Kind: former, Leaving: true}, objects: []object{same}},
+		{NamedKind: workload.NamedKind{GVK: configMapKind.GroupVersionKind, Kind: configMapKind}, objects: []object{seen("a", ownedByShop)}},
 	}, func(object) bool { return false })
 	if got.selected != 1 || len(got.adopt)+len(got.release)+len(got.leaving) != 0 {
 		t.Errorf("want it to stay owned, got %d selected, adopt %v, release %v, leaving %v", got.selected, got.adopt, got.release, got.leaving)
@@ -192,8 +191,8 @@ func TestSelectingComponentsWhoseNewVersionIsNotSeen(t *testing.T) {
 	same := seen("a", ownedByShop)
 	same.kind = former
 	got := s.sort([]seenKind{
-		{namedKind: namedKind{gvk: former.GroupVersionKind, kind: former, leaving: true}, objects: []object{same}},
-		{namedKind: namedKind{gvk: configMapKind.GroupVersionKind, unseen: &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "wait"}}},
+		{NamedKind: workload.NamedKind{GVK: former.GroupVersionKind, Kind: former, Leaving: true}, objects: []object{same}},
+		{NamedKind: workload.NamedKind{GVK: configMapKind.GroupVersionKind, Unseen: &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "wait"}}},
 	}, func(object) bool { return false })
 	if len(got.release) != 0 || len(got.leaving) != 1 {
 		t.Errorf("want it to be kept in mind and not to be released, got release %v, leaving %v", got.release, got.leaving)
@@ -227,7 +226,7 @@ func TestSelectingComponentsThatAreNamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			kind := seenKind{namedKind: namedKind{gvk: configMapKind.GroupVersionKind, unseen: tc.unseen}, objects: tc.objects}
+			kind := seenKind{NamedKind: workload.NamedKind{GVK: configMapKind.GroupVersionKind, Unseen: tc.unseen}, objects: tc.objects}
 			views := s.views(app, []seenKind{kind}, func(object) *condition.Problem { return tc.refused })
 			if len(views) != 1 {
 				t.Fatalf("want one view, got %d", len(views))
@@ -242,34 +241,4 @@ func TestSelectingComponentsThatAreNamed(t *testing.T) {
 
 func equalProblems(a, b *condition.Problem) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
-}
-
-func TestRetrievingApplications(t *testing.T) {
-	shop, bakery := record.ApplicationKey{Namespace: "ns", Name: "shop"}, record.ApplicationKey{Namespace: "ns", Name: "bakery"}
-	w := &workload{
-		byUID: map[types.UID]record.ApplicationKey{"shop": shop, "bakery": bakery},
-		users: map[kindwatch.Kind]sets.Set[record.ApplicationKey]{configMapKind: sets.New(shop, bakery)},
-	}
-	other := configMapKind
-	other.Kind, other.Resource = "Secret", "secrets"
-	for _, tc := range []struct {
-		name, reason string
-		kind         kindwatch.Kind
-		record       kindwatch.Record
-		want         []record.ApplicationKey
-	}{
-		{name: "annotation", reason: "It names the Application.", kind: configMapKind, record: &record.Component{Application: shop}, want: []record.ApplicationKey{shop}},
-		{name: "no such application", reason: "It is deleted, or not created yet.", kind: configMapKind, record: &record.Component{Application: record.ApplicationKey{Namespace: "ns", Name: "x"}}},
-		{name: "other kind", reason: "The Application does not name the kind.", kind: other, record: &record.Component{Application: shop}},
-		{name: "owner", reason: "It lost its annotation, and has to lose the reference.", kind: configMapKind, record: &record.Component{Owners: []record.Owner{{UID: "shop"}}}, want: []record.ApplicationKey{shop}},
-		{name: "stale owner", reason: "That Application is gone.", kind: configMapKind, record: &record.Component{Owners: []record.Owner{{UID: "old"}}}},
-		{name: "both", reason: "It moved from one to another.", kind: configMapKind, record: &record.Component{Application: bakery, Owners: []record.Owner{{UID: "shop"}}}, want: []record.ApplicationKey{shop, bakery}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got := w.applicationsOf(tc.kind, &kindwatch.Entry{Record: tc.record})
-			if !slices.Equal(got, tc.want) {
-				t.Errorf("%s Want %v, got %v", tc.reason, tc.want, got)
-			}
-		})
-	}
 }

@@ -25,7 +25,7 @@ func TestStatusOfAnApplicationIsNotWrittenToItsSuccessor(t *testing.T) {
 	f.installed(app)
 	f.settled()
 	w, _ := f.reconciler.workloads.Get(f.cluster)
-	before := w.application(client.ObjectKeyFromObject(app))
+	before := w.Application(client.ObjectKeyFromObject(app))
 	late := *before.Status.DeepCopy()
 	late.ComponentsInstalled = "7/7"
 	patch, err := statusPatch(before, late)

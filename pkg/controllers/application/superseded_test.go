@@ -15,6 +15,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
@@ -117,7 +118,7 @@ func observeOnly(s *fleetv1alpha1.ApplicationsSpec) {
 // comesToSay changes what the class says, and waits until that is in force.
 func (f *fixture) comesToSay(change func(*fleetv1alpha1.ApplicationsSpec)) {
 	f.T.Helper()
-	var w *workload
+	var w *workload.Cluster
 	f.Within("the cluster is engaged", func() error {
 		var ok bool
 		if w, ok = f.reconciler.workloads.Get(f.cluster); !ok {
@@ -125,7 +126,7 @@ func (f *fixture) comesToSay(change func(*fleetv1alpha1.ApplicationsSpec)) {
 		}
 		return nil
 	})
-	before := w.currentRegime()
+	before := w.CurrentRegime()
 	f.classSays(change)
 	f.Within("the class counts", func() error {
 		// A test may hold up a request. After two seconds the queue takes the cluster for one that hangs, and gives it no
@@ -133,7 +134,7 @@ func (f *fixture) comesToSay(change func(*fleetv1alpha1.ApplicationsSpec)) {
 		if _, err := f.reconciler.reconcileCluster(f.T.Context(), w); err != nil {
 			return err
 		}
-		if w.currentRegime() == before {
+		if w.CurrentRegime() == before {
 			return errors.New("it does not yet")
 		}
 		return nil
@@ -146,10 +147,7 @@ func (f *fixture) looked(name string) error {
 	if !ok {
 		return errors.New("the cluster is not engaged")
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	t := w.applications[record.ApplicationKey{Namespace: f.namespace, Name: name}]
-	if t == nil || t.started.IsZero() || !t.settlingSince.IsZero() {
+	if at, waits, _ := w.LastLook(record.ApplicationKey{Namespace: f.namespace, Name: name}); at.IsZero() || waits {
 		return errors.New("it was not looked at, or waits")
 	}
 	return nil

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package workload
 
 import (
 	"unique"
@@ -26,7 +26,7 @@ func kindSetOf(kinds sets.Set[kindwatch.Kind]) kindSet {
 	return out
 }
 
-func (s kindSet) set() sets.Set[kindwatch.Kind] {
+func (s kindSet) Set() sets.Set[kindwatch.Kind] {
 	kinds := sets.New[kindwatch.Kind]()
 	for _, kind := range s {
 		kinds.Insert(kind.Value())

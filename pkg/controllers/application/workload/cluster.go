@@ -1,9 +1,10 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package application
+package workload
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -34,28 +35,28 @@ import (
 
 // Owners of the kinds that are watched whatever Applications name. The names of Applications have a slash.
 const (
-	ownerFixed   = "fixed"
-	ownerForeign = "foreign-definition"
+	OwnerFixed   = "fixed"
+	OwnerForeign = "foreign-definition"
 )
 
-// coalescing is how far apart two reconciles of one Application are at least. The first change is acted upon at once.
-const coalescing = 200 * time.Millisecond
+// Coalescing is how far apart two reconciles of one Application are at least. The first change is acted upon at once.
+const Coalescing = 200 * time.Millisecond
 
-// workload is one instance of an engaged workload cluster. It lives as long as its connection.
-type workload struct {
-	name           mcr.ClusterName
-	client         dynamic.Interface
-	metadata       metadata.Interface
-	guard          *guard.Guard
-	watcher        *kindwatch.Watcher
+// Cluster is one instance of an engaged workload cluster. It lives as long as its connection.
+type Cluster struct {
+	Name           mcr.ClusterName
+	Client         dynamic.Interface
+	Metadata       metadata.Interface
+	Guard          *guard.Guard
+	Watcher        *kindwatch.Watcher
 	resolver       resolver
 	queue          workqueue.TypedRateLimitingInterface[mcreconcile.Request]
-	clock          clock.Clock
+	Clock          clock.Clock
 	requestTimeout time.Duration
-	healthChecks   *healthcheck.Checks
-	texts          record.Texts
-	wanted         *record.WantedMarks
-	announcements  *appstatus.Announcements
+	HealthChecks   *healthcheck.Checks
+	Texts          record.Texts
+	Wanted         *record.WantedMarks
+	Announcements  *appstatus.Announcements
 
 	// watching is held while it is changed what the watcher is asked for by an Application, so that nothing is asked for
 	// on behalf of one that has gone. It is taken before mu.
@@ -64,7 +65,7 @@ type workload struct {
 	mu sync.Mutex
 
 	// applications are those that the cluster has, with what is known of them between two reconciles.
-	applications map[record.ApplicationKey]*tracked
+	applications map[record.ApplicationKey]*Tracked
 
 	// byUID finds the Application that an owner reference is to.
 	byUID map[types.UID]record.ApplicationKey
@@ -80,7 +81,7 @@ type workload struct {
 	unansweredUntil map[schema.GroupVersion]time.Time
 
 	// refusals are the writes of owner references that the cluster refused.
-	refusals map[refusalKey]refusal
+	refusals map[refusalKey]Refusal
 
 	// mode is what is done about the Applications of the cluster, and policy what may be. Each of their changes makes
 	// another regime.
@@ -88,9 +89,9 @@ type workload struct {
 	policy record.Policy
 	regime uint64
 
-	// told are Applications about which the hub was told by the instance that was there before this one, until it is known
+	// Told are Applications about which the hub was told by the instance that was there before this one, until it is known
 	// which of them are there.
-	told map[record.ApplicationKey]types.UID
+	Told map[record.ApplicationKey]types.UID
 }
 
 // mode is what is done about the Applications of a cluster.
@@ -98,24 +99,24 @@ type mode string
 
 const (
 	// modeIdle: nothing, because it is not known yet what to do, or because the cluster has none that are ours.
-	modeIdle mode = ""
+	ModeIdle mode = ""
 
 	// modeEnabled: they are looked after.
-	modeEnabled mode = "Enabled"
+	ModeEnabled mode = "Enabled"
 
 	// modeDisabled: they are told that nobody looks any more.
-	modeDisabled mode = "Disabled"
+	ModeDisabled mode = "Disabled"
 )
 
-// tracked is what is known of an Application between two reconciles.
-type tracked struct {
-	uid types.UID
+// Tracked is what is known of an Application between two reconciles.
+type Tracked struct {
+	UID types.UID
 
 	// dependencies are those that the spec names.
 	dependencies []string
 
-	// kinds are those that are watched because of it, and groups the API groups that it names.
-	kinds  kindSet
+	// Kinds are those that are watched because of it, and groups the API groups that it names.
+	Kinds  kindSet
 	groups []string
 
 	// started is when its last reconcile began.
@@ -124,44 +125,50 @@ type tracked struct {
 	// settlingSince is since when its status waits for something that is about to be known; zero if it does not.
 	settlingSince time.Time
 
-	// patched are the objects whose owner references were written, with the version that they had before: until the watch
+	// Patched are the objects whose owner references were written, with the version that they had before: until the watch
 	// shows another one, it shows what was before the write. Only the reconcile uses it. It is nil when there are none:
 	// most of the time there are none, and an empty map would be kept for each Application.
-	patched map[types.UID]string
+	Patched map[types.UID]string
 }
 
-// objectKey names an object in a cluster.
-type objectKey struct {
-	kind kindwatch.Kind
+// Wrote notes that the owner references of an object were written, or tried to, while it had a version.
+func (t *Tracked) Wrote(uid types.UID, version string) {
+	if t.Patched == nil {
+		t.Patched = map[types.UID]string{}
+	}
+	t.Patched[uid] = version
+}
+
+// ObjectKey names an object in a cluster.
+type ObjectKey struct {
+	Kind kindwatch.Kind
 	types.NamespacedName
 }
 
-func (w *workload) request(key record.ApplicationKey) mcreconcile.Request {
-	return mcreconcile.Request{ClusterName: w.name, Request: reconcile.Request{NamespacedName: key}}
+func (w *Cluster) request(key record.ApplicationKey) mcreconcile.Request {
+	return mcreconcile.Request{ClusterName: w.Name, Request: reconcile.Request{NamespacedName: key}}
 }
 
-// enqueue has the cluster itself looked at. It does not block.
-func (w *workload) enqueue() { w.queue.Add(w.request(record.ApplicationKey{})) }
+// Enqueue has the cluster itself looked at. It does not block.
+func (w *Cluster) Enqueue() { w.queue.Add(w.request(record.ApplicationKey{})) }
 
-// wake has Applications looked at: at once, or as soon as coalescing allows. Applications that the cluster does not
+// Wake has Applications looked at: at once, or as soon as coalescing allows. Applications that the cluster does not
 // have are left out.
-func (w *workload) wake(keys ...record.ApplicationKey) { w.wakeWith(0, keys...) }
+func (w *Cluster) Wake(keys ...record.ApplicationKey) { w.wakeWith(0, keys...) }
 
-// wakeLater has Applications looked at because of something that is true of many. What happens to a single one goes
+// WakeLater has Applications looked at because of something that is true of many. What happens to a single one goes
 // first.
-func (w *workload) wakeLater(keys ...record.ApplicationKey) { w.wakeWith(handler.LowPriority, keys...) }
+func (w *Cluster) WakeLater(keys ...record.ApplicationKey) { w.wakeWith(handler.LowPriority, keys...) }
 
-func (w *workload) wakeWith(priority int, keys ...record.ApplicationKey) {
+func (w *Cluster) wakeWith(priority int, keys ...record.ApplicationKey) {
 	for _, key := range keys {
-		w.mu.Lock()
-		t := w.applications[key]
-		var after time.Duration
-		if t != nil && !t.started.IsZero() {
-			after = max(0, coalescing-w.clock.Since(t.started))
-		}
-		w.mu.Unlock()
-		if t == nil {
+		at, _, known := w.LastLook(key)
+		if !known {
 			continue
+		}
+		var after time.Duration
+		if !at.IsZero() {
+			after = max(0, Coalescing-w.Clock.Since(at))
 		}
 		if q, ok := w.queue.(priorityqueue.PriorityQueue[mcreconcile.Request]); ok {
 			q.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, w.request(key))
@@ -171,38 +178,50 @@ func (w *workload) wakeWith(priority int, keys ...record.ApplicationKey) {
 	}
 }
 
-// begin notes that a reconcile of an Application begins, and returns what is known of it; nil if the cluster has no
+// LastLook is when the last reconcile of an Application began, zero if the next one need not keep a distance from it, and
+// whether its status waits for something that is about to be known. known is whether the cluster has it.
+func (w *Cluster) LastLook(key record.ApplicationKey) (at time.Time, waits, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.applications[key]
+	if t == nil {
+		return time.Time{}, false, false
+	}
+	return t.started, !t.settlingSince.IsZero(), true
+}
+
+// Begin notes that a reconcile of an Application begins, and returns what is known of it; nil if the cluster has no
 // such Application.
-func (w *workload) begin(key record.ApplicationKey) *tracked {
+func (w *Cluster) Begin(key record.ApplicationKey) *Tracked {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.applications[key]
 	if t != nil {
-		t.started = w.clock.Now()
+		t.started = w.Clock.Now()
 	}
 	return t
 }
 
-// application returns an Application as the watch has it; nil if there is none.
-func (w *workload) application(key record.ApplicationKey) *appsv1alpha1.Application {
-	entry, err := w.watcher.Entry(record.ApplicationKind, key)
+// Application returns an Application as the watch has it; nil if there is none.
+func (w *Cluster) Application(key record.ApplicationKey) *appsv1alpha1.Application {
+	entry, err := w.Watcher.Entry(record.ApplicationKind, key)
 	if err != nil {
 		return nil
 	}
 	return record.ApplicationIn(&entry)
 }
 
-// track notes that there is an Application, or that it has changed. What was noted of another one that had its name is
+// Track notes that there is an Application, or that it has changed. What was noted of another one that had its name is
 // forgotten.
-func (w *workload) track(key record.ApplicationKey, app *appsv1alpha1.Application) {
+func (w *Cluster) Track(key record.ApplicationKey, app *appsv1alpha1.Application) {
 	if uid, known := w.uidOf(key); known && uid != app.UID {
-		w.untrack(key)
+		w.Untrack(key)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.applications[key]
 	if t == nil {
-		t = &tracked{uid: app.UID}
+		t = &Tracked{UID: app.UID}
 		w.applications[key] = t
 		w.byUID[app.UID] = key
 	}
@@ -210,17 +229,17 @@ func (w *workload) track(key record.ApplicationKey, app *appsv1alpha1.Applicatio
 }
 
 // uidOf is the UID of the Application that is tracked under a key.
-func (w *workload) uidOf(key record.ApplicationKey) (uid types.UID, known bool) {
+func (w *Cluster) uidOf(key record.ApplicationKey) (uid types.UID, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if t := w.applications[key]; t != nil {
-		return t.uid, true
+		return t.UID, true
 	}
 	return "", false
 }
 
 // setDependencies notes on which Applications one depends. The caller holds mu.
-func (w *workload) setDependencies(key record.ApplicationKey, t *tracked, dependencies []string) {
+func (w *Cluster) setDependencies(key record.ApplicationKey, t *Tracked, dependencies []string) {
 	for _, name := range t.dependencies {
 		on := record.ApplicationKey{Namespace: key.Namespace, Name: name}
 		w.dependents[on].Delete(key)
@@ -238,26 +257,26 @@ func (w *workload) setDependencies(key record.ApplicationKey, t *tracked, depend
 	}
 }
 
-// untrack forgets an Application that has gone.
-func (w *workload) untrack(key record.ApplicationKey) {
+// Untrack forgets an Application that has gone.
+func (w *Cluster) Untrack(key record.ApplicationKey) {
 	w.watching.Lock()
 	defer w.watching.Unlock()
 	w.mu.Lock()
 	if t := w.applications[key]; t != nil {
 		w.setDependencies(key, t, nil)
 		w.setKinds(key, t, nil)
-		delete(w.byUID, t.uid)
+		delete(w.byUID, t.UID)
 		delete(w.applications, key)
-		w.healthChecks.Forget(t.uid)
+		w.HealthChecks.Forget(t.UID)
 	}
 	w.mu.Unlock()
-	w.wanted.Want(key, nil)
-	w.watcher.Release(key.String())
+	w.Wanted.Want(key, nil)
+	w.Watcher.Release(key.String())
 }
 
-// watch makes kinds all that are watched because of an Application. A kind beyond the number that a cluster may have is
+// Watch makes kinds all that are watched because of an Application. A kind beyond the number that a cluster may have is
 // not watched, and is returned.
-func (w *workload) watch(key record.ApplicationKey, t *tracked, kinds sets.Set[kindwatch.Kind], groups sets.Set[string]) (refused sets.Set[kindwatch.Kind]) {
+func (w *Cluster) Watch(key record.ApplicationKey, t *Tracked, kinds sets.Set[kindwatch.Kind], groups sets.Set[string]) (refused sets.Set[kindwatch.Kind]) {
 	w.watching.Lock()
 	defer w.watching.Unlock()
 	w.mu.Lock()
@@ -278,7 +297,7 @@ func (w *workload) watch(key record.ApplicationKey, t *tracked, kinds sets.Set[k
 		news++
 	}
 	granted := kinds.Difference(refused)
-	changed := !t.kinds.set().Equal(granted) || (len(t.groups) == 0) != (len(groups) == 0)
+	changed := !t.Kinds.Set().Equal(granted) || (len(t.groups) == 0) != (len(groups) == 0)
 	t.groups = slices.Clip(sets.List(groups))
 	if changed {
 		w.setKinds(key, t, granted)
@@ -290,14 +309,14 @@ func (w *workload) watch(key record.ApplicationKey, t *tracked, kinds sets.Set[k
 			// That a kind comes, or goes, is seen by these.
 			asked = append(asked, record.DefinitionKind, record.APIServiceKind)
 		}
-		w.watcher.Set(key.String(), asked...)
+		w.Watcher.Set(key.String(), asked...)
 	}
 	return refused
 }
 
 // setKinds notes which kinds an Application has to do with. The caller holds mu.
-func (w *workload) setKinds(key record.ApplicationKey, t *tracked, kinds sets.Set[kindwatch.Kind]) {
-	for kind := range t.kinds.set().Difference(kinds) {
+func (w *Cluster) setKinds(key record.ApplicationKey, t *Tracked, kinds sets.Set[kindwatch.Kind]) {
+	for kind := range t.Kinds.Set().Difference(kinds) {
 		w.users[kind].Delete(key)
 		if len(w.users[kind]) == 0 {
 			delete(w.users, kind)
@@ -309,18 +328,18 @@ func (w *workload) setKinds(key record.ApplicationKey, t *tracked, kinds sets.Se
 		}
 		w.users[kind].Insert(key)
 	}
-	t.kinds = kindSetOf(kinds)
+	t.Kinds = kindSetOf(kinds)
 }
 
-// usersOf are the Applications that have to do with a kind.
-func (w *workload) usersOf(kind kindwatch.Kind) []record.ApplicationKey {
+// UsersOf are the Applications that have to do with a kind.
+func (w *Cluster) UsersOf(kind kindwatch.Kind) []record.ApplicationKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Collect(maps.Keys(w.users[kind]))
 }
 
 // usersOfGroup are the Applications that name an API group, and the kinds of it that are watched.
-func (w *workload) usersOfGroup(group string) (keys []record.ApplicationKey, kinds []kindwatch.Kind) {
+func (w *Cluster) usersOfGroup(group string) (keys []record.ApplicationKey, kinds []kindwatch.Kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for key, t := range w.applications {
@@ -336,20 +355,20 @@ func (w *workload) usersOfGroup(group string) (keys []record.ApplicationKey, kin
 	return keys, kinds
 }
 
-func (w *workload) dependentsOf(key record.ApplicationKey) []record.ApplicationKey {
+func (w *Cluster) DependentsOf(key record.ApplicationKey) []record.ApplicationKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Collect(maps.Keys(w.dependents[key]))
 }
 
-func (w *workload) keys() []record.ApplicationKey {
+func (w *Cluster) Keys() []record.ApplicationKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Collect(maps.Keys(w.applications))
 }
 
-// setMode changes what is done about the Applications of the cluster, and says whether that is news.
-func (w *workload) setMode(m mode) bool {
+// SetMode changes what is done about the Applications of the cluster, and says whether that is news.
+func (w *Cluster) SetMode(m mode) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	news := w.mode != m
@@ -360,97 +379,97 @@ func (w *workload) setMode(m mode) bool {
 	return news
 }
 
-// currentRegime is the number of the mode and the policy that are in force.
-func (w *workload) currentRegime() uint64 {
+// CurrentRegime is the number of the mode and the policy that are in force.
+func (w *Cluster) CurrentRegime() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.regime
 }
 
-func (w *workload) currentMode() mode {
+func (w *Cluster) CurrentMode() mode {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mode
 }
 
-// has is whether there is an Application to tell the hub about.
-func (w *workload) has(key record.ApplicationKey, uid types.UID) bool {
+// Has is whether there is an Application to tell the hub about.
+func (w *Cluster) Has(key record.ApplicationKey, uid types.UID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.applications[key]
-	return t != nil && t.uid == uid && w.mode == modeEnabled
+	return t != nil && t.UID == uid && w.mode == ModeEnabled
 }
 
-// kindsSelected are the kinds that are watched, in whatever form, whose objects may be selected. A version in a
+// KindsSelected are the kinds that are watched, in whatever form, whose objects may be selected. A version in a
 // selector is not asked for: it is rare, and to look again is harmless.
-func (w *workload) kindsSelected(selectors []health.Selector) []kindwatch.Kind {
+func (w *Cluster) KindsSelected(selectors []health.Selector) []kindwatch.Kind {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []kindwatch.Kind
 	for kind := range w.users {
-		if selectedBy(selectors, kind.GroupKind()) {
+		if SelectedBy(selectors, kind.GroupKind()) {
 			out = append(out, kind)
 		}
 	}
 	return out
 }
 
-func selectedBy(selectors []health.Selector, gk schema.GroupKind) bool {
+func SelectedBy(selectors []health.Selector, gk schema.GroupKind) bool {
 	return slices.ContainsFunc(selectors, func(s health.Selector) bool { return s.Selects(gk) })
 }
 
-// takeTold returns what the hub was told by the instance before this one, once.
-func (w *workload) takeTold() map[record.ApplicationKey]types.UID {
+// TakeTold returns what the hub was told by the instance before this one, once.
+func (w *Cluster) TakeTold() map[record.ApplicationKey]types.UID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	told := w.told
-	w.told = nil
+	told := w.Told
+	w.Told = nil
 	return told
 }
 
-// uids are the Applications by their keys.
-func (w *workload) uids() map[record.ApplicationKey]types.UID {
+// UIDs are the Applications by their keys.
+func (w *Cluster) UIDs() map[record.ApplicationKey]types.UID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := make(map[record.ApplicationKey]types.UID, len(w.applications))
 	for key, t := range w.applications {
-		out[key] = t.uid
+		out[key] = t.UID
 	}
 	return out
 }
 
 // isUnanswered is whether a group and version is left alone for now.
-func (w *workload) isUnanswered(gv schema.GroupVersion) bool {
+func (w *Cluster) isUnanswered(gv schema.GroupVersion) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	until, ok := w.unansweredUntil[gv]
-	return ok && w.clock.Now().Before(until)
+	return ok && w.Clock.Now().Before(until)
 }
 
 // setUnanswered leaves a group and version alone for a while. One that hangs would else hold up every Application that
 // names it.
-func (w *workload) setUnanswered(gv schema.GroupVersion) {
+func (w *Cluster) setUnanswered(gv schema.GroupVersion) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := w.clock.Now()
+	now := w.Clock.Now()
 	maps.DeleteFunc(w.unansweredUntil, func(_ schema.GroupVersion, until time.Time) bool { return !now.Before(until) })
 	w.unansweredUntil[gv] = now.Add(unansweredFor)
 }
 
-func (w *workload) forgetAllUnanswered() {
+func (w *Cluster) forgetAllUnanswered() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.unansweredUntil)
 }
 
-func (w *workload) forgetUnanswered(group string) {
+func (w *Cluster) forgetUnanswered(group string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	maps.DeleteFunc(w.unansweredUntil, func(gv schema.GroupVersion, _ time.Time) bool { return gv.Group == group })
 }
 
-// setPolicy changes what the class of the cluster lets be done, and says whether that is news.
-func (w *workload) setPolicy(p record.Policy) bool {
+// SetPolicy changes what the class of the cluster lets be done, and says whether that is news.
+func (w *Cluster) SetPolicy(p record.Policy) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before := w.policy
@@ -463,9 +482,25 @@ func (w *workload) setPolicy(p record.Policy) bool {
 	return news
 }
 
-// sightOf is what the Applications of a namespace see.
-func (w *workload) sightOf(namespace string) record.Sight {
+// SightOf is what the Applications of a namespace see.
+func (w *Cluster) SightOf(namespace string) record.Sight {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return record.Sight{Own: namespace, Policy: w.policy}
 }
+
+// Idle stops looking after the Applications of a cluster.
+func (w *Cluster) Idle() {
+	if w.SetMode(ModeIdle) {
+		w.Watcher.Set(OwnerFixed, record.OwnedDefinitionKind)
+		for _, key := range w.Keys() {
+			w.Untrack(key)
+		}
+	}
+}
+
+// Start implements multicluster.Instance.
+func (w *Cluster) Start(ctx context.Context) error { return w.Watcher.Start(ctx) }
+
+// WaitForSync implements multicluster.Instance.
+func (w *Cluster) WaitForSync(ctx context.Context) error { return w.Watcher.WaitForSync(ctx) }

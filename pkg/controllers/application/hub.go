@@ -1,0 +1,47 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
+)
+
+// observe tells the hub how an Application fares.
+func (r *reconciler) observe(w *workload.Cluster, key record.ApplicationKey, app *appsv1alpha1.Application) {
+	s := appstatus.SummaryOf(app)
+	record.Share(&w.Texts, &s.ApplicationType, &s.Version, &s.Message)
+	r.ifCurrent(w, func() {
+		if w.Has(key, app.UID) {
+			r.metrics.application(w.Name, key, s)
+			r.rollup.Observe(w.Name, key, s)
+		}
+	})
+}
+
+// forget tells the hub that an Application has gone.
+func (r *reconciler) forget(w *workload.Cluster, key record.ApplicationKey) {
+	r.ifCurrent(w, func() {
+		r.metrics.forget(w.Name, key)
+		r.rollup.Forget(w.Name, key)
+	})
+}
+
+// gone forgets an Application that has gone. What it owned is the garbage collector's.
+func (r *reconciler) gone(w *workload.Cluster, key record.ApplicationKey) {
+	w.Untrack(key)
+	r.forget(w, key)
+	w.Wake(w.DependentsOf(key)...)
+}
+
+// unwatched tells the hub that nobody looks at the Applications of a cluster, and why.
+func (r *reconciler) unwatched(w *workload.Cluster, reason, message string) {
+	r.ifCurrent(w, func() {
+		r.metrics.forgetCluster(w.Name)
+		r.rollup.Unwatched(w.Name, condition.Problem{Reason: reason, Message: message})
+	})
+}

@@ -1,0 +1,74 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package application
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthrule"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
+	"github.com/masthead-dev/masthead/pkg/health"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+)
+
+// workloads are the engaged workload clusters.
+type workloads = multicluster.Instances[mcreconcile.Request, *workload.Cluster]
+
+// reconciler looks after the Applications of the workload clusters.
+type reconciler struct {
+	workloads      *workloads
+	fleet          Fleet
+	classes        client.Reader
+	rules          *healthrule.Rules
+	definitions    *definition.Keeper
+	reporter       *definition.Reports
+	rollup         *rollup.Collector
+	metrics        *Metrics
+	lists          *kindwatch.ListGate
+	linger         time.Duration
+	staleAfter     time.Duration
+	packer         *record.Packer
+	clock          clock.WithTicker
+	requestTimeout time.Duration
+
+	mu sync.Mutex
+	// enrolments is the class of each cluster, as it was last known.
+	enrolments map[mcr.ClusterName]string
+}
+
+// assessor is by what components are judged now.
+func (r *reconciler) assessor() health.Assessor {
+	a, known := r.rules.Assessor()
+	if !known {
+		// Nothing is watched before they are known.
+		return health.New()
+	}
+	return a
+}
+
+// ifCurrent tells something of an instance of a cluster, if it is the one that counts.
+func (r *reconciler) ifCurrent(w *workload.Cluster, fn func()) { r.workloads.IfCurrent(w.Name, w, fn) }
+
+// ownerIn is the hub as the owner of what is in a cluster.
+func (r *reconciler) ownerIn(w *workload.Cluster) hubidentity.Owner {
+	c, _ := r.fleet.Lookup(w.Name)
+	return c.Hub
+}
+
+// fieldManagerIn is the field manager of what is written on the Applications of a cluster and on their components.
+func (r *reconciler) fieldManagerIn(w *workload.Cluster) string {
+	return r.ownerIn(w).FieldManager(appsv1alpha1.FieldManager)
+}

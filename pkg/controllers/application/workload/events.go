@@ -1,0 +1,120 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// ComponentChanged wakes the Application that an object names, the one that it named before, and those that own it.
+func (w *Cluster) ComponentChanged(e kindwatch.Event) {
+	if e.Type == kindwatch.StateChanged {
+		w.WakeLater(w.UsersOf(e.Kind)...)
+		return
+	}
+	if e.Initial {
+		// That all of them are known is an event of its own.
+		return
+	}
+	keys := sets.New[record.ApplicationKey]()
+	for _, entry := range []*kindwatch.Entry{e.Entry, e.OldEntry} {
+		keys.Insert(w.applicationsOf(e.Kind, entry)...)
+	}
+	w.Wake(slices.Collect(maps.Keys(keys))...)
+}
+
+// applicationsOf are the Applications to which an object matters: Retrieving Applications, as the KEP calls it. One
+// that does not name the kind is none of them.
+func (w *Cluster) applicationsOf(kind kindwatch.Kind, entry *kindwatch.Entry) []record.ApplicationKey {
+	if entry == nil {
+		return nil
+	}
+	var keys []record.ApplicationKey
+	if pod, ok := entry.Record.(*record.Pod); ok {
+		return w.ownersOf(kind, []record.Owner{{UID: pod.Owner}})
+	}
+	rec := record.ComponentOf(entry.Record)
+	if rec == nil {
+		return nil
+	}
+	keys = w.ownersOf(kind, rec.Owners)
+	if m := record.MarkingsOf(entry.Record); m != nil {
+		keys = append(keys, w.Wanted.UsersOf(m.Marks)...)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.users[kind].Has(rec.Application) {
+		keys = append(keys, rec.Application)
+	}
+	return keys
+}
+
+func (w *Cluster) ownersOf(kind kindwatch.Kind, owners []record.Owner) []record.ApplicationKey {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var keys []record.ApplicationKey
+	for _, o := range owners {
+		if key, ok := w.byUID[o.UID]; ok && w.users[kind].Has(key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// DefinitionChanged is told what happens to the definition of Applications, and to others that Masthead put into the
+// cluster.
+func (w *Cluster) DefinitionChanged(e kindwatch.Event) {
+	switch {
+	case e.Type == kindwatch.StateChanged:
+		w.Enqueue()
+	case !e.Initial && (e.Kind == record.ForeignDefinitionKind || e.Object.GetName() == definition.Name):
+		w.Watcher.Poke(record.ApplicationKind.GroupResource())
+		w.Enqueue()
+	}
+}
+
+// askAnew has everything asked for anew that was asked before definitions, or API services, were watched: nobody saw
+// what changed until then. Neither waits for the other, which may never be known.
+func (w *Cluster) askAnew() {
+	w.resolver.ForgetAll()
+	w.forgetAllUnanswered()
+	w.WakeLater(w.Keys()...)
+}
+
+// Served is told that a definition, or the registration of a group, came, changed or went. What is known of the kinds
+// of the group is asked for anew.
+func (w *Cluster) Served(e kindwatch.Event) {
+	if e.Type == kindwatch.StateChanged {
+		if e.State == kindwatch.StateSynced {
+			w.askAnew()
+		}
+		return
+	}
+	if e.Initial || e.Entry == nil {
+		return
+	}
+	name := e.Entry.Key.Name
+	_, group, _ := strings.Cut(name, ".")
+	if e.Kind == record.DefinitionKind {
+		w.Watcher.Poke(schema.ParseGroupResource(name))
+	}
+	w.resolver.Forget(group)
+	w.forgetUnanswered(group)
+	keys, kinds := w.usersOfGroup(group)
+	if e.Kind == record.APIServiceKind {
+		for _, kind := range kinds {
+			w.Watcher.Poke(kind.GroupResource())
+		}
+	}
+	w.WakeLater(keys...)
+}

@@ -1,0 +1,157 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/pkg/health"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+)
+
+const (
+	// maxKinds is how many kinds are watched at most in one cluster. Each takes a connection's stream and goroutines, and
+	// who can create definitions and Applications there decides how many are named.
+	maxKinds = 500
+
+	// unansweredFor is how long a group and version is left alone about which the API server did not answer.
+	unansweredFor = 10 * time.Second
+
+	// maxLag is how far what an API server serves can be behind what it says that it serves.
+	maxLag = 20 * time.Second
+)
+
+// resolver says what an API server calls a kind. kindwatch.Resolver implements it.
+type resolver interface {
+	Resolve(ctx context.Context, gvk schema.GroupVersionKind) (kindwatch.Kind, error)
+	Forget(group string)
+	ForgetAll()
+}
+
+// NamedKind is a kind that an Application names, or named, and what came of asking for it.
+type NamedKind struct {
+	GVK schema.GroupVersionKind
+
+	// Kind is what is watched, if unseen is nil or the watch has not come far enough.
+	Kind    kindwatch.Kind
+	Watched bool
+
+	// Unseen says why the objects of the kind cannot be seen; nil if they can.
+	Unseen *condition.Problem
+
+	// Syncing is whether the objects have not been read yet, and may be soon.
+	Syncing bool
+
+	// Again is when to ask again what the cluster calls it; zero for never.
+	Again time.Duration
+
+	// Leaving is whether the Application does not name the kind any more. It is watched until nothing of it is owned any
+	// more.
+	Leaving bool
+}
+
+// KindsOf are the kinds that an Application names. Two versions of a kind are two kinds here: each is watched as the
+// Application says, although the objects are the same, because which of them says how they fare is not for Masthead to
+// decide.
+func KindsOf(app *appsv1alpha1.Application) map[schema.GroupVersionKind]struct{} {
+	out := make(map[schema.GroupVersionKind]struct{}, len(app.Spec.Components))
+	for _, c := range app.Spec.Components {
+		out[schema.GroupVersionKind{Group: c.Group, Version: c.Version, Kind: c.Kind}] = struct{}{}
+	}
+	return out
+}
+
+// Ask finds out what the cluster calls a kind. The API server is asked for each group and version once.
+func (w *Cluster) Ask(ctx context.Context, gvk schema.GroupVersionKind, assessor health.Assessor) NamedKind {
+	k := NamedKind{GVK: gvk}
+	if gvk == record.ApplicationKind.GroupVersionKind {
+		k.Kind, k.Watched = record.ApplicationKind, true
+		return k
+	}
+	if w.isUnanswered(gvk.GroupVersion()) {
+		return k.unanswered()
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.requestTimeout)
+	defer cancel()
+	kind, err := w.resolver.Resolve(ctx, gvk)
+	switch {
+	case kindwatch.IsNotServed(err):
+		k.Unseen = StateProblem(kindwatch.StateNotServed, gvk)
+		k.Again = w.askAgain(err)
+	case kindwatch.IsForbidden(err):
+		k.Unseen = &condition.Problem{Reason: appsv1alpha1.ReasonKindForbidden, Message: fmt.Sprintf(
+			"The cluster does not tell Masthead which kinds %s has.", multicluster.BoundedText(gvk.GroupVersion().String()))}
+		k.Again = max(condition.SlowRetry(), kindwatch.RetryAfter(err))
+	case err != nil:
+		w.setUnanswered(gvk.GroupVersion())
+		return k.unanswered()
+	case kind.ClusterScoped:
+		k.Kind, k.Unseen = kind, ClusterScoped(gvk)
+	default:
+		k.Kind, k.Watched = kind, true
+	}
+	k.Kind.MetadataOnly = !assessor.NeedsObject(gvk.GroupKind())
+	return k
+}
+
+// ClusterScoped says that the objects of a kind cannot be components that a spec names.
+func ClusterScoped(gvk schema.GroupVersionKind) *condition.Problem {
+	return &condition.Problem{Reason: appsv1alpha1.ReasonClusterScoped, Message: fmt.Sprintf(
+		"Objects of the kind %s have no namespace, so they cannot belong to an Application.", Describe(gvk))}
+}
+
+// unanswered is a kind about which the API server did not answer.
+func (k *NamedKind) unanswered() NamedKind {
+	out := *k
+	out.Unseen = &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: fmt.Sprintf(
+		"The cluster does not answer which kinds %s has.", multicluster.BoundedText(k.GVK.GroupVersion().String()))}
+	out.Syncing, out.Again = true, unansweredFor
+	return out
+}
+
+// askAgain is when to ask again for a kind that is not served. That a definition or a group comes is an event once both
+// are watched, and what was known before is asked for anew then; for a little while after it, the API server may not
+// serve yet what it says it does.
+func (w *Cluster) askAgain(err error) time.Duration {
+	after := kindwatch.RetryAfter(err)
+	definitions, _ := w.Watcher.State(record.DefinitionKind)
+	groups, _ := w.Watcher.State(record.APIServiceKind)
+	if after > maxLag && definitions == kindwatch.StateSynced && groups == kindwatch.StateSynced {
+		return 0
+	}
+	return max(after, Coalescing)
+}
+
+// StateProblem says what keeps Masthead from seeing the objects of a kind that it watches; nil if nothing does. It is
+// the same as long as the state is: what a request failed with differs from one to the next, and a status that follows
+// would never be still.
+func StateProblem(state kindwatch.State, gvk schema.GroupVersionKind) *condition.Problem {
+	switch state {
+	case kindwatch.StateSynced:
+		return nil
+	case kindwatch.StateNotServed:
+		return &condition.Problem{Reason: appsv1alpha1.ReasonKindNotServed, Message: fmt.Sprintf("The cluster does not serve %s.", Describe(gvk))}
+	case kindwatch.StateForbidden:
+		return &condition.Problem{Reason: appsv1alpha1.ReasonKindForbidden, Message: fmt.Sprintf("The cluster does not let Masthead list and watch %s.", Describe(gvk))}
+	case kindwatch.StateTooLarge:
+		return &condition.Problem{Reason: appsv1alpha1.ReasonKindTooLarge, Message: fmt.Sprintf("The cluster has more of %s than Masthead keeps.", Describe(gvk))}
+	case kindwatch.StateStale:
+		return &condition.Problem{Reason: appsv1alpha1.ReasonKindStale, Message: fmt.Sprintf("The cluster has not let Masthead list and watch %s for some minutes.", Describe(gvk))}
+	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
+	}
+	return &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: fmt.Sprintf("The objects of %s have not been read yet.", Describe(gvk))}
+}
+
+// Describe is a kind for users, in the form "StatefulSet (apps/v1)".
+func Describe(gvk schema.GroupVersionKind) string {
+	return multicluster.BoundedText(fmt.Sprintf("%s (%s)", gvk.Kind, gvk.GroupVersion()))
+}

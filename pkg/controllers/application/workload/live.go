@@ -1,0 +1,89 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// IsThere is whether the watch has an Application of this UID that is not being deleted.
+func (w *Cluster) IsThere(key record.ApplicationKey, uid types.UID) bool {
+	entry, err := w.Watcher.Entry(record.ApplicationKind, key)
+	if err != nil || entry.UID != uid {
+		return false
+	}
+	rec := record.ComponentOf(entry.Record)
+	return rec != nil && !rec.Deleting
+}
+
+// LiveUID asks the API server for the UID of an Application. It is empty if there is none, or if it is being deleted.
+func (w *Cluster) LiveUID(ctx context.Context, key record.ApplicationKey) (types.UID, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.requestTimeout)
+	defer cancel()
+	live, err := w.Metadata.Resource(record.ApplicationKind.GroupVersionResource()).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", nil
+	case err != nil:
+		return "", err
+	case live.DeletionTimestamp != nil:
+		return "", nil
+	}
+	return live.UID, nil
+}
+
+// PodsOf are the Pods of health checks that an Application controls.
+func (w *Cluster) PodsOf(uid types.UID) ([]healthcheck.Record, error) {
+	entries, err := w.Watcher.Lookup(record.HealthCheckPodKind, record.OwnerIndex(uid))
+	if err != nil {
+		return nil, err
+	}
+	var pods []healthcheck.Record
+	for _, e := range entries {
+		if pod, ok := e.Record.(*record.Pod); ok {
+			pods = append(pods, pod.Record)
+		}
+	}
+	return pods, nil
+}
+
+// SeeDefinition returns what the watch says of the definition of Applications, nil if there is none, and how far that
+// is known. One that does not bear our label is looked for in a watch of its own.
+func (w *Cluster) SeeDefinition() (*definition.Seen, kindwatch.State) {
+	key := types.NamespacedName{Name: definition.Name}
+	// The state is read before what it is about, so that what comes between is one event more, and never a definition that
+	// is missed.
+	state, _ := w.Watcher.State(record.OwnedDefinitionKind)
+	crd, err := w.Watcher.Get(record.OwnedDefinitionKind, key)
+	switch {
+	case state != kindwatch.StateSynced:
+		return nil, state
+	case err == nil:
+		w.Watcher.Release(OwnerForeign)
+		seen := definition.SeenIn(crd)
+		return &seen, state
+	case !apierrors.IsNotFound(err):
+		return nil, kindwatch.StateSyncing
+	}
+	w.Watcher.Set(OwnerForeign, record.ForeignDefinitionKind)
+	state, _ = w.Watcher.State(record.ForeignDefinitionKind)
+	entry, err := w.Watcher.Entry(record.ForeignDefinitionKind, key)
+	rec, _ := entry.Record.(*record.Definition)
+	switch {
+	case state != kindwatch.StateSynced || apierrors.IsNotFound(err):
+		return nil, state
+	case err != nil || rec == nil:
+		return nil, kindwatch.StateSyncing
+	}
+	return rec.Seen, state
+}
