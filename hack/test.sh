@@ -13,25 +13,46 @@ as_built() { CGO_ENABLED=0 GOFLAGS="-trimpath $(go env GOFLAGS)" "$@"; }
 rm -rf "$reports"
 mkdir -p "$reports"
 
-# The packages but those that need a fleet, those that take longest first: what starts last should not be waited for alone.
+# Without the race detector run the packages that start no goroutine of ours: what is under test there is an API server, a policy,
+# a program or a page. So do tests of other packages that are one long sequence or one long answer; what they share with other
+# goroutines is in shorter tests of the same packages. The detector makes both take four to ten times as long.
+unraced='(apis|hack)/|/(pkg/takeover|test/(charts|docs|monitoring|printed|providercrds|takeover))$'
+long_packages=(pkg/controllers/importer pkg/kindwatch pkg/providers/connection)
+long_tests='^(TestImportSurvivesKills|TestRestoredImport|TestNothingIsMadeWhileItMustNot|TestHonestGiants|TestHonestGiantsAreRead|TestEndlessAnswersEnd)$'
+
+# Of packages on standard input, those that take longest come first: what starts last should not be waited for alone.
 longest_first() {
-  local first=(pkg/controllers/importer pkg/kindwatch pkg/controllers/{agent,application} test/printed pkg/providers/connection
-    pkg/controllers/{discovery,references} pkg/multicluster test/{takeover,localfleet})
+  local first=(pkg/controllers/{importer,agent} pkg/kindwatch pkg/controllers/application pkg/providers/connection
+    pkg/controllers/{discovery,references} pkg/multicluster test/localfleet)
   printf "github.com/masthead-dev/masthead/%s\n" "${first[@]}"
-  go list ./... | grep -vE "/test/e2e$|/($(IFS='|' && echo "${first[*]}"))$"
+  grep -vE "/($(IFS='|' && echo "${first[*]}"))$"
+}
+
+# packages REPORT FLAG... -- PACKAGE...: runs tests. Packages run four at a time, on two cores too: most of what they do is
+# wait for API servers, which some start for themselves. Vet is part of `make lint`; with each package tested here it would
+# look through all that this depends on.
+packages() {
+  local report=$1
+  shift
+  "$gotestsum" --format=pkgname-and-test-fails --jsonfile="$reports/$report.json" -- -vet=off -p 4 -timeout 40m "$@"
 }
 
 unit() {
-  echo "== unit and integration tests, with the race detector (the first run compiles everything twice: allow some minutes)"
-  local packages gotestsum
-  mapfile -t packages < <(longest_first)
-  # Packages run four at a time, on two cores too: most of what they do is wait for API servers, which some start for themselves.
+  echo "== unit and integration tests (the first run compiles everything twice: allow some minutes)"
+  local all raced plain gotestsum
+  mapfile -t all < <(go list ./... | grep -v '/test/e2e$')
+  mapfile -t raced < <(printf "%s\n" "${all[@]}" | grep -vE "$unraced" | longest_first)
+  mapfile -t plain < <(printf "%s\n" "${all[@]}" | grep -E "$unraced")
   gotestsum=$(hack/tool.sh gotestsum)
   # For test/charts and test/printed, which would wait for the compiler.
   hack/tool.sh helm >/dev/null
   hack/tool.sh gojq >/dev/null
-  # Vet is part of `make lint`; with each package tested here it would look through all that this depends on.
-  "$gotestsum" --format=pkgname-and-test-fails --jsonfile="$reports/packages.json" -- -race -vet=off -p 4 -timeout 40m "${packages[@]}"
+  echo "== with the race detector"
+  # A program with the detector sleeps for a second before it ends, unless it is told not to.
+  GORACE=atexit_sleep_ms=0 packages raced -race -skip "$long_tests" "${raced[@]}"
+  echo "== without it: see hack/test.sh for what and why"
+  as_built packages long -run "$long_tests" "${long_packages[@]/#/./}"
+  as_built packages plain "${plain[@]}"
   (cd hack/release && as_built go test ./...)
   (cd hack/tools/monitoring && as_built go test ./...)
   # The managed resources of the importer in the typed structs of the AWS provider: a module of its own, which compiles for minutes once.
