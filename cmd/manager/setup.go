@@ -31,7 +31,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent"
 	"github.com/masthead-dev/masthead/pkg/controllers/application"
-	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
 	"github.com/masthead-dev/masthead/pkg/controllers/discovery"
 	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
 	"github.com/masthead-dev/masthead/pkg/controllers/references"
@@ -146,12 +145,12 @@ func setupControllers(
 	sources []connection.Source,
 ) error {
 	definitions := &inventory.Definitions{}
-	published := make([]inventory.Source, 0, len(sources))
+	describers := make([]connection.Describer, 0, len(sources))
 	for _, s := range sources {
-		published = append(published, s)
+		describers = append(describers, s)
 	}
 	err := inventory.SetupWithManager(local, inventory.Options{
-		Fleet: provider, Sources: published, Definitions: definitions,
+		Fleet: provider, Sources: describers, Definitions: definitions,
 	})
 	if err != nil {
 		return fmt.Errorf("cannot set up the inventory: %w", err)
@@ -178,16 +177,12 @@ func setupControllers(
 	if err != nil {
 		return fmt.Errorf("cannot set up discovery: %w", err)
 	}
-	reported := make([]rollup.Source, 0, len(sources))
-	for _, s := range sources {
-		reported = append(reported, s)
-	}
 	library, err := healthLibrary(o.Applications)
 	if err != nil {
 		return err
 	}
 	err = application.Setup(mgr, application.Options{
-		Fleet: provider, Sources: reported, Gate: gate, Reporter: definitions, Users: users,
+		Fleet: provider, Sources: describers, Gate: gate, Reporter: definitions, Users: users,
 		MaxConcurrentReconciles: o.Applications.Workers,
 		RequestTimeout:          o.Connections.RequestTimeout.Duration,
 		Lists:                   kindwatch.NewListGate(o.Applications.Lists),

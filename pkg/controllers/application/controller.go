@@ -48,7 +48,7 @@ type Options struct {
 	Fleet Fleet
 
 	// Sources are asked before the report of a cluster is removed. That of a source which is not here is left as it is.
-	Sources []rollup.Source
+	Sources []connection.Describer
 
 	// Gate is the gate that the provider of clusters turns.
 	Gate *multicluster.Gate

@@ -47,7 +47,7 @@ type Options struct {
 	Fleet Fleet
 
 	// Sources are asked before a profile is removed. A profile of a source that is not here is left as it is.
-	Sources []Source
+	Sources []connection.Describer
 
 	// Definitions are what is known about the definitions that were put into clusters. Default: nothing.
 	Definitions *Definitions
@@ -69,7 +69,7 @@ type request struct {
 type reconciler struct {
 	hub         client.Client
 	fleet       Fleet
-	sources     map[string]Source
+	sources     connection.Describers
 	definitions *Definitions
 	clock       clock.Clock
 	recorder    events.EventRecorder
@@ -101,13 +101,10 @@ func setupProfiles(mgr manager.Manager, o Options) error {
 	r := &reconciler{
 		hub:         mgr.GetClient(),
 		fleet:       o.Fleet,
-		sources:     map[string]Source{},
+		sources:     connection.DescribersOf(o.Sources),
 		definitions: o.Definitions,
 		clock:       o.Clock,
 		recorder:    mgr.GetEventRecorder(fleetv1alpha1.FieldManager),
-	}
-	for _, s := range o.Sources {
-		r.sources[s.Name()] = s
 	}
 	c, err := controller.NewTyped(controllerName, mgr, controller.TypedOptions[request]{
 		Reconciler: r,
@@ -264,21 +261,13 @@ func (r *reconciler) apply(
 }
 
 // remove removes the profile of a cluster that is not in the fleet, if it is ours and the cluster's source says that
-// the cluster is not enrolled. A cluster that is enrolled and not in the fleet is about to be: nothing is done.
+// the cluster is not enrolled any more.
 func (r *reconciler) remove(
 	ctx context.Context, name mcr.ClusterName, key connection.Key, existing *inventoryv1alpha1.ClusterProfile,
 ) error {
 	r.conflict.forget(name)
-	src, ok := r.sources[key.Source]
-	if !ok {
-		return nil
-	}
-	enrolment, err := src.Describe(ctx, key.Object())
-	if err != nil {
-		return fmt.Errorf("cannot tell whether cluster %q is enrolled: %w", name, err)
-	}
-	if enrolment != nil {
-		return nil
+	if left, err := r.sources.HasLeft(ctx, key); err != nil || !left {
+		return err
 	}
 	r.definitions.forgetCluster(name)
 	if existing == nil || !existing.DeletionTimestamp.IsZero() {
@@ -288,7 +277,7 @@ func (r *reconciler) remove(
 		return nil
 	}
 	// The preconditions make sure that what goes is what was looked at.
-	err = r.hub.Delete(ctx, existing, client.Preconditions{
+	err := r.hub.Delete(ctx, existing, client.Preconditions{
 		UID: &existing.UID, ResourceVersion: &existing.ResourceVersion,
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {

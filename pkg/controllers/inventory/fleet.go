@@ -4,9 +4,6 @@
 package inventory
 
 import (
-	"context"
-
-	"k8s.io/apimachinery/pkg/types"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
@@ -23,14 +20,4 @@ type Fleet interface {
 	// Subscribe calls a function that must not block with the name of a cluster whenever its snapshot changed, or it
 	// joined or left the fleet.
 	Subscribe(changed func(name mcr.ClusterName))
-}
-
-// Source says which objects of one source are enrolled. connection.Source implements it.
-type Source interface {
-	// Name is the first part of the names of this source's clusters.
-	Name() string
-
-	// Describe returns the enrolment of an object, or nil if the object does not exist or is not enrolled. It answers
-	// from a filled cache, or not at all.
-	Describe(ctx context.Context, key types.NamespacedName) (*connection.Enrolment, error)
 }

@@ -128,12 +128,9 @@ func (s *Source) pausedByImport(ctx context.Context, c *clusterv1.Cluster) (bool
 // Kubeconfig reads the Secret of the Cluster.
 func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) (connection.Kubeconfig, error) {
 	nn := secretName(types.NamespacedName{Namespace: e.Object.Namespace, Name: e.Object.Name})
-	secret := &corev1.Secret{}
-	if err := s.live.Get(ctx, nn, secret); err != nil {
-		if apierrors.IsNotFound(err) {
-			return connection.Kubeconfig{}, fmt.Errorf("cannot find Secret %q: %w", nn, connection.ErrNoCredentials)
-		}
-		return connection.Kubeconfig{}, fmt.Errorf("cannot get Secret %q: %w", nn, err)
+	secret, err := connection.CredentialsSecret(ctx, s.live, nn)
+	if err != nil {
+		return connection.Kubeconfig{}, err
 	}
 	data, err := kubeconfigOf(secret, e.Object.Name)
 	if err != nil {

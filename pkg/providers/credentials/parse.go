@@ -69,29 +69,47 @@ func Parse(kubeconfig []byte, o Options) (*Credentials, error) {
 }
 
 func parse(kubeconfig []byte, o Options) (*Credentials, *InvalidError) {
-	file, err := decode(kubeconfig)
+	file, context, user, err := current(kubeconfig)
 	if err != nil {
 		return nil, err
+	}
+	cluster, err := clusterOf(file, context)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkCluster(cluster, o); err != nil {
+		return nil, err
+	}
+	return build(cluster, user, o)
+}
+
+// current is the current context of a kubeconfig, or its only one, with its user, who may be used.
+func current(kubeconfig []byte) (*clientcmdv1.Config, *clientcmdv1.Context, *clientcmdv1.AuthInfo, *InvalidError) {
+	file, err := decode(kubeconfig)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	context, err := currentContext(file)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
+	user, err := named(file.AuthInfos, "user", context.AuthInfo, func(u clientcmdv1.NamedAuthInfo) string { return u.Name })
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := checkUser(&user.AuthInfo); err != nil {
+		return nil, nil, nil, err
+	}
+	return file, context, &user.AuthInfo, nil
+}
+
+// clusterOf is the cluster of a context.
+func clusterOf(file *clientcmdv1.Config, context *clientcmdv1.Context) (*clientcmdv1.Cluster, *InvalidError) {
 	cluster, err := named(file.Clusters, "cluster", context.Cluster, func(c clientcmdv1.NamedCluster) string { return c.Name })
 	if err != nil {
 		return nil, err
 	}
-	user, err := named(file.AuthInfos, "user", context.AuthInfo, func(u clientcmdv1.NamedAuthInfo) string { return u.Name })
-	if err != nil {
-		return nil, err
-	}
-	if err := checkUser(&user.AuthInfo); err != nil {
-		return nil, err
-	}
-	if err := checkCluster(&cluster.Cluster, o); err != nil {
-		return nil, err
-	}
-	return build(&cluster.Cluster, &user.AuthInfo, o)
+	return &cluster.Cluster, nil
 }
 
 // decode reads YAML or JSON. A key that is there twice is refused, since readers differ in which one they take; keys

@@ -29,40 +29,29 @@ func ParseUser(kubeconfig []byte) (*User, error) {
 }
 
 func parseUser(kubeconfig []byte) (*User, *InvalidError) {
-	file, err := decode(kubeconfig)
+	file, context, user, err := current(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	context, err := currentContext(file)
-	if err != nil {
-		return nil, err
-	}
-	user, err := named(file.AuthInfos, "user", context.AuthInfo, func(u clientcmdv1.NamedAuthInfo) string { return u.Name })
-	if err != nil {
-		return nil, err
-	}
-	if err := checkUser(&user.AuthInfo); err != nil {
-		return nil, err
-	}
-	if user.AuthInfo.Token != "" && len(user.AuthInfo.ClientCertificateData) > 0 {
+	if user.Token != "" && len(user.ClientCertificateData) > 0 {
 		return nil, invalid(ReasonAmbiguous, "The kubeconfig's user has both a token and a client certificate")
 	}
 	if context.Cluster != "" {
-		cluster, err := named(file.Clusters, "cluster", context.Cluster, func(c clientcmdv1.NamedCluster) string { return c.Name })
+		cluster, err := clusterOf(file, context)
 		if err != nil {
 			return nil, err
 		}
-		if err := checkIgnoredCluster(&cluster.Cluster); err != nil {
+		if err := checkIgnoredCluster(cluster); err != nil {
 			return nil, err
 		}
 	}
-	cert, err := checkClientCertificate(user.AuthInfo.ClientCertificateData, user.AuthInfo.ClientKeyData)
+	cert, err := checkClientCertificate(user.ClientCertificateData, user.ClientKeyData)
 	if err != nil {
 		return nil, err
 	}
 	return &User{
-		token: user.AuthInfo.Token, cert: user.AuthInfo.ClientCertificateData, key: user.AuthInfo.ClientKeyData,
-		print: digest([]byte(user.AuthInfo.Token)) + cert,
+		token: user.Token, cert: user.ClientCertificateData, key: user.ClientKeyData,
+		print: digest([]byte(user.Token)) + cert,
 	}, nil
 }
 

@@ -104,12 +104,9 @@ func describe(m *metav1.PartialObjectMetadata) *connection.Enrolment {
 // Kubeconfig reads the Secret.
 func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) (connection.Kubeconfig, error) {
 	nn := types.NamespacedName{Namespace: e.Object.Namespace, Name: e.Object.Name}
-	secret := &corev1.Secret{}
-	if err := s.live.Get(ctx, nn, secret); err != nil {
-		if apierrors.IsNotFound(err) {
-			return connection.Kubeconfig{}, fmt.Errorf("cannot find Secret %q: %w", nn, connection.ErrNoCredentials)
-		}
-		return connection.Kubeconfig{}, fmt.Errorf("cannot get Secret %q: %w", nn, err)
+	secret, err := connection.CredentialsSecret(ctx, s.live, nn)
+	if err != nil {
+		return connection.Kubeconfig{}, err
 	}
 	if secret.UID != e.Object.UID {
 		// Deleted and made anew since the cache was read: the cache catches up, and then it is another enrolment.

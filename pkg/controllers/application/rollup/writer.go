@@ -11,7 +11,6 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,16 +31,6 @@ const rollupName = "application-report"
 
 // rollupInterval is the time between two writes of the status of one report. The first change is written at once.
 const rollupInterval = time.Second
-
-// Source says which objects of one source are enrolled. connection.Source implements it.
-type Source interface {
-	// Name is the first part of the names of this source's clusters.
-	Name() string
-
-	// Describe returns the enrolment of an object, or nil if the object does not exist or is not enrolled. It answers
-	// from a filled cache, or not at all.
-	Describe(ctx context.Context, key types.NamespacedName) (*connection.Enrolment, error)
-}
 
 // rollupFleet is what is to be known about the fleet to report on it.
 type rollupFleet interface {
@@ -65,7 +54,7 @@ type rollupRequest struct {
 type rollupWriter struct {
 	hub     client.Client
 	fleet   rollupFleet
-	sources map[string]Source
+	sources connection.Describers
 	rollup  *Collector
 	clock   clock.PassiveClock
 
@@ -74,13 +63,10 @@ type rollupWriter struct {
 
 // Setup adds to a hub's manager the controller that writes ApplicationReports, and returns what it is to be told
 // by. Without sources no report is ever removed.
-func Setup(mgr manager.Manager, fleet rollupFleet, sources []Source, c clock.PassiveClock, skipNameValidation *bool) (*Collector, error) {
+func Setup(mgr manager.Manager, fleet rollupFleet, sources []connection.Describer, c clock.PassiveClock, skipNameValidation *bool) (*Collector, error) {
 	w := &rollupWriter{
-		hub: mgr.GetClient(), fleet: fleet, sources: map[string]Source{}, rollup: newRollup(c), clock: c,
+		hub: mgr.GetClient(), fleet: fleet, sources: connection.DescribersOf(sources), rollup: newRollup(c), clock: c,
 		own: ownWrites{last: map[mcr.ClusterName]ownWrite{}},
-	}
-	for _, s := range sources {
-		w.sources[s.Name()] = s
 	}
 	ctrl, err := controller.NewTyped(rollupName, mgr, controller.TypedOptions[rollupRequest]{
 		Reconciler:              w,
@@ -197,19 +183,10 @@ func (w *rollupWriter) get(ctx context.Context, name mcr.ClusterName, key connec
 }
 
 // remove removes the report of a cluster that is not in the fleet, if the cluster's own source says that it is not
-// enrolled. One that is enrolled and not in the fleet is about to be: there is no moment at which the fleet is known to
-// be complete.
+// enrolled any more.
 func (w *rollupWriter) remove(ctx context.Context, name mcr.ClusterName, key connection.Key, existing *fleetv1alpha1.ApplicationReport) error {
-	src, ok := w.sources[key.Source]
-	if !ok {
-		return nil
-	}
-	enrolment, err := src.Describe(ctx, key.Object())
-	if err != nil {
-		return fmt.Errorf("cannot tell whether cluster %q is enrolled: %w", name, err)
-	}
-	if enrolment != nil {
-		return nil
+	if left, err := w.sources.HasLeft(ctx, key); err != nil || !left {
+		return err
 	}
 	w.rollup.drop(name)
 	w.own.drop(name)
@@ -219,7 +196,7 @@ func (w *rollupWriter) remove(ctx context.Context, name mcr.ClusterName, key con
 	if about, ok := reportedCluster(existing); !ok || about != name {
 		return nil
 	}
-	err = w.discard(ctx, name, existing)
+	err := w.discard(ctx, name, existing)
 	if apierrors.IsConflict(err) {
 		return nil // The watch says what there is now.
 	}
