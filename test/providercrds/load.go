@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
@@ -26,24 +28,24 @@ func Load(ctx context.Context, kinds ...schema.GroupKind) ([]*apiextensionsv1.Cu
 	for _, crd := range append(allCRDs(), machineKinds()...) {
 		known[crd.groupKind()] = crd
 	}
-	folders := make(map[source]string)
 	loaded := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(kinds))
 	for _, kind := range kinds {
 		wanted, ok := known[kind]
 		if !ok {
 			return nil, fmt.Errorf("there is no CRD of %s in the modules that tests use", kind)
 		}
-		if folders[wanted.source] == "" {
-			folder, err := testenv.PinnedCRDs(ctx, wanted.source.pin, wanted.source.module, wanted.source.folder)
-			if err != nil {
-				return nil, err
-			}
-			folders[wanted.source] = folder
-		}
-		definition, err := read(filepath.Join(folders[wanted.source], wanted.group+"_"+wanted.plural+".yaml"))
+		folder, err := foundFolders.of(wanted.source, func() (string, error) {
+			return testenv.PinnedCRDs(ctx, wanted.source.pin, wanted.source.module, wanted.source.folder)
+		})
 		if err != nil {
 			return nil, err
 		}
+		path := filepath.Join(folder, wanted.group+"_"+wanted.plural+".yaml")
+		kept, err := parsed.of(path, func() (*apiextensionsv1.CustomResourceDefinition, error) { return read(path) })
+		if err != nil {
+			return nil, err
+		}
+		definition := kept.DeepCopy()
 		if wanted.source.isClusterAPIProvider() {
 			addContract(definition)
 		}
@@ -78,6 +80,34 @@ func (s source) isClusterAPIProvider() bool {
 	return s == clusterAPIAWS || s == clusterAPIAzure || s == clusterAPIGCP
 }
 
+// memory keeps what a process has found out: a test that makes a hub for each case asks for the same CRDs a hundred times,
+// and each answer takes the go command and a parser. Errors are not kept.
+type memory[K comparable, V any] struct {
+	mu    sync.Mutex
+	known map[K]V
+}
+
+func (m *memory[K, V]) of(key K, find func() (V, error)) (V, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if v, ok := m.known[key]; ok {
+		return v, nil
+	}
+	v, err := find()
+	if err == nil {
+		if m.known == nil {
+			m.known = map[K]V{}
+		}
+		m.known[key] = v
+	}
+	return v, err
+}
+
+var (
+	foundFolders memory[source, string]
+	parsed       memory[string, *apiextensionsv1.CustomResourceDefinition]
+)
+
 func read(path string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -88,11 +118,8 @@ func read(path string) (*apiextensionsv1.CustomResourceDefinition, error) {
 		return nil, fmt.Errorf("cannot parse the CRD in %s: %w", path, err)
 	}
 	dropDescriptions(document)
-	if content, err = yaml.Marshal(document); err != nil {
-		return nil, fmt.Errorf("cannot encode the CRD in %s: %w", path, err)
-	}
 	definition := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict(content, definition); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(document, definition, true); err != nil {
 		return nil, fmt.Errorf("cannot parse the CRD in %s: %w", path, err)
 	}
 	keepStorageVersion(definition)
