@@ -50,7 +50,7 @@ release: controlplane ## Make everything that a release publishes, in dist/: ima
 ##@ Check it
 
 .PHONY: test
-test: controlplane build ## Run every test: unit, integration and end to end, against real control planes, with the race detector.
+test: controlplane build ## Run every test: unit, integration and end to end, against real control planes, with the race detector where goroutines of ours run.
 	@hack/test.sh
 
 .PHONY: test-unit

@@ -51,9 +51,9 @@ version() {
 
 kubernetes="$(version k8s.io/kubernetes "${pins}/kubernetes/go.mod")"
 etcd="$(version go.etcd.io/etcd/server/v3 "${pins}/kubernetes/go.mod")"
-crossplane="$(version github.com/crossplane/crossplane/v2 "${pins}/crossplane/go.mod")"
-clusterapi="$(version sigs.k8s.io/cluster-api "${pins}/clusterapi/go.mod")"
-kwok="$(version sigs.k8s.io/kwok "${pins}/kwok/go.mod")"
+crossplane="$(version github.com/crossplane/crossplane/v2 "${pins}/controllers/go.mod")"
+clusterapi="$(version sigs.k8s.io/cluster-api "${pins}/controllers/go.mod")"
+kwok="$(version sigs.k8s.io/kwok "${pins}/kubernetes/go.mod")"
 
 # Without these, an API server says that it is v0.0.0-master, and clients that look at the version misbehave.
 minor="${kubernetes#v*.}"
@@ -69,9 +69,9 @@ targets=(
   "kube-apiserver|${pins}/kubernetes|k8s.io/kubernetes/cmd/kube-apiserver|${kubernetes}|${kubernetes_version}"
   "kube-controller-manager|${pins}/kubernetes|k8s.io/kubernetes/cmd/kube-controller-manager|${kubernetes}|${kubernetes_version}"
   "kubectl|${pins}/kubernetes|k8s.io/kubernetes/cmd/kubectl|${kubernetes}|${kubernetes_version}"
-  "crossplane|${pins}/crossplane|github.com/crossplane/crossplane/v2/cmd/crossplane|${crossplane}|-X github.com/crossplane/crossplane-runtime/v2/pkg/version.version=${crossplane}"
-  "cluster-api|${pins}/clusterapi|sigs.k8s.io/cluster-api|${clusterapi}|-X sigs.k8s.io/cluster-api/version.gitVersion=${clusterapi}"
-  "kwok|${pins}/kwok|sigs.k8s.io/kwok/cmd/kwok|${kwok}|"
+  "crossplane|${pins}/controllers|github.com/crossplane/crossplane/v2/cmd/crossplane|${crossplane}|-X github.com/crossplane/crossplane-runtime/v2/pkg/version.version=${crossplane}"
+  "cluster-api|${pins}/controllers|sigs.k8s.io/cluster-api|${clusterapi}|-X sigs.k8s.io/cluster-api/version.gitVersion=${clusterapi}"
+  "kwok|${pins}/kubernetes|sigs.k8s.io/kwok/cmd/kwok|${kwok}|"
 )
 
 stamp() { printf '%s %s\n%s\n' "$1" "$2" "${platform} ${GOFLAGS} -s -w $3"; }

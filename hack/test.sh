@@ -51,8 +51,13 @@ unit() {
   # A program with the detector sleeps for a second before it ends, unless it is told not to.
   GORACE=atexit_sleep_ms=0 packages raced -race -skip "$long_tests" "${raced[@]}"
   echo "== without it: see hack/test.sh for what and why"
-  as_built packages long -run "$long_tests" "${long_packages[@]/#/./}"
-  as_built packages plain "${plain[@]}"
+  # Beside one another: the first are few packages, which wait for themselves.
+  local long failed=
+  as_built packages long -run "$long_tests" "${long_packages[@]/#/./}" &
+  long=$!
+  as_built packages plain "${plain[@]}" || failed=plain
+  wait "$long" || failed=long
+  [[ -z $failed ]] || exit 1
   (cd hack/release && as_built go test ./...)
   (cd hack/tools/monitoring && as_built go test ./...)
   # The managed resources of the importer in the typed structs of the AWS provider: a module of its own, which compiles for minutes once.

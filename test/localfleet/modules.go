@@ -33,17 +33,17 @@ type moduleFiles struct {
 
 var (
 	crossplaneCRDs = moduleFiles{
-		pin: "hack/controlplane/crossplane", module: "github.com/crossplane/crossplane/v2", folder: "cluster/crds",
+		pin: "hack/controlplane/controllers", module: "github.com/crossplane/crossplane/v2", folder: "cluster/crds",
 	}
 	clusterAPICRDs = moduleFiles{
-		pin: "hack/controlplane/clusterapi", module: "sigs.k8s.io/cluster-api", folder: "config/crd/bases",
+		pin: "hack/controlplane/controllers", module: "sigs.k8s.io/cluster-api", folder: "config/crd/bases",
 	}
 	inventoryCRDs = moduleFiles{
 		pin: ".", module: "sigs.k8s.io/cluster-inventory-api", folder: "config/crd/bases",
 		files: []string{"multicluster.x-k8s.io_clusterprofiles.yaml"},
 	}
 	kwokStages = moduleFiles{
-		pin: "hack/controlplane/kwok", module: "sigs.k8s.io/kwok", folder: "kustomize/stage",
+		pin: "hack/controlplane/kubernetes", module: "sigs.k8s.io/kwok", folder: "kustomize/stage",
 		files: []string{"node/fast/node-initialize.yaml", "pod/fast/pod-ready.yaml", "pod/fast/pod-complete.yaml", "pod/fast/pod-delete.yaml"},
 	}
 )

@@ -44,6 +44,7 @@ type coreFleet struct {
 // TestClusterAPICore has Cluster API core itself reconcile an imported cluster for which it has an administrator's
 // credentials, or none, and looks into the cluster's audit log for what core wrote there.
 func TestClusterAPICore(t *testing.T) {
+	t.Parallel() // It has a fleet of its own.
 	f := newCoreFleet(t, testenv.CRDs())
 	members := f.installMembers()
 	found := &table{name: "core", header: []string{"Guard removed", "Still safe?", "Node annotated", "Node deleted"}}

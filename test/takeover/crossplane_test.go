@@ -59,6 +59,7 @@ const (
 // one of their rules, and without all of them, are the control: they show which rules hold by themselves, and which
 // are there for the day on which another one is gone.
 func TestCrossplane(t *testing.T) {
+	t.Parallel() // What runs beside it has fleets of its own.
 	found := &table{name: "crossplane", header: []string{"Guard removed", "Still safe?", "Create", "Update", "Delete"}}
 	for _, c := range []struct {
 		name     string

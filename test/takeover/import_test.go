@@ -43,6 +43,7 @@ import (
 // write, and nothing is left in the hub. With a ServiceAccount of the cluster, those credentials ask for its tokens and
 // for nothing else, and core has the token.
 func TestImportBesideClusterAPICore(t *testing.T) {
+	t.Parallel() // It has a fleet of its own.
 	f := newCoreFleet(t, testenv.CRDs(), importCRDs(t))
 	clusterConfig, err := f.fleet.Config("w1")
 	if err != nil {

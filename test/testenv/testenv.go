@@ -67,7 +67,7 @@ func ModuleCRDs(ctx context.Context, module, folder string) (string, error) {
 
 // CrossplaneCRDs is the folder with the CRDs of the Crossplane that the control planes run.
 func CrossplaneCRDs(ctx context.Context) (string, error) {
-	return PinnedCRDs(ctx, filepath.Join("hack", "controlplane", "crossplane"), "github.com/crossplane/crossplane/v2", filepath.Join("cluster", "crds"))
+	return PinnedCRDs(ctx, filepath.Join("hack", "controlplane", "controllers"), "github.com/crossplane/crossplane/v2", filepath.Join("cluster", "crds"))
 }
 
 // PinnedCRDs is a folder of a Go module that a go.mod in a folder of the repository requires. The go command downloads
