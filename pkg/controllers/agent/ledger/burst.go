@@ -66,6 +66,7 @@ func (r *ring) full(since time.Time) bool {
 	return !r.times[r.next].Before(since)
 }
 
+// NewBursts returns one that has seen no burst.
 func NewBursts(c clock.PassiveClock) *Bursts {
 	return &Bursts{clock: c, fleet: newRing(burstSize), clusters: map[mcr.ClusterName]*share{}}
 }

@@ -16,6 +16,7 @@ import (
 
 // PushedClaim identifies an apply by its input and its result.
 type PushedClaim struct {
+	// Hash is that of the intent, UID and ResourceVersion those of the hub's object afterwards.
 	Hash            string
 	UID             types.UID
 	ResourceVersion string
@@ -23,6 +24,7 @@ type PushedClaim struct {
 
 // Failure is since when synchronising a claim has failed without a success in between.
 type Failure struct {
+	// UID is that of the claim. Another one of its name begins anew.
 	UID   types.UID
 	Since time.Time
 }
@@ -32,7 +34,7 @@ const AskedInterval = 10 * time.Second
 
 // Asked is what is kept about a claim whose owner asks for it to be looked at.
 type Asked struct {
-	// Pending is whether there is a request that was not answered yet, and answered when one was answered last.
+	// Pending is whether there is a request that was not answered yet, and Answered when one was answered last.
 	Pending  bool
 	Answered time.Time
 }
@@ -43,7 +45,7 @@ func (a Asked) Left(now time.Time) time.Duration {
 }
 
 // Entry is what is kept in memory about one claim. All of it can be lost: a manager that was restarted asks or writes
-// once more. The exception is vanished, without which the object of a claim that went is deleted only if it was created
+// once more. The exception is Vanished, without which the object of a claim that went is deleted only if it was created
 // a moment ago (see unclaimed.go of the agent), and else counted (see orphans).
 type Entry struct {
 	// Pushed is what the claim was last applied as, to notice that applying it again would change nothing although the

@@ -72,6 +72,7 @@ func New(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
+// Wrote counts a write to a cluster, or to the hub for it.
 func (m *Metrics) Wrote(cluster mcr.ClusterName, what string) {
 	if m != nil {
 		m.writes.WithLabelValues(metric.ClusterValues(cluster, what)...).Inc()
@@ -139,6 +140,7 @@ func (m *Metrics) ForgetCluster(cluster mcr.ClusterName) {
 	m.latencies.hubToStatus.DeletePartialMatch(labels)
 }
 
+// ForgetRequests ends the counting of those claims of a cluster that are gone.
 func (m *Metrics) ForgetRequests(name mcr.ClusterName, gone func(request.Request) bool) {
 	if m == nil {
 		return

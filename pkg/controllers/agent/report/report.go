@@ -40,7 +40,7 @@ type Reporter struct {
 	Metrics Metrics
 	Ledger  *ledger.Ledger
 
-	// Bursts knows which clusters create many claims right now, and patience how long the first status of a claim waits
+	// Bursts knows which clusters create many claims right now, and Patience how long the first status of a claim waits
 	// for the hub's otherwise; see propagation.AwaitsFirstStatus.
 	Bursts   *ledger.Bursts
 	Patience time.Duration

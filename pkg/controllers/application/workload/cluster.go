@@ -44,19 +44,27 @@ const Coalescing = 200 * time.Millisecond
 
 // Cluster is one instance of an engaged workload cluster. It lives as long as its connection.
 type Cluster struct {
-	Name           mcr.ClusterName
-	Client         dynamic.Interface
-	Metadata       metadata.Interface
-	Guard          *guard.Guard
-	Watcher        *kindwatch.Watcher
+	Name  mcr.ClusterName
+	Clock clock.Clock
+
+	// Client and Metadata ask the API server, Guard recovers panics of what is done beside its watches, and Watcher has
+	// what the watches know.
+	Client   dynamic.Interface
+	Metadata metadata.Interface
+	Guard    *guard.Guard
+	Watcher  *kindwatch.Watcher
+
+	// Wanted are the marks that Applications look for, Texts those of records that many of them share.
+	Wanted *record.WantedMarks
+	Texts  record.Texts
+
+	// HealthChecks are the Pods that are being made, and Announcements the Events about changes of health.
+	HealthChecks  *healthcheck.Checks
+	Announcements *appstatus.Announcements
+
 	resolver       resolver
 	queue          workqueue.TypedRateLimitingInterface[mcreconcile.Request]
-	Clock          clock.Clock
 	requestTimeout time.Duration
-	HealthChecks   *healthcheck.Checks
-	Texts          record.Texts
-	Wanted         *record.WantedMarks
-	Announcements  *appstatus.Announcements
 
 	// watching is held while it is changed what the watcher is asked for by an Application, so that nothing is asked for
 	// on behalf of one that has gone. It is taken before mu.
@@ -81,11 +89,11 @@ type Cluster struct {
 	unansweredUntil map[schema.GroupVersion]time.Time
 
 	// refusals are the writes of owner references that the cluster refused.
-	refusals map[refusalKey]Refusal
+	refusals map[ObjectKey]Refusal
 
 	// mode is what is done about the Applications of the cluster, and policy what may be. Each of their changes makes
 	// another regime.
-	mode   mode
+	mode   Mode
 	policy record.Policy
 	regime uint64
 
@@ -94,18 +102,18 @@ type Cluster struct {
 	Told map[record.ApplicationKey]types.UID
 }
 
-// mode is what is done about the Applications of a cluster.
-type mode string
+// Mode is what is done about the Applications of a cluster.
+type Mode string
 
 const (
-	// modeIdle: nothing, because it is not known yet what to do, or because the cluster has none that are ours.
-	ModeIdle mode = ""
+	// ModeIdle: nothing, because it is not known yet what to do, or because the cluster has none that are ours.
+	ModeIdle Mode = ""
 
-	// modeEnabled: they are looked after.
-	ModeEnabled mode = "Enabled"
+	// ModeEnabled: they are looked after.
+	ModeEnabled Mode = "Enabled"
 
-	// modeDisabled: they are told that nobody looks any more.
-	ModeDisabled mode = "Disabled"
+	// ModeDisabled: they are told that nobody looks any more.
+	ModeDisabled Mode = "Disabled"
 )
 
 // Tracked is what is known of an Application between two reconciles.
@@ -116,7 +124,7 @@ type Tracked struct {
 	dependencies []string
 
 	// Kinds are those that are watched because of it, and groups the API groups that it names.
-	Kinds  kindSet
+	Kinds  KindSet
 	groups []string
 
 	// started is when its last reconcile began.
@@ -355,12 +363,14 @@ func (w *Cluster) usersOfGroup(group string) (keys []record.ApplicationKey, kind
 	return keys, kinds
 }
 
+// DependentsOf are the Applications that depend on one.
 func (w *Cluster) DependentsOf(key record.ApplicationKey) []record.ApplicationKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Collect(maps.Keys(w.dependents[key]))
 }
 
+// Keys are the Applications that the cluster has.
 func (w *Cluster) Keys() []record.ApplicationKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -368,7 +378,7 @@ func (w *Cluster) Keys() []record.ApplicationKey {
 }
 
 // SetMode changes what is done about the Applications of the cluster, and says whether that is news.
-func (w *Cluster) SetMode(m mode) bool {
+func (w *Cluster) SetMode(m Mode) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	news := w.mode != m
@@ -386,7 +396,8 @@ func (w *Cluster) CurrentRegime() uint64 {
 	return w.regime
 }
 
-func (w *Cluster) CurrentMode() mode {
+// CurrentMode is what is done about the Applications of the cluster.
+func (w *Cluster) CurrentMode() Mode {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mode
@@ -414,6 +425,7 @@ func (w *Cluster) KindsSelected(selectors []health.Selector) []kindwatch.Kind {
 	return out
 }
 
+// SelectedBy is whether a selector takes objects of a kind.
 func SelectedBy(selectors []health.Selector, gk schema.GroupKind) bool {
 	return slices.ContainsFunc(selectors, func(s health.Selector) bool { return s.Selects(gk) })
 }

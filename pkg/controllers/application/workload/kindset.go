@@ -11,22 +11,23 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// kindSet are kinds that are remembered of every Application. Thousands of Applications have the same few, and a Kind
+// KindSet are kinds that are remembered of every Application. Thousands of Applications have the same few, and a Kind
 // is mostly strings: a set of them would take two KiB of each Application, and this takes eight bytes for a kind.
-type kindSet []unique.Handle[kindwatch.Kind]
+type KindSet []unique.Handle[kindwatch.Kind]
 
-func kindSetOf(kinds sets.Set[kindwatch.Kind]) kindSet {
+func kindSetOf(kinds sets.Set[kindwatch.Kind]) KindSet {
 	if len(kinds) == 0 {
 		return nil
 	}
-	out := make(kindSet, 0, len(kinds))
+	out := make(KindSet, 0, len(kinds))
 	for kind := range kinds {
 		out = append(out, unique.Make(kind))
 	}
 	return out
 }
 
-func (s kindSet) Set() sets.Set[kindwatch.Kind] {
+// Set are the kinds.
+func (s KindSet) Set() sets.Set[kindwatch.Kind] {
 	kinds := sets.New[kindwatch.Kind]()
 	for _, kind := range s {
 		kinds.Insert(kind.Value())

@@ -67,7 +67,7 @@ func New(
 		dependents:      map[record.ApplicationKey]sets.Set[record.ApplicationKey]{},
 		users:           map[kindwatch.Kind]sets.Set[record.ApplicationKey]{},
 		unansweredUntil: map[schema.GroupVersion]time.Time{},
-		refusals:        map[refusalKey]Refusal{},
+		refusals:        map[ObjectKey]Refusal{},
 		HealthChecks:    healthcheck.New(o.Clock),
 		Wanted:          record.NewWantedMarks(o.Clock),
 		Announcements:   appstatus.NewAnnouncements(o.Recorder, o.Clock),

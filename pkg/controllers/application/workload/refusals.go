@@ -10,31 +10,31 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
-// refusalKey is an object of which a write was refused, or with no name all objects of a kind in a namespace. Rights
-// are granted for kinds and namespaces, so what is refused in one namespace says nothing about another.
-type refusalKey = ObjectKey
-
 // Refusal is a write that the cluster refused. It is not tried again before its time.
 type Refusal struct {
 	Until   time.Time
 	Problem condition.Problem
 }
 
-func (w *Cluster) Refuse(key refusalKey, r Refusal) {
+// Refuse notes that the cluster refused a write of an object or, with a key that has no name, of all objects of a kind
+// in a namespace. Rights are granted for kinds and namespaces, so what is refused in one namespace says nothing about
+// another.
+func (w *Cluster) Refuse(key ObjectKey, r Refusal) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.Clock.Now()
-	maps.DeleteFunc(w.refusals, func(_ refusalKey, r Refusal) bool { return !now.Before(r.Until) })
+	maps.DeleteFunc(w.refusals, func(_ ObjectKey, r Refusal) bool { return !now.Before(r.Until) })
 	w.refusals[key] = r
 }
 
-func (w *Cluster) Refusal(key refusalKey) (Refusal, bool) {
+// Refusal is why an object is not written for now, and whether there is a reason.
+func (w *Cluster) Refusal(key ObjectKey) (Refusal, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.Clock.Now()
 	ofAll := key
 	ofAll.Name = ""
-	for _, k := range []refusalKey{key, ofAll} {
+	for _, k := range []ObjectKey{key, ofAll} {
 		if r, ok := w.refusals[k]; ok && now.Before(r.Until) {
 			return r, true
 		}
