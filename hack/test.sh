@@ -8,14 +8,16 @@ export KUBEBUILDER_ASSETS=$MASTHEAD_CONTROLPLANE_BIN
 # For a busy machine; envtest allows 20 seconds each.
 export KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=2m KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT=2m
 reports=$PWD/bin/test
-# as_built COMMAND: with the flags of bin/manager, so that what both are made of is compiled once. Only the race detector wants another.
+# as_built COMMAND: with the flags of bin/manager, so that what both are made of is compiled once. Only the race
+# detector wants another.
 as_built() { CGO_ENABLED=0 GOFLAGS="-trimpath $(go env GOFLAGS)" "$@"; }
 rm -rf "$reports"
 mkdir -p "$reports"
 
-# Without the race detector run the packages that start no goroutine of ours: what is under test there is an API server, a policy,
-# a program or a page. So do tests of other packages that are one long sequence or one long answer; what they share with other
-# goroutines is in shorter tests of the same packages. The detector makes both take four to ten times as long.
+# Without the race detector run the packages that start no goroutine of ours: what is under test there is an API
+# server, a policy, a program or a page. So do tests of other packages that are one long sequence or one long answer;
+# what they share with other goroutines is in shorter tests of the same packages. The detector made them take two to
+# ten times as long.
 unraced='(apis|hack)/|/(pkg/takeover|test/(charts|docs|monitoring|printed|providercrds|takeover))$'
 long_packages=(pkg/controllers/importer pkg/kindwatch pkg/providers/connection)
 long_tests='^(TestImportSurvivesKills|TestRestoredImport|TestNothingIsMadeWhileItMustNot|TestHonestGiants|TestHonestGiantsAreRead|TestEndlessAnswersEnd)$'
@@ -28,9 +30,9 @@ longest_first() {
   grep -vE "/($(IFS='|' && echo "${first[*]}"))$"
 }
 
-# packages REPORT FLAG... -- PACKAGE...: runs tests. Packages run four at a time, on two cores too: most of what they do is
-# wait for API servers, which some start for themselves. Vet is part of `make lint`; with each package tested here it would
-# look through all that this depends on.
+# packages REPORT ARGUMENT...: runs `go test` with these arguments. Packages run four at a time, on two cores too:
+# most of what they do is wait for API servers, which some start for themselves. Vet is part of `make lint`; with each
+# package tested here it would look through all that this depends on.
 packages() {
   local report=$1
   shift
@@ -60,8 +62,8 @@ unit() {
   [[ -z $failed ]] || exit 1
   (cd hack/release && as_built go test ./...)
   (cd hack/tools/monitoring && as_built go test ./...)
-  # The managed resources of the importer in the typed structs of the AWS provider: a module of its own, which compiles for minutes once.
-  # Vet would look through all of these structs, too.
+  # The managed resources of the importer in the typed structs of the AWS provider: a module of its own, which
+  # compiles for minutes once. Vet would look through all of these structs, too.
   (cd test/providertypes && as_built go test -vet=off ./...)
 }
 
@@ -82,8 +84,9 @@ prepare_e2e() {
   as_built go test -c -o "$reports/e2e.test" ./test/e2e
 }
 
-# A program, and not `go test`, which would not pass on the signal that ends it. It runs after the other tests, not beside
-# them: four packages and a fleet at the same time were more than two cores can do, and specs ran into their patience.
+# A program, and not `go test`, which would not pass on the signal that ends it. It runs after the other tests, not
+# beside them: four packages and a fleet at the same time were more than two cores can do, and specs ran into their
+# patience.
 e2e() {
   echo "== end-to-end tests: a real hub, real workload clusters, and bin/manager as a process"
   cd test/e2e

@@ -172,8 +172,8 @@ spec:
 		Expect(writesOf(ctx, "w3", "system:serviceaccount:default:"+account)).To(BeEmpty())
 	}, applicationTimeout)
 
-	// After each of its writes an importer is killed in TestImportSurvivesKills, of all clouds. Here a process is, when the
-	// first object is there, one in the middle, and the last.
+	// After each of its writes an importer is killed in TestImportSurvivesKills, of all clouds. Here a process is,
+	// when the first object is there, one in the middle, and the last.
 	It("is imported and un-imported although the manager is killed on the way", func(ctx SpecContext) {
 		steps := importSteps()
 		for _, step := range []schema.GroupVersionKind{steps[0], steps[len(steps)/2], steps[len(steps)-1]} {

@@ -80,8 +80,8 @@ func (s source) isClusterAPIProvider() bool {
 	return s == clusterAPIAWS || s == clusterAPIAzure || s == clusterAPIGCP
 }
 
-// memory keeps what a process has found out: a test that makes a hub for each case asks for the same CRDs a hundred times,
-// and each answer takes the go command and a parser. Errors are not kept.
+// memory keeps what a process has found out: a test that makes a hub for each case asks for the same CRDs a hundred
+// times, and each answer takes the go command and a parser. Errors are not kept.
 type memory[K comparable, V any] struct {
 	mu    sync.Mutex
 	known map[K]V

@@ -70,8 +70,8 @@ func HubUnavailable(err error) *condition.Problem {
 var refusedRight = regexp.MustCompile( //nolint:gochecknoglobals // A constant.
 	`User "([^"]*)" cannot ([a-z:-]+) resource "([^"]*)" in API group "([^"]*)"`)
 
-// MissingRight says who lacks which right in the hub. If that is not the manager, it is in the words of the hub: they name
-// the user, whose name the manager need not know, and the one right of an apply that is missing.
+// MissingRight says who lacks which right in the hub. If that is not the manager, it is in the words of the hub: they
+// name the user, whose name the manager need not know, and the one right of an apply that is missing.
 func MissingRight(err error, verb, resource, target string) *condition.Problem {
 	var refused hubaccess.RefusalError
 	if !errors.As(err, &refused) {

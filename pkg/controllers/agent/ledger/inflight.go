@@ -48,7 +48,8 @@ type creation struct {
 	at time.Time
 }
 
-// NewInFlight returns one that knows nothing yet. A creation may be under way for grace after its sender has given it up.
+// NewInFlight returns one that knows nothing yet. A creation may be under way for grace after its sender has given it
+// up.
 func NewInFlight(c clock.PassiveClock, grace time.Duration) *InFlight {
 	return &InFlight{clock: c, grace: grace, unanswered: map[request.Request]creation{}}
 }

@@ -29,7 +29,8 @@ type Scope struct {
 	// Workload is the cluster of the claim.
 	Workload *view.Cluster
 
-	// Changes are those that this reconcile has seen, and AwaitsStatus is whether it let the hub's wait; see package metrics.
+	// Changes are those that this reconcile has seen, and AwaitsStatus is whether it let the hub's wait; see package
+	// metrics.
 	Changes      metrics.Changes
 	AwaitsStatus bool
 

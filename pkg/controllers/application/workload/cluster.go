@@ -186,8 +186,8 @@ func (w *Cluster) wakeWith(priority int, keys ...record.ApplicationKey) {
 	}
 }
 
-// LastLook is when the last reconcile of an Application began, zero if the next one need not keep a distance from it, and
-// whether its status waits for something that is about to be known. known is whether the cluster has it.
+// LastLook is when the last reconcile of an Application began, zero if the next one need not keep a distance from it,
+// and whether its status waits for something that is about to be known. known is whether the cluster has it.
 func (w *Cluster) LastLook(key record.ApplicationKey) (at time.Time, waits, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,6 +8,6 @@
 //   - events.go finds the Applications that an event concerns; live.go asks the watches and the API server;
 //   - refusals.go has the writes that the cluster refused; settling.go how long a status waits.
 //
-// A Cluster lives as long as the connection. It knows no other cluster and nothing of the hub. Its memory grows with the
-// Applications and the kinds that they name, of which it watches 500 at most, whoever creates them.
+// A Cluster lives as long as the connection. It knows no other cluster and nothing of the hub. Its memory grows with
+// the Applications and the kinds that they name, of which it watches 500 at most, whoever creates them.
 package workload

@@ -92,8 +92,8 @@ func (p *Pressure) isWanted() bool {
 	return p.clock.Since(p.wanted) < busyFor
 }
 
-// probe is how late this process wakes up on average, in one window. It is false if ctx has ended. It sleeps at least once:
-// a process that is stopped for longer than a window before its first sleep is as late as that.
+// probe is how late this process wakes up on average, in one window. It is false if ctx has ended. It sleeps at least
+// once: a process that is stopped for longer than a window before its first sleep is as late as that.
 func (p *Pressure) probe(ctx context.Context) (time.Duration, bool) {
 	begun, late := p.clock.Now(), time.Duration(0)
 	timer := p.clock.NewTimer(probeStep)

@@ -91,8 +91,8 @@ func (c stoppedClock) NewTimer(d time.Duration) clock.Timer {
 	return timer
 }
 
-// TestProbeOfAStoppedProcess is about a machine that stands still for a moment. Before, the probe divided by the number of
-// its sleeps, which was zero, and the process ended with a panic.
+// TestProbeOfAStoppedProcess is about a machine that stands still for a moment. Before, the probe divided by the
+// number of its sleeps, which was zero, and the process ended with a panic.
 func TestProbeOfAStoppedProcess(t *testing.T) {
 	p := NewPressure(stoppedClock{clocktesting.NewFakeClock(time.Unix(1_000, 0))}, func(float64, time.Duration) {})
 	delay, ok := p.probe(t.Context())
