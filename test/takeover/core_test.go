@@ -43,7 +43,7 @@ type coreFleet struct {
 
 // TestClusterAPICore has Cluster API core itself reconcile an imported cluster for which it has an administrator's
 // credentials, or none, and looks into the cluster's audit log for what core wrote there.
-func TestClusterAPICore(t *testing.T) {
+func TestClusterAPICore(t *testing.T) { //nolint:tparallel // Its rows share the fleet.
 	t.Parallel() // It has a fleet of its own.
 	f := newCoreFleet(t, testenv.CRDs())
 	members := f.installMembers()

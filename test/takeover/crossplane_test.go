@@ -58,7 +58,7 @@ const (
 // that would take the cluster over. With the policies the cloud is never asked to change. The same histories without
 // one of their rules, and without all of them, are the control: they show which rules hold by themselves, and which
 // are there for the day on which another one is gone.
-func TestCrossplane(t *testing.T) {
+func TestCrossplane(t *testing.T) { //nolint:tparallel // Its rows fill one table, in order.
 	t.Parallel() // What runs beside it has fleets of its own.
 	found := &table{name: "crossplane", header: []string{"Guard removed", "Still safe?", "Create", "Update", "Delete"}}
 	for _, c := range []struct {

@@ -42,7 +42,7 @@ import (
 // administrator's credentials, beside Cluster API core itself, and un-import it. The audit log of the cluster shows no
 // write, and nothing is left in the hub. With a ServiceAccount of the cluster, those credentials ask for its tokens and
 // for nothing else, and core has the token.
-func TestImportBesideClusterAPICore(t *testing.T) {
+func TestImportBesideClusterAPICore(t *testing.T) { //nolint:tparallel // Its steps share the fleet.
 	t.Parallel() // It has a fleet of its own.
 	f := newCoreFleet(t, testenv.CRDs(), importCRDs(t))
 	clusterConfig, err := f.fleet.Config("w1")

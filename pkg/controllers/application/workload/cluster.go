@@ -106,13 +106,13 @@ type Cluster struct {
 type Mode string
 
 const (
-	// ModeIdle: nothing, because it is not known yet what to do, or because the cluster has none that are ours.
+	// ModeIdle is to do nothing, because it is not known yet what to do, or because the cluster has none that are ours.
 	ModeIdle Mode = ""
 
-	// ModeEnabled: they are looked after.
+	// ModeEnabled is to look after them.
 	ModeEnabled Mode = "Enabled"
 
-	// ModeDisabled: they are told that nobody looks any more.
+	// ModeDisabled is to tell them that nobody looks any more.
 	ModeDisabled Mode = "Disabled"
 )
 
