@@ -81,9 +81,7 @@ func TestNoWatchIsLeftBehind(t *testing.T) {
 		}
 		w.Set("custom", kind)
 		eventually(t, "synced", inState(w, kind, StateSynced))
-		if err := c.Delete(t.Context(), crd); err != nil {
-			t.Fatal(err)
-		}
+		undefine(t, c, crd)
 		eventually(t, "parked", inState(w, kind, StateNotServed))
 		w.Release("custom")
 		eventually(t, "nothing is left of a kind that went", settles(base))

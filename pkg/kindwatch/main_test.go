@@ -233,3 +233,18 @@ func response(req *http.Request, code int, body string) *http.Response {
 		Body: io.NopCloser(strings.NewReader(body)),
 	}
 }
+
+// undefine deletes a definition, and waits until it is gone; see testenv.ReleaseDefinitions.
+func undefine(t *testing.T, c client.Client, definition *apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
+	if err := c.Delete(t.Context(), definition); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the definition "+definition.Name+" goes", func() error {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(definition), definition)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, testenv.ReleaseDefinitions(t.Context(), c), errors.New("it is there"))
+	})
+}

@@ -72,9 +72,7 @@ func TestResolveOnARealServer(t *testing.T) {
 	})
 	kind.StatusSubresource = true
 	eventually(t, "and what changes is another kind", served(true))
-	if err := c.Delete(t.Context(), crd); err != nil {
-		t.Fatal(err)
-	}
+	undefine(t, c, crd)
 	eventually(t, "what goes is not served any more", served(false))
 }
 

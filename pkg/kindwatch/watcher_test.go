@@ -206,9 +206,7 @@ func TestDefinitionThatIsDeletedReportsItsObjectsOnce(t *testing.T) {
 	w, _ := start(t, config, r.handle, func(o *Options) { o.MinBackoff, o.MaxBackoff = 20*time.Millisecond, 50*time.Millisecond })
 	w.Set("test", kind)
 	eventually(t, "the object is known", has(w, kind, "a"))
-	if err := c.Delete(t.Context(), crd); err != nil {
-		t.Fatal(err)
-	}
+	undefine(t, c, crd)
 	eventually(t, "the kind is not served", inState(w, kind, StateNotServed))
 	_, crd = widgets(t, "removed")
 	eventually(t, "the definition comes back", func() error { return c.Create(t.Context(), crd.DeepCopy()) })

@@ -9,9 +9,12 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // Case is one test, and how long it waits.
@@ -80,6 +83,19 @@ func (c *Case) Delete(in client.Client, obj client.Object) {
 	if err := client.IgnoreNotFound(in.Delete(c.Ctx, obj)); err != nil {
 		c.T.Fatalf("cannot delete %T %q: %v", obj, obj.GetName(), err)
 	}
+}
+
+// Undefine deletes a definition, and waits until it is gone; see testenv.ReleaseDefinitions.
+func (c *Case) Undefine(in client.Client, definition client.Object) {
+	c.T.Helper()
+	c.Delete(in, definition)
+	c.Within("the definition "+definition.GetName()+" goes", func() error {
+		err := in.Get(c.Ctx, client.ObjectKeyFromObject(definition), definition)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, testenv.ReleaseDefinitions(c.Ctx, in), errors.New("it is there"))
+	})
 }
 
 // Edit changes an object, whoever else changes it meanwhile.

@@ -146,9 +146,7 @@ func TestForgedDefinitionsCostNothingThatLasts(t *testing.T) {
 			if !w.IsUnoffered(crd.Name) {
 				t.Error("want a definition that is not offered to be noted as that")
 			}
-			if err := f.workload.Delete(f.Ctx, crd); err != nil {
-				t.Fatal(err)
-			}
+			f.Undefine(f.workload, crd)
 			f.Within("nothing is noted of it when it is gone", func() error {
 				if w.IsUnoffered(crd.Name) || w.IsJudged(crd.Name, states) {
 					return fmt.Errorf("unoffered: %t, judged: %t", w.IsUnoffered(crd.Name), w.IsJudged(crd.Name, states))

@@ -167,7 +167,7 @@ func TestAKindThatComesAndGoes(t *testing.T) {
 	f.status(db, map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
 	f.says(app, "db", "True/Healthy ")
 
-	f.Delete(f.workload, crd)
+	f.Undefine(f.workload, crd)
 	f.says(app, "db", "Unknown/Unknown KindNotServed")
 	f.says(app, "settings", "True/Healthy ")
 }
@@ -198,9 +198,8 @@ func TestAKindThatIsAnotherOneWhenItIsNamedAgain(t *testing.T) {
 			return nil
 		})
 	}
-	f.Delete(f.workload, crd)
-	crd = f.crd()
-	f.Within("the other definition", func() error { return f.workload.Create(f.Ctx, crd) })
+	f.Undefine(f.workload, crd)
+	f.Create(f.workload, f.crd())
 	f.database("db", "second")
 	second := f.application("second", kinds)
 	f.says(second, "db", "True/Unknown NoStatus")

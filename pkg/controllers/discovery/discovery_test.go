@@ -30,6 +30,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/test/controllertest"
 	"github.com/masthead-dev/masthead/test/fakefleet"
+	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 const (
@@ -357,10 +358,10 @@ func TestUserExperienceOfTheOldKinds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Delete(f.hub, crd)
+		f.Undefine(f.hub, crd)
 		f.Within("the definition goes", func() error {
 			if _, err := f.crd(f.workload, crd.Name); err == nil {
-				return errors.New("it is there")
+				return errors.Join(testenv.ReleaseDefinitions(f.Ctx, f.workload), errors.New("it is there"))
 			}
 			return nil
 		})
