@@ -51,14 +51,11 @@ unit() {
   hack/tool.sh gojq >/dev/null
   echo "== with the race detector"
   # A program with the detector sleeps for a second before it ends, unless it is told not to.
-  GORACE=atexit_sleep_ms=0 packages raced -race -skip "$long_tests" "${raced[@]}"
+  local failed=
+  GORACE=atexit_sleep_ms=0 packages raced -race -skip "$long_tests" "${raced[@]}" || failed=yes
   echo "== without it: see hack/test.sh for what and why"
-  # Beside one another: the first are few packages, which wait for themselves.
-  local long failed=
-  as_built packages long -run "$long_tests" "${long_packages[@]/#/./}" &
-  long=$!
-  as_built packages plain "${plain[@]}" || failed=plain
-  wait "$long" || failed=long
+  as_built packages long -run "$long_tests" "${long_packages[@]/#/./}" || failed=yes
+  as_built packages plain "${plain[@]}" || failed=yes
   [[ -z $failed ]] || exit 1
   (cd hack/release && as_built go test ./...)
   (cd hack/tools/monitoring && as_built go test ./...)

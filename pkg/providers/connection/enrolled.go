@@ -15,11 +15,12 @@ import (
 
 // Describer is the part of a Source that says whether an object is enrolled.
 type Describer interface {
-	// Name is the first part of the names of this source's clusters.
+	// Name is the first part of the cluster names, for example "capi". It is constant and holds no slash.
 	Name() string
 
-	// Describe returns the enrolment of an object, or nil if the object does not exist or is not enrolled. It answers
-	// from a filled cache, or not at all.
+	// Describe returns what the hub says about an enrolment now, from the hub's filled cache, or nothing and an error; nil
+	// and no error if the object is gone or is not enrolled. It is the only place where enrolment is decided: watches do
+	// not filter by the label, so that its removal is seen.
 	Describe(ctx context.Context, key types.NamespacedName) (*Enrolment, error)
 }
 

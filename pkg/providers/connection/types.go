@@ -31,12 +31,8 @@ var ErrNoCredentials = errors.New("no credentials")
 
 // A Source says which clusters should be connected, and with which credentials. It never talks to them.
 type Source interface {
-	// Name is the first part of the cluster names, for example "capi". It is constant and holds no slash.
-	Name() string
-	// Describe returns what the hub says about an enrolment now, from the hub's cache; nil and no error if the object is
-	// gone or is not enrolled. It is the only place where enrolment is decided: watches do not filter by the label, so
-	// that its removal is seen.
-	Describe(ctx context.Context, key types.NamespacedName) (*Enrolment, error)
+	Describer
+
 	// Kubeconfig reads the one Secret of the enrolment from the API server, so that no Secret is ever in a cache. It
 	// returns ErrNoCredentials if there is none.
 	Kubeconfig(ctx context.Context, e *Enrolment) (Kubeconfig, error)

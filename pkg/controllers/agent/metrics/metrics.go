@@ -4,6 +4,7 @@
 package metrics
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -55,8 +56,9 @@ func New(reg prometheus.Registerer) *Metrics {
 			Name:       "masthead_agent_writes_total",
 			Help:       "Writes of the agent to a workload cluster, or to the hub for it.",
 			PerCluster: true,
-			Labels: []metric.Label{{Name: "write", Values: "to the cluster: " + WriteFinalizer + ", " + WriteAnnotation + ", " +
-				WriteLateFields + ", " + WriteStatus + ", " + WriteSecret + "; to the hub: " + WriteClaim + ", " + WriteDeletion + ", " + WriteRelease}},
+			Labels: []metric.Label{{Name: "write", Values: "to the cluster: " +
+				strings.Join([]string{WriteFinalizer, WriteAnnotation, WriteLateFields, WriteStatus, WriteSecret}, ", ") +
+				"; to the hub: " + strings.Join([]string{WriteClaim, WriteDeletion, WriteRelease}, ", ")}},
 		}),
 		definitions: metric.NewGauge(reg, metric.Definition{
 			Name:       "masthead_agent_definition_served",

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -18,9 +17,6 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
@@ -38,9 +34,6 @@ const (
 	OwnerFixed   = "fixed"
 	OwnerForeign = "foreign-definition"
 )
-
-// Coalescing is how far apart two reconciles of one Application are at least. The first change is acted upon at once.
-const Coalescing = 200 * time.Millisecond
 
 // Cluster is one instance of an engaged workload cluster. It lives as long as its connection.
 type Cluster struct {
@@ -102,20 +95,6 @@ type Cluster struct {
 	Told map[record.ApplicationKey]types.UID
 }
 
-// Mode is what is done about the Applications of a cluster.
-type Mode string
-
-const (
-	// ModeIdle is to do nothing, because it is not known yet what to do, or because the cluster has none that are ours.
-	ModeIdle Mode = ""
-
-	// ModeEnabled is to look after them.
-	ModeEnabled Mode = "Enabled"
-
-	// ModeDisabled is to tell them that nobody looks any more.
-	ModeDisabled Mode = "Disabled"
-)
-
 // Tracked is what is known of an Application between two reconciles.
 type Tracked struct {
 	UID types.UID
@@ -151,51 +130,6 @@ func (t *Tracked) Wrote(uid types.UID, version string) {
 type ObjectKey struct {
 	Kind kindwatch.Kind
 	types.NamespacedName
-}
-
-func (w *Cluster) request(key record.ApplicationKey) mcreconcile.Request {
-	return mcreconcile.Request{ClusterName: w.Name, Request: reconcile.Request{NamespacedName: key}}
-}
-
-// Enqueue has the cluster itself looked at. It does not block.
-func (w *Cluster) Enqueue() { w.queue.Add(w.request(record.ApplicationKey{})) }
-
-// Wake has Applications looked at: at once, or as soon as coalescing allows. Applications that the cluster does not
-// have are left out.
-func (w *Cluster) Wake(keys ...record.ApplicationKey) { w.wakeWith(0, keys...) }
-
-// WakeLater has Applications looked at because of something that is true of many. What happens to a single one goes
-// first.
-func (w *Cluster) WakeLater(keys ...record.ApplicationKey) { w.wakeWith(handler.LowPriority, keys...) }
-
-func (w *Cluster) wakeWith(priority int, keys ...record.ApplicationKey) {
-	for _, key := range keys {
-		at, _, known := w.LastLook(key)
-		if !known {
-			continue
-		}
-		var after time.Duration
-		if !at.IsZero() {
-			after = max(0, Coalescing-w.Clock.Since(at))
-		}
-		if q, ok := w.queue.(priorityqueue.PriorityQueue[mcreconcile.Request]); ok {
-			q.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, w.request(key))
-			continue
-		}
-		w.queue.AddAfter(w.request(key), after)
-	}
-}
-
-// LastLook is when the last reconcile of an Application began, zero if the next one need not keep a distance from it,
-// and whether its status waits for something that is about to be known. known is whether the cluster has it.
-func (w *Cluster) LastLook(key record.ApplicationKey) (at time.Time, waits, known bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	t := w.applications[key]
-	if t == nil {
-		return time.Time{}, false, false
-	}
-	return t.started, !t.settlingSince.IsZero(), true
 }
 
 // Begin notes that a reconcile of an Application begins, and returns what is known of it; nil if the cluster has no
@@ -377,32 +311,6 @@ func (w *Cluster) Keys() []record.ApplicationKey {
 	return slices.Collect(maps.Keys(w.applications))
 }
 
-// SetMode changes what is done about the Applications of the cluster, and says whether that is news.
-func (w *Cluster) SetMode(m Mode) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	news := w.mode != m
-	w.mode = m
-	if news {
-		w.regime++
-	}
-	return news
-}
-
-// CurrentRegime is the number of the mode and the policy that are in force.
-func (w *Cluster) CurrentRegime() uint64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.regime
-}
-
-// CurrentMode is what is done about the Applications of the cluster.
-func (w *Cluster) CurrentMode() Mode {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.mode
-}
-
 // Has is whether there is an Application to tell the hub about.
 func (w *Cluster) Has(key record.ApplicationKey, uid types.UID) bool {
 	w.mu.Lock()
@@ -448,67 +356,6 @@ func (w *Cluster) UIDs() map[record.ApplicationKey]types.UID {
 		out[key] = t.UID
 	}
 	return out
-}
-
-// isUnanswered is whether a group and version is left alone for now.
-func (w *Cluster) isUnanswered(gv schema.GroupVersion) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	until, ok := w.unansweredUntil[gv]
-	return ok && w.Clock.Now().Before(until)
-}
-
-// setUnanswered leaves a group and version alone for a while. One that hangs would else hold up every Application that
-// names it.
-func (w *Cluster) setUnanswered(gv schema.GroupVersion) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	now := w.Clock.Now()
-	maps.DeleteFunc(w.unansweredUntil, func(_ schema.GroupVersion, until time.Time) bool { return !now.Before(until) })
-	w.unansweredUntil[gv] = now.Add(unansweredFor)
-}
-
-func (w *Cluster) forgetAllUnanswered() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	clear(w.unansweredUntil)
-}
-
-func (w *Cluster) forgetUnanswered(group string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	maps.DeleteFunc(w.unansweredUntil, func(gv schema.GroupVersion, _ time.Time) bool { return gv.Group == group })
-}
-
-// SetPolicy changes what the class of the cluster lets be done, and says whether that is news.
-func (w *Cluster) SetPolicy(p record.Policy) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	before := w.policy
-	w.policy = p
-	news := before.ObserveOnly != p.ObserveOnly || before.OwnsDiscovered != p.OwnsDiscovered ||
-		!equality.Semantic.DeepEqual(before.Visibility, p.Visibility)
-	if news {
-		w.regime++
-	}
-	return news
-}
-
-// SightOf is what the Applications of a namespace see.
-func (w *Cluster) SightOf(namespace string) record.Sight {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return record.Sight{Own: namespace, Policy: w.policy}
-}
-
-// Idle stops looking after the Applications of a cluster.
-func (w *Cluster) Idle() {
-	if w.SetMode(ModeIdle) {
-		w.Watcher.Set(OwnerFixed, record.OwnedDefinitionKind)
-		for _, key := range w.Keys() {
-			w.Untrack(key)
-		}
-	}
 }
 
 // Start implements multicluster.Instance.

@@ -27,7 +27,7 @@ func (w *Cluster) Refuse(key ObjectKey, r Refusal) {
 	w.refusals[key] = r
 }
 
-// Refusal is why an object is not written for now, and whether there is a reason.
+// Refusal is the refusal because of which a write of an object is not tried, if there is one whose time is not over.
 func (w *Cluster) Refusal(key ObjectKey) (Refusal, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,0 +1,63 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+)
+
+// Coalescing is how far apart two reconciles of one Application are at least. The first change is acted upon at once.
+const Coalescing = 200 * time.Millisecond
+
+func (w *Cluster) request(key record.ApplicationKey) mcreconcile.Request {
+	return mcreconcile.Request{ClusterName: w.Name, Request: reconcile.Request{NamespacedName: key}}
+}
+
+// Enqueue has the cluster itself looked at. It does not block.
+func (w *Cluster) Enqueue() { w.queue.Add(w.request(record.ApplicationKey{})) }
+
+// Wake has Applications looked at: at once, or as soon as coalescing allows. Applications that the cluster does not
+// have are left out.
+func (w *Cluster) Wake(keys ...record.ApplicationKey) { w.wakeWith(0, keys...) }
+
+// WakeLater has Applications looked at because of something that is true of many. What happens to a single one goes
+// first.
+func (w *Cluster) WakeLater(keys ...record.ApplicationKey) { w.wakeWith(handler.LowPriority, keys...) }
+
+func (w *Cluster) wakeWith(priority int, keys ...record.ApplicationKey) {
+	for _, key := range keys {
+		at, _, known := w.LastLook(key)
+		if !known {
+			continue
+		}
+		var after time.Duration
+		if !at.IsZero() {
+			after = max(0, Coalescing-w.Clock.Since(at))
+		}
+		if q, ok := w.queue.(priorityqueue.PriorityQueue[mcreconcile.Request]); ok {
+			q.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, w.request(key))
+			continue
+		}
+		w.queue.AddAfter(w.request(key), after)
+	}
+}
+
+// LastLook is when the last reconcile of an Application began, zero if the next one need not keep a distance from it,
+// and whether its status waits for something that is about to be known. known is whether the cluster has it.
+func (w *Cluster) LastLook(key record.ApplicationKey) (at time.Time, waits, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.applications[key]
+	if t == nil {
+		return time.Time{}, false, false
+	}
+	return t.started, !t.settlingSince.IsZero(), true
+}
