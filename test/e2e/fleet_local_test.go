@@ -101,6 +101,7 @@ func setUpLocal(ctx context.Context) {
 		StopWithParent: true,
 		KeepData:       keep,
 		Audit:          true, // A spec sees in it that nothing is written to a cluster.
+		Fast:           true,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	fleet = localFleet{local}

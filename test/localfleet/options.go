@@ -60,7 +60,7 @@ type Options struct {
 	Audit bool
 
 	// Fast gives the API servers and etcd memory, to have them collect garbage seldom. Benchmarks want this: otherwise
-	// what is measured is how these programs run in as little memory as possible.
+	// what is measured is how these programs run in as little memory as possible. So do tests that share two cores.
 	Fast bool
 
 	// StopWithParent ties the processes to this one: when it ends, however it ends, the kernel kills them. Tests want
